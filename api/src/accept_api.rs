@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
     group = "broker.platform-mesh.io",
     version = "v1alpha1",
     kind = "AcceptAPI",
-    struct = "AcceptApi",
+    root = "AcceptApi",
     plural = "acceptapis",
     namespaced,
     status = "AcceptApiStatus"
