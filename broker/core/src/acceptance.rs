@@ -1,0 +1,148 @@
+//! One AcceptAPI, compiled: its filters and its expression, ready to judge objects.
+//!
+//! The caller matches the resource ([`Acceptance::gvr`]), looks at health and counts against the capacity.
+
+use std::{fmt, sync::Arc};
+
+use broker_api::{AcceptApiSpec, ClusterName, Gvr};
+use serde_json::Value;
+
+use crate::{
+    expression::{Evaluator, Program},
+    filter::{FilterSet, Refusal},
+};
+
+/// Which AcceptAPI: printed `provider/namespace/name`, the provider without its role.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AcceptId {
+    /// Cluster it lives in.
+    pub provider: ClusterName,
+    /// Its namespace.
+    pub namespace: Arc<str>,
+    /// Its name.
+    pub name: Arc<str>,
+}
+
+impl fmt::Display for AcceptId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}/{}/{}",
+            self.provider.name(),
+            self.namespace,
+            self.name
+        )
+    }
+}
+
+/// An AcceptAPI whose spec is sound.
+#[derive(Debug, Clone)]
+pub struct Acceptance {
+    /// Which AcceptAPI.
+    pub id: AcceptId,
+    /// The resource that it accepts.
+    pub gvr: Gvr,
+    /// Higher is preferred.
+    pub priority: i64,
+    /// Share of objects among AcceptAPIs of equal priority, at least 1.
+    pub weight: u32,
+    /// How many objects it holds at the most; no limit when `None`.
+    pub capacity: Option<u64>,
+    /// Takes no new objects.
+    pub cordoned: bool,
+    /// Seconds without contact to the provider after which its objects are placed anew; never when `None`.
+    pub unreachable_after_seconds: Option<u64>,
+    /// Narrows the broker-wide list of related kinds; the whole list when empty.
+    pub related_kinds: Vec<String>,
+    filters: FilterSet,
+    expression: Option<Program>,
+}
+
+impl Acceptance {
+    /// Compiles the spec. The errors are all that is wrong with it, each led by its place (`spec.filters[2].pattern: …`).
+    pub fn compile(
+        id: AcceptId,
+        spec: &AcceptApiSpec,
+        evaluator: &Evaluator,
+    ) -> Result<Self, Vec<String>> {
+        // Named one by one: a field added to the spec must be thought of here.
+        let AcceptApiSpec {
+            gvr,
+            filters,
+            expression,
+            priority,
+            weight,
+            capacity,
+            cordoned,
+            unreachable_after_seconds,
+            related_kinds,
+        } = spec;
+        let mut errors = Vec::new();
+        if gvr.version.is_empty() {
+            errors.push("spec.gvr.version: is empty; name the version that is accepted, for example v1alpha1".into());
+        }
+        if gvr.resource.is_empty() {
+            errors.push(
+                "spec.gvr.resource: is empty; name the plural resource, for example certificates"
+                    .into(),
+            );
+        }
+        if *weight == 0 {
+            errors.push(
+                "spec.weight: is 0; use 1 or more, or cordoned: true to take no objects".into(),
+            );
+        }
+        let filters = FilterSet::compile(filters).unwrap_or_else(|found| {
+            errors.extend(found);
+            FilterSet::default()
+        });
+        let expression = expression
+            .as_deref()
+            .and_then(|source| match evaluator.compile(source) {
+                Ok(program) => Some(program),
+                Err(error) => {
+                    errors.push(format!("spec.expression: {error}"));
+                    None
+                }
+            });
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        Ok(Self {
+            id,
+            gvr: gvr.clone(),
+            priority: *priority,
+            weight: *weight,
+            capacity: *capacity,
+            cordoned: *cordoned,
+            unreachable_after_seconds: *unreachable_after_seconds,
+            related_kinds: related_kinds.clone(),
+            filters,
+            expression,
+        })
+    }
+
+    /// Why this AcceptAPI refuses the object (the whole object: filters look under its `spec`); empty when it accepts.
+    ///
+    /// The expression is asked only once the filters agree: it is the dearer one, and may count on what they demand.
+    pub fn refusals(&self, object: &Arc<Value>, evaluator: &Evaluator) -> Vec<Refusal> {
+        let spec = object.get("spec").unwrap_or(&Value::Null);
+        let refusals = self.filters.refusals(&self.id.to_string(), spec);
+        if !refusals.is_empty() {
+            return refusals;
+        }
+        let Some(program) = &self.expression else {
+            return refusals;
+        };
+        let reason = match evaluator.evaluate_bool(program, &[("self", Arc::clone(object))]) {
+            Ok(true) => return refusals,
+            Ok(false) => "is false".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        vec![Refusal::of_expression(
+            self.id.to_string(),
+            program.source(),
+            reason,
+        )]
+    }
+}

@@ -1,0 +1,332 @@
+//! Signatures: what the broker wrote, it knows again; what anybody else wrote, it does not believe.
+//!
+//! An *assignment* rides on the consumer object and says which provider serves it. An *origin* rides on a copy and
+//! says which object it was made from. Both carry an `epoch` that grows with every assignment of the object, so that
+//! an older assignment put back by hand loses against what the providers hold.
+//!
+//! This module knows texts and keys. Where they are stored and who is told of a wrong one is decided elsewhere.
+
+use std::{collections::BTreeMap, fmt};
+
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use broker_api::ClusterName;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+/// Fewest bytes of a secret: the size of the hash (RFC 2104, section 3).
+const MIN_SECRET: usize = 32;
+
+/// Longest key id; it is part of every annotation.
+const MAX_ID: usize = 32;
+
+/// Version of the texts, and first field of what is signed.
+const VERSION: &str = "v1";
+
+/// The entry of the Secret that names the key that signs.
+const PRIMARY: &str = "primary";
+
+/// One signing key.
+#[derive(Clone)]
+pub struct Key {
+    /// Short name, printed in every signature: 1 to 32 of `A-Z a-z 0-9 _ -`.
+    pub id: String,
+    /// At least 32 random bytes.
+    pub secret: Vec<u8>,
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Key")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why keys are not a key ring. Never holds a secret.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum KeyRingError {
+    /// No key at all.
+    #[error(
+        "holds no key: add an entry of at least {MIN_SECRET} random bytes, its name is the key's id"
+    )]
+    Empty,
+    /// An id that cannot stand in a signature.
+    #[error("{0:?} is not a key id: use 1 to {MAX_ID} of A-Z, a-z, 0-9, '_' and '-'")]
+    Id(String),
+    /// The same id twice.
+    #[error("two keys have the id {0:?}")]
+    Twice(String),
+    /// Too few bytes to be safe.
+    #[error("key {id:?} has {length} bytes: use at least {MIN_SECRET} random bytes")]
+    Short {
+        /// Which key.
+        id: String,
+        /// Its bytes.
+        length: usize,
+    },
+    /// Several keys and no word on which one signs.
+    #[error("holds several keys: add an entry {PRIMARY:?} with the id of the one that signs")]
+    NoPrimary,
+    /// The entry `primary` names no key.
+    #[error("entry {PRIMARY:?} names the key {0:?}, which is not there")]
+    UnknownPrimary(String),
+}
+
+/// Several keys: the first signs, all verify. So a key can be replaced while objects still carry the old one's mark.
+#[derive(Clone)]
+pub struct KeyRing {
+    keys: Vec<(String, Hmac<Sha256>)>,
+}
+
+impl fmt::Debug for KeyRing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list()
+            .entries(self.keys.iter().map(|(id, _)| id))
+            .finish()
+    }
+}
+
+/// The consumer object that an assignment or an origin speaks of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Subject<'a> {
+    /// Consumer cluster.
+    pub cluster: &'a ClusterName,
+    /// API group; empty for the core group.
+    pub group: &'a str,
+    /// Kind.
+    pub kind: &'a str,
+    /// Namespace; empty for a cluster-scoped object.
+    pub namespace: &'a str,
+    /// Name.
+    pub name: &'a str,
+    /// `metadata.uid`, so that a recreated object of the same name is another one.
+    pub uid: &'a str,
+}
+
+/// Who serves an object. Provider names are without their role.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assignment {
+    /// The provider that serves it.
+    pub provider: String,
+    /// The provider it moves to.
+    pub new_provider: Option<String>,
+    /// Grows with every assignment of the object.
+    pub epoch: u64,
+}
+
+/// What a copy says of its making.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Origin {
+    /// Epoch of the assignment the copy was made under.
+    pub epoch: u64,
+    /// Digest of the payload that was last applied.
+    pub digest: [u8; 8],
+}
+
+impl KeyRing {
+    /// A ring of these keys; the first signs.
+    pub fn new(keys: Vec<Key>) -> Result<Self, KeyRingError> {
+        let mut ring: Vec<(String, Hmac<Sha256>)> = Vec::with_capacity(keys.len());
+        for Key { id, secret } in keys {
+            let fits = (1..=MAX_ID).contains(&id.len())
+                && id
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
+            if !fits {
+                return Err(KeyRingError::Id(id));
+            }
+            if ring.iter().any(|(other, _)| *other == id) {
+                return Err(KeyRingError::Twice(id));
+            }
+            let length = secret.len();
+            match Hmac::new_from_slice(&secret) {
+                Ok(mac) if length >= MIN_SECRET => ring.push((id, mac)),
+                _ => return Err(KeyRingError::Short { id, length }),
+            }
+        }
+        if ring.is_empty() {
+            Err(KeyRingError::Empty)
+        } else {
+            Ok(Self { keys: ring })
+        }
+    }
+
+    /// The ring that a Secret's `data` holds: each entry is a key, its name the key's id.
+    ///
+    /// With one key that key signs. With several an entry `primary` (no key itself) holds the id of the one that signs:
+    /// to rotate, add a key, let every broker read it, then change `primary`, and remove the old key once all objects
+    /// were signed anew.
+    pub fn from_secret_data(data: &BTreeMap<String, Vec<u8>>) -> Result<Self, KeyRingError> {
+        let primary = data
+            .get(PRIMARY)
+            .map(|id| String::from_utf8_lossy(id).trim().to_owned());
+        let mut keys: Vec<Key> = data
+            .iter()
+            .filter(|(id, _)| *id != PRIMARY)
+            .map(|(id, secret)| Key {
+                id: id.clone(),
+                secret: secret.clone(),
+            })
+            .collect();
+        match primary {
+            Some(primary) => match keys.iter().position(|key| key.id == primary) {
+                Some(index) => keys[..=index].rotate_right(1),
+                None => return Err(KeyRingError::UnknownPrimary(primary)),
+            },
+            None if keys.len() > 1 => return Err(KeyRingError::NoPrimary),
+            None => {}
+        }
+        Self::new(keys)
+    }
+
+    /// Id of the key that signs.
+    pub fn signs_with(&self) -> &str {
+        self.keys.first().map_or("", |(id, _)| id)
+    }
+
+    /// Text of the assignment annotation: `v1.<key id>.<epoch>.<mac>`.
+    pub fn sign_assignment(&self, subject: &Subject<'_>, assignment: &Assignment) -> String {
+        let Assignment {
+            provider,
+            new_provider,
+            epoch,
+        } = assignment;
+        self.sign(&epoch.to_string(), |mac| {
+            feed_assignment(mac, subject, provider, new_provider.as_deref(), *epoch);
+        })
+    }
+
+    /// The epoch, when `text` is the annotation of exactly this assignment. Malformed text is a wrong signature.
+    pub fn verify_assignment(
+        &self,
+        subject: &Subject<'_>,
+        provider: &str,
+        new_provider: Option<&str>,
+        text: &str,
+    ) -> Option<u64> {
+        let (id, [epoch], mac) = split(text)?;
+        let epoch = parse_epoch(epoch)?;
+        self.verify(id, mac, |mac| {
+            feed_assignment(mac, subject, provider, new_provider, epoch);
+        })?;
+        Some(epoch)
+    }
+
+    /// Text of the origin annotation: `v1.<key id>.<epoch>.<digest>.<mac>`.
+    pub fn sign_origin(&self, subject: &Subject<'_>, provider: &str, origin: &Origin) -> String {
+        let fields = format!("{}.{}", origin.epoch, hex::encode(origin.digest));
+        self.sign(&fields, |mac| feed_origin(mac, subject, provider, origin))
+    }
+
+    /// The origin, when `text` is the annotation of a copy of `subject` at `provider`.
+    pub fn verify_origin(
+        &self,
+        subject: &Subject<'_>,
+        provider: &str,
+        text: &str,
+    ) -> Option<Origin> {
+        let (id, [epoch, hexed], mac) = split(text)?;
+        let mut digest = [0; 8];
+        hex::decode_to_slice(hexed, &mut digest).ok()?;
+        let origin = Origin {
+            epoch: parse_epoch(epoch)?,
+            digest,
+        };
+        self.verify(id, mac, |mac| feed_origin(mac, subject, provider, &origin))?;
+        Some(origin)
+    }
+
+    fn sign(&self, fields: &str, feed: impl FnOnce(&mut Hmac<Sha256>)) -> String {
+        // `new` refuses an empty ring; an empty signature verifies nowhere.
+        let Some((id, key)) = self.keys.first() else {
+            return String::new();
+        };
+        let mut mac = key.clone();
+        feed(&mut mac);
+        let mac = BASE64_URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes());
+        format!("{VERSION}.{id}.{fields}.{mac}")
+    }
+
+    fn verify(&self, id: &str, text: &str, feed: impl FnOnce(&mut Hmac<Sha256>)) -> Option<()> {
+        let (_, key) = self.keys.iter().find(|(own, _)| own == id)?;
+        let theirs = BASE64_URL_SAFE_NO_PAD.decode(text).ok()?;
+        let mut mac = key.clone();
+        feed(&mut mac);
+        // Compares in constant time.
+        mac.verify_slice(&theirs).ok()
+    }
+}
+
+/// `v1.<id>.<N fields>.<mac>` in parts.
+fn split<const N: usize>(text: &str) -> Option<(&str, [&str; N], &str)> {
+    let mut parts = text.split('.');
+    if parts.next()? != VERSION {
+        return None;
+    }
+    let id = parts.next()?;
+    let mut fields = [""; N];
+    for field in &mut fields {
+        *field = parts.next()?;
+    }
+    let mac = parts.next()?;
+    parts.next().is_none().then_some((id, fields, mac))
+}
+
+/// Only the form that we print: `+1` and `01` are not ours.
+fn parse_epoch(text: &str) -> Option<u64> {
+    text.parse()
+        .ok()
+        .filter(|epoch: &u64| epoch.to_string() == text)
+}
+
+fn feed_assignment(
+    mac: &mut Hmac<Sha256>,
+    subject: &Subject<'_>,
+    provider: &str,
+    new: Option<&str>,
+    epoch: u64,
+) {
+    feed_subject(mac, "assignment", subject);
+    feed_text(mac, provider);
+    // None and Some("") are told apart.
+    mac.update(&[u8::from(new.is_some())]);
+    feed_text(mac, new.unwrap_or_default());
+    mac.update(&epoch.to_be_bytes());
+}
+
+fn feed_origin(mac: &mut Hmac<Sha256>, subject: &Subject<'_>, provider: &str, origin: &Origin) {
+    feed_subject(mac, "origin", subject);
+    feed_text(mac, provider);
+    mac.update(&origin.epoch.to_be_bytes());
+    mac.update(&origin.digest);
+}
+
+fn feed_subject(mac: &mut Hmac<Sha256>, purpose: &str, subject: &Subject<'_>) {
+    let Subject {
+        cluster,
+        group,
+        kind,
+        namespace,
+        name,
+        uid,
+    } = subject;
+    for text in [
+        VERSION,
+        purpose,
+        cluster.role().as_str(),
+        cluster.name(),
+        group,
+        kind,
+        namespace,
+        name,
+        uid,
+    ] {
+        feed_text(mac, text);
+    }
+}
+
+/// Length first, so that no two lists of fields run together to the same bytes.
+fn feed_text(mac: &mut Hmac<Sha256>, text: &str) {
+    mac.update(&(text.len() as u64).to_be_bytes());
+    mac.update(text.as_bytes());
+}
