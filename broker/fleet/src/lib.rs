@@ -1,1 +1,24 @@
-//! Skeleton.
+//! Any number of Kubernetes clusters: where they come from, how to reach them, what is in them, how to write to them.
+//!
+//! Knows nothing of brokering.
+
+pub mod backoff;
+pub mod call;
+pub mod cluster;
+mod connect;
+pub mod discover;
+pub mod error;
+pub mod fleet;
+pub mod index;
+pub mod kind;
+mod kinds;
+pub mod kubeconfig;
+pub mod lease;
+pub mod object;
+pub mod queue;
+pub mod source;
+pub mod watch;
+pub mod write;
+
+pub use kube::core::GroupVersionKind;
+pub use kinds::well_known;

@@ -1,0 +1,164 @@
+//! Connects one cluster, finds out when it is gone, and reconnects; new credentials take over without a gap.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+use broker_api::{ClusterName, Role};
+use tokio::sync::watch;
+use tracing::{info, warn};
+
+use crate::{
+    backoff::Backoff,
+    call::{Caller, JSON, Meter, OBJECT_LIMIT, get},
+    cluster::{Cluster, ClusterState, Connection},
+    error::CallError,
+    kubeconfig::{Kubeconfig, forbidden_address},
+};
+
+/// Which API server is engaged under which name: one server must not be in one role twice.
+#[derive(Debug, Default)]
+pub(crate) struct Identities(Mutex<HashMap<(Role, String), ClusterName>>);
+
+impl Identities {
+    fn claim(&self, name: &ClusterName, identity: &str) -> Result<(), String> {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let owner = held.entry((name.role(), identity.to_owned())).or_insert_with(|| name.clone());
+        if owner == name {
+            return Ok(());
+        }
+        Err(format!(
+            "the API server of {name} is already engaged as {owner} (same kube-system uid {identity}); remove one of the two"
+        ))
+    }
+
+    pub(crate) fn release(&self, name: &ClusterName) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, owner| owner != name);
+    }
+}
+
+pub(crate) struct Connector {
+    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) credentials: watch::Receiver<Arc<Kubeconfig>>,
+    pub(crate) identities: Arc<Identities>,
+    pub(crate) meter: Meter,
+}
+
+impl Connector {
+    pub(crate) async fn run(mut self) {
+        let mut backoff = Backoff::new(Duration::from_millis(300), Duration::from_secs(10));
+        let mut generation = 0;
+        loop {
+            let kubeconfig = Arc::clone(&self.credentials.borrow_and_update());
+            generation += 1;
+            match self.establish(&kubeconfig, generation).await {
+                Ok(connection) => {
+                    info!(cluster = %self.cluster.name(), server = kubeconfig.server(), "connected");
+                    let connection = Arc::new(connection);
+                    self.cluster.set_state(ClusterState::Ready, Some(Arc::clone(&connection)));
+                    backoff.reset();
+                    if self.guard(&connection).await.is_break() {
+                        return;
+                    }
+                }
+                Err(why) => {
+                    warn!(cluster = %self.cluster.name(), server = kubeconfig.server(), %why, "cannot connect");
+                    self.cluster.set_state(ClusterState::Unreachable { since: SystemTime::now(), why }, None);
+                    tokio::select! {
+                        changed = self.credentials.changed() => if changed.is_err() { return },
+                        () = tokio::time::sleep(backoff.wait()) => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// Watches over a connection until new credentials come.
+    async fn guard(&mut self, connection: &Connection) -> std::ops::ControlFlow<()> {
+        let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(5));
+        loop {
+            let down = !self.cluster.is_ready();
+            tokio::select! {
+                changed = self.credentials.changed() => {
+                    return if changed.is_err() { std::ops::ControlFlow::Break(()) } else { std::ops::ControlFlow::Continue(()) };
+                }
+                () = self.cluster.suspicion.notified(), if !down => {}
+                () = tokio::time::sleep(backoff.wait()), if down => {}
+            }
+            match identity(&connection.caller).await {
+                Ok(found) if found == connection.identity => {
+                    if down {
+                        info!(cluster = %self.cluster.name(), "reachable again");
+                    }
+                    backoff.reset();
+                    self.cluster.set_state(ClusterState::Ready, None);
+                    // A server whose watches break while it answers probes must not be probed in a hot loop.
+                    tokio::time::sleep(Duration::from_millis(200)).await;
+                }
+                Ok(found) => self.lost(format!(
+                    "another API server answers now (kube-system uid {found:?}, was {:?}); if that is meant, remove the cluster and add it again",
+                    connection.identity
+                )),
+                Err(error) => self.lost(error.to_string()),
+            }
+        }
+    }
+
+    fn lost(&self, why: String) {
+        if self.cluster.is_ready() {
+            warn!(cluster = %self.cluster.name(), %why, "unreachable");
+        }
+        self.cluster.set_state(ClusterState::Unreachable { since: SystemTime::now(), why }, None);
+    }
+
+    async fn establish(&self, kubeconfig: &Kubeconfig, generation: u64) -> Result<Connection, String> {
+        let config = kubeconfig.config().await.map_err(|error| error.to_string())?;
+        for uri in [Some(&config.cluster_url), config.proxy_url.as_ref()].into_iter().flatten() {
+            check_resolved(uri).await?;
+        }
+        let host = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
+        let client = kube::Client::try_from(config).map_err(|error| error.to_string())?;
+        let caller = Caller::new(client, host, self.meter);
+        let identity = identity(&caller).await.map_err(|error| error.to_string())?;
+        if let (Some(found), Some(before)) = (&identity, self.cluster.identity())
+            && *found != before
+        {
+            return Err(format!("the new kubeconfig leads to another API server (kube-system uid {found}, was {before}); remove the cluster and add it again if that is meant"));
+        }
+        match &identity {
+            Some(identity) => self.identities.claim(self.cluster.name(), identity)?,
+            None => warn!(cluster = %self.cluster.name(),
+                "may not read the namespace kube-system: cannot tell whether this API server is engaged twice"),
+        }
+        Ok(Connection { caller, identity, generation })
+    }
+}
+
+/// A host name that leads to a link-local or metadata address is refused, as the address itself is.
+async fn check_resolved(uri: &http::Uri) -> Result<(), String> {
+    let Some(host) = uri.host() else { return Err(format!("{uri}: no host")) };
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let resolved = tokio::time::timeout(Duration::from_secs(5), tokio::net::lookup_host((host, 443))).await;
+    let addresses = resolved.map_err(|_| format!("{host}: name resolution timed out"))?.map_err(|error| format!("{host}: {error}"))?;
+    for address in addresses {
+        if forbidden_address(address.ip()) {
+            return Err(format!("{host} leads to {}, a link-local or metadata address: refused", address.ip()));
+        }
+    }
+    Ok(())
+}
+
+/// Who answers. Also the probe: it needs valid credentials, other than `/version`.
+async fn identity(caller: &Caller) -> Result<Option<String>, CallError> {
+    match caller.call(get("/api/v1/namespaces/kube-system", JSON)?, OBJECT_LIMIT).await {
+        Ok((_, answer)) => {
+            let value: serde_json::Value = serde_json::from_slice(&answer)
+                .map_err(|error| CallError::UnknownOutcome(format!("unreadable answer: {error}")))?;
+            Ok(value["metadata"]["uid"].as_str().map(str::to_owned))
+        }
+        Err(CallError::Forbidden(_) | CallError::NotFound(_) | CallError::NamespaceMissing(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,165 @@
+//! `CallError`: what went wrong with one request, told apart as far as decisions need it.
+
+use std::time::Duration;
+
+use kube::core::Status;
+
+/// Why a request to an API server failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// A precondition (uid, resourceVersion) did not hold: the object is not what was looked at. Look again.
+    #[error("conflict: {0}")]
+    Conflict(String),
+    /// Created by somebody else in between.
+    #[error("already exists: {0}")]
+    AlreadyExists(String),
+    /// The API server refuses the content; repeating it does not help.
+    #[error("invalid: {0}")]
+    Invalid(String),
+    /// The content holds fields that the kind's schema does not have: our schema is stale.
+    #[error("schema mismatch: {0}")]
+    SchemaMismatch(String),
+    /// The content is larger than the API server takes.
+    #[error("too large: {0}")]
+    TooLarge(String),
+    /// The credentials may not do this.
+    #[error("forbidden: {0}")]
+    Forbidden(String),
+    /// The credentials are not valid (any more).
+    #[error("unauthorized: {0}")]
+    Unauthorized(String),
+    /// There is no such object.
+    #[error("not found: {0}")]
+    NotFound(String),
+    /// The namespace does not exist.
+    #[error("namespace missing: {0}")]
+    NamespaceMissing(String),
+    /// The namespace is being deleted; nothing can be created in it.
+    #[error("namespace terminating: {0}")]
+    NamespaceTerminating(String),
+    /// The API server does not serve this kind.
+    #[error("kind missing: {0}")]
+    KindMissing(String),
+    /// Too many requests; wait for so long if the server said so.
+    #[error("throttled: {message}")]
+    Throttled {
+        /// `Retry-After`, if given.
+        retry_after: Option<Duration>,
+        /// The server's words.
+        message: String,
+    },
+    /// The resource version is too old; list again.
+    #[error("gone: {0}")]
+    Gone(String),
+    /// The request cannot have been carried out: no connection.
+    #[error("unreachable: {0}")]
+    Unreachable(String),
+    /// The request may have been carried out: the answer was lost, late or a server error. Look before repeating.
+    #[error("outcome unknown: {0}")]
+    UnknownOutcome(String),
+}
+
+/// A 404 whose body says which object is missing means the object; any other 404 means the path, that is the kind.
+fn not_found(status: &Status) -> CallError {
+    let message = status.message.clone();
+    match &status.details {
+        Some(details) if details.kind == "namespaces" && message.starts_with("namespaces ") => {
+            CallError::NamespaceMissing(message)
+        }
+        Some(details) if !details.name.is_empty() => CallError::NotFound(message),
+        _ => CallError::KindMissing(message),
+    }
+}
+
+impl CallError {
+    /// Reads an error response.
+    pub fn from_response(code: u16, retry_after: Option<Duration>, body: &[u8]) -> Self {
+        let status: Status = serde_json::from_slice(body).unwrap_or_else(|_| {
+            let text = String::from_utf8_lossy(&body[..body.len().min(300)]).into_owned();
+            Status { message: text, code, ..Status::default() }
+        });
+        let message = if status.message.is_empty() { format!("HTTP {code}") } else { status.message.clone() };
+        let terminating =
+            status.details.iter().flat_map(|d| &d.causes).any(|cause| cause.reason == "NamespaceTerminating");
+        match code {
+            400 | 422 if status.reason != "AlreadyExists" => Self::Invalid(message),
+            401 => Self::Unauthorized(message),
+            403 if terminating => Self::NamespaceTerminating(message),
+            403 => Self::Forbidden(message),
+            404 => not_found(&status),
+            409 if status.reason == "AlreadyExists" => Self::AlreadyExists(message),
+            409 => Self::Conflict(message),
+            410 => Self::Gone(message),
+            413 => Self::TooLarge(message),
+            405 | 406 | 415 => Self::Invalid(message),
+            429 => Self::Throttled { retry_after, message },
+            // structured-merge-diff's error for undeclared fields comes as a plain 500.
+            500 if message.contains("field not declared in schema") => Self::SchemaMismatch(message),
+            // etcd's and gRPC's own limits come as a plain 500, too.
+            500 if message.contains("request is too large") || message.contains("larger than max") => Self::TooLarge(message),
+            503 if retry_after.is_some() => Self::Throttled { retry_after, message },
+            500..=599 => Self::UnknownOutcome(format!("HTTP {code}: {message}")),
+            _ => Self::Invalid(format!("HTTP {code}: {message}")),
+        }
+    }
+
+    /// Whether the cluster itself, not this one request, seems to be the trouble.
+    pub fn suspects_cluster(&self) -> bool {
+        matches!(self, Self::Unreachable(_) | Self::UnknownOutcome(_) | Self::Unauthorized(_))
+    }
+
+    /// A short word for metrics and logs.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Conflict(_) => "Conflict",
+            Self::AlreadyExists(_) => "AlreadyExists",
+            Self::Invalid(_) => "Invalid",
+            Self::SchemaMismatch(_) => "SchemaMismatch",
+            Self::TooLarge(_) => "TooLarge",
+            Self::Forbidden(_) => "Forbidden",
+            Self::Unauthorized(_) => "Unauthorized",
+            Self::NotFound(_) => "NotFound",
+            Self::NamespaceMissing(_) => "NamespaceMissing",
+            Self::NamespaceTerminating(_) => "NamespaceTerminating",
+            Self::KindMissing(_) => "KindMissing",
+            Self::Throttled { .. } => "Throttled",
+            Self::Gone(_) => "Gone",
+            Self::Unreachable(_) => "Unreachable",
+            Self::UnknownOutcome(_) => "UnknownOutcome",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(code: u16, body: &str) -> CallError {
+        CallError::from_response(code, None, body.as_bytes())
+    }
+
+    #[test]
+    fn tells_object_namespace_and_kind_apart() {
+        let object = r#"{"kind":"Status","reason":"NotFound","message":"x \"a\" not found","details":{"name":"a","kind":"x"}}"#;
+        let namespace =
+            r#"{"kind":"Status","reason":"NotFound","message":"namespaces \"n\" not found","details":{"name":"n","kind":"namespaces"}}"#;
+        assert_eq!(read(404, object).reason(), "NotFound");
+        assert_eq!(read(404, namespace).reason(), "NamespaceMissing");
+        assert_eq!(read(404, "404 page not found").reason(), "KindMissing");
+    }
+
+    #[test]
+    fn a_terminating_namespace_is_not_a_permission() {
+        let body = r#"{"kind":"Status","reason":"Forbidden","message":"no","details":{"causes":[{"reason":"NamespaceTerminating"}]}}"#;
+        assert_eq!(read(403, body).reason(), "NamespaceTerminating");
+        assert_eq!(read(403, "{}").reason(), "Forbidden");
+    }
+
+    #[test]
+    fn a_server_error_leaves_the_outcome_open() {
+        assert_eq!(read(500, "boom").reason(), "UnknownOutcome");
+        assert_eq!(read(500, r#"{"message":"x: field not declared in schema"}"#).reason(), "SchemaMismatch");
+        let throttled = CallError::from_response(503, Some(Duration::from_secs(1)), b"");
+        assert_eq!(throttled.reason(), "Throttled");
+    }
+}

@@ -1,0 +1,322 @@
+//! `Index`: what one watch has seen of one kind in one cluster.
+//!
+//! It is *incomplete* until the first list is done; an incomplete index answers `Unknown`, never `Absent`.
+//! Responses to our own writes go in at once, so that a decision never acts on what it has itself already changed.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    time::{Duration, Instant},
+};
+
+use broker_api::ClusterName;
+
+use crate::{
+    object::{Object, ObjectKey},
+    watch::WatchSpec,
+};
+
+/// What an index knows of a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lookup {
+    /// There is such an object.
+    Found(Arc<Object>),
+    /// There is none.
+    Absent,
+    /// The index cannot tell: its first list is not done, or its kind is not served.
+    Unknown,
+}
+
+impl Lookup {
+    /// The object, if there is one.
+    pub fn found(self) -> Option<Arc<Object>> {
+        match self {
+            Self::Found(object) => Some(object),
+            Self::Absent | Self::Unknown => None,
+        }
+    }
+}
+
+/// One key's change: before and after.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// Which object.
+    pub key: ObjectKey,
+    /// As it was, if it was.
+    pub old: Option<Arc<Object>>,
+    /// As it is, if it is.
+    pub new: Option<Arc<Object>>,
+}
+
+#[derive(Default)]
+struct State {
+    objects: HashMap<ObjectKey, Arc<Object>>,
+    namespaces: HashSet<Arc<str>>,
+    complete: bool,
+    /// Newest resource version that the watch has delivered, bookmarks included: all changes up to it are in.
+    progress: u64,
+}
+
+/// The objects of one watch.
+pub struct Index {
+    cluster: ClusterName,
+    spec: Arc<WatchSpec>,
+    state: RwLock<State>,
+    /// When the API server last said anything on this watch.
+    heard: Mutex<Option<Instant>>,
+    /// Why the watch does not work, if it does not.
+    trouble: Mutex<Option<String>>,
+}
+
+impl Index {
+    /// An empty, incomplete index.
+    pub fn new(cluster: ClusterName, spec: Arc<WatchSpec>) -> Self {
+        Self { cluster, spec, state: RwLock::default(), heard: Mutex::default(), trouble: Mutex::default() }
+    }
+
+    /// Which cluster it looks at.
+    pub fn cluster(&self) -> &ClusterName {
+        &self.cluster
+    }
+
+    /// What it watches.
+    pub fn spec(&self) -> &Arc<WatchSpec> {
+        &self.spec
+    }
+
+    // A panic while the lock is held cannot leave the map half changed: every change is one call.
+    fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks a key up.
+    pub fn get(&self, key: &ObjectKey) -> Lookup {
+        let state = self.read();
+        match state.objects.get(key) {
+            Some(object) => Lookup::Found(Arc::clone(object)),
+            None if state.complete => Lookup::Absent,
+            None => Lookup::Unknown,
+        }
+    }
+
+    /// Whether the first list is done and the kind is still served.
+    pub fn is_complete(&self) -> bool {
+        self.read().complete
+    }
+
+    /// How many objects it holds.
+    pub fn len(&self) -> usize {
+        self.read().objects.len()
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.read().objects.is_empty()
+    }
+
+    /// All keys and objects as of now.
+    pub fn snapshot(&self) -> Vec<(ObjectKey, Arc<Object>)> {
+        self.read().objects.iter().map(|(key, object)| (key.clone(), Arc::clone(object))).collect()
+    }
+
+    /// Whether any object satisfies `test`.
+    pub fn any(&self, mut test: impl FnMut(&ObjectKey, &Object) -> bool) -> bool {
+        self.read().objects.iter().any(|(key, object)| test(key, object))
+    }
+
+    /// The API server said something.
+    pub fn heard(&self) {
+        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    /// How long ago the API server last said anything on this watch.
+    pub fn silence(&self) -> Option<Duration> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner).map(|heard| heard.elapsed())
+    }
+
+    /// Sets or clears why the watch does not work. Returns whether that is news.
+    pub fn set_trouble(&self, trouble: Option<String>) -> bool {
+        let mut held = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        let news = *held != trouble;
+        *held = trouble;
+        news
+    }
+
+    /// Why the watch does not work, if it does not.
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The kind is no longer served: what is held stays, but absence means nothing any more.
+    pub fn mark_incomplete(&self) {
+        self.write().complete = false;
+    }
+
+    /// A watch event or a write's response. `None` where the index already holds something newer.
+    pub fn upsert(&self, key: ObjectKey, object: Object, source: Source) -> Option<Change> {
+        let mut state = self.write();
+        match source {
+            Source::Watch => state.progress = state.progress.max(object.resource_version),
+            // The watch has passed this version: what it says of the key, even its absence, is newer.
+            Source::Response if object.resource_version <= state.progress => return None,
+            Source::Response => {}
+        }
+        let old = state.objects.get(&key).cloned();
+        if old.as_ref().is_some_and(|old| old.resource_version >= object.resource_version) {
+            return None;
+        }
+        let key = state.intern(key);
+        let new = Arc::new(object);
+        state.objects.insert(key.clone(), Arc::clone(&new));
+        Some(Change { key, old, new: Some(new) })
+    }
+
+    /// A watch's delete event, at the version of the deletion.
+    pub fn remove(&self, key: &ObjectKey, resource_version: u64) -> Option<Change> {
+        let mut state = self.write();
+        state.progress = state.progress.max(resource_version);
+        if state.objects.get(key).is_some_and(|held| held.resource_version > resource_version) {
+            return None;
+        }
+        let (key, old) = state.objects.remove_entry(key)?;
+        Some(Change { key, old: Some(old), new: None })
+    }
+
+    /// A bookmark: the watch has seen everything up to this version.
+    pub fn bookmark(&self, resource_version: u64) {
+        let mut state = self.write();
+        state.progress = state.progress.max(resource_version);
+    }
+
+    /// A finished list at `resource_version`. Returns what changed, also the deletes that no event told of.
+    pub fn replace(&self, listed: Vec<(ObjectKey, Object)>, resource_version: u64) -> Vec<Change> {
+        let mut state = self.write();
+        let mut changes = Vec::new();
+        // Versions only run backwards where etcd was restored from a backup: then the list alone is true.
+        let restored = resource_version < state.progress;
+        let mut before = std::mem::take(&mut state.objects);
+        state.objects.reserve(listed.len());
+        for (key, object) in listed {
+            let old = before.remove(&key);
+            let newer_held = old.as_ref().filter(|old| !restored && old.resource_version > object.resource_version);
+            if let Some(held) = newer_held {
+                let held = Arc::clone(held);
+                let key = state.intern(key);
+                state.objects.insert(key, held);
+                continue;
+            }
+            let key = state.intern(key);
+            let unchanged =
+                old.as_ref().is_some_and(|old| old.resource_version == object.resource_version && old.uid == object.uid);
+            let new = Arc::new(object);
+            state.objects.insert(key.clone(), Arc::clone(&new));
+            if !unchanged {
+                changes.push(Change { key, old, new: Some(new) });
+            }
+        }
+        for (key, old) in before {
+            if !restored && old.resource_version > resource_version {
+                state.objects.insert(key, old);
+            } else {
+                changes.push(Change { key, old: Some(old), new: None });
+            }
+        }
+        state.progress = resource_version;
+        state.complete = true;
+        changes
+    }
+}
+
+impl State {
+    fn intern(&mut self, key: ObjectKey) -> ObjectKey {
+        if let Some(known) = self.namespaces.get(&key.namespace) {
+            return ObjectKey { namespace: Arc::clone(known), name: key.name };
+        }
+        self.namespaces.insert(Arc::clone(&key.namespace));
+        key
+    }
+}
+
+/// Where a newer object comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// An event of the watch.
+    Watch,
+    /// The response to one of our own writes or reads.
+    Response,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kube::core::GroupVersionKind;
+
+    fn index() -> Index {
+        let spec = WatchSpec::all(GroupVersionKind::gvk("", "v1", "ConfigMap"));
+        Index::new(ClusterName::consumer("c"), Arc::new(spec))
+    }
+
+    fn object(version: u64) -> Object {
+        let raw = format!(r#"{{"metadata":{{"name":"a","uid":"u","resourceVersion":"{version}"}}}}"#);
+        Object::parse(raw.as_bytes(), None).unwrap().1
+    }
+
+    fn key(name: &str) -> ObjectKey {
+        ObjectKey::new("n", name)
+    }
+
+    #[test]
+    fn absence_is_unknown_until_the_first_list() {
+        let index = index();
+        assert_eq!(index.get(&key("a")), Lookup::Unknown);
+        assert!(index.replace(vec![], 1).is_empty());
+        assert_eq!(index.get(&key("a")), Lookup::Absent);
+        index.mark_incomplete();
+        assert_eq!(index.get(&key("a")), Lookup::Unknown);
+    }
+
+    #[test]
+    fn a_relist_yields_the_deletes_that_the_watch_missed() {
+        let index = index();
+        index.replace(vec![(key("a"), object(1)), (key("b"), object(2))], 2);
+        let changes = index.replace(vec![(key("b"), object(2))], 5);
+        assert_eq!(changes.len(), 1);
+        assert!(changes[0].key == key("a") && changes[0].new.is_none());
+    }
+
+    #[test]
+    fn a_relist_keeps_what_was_written_after_it() {
+        let index = index();
+        index.replace(vec![], 2);
+        assert!(index.upsert(key("a"), object(9), Source::Response).is_some());
+        assert!(index.replace(vec![], 5).is_empty());
+        assert!(index.get(&key("a")).found().is_some());
+    }
+
+    #[test]
+    fn a_restored_etcd_counts_although_versions_run_backwards() {
+        let index = index();
+        index.replace(vec![(key("a"), object(50))], 60);
+        let changes = index.replace(vec![(key("a"), object(7))], 10);
+        assert_eq!(changes.len(), 1);
+        assert_eq!(index.get(&key("a")).found().unwrap().resource_version, 7);
+    }
+
+    #[test]
+    fn an_older_answer_never_replaces_a_newer_one() {
+        let index = index();
+        index.replace(vec![], 1);
+        assert!(index.upsert(key("a"), object(5), Source::Response).is_some());
+        assert!(index.upsert(key("a"), object(4), Source::Watch).is_none());
+        assert!(index.upsert(key("a"), object(5), Source::Watch).is_none());
+        assert!(index.remove(&key("a"), 4).is_none());
+        assert!(index.remove(&key("a"), 6).is_some());
+        // The response of a write that the watch has already overtaken does not bring the object back.
+        assert!(index.upsert(key("a"), object(5), Source::Response).is_none());
+        assert_eq!(index.get(&key("a")), Lookup::Absent);
+    }
+}

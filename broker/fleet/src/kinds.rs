@@ -1,0 +1,87 @@
+//! Keeps asking an API server for the kinds that are wanted: at once, when a CRD changes, and now and then while one is missing.
+
+use std::{sync::Arc, time::Duration};
+
+use kube::core::GroupVersionKind;
+use tracing::{info, warn};
+
+use crate::{
+    backoff::Backoff,
+    cluster::{Cluster, Connection},
+    discover,
+    error::CallError,
+    kind::{KindInfo, KindState},
+};
+
+/// Kinds that every API server serves: no need to ask.
+pub fn well_known(gvk: &GroupVersionKind) -> Option<KindInfo> {
+    let (plural, namespaced) = match (gvk.group.as_str(), gvk.version.as_str(), gvk.kind.as_str()) {
+        ("", "v1", "Secret") => ("secrets", true),
+        ("", "v1", "ConfigMap") => ("configmaps", true),
+        ("", "v1", "Namespace") => ("namespaces", false),
+        ("apiextensions.k8s.io", "v1", "CustomResourceDefinition") => ("customresourcedefinitions", false),
+        _ => return None,
+    };
+    Some(KindInfo { gvk: gvk.clone(), plural: plural.into(), namespaced, has_status: gvk.kind == "Namespace" })
+}
+
+pub(crate) async fn run(cluster: Arc<Cluster>) {
+    let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(10));
+    loop {
+        let connection = cluster.ready().await;
+        let (due, next) = cluster.due_kinds();
+        let mut failed = false;
+        for gvk in due {
+            if let Err(error) = ask(&cluster, &connection, &gvk).await {
+                failed = true;
+                warn!(cluster = %cluster.name(), kind = %gvk.kind, %error, "discovery failed, trying again");
+                if error.suspects_cluster() {
+                    cluster.suspect(&connection);
+                }
+            }
+        }
+        let crds_watched = cluster.index(&cluster.crds).is_some_and(|index| index.is_complete());
+        let wait = if failed {
+            Some(backoff.wait())
+        } else {
+            backoff.reset();
+            // Without a watch on CRDs, a missing kind can only be polled for.
+            let poll = (cluster.misses_kinds() && !crds_watched).then_some(Duration::from_secs(3));
+            [poll, next].into_iter().flatten().min()
+        };
+        tokio::select! {
+            () = cluster.kinds_wanted.notified() => {}
+            () = sleep(wait) => {}
+        }
+    }
+}
+
+async fn sleep(wait: Option<Duration>) {
+    match wait {
+        Some(wait) => tokio::time::sleep(wait).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn ask(cluster: &Cluster, connection: &Connection, gvk: &GroupVersionKind) -> Result<(), CallError> {
+    if let Some(info) = well_known(gvk) {
+        cluster.set_kind(gvk, KindState::Found(Arc::new(info)), None);
+        return Ok(());
+    }
+    let Some(info) = discover::kind(&connection.caller, gvk).await? else {
+        if cluster.kind(gvk) != KindState::Missing {
+            info!(cluster = %cluster.name(), kind = %gvk.kind, group = %gvk.group, version = %gvk.version,
+                "the kind is not served (yet); waiting for its CRD");
+        }
+        cluster.set_kind(gvk, KindState::Missing, None);
+        return Ok(());
+    };
+    let schema = discover::schema(&connection.caller, gvk).await?;
+    let first = cluster.kind(gvk).found().is_none();
+    cluster.set_kind(gvk, KindState::Found(Arc::new(info)), schema.as_ref());
+    if schema.is_none() && first {
+        // The OpenAPI document of a new CRD is published a moment after discovery.
+        cluster.refresh_kind(gvk);
+    }
+    Ok(())
+}

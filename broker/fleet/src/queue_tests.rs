@@ -1,0 +1,127 @@
+//! Tests of [`super::Queue`].
+
+use super::*;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Job(ClusterName, u32);
+
+impl Key for Job {
+    fn lane(&self) -> &ClusterName {
+        &self.0
+    }
+}
+
+fn job(lane: &str, number: u32) -> Job {
+    Job(ClusterName::consumer(lane), number)
+}
+
+fn queue(slots: usize) -> Arc<Queue<Job>> {
+    Queue::new(slots, |_| {})
+}
+
+async fn take(queue: &Arc<Queue<Job>>) -> Job {
+    queue.next().await.unwrap().0
+}
+
+#[tokio::test]
+async fn a_flood_in_one_lane_costs_another_one_turn() {
+    let queue = queue(1);
+    for number in 0..50_000 {
+        queue.add(job("flood", number));
+    }
+    queue.add(job("quiet", 1));
+    let first = [take(&queue).await, take(&queue).await];
+    assert!(first.contains(&job("quiet", 1)), "{first:?}");
+}
+
+#[tokio::test]
+async fn repeats_merge_and_a_running_key_waits_for_its_end() {
+    let queue = queue(1);
+    queue.add(job("a", 1));
+    queue.add(job("a", 1));
+    let key = take(&queue).await;
+    queue.add(key.clone());
+    assert_eq!(queue.stats().depth, 0, "a running key is not handed out again");
+    queue.finish(&key, Outcome::Done);
+    assert_eq!(take(&queue).await, key);
+    queue.finish(&key, Outcome::Done);
+    assert!(queue.is_idle());
+}
+
+#[tokio::test]
+async fn a_slow_cluster_holds_only_its_own_slots() {
+    let queue = queue(1);
+    let (slow, fast) = (ClusterName::provider("slow"), ClusterName::provider("fast"));
+    let held = queue.slot(&slow).unwrap();
+    assert!(queue.slot(&slow).is_none());
+    assert!(queue.slot(&fast).is_some());
+    queue.add(job("a", 1));
+    let parked = take(&queue).await;
+    queue.finish(&parked, Outcome::Park(slow.clone()));
+    assert_eq!(queue.stats().parked, 1);
+    drop(held);
+    let (key, slot) = queue.next().await.unwrap();
+    assert_eq!(key, parked);
+    assert_eq!(slot.unwrap().cluster(), &slow);
+    assert!(queue.slot(&slow).is_some(), "dropping the handed slot frees it");
+}
+
+#[tokio::test]
+async fn those_who_wait_for_a_slot_take_turns_by_lane() {
+    let queue = queue(1);
+    let target = ClusterName::provider("p");
+    let held = queue.slot(&target).unwrap();
+    for key in [job("flood", 1), job("flood", 2), job("flood", 3), job("quiet", 1)] {
+        queue.add(key);
+        let key = take(&queue).await;
+        queue.finish(&key, Outcome::Park(target.clone()));
+    }
+    drop(held);
+    let mut order = Vec::new();
+    for _ in 0..4 {
+        let (key, slot) = queue.next().await.unwrap();
+        order.push(key.0.name().to_owned());
+        drop(slot);
+    }
+    assert_eq!(order, ["flood", "quiet", "flood", "flood"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_wait_longer_each_time_and_success_forgets_them() {
+    let queue = queue(1);
+    let key = job("a", 1);
+    queue.add(key.clone());
+    let mut waits = Vec::new();
+    for _ in 0..5 {
+        take(&queue).await;
+        waits.push(queue.finish(&key, Outcome::Failed).unwrap());
+    }
+    assert!(waits[4] > waits[0] * 4, "{waits:?}");
+    take(&queue).await;
+    queue.finish(&key, Outcome::Done);
+    assert_eq!(queue.failures(&key), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_does_not_wait_for_the_retry() {
+    let queue = queue(1);
+    let key = job("a", 1);
+    queue.add(key.clone());
+    take(&queue).await;
+    queue.finish(&key, Outcome::After(Duration::from_secs(3600)));
+    let before = Instant::now();
+    queue.add(key.clone());
+    assert_eq!(take(&queue).await, key);
+    assert_eq!(before.elapsed(), Duration::ZERO);
+    queue.finish(&key, Outcome::Done);
+    // The old timer went with it.
+    assert!(tokio::time::timeout(Duration::from_secs(7200), queue.next()).await.is_err());
+}
+
+#[tokio::test]
+async fn a_closed_queue_hands_out_nothing() {
+    let queue = queue(1);
+    queue.add(job("a", 1));
+    queue.close();
+    assert!(queue.next().await.is_none());
+}

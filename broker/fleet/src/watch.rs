@@ -1,0 +1,386 @@
+//! One watch: list, then follow, into one index. Each has its own backoff and fails alone.
+
+use std::{borrow::Cow, sync::Arc, time::Duration};
+
+use futures::StreamExt;
+use http_body_util::BodyStream;
+use kube::{client::Body, core::GroupVersionKind};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tracing::{debug, info, warn};
+
+use crate::{
+    backoff::Backoff,
+    call::{DEADLINE, JSON, LIST_LIMIT, OBJECT_LIMIT, get},
+    cluster::{Cluster, Connection},
+    error::CallError,
+    index::{Change, Index, Source},
+    kind::KindInfo,
+    object::{Object, ObjectKey},
+};
+
+/// What to watch in a cluster. Two specs that differ in any field are two watches.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct WatchSpec {
+    /// Which kind.
+    pub gvk: GroupVersionKind,
+    /// Only this namespace.
+    pub namespace: Option<String>,
+    /// Only objects with these labels.
+    pub label_selector: Option<String>,
+    /// Only metadata is asked for.
+    pub metadata_only: bool,
+}
+
+impl WatchSpec {
+    /// All objects of a kind, everywhere.
+    pub fn all(gvk: GroupVersionKind) -> Self {
+        Self { gvk, namespace: None, label_selector: None, metadata_only: false }
+    }
+
+    /// Only those with these labels.
+    pub fn labelled(mut self, selector: impl Into<String>) -> Self {
+        self.label_selector = Some(selector.into());
+        self
+    }
+
+    /// Only those in this namespace.
+    pub fn within(mut self, namespace: impl Into<String>) -> Self {
+        self.namespace = Some(namespace.into());
+        self
+    }
+}
+
+/// A page of a list. Small objects come by the hundred; a page that gets too long is asked for again in smaller ones.
+const PAGE: u32 = 500;
+
+/// Bookmarks come every minute; silence for this long means that the connection is dead without having said so.
+const SILENCE: Duration = Duration::from_secs(150);
+
+const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ListMeta<'a> {
+    #[serde(borrow, default)]
+    resource_version: Cow<'a, str>,
+    #[serde(borrow, default, rename = "continue")]
+    next: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+struct Page<'a> {
+    #[serde(borrow)]
+    metadata: ListMeta<'a>,
+    #[serde(borrow)]
+    items: Option<Vec<&'a RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    object: &'a RawValue,
+}
+
+/// Follows one spec in one cluster until the cluster leaves or the watch is no longer wanted.
+pub(crate) async fn run(cluster: Arc<Cluster>, index: Arc<Index>) {
+    let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(15));
+    let mut watch = Watch { cluster: &cluster, index: &index, version: None };
+    loop {
+        let (connection, kind) = cluster.serving(&index.spec().gvk).await;
+        let started = tokio::time::Instant::now();
+        let replaced = cluster.replaced(&connection);
+        let ended = tokio::select! {
+            ended = watch.session(&connection, &kind) => ended,
+            () = replaced => continue,
+        };
+        if started.elapsed() > Duration::from_secs(30) {
+            backoff.reset();
+        }
+        match ended {
+            // The server ends watches now and then; one that ends them at once must not make us spin.
+            Ok(()) if started.elapsed() > Duration::from_secs(1) => continue,
+            Ok(()) => {}
+            Err(error) => watch.failed(&connection, &error),
+        }
+        tokio::time::sleep(backoff.wait()).await;
+    }
+}
+
+struct Watch<'a> {
+    cluster: &'a Arc<Cluster>,
+    index: &'a Arc<Index>,
+    /// Where to go on; `None`: list first.
+    version: Option<u64>,
+}
+
+impl Watch<'_> {
+    async fn session(&mut self, connection: &Connection, kind: &KindInfo) -> Result<(), CallError> {
+        if self.version.is_none() || !self.index.is_complete() {
+            let (objects, version) = self.list(connection, kind).await?;
+            self.replace(objects, version);
+            self.version = Some(version);
+        }
+        self.follow(connection, kind).await
+    }
+
+    fn failed(&mut self, connection: &Connection, error: &CallError) {
+        let index = self.index;
+        debug!(cluster = %index.cluster(), kind = %index.spec().gvk.kind, %error, "watch ended");
+        match error {
+            CallError::Gone(_) => self.version = None,
+            CallError::KindMissing(_) => {
+                self.version = None;
+                index.mark_incomplete();
+                self.cluster.kind_missing(&index.spec().gvk);
+            }
+            CallError::Forbidden(why) => {
+                if index.set_trouble(Some(why.clone())) {
+                    warn!(cluster = %index.cluster(), kind = %index.spec().gvk.kind, %why,
+                        "may not watch: grant the broker list and watch on this kind in this cluster");
+                }
+            }
+            error if error.suspects_cluster() => self.cluster.suspect(connection),
+            error => {
+                self.version = None;
+                if index.set_trouble(Some(error.to_string())) {
+                    warn!(cluster = %index.cluster(), kind = %index.spec().gvk.kind, %error, "watch fails");
+                }
+            }
+        }
+    }
+
+    async fn list(&self, connection: &Connection, kind: &KindInfo) -> Result<(Vec<(ObjectKey, Object)>, u64), CallError> {
+        let mut limit = PAGE;
+        loop {
+            match self.pages(connection, kind, limit).await {
+                Err(CallError::TooLarge(_)) if limit > 1 => limit = (limit / 8).max(1),
+                other => return other,
+            }
+        }
+    }
+
+    async fn pages(
+        &self,
+        connection: &Connection,
+        kind: &KindInfo,
+        limit: u32,
+    ) -> Result<(Vec<(ObjectKey, Object)>, u64), CallError> {
+        let spec = self.index.spec();
+        let api_version = kind.api_version();
+        let type_meta = Some((api_version.as_str(), kind.gvk.kind.as_str()));
+        let mut objects = Vec::new();
+        let mut next = String::new();
+        let mut version = 0;
+        loop {
+            let mut path = format!("{}?limit={limit}", kind.collection_path(spec.namespace.as_deref()));
+            push_query(&mut path, "labelSelector", spec.label_selector.as_deref().unwrap_or_default());
+            push_query(&mut path, "continue", &next);
+            let accept = if spec.metadata_only { METADATA_LIST } else { JSON };
+            let (_, answer) = connection.caller.call(get(&path, accept)?, LIST_LIMIT).await?;
+            let page: Page<'_> = serde_json::from_slice(&answer)
+                .map_err(|error| CallError::UnknownOutcome(format!("unreadable list: {error}")))?;
+            for item in page.items.unwrap_or_default() {
+                match Object::parse(item.get().as_bytes(), type_meta) {
+                    Ok((key, object)) => objects.push((key.clone(), self.kept(&key, object))),
+                    // One malformed object must not hide the others.
+                    Err(error) => warn!(cluster = %self.index.cluster(), kind = %spec.gvk.kind, %error, "unreadable object skipped"),
+                }
+            }
+            if version == 0 {
+                version = page.metadata.resource_version.parse().map_err(|_| {
+                    CallError::UnknownOutcome(format!("list at version {:?}", page.metadata.resource_version))
+                })?;
+            }
+            self.index.heard();
+            if page.metadata.next.is_empty() {
+                return Ok((objects, version));
+            }
+            if page.metadata.next == next {
+                return Err(CallError::UnknownOutcome("the list does not end: its continue token repeats".into()));
+            }
+            next = page.metadata.next.into_owned();
+        }
+    }
+
+    fn kept(&self, key: &ObjectKey, mut object: Object) -> Object {
+        if !self.cluster.keeps(self.index, key) {
+            object.forget_body();
+        }
+        object
+    }
+
+    fn replace(&self, objects: Vec<(ObjectKey, Object)>, version: u64) {
+        let first = !self.index.is_complete();
+        let count = objects.len();
+        let changes = self.index.replace(objects, version);
+        self.index.set_trouble(None);
+        for change in changes {
+            self.notify(&change);
+        }
+        if first {
+            info!(cluster = %self.index.cluster(), kind = %self.index.spec().gvk.kind, objects = count, "index complete");
+            self.cluster.completed(self.index);
+        }
+    }
+
+    fn notify(&self, change: &Change) {
+        self.cluster.changed(self.index, change);
+    }
+
+    async fn follow(&mut self, connection: &Connection, kind: &KindInfo) -> Result<(), CallError> {
+        let spec = self.index.spec();
+        let version = self.version.unwrap_or_default();
+        // Spread over 100 s, so that many watches do not end together.
+        let timeout: u32 = rand::random_range(200..300);
+        let mut path = format!(
+            "{}?watch=1&allowWatchBookmarks=true&timeoutSeconds={timeout}&resourceVersion={version}",
+            kind.collection_path(spec.namespace.as_deref())
+        );
+        push_query(&mut path, "labelSelector", spec.label_selector.as_deref().unwrap_or_default());
+        let accept = if spec.metadata_only { METADATA } else { JSON };
+        let response = connection.caller.open(get(&path, accept)?, DEADLINE).await?;
+        self.index.heard();
+        self.index.set_trouble(None);
+        let mut lines = Lines::new(response.into_body());
+        while let Some(line) = lines.next().await? {
+            self.index.heard();
+            self.event(line, kind)?;
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, line: &[u8], kind: &KindInfo) -> Result<(), CallError> {
+        let unreadable = |error: String| CallError::Gone(format!("unreadable watch event, listing again: {error}"));
+        let event: Event<'_> = serde_json::from_slice(line).map_err(|error| unreadable(error.to_string()))?;
+        let raw = event.object.get().as_bytes();
+        if event.kind == "ERROR" {
+            let code = serde_json::from_slice::<kube::core::Status>(raw).map_or(500, |status| status.code);
+            return Err(CallError::from_response(code, None, raw));
+        }
+        let api_version = kind.api_version();
+        let parsed = Object::parse(raw, Some((&api_version, &kind.gvk.kind)));
+        let (key, object) = match parsed {
+            Ok(parsed) => parsed,
+            Err(error) if event.kind == "BOOKMARK" => return bookmark_version(raw).map(|v| self.bookmark(v)).ok_or_else(|| unreadable(error.to_string())),
+            Err(error) => {
+                warn!(cluster = %self.index.cluster(), kind = %kind.gvk.kind, %error, "unreadable object skipped");
+                return Ok(());
+            }
+        };
+        let version = object.resource_version;
+        let change = match &*event.kind {
+            "ADDED" | "MODIFIED" => {
+                let object = self.kept(&key, object);
+                self.index.upsert(key, object, Source::Watch)
+            }
+            "DELETED" => self.index.remove(&key, version),
+            "BOOKMARK" => {
+                self.bookmark(version);
+                return Ok(());
+            }
+            other => return Err(unreadable(format!("type {other:?}"))),
+        };
+        self.version = self.version.max(Some(version));
+        if let Some(change) = change {
+            self.notify(&change);
+        }
+        Ok(())
+    }
+
+    fn bookmark(&mut self, version: u64) {
+        self.index.bookmark(version);
+        self.version = self.version.max(Some(version));
+    }
+}
+
+/// A bookmark is an object with nothing but a resource version.
+fn bookmark_version(raw: &[u8]) -> Option<u64> {
+    let value: serde_json::Value = serde_json::from_slice(raw).ok()?;
+    value["metadata"]["resourceVersion"].as_str()?.parse().ok()
+}
+
+/// Adds `name=value` to a path's query unless the value is empty. Everything but unreserved characters is escaped (RFC 3986).
+pub(crate) fn push_query(path: &mut String, name: &str, value: &str) {
+    if value.is_empty() {
+        return;
+    }
+    path.push('&');
+    path.push_str(name);
+    path.push('=');
+    for byte in value.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => path.push(byte as char),
+            other => {
+                use std::fmt::Write as _;
+                // Writing to a String cannot fail.
+                let _ = write!(path, "%{other:02X}");
+            }
+        }
+    }
+}
+
+/// The lines of a body, each bounded in length, with an end to silence.
+struct Lines {
+    body: BodyStream<Body>,
+    buffer: Vec<u8>,
+    /// Where the line that was handed out last ends, its newline included.
+    taken: usize,
+}
+
+impl Lines {
+    fn new(body: Body) -> Self {
+        Self { body: BodyStream::new(body), buffer: Vec::new(), taken: 0 }
+    }
+
+    async fn next(&mut self) -> Result<Option<&[u8]>, CallError> {
+        self.buffer.drain(..self.taken);
+        self.taken = 0;
+        let mut searched = 0;
+        loop {
+            if let Some(at) = self.buffer[searched..].iter().position(|byte| *byte == b'\n') {
+                let end = searched + at;
+                self.taken = end + 1;
+                return Ok(Some(&self.buffer[..end]));
+            }
+            searched = self.buffer.len();
+            if searched > OBJECT_LIMIT {
+                return Err(CallError::TooLarge(format!("a watch event is longer than {OBJECT_LIMIT} bytes")));
+            }
+            match tokio::time::timeout(SILENCE, self.body.next()).await {
+                Err(_) => return Err(CallError::UnknownOutcome(format!("silent for {} s", SILENCE.as_secs()))),
+                Ok(None) => return Ok(None),
+                Ok(Some(Err(error))) => return Err(CallError::UnknownOutcome(format!("the watch broke off: {error}"))),
+                Ok(Some(Ok(frame))) => {
+                    if let Ok(data) = frame.into_data() {
+                        self.buffer.extend_from_slice(&data);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn lines_come_whole_however_the_bytes_arrive() {
+        let mut lines = Lines::new(Body::from(b"one\ntwo\nrest".to_vec()));
+        assert_eq!(lines.next().await.unwrap(), Some(&b"one"[..]));
+        assert_eq!(lines.next().await.unwrap(), Some(&b"two"[..]));
+        assert_eq!(lines.next().await.unwrap(), None);
+    }
+
+    #[test]
+    fn queries_are_escaped() {
+        let mut path = String::from("/x?limit=1");
+        push_query(&mut path, "labelSelector", "a in (b,c)");
+        push_query(&mut path, "continue", "");
+        assert_eq!(path, "/x?limit=1&labelSelector=a%20in%20%28b%2Cc%29");
+    }
+}
