@@ -1,0 +1,337 @@
+//! A kubeconfig text from a file or a Secret → a [`kube::Config`] that is safe to use.
+//!
+//! Owns every rule on what a kubeconfig may ask of this process: [`Kubeconfig::parse`] is pure, so a refused text has
+//! touched no file and started no process. What a host name resolves to is not known here; whoever connects asks
+//! [`forbidden_address`] again for each address.
+//!
+//! Only what the current context uses is looked at and kept; other contexts, clusters and users of the text are dropped.
+
+mod credentials;
+mod endpoint;
+mod fingerprint;
+#[cfg(test)]
+mod tests;
+
+use std::{fmt, path::PathBuf, time::Duration};
+
+use kube::config::{AuthInfo, Cluster, Context, NamedAuthInfo, NamedCluster, NamedContext};
+
+pub use endpoint::forbidden_address;
+pub use fingerprint::Fingerprint;
+
+/// Longest kubeconfig text that is looked at, in bytes. A Secret holds at most 1 MiB; a kubeconfig with its
+/// certificates is about 6 KiB.
+pub const MAX_BYTES: usize = 256 * 1024;
+
+/// Time for a TCP and TLS handshake with an API server.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Where a kubeconfig text came from, hence how far it is trusted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// A Secret of the coordination cluster: written by whoever may write Secrets there, not by the person who started
+    /// this process. It may name an API server and carry credentials, nothing else.
+    Secret,
+    /// A file named on the command line or found in a directory named there.
+    File {
+        /// Folder of the file; relative paths in the kubeconfig start here, as with kubectl.
+        folder: PathBuf,
+        /// The person who started this process opted in to `exec`, `auth-provider`, token and certificate files,
+        /// impersonation, `insecure-skip-tls-verify`, and plain http on loopback.
+        allow_local: bool,
+    },
+}
+
+impl Origin {
+    fn allows_local(&self) -> bool {
+        matches!(
+            self,
+            Self::File {
+                allow_local: true,
+                ..
+            }
+        )
+    }
+
+    fn remedy(&self) -> &'static str {
+        match self {
+            Self::Secret => {
+                "a kubeconfig from a Secret must hold its credentials inline (token, client-certificate-data, \
+                 client-key-data, certificate-authority-data)"
+            }
+            Self::File { .. } => {
+                "put the credentials inline, or start with --allow-local-credentials if you trust this file"
+            }
+        }
+    }
+}
+
+/// Why a kubeconfig cannot be used. Messages name the field and the remedy, and never hold a credential.
+#[derive(Debug, thiserror::Error)]
+pub enum KubeconfigError {
+    /// Longer than [`MAX_BYTES`].
+    #[error(
+        "the kubeconfig has {bytes} bytes, more than {MAX_BYTES}: remove the contexts that are not needed"
+    )]
+    TooLarge {
+        /// Its length.
+        bytes: usize,
+    },
+    /// Not YAML, or not the shape of a kubeconfig. The parser's own message is left out: it quotes the text, and the
+    /// text holds credentials.
+    #[error("line {line}, column {column}: not a kubeconfig: check the YAML there")]
+    Yaml {
+        /// 1-based; 0 when unknown.
+        line: u64,
+        /// 1-based; 0 when unknown.
+        column: u64,
+    },
+    /// No `current-context`.
+    #[error("current-context is not set: set it, for example with kubectl config use-context")]
+    NoCurrentContext,
+    /// A name that the text uses is not defined in it.
+    #[error("{field} names {name:?}, which is not in {list}: add it or correct the name")]
+    Unknown {
+        /// Path of the field that names it.
+        field: String,
+        /// The name.
+        name: String,
+        /// Where it should have been: `contexts`, `clusters` or `users`.
+        list: &'static str,
+    },
+    /// Asks for something that its origin may not ask for.
+    #[error("{field} is refused: it {what}; {remedy}")]
+    Refused {
+        /// Path of the field.
+        field: String,
+        /// What it would do.
+        what: &'static str,
+        /// What to do instead.
+        remedy: &'static str,
+    },
+    /// `server` or `proxy-url` cannot be used.
+    #[error("{field} is refused: {reason}")]
+    Endpoint {
+        /// Path of the field.
+        field: String,
+        /// Why, and the remedy.
+        reason: String,
+    },
+    /// A certificate, key or token is not in the form it must have.
+    #[error("{field} is not usable: {reason}")]
+    Data {
+        /// Path of the field.
+        field: String,
+        /// Why, and the remedy.
+        reason: &'static str,
+    },
+    /// kube could not make a configuration from it, for example because a file it names (with the opt-in) is missing.
+    #[error("the kubeconfig cannot be used: {0}")]
+    Build(#[source] Box<kube::config::KubeconfigError>),
+    /// The blocking task that reads files was cancelled: the process is ending.
+    #[error("stopped while reading the kubeconfig's files")]
+    Stopped,
+}
+
+/// A kubeconfig that passed every check, reduced to its current context. Printing it shows no credential.
+#[derive(Clone)]
+pub struct Kubeconfig {
+    server: String,
+    cluster: Cluster,
+    user: AuthInfo,
+    namespace: Option<String>,
+    fingerprint: Fingerprint,
+}
+
+impl fmt::Debug for Kubeconfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kubeconfig")
+            .field("server", &self.server)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Kubeconfig {
+    /// Checks a text. Reads no file, starts no process, resolves no name.
+    pub fn parse(text: &str, origin: &Origin) -> Result<Self, KubeconfigError> {
+        if text.len() > MAX_BYTES {
+            return Err(KubeconfigError::TooLarge { bytes: text.len() });
+        }
+        let document =
+            serde_saphyr::from_str::<kube::config::Kubeconfig>(text).map_err(|error| {
+                let place = error.location();
+                KubeconfigError::Yaml {
+                    line: place.map_or(0, |place| place.line()),
+                    column: place.map_or(0, |place| place.column()),
+                }
+            })?;
+        let (context, cluster, user) = current(document)?;
+        let mut cluster = Named {
+            path: format!("clusters[{}].cluster", shown(&context.cluster)),
+            value: cluster,
+        };
+        let name = context.user.as_deref().unwrap_or_default();
+        let mut user = Named {
+            path: format!("users[{}].user", shown(name)),
+            value: user,
+        };
+
+        credentials::check(&mut cluster, &mut user, origin)?;
+        let server = endpoint::check(&cluster, origin)?;
+        let fingerprint = fingerprint::of(&cluster.value, &user.value);
+        Ok(Self {
+            server,
+            cluster: cluster.value,
+            user: user.value,
+            namespace: context.namespace,
+            fingerprint,
+        })
+    }
+
+    /// URL of the API server.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// Equal for two kubeconfigs that lead to the same server with the same credentials, whatever else their texts say:
+    /// a rewrite that changes nothing needs no new connection.
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+
+    /// Certificate and key files that it names and that are read only when connecting (with the opt-in; else none).
+    /// Token files are left out: kube reads those again by itself.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        [
+            &self.cluster.certificate_authority,
+            &self.user.client_certificate,
+            &self.user.client_key,
+        ]
+        .into_iter()
+        .flatten()
+        .map(String::as_str)
+    }
+
+    /// The same with `content` of [`Kubeconfig::files`] mixed into the fingerprint, so that a rotated certificate file
+    /// is a change.
+    #[must_use]
+    pub fn with_file_content(mut self, content: &[u8]) -> Self {
+        self.fingerprint = self.fingerprint.and(content);
+        self
+    }
+
+    /// A configuration for a client: handshake within [`CONNECT_TIMEOUT`], no read timeout (watches last; each call has
+    /// its own deadline), none of kube's own retries. With the opt-in this may read the CA file. Building a client from
+    /// it may read certificate files and run an `exec` plugin, which blocks.
+    pub async fn config(&self) -> Result<kube::Config, KubeconfigError> {
+        let document = self.document();
+        let built = tokio::task::spawn_blocking(move || kube::Config::try_from(document)).await;
+        let mut config = built
+            .map_err(|_| KubeconfigError::Stopped)?
+            .map_err(|error| KubeconfigError::Build(Box::new(error)))?;
+        config.connect_timeout = Some(CONNECT_TIMEOUT);
+        config.read_timeout = None;
+        config.default_retry = false;
+        // Watched by kube, so that a rotated CA file is picked up without a new connection.
+        if self.cluster.certificate_authority_data.is_none() {
+            config.root_cert_file = self
+                .cluster
+                .certificate_authority
+                .as_ref()
+                .map(PathBuf::from);
+        }
+        // kube falls back to $HTTPS_PROXY, but then matches $NO_PROXY against the proxy instead of the server. One
+        // variable would reroute every cluster at once; a cluster behind a proxy says so with proxy-url.
+        if self.cluster.proxy_url.is_none() {
+            config.proxy_url = None;
+        }
+        Ok(config)
+    }
+
+    /// A document with this one context, under fixed names.
+    fn document(&self) -> kube::config::Kubeconfig {
+        let name = || "current".to_owned();
+        kube::config::Kubeconfig {
+            clusters: vec![NamedCluster {
+                name: name(),
+                cluster: Some(self.cluster.clone()),
+                ..Default::default()
+            }],
+            auth_infos: vec![NamedAuthInfo {
+                name: name(),
+                auth_info: Some(self.user.clone()),
+                ..Default::default()
+            }],
+            contexts: vec![NamedContext {
+                name: name(),
+                context: Some(Context {
+                    cluster: name(),
+                    user: Some(name()),
+                    namespace: self.namespace.clone(),
+                    ..Default::default()
+                }),
+                ..Default::default()
+            }],
+            current_context: Some(name()),
+            ..Default::default()
+        }
+    }
+}
+
+/// A part of the document with its path, for messages.
+struct Named<T> {
+    path: String,
+    value: T,
+}
+
+impl<T> Named<T> {
+    fn field(&self, name: &str) -> String {
+        format!("{}.{name}", self.path)
+    }
+}
+
+/// Context, cluster and user that `current-context` leads to. A context without a user is anonymous, as with kubectl.
+fn current(
+    document: kube::config::Kubeconfig,
+) -> Result<(Context, Cluster, AuthInfo), KubeconfigError> {
+    let name = document
+        .current_context
+        .filter(|name| !name.is_empty())
+        .ok_or(KubeconfigError::NoCurrentContext)?;
+    let context = document
+        .contexts
+        .into_iter()
+        .find(|context| context.name == name)
+        .and_then(|context| context.context)
+        .ok_or_else(|| unknown("current-context".to_owned(), &name, "contexts"))?;
+    let path = format!("contexts[{}].context", shown(&name));
+    let cluster = document
+        .clusters
+        .into_iter()
+        .find(|cluster| cluster.name == context.cluster)
+        .and_then(|cluster| cluster.cluster)
+        .ok_or_else(|| unknown(format!("{path}.cluster"), &context.cluster, "clusters"))?;
+    let user = match context.user.as_deref() {
+        None | Some("") => AuthInfo::default(),
+        Some(user) => document
+            .auth_infos
+            .into_iter()
+            .find(|named| named.name == user)
+            .and_then(|named| named.auth_info)
+            .ok_or_else(|| unknown(format!("{path}.user"), user, "users"))?,
+    };
+    Ok((context, cluster, user))
+}
+
+fn unknown(field: String, name: &str, list: &'static str) -> KubeconfigError {
+    KubeconfigError::Unknown {
+        field,
+        name: shown(name),
+        list,
+    }
+}
+
+/// A name from the text as messages show it: short, and without control characters.
+fn shown(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control()).take(64).collect()
+}

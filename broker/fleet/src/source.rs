@@ -1,0 +1,80 @@
+//! Where clusters come from: files and directories of kubeconfigs, and Secrets. All report [`SourceEvent`]s.
+//!
+//! A source knows names, roles and kubeconfigs. It connects to nothing, and it never takes back a cluster on account of
+//! something that it could not read: an unreadable kubeconfig is [`SourceEvent::Rejected`] and the cluster as it was
+//! goes on.
+
+mod check;
+pub mod claims;
+pub mod directory;
+pub mod file;
+mod listing;
+mod poll;
+pub mod secret;
+
+use std::{fmt, path::PathBuf, sync::Arc};
+
+use broker_api::ClusterName;
+
+pub use check::{Given, check_files};
+pub use claims::Claims;
+pub use listing::cluster_of;
+pub use secret::SecretSource;
+
+use crate::kubeconfig::Kubeconfig;
+
+/// What a cluster's kubeconfig was read from. Ordered: of two that give one name, the lower one wins, so a file that
+/// the person who started the process named goes before a Secret.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Provenance {
+    /// A file.
+    File(PathBuf),
+    /// A Secret in the coordination cluster.
+    Secret {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+}
+
+impl fmt::Display for Provenance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "file {}", path.display()),
+            Self::Secret { namespace, name } => write!(f, "Secret {namespace}/{name}"),
+        }
+    }
+}
+
+/// A change in the set of clusters.
+#[derive(Debug, Clone)]
+pub enum SourceEvent {
+    /// The cluster exists with this kubeconfig: connect, or reconnect if the fingerprint is another.
+    Upsert {
+        /// The cluster.
+        name: ClusterName,
+        /// How to reach it.
+        kubeconfig: Arc<Kubeconfig>,
+        /// What it was read from.
+        from: Provenance,
+    },
+    /// What was read cannot be used. A cluster that runs under this name goes on with what it has.
+    Rejected {
+        /// The cluster it would have been.
+        name: ClusterName,
+        /// What was read.
+        from: Provenance,
+        /// Why, with the remedy; holds no credential.
+        reason: String,
+    },
+    /// What the cluster was read from is gone.
+    Removed {
+        /// The cluster.
+        name: ClusterName,
+        /// What it had been read from.
+        from: Provenance,
+    },
+    /// The source has reported everything that was there when it started. Sent once.
+    Synced,
+}

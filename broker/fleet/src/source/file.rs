@@ -1,0 +1,61 @@
+//! One kubeconfig file named on the command line.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use broker_api::Role;
+use tokio::{sync::mpsc::Sender, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    SourceEvent,
+    listing::Found,
+    poll::{self, Scan},
+};
+
+struct OneFile {
+    path: PathBuf,
+    folder: PathBuf,
+    allow_local: bool,
+}
+
+impl Scan for OneFile {
+    fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn scan(&self) -> io::Result<Found> {
+        Ok(
+            poll::read(&self.path, self.allow_local).map_or_else(BTreeMap::new, |outcome| {
+                BTreeMap::from([(self.path.clone(), outcome)])
+            }),
+        )
+    }
+}
+
+/// Reports the cluster of the kubeconfig at `path`, and its changes, until `cancel`. A file that is missing for two
+/// seconds takes its cluster away; one that cannot be used does not.
+///
+/// `allow_local`: see [`crate::kubeconfig::Origin::File`].
+pub fn watch(
+    role: Role,
+    path: PathBuf,
+    allow_local: bool,
+    events: Sender<SourceEvent>,
+    cancel: CancellationToken,
+) -> JoinHandle<()> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    let file = Arc::new(OneFile {
+        path,
+        folder,
+        allow_local,
+    });
+    tokio::spawn(poll::run(role, file, events, cancel))
+}

@@ -1,0 +1,127 @@
+//! What changed between two looks at some kubeconfig files. Pure: files and time come as arguments.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use broker_api::{ClusterName, Role};
+use tokio::time::Instant;
+
+use super::{Provenance, SourceEvent};
+use crate::kubeconfig::{Fingerprint, Kubeconfig};
+
+/// How long a file may be missing before its cluster is removed: editors and Secret mounts replace files by a removal
+/// and a creation, and removing a cluster is expensive.
+pub(super) const GRACE: Duration = Duration::from_secs(2);
+
+/// The files of one look; `Err` holds why one cannot be used.
+pub(super) type Found = BTreeMap<PathBuf, Result<Kubeconfig, String>>;
+
+/// What was last reported of each file.
+pub(super) struct Listing {
+    role: Role,
+    files: BTreeMap<PathBuf, Reported>,
+}
+
+#[derive(Default)]
+struct Reported {
+    fingerprint: Option<Fingerprint>,
+    rejection: Option<String>,
+    missing_since: Option<Instant>,
+}
+
+impl Listing {
+    pub(super) fn new(role: Role) -> Self {
+        Self {
+            role,
+            files: BTreeMap::new(),
+        }
+    }
+
+    /// Events in the order of the paths, so that of two files that give one name the lower path is reported first.
+    pub(super) fn observe(&mut self, found: Found, now: Instant) -> Vec<SourceEvent> {
+        let mut events = self.missing(&found, now);
+        for (path, outcome) in found {
+            let Some(name) = cluster_of(self.role, &path) else {
+                continue;
+            };
+            let reported = self.files.entry(path.clone()).or_default();
+            reported.missing_since = None;
+            let from = Provenance::File(path);
+            match outcome {
+                Ok(kubeconfig) => {
+                    // After a rejection an unchanged kubeconfig is told again: it says that all is well.
+                    let was_rejected = reported.rejection.take().is_some();
+                    let fingerprint = Some(kubeconfig.fingerprint());
+                    if was_rejected || reported.fingerprint != fingerprint {
+                        reported.fingerprint = fingerprint;
+                        events.push(SourceEvent::Upsert {
+                            name,
+                            kubeconfig: Arc::new(kubeconfig),
+                            from,
+                        });
+                    }
+                }
+                Err(reason) => {
+                    if reported.rejection.as_ref() != Some(&reason) {
+                        reported.rejection = Some(reason.clone());
+                        events.push(SourceEvent::Rejected { name, from, reason });
+                    }
+                }
+            }
+        }
+        events
+    }
+
+    /// When a missing file's grace ends, if one is missing.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.files
+            .values()
+            .filter_map(|file| file.missing_since)
+            .min()
+            .map(|since| since + GRACE)
+    }
+
+    fn missing(&mut self, found: &Found, now: Instant) -> Vec<SourceEvent> {
+        let role = self.role;
+        let mut events = Vec::new();
+        self.files.retain(|path, reported| {
+            if found.contains_key(path) {
+                return true;
+            }
+            let since = *reported.missing_since.get_or_insert(now);
+            if now.duration_since(since) < GRACE {
+                return true;
+            }
+            if let Some(name) = cluster_of(role, path) {
+                events.push(SourceEvent::Removed {
+                    name,
+                    from: Provenance::File(path.clone()),
+                });
+            }
+            false
+        });
+        events
+    }
+}
+
+/// The cluster that a kubeconfig file stands for: its file name without `.kubeconfig.yaml`, `.kubeconfig.yml` or
+/// `.kubeconfig`, else without its extension: `homer.kubeconfig`, `homer.kubeconfig.yaml` and `homer.yaml` are `homer`,
+/// `kubeconfig.yaml` is `kubeconfig` in whatever folder it is. None for hidden files and names that are not plain text.
+///
+/// The Go broker named clusters by the file's whole path and its contexts; a name that moves with the folder would move
+/// every copy, so the contract takes the stem.
+pub fn cluster_of(role: Role, path: &Path) -> Option<ClusterName> {
+    let name = path.file_name()?.to_str()?;
+    if name.starts_with('.') || name.chars().any(char::is_control) {
+        return None;
+    }
+    let stem = [".kubeconfig.yaml", ".kubeconfig.yml", ".kubeconfig"]
+        .iter()
+        .find_map(|suffix| name.strip_suffix(suffix))
+        .or_else(|| path.file_stem()?.to_str())?;
+    Some(ClusterName::new(role, stem))
+}

@@ -1,0 +1,123 @@
+//! Secrets of the coordination cluster that hold a kubeconfig → [`SourceEvent`]s. Pure: somebody else watches.
+
+use std::{collections::HashMap, sync::Arc};
+
+use broker_api::{ClusterName, Role, keys};
+use k8s_openapi::api::core::v1::Secret;
+
+use super::{Provenance, SourceEvent};
+use crate::kubeconfig::{Fingerprint, Kubeconfig, Origin};
+
+/// Selects the Secrets that matter, for the watch.
+pub const SELECTOR: &str = "broker.platform-mesh.io/role in (consumer,provider)";
+
+/// Key in the Secret's data that holds the kubeconfig.
+pub const KEY: &str = "kubeconfig";
+
+/// What was last reported of each Secret. Fed by a watch with [`SELECTOR`]; repeats are cheap and silent.
+#[derive(Debug, Default)]
+pub struct SecretSource {
+    secrets: HashMap<(String, String), Reported>,
+}
+
+#[derive(Debug)]
+struct Reported {
+    name: ClusterName,
+    fingerprint: Option<Fingerprint>,
+    rejection: Option<String>,
+}
+
+impl SecretSource {
+    /// Nothing reported yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What a Secret that was added or changed means. Its role label decides the role, its name is the cluster's. Of a
+    /// Secret that loses its role label, or whose role is neither consumer nor provider, the cluster is removed.
+    pub fn apply(&mut self, secret: &Secret) -> Vec<SourceEvent> {
+        let namespace = secret.metadata.namespace.clone().unwrap_or_default();
+        let name = secret.metadata.name.clone().unwrap_or_default();
+        let Some(role) = role_of(secret) else {
+            return self.remove(&namespace, &name);
+        };
+        let cluster = ClusterName::new(role, name.as_str());
+        let from = Provenance::Secret {
+            namespace: namespace.clone(),
+            name: name.clone(),
+        };
+        let key = (namespace, name);
+
+        // Another role is another cluster.
+        let mut events = match self.secrets.get(&key) {
+            Some(old) if old.name != cluster => self.remove(&key.0, &key.1),
+            _ => Vec::new(),
+        };
+        let new = || Reported {
+            name: cluster.clone(),
+            fingerprint: None,
+            rejection: None,
+        };
+        let reported = self.secrets.entry(key).or_insert_with(new);
+        match kubeconfig_of(secret) {
+            Ok(kubeconfig) => {
+                let fingerprint = Some(kubeconfig.fingerprint());
+                if reported.rejection.take().is_some() || reported.fingerprint != fingerprint {
+                    reported.fingerprint = fingerprint;
+                    events.push(SourceEvent::Upsert {
+                        name: cluster,
+                        kubeconfig: Arc::new(kubeconfig),
+                        from,
+                    });
+                }
+            }
+            Err(reason) => {
+                if reported.rejection.as_ref() != Some(&reason) {
+                    reported.rejection = Some(reason.clone());
+                    events.push(SourceEvent::Rejected {
+                        name: cluster,
+                        from,
+                        reason,
+                    });
+                }
+            }
+        }
+        events
+    }
+
+    /// What it means that a Secret is gone, or no longer selected.
+    pub fn remove(&mut self, namespace: &str, name: &str) -> Vec<SourceEvent> {
+        let key = (namespace.to_owned(), name.to_owned());
+        let from = Provenance::Secret {
+            namespace: key.0.clone(),
+            name: key.1.clone(),
+        };
+        self.secrets
+            .remove(&key)
+            .map(|old| SourceEvent::Removed {
+                name: old.name,
+                from,
+            })
+            .into_iter()
+            .collect()
+    }
+}
+
+fn role_of(secret: &Secret) -> Option<Role> {
+    match secret.metadata.labels.as_ref()?.get(keys::ROLE)?.parse() {
+        Ok(role @ (Role::Consumer | Role::Provider)) => Some(role),
+        _ => None,
+    }
+}
+
+/// The error is what the Secret's owner reads.
+fn kubeconfig_of(secret: &Secret) -> Result<Kubeconfig, String> {
+    let Some(content) = secret.data.as_ref().and_then(|data| data.get(KEY)) else {
+        return Err(format!(
+            "the Secret has no key {KEY:?}: put the kubeconfig there"
+        ));
+    };
+    let text = std::str::from_utf8(&content.0)
+        .map_err(|_| format!("the value of key {KEY:?} is not UTF-8 text"))?;
+    Kubeconfig::parse(text, &Origin::Secret).map_err(|error| error.to_string())
+}
