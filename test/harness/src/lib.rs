@@ -1,1 +1,52 @@
-//! Skeleton.
+//! Real API servers for the tests, the demo and the bench, without containers.
+//!
+//! A [`Lab`] is one etcd and any number of [`Cluster`]s (API servers) in it, each with its own users, certificates
+//! and audit log. [`Lab::start_process`] runs further programs, such as the broker, beside them. Everything a lab
+//! started ends with it, also when the process that holds it is killed ([`Lab`] says how).
+//!
+//! ```no_run
+//! # async fn example() -> anyhow::Result<()> {
+//! use harness::{Lab, LabOptions};
+//!
+//! let lab = Lab::start(LabOptions::default()).await?;
+//! let homer = lab.cluster("homer").await?;
+//! homer.apply("person", "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}").await?;
+//!
+//! let mark = homer.audit().settle().await?;
+//! // ... what is to be counted ...
+//! let requests = homer.audit().settled_since(mark).await?;
+//! assert_eq!(requests.of("broker").len(), 0);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The binaries come from `test/controlplane/build.sh`, or from `$KUBEBUILDER_ASSETS` where that is set.
+//! This crate knows nothing of brokering.
+
+mod apply;
+mod audit;
+mod binaries;
+mod certificate;
+mod cluster;
+mod controller_manager;
+mod lab;
+mod port;
+mod process;
+mod reaper;
+mod users;
+mod wait;
+
+pub use apply::{FIELD_MANAGER, apply, parse_objects};
+pub use audit::{AuditEvent, AuditEvents, AuditLog, Mark};
+pub use binaries::{binary, broker_binary, kubectl_binary};
+pub use cluster::{Cluster, ClusterOptions};
+pub use lab::{Lab, LabOptions};
+pub use process::{Process, Program};
+pub use users::PREDEFINED_USERS;
+pub use wait::{Observation, wait_for};
+
+/// Installs the process's TLS provider (rustls with ring). Calling it again does nothing, and [`Lab::start`] calls it.
+pub fn install_tls() {
+    // An error means that a provider is installed already, which is all that is wanted.
+    let _already_installed = rustls::crypto::ring::default_provider().install_default();
+}

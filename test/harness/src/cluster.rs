@@ -1,0 +1,330 @@
+//! One API server, its users, and what tests do to it.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use kube::api::DynamicObject;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+
+use crate::audit::{self, AuditLog};
+use crate::certificate::Certificates;
+use crate::port::Port;
+use crate::process::{Process, Program};
+use crate::reaper::Reaper;
+use crate::users::{CONTROLLER_MANAGER, LAB, Users};
+use crate::{apply, binaries, controller_manager, wait_for};
+
+const READY_DEADLINE: Duration = Duration::from_secs(60);
+
+/// Admission that concerns pods, volumes and quotas, of which a lab has none. What stays: NamespaceLifecycle, the
+/// webhooks and admission policies. Names that an older API server does not know would stop it, hence no newer ones.
+const DISABLED_ADMISSION: &str = "CertificateApproval,CertificateSigning,CertificateSubjectRestriction,DefaultIngressClass,\
+DefaultStorageClass,DefaultTolerationSeconds,LimitRanger,PersistentVolumeClaimResize,PodSecurity,Priority,ResourceQuota,\
+RuntimeClass,ServiceAccount,StorageObjectInUseProtection,TaintNodesByCondition";
+
+/// How a cluster differs from the usual one.
+#[derive(Clone, Debug, Default)]
+pub struct ClusterOptions {
+    /// Runs a controller manager (80 MB): garbage collection by owner references, deletion of namespaces with all that
+    /// is in them, service accounts and their tokens. The garbage collector looks for new kinds every 30 s.
+    pub controller_manager: bool,
+    /// Users and their groups, added to [`crate::PREDEFINED_USERS`]; a predefined name replaces that user's groups.
+    pub users: Vec<(String, Vec<String>)>,
+    /// Arguments for the API server, after the harness's own, so that they win.
+    pub extra_args: Vec<String>,
+}
+
+/// One API server of a lab. Cloning it is cheap and yields the same server.
+#[derive(Clone)]
+pub struct Cluster {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    name: String,
+    port: Port,
+    users: Users,
+    certificates: Certificates,
+    audit_log: PathBuf,
+    lab_directory: PathBuf,
+    program: Program,
+    reaper: Arc<Reaper>,
+    api_server: Mutex<Option<Process>>,
+    controller_manager: Mutex<Option<Process>>,
+}
+
+impl Cluster {
+    /// Starts one on a free port, with data of its own under `prefix` in etcd, and returns it when it is ready.
+    pub(crate) async fn start(
+        name: &str,
+        options: &ClusterOptions,
+        etcd_url: &str,
+        lab_directory: &Path,
+        reaper: &Arc<Reaper>,
+    ) -> anyhow::Result<Self> {
+        let directory = lab_directory.join(name);
+        fs::create_dir_all(&directory)
+            .with_context(|| format!("cannot make {}", directory.display()))?;
+        let users = Users::new(&options.users);
+        let certificates = Certificates::make(&directory, name)?;
+        let audit_log = directory.join("audit.log");
+        let tokens = directory.join("tokens.csv");
+        let policy = directory.join("audit-policy.yaml");
+        fs::write(&tokens, users.token_file())?;
+        fs::write(&policy, audit::POLICY)?;
+        let port = Port::reserve()?;
+        let key = certificates.service_account_key.display();
+        let program = Program::new(
+            format!("{name}-apiserver"),
+            binaries::control_plane("kube-apiserver")?,
+        )
+        .args([
+            format!("--etcd-servers={etcd_url}"),
+            format!("--etcd-prefix=/{name}"),
+            format!("--secure-port={}", port.number()),
+            format!("--cert-dir={}", directory.display()),
+            format!("--tls-cert-file={}", certificates.serving.display()),
+            format!(
+                "--tls-private-key-file={}",
+                certificates.serving_key.display()
+            ),
+            format!("--service-account-signing-key-file={key}"),
+            format!("--service-account-key-file={key}"),
+            format!("--token-auth-file={}", tokens.display()),
+            format!("--audit-policy-file={}", policy.display()),
+            format!("--audit-log-path={}", audit_log.display()),
+            format!("--disable-admission-plugins={DISABLED_ADMISSION}"),
+        ])
+        .args([
+            // Rotation would take lines away from the readers; this many megabytes never come together.
+            "--audit-log-maxsize=1000000",
+            "--bind-address=127.0.0.1",
+            "--advertise-address=127.0.0.1",
+            "--authorization-mode=RBAC",
+            // There is no Service to keep endpoints for.
+            "--endpoint-reconciler-type=none",
+            "--profiling=false",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            "--service-cluster-ip-range=10.0.0.0/24",
+        ])
+        .args(options.extra_args.iter().cloned());
+        let cluster = Self {
+            inner: Arc::new(Inner {
+                name: name.to_owned(),
+                port,
+                users,
+                certificates,
+                audit_log,
+                lab_directory: lab_directory.to_owned(),
+                program,
+                reaper: Arc::clone(reaper),
+                api_server: Mutex::new(None),
+                controller_manager: Mutex::new(None),
+            }),
+        };
+        cluster.start_again().await?;
+        if options.controller_manager {
+            cluster.start_controller_manager(&directory).await?;
+        }
+        Ok(cluster)
+    }
+
+    async fn start_controller_manager(&self, directory: &Path) -> anyhow::Result<()> {
+        let kubeconfig = directory.join("controller-manager.kubeconfig");
+        self.write_kubeconfig(CONTROLLER_MANAGER, &kubeconfig)?;
+        let inner = &self.inner;
+        let program = controller_manager::program(&inner.name, &kubeconfig, &inner.certificates)?;
+        let mut process = program.start(&inner.lab_directory, &inner.reaper)?;
+        controller_manager::until_ready(&mut process, &self.client(LAB).await?).await?;
+        *lock(&inner.controller_manager) = Some(process);
+        Ok(())
+    }
+
+    /// The name it was given.
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// `https://127.0.0.1:<port>`; the same after [`Cluster::start_again`].
+    pub fn server_url(&self) -> String {
+        format!("https://127.0.0.1:{}", self.inner.port.number())
+    }
+
+    /// The token of a user.
+    ///
+    /// # Errors
+    /// When there is no such user.
+    pub fn token(&self, user: &str) -> anyhow::Result<&str> {
+        self.inner.users.token(user)
+    }
+
+    /// The certificate of its authority, in PEM.
+    pub fn authority_pem(&self) -> &str {
+        &self.inner.certificates.authority_pem
+    }
+
+    /// A kubeconfig for a user as YAML, with everything in it: no paths, no programs.
+    ///
+    /// # Errors
+    /// When there is no such user.
+    pub fn kubeconfig(&self, user: &str) -> anyhow::Result<String> {
+        let name = self.name();
+        let server = self.server_url();
+        let authority = BASE64.encode(self.authority_pem());
+        let token = self.token(user)?;
+        Ok(format!(
+            "apiVersion: v1
+kind: Config
+clusters:
+- name: {name}
+  cluster:
+    server: {server}
+    certificate-authority-data: {authority}
+users:
+- name: {user}
+  user:
+    token: {token}
+contexts:
+- name: {name}
+  context:
+    cluster: {name}
+    user: {user}
+current-context: {name}
+"
+        ))
+    }
+
+    /// Writes [`Cluster::kubeconfig`] to a file, whole or not at all: watchers of its directory never see half of it.
+    pub fn write_kubeconfig(&self, user: &str, path: &Path) -> anyhow::Result<()> {
+        let text = self.kubeconfig(user)?;
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        let partial = path.with_file_name(format!(".{file}.partial"));
+        fs::write(&partial, text)
+            .and_then(|()| fs::rename(&partial, path))
+            .with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    /// A client for a user, without retries: what fails is seen. It belongs to the runtime that called this.
+    ///
+    /// # Errors
+    /// When there is no such user.
+    pub async fn client(&self, user: &str) -> anyhow::Result<Client> {
+        let kubeconfig = Kubeconfig::from_yaml(&self.kubeconfig(user)?)?;
+        let mut config =
+            Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+        config.default_retry = false;
+        config.connect_timeout = Some(Duration::from_secs(5));
+        Ok(Client::try_from(config)?)
+    }
+
+    /// Applies YAML as a user: see [`crate::apply`].
+    pub async fn apply(&self, user: &str, yaml: &str) -> anyhow::Result<Vec<DynamicObject>> {
+        let applied = apply(&self.client(user).await?, yaml).await;
+        applied.with_context(|| format!("in cluster {} as {user}", self.name()))
+    }
+
+    /// Its audit log.
+    pub fn audit(&self) -> AuditLog {
+        AuditLog::new(self.inner.audit_log.clone(), self.clone())
+    }
+
+    /// What the API server has logged since it was started last.
+    pub fn log(&self) -> anyhow::Result<String> {
+        self.with_api_server(|process| process.log())
+    }
+
+    /// Kills the API server (SIGKILL): connections break, new ones are refused. Its data and its port stay its own.
+    pub fn stop(&self) {
+        *lock(&self.inner.api_server) = None;
+    }
+
+    /// Starts it on the same port with the same data, and returns when it is ready. One that runs is killed first.
+    pub async fn start_again(&self) -> anyhow::Result<()> {
+        self.stop();
+        let inner = &self.inner;
+        let process = inner.program.start(&inner.lab_directory, &inner.reaper)?;
+        *lock(&inner.api_server) = Some(process);
+        self.until_ready().await
+    }
+
+    /// Freezes the API server (SIGSTOP): connections stay open, new ones are accepted by the kernel, nothing answers.
+    pub fn pause(&self) -> anyhow::Result<()> {
+        self.with_api_server(Process::pause)
+    }
+
+    /// Lets a frozen API server go on.
+    pub fn resume(&self) -> anyhow::Result<()> {
+        self.with_api_server(Process::resume)
+    }
+
+    /// Waits until `/readyz` says ok.
+    ///
+    /// # Errors
+    /// When it has ended, or is not ready within a minute; the message ends with the API server's last lines.
+    pub async fn until_ready(&self) -> anyhow::Result<()> {
+        let client = self.client(LAB).await?;
+        let what = format!("API server {} to be ready", self.name());
+        // The outer result is for what waiting cannot mend.
+        wait_for(READY_DEADLINE, &what, async || {
+            if let Some(ended) = self.ended() {
+                return Ok(Err(ended));
+            }
+            let request = http::Request::get("/readyz").body(Vec::new())?;
+            client.request_text(request).await?;
+            anyhow::Ok(Ok(()))
+        })
+        .await
+        .with_context(|| self.last_lines())?
+    }
+
+    fn ended(&self) -> Option<anyhow::Error> {
+        self.with_api_server(|process| match process.exit_status()? {
+            Some(status) => anyhow::bail!(
+                "API server {} ended ({status})\n{}",
+                process.name(),
+                process.last_lines()
+            ),
+            None => Ok(()),
+        })
+        .err()
+    }
+
+    fn last_lines(&self) -> String {
+        self.with_api_server(|process| Ok(process.last_lines()))
+            .unwrap_or_else(|error| error.to_string())
+    }
+
+    fn with_api_server<T>(
+        &self,
+        act: impl FnOnce(&mut Process) -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        match lock(&self.inner.api_server).as_mut() {
+            Some(process) => act(process),
+            None => anyhow::bail!("API server {} is stopped", self.name()),
+        }
+    }
+}
+
+impl fmt::Debug for Cluster {
+    /// Without the tokens.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "Cluster({} at {})",
+            self.name(),
+            self.server_url()
+        )
+    }
+}
+
+/// A panic of another thread that held the lock leaves nothing half done here.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,179 @@
+//! One etcd and the API servers on it.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use futures::future::try_join_all;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use crate::binaries;
+use crate::cluster::{Cluster, ClusterOptions};
+use crate::install_tls;
+use crate::port::{Port, random};
+use crate::process::{Process, Program};
+use crate::reaper::Reaper;
+use crate::wait_for;
+
+const READY_DEADLINE: Duration = Duration::from_secs(30);
+
+/// Where a lab lives and what stays of it.
+#[derive(Clone, Debug)]
+pub struct LabOptions {
+    /// Its directory, which must not exist yet. Default: a new one in the directory for temporary files.
+    pub directory: Option<PathBuf>,
+    /// Whether the directory stays when the lab ends. Default: whether `HARNESS_KEEP` is `1`.
+    pub keep: bool,
+}
+
+impl Default for LabOptions {
+    fn default() -> Self {
+        Self {
+            directory: None,
+            keep: env::var_os("HARNESS_KEEP").is_some_and(|value| value == "1"),
+        }
+    }
+}
+
+/// One etcd, the clusters on it, and the programs beside them.
+///
+/// It needs a runtime only while its methods run, so tests that each have their own can share one from a `static`
+/// `tokio::sync::OnceCell`. Dropping it, or the end of the process in whatever way (SIGKILL, a panic, a `static` that
+/// is never dropped), ends everything that it started and removes its directory. Children that leave their process
+/// group on purpose escape that; none here does.
+#[derive(Debug)]
+pub struct Lab {
+    directory: PathBuf,
+    keep: bool,
+    reaper: Arc<Reaper>,
+    etcd_url: String,
+    _etcd: Process,
+    _etcd_port: Port,
+}
+
+impl Lab {
+    /// Starts etcd, and returns when it answers.
+    ///
+    /// # Errors
+    /// When the binaries are missing (says how to build them), the directory exists, or etcd does not come up.
+    pub async fn start(options: LabOptions) -> anyhow::Result<Self> {
+        install_tls();
+        let etcd = binaries::control_plane("etcd")?;
+        let directory = make_directory(options.directory)?;
+        let reaper = Reaper::start((!options.keep).then_some(directory.as_path()))?;
+        let port = Port::reserve()?;
+        let etcd_url = format!("http://127.0.0.1:{}", port.number());
+        let program = Program::new("etcd", etcd)
+            .arg(format!("--data-dir={}", directory.join("etcd").display()))
+            .arg(format!("--listen-client-urls={etcd_url}"))
+            .arg(format!("--advertise-client-urls={etcd_url}"))
+            .args([
+                // Alone, so nobody needs to know this port.
+                "--listen-peer-urls=http://127.0.0.1:0",
+                "--unsafe-no-fsync",
+                "--log-level=warn",
+                // 8 GiB: benches fill more than the default 2.
+                "--quota-backend-bytes=8589934592",
+            ]);
+        let mut etcd = program.start(&directory, &reaper)?;
+        let ready = wait_for(READY_DEADLINE, "etcd", async || {
+            etcd_health(port.number()).await
+        })
+        .await;
+        ready.with_context(|| etcd.last_lines())?;
+        anyhow::ensure!(etcd.is_running(), "etcd ended\n{}", etcd.last_lines());
+        Ok(Self {
+            directory,
+            keep: options.keep,
+            reaper: Arc::new(reaper),
+            etcd_url,
+            _etcd: etcd,
+            _etcd_port: port,
+        })
+    }
+
+    /// Starts an API server with the default options, and returns when it is ready. Several at once are faster:
+    /// [`Lab::clusters`].
+    pub async fn cluster(&self, name: &str) -> anyhow::Result<Cluster> {
+        self.cluster_with(name, &ClusterOptions::default()).await
+    }
+
+    /// Starts an API server. The name is also its prefix in etcd and its directory in the lab, and a name that was
+    /// used before in this lab is an error.
+    pub async fn cluster_with(
+        &self,
+        name: &str,
+        options: &ClusterOptions,
+    ) -> anyhow::Result<Cluster> {
+        let word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        anyhow::ensure!(
+            !name.is_empty() && name.chars().all(word),
+            "cluster name {name:?}: a-z, 0-9 and - only"
+        );
+        anyhow::ensure!(
+            !self.directory.join(name).exists(),
+            "the lab has {name:?} already"
+        );
+        Cluster::start(name, options, &self.etcd_url, &self.directory, &self.reaper)
+            .await
+            .with_context(|| format!("cannot start cluster {name}"))
+    }
+
+    /// Starts several API servers at once, with the default options, and returns them in this order when all are ready.
+    pub async fn clusters(&self, names: &[&str]) -> anyhow::Result<Vec<Cluster>> {
+        try_join_all(names.iter().map(|name| self.cluster(name))).await
+    }
+
+    /// Starts a program beside the clusters, with its output in `<name>.log` in the lab's directory.
+    pub fn start_process(&self, program: &Program) -> anyhow::Result<Process> {
+        program.start(&self.directory, &self.reaper)
+    }
+
+    /// The lab's directory: logs are there, and tests put their files there.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Where etcd is, for tests that compact it.
+    pub fn etcd_url(&self) -> &str {
+        &self.etcd_url
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        self.reaper.end();
+        if self.keep {
+            eprintln!("harness: kept {}", self.directory.display());
+        }
+    }
+}
+
+/// Makes the directory, which must be new: it is removed with everything in it at the end.
+fn make_directory(asked: Option<PathBuf>) -> anyhow::Result<PathBuf> {
+    let directory = asked.unwrap_or_else(|| {
+        env::temp_dir().join(format!("harness-{}-{:016x}", process::id(), random()))
+    });
+    if let Some(parent) = directory.parent() {
+        fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+    }
+    fs::create_dir(&directory)
+        .with_context(|| format!("cannot make {} anew", directory.display()))?;
+    // Absolute, for programs with another working directory.
+    fs::canonicalize(&directory).with_context(|| format!("cannot find {}", directory.display()))
+}
+
+/// Asks etcd's `/health`, in HTTP/1.0, for which a client would be too much.
+async fn etcd_health(port: u16) -> anyhow::Result<()> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
+    stream.write_all(b"GET /health HTTP/1.0\r\n\r\n").await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
+    anyhow::ensure!(answer.contains("\"health\":\"true\""), "{answer}");
+    Ok(())
+}

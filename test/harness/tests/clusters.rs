@@ -1,0 +1,308 @@
+//! The harness against real API servers: what every other test of the workspace relies on.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use harness::{Cluster, ClusterOptions, Lab, LabOptions, wait_for};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::core::GroupVersionKind;
+use kube::discovery::ApiResource;
+use kube::{Api, ResourceExt as _};
+use serde_json::json;
+use tokio::sync::OnceCell;
+
+const DEADLINE: Duration = Duration::from_secs(60);
+
+const WIDGETS: &str = include_str!("widgets.yaml");
+
+/// One lab for the tests that do not stop what others use; each test has clusters or namespaces of its own.
+static SHARED: OnceCell<(Lab, Vec<Cluster>)> = OnceCell::const_new();
+
+async fn shared() -> &'static (Lab, Vec<Cluster>) {
+    SHARED
+        .get_or_init(async || {
+            let start = Instant::now();
+            let lab = Lab::start(LabOptions::default()).await.unwrap();
+            let clusters = lab.clusters(&["homer", "theseus"]).await.unwrap();
+            println!("two clusters in {:?}", start.elapsed());
+            (lab, clusters)
+        })
+        .await
+}
+
+fn config_map(name: &str) -> ConfigMap {
+    serde_json::from_value(json!({"metadata": {"name": name}, "data": {"a": "1"}})).unwrap()
+}
+
+async fn namespace(cluster: &Cluster, name: &str) {
+    let yaml = format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {name}}}}}");
+    cluster.apply("admin", &yaml).await.unwrap();
+}
+
+#[tokio::test]
+async fn clusters_of_one_etcd_hold_different_objects() {
+    let (_, clusters) = shared().await;
+    let [homer, theseus] = &clusters[..] else {
+        panic!("two clusters")
+    };
+    namespace(homer, "apart").await;
+    let here: Api<Namespace> = Api::all(homer.client("person").await.unwrap());
+    let there: Api<Namespace> = Api::all(theseus.client("person").await.unwrap());
+    assert!(here.get_opt("apart").await.unwrap().is_some());
+    assert!(there.get_opt("apart").await.unwrap().is_none());
+    let system_here = here.get("kube-system").await.unwrap();
+    let system_there = there.get("kube-system").await.unwrap();
+    assert_ne!(system_here.uid(), system_there.uid());
+}
+
+#[tokio::test]
+async fn a_definition_and_its_object_are_applied_from_one_text() {
+    let (_, clusters) = shared().await;
+    let stored = clusters[0].apply("person", WIDGETS).await.unwrap();
+    assert_eq!(stored.len(), 3, "namespace, definition, object");
+    let gvk = GroupVersionKind::gvk("harness.example", "v1", "Widget");
+    let widgets: Api<DynamicObject> = Api::namespaced_with(
+        clusters[0].client("limited").await.unwrap(),
+        "widgets",
+        &ApiResource::from_gvk_with_plural(&gvk, "widgets"),
+    );
+    let refused = widgets.get("first").await.unwrap_err();
+    assert!(
+        matches!(&refused, kube::Error::Api(status) if status.code == 403),
+        "RBAC gives `limited` nothing: {refused}"
+    );
+}
+
+#[tokio::test]
+async fn requests_are_counted_exactly_by_user() {
+    let (_, clusters) = shared().await;
+    let theseus = &clusters[1];
+    namespace(theseus, "counted").await;
+    let person = theseus.client("person").await.unwrap();
+    let person: Api<ConfigMap> = Api::namespaced(person, "counted");
+    let broker = theseus.client("broker").await.unwrap();
+    let broker: Api<ConfigMap> = Api::namespaced(broker, "counted");
+
+    let audit = theseus.audit();
+    let mark = audit.settle().await.unwrap();
+    for index in 0..20 {
+        let object = config_map(&format!("map-{index}"));
+        person
+            .create(&PostParams::default(), &object)
+            .await
+            .unwrap();
+    }
+    let patch = Patch::Merge(json!({"data": {"a": "2"}}));
+    broker
+        .patch("map-0", &PatchParams::default(), &patch)
+        .await
+        .unwrap();
+    broker.get("map-0").await.unwrap();
+    broker.get_opt("absent").await.unwrap();
+    broker.list(&ListParams::default()).await.unwrap();
+    let requests = audit.settled_since(mark).await.unwrap();
+
+    // Other tests share the cluster, but not the namespace.
+    let here = requests.only(|event| event.namespace == "counted");
+    let count = |user: &str, verb: &str| {
+        here.counts()
+            .get(&(user.to_owned(), verb.to_owned()))
+            .copied()
+    };
+    assert_eq!(count("person", "create"), Some(20));
+    assert_eq!(count("broker", "patch"), Some(1));
+    assert_eq!(count("broker", "get"), Some(2));
+    assert_eq!(count("broker", "list"), Some(1));
+    assert_eq!(here.len(), 24, "and nothing else: {here:#?}");
+    assert_eq!(here.of("broker").writes().len(), 1);
+    let absent = here
+        .iter()
+        .find(|event| event.name == "absent")
+        .expect("failed requests are there too");
+    assert_eq!((absent.code, absent.resource.as_str()), (404, "configmaps"));
+    let after = audit.settle().await.unwrap();
+    assert!(
+        audit
+            .requests_since(after)
+            .unwrap()
+            .only(|event| event.namespace == "counted")
+            .is_empty()
+    );
+}
+
+#[tokio::test]
+async fn a_watch_counts_when_it_begins_and_not_when_it_ends() {
+    use futures::StreamExt as _;
+    use kube::api::WatchParams;
+
+    let (_, clusters) = shared().await;
+    let theseus = &clusters[1];
+    namespace(theseus, "watched").await;
+    let client = theseus.client("broker-2").await.unwrap();
+    let maps: Api<ConfigMap> = Api::namespaced(client, "watched");
+    let audit = theseus.audit();
+    let before = audit.settle().await.unwrap();
+    // The server ends it after a second.
+    let mut events = maps
+        .watch(&WatchParams::default().timeout(1), "0")
+        .await
+        .unwrap()
+        .boxed();
+    let watches = |mark| {
+        let audit = audit.clone();
+        async move {
+            let requests = audit.settled_since(mark).await.unwrap();
+            requests
+                .of("broker-2")
+                .only(|event| event.verb == "watch")
+                .len()
+        }
+    };
+    assert_eq!(watches(before).await, 1);
+    let during = audit.settle().await.unwrap();
+    while events.next().await.is_some() {}
+    assert_eq!(watches(during).await, 0);
+}
+
+#[tokio::test]
+async fn a_kubeconfig_alone_is_enough_for_kubectl() {
+    let (lab, clusters) = shared().await;
+    let path = lab.directory().join("kubectl.kubeconfig");
+    clusters[0].write_kubeconfig("admin", &path).unwrap();
+    let output = std::process::Command::new(harness::kubectl_binary().unwrap())
+        .arg("--kubeconfig")
+        .arg(&path)
+        .args([
+            "auth",
+            "whoami",
+            "-o",
+            "jsonpath={.status.userInfo.username}",
+        ])
+        .output()
+        .unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "admin",
+        "{output:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_stopped_server_comes_back_with_its_address_and_data() {
+    let (lab, _) = shared().await;
+    let ithaca = lab.cluster("ithaca").await.unwrap();
+    let url = ithaca.server_url();
+    let maps: Api<ConfigMap> = Api::default_namespaced(ithaca.client("person").await.unwrap());
+    let made = maps
+        .create(&PostParams::default(), &config_map("kept"))
+        .await
+        .unwrap();
+
+    ithaca.stop();
+    maps.get("kept").await.expect_err("it is stopped");
+    ithaca.start_again().await.unwrap();
+    assert_eq!(ithaca.server_url(), url);
+    let kept = maps.get("kept").await.unwrap();
+    assert_eq!(kept.uid(), made.uid());
+
+    ithaca.pause().unwrap();
+    tokio::time::timeout(Duration::from_millis(300), maps.get("kept"))
+        .await
+        .expect_err("a frozen server does not answer");
+    ithaca.resume().unwrap();
+    ithaca.until_ready().await.unwrap();
+    maps.get("kept").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_controller_manager_collects_garbage_and_ends_namespaces() {
+    let (lab, _) = shared().await;
+    let options = ClusterOptions {
+        controller_manager: true,
+        ..ClusterOptions::default()
+    };
+    let crete = lab.cluster_with("crete", &options).await.unwrap();
+    namespace(&crete, "doomed").await;
+    let client = crete.client("person").await.unwrap();
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "doomed");
+    let owner = maps
+        .create(&PostParams::default(), &config_map("owner"))
+        .await
+        .unwrap();
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), "doomed");
+    let owned = json!({"metadata": {"name": "owned", "ownerReferences": [{
+        "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner.uid().unwrap(),
+    }]}});
+    secrets
+        .create(
+            &PostParams::default(),
+            &serde_json::from_value(owned).unwrap(),
+        )
+        .await
+        .unwrap();
+
+    maps.delete("owner", &DeleteParams::default())
+        .await
+        .unwrap();
+    wait_for(DEADLINE, "the owned Secret to go", async || {
+        secrets.get_opt("owned").await.unwrap().is_none()
+    })
+    .await
+    .unwrap();
+
+    let namespaces: Api<Namespace> = Api::all(client);
+    namespaces
+        .delete("doomed", &DeleteParams::default())
+        .await
+        .unwrap();
+    wait_for(DEADLINE, "the namespace to go", async || {
+        match namespaces.get_opt("doomed").await.unwrap() {
+            None => Ok(()),
+            Some(namespace) => Err(format!("{:?}", namespace.status)),
+        }
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test]
+async fn users_and_their_groups_can_be_changed() {
+    let (lab, _) = shared().await;
+    let options = ClusterOptions {
+        users: vec![
+            ("broker".to_owned(), Vec::new()),
+            ("auditor".to_owned(), vec!["system:masters".to_owned()]),
+        ],
+        ..ClusterOptions::default()
+    };
+    let delos = lab.cluster_with("delos", &options).await.unwrap();
+    let mut allowed = BTreeMap::new();
+    for user in ["broker", "auditor"] {
+        let namespaces: Api<Namespace> = Api::all(delos.client(user).await.unwrap());
+        let answer = namespaces.list(&ListParams::default()).await;
+        allowed.insert(user, answer.is_ok());
+    }
+    assert_eq!(
+        allowed,
+        BTreeMap::from([("broker", false), ("auditor", true)])
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_start_says_why() {
+    let (lab, _) = shared().await;
+    let options = ClusterOptions {
+        extra_args: vec!["--no-such-flag".to_owned()],
+        ..ClusterOptions::default()
+    };
+    let error = lab
+        .cluster_with("troy", &options)
+        .await
+        .expect_err("no such flag");
+    assert!(
+        format!("{error:#}").contains("unknown flag: --no-such-flag"),
+        "{error:#}"
+    );
+}
