@@ -1,0 +1,172 @@
+//! `Broker`: a resource broker that the operator runs.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::{
+    api::core::v1::{
+        EnvVar, HostAlias, LocalObjectReference, PodSecurityContext, ResourceRequirements, Volume,
+        VolumeMount,
+    },
+    apimachinery::pkg::apis::meta::v1::Condition,
+};
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::condition::conditions_schema;
+
+/// How the broker is deployed and what it serves.
+#[derive(CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[kube(
+    group = "operator.broker.platform-mesh.io",
+    version = "v1alpha1",
+    kind = "Broker",
+    plural = "brokers",
+    shortname = "brk",
+    category = "resource-broker",
+    namespaced,
+    status = "BrokerStatus",
+    derive = "PartialEq",
+    doc = "A resource broker that the operator runs. Counts only in the coordination cluster.",
+    printcolumn(name = "Replicas", type_ = "integer", json_path = ".spec.replicas"),
+    printcolumn(
+        name = "Available",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Available\")].status"
+    ),
+    printcolumn(
+        name = "Progressing",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Progressing\")].status",
+        priority = 1
+    ),
+    printcolumn(
+        name = "Degraded",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Degraded\")].status",
+        priority = 1
+    )
+)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = (
+    "!has(self.replicas) || self.replicas <= 1 || !has(self.leaderElection) || self.leaderElection",
+    "more than one replica needs leader election"
+))]
+pub struct BrokerSpec {
+    /// How many instances run. One of them works, the others stand by. Defaults to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub replicas: Option<i32>,
+    /// The container image.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<Image>,
+    /// ServiceAccount that the pods run as. The operator makes one when not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub service_account_name: Option<String>,
+    /// Compute resources of the container.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resources: Option<ResourceRequirements>,
+    /// Security settings of the pods.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub security_context: Option<PodSecurityContext>,
+    /// Annotations on the Deployment.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
+    /// Labels on the Deployment.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// More arguments for the broker, after those that the operator sets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extra_args: Vec<String>,
+    /// Entries for the hosts file of the pods.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub host_aliases: Vec<HostAlias>,
+    /// Environment variables of the container.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<EnvVar>,
+    /// Volumes of the pods.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub volumes: Vec<Volume>,
+    /// Where the container mounts volumes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["mountPath"]))]
+    pub volume_mounts: Vec<VolumeMount>,
+    /// Kinds to broker, each as `Kind.version.group`, for example `Certificate.v1alpha1.example.platform-mesh.io`. Group `core` is the core group.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(
+        length(max = 256),
+        inner(length(max = 380), regex(pattern = r"^[A-Z][A-Za-z0-9]*\.v[0-9]+((alpha|beta)[0-9]+)?\.[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")),
+        extend("x-kubernetes-list-type" = "set")
+    )]
+    pub watch_kinds: Vec<String>,
+    /// Namespace of the coordination cluster whose labelled Secrets hold kubeconfigs of consumers and providers. None when not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 63))]
+    pub cluster_secrets_namespace: Option<String>,
+    /// Let the instances agree on which one works. Defaults to true with more than one replica.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leader_election: Option<bool>,
+    /// Prometheus metrics.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<Metrics>,
+}
+
+/// A container image and how it is pulled.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Image {
+    /// Registry and name, without the tag.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 1024))]
+    pub repository: Option<String>,
+    /// Tag. That of the operator when not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 128))]
+    pub tag: Option<String>,
+    /// When to pull it: `Always`, `IfNotPresent` or `Never`. The kubelet's default when not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "PullPolicy")]
+    pub pull_policy: Option<PullPolicy>,
+    /// Secrets with credentials for the registry.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub image_pull_secrets: Vec<LocalObjectReference>,
+}
+
+/// When to pull an image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum PullPolicy {
+    /// At every start.
+    Always,
+    /// When the node does not have it.
+    IfNotPresent,
+    /// Not at all.
+    Never,
+}
+
+/// Whether and where metrics are served.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Metrics {
+    /// Serve metrics. Defaults to true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+    /// Port of the pods. Defaults to 8080.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 65535))]
+    pub port: Option<i32>,
+}
+
+/// What the operator says of a Broker.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BrokerStatus {
+    /// `Available`: an instance works. `Progressing`: a change is being rolled out. `Degraded`: something is amiss.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "conditions_schema")]
+    pub conditions: Vec<Condition>,
+    /// Generation that this status speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+}
