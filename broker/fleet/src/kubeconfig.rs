@@ -9,6 +9,7 @@
 mod credentials;
 mod endpoint;
 mod fingerprint;
+mod in_cluster;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +26,9 @@ pub const MAX_BYTES: usize = 256 * 1024;
 
 /// Time for a TCP and TLS handshake with an API server.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The flag by which the person who starts this process sets [`Origin::File`]'s `allow_local`; messages name it.
+pub const OPT_IN_FLAG: &str = "--allow-local-credentials";
 
 /// Where a kubeconfig text came from, hence how far it is trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,13 +48,7 @@ pub enum Origin {
 
 impl Origin {
     fn allows_local(&self) -> bool {
-        matches!(
-            self,
-            Self::File {
-                allow_local: true,
-                ..
-            }
-        )
+        matches!(self, Self::File { allow_local: true, .. })
     }
 
     fn remedy(&self) -> &'static str {
@@ -70,9 +68,7 @@ impl Origin {
 #[derive(Debug, thiserror::Error)]
 pub enum KubeconfigError {
     /// Longer than [`MAX_BYTES`].
-    #[error(
-        "the kubeconfig has {bytes} bytes, more than {MAX_BYTES}: remove the contexts that are not needed"
-    )]
+    #[error("the kubeconfig has {bytes} bytes, more than {MAX_BYTES}: remove the contexts that are not needed")]
     TooLarge {
         /// Its length.
         bytes: usize,
@@ -145,9 +141,7 @@ pub struct Kubeconfig {
 
 impl fmt::Debug for Kubeconfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kubeconfig")
-            .field("server", &self.server)
-            .finish_non_exhaustive()
+        f.debug_struct("Kubeconfig").field("server", &self.server).finish_non_exhaustive()
     }
 }
 
@@ -157,35 +151,27 @@ impl Kubeconfig {
         if text.len() > MAX_BYTES {
             return Err(KubeconfigError::TooLarge { bytes: text.len() });
         }
-        let document =
-            serde_saphyr::from_str::<kube::config::Kubeconfig>(text).map_err(|error| {
-                let place = error.location();
-                KubeconfigError::Yaml {
-                    line: place.map_or(0, |place| place.line()),
-                    column: place.map_or(0, |place| place.column()),
-                }
-            })?;
+        let document = serde_saphyr::from_str::<kube::config::Kubeconfig>(text).map_err(|error| {
+            let place = error.location();
+            KubeconfigError::Yaml {
+                line: place.map_or(0, |place| place.line()),
+                column: place.map_or(0, |place| place.column()),
+            }
+        })?;
         let (context, cluster, user) = current(document)?;
-        let mut cluster = Named {
-            path: format!("clusters[{}].cluster", shown(&context.cluster)),
-            value: cluster,
-        };
+        let mut cluster = Named { path: format!("clusters[{}].cluster", shown(&context.cluster)), value: cluster };
         let name = context.user.as_deref().unwrap_or_default();
-        let mut user = Named {
-            path: format!("users[{}].user", shown(name)),
-            value: user,
-        };
+        let mut user = Named { path: format!("users[{}].user", shown(name)), value: user };
 
         credentials::check(&mut cluster, &mut user, origin)?;
         let server = endpoint::check(&cluster, origin)?;
         let fingerprint = fingerprint::of(&cluster.value, &user.value);
-        Ok(Self {
-            server,
-            cluster: cluster.value,
-            user: user.value,
-            namespace: context.namespace,
-            fingerprint,
-        })
+        Ok(Self { server, cluster: cluster.value, user: user.value, namespace: context.namespace, fingerprint })
+    }
+
+    /// Namespace of the context, or of the Pod.
+    pub fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
     }
 
     /// URL of the API server.
@@ -202,14 +188,10 @@ impl Kubeconfig {
     /// Certificate and key files that it names and that are read only when connecting (with the opt-in; else none).
     /// Token files are left out: kube reads those again by itself.
     pub fn files(&self) -> impl Iterator<Item = &str> {
-        [
-            &self.cluster.certificate_authority,
-            &self.user.client_certificate,
-            &self.user.client_key,
-        ]
-        .into_iter()
-        .flatten()
-        .map(String::as_str)
+        [&self.cluster.certificate_authority, &self.user.client_certificate, &self.user.client_key]
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
     }
 
     /// The same with `content` of [`Kubeconfig::files`] mixed into the fingerprint, so that a rotated certificate file
@@ -226,19 +208,14 @@ impl Kubeconfig {
     pub async fn config(&self) -> Result<kube::Config, KubeconfigError> {
         let document = self.document();
         let built = tokio::task::spawn_blocking(move || kube::Config::try_from(document)).await;
-        let mut config = built
-            .map_err(|_| KubeconfigError::Stopped)?
-            .map_err(|error| KubeconfigError::Build(Box::new(error)))?;
+        let mut config =
+            built.map_err(|_| KubeconfigError::Stopped)?.map_err(|error| KubeconfigError::Build(Box::new(error)))?;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         config.read_timeout = None;
         config.default_retry = false;
         // Watched by kube, so that a rotated CA file is picked up without a new connection.
         if self.cluster.certificate_authority_data.is_none() {
-            config.root_cert_file = self
-                .cluster
-                .certificate_authority
-                .as_ref()
-                .map(PathBuf::from);
+            config.root_cert_file = self.cluster.certificate_authority.as_ref().map(PathBuf::from);
         }
         // kube falls back to $HTTPS_PROXY, but then matches $NO_PROXY against the proxy instead of the server. One
         // variable would reroute every cluster at once; a cluster behind a proxy says so with proxy-url.
@@ -252,16 +229,8 @@ impl Kubeconfig {
     fn document(&self) -> kube::config::Kubeconfig {
         let name = || "current".to_owned();
         kube::config::Kubeconfig {
-            clusters: vec![NamedCluster {
-                name: name(),
-                cluster: Some(self.cluster.clone()),
-                ..Default::default()
-            }],
-            auth_infos: vec![NamedAuthInfo {
-                name: name(),
-                auth_info: Some(self.user.clone()),
-                ..Default::default()
-            }],
+            clusters: vec![NamedCluster { name: name(), cluster: Some(self.cluster.clone()), ..Default::default() }],
+            auth_infos: vec![NamedAuthInfo { name: name(), auth_info: Some(self.user.clone()), ..Default::default() }],
             contexts: vec![NamedContext {
                 name: name(),
                 context: Some(Context {
@@ -291,13 +260,8 @@ impl<T> Named<T> {
 }
 
 /// Context, cluster and user that `current-context` leads to. A context without a user is anonymous, as with kubectl.
-fn current(
-    document: kube::config::Kubeconfig,
-) -> Result<(Context, Cluster, AuthInfo), KubeconfigError> {
-    let name = document
-        .current_context
-        .filter(|name| !name.is_empty())
-        .ok_or(KubeconfigError::NoCurrentContext)?;
+fn current(document: kube::config::Kubeconfig) -> Result<(Context, Cluster, AuthInfo), KubeconfigError> {
+    let name = document.current_context.filter(|name| !name.is_empty()).ok_or(KubeconfigError::NoCurrentContext)?;
     let context = document
         .contexts
         .into_iter()
@@ -324,11 +288,7 @@ fn current(
 }
 
 fn unknown(field: String, name: &str, list: &'static str) -> KubeconfigError {
-    KubeconfigError::Unknown {
-        field,
-        name: shown(name),
-        list,
-    }
+    KubeconfigError::Unknown { field, name: shown(name), list }
 }
 
 /// A name from the text as messages show it: short, and without control characters.

@@ -11,6 +11,8 @@ pub mod file;
 mod listing;
 mod poll;
 pub mod secret;
+#[cfg(test)]
+mod tests;
 
 use std::{fmt, path::PathBuf, sync::Arc};
 

@@ -18,11 +18,7 @@ pub(super) fn check(
     if !origin.allows_local() {
         refuse_local(cluster, user, origin)?;
     }
-    if let Origin::File {
-        folder,
-        allow_local: true,
-    } = origin
-    {
+    if let Origin::File { folder, allow_local: true } = origin {
         make_absolute(&mut cluster.value, &mut user.value, folder);
     }
     check_data(cluster, user)
@@ -54,50 +50,22 @@ fn forget_empty(cluster: &mut Cluster, user: &mut AuthInfo) {
     }
 }
 
-fn refuse_local(
-    cluster: &Named<Cluster>,
-    user: &Named<AuthInfo>,
-    origin: &Origin,
-) -> Result<(), KubeconfigError> {
+fn refuse_local(cluster: &Named<Cluster>, user: &Named<AuthInfo>, origin: &Origin) -> Result<(), KubeconfigError> {
     let c = &cluster.value;
     let u = &user.value;
     let file = "reads a file of the broker's machine";
     let other = "makes the broker act as somebody else";
     let rules = [
-        (
-            u.exec.is_some(),
-            user.field("exec"),
-            "runs a program on the broker's machine",
-        ),
-        (
-            u.auth_provider.is_some(),
-            user.field("auth-provider"),
-            "may run a program on the broker's machine",
-        ),
+        (u.exec.is_some(), user.field("exec"), "runs a program on the broker's machine"),
+        (u.auth_provider.is_some(), user.field("auth-provider"), "may run a program on the broker's machine"),
         (u.token_file.is_some(), user.field("tokenFile"), file),
-        (
-            u.client_certificate.is_some(),
-            user.field("client-certificate"),
-            file,
-        ),
+        (u.client_certificate.is_some(), user.field("client-certificate"), file),
         (u.client_key.is_some(), user.field("client-key"), file),
-        (
-            c.certificate_authority.is_some(),
-            cluster.field("certificate-authority"),
-            file,
-        ),
+        (c.certificate_authority.is_some(), cluster.field("certificate-authority"), file),
         (u.impersonate.is_some(), user.field("as"), other),
         (u.impersonate_uid.is_some(), user.field("as-uid"), other),
-        (
-            u.impersonate_groups.is_some(),
-            user.field("as-groups"),
-            other,
-        ),
-        (
-            u.impersonate_user_extra.is_some(),
-            user.field("as-user-extra"),
-            other,
-        ),
+        (u.impersonate_groups.is_some(), user.field("as-groups"), other),
+        (u.impersonate_user_extra.is_some(), user.field("as-user-extra"), other),
         (
             c.insecure_skip_tls_verify == Some(true),
             cluster.field("insecure-skip-tls-verify"),
@@ -105,11 +73,7 @@ fn refuse_local(
         ),
     ];
     match rules.into_iter().find(|(met, ..)| *met) {
-        Some((_, field, what)) => Err(KubeconfigError::Refused {
-            field,
-            what,
-            remedy: origin.remedy(),
-        }),
+        Some((_, field, what)) => Err(KubeconfigError::Refused { field, what, remedy: origin.remedy() }),
         None => Ok(()),
     }
 }
@@ -132,59 +96,34 @@ fn make_absolute(cluster: &mut Cluster, user: &mut AuthInfo, folder: &Path) {
 
 fn check_data(cluster: &Named<Cluster>, user: &Named<AuthInfo>) -> Result<(), KubeconfigError> {
     let u = &user.value;
-    check_pem(
-        &cluster.field("certificate-authority-data"),
-        cluster.value.certificate_authority_data.as_deref(),
-    )?;
-    check_pem(
-        &user.field("client-certificate-data"),
-        u.client_certificate_data.as_deref(),
-    )?;
-    check_pem(
-        &user.field("client-key-data"),
-        secret_text(u, "client-key-data").as_deref(),
-    )?;
+    check_pem(&cluster.field("certificate-authority-data"), cluster.value.certificate_authority_data.as_deref())?;
+    check_pem(&user.field("client-certificate-data"), u.client_certificate_data.as_deref())?;
+    check_pem(&user.field("client-key-data"), secret_text(u, "client-key-data").as_deref())?;
     let certificate = u.client_certificate.is_some() || u.client_certificate_data.is_some();
     let key = u.client_key.is_some() || u.client_key_data.is_some();
     let missing = match (certificate, key) {
-        (true, false) => (
-            "client-key-data",
-            "there is a client certificate but no key: add its key",
-        ),
-        (false, true) => (
-            "client-certificate-data",
-            "there is a client key but no certificate: add its certificate",
-        ),
+        (true, false) => ("client-key-data", "there is a client certificate but no key: add its key"),
+        (false, true) => ("client-certificate-data", "there is a client key but no certificate: add its certificate"),
         _ => return check_token(user),
     };
-    Err(KubeconfigError::Data {
-        field: user.field(missing.0),
-        reason: missing.1,
-    })
+    Err(KubeconfigError::Data { field: user.field(missing.0), reason: missing.1 })
 }
 
 /// A token goes into a header as it is; one with a newline would only fail later, without the field's name.
 fn check_token(user: &Named<AuthInfo>) -> Result<(), KubeconfigError> {
     match secret_text(&user.value, "token") {
-        Some(token) if !token.bytes().all(|byte| byte.is_ascii_graphic()) => {
-            Err(KubeconfigError::Data {
-                field: user.field("token"),
-                reason: "it holds spaces, newlines or other characters that no token has: copy it again",
-            })
-        }
+        Some(token) if !token.bytes().all(|byte| byte.is_ascii_graphic()) => Err(KubeconfigError::Data {
+            field: user.field("token"),
+            reason: "it holds spaces, newlines or other characters that no token has: copy it again",
+        }),
         _ => Ok(()),
     }
 }
 
 fn check_pem(field: &str, data: Option<&str>) -> Result<(), KubeconfigError> {
     let Some(data) = data else { return Ok(()) };
-    let bad = |reason| KubeconfigError::Data {
-        field: field.to_owned(),
-        reason,
-    };
-    let pem = STANDARD
-        .decode(data)
-        .map_err(|_| bad("it is not base64: encode the PEM text with base64 -w0"))?;
+    let bad = |reason| KubeconfigError::Data { field: field.to_owned(), reason };
+    let pem = STANDARD.decode(data).map_err(|_| bad("it is not base64: encode the PEM text with base64 -w0"))?;
     let marker = b"-----BEGIN ";
     if pem.windows(marker.len()).any(|window| window == marker) {
         Ok(())
@@ -195,9 +134,5 @@ fn check_pem(field: &str, data: Option<&str>) -> Result<(), KubeconfigError> {
 
 /// A secret text field. kube shows these only when serialising.
 fn secret_text(user: &AuthInfo, field: &str) -> Option<String> {
-    serde_json::to_value(user)
-        .ok()?
-        .get(field)?
-        .as_str()
-        .map(str::to_owned)
+    serde_json::to_value(user).ok()?.get(field)?.as_str().map(str::to_owned)
 }

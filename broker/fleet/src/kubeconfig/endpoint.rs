@@ -48,16 +48,14 @@ pub fn forbidden_address(ip: IpAddr) -> bool {
 
 /// The IPv4 address that a packet to this IPv6 address can end at.
 fn embedded(ip: Ipv6Addr) -> Option<Ipv4Addr> {
-    let s = ip.segments();
-    let (high, low) = match s {
-        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] // compatible, mapped
-        | [0, 0, 0, 0, 0xffff, 0, high, low] // translated (SIIT)
-        | [0x64, 0xff9b, 0, 0, 0, 0, high, low] // NAT64
-        | [0x2002, high, low, ..] => (high, low), // 6to4
-        _ => return None,
+    let ([0, 0, 0, 0, 0, 0 | 0xffff, high, low] // compatible, mapped
+    | [0, 0, 0, 0, 0xffff, 0, high, low] // translated (SIIT)
+    | [0x64, 0xff9b, 0, 0, 0, 0, high, low] // NAT64
+    | [0x2002, high, low, ..]) = ip.segments() // 6to4
+    else {
+        return None;
     };
-    let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
-    Some(Ipv4Addr::new(a, b, c, d))
+    Some(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)))
 }
 
 /// Checks `server` and `proxy-url`; the answer is the server's URL.
@@ -66,47 +64,27 @@ fn embedded(ip: Ipv6Addr) -> Option<Ipv4Addr> {
 /// reaches nothing new, and the server still has to prove itself by TLS. It has to be http or https (a tunnel by CONNECT).
 pub(super) fn check(cluster: &Named<Cluster>, origin: &Origin) -> Result<String, KubeconfigError> {
     let field = cluster.field("server");
-    let Some(server) = cluster
-        .value
-        .server
-        .as_deref()
-        .filter(|url| !url.is_empty())
-    else {
-        return Err(KubeconfigError::Endpoint {
-            field,
-            reason: "it is not set: write https://host:port".to_owned(),
-        });
+    let Some(server) = cluster.value.server.as_deref().filter(|url| !url.is_empty()) else {
+        return Err(KubeconfigError::Endpoint { field, reason: "it is not set: write https://host:port".to_owned() });
     };
-    let refused = |reason: String| KubeconfigError::Endpoint {
-        field: field.clone(),
-        reason,
-    };
+    let refused = |reason: String| KubeconfigError::Endpoint { field: field.clone(), reason };
     let url = Url::parse(server).map_err(refused)?;
     match url.scheme.as_str() {
         "https" => {}
         "http" if url.loopback() && origin.allows_local() => {}
         "http" => {
-            return Err(refused(
-                "http sends credentials in the clear: use https".to_owned(),
-            ));
+            return Err(refused("http sends credentials in the clear: use https".to_owned()));
         }
         _ => {
-            return Err(refused(
-                "its scheme is not https: write https://host:port".to_owned(),
-            ));
+            return Err(refused("its scheme is not https: write https://host:port".to_owned()));
         }
     }
     if let Some(proxy) = cluster.value.proxy_url.as_deref() {
         let field = cluster.field("proxy-url");
-        let refused = |reason: String| KubeconfigError::Endpoint {
-            field: field.clone(),
-            reason,
-        };
+        let refused = |reason: String| KubeconfigError::Endpoint { field: field.clone(), reason };
         let url = Url::parse(proxy).map_err(refused)?;
         if !matches!(url.scheme.as_str(), "http" | "https") {
-            return Err(refused(
-                "only http and https proxies are supported".to_owned(),
-            ));
+            return Err(refused("only http and https proxies are supported".to_owned()));
         }
     }
     Ok(server.to_owned())
@@ -128,23 +106,16 @@ enum Host {
 impl Url {
     /// The error is a reason with its remedy and quotes nothing but the host: the rest may hold a password.
     fn parse(text: &str) -> Result<Self, String> {
-        let uri: Uri = text
-            .parse()
-            .map_err(|_| "it is not a URL: write https://host:port".to_owned())?;
+        let uri: Uri = text.parse().map_err(|_| "it is not a URL: write https://host:port".to_owned())?;
         let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
             return Err("it is not a full URL: write https://host:port".to_owned());
         };
         if authority.as_str().contains('@') {
-            return Err(
-                "it holds a user name or password: remove the part before the @".to_owned(),
-            );
+            return Err("it holds a user name or password: remove the part before the @".to_owned());
         }
         let host = Host::parse(authority.host())?;
         host.check()?;
-        Ok(Self {
-            scheme: scheme.to_ascii_lowercase(),
-            host,
-        })
+        Ok(Self { scheme: scheme.to_ascii_lowercase(), host })
     }
 
     fn loopback(&self) -> bool {
@@ -157,34 +128,22 @@ impl Url {
 
 impl Host {
     fn parse(text: &str) -> Result<Self, String> {
-        if let Some(inner) = text
-            .strip_prefix('[')
-            .and_then(|text| text.strip_suffix(']'))
-        {
+        if let Some(inner) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
             // A zone (fe80::1%eth0) belongs to link-local addresses only.
             return inner
                 .parse()
                 .map(|ip| Self::Ip(IpAddr::V6(ip)))
-                .map_err(|_| {
-                    "its host is not an IPv6 address (one with a zone is not allowed)".to_owned()
-                });
+                .map_err(|_| "its host is not an IPv6 address (one with a zone is not allowed)".to_owned());
         }
         let name = text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase();
-        if name.is_empty()
-            || !name
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'))
-        {
+        if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_')) {
             return Err("its host is not a DNS name or an IP address".to_owned());
         }
         if let Ok(ip) = name.parse() {
             return Ok(Self::Ip(IpAddr::V4(ip)));
         }
         if reads_as_number(&name) {
-            return Err(
-                "its host is an unusual spelling of an IPv4 address: write four decimal numbers"
-                    .to_owned(),
-            );
+            return Err("its host is an unusual spelling of an IPv4 address: write four decimal numbers".to_owned());
         }
         Ok(Self::Name(name))
     }
@@ -195,9 +154,7 @@ impl Host {
             Self::Name(name) => (METADATA_HOSTS.contains(&name.as_str()), name.clone()),
         };
         if forbidden {
-            return Err(format!(
-                "{shown} is link-local or a cloud metadata service: name the API server itself"
-            ));
+            return Err(format!("{shown} is link-local or a cloud metadata service: name the API server itself"));
         }
         Ok(())
     }
@@ -207,8 +164,6 @@ impl Host {
 /// its last label is a number (WHATWG URL, "ends in a number checker").
 fn reads_as_number(name: &str) -> bool {
     let last = name.rsplit('.').next().unwrap_or(name);
-    let hex = last
-        .strip_prefix("0x")
-        .is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_hexdigit()));
+    let hex = last.strip_prefix("0x").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_hexdigit()));
     hex || (!last.is_empty() && last.bytes().all(|b| b.is_ascii_digit()))
 }

@@ -48,7 +48,9 @@ fn add(digest: &mut Sha256, value: &Value) {
         }
         Value::Array(items) => {
             digest.update(b"[");
-            items.iter().for_each(|item| add(digest, item));
+            for item in items {
+                add(digest, item);
+            }
             digest.update(b"]");
         }
         // JSON text of a scalar is unambiguous: texts are quoted, and the comma ends numbers.

@@ -42,9 +42,7 @@ struct Seen {
 
 impl<S> fmt::Debug for Elector<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Elector")
-            .field("options", &self.options)
-            .finish_non_exhaustive()
+        f.debug_struct("Elector").field("options", &self.options).finish_non_exhaustive()
     }
 }
 
@@ -60,17 +58,7 @@ impl<S: LeaseStore> Elector<S> {
     /// An election on a Lease that is kept elsewhere.
     pub fn with_store(store: S, options: LeaseOptions) -> (Self, Leadership) {
         let (leadership, grant) = Leadership::follower();
-        (
-            Self {
-                options,
-                store,
-                grant,
-                seen: None,
-                attempted: false,
-                failing: false,
-            },
-            leadership,
-        )
+        (Self { options, store, grant, seen: None, attempted: false, failing: false }, leadership)
     }
 
     /// Takes part until `cancel`, then releases the Lease, so that a follower takes over at once. Cancel it only when
@@ -95,11 +83,7 @@ impl<S: LeaseStore> Elector<S> {
     /// One look or renewal and the pause after it.
     async fn round(&mut self) {
         let started = Instant::now();
-        let result = if self.grant.valid_until().is_some() {
-            self.renew().await
-        } else {
-            self.campaign().await
-        };
+        let result = if self.grant.valid_until().is_some() { self.renew().await } else { self.campaign().await };
         match result {
             Ok(()) => self.failing = false,
             Err(error) if self.failing => debug!(%error, "the leader election still fails"),
@@ -114,16 +98,7 @@ impl<S: LeaseStore> Elector<S> {
                 self.expire();
             }
             // Followers that started together must not go on asking together.
-            None => {
-                sleep_until(
-                    started
-                        + self
-                            .options
-                            .retry_period
-                            .mul_f64(rand::random_range(1.0..1.2)),
-                )
-                .await
-            }
+            None => sleep_until(started + self.options.retry_period.mul_f64(rand::random_range(1.0..1.2))).await,
         }
     }
 
@@ -190,17 +165,10 @@ impl<S: LeaseStore> Elector<S> {
         if !ours {
             spec.holder_identity = Some(self.options.identity.clone());
             spec.acquire_time.clone_from(&now);
-            spec.lease_transitions = Some(
-                spec.lease_transitions
-                    .map_or(0, |count| count.saturating_add(1)),
-            );
+            spec.lease_transitions = Some(spec.lease_transitions.map_or(0, |count| count.saturating_add(1)));
         }
         spec.renew_time = now;
-        spec.lease_duration_seconds = Some(
-            i32::try_from(self.options.duration.as_secs())
-                .unwrap_or(i32::MAX)
-                .max(1),
-        );
+        spec.lease_duration_seconds = Some(i32::try_from(self.options.duration.as_secs()).unwrap_or(i32::MAX).max(1));
 
         self.attempted = true;
         // Before sending: whoever sees this write counts from a later moment.
@@ -241,12 +209,7 @@ impl<S: LeaseStore> Elector<S> {
     /// Remembers the Lease; its time starts again only when its spec is another. Labels may change under a dead leader.
     fn see(&mut self, lease: Lease) {
         let since = match &self.seen {
-            Some(seen)
-                if seen.lease.spec == lease.spec
-                    && seen.lease.metadata.uid == lease.metadata.uid =>
-            {
-                seen.since
-            }
+            Some(seen) if seen.lease.spec == lease.spec && seen.lease.metadata.uid == lease.metadata.uid => seen.since,
             _ => Instant::now(),
         };
         self.seen = Some(Seen { lease, since });
@@ -258,15 +221,9 @@ impl<S: LeaseStore> Elector<S> {
             return true;
         }
         // The holder's own duration counts: it may run with other settings.
-        let seconds = spec
-            .and_then(|spec| spec.lease_duration_seconds)
-            .and_then(|seconds| u64::try_from(seconds).ok());
-        let duration = seconds
-            .filter(|seconds| *seconds > 0)
-            .map_or(self.options.duration, Duration::from_secs);
-        self.seen
-            .as_ref()
-            .is_some_and(|seen| seen.since.elapsed() >= duration)
+        let seconds = spec.and_then(|spec| spec.lease_duration_seconds).and_then(|seconds| u64::try_from(seconds).ok());
+        let duration = seconds.filter(|seconds| *seconds > 0).map_or(self.options.duration, Duration::from_secs);
+        self.seen.as_ref().is_some_and(|seen| seen.since.elapsed() >= duration)
     }
 
     fn is_ours(&self, lease: &Lease) -> bool {
@@ -276,17 +233,11 @@ impl<S: LeaseStore> Elector<S> {
     /// When the request that is sent now has to be answered.
     fn deadline(&self) -> Instant {
         let call = Instant::now() + CALL_DEADLINE;
-        self.grant
-            .valid_until()
-            .map_or(call, |until| until.min(call))
+        self.grant.valid_until().map_or(call, |until| until.min(call))
     }
 
     fn expire(&self) {
-        if self
-            .grant
-            .valid_until()
-            .is_some_and(|until| until <= Instant::now())
-        {
+        if self.grant.valid_until().is_some_and(|until| until <= Instant::now()) {
             self.lose("it could not be renewed in time");
         }
     }
@@ -298,15 +249,12 @@ impl<S: LeaseStore> Elector<S> {
 }
 
 fn holder(spec: Option<&LeaseSpec>) -> &str {
-    spec.and_then(|spec| spec.holder_identity.as_deref())
-        .unwrap_or_default()
+    spec.and_then(|spec| spec.holder_identity.as_deref()).unwrap_or_default()
 }
 
 async fn within<T>(
     deadline: Instant,
     call: impl Future<Output = Result<T, StoreError>> + Send,
 ) -> Result<T, StoreError> {
-    timeout_at(deadline, call)
-        .await
-        .unwrap_or_else(|_| Err(StoreError::Other("no answer in time".to_owned())))
+    timeout_at(deadline, call).await.unwrap_or_else(|_| Err(StoreError::Other("no answer in time".to_owned())))
 }

@@ -23,34 +23,19 @@ impl Leadership {
     /// For a broker without an election: leads for ever.
     pub fn always() -> Self {
         let until = Arc::new(AtomicU64::new(u64::MAX));
-        Self {
-            start: Instant::now(),
-            until,
-            changes: watch::channel(true).1,
-        }
+        Self { start: Instant::now(), until, changes: watch::channel(true).1 }
     }
 
     pub(super) fn follower() -> (Self, Grant) {
-        let (changed, changes) = watch::channel(false);
-        let leadership = Self {
-            start: Instant::now(),
-            until: Arc::default(),
-            changes,
-        };
-        (
-            leadership.clone(),
-            Grant {
-                leadership,
-                changed,
-            },
-        )
+        let (sender, changes) = watch::channel(false);
+        let leadership = Self { start: Instant::now(), until: Arc::default(), changes };
+        (leadership.clone(), Grant { leadership, sender })
     }
 
     /// Whether this process leads now. To be asked right before each write: it reads the clock, so a process that slept
     /// past its lease knows at once, before its election task has run.
     pub fn is_leader(&self) -> bool {
-        self.valid_until()
-            .is_some_and(|until| Instant::now() < until)
+        self.valid_until().is_some_and(|until| Instant::now() < until)
     }
 
     /// When this process stops leading unless it renews; None if it does not lead. A write that must not outlive the
@@ -58,8 +43,8 @@ impl Leadership {
     pub fn valid_until(&self) -> Option<Instant> {
         match self.until.load(Ordering::Acquire) {
             0 => None,
-            // The longest time that cannot overflow an Instant.
-            u64::MAX => Some(Instant::now() + Duration::from_secs(86400 * 365)),
+            // For ever, as far as a deadline is concerned.
+            u64::MAX => Some(Instant::now() + Duration::from_hours(365 * 24)),
             nanoseconds => Some(self.start + Duration::from_nanos(nanoseconds)),
         }
     }
@@ -74,7 +59,7 @@ impl Leadership {
 #[derive(Debug)]
 pub(super) struct Grant {
     leadership: Leadership,
-    changed: watch::Sender<bool>,
+    sender: watch::Sender<bool>,
 }
 
 impl Grant {
@@ -82,14 +67,12 @@ impl Grant {
         let since_start = until.duration_since(self.leadership.start).as_nanos();
         let since_start = u64::try_from(since_start).unwrap_or(u64::MAX - 1);
         self.leadership.until.store(since_start, Ordering::Release);
-        self.changed
-            .send_if_modified(|leads| !std::mem::replace(leads, true));
+        self.sender.send_if_modified(|leads| !std::mem::replace(leads, true));
     }
 
     pub(super) fn follow(&self) {
         self.leadership.until.store(0, Ordering::Release);
-        self.changed
-            .send_if_modified(|leads| std::mem::replace(leads, false));
+        self.sender.send_if_modified(|leads| std::mem::replace(leads, false));
     }
 
     pub(super) fn valid_until(&self) -> Option<Instant> {

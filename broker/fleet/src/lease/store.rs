@@ -41,10 +41,7 @@ pub struct ApiLease {
 impl ApiLease {
     /// The Lease `namespace/name` of this client's cluster.
     pub fn new(client: kube::Client, namespace: &str, name: &str) -> Self {
-        Self {
-            api: Api::namespaced(client, namespace),
-            name: name.to_owned(),
-        }
+        Self { api: Api::namespaced(client, namespace), name: name.to_owned() }
     }
 }
 
@@ -54,17 +51,11 @@ impl LeaseStore for ApiLease {
     }
 
     async fn create(&self, lease: &Lease) -> Result<Lease, StoreError> {
-        self.api
-            .create(&PostParams::default(), lease)
-            .await
-            .map_err(from_kube)
+        self.api.create(&PostParams::default(), lease).await.map_err(from_kube)
     }
 
     async fn replace(&self, lease: &Lease) -> Result<Lease, StoreError> {
-        self.api
-            .replace(&self.name, &PostParams::default(), lease)
-            .await
-            .map_err(from_kube)
+        self.api.replace(&self.name, &PostParams::default(), lease).await.map_err(from_kube)
     }
 }
 

@@ -38,17 +38,12 @@ pub fn check_files(given: &[Given]) -> Result<Vec<String>, Vec<String>> {
         };
         if paths.is_empty() {
             let expected = "*.kubeconfig, *.kubeconfig.yaml or kubeconfig.yaml";
-            warnings.push(format!(
-                "{} has no {expected} yet: waiting for some",
-                one.path.display()
-            ));
+            warnings.push(format!("{} has no {expected} yet: waiting for some", one.path.display()));
         }
         for path in paths {
             let Some(name) = cluster_of(one.role, &path) else {
                 let shown = path.display();
-                errors.push(format!(
-                    "{shown} gives no cluster name: rename it to <cluster>.kubeconfig"
-                ));
+                errors.push(format!("{shown} gives no cluster name: rename it to <cluster>.kubeconfig"));
                 continue;
             };
             match names.get(&name) {
@@ -64,11 +59,7 @@ pub fn check_files(given: &[Given]) -> Result<Vec<String>, Vec<String>> {
             }
         }
     }
-    if errors.is_empty() {
-        Ok(warnings)
-    } else {
-        Err(errors)
-    }
+    if errors.is_empty() { Ok(warnings) } else { Err(errors) }
 }
 
 fn paths_of(one: &Given) -> Result<Vec<PathBuf>, String> {
@@ -79,10 +70,7 @@ fn paths_of(one: &Given) -> Result<Vec<PathBuf>, String> {
     let metadata = std::fs::metadata(&one.path).map_err(|error| unreadable(&one.path, error))?;
     if metadata.is_dir() {
         let flag = format!("--{}-kubeconfig-dir", one.role);
-        return Err(format!(
-            "{} is a directory: name it with {flag}",
-            one.path.display()
-        ));
+        return Err(format!("{} is a directory: name it with {flag}", one.path.display()));
     }
     std::fs::File::open(&one.path).map_err(|error| unreadable(&one.path, error))?;
     Ok(vec![one.path.clone()])

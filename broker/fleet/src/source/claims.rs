@@ -22,40 +22,24 @@ pub struct Claims {
 impl Claims {
     /// Claims of this many sources: the last one's [`SourceEvent::Synced`] passes, the others' do not.
     pub fn new(sources: usize) -> Self {
-        Self {
-            names: HashMap::new(),
-            unsynced: sources,
-        }
+        Self { names: HashMap::new(), unsynced: sources }
     }
 
     /// What follows from an event of a source.
     pub fn apply(&mut self, event: SourceEvent) -> Vec<SourceEvent> {
         match event {
-            SourceEvent::Upsert {
-                name,
-                kubeconfig,
-                from,
-            } => self.upsert(name, kubeconfig, from),
+            SourceEvent::Upsert { name, kubeconfig, from } => self.upsert(name, kubeconfig, from),
             SourceEvent::Removed { name, from } => self.remove(name, from),
             rejected @ SourceEvent::Rejected { .. } => vec![rejected],
             SourceEvent::Synced => {
                 let last = self.unsynced == 1;
                 self.unsynced = self.unsynced.saturating_sub(1);
-                if last {
-                    vec![SourceEvent::Synced]
-                } else {
-                    Vec::new()
-                }
+                if last { vec![SourceEvent::Synced] } else { Vec::new() }
             }
         }
     }
 
-    fn upsert(
-        &mut self,
-        name: ClusterName,
-        kubeconfig: Arc<Kubeconfig>,
-        from: Provenance,
-    ) -> Vec<SourceEvent> {
+    fn upsert(&mut self, name: ClusterName, kubeconfig: Arc<Kubeconfig>, from: Provenance) -> Vec<SourceEvent> {
         let claims = self.names.entry(name.clone()).or_default();
         let before = claims.keys().next().cloned();
         claims.insert(from.clone(), Arc::clone(&kubeconfig));
@@ -63,20 +47,9 @@ impl Claims {
             Some(winner) if winner < from => vec![taken(name, from, &winner)],
             Some(loser) if loser > from => {
                 let told = taken(name.clone(), loser, &from);
-                vec![
-                    SourceEvent::Upsert {
-                        name,
-                        kubeconfig,
-                        from,
-                    },
-                    told,
-                ]
+                vec![SourceEvent::Upsert { name, kubeconfig, from }, told]
             }
-            _ => vec![SourceEvent::Upsert {
-                name,
-                kubeconfig,
-                from,
-            }],
+            _ => vec![SourceEvent::Upsert { name, kubeconfig, from }],
         }
     }
 
@@ -89,11 +62,7 @@ impl Claims {
         claims.remove(&from);
         match claims.first_key_value() {
             Some((next, kubeconfig)) if won => {
-                vec![SourceEvent::Upsert {
-                    name,
-                    kubeconfig: Arc::clone(kubeconfig),
-                    from: next.clone(),
-                }]
+                vec![SourceEvent::Upsert { name, kubeconfig: Arc::clone(kubeconfig), from: next.clone() }]
             }
             Some(_) => Vec::new(),
             None => {
@@ -105,8 +74,6 @@ impl Claims {
 }
 
 fn taken(name: ClusterName, from: Provenance, winner: &Provenance) -> SourceEvent {
-    let reason = format!(
-        "{name} is already given by {winner}, which goes before {from}: rename one of the two"
-    );
+    let reason = format!("{name} is already given by {winner}, which goes before {from}: rename one of the two");
     SourceEvent::Rejected { name, from, reason }
 }

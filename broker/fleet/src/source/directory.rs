@@ -28,12 +28,8 @@ impl Scan for Directory {
     }
 
     fn scan(&self) -> io::Result<Found> {
-        let read =
-            |path: PathBuf| poll::read(&path, self.allow_local).map(|outcome| (path, outcome));
-        Ok(kubeconfigs(&self.path)?
-            .into_iter()
-            .filter_map(read)
-            .collect())
+        let read = |path: PathBuf| poll::read(&path, self.allow_local).map(|outcome| (path, outcome));
+        Ok(kubeconfigs(&self.path)?.into_iter().filter_map(read).collect())
     }
 }
 
@@ -48,12 +44,7 @@ pub fn watch(
     events: Sender<SourceEvent>,
     cancel: CancellationToken,
 ) -> JoinHandle<()> {
-    tokio::spawn(poll::run(
-        role,
-        Arc::new(Directory { path, allow_local }),
-        events,
-        cancel,
-    ))
+    tokio::spawn(poll::run(role, Arc::new(Directory { path, allow_local }), events, cancel))
 }
 
 /// The kubeconfig files in a directory, sorted. Blocks.

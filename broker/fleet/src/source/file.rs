@@ -29,11 +29,8 @@ impl Scan for OneFile {
     }
 
     fn scan(&self) -> io::Result<Found> {
-        Ok(
-            poll::read(&self.path, self.allow_local).map_or_else(BTreeMap::new, |outcome| {
-                BTreeMap::from([(self.path.clone(), outcome)])
-            }),
-        )
+        Ok(poll::read(&self.path, self.allow_local)
+            .map_or_else(BTreeMap::new, |outcome| BTreeMap::from([(self.path.clone(), outcome)])))
     }
 }
 
@@ -52,10 +49,6 @@ pub fn watch(
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
         _ => PathBuf::from("."),
     };
-    let file = Arc::new(OneFile {
-        path,
-        folder,
-        allow_local,
-    });
+    let file = Arc::new(OneFile { path, folder, allow_local });
     tokio::spawn(poll::run(role, file, events, cancel))
 }

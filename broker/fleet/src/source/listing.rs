@@ -35,10 +35,7 @@ struct Reported {
 
 impl Listing {
     pub(super) fn new(role: Role) -> Self {
-        Self {
-            role,
-            files: BTreeMap::new(),
-        }
+        Self { role, files: BTreeMap::new() }
     }
 
     /// Events in the order of the paths, so that of two files that give one name the lower path is reported first.
@@ -58,11 +55,7 @@ impl Listing {
                     let fingerprint = Some(kubeconfig.fingerprint());
                     if was_rejected || reported.fingerprint != fingerprint {
                         reported.fingerprint = fingerprint;
-                        events.push(SourceEvent::Upsert {
-                            name,
-                            kubeconfig: Arc::new(kubeconfig),
-                            from,
-                        });
+                        events.push(SourceEvent::Upsert { name, kubeconfig: Arc::new(kubeconfig), from });
                     }
                 }
                 Err(reason) => {
@@ -78,11 +71,7 @@ impl Listing {
 
     /// When a missing file's grace ends, if one is missing.
     pub(super) fn due(&self) -> Option<Instant> {
-        self.files
-            .values()
-            .filter_map(|file| file.missing_since)
-            .min()
-            .map(|since| since + GRACE)
+        self.files.values().filter_map(|file| file.missing_since).min().map(|since| since + GRACE)
     }
 
     fn missing(&mut self, found: &Found, now: Instant) -> Vec<SourceEvent> {
@@ -97,10 +86,7 @@ impl Listing {
                 return true;
             }
             if let Some(name) = cluster_of(role, path) {
-                events.push(SourceEvent::Removed {
-                    name,
-                    from: Provenance::File(path.clone()),
-                });
+                events.push(SourceEvent::Removed { name, from: Provenance::File(path.clone()) });
             }
             false
         });

@@ -40,14 +40,13 @@ pub(super) trait Scan: Send + Sync + 'static {
 }
 
 /// Reports on `files` until `cancel`, or until nobody listens.
-pub(super) async fn run(
-    role: Role,
-    files: Arc<dyn Scan>,
-    events: Sender<SourceEvent>,
-    cancel: CancellationToken,
-) {
+pub(super) async fn run(role: Role, files: Arc<dyn Scan>, events: Sender<SourceEvent>, cancel: CancellationToken) {
+    cancel.run_until_cancelled(follow(role, files, events)).await;
+}
+
+async fn follow(role: Role, files: Arc<dyn Scan>, events: Sender<SourceEvent>) {
     let changed = Arc::new(Notify::new());
-    let _watcher = watch(files.folder(), &changed);
+    let mut watcher = watch(files.folder(), &changed);
     let mut listing = Listing::new(role);
     let mut synced = false;
     let mut unreadable = false;
@@ -58,7 +57,11 @@ pub(super) async fn run(
         };
         match found {
             Ok(found) => {
-                unreadable = false;
+                if std::mem::take(&mut unreadable) {
+                    // The watch was on the folder that is gone.
+                    drop(watcher);
+                    watcher = watch(files.folder(), &changed);
+                }
                 for event in listing.observe(found, Instant::now()) {
                     if events.send(event).await.is_err() {
                         return;
@@ -66,7 +69,7 @@ pub(super) async fn run(
                 }
             }
             Err(error) if unreadable => {
-                debug!(folder = %files.folder().display(), %error, "still unreadable")
+                debug!(folder = %files.folder().display(), %error, "still unreadable");
             }
             Err(error) => {
                 unreadable = true;
@@ -74,14 +77,12 @@ pub(super) async fn run(
             }
         }
         // Also after a failed look: whoever waits for the first list must not wait for a folder that may never come.
-        if !std::mem::replace(&mut synced, true) && events.send(SourceEvent::Synced).await.is_err()
-        {
+        if !std::mem::replace(&mut synced, true) && events.send(SourceEvent::Synced).await.is_err() {
             return;
         }
         let next = Instant::now() + INTERVAL;
         let next = listing.due().map_or(next, |due| due.min(next));
         tokio::select! {
-            () = cancel.cancelled() => return,
             () = sleep_until(next) => {}
             () = changed.notified() => sleep(SETTLE).await,
         }
@@ -89,7 +90,7 @@ pub(super) async fn run(
 }
 
 /// None if the system has no more watches to give: then the interval alone has to do.
-fn watch(folder: &Path, changed: &Arc<Notify>) -> Option<RecommendedWatcher> {
+pub(super) fn watch(folder: &Path, changed: &Arc<Notify>) -> Option<RecommendedWatcher> {
     let notify = Arc::clone(changed);
     let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         // Our own reading is an access.
@@ -97,11 +98,8 @@ fn watch(folder: &Path, changed: &Arc<Notify>) -> Option<RecommendedWatcher> {
             notify.notify_one();
         }
     });
-    let watched = watcher.and_then(|mut watcher| {
-        watcher.watch(folder, RecursiveMode::NonRecursive)?;
-        Ok(watcher)
-    });
-    watched
+    watcher
+        .and_then(|mut watcher| watcher.watch(folder, RecursiveMode::NonRecursive).map(|()| watcher))
         .inspect_err(|error| {
             warn!(folder = %folder.display(), %error, "no file events: changes are found by looking every few seconds");
         })
@@ -123,19 +121,13 @@ fn parse(path: &Path, content: Vec<u8>, allow_local: bool) -> Result<Kubeconfig,
     if text.trim().is_empty() {
         return Err("is empty".to_owned());
     }
-    let folder = std::path::absolute(path)
-        .ok()
-        .and_then(|path| path.parent().map(Path::to_owned))
-        .unwrap_or_default();
-    let origin = Origin::File {
-        folder,
-        allow_local,
-    };
+    let folder = std::path::absolute(path).ok().and_then(|path| path.parent().map(Path::to_owned)).unwrap_or_default();
+    let origin = Origin::File { folder, allow_local };
     let kubeconfig = Kubeconfig::parse(&text, &origin).map_err(|error| error.to_string())?;
     let files: Vec<PathBuf> = kubeconfig.files().map(PathBuf::from).collect();
     files.iter().try_fold(kubeconfig, |kubeconfig, file| {
-        let content = read_capped(file)
-            .map_err(|error| format!("names {}, which cannot be read: {error}", file.display()))?;
+        let content =
+            read_capped(file).map_err(|error| format!("names {}, which cannot be read: {error}", file.display()))?;
         Ok(kubeconfig.with_file_content(&content))
     })
 }
@@ -143,14 +135,9 @@ fn parse(path: &Path, content: Vec<u8>, allow_local: bool) -> Result<Kubeconfig,
 /// At most one byte more than a kubeconfig may have. Only regular files: opening a pipe would wait for its writer.
 fn read_capped(path: &Path) -> std::io::Result<Vec<u8>> {
     if !std::fs::metadata(path)?.is_file() {
-        return Err(std::io::Error::new(
-            ErrorKind::InvalidInput,
-            "not a regular file",
-        ));
+        return Err(std::io::Error::new(ErrorKind::InvalidInput, "not a regular file"));
     }
     let mut content = Vec::new();
-    File::open(path)?
-        .take(MAX_BYTES as u64 + 1)
-        .read_to_end(&mut content)?;
+    File::open(path)?.take(MAX_BYTES as u64 + 1).read_to_end(&mut content)?;
     Ok(content)
 }

@@ -42,10 +42,7 @@ impl SecretSource {
             return self.remove(&namespace, &name);
         };
         let cluster = ClusterName::new(role, name.as_str());
-        let from = Provenance::Secret {
-            namespace: namespace.clone(),
-            name: name.clone(),
-        };
+        let from = Provenance::Secret { namespace: namespace.clone(), name: name.clone() };
         let key = (namespace, name);
 
         // Another role is another cluster.
@@ -53,32 +50,20 @@ impl SecretSource {
             Some(old) if old.name != cluster => self.remove(&key.0, &key.1),
             _ => Vec::new(),
         };
-        let new = || Reported {
-            name: cluster.clone(),
-            fingerprint: None,
-            rejection: None,
-        };
+        let new = || Reported { name: cluster.clone(), fingerprint: None, rejection: None };
         let reported = self.secrets.entry(key).or_insert_with(new);
         match kubeconfig_of(secret) {
             Ok(kubeconfig) => {
                 let fingerprint = Some(kubeconfig.fingerprint());
                 if reported.rejection.take().is_some() || reported.fingerprint != fingerprint {
                     reported.fingerprint = fingerprint;
-                    events.push(SourceEvent::Upsert {
-                        name: cluster,
-                        kubeconfig: Arc::new(kubeconfig),
-                        from,
-                    });
+                    events.push(SourceEvent::Upsert { name: cluster, kubeconfig: Arc::new(kubeconfig), from });
                 }
             }
             Err(reason) => {
                 if reported.rejection.as_ref() != Some(&reason) {
                     reported.rejection = Some(reason.clone());
-                    events.push(SourceEvent::Rejected {
-                        name: cluster,
-                        from,
-                        reason,
-                    });
+                    events.push(SourceEvent::Rejected { name: cluster, from, reason });
                 }
             }
         }
@@ -88,18 +73,8 @@ impl SecretSource {
     /// What it means that a Secret is gone, or no longer selected.
     pub fn remove(&mut self, namespace: &str, name: &str) -> Vec<SourceEvent> {
         let key = (namespace.to_owned(), name.to_owned());
-        let from = Provenance::Secret {
-            namespace: key.0.clone(),
-            name: key.1.clone(),
-        };
-        self.secrets
-            .remove(&key)
-            .map(|old| SourceEvent::Removed {
-                name: old.name,
-                from,
-            })
-            .into_iter()
-            .collect()
+        let from = Provenance::Secret { namespace: key.0.clone(), name: key.1.clone() };
+        self.secrets.remove(&key).map(|old| SourceEvent::Removed { name: old.name, from }).into_iter().collect()
     }
 }
 
@@ -113,11 +88,8 @@ fn role_of(secret: &Secret) -> Option<Role> {
 /// The error is what the Secret's owner reads.
 fn kubeconfig_of(secret: &Secret) -> Result<Kubeconfig, String> {
     let Some(content) = secret.data.as_ref().and_then(|data| data.get(KEY)) else {
-        return Err(format!(
-            "the Secret has no key {KEY:?}: put the kubeconfig there"
-        ));
+        return Err(format!("the Secret has no key {KEY:?}: put the kubeconfig there"));
     };
-    let text = std::str::from_utf8(&content.0)
-        .map_err(|_| format!("the value of key {KEY:?} is not UTF-8 text"))?;
+    let text = std::str::from_utf8(&content.0).map_err(|_| format!("the value of key {KEY:?} is not UTF-8 text"))?;
     Kubeconfig::parse(text, &Origin::Secret).map_err(|error| error.to_string())
 }
