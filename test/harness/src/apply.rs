@@ -23,18 +23,14 @@ const CRD_KIND: &str = "CustomResourceDefinition";
 /// # Errors
 /// When it is not YAML, or a document is not an object with `apiVersion` and `kind`.
 pub fn parse_objects(yaml: &str) -> anyhow::Result<Vec<DynamicObject>> {
-    let documents: Vec<serde_json::Value> =
-        serde_saphyr::from_multiple(yaml).context("not YAML")?;
+    let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(yaml).context("not YAML")?;
     documents
         .into_iter()
         .filter(|document| !document.is_null())
         .map(|document| {
             let object: DynamicObject = serde_json::from_value(document.clone())
                 .with_context(|| format!("not a Kubernetes object: {document}"))?;
-            anyhow::ensure!(
-                object.types.is_some(),
-                "without apiVersion and kind: {document}"
-            );
+            anyhow::ensure!(object.types.is_some(), "without apiVersion and kind: {document}");
             Ok(object)
         })
         .collect()
@@ -68,11 +64,7 @@ pub async fn apply(client: &Client, yaml: &str) -> anyhow::Result<Vec<DynamicObj
             }
         };
         let object = api(client, &object, resource, capabilities)
-            .patch(
-                &name,
-                &PatchParams::apply(FIELD_MANAGER).force(),
-                &Patch::Apply(&object),
-            )
+            .patch(&name, &PatchParams::apply(FIELD_MANAGER).force(), &Patch::Apply(&object))
             .await
             .with_context(described)?;
         if gvk.kind == CRD_KIND {
@@ -107,46 +99,27 @@ fn api(
 
 /// Waits until a CRD is established and its objects can be listed in every served version: between the condition and
 /// the first list that works, the server may say 404 for a moment.
-async fn until_served(
-    client: &Client,
-    definition: &CustomResourceDefinition,
-) -> anyhow::Result<()> {
+async fn until_served(client: &Client, definition: &CustomResourceDefinition) -> anyhow::Result<()> {
     let name = definition.metadata.name.as_deref().unwrap_or_default();
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let what = format!("CRD {name} to be established");
     wait_for(CRD_DEADLINE, &what, async || {
         let now = definitions.get(name).await?;
-        let conditions = now
-            .status
-            .and_then(|status| status.conditions)
-            .unwrap_or_default();
+        let conditions = now.status.and_then(|status| status.conditions).unwrap_or_default();
         anyhow::ensure!(
-            conditions
-                .iter()
-                .any(|condition| condition.type_ == "Established" && condition.status == "True"),
+            conditions.iter().any(|condition| condition.type_ == "Established" && condition.status == "True"),
             "conditions {conditions:?}"
         );
         Ok(())
     })
     .await?;
-    for version in definition
-        .spec
-        .versions
-        .iter()
-        .filter(|version| version.served)
-    {
-        let gvk = GroupVersionKind::gvk(
-            &definition.spec.group,
-            &version.name,
-            &definition.spec.names.kind,
-        );
+    for version in definition.spec.versions.iter().filter(|version| version.served) {
+        let gvk = GroupVersionKind::gvk(&definition.spec.group, &version.name, &definition.spec.names.kind);
         let resource = ApiResource::from_gvk_with_plural(&gvk, &definition.spec.names.plural);
         let objects: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
         let what = format!("CRD {name} to be served in {}", version.name);
         wait_for(CRD_DEADLINE, &what, async || {
-            objects
-                .list_metadata(&ListParams::default().limit(1))
-                .await?;
+            objects.list_metadata(&ListParams::default().limit(1)).await?;
             // Discovery is published separately from the handler, and later calls go by it.
             pinned_kind(client, &gvk).await
         })
@@ -167,10 +140,7 @@ mod tests {
             "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\n# nothing\n---\n{apiVersion: v1, kind: Secret, metadata: {name: b}}\n",
         )
         .unwrap();
-        let names: Vec<_> = objects
-            .iter()
-            .filter_map(|o| o.metadata.name.as_deref())
-            .collect();
+        let names: Vec<_> = objects.iter().filter_map(|o| o.metadata.name.as_deref()).collect();
         assert_eq!(names, ["a", "b"]);
     }
 

@@ -76,10 +76,7 @@ pub struct AuditEvent {
 impl AuditEvent {
     /// Whether the verb changes something, successful or not.
     pub fn is_write(&self) -> bool {
-        !matches!(
-            self.verb.as_str(),
-            "get" | "list" | "watch" | "head" | "options"
-        )
+        !matches!(self.verb.as_str(), "get" | "list" | "watch" | "head" | "options")
     }
 }
 
@@ -122,9 +119,7 @@ impl AuditEvents {
     pub fn counts(&self) -> BTreeMap<(String, String), usize> {
         let mut counts = BTreeMap::new();
         for event in &self.0 {
-            *counts
-                .entry((event.user.clone(), event.verb.clone()))
-                .or_default() += 1;
+            *counts.entry((event.user.clone(), event.verb.clone())).or_default() += 1;
         }
         counts
     }
@@ -189,10 +184,7 @@ impl AuditLog {
         let start = self.mark();
         let marker = format!("{MARKER}={:016x}", random());
         let request = http::Request::get(format!("/livez/ping?{marker}")).body(Vec::new())?;
-        client
-            .request_text(request)
-            .await
-            .context("the marker request failed, so the audit log cannot be settled")?;
+        client.request_text(request).await.context("the marker request failed, so the audit log cannot be settled")?;
         wait_for(SETTLE_DEADLINE, "the marker in the audit log", async || {
             let lines = self.lines_since(start)?;
             let mut offset = start.offset;
@@ -217,13 +209,8 @@ impl AuditLog {
     pub fn requests_since(&self, mark: Mark) -> anyhow::Result<AuditEvents> {
         let mut events = Vec::new();
         for line in self.lines_since(mark)?.lines() {
-            let line: Line = serde_json::from_str(line)
-                .with_context(|| format!("not an audit event: {line}"))?;
-            let counted_stage = if line.verb == "watch" {
-                "ResponseStarted"
-            } else {
-                "ResponseComplete"
-            };
+            let line: Line = serde_json::from_str(line).with_context(|| format!("not an audit event: {line}"))?;
+            let counted_stage = if line.verb == "watch" { "ResponseStarted" } else { "ResponseComplete" };
             let ours = line.user.username == LAB && line.request_uri.contains(MARKER);
             if line.stage == counted_stage && !ours {
                 events.push(line.into());
@@ -254,10 +241,7 @@ impl AuditLog {
                 return Err(error).with_context(|| format!("cannot read {}", self.path.display()));
             }
         };
-        let whole = bytes
-            .iter()
-            .rposition(|byte| *byte == b'\n')
-            .map_or(0, |last| last + 1);
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
         bytes.truncate(whole);
         String::from_utf8(bytes).context("the audit log is not UTF-8")
     }

@@ -46,11 +46,7 @@ pub fn broker_binary() -> anyhow::Result<PathBuf> {
 pub fn binary(name: &str) -> anyhow::Result<PathBuf> {
     let variable = format!("{}_BIN", name.to_uppercase().replace('-', "_"));
     if let Some(path) = env::var_os(&variable).map(PathBuf::from) {
-        anyhow::ensure!(
-            path.is_file(),
-            "{variable} is {}, which is no file",
-            path.display()
-        );
+        anyhow::ensure!(path.is_file(), "{variable} is {}, which is no file", path.display());
         return Ok(path);
     }
     let this = env::current_exe().context("cannot tell where this program is")?;
@@ -60,11 +56,7 @@ pub fn binary(name: &str) -> anyhow::Result<PathBuf> {
         path.is_file(),
         "{} is missing: build it with `cargo build{} --bin {name}`, or set {variable}",
         path.display(),
-        if profile.ends_with("release") {
-            " --release"
-        } else {
-            ""
-        },
+        if profile.ends_with("release") { " --release" } else { "" },
     );
     Ok(path)
 }
@@ -72,11 +64,7 @@ pub fn binary(name: &str) -> anyhow::Result<PathBuf> {
 /// `target/debug` for `target/debug/demo` as for `target/debug/deps/flow-1a2b` and `target/debug/examples/x`.
 fn profile_directory(executable: &Path) -> Option<&Path> {
     let directory = executable.parent()?;
-    if directory.ends_with("deps") || directory.ends_with("examples") {
-        directory.parent()
-    } else {
-        Some(directory)
-    }
+    if directory.ends_with("deps") || directory.ends_with("examples") { directory.parent() } else { Some(directory) }
 }
 
 #[cfg(test)]
@@ -87,24 +75,14 @@ mod tests {
 
     #[test]
     fn the_profile_directory_is_found_from_tests_and_binaries() {
-        for executable in [
-            "t/debug/demo",
-            "t/debug/deps/flow-1a2b",
-            "t/debug/examples/x",
-        ] {
-            assert_eq!(
-                profile_directory(Path::new(executable)),
-                Some(Path::new("t/debug"))
-            );
+        for executable in ["t/debug/demo", "t/debug/deps/flow-1a2b", "t/debug/examples/x"] {
+            assert_eq!(profile_directory(Path::new(executable)), Some(Path::new("t/debug")));
         }
     }
 
     #[test]
     fn a_missing_binary_says_how_to_build_it() {
         let error = binary("no-such-program").expect_err("nobody builds it");
-        assert!(
-            error.to_string().contains("--bin no-such-program"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("--bin no-such-program"), "{error}");
     }
 }

@@ -19,6 +19,8 @@ pub(crate) struct Certificates {
     pub(crate) serving_key: PathBuf,
     /// Key that signs service account tokens.
     pub(crate) service_account_key: PathBuf,
+    /// The key that verifies them.
+    pub(crate) service_account_public_key: PathBuf,
 }
 
 impl Certificates {
@@ -27,17 +29,12 @@ impl Certificates {
     pub(crate) fn make(directory: &Path, cluster: &str) -> anyhow::Result<Self> {
         let mut authority = CertificateParams::default();
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        authority
-            .distinguished_name
-            .push(DnType::CommonName, format!("{cluster} test authority"));
+        authority.distinguished_name.push(DnType::CommonName, format!("{cluster} test authority"));
         let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate()?)?;
 
         let key = KeyPair::generate()?;
-        let mut serving =
-            CertificateParams::new(vec!["127.0.0.1".to_owned(), "localhost".to_owned()])?;
-        serving
-            .distinguished_name
-            .push(DnType::CommonName, format!("{cluster} API server"));
+        let mut serving = CertificateParams::new(vec!["127.0.0.1".to_owned(), "localhost".to_owned()])?;
+        serving.distinguished_name.push(DnType::CommonName, format!("{cluster} API server"));
         let serving = serving.signed_by(&key, &authority)?;
 
         let files = Self {
@@ -46,14 +43,16 @@ impl Certificates {
             serving: directory.join("apiserver.crt"),
             serving_key: directory.join("apiserver.key"),
             service_account_key: directory.join("service-account.key"),
+            service_account_public_key: directory.join("service-account.pub"),
         };
         let chain = serving.pem() + &files.authority_pem;
-        let service_account_key = KeyPair::generate()?.serialize_pem();
+        let service_account_key = KeyPair::generate()?;
         for (path, content) in [
             (&files.authority, files.authority_pem.as_str()),
             (&files.serving, &chain),
             (&files.serving_key, &key.serialize_pem()),
-            (&files.service_account_key, &service_account_key),
+            (&files.service_account_key, &service_account_key.serialize_pem()),
+            (&files.service_account_public_key, &service_account_key.public_key_pem()),
         ] {
             fs::write(path, content).with_context(|| format!("cannot write {}", path.display()))?;
         }

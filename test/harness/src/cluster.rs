@@ -70,8 +70,7 @@ impl Cluster {
         reaper: &Arc<Reaper>,
     ) -> anyhow::Result<Self> {
         let directory = lab_directory.join(name);
-        fs::create_dir_all(&directory)
-            .with_context(|| format!("cannot make {}", directory.display()))?;
+        fs::create_dir_all(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
         let users = Users::new(&options.users);
         let certificates = Certificates::make(&directory, name)?;
         let audit_log = directory.join("audit.log");
@@ -80,41 +79,34 @@ impl Cluster {
         fs::write(&tokens, users.token_file())?;
         fs::write(&policy, audit::POLICY)?;
         let port = Port::reserve()?;
-        let key = certificates.service_account_key.display();
-        let program = Program::new(
-            format!("{name}-apiserver"),
-            binaries::control_plane("kube-apiserver")?,
-        )
-        .args([
-            format!("--etcd-servers={etcd_url}"),
-            format!("--etcd-prefix=/{name}"),
-            format!("--secure-port={}", port.number()),
-            format!("--cert-dir={}", directory.display()),
-            format!("--tls-cert-file={}", certificates.serving.display()),
-            format!(
-                "--tls-private-key-file={}",
-                certificates.serving_key.display()
-            ),
-            format!("--service-account-signing-key-file={key}"),
-            format!("--service-account-key-file={key}"),
-            format!("--token-auth-file={}", tokens.display()),
-            format!("--audit-policy-file={}", policy.display()),
-            format!("--audit-log-path={}", audit_log.display()),
-            format!("--disable-admission-plugins={DISABLED_ADMISSION}"),
-        ])
-        .args([
-            // Rotation would take lines away from the readers; this many megabytes never come together.
-            "--audit-log-maxsize=1000000",
-            "--bind-address=127.0.0.1",
-            "--advertise-address=127.0.0.1",
-            "--authorization-mode=RBAC",
-            // There is no Service to keep endpoints for.
-            "--endpoint-reconciler-type=none",
-            "--profiling=false",
-            "--service-account-issuer=https://kubernetes.default.svc",
-            "--service-cluster-ip-range=10.0.0.0/24",
-        ])
-        .args(options.extra_args.iter().cloned());
+        let program = Program::new(format!("{name}-apiserver"), binaries::control_plane("kube-apiserver")?)
+            .args([
+                format!("--etcd-servers={etcd_url}"),
+                format!("--etcd-prefix=/{name}"),
+                format!("--secure-port={}", port.number()),
+                format!("--cert-dir={}", directory.display()),
+                format!("--tls-cert-file={}", certificates.serving.display()),
+                format!("--tls-private-key-file={}", certificates.serving_key.display()),
+                format!("--service-account-signing-key-file={}", certificates.service_account_key.display()),
+                format!("--service-account-key-file={}", certificates.service_account_public_key.display()),
+                format!("--token-auth-file={}", tokens.display()),
+                format!("--audit-policy-file={}", policy.display()),
+                format!("--audit-log-path={}", audit_log.display()),
+                format!("--disable-admission-plugins={DISABLED_ADMISSION}"),
+            ])
+            .args([
+                // Rotation would take lines away from the readers; this many megabytes never come together.
+                "--audit-log-maxsize=1000000",
+                "--bind-address=127.0.0.1",
+                "--advertise-address=127.0.0.1",
+                "--authorization-mode=RBAC",
+                // There is no Service to keep endpoints for.
+                "--endpoint-reconciler-type=none",
+                "--profiling=false",
+                "--service-account-issuer=https://kubernetes.default.svc",
+                "--service-cluster-ip-range=10.0.0.0/24",
+            ])
+            .args(options.extra_args.iter().cloned());
         let cluster = Self {
             inner: Arc::new(Inner {
                 name: name.to_owned(),
@@ -217,8 +209,7 @@ current-context: {name}
     /// When there is no such user.
     pub async fn client(&self, user: &str) -> anyhow::Result<Client> {
         let kubeconfig = Kubeconfig::from_yaml(&self.kubeconfig(user)?)?;
-        let mut config =
-            Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+        let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
         config.default_retry = false;
         config.connect_timeout = Some(Duration::from_secs(5));
         Ok(Client::try_from(config)?)
@@ -286,25 +277,17 @@ current-context: {name}
 
     fn ended(&self) -> Option<anyhow::Error> {
         self.with_api_server(|process| match process.exit_status()? {
-            Some(status) => anyhow::bail!(
-                "API server {} ended ({status})\n{}",
-                process.name(),
-                process.last_lines()
-            ),
+            Some(status) => anyhow::bail!("API server {} ended ({status})\n{}", process.name(), process.last_lines()),
             None => Ok(()),
         })
         .err()
     }
 
     fn last_lines(&self) -> String {
-        self.with_api_server(|process| Ok(process.last_lines()))
-            .unwrap_or_else(|error| error.to_string())
+        self.with_api_server(|process| Ok(process.last_lines())).unwrap_or_else(|error| error.to_string())
     }
 
-    fn with_api_server<T>(
-        &self,
-        act: impl FnOnce(&mut Process) -> anyhow::Result<T>,
-    ) -> anyhow::Result<T> {
+    fn with_api_server<T>(&self, act: impl FnOnce(&mut Process) -> anyhow::Result<T>) -> anyhow::Result<T> {
         match lock(&self.inner.api_server).as_mut() {
             Some(process) => act(process),
             None => anyhow::bail!("API server {} is stopped", self.name()),
@@ -315,12 +298,7 @@ current-context: {name}
 impl fmt::Debug for Cluster {
     /// Without the tokens.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "Cluster({} at {})",
-            self.name(),
-            self.server_url()
-        )
+        write!(formatter, "Cluster({} at {})", self.name(), self.server_url())
     }
 }
 

@@ -12,45 +12,30 @@ use crate::process::{Process, Program};
 use crate::wait_for;
 
 const READY_DEADLINE: Duration = Duration::from_secs(60);
-const CONTROLLERS: &str = "garbage-collector-controller,namespace-controller,serviceaccount-controller,serviceaccount-token-controller";
+const CONTROLLERS: &str =
+    "garbage-collector-controller,namespace-controller,serviceaccount-controller,serviceaccount-token-controller";
 
 /// The program for one cluster. Its default limit of 20 requests a second would make a namespace's end take seconds.
-pub(crate) fn program(
-    cluster: &str,
-    kubeconfig: &Path,
-    certificates: &Certificates,
-) -> anyhow::Result<Program> {
-    Ok(Program::new(
-        format!("{cluster}-controller-manager"),
-        binaries::control_plane("kube-controller-manager")?,
-    )
-    .arg(format!("--kubeconfig={}", kubeconfig.display()))
-    .arg(format!("--controllers={CONTROLLERS}"))
-    .arg(format!(
-        "--service-account-private-key-file={}",
-        certificates.service_account_key.display()
-    ))
-    .arg(format!(
-        "--root-ca-file={}",
-        certificates.authority.display()
-    ))
-    .args([
-        "--leader-elect=false",
-        "--use-service-account-credentials=false",
-        "--secure-port=0",
-        "--kube-api-qps=500",
-        "--kube-api-burst=1000",
-        "--profiling=false",
-    ]))
+pub(crate) fn program(cluster: &str, kubeconfig: &Path, certificates: &Certificates) -> anyhow::Result<Program> {
+    Ok(Program::new(format!("{cluster}-controller-manager"), binaries::control_plane("kube-controller-manager")?)
+        .arg(format!("--kubeconfig={}", kubeconfig.display()))
+        .arg(format!("--controllers={CONTROLLERS}"))
+        .arg(format!("--service-account-private-key-file={}", certificates.service_account_key.display()))
+        .arg(format!("--root-ca-file={}", certificates.authority.display()))
+        .args([
+            "--leader-elect=false",
+            "--use-service-account-credentials=false",
+            "--secure-port=0",
+            "--kube-api-qps=500",
+            "--kube-api-burst=1000",
+            "--profiling=false",
+        ]))
 }
 
 /// Waits until it works: until it has made the service account that every namespace has.
 pub(crate) async fn until_ready(process: &mut Process, client: &Client) -> anyhow::Result<()> {
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), "default");
-    let ready = wait_for(READY_DEADLINE, "the controller manager", async || {
-        accounts.get("default").await
-    })
-    .await;
+    let ready = wait_for(READY_DEADLINE, "the controller manager", async || accounts.get("default").await).await;
     ready.map_err(|error| error.context(process.last_lines()))?;
     Ok(())
 }

@@ -33,10 +33,7 @@ pub struct LabOptions {
 
 impl Default for LabOptions {
     fn default() -> Self {
-        Self {
-            directory: None,
-            keep: env::var_os("HARNESS_KEEP").is_some_and(|value| value == "1"),
-        }
+        Self { directory: None, keep: env::var_os("HARNESS_KEEP").is_some_and(|value| value == "1") }
     }
 }
 
@@ -81,20 +78,10 @@ impl Lab {
                 "--quota-backend-bytes=8589934592",
             ]);
         let mut etcd = program.start(&directory, &reaper)?;
-        let ready = wait_for(READY_DEADLINE, "etcd", async || {
-            etcd_health(port.number()).await
-        })
-        .await;
+        let ready = wait_for(READY_DEADLINE, "etcd", async || etcd_health(port.number()).await).await;
         ready.with_context(|| etcd.last_lines())?;
         anyhow::ensure!(etcd.is_running(), "etcd ended\n{}", etcd.last_lines());
-        Ok(Self {
-            directory,
-            keep: options.keep,
-            reaper: Arc::new(reaper),
-            etcd_url,
-            _etcd: etcd,
-            _etcd_port: port,
-        })
+        Ok(Self { directory, keep: options.keep, reaper: Arc::new(reaper), etcd_url, _etcd: etcd, _etcd_port: port })
     }
 
     /// Starts an API server with the default options, and returns when it is ready. Several at once are faster:
@@ -105,20 +92,10 @@ impl Lab {
 
     /// Starts an API server. The name is also its prefix in etcd and its directory in the lab, and a name that was
     /// used before in this lab is an error.
-    pub async fn cluster_with(
-        &self,
-        name: &str,
-        options: &ClusterOptions,
-    ) -> anyhow::Result<Cluster> {
+    pub async fn cluster_with(&self, name: &str, options: &ClusterOptions) -> anyhow::Result<Cluster> {
         let word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        anyhow::ensure!(
-            !name.is_empty() && name.chars().all(word),
-            "cluster name {name:?}: a-z, 0-9 and - only"
-        );
-        anyhow::ensure!(
-            !self.directory.join(name).exists(),
-            "the lab has {name:?} already"
-        );
+        anyhow::ensure!(!name.is_empty() && name.chars().all(word), "cluster name {name:?}: a-z, 0-9 and - only");
+        anyhow::ensure!(!self.directory.join(name).exists(), "the lab has {name:?} already");
         Cluster::start(name, options, &self.etcd_url, &self.directory, &self.reaper)
             .await
             .with_context(|| format!("cannot start cluster {name}"))
@@ -156,14 +133,12 @@ impl Drop for Lab {
 
 /// Makes the directory, which must be new: it is removed with everything in it at the end.
 fn make_directory(asked: Option<PathBuf>) -> anyhow::Result<PathBuf> {
-    let directory = asked.unwrap_or_else(|| {
-        env::temp_dir().join(format!("harness-{}-{:016x}", process::id(), random()))
-    });
+    let directory =
+        asked.unwrap_or_else(|| env::temp_dir().join(format!("harness-{}-{:016x}", process::id(), random())));
     if let Some(parent) = directory.parent() {
         fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
     }
-    fs::create_dir(&directory)
-        .with_context(|| format!("cannot make {} anew", directory.display()))?;
+    fs::create_dir(&directory).with_context(|| format!("cannot make {} anew", directory.display()))?;
     // Absolute, for programs with another working directory.
     fs::canonicalize(&directory).with_context(|| format!("cannot find {}", directory.display()))
 }

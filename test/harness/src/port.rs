@@ -31,16 +31,10 @@ impl Port {
                 continue;
             };
             if TcpListener::bind((Ipv4Addr::LOCALHOST, number)).is_ok() {
-                return Ok(Self {
-                    number,
-                    _reservation: reservation,
-                });
+                return Ok(Self { number, _reservation: reservation });
             }
         }
-        anyhow::bail!(
-            "no free port on 127.0.0.1 in {FIRST}–{} after {ATTEMPTS} attempts",
-            FIRST + COUNT - 1
-        )
+        anyhow::bail!("no free port on 127.0.0.1 in {FIRST}–{} after {ATTEMPTS} attempts", FIRST + COUNT - 1)
     }
 
     /// The port.

@@ -26,12 +26,7 @@ pub struct Program {
 impl Program {
     /// The program at `path`, called `name` in the lab: its output goes to `<name>.log` in the lab's directory.
     pub fn new(name: impl Into<String>, path: impl Into<PathBuf>) -> Self {
-        Self {
-            name: name.into(),
-            path: path.into(),
-            args: Vec::new(),
-            env: Vec::new(),
-        }
+        Self { name: name.into(), path: path.into(), args: Vec::new(), env: Vec::new() }
     }
 
     /// Adds one argument.
@@ -79,15 +74,8 @@ impl Program {
             .stdout(output.try_clone()?)
             .stderr(output);
         reaper.adopt(&mut command);
-        let child = command
-            .spawn()
-            .with_context(|| format!("cannot start {} ({})", self.name, self.path.display()))?;
-        Ok(Process {
-            name: self.name.clone(),
-            child,
-            log,
-            log_start,
-        })
+        let child = command.spawn().with_context(|| format!("cannot start {} ({})", self.name, self.path.display()))?;
+        Ok(Process { name: self.name.clone(), child, log, log_start })
     }
 }
 
@@ -114,8 +102,7 @@ impl Process {
 
     /// What this run has written to stdout and stderr so far.
     pub fn log(&self) -> anyhow::Result<String> {
-        let mut file = File::open(&self.log)
-            .with_context(|| format!("cannot read the log {}", self.log.display()))?;
+        let mut file = File::open(&self.log).with_context(|| format!("cannot read the log {}", self.log.display()))?;
         file.seek(SeekFrom::Start(self.log_start))?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
@@ -129,9 +116,7 @@ impl Process {
 
     /// The exit status, if it has ended.
     pub fn exit_status(&mut self) -> anyhow::Result<Option<ExitStatus>> {
-        self.child
-            .try_wait()
-            .with_context(|| format!("cannot ask for the state of {}", self.name))
+        self.child.try_wait().with_context(|| format!("cannot ask for the state of {}", self.name))
     }
 
     /// Whether it has not ended.
@@ -146,9 +131,7 @@ impl Process {
     pub async fn exited(&mut self, deadline: Duration) -> anyhow::Result<ExitStatus> {
         let what = format!("{} to exit", self.name);
         let waited = wait_for(deadline, &what, async || {
-            self.exit_status().and_then(|status| {
-                status.with_context(|| format!("process {} runs", self.child.id()))
-            })
+            self.exit_status().and_then(|status| status.with_context(|| format!("process {} runs", self.child.id())))
         })
         .await;
         waited.with_context(|| self.last_lines())
@@ -185,8 +168,7 @@ impl Process {
         if let Some(status) = self.exit_status()? {
             anyhow::bail!("{} has ended ({status})\n{}", self.name, self.last_lines());
         }
-        kill_process(Pid::from_child(&self.child), signal)
-            .with_context(|| format!("cannot signal {}", self.name))
+        kill_process(Pid::from_child(&self.child), signal).with_context(|| format!("cannot signal {}", self.name))
     }
 
     /// The end of the log, for messages: the file is gone once the lab is.

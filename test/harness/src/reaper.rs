@@ -63,10 +63,7 @@ impl Reaper {
         let group = i32::try_from(anchor.id()).context("a process id beyond 31 bits")?;
         let shell_input = shell.stdin.as_mut().context("the reaper has no stdin")?;
         writeln!(shell_input, "{group}").context("the reaper does not read")?;
-        Ok(Self {
-            group,
-            guards: Mutex::new(Some((shell, anchor))),
-        })
+        Ok(Self { group, guards: Mutex::new(Some((shell, anchor))) })
     }
 
     /// Makes a command that is not started yet start as a member of the group.
@@ -76,11 +73,7 @@ impl Reaper {
 
     /// Kills every member, removes the directory, and returns once both is done. Again: nothing.
     pub(crate) fn end(&self) {
-        let guards = self
-            .guards
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let guards = self.guards.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((mut shell, mut anchor)) = guards {
             // Closing the pipe is the order. A failed wait means that the guard is gone already.
             drop(shell.stdin.take());

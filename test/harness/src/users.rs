@@ -6,15 +6,8 @@ use crate::port::random;
 
 /// Users that every cluster has, all in the group `system:masters` but `limited`, which is in none: RBAC decides what
 /// it may. `lab` is the harness's own, for requests that no test counts.
-pub const PREDEFINED_USERS: [&str; 7] = [
-    "admin",
-    "broker",
-    "broker-2",
-    "person",
-    "provider-controller",
-    LAB,
-    "limited",
-];
+pub const PREDEFINED_USERS: [&str; 7] =
+    ["admin", "broker", "broker-2", "person", "provider-controller", LAB, "limited"];
 
 /// The user of the harness's own requests.
 pub(crate) const LAB: &str = "lab";
@@ -36,19 +29,14 @@ struct User {
 impl Users {
     /// The predefined users, with `changes` (name → groups) added to or replacing them.
     pub(crate) fn new(changes: &[(String, Vec<String>)]) -> Self {
-        let predefined = PREDEFINED_USERS
-            .into_iter()
-            .chain([CONTROLLER_MANAGER])
-            .map(|name| {
-                let groups = (name != "limited").then(|| MASTERS.to_owned());
-                (name.to_owned(), groups.into_iter().collect())
-            });
-        let users = predefined
-            .chain(changes.iter().cloned())
-            .map(|(name, groups)| {
-                let token = format!("{name}-{:016x}{:016x}", random(), random());
-                (name, User { token, groups })
-            });
+        let predefined = PREDEFINED_USERS.into_iter().chain([CONTROLLER_MANAGER]).map(|name| {
+            let groups = (name != "limited").then(|| MASTERS.to_owned());
+            (name.to_owned(), groups.into_iter().collect())
+        });
+        let users = predefined.chain(changes.iter().cloned()).map(|(name, groups)| {
+            let token = format!("{name}-{:016x}{:016x}", random(), random());
+            (name, User { token, groups })
+        });
         Self(users.collect())
     }
 
@@ -86,10 +74,7 @@ mod tests {
         assert!(file.contains(",broker,broker,\"brokers\"\n"), "{file}");
         assert!(file.contains(",person,person,\"system:masters\"\n"));
         assert!(file.contains(",limited,limited,\"\"\n"));
-        assert_ne!(
-            users.token("broker").unwrap(),
-            users.token("person").unwrap()
-        );
+        assert_ne!(users.token("broker").unwrap(), users.token("person").unwrap());
         assert!(users.token("nobody").is_err());
     }
 }

@@ -34,11 +34,7 @@ impl Observation for bool {
     type Fact = ();
 
     fn fact(self) -> Result<(), String> {
-        if self {
-            Ok(())
-        } else {
-            Err("it is not so".to_owned())
-        }
+        if self { Ok(()) } else { Err("it is not so".to_owned()) }
     }
 }
 
@@ -65,13 +61,17 @@ pub async fn wait_for<O: Observation>(
     let mut pause = SHORTEST_PAUSE;
     let mut last_seen = None;
     loop {
-        match timeout_at(end, look()).await.map(Observation::fact) {
+        let in_time = match timeout_at(end, look()).await.map(Observation::fact) {
             Ok(Ok(fact)) => return Ok(fact),
-            Ok(Err(seen)) => last_seen = Some(seen),
-            Err(_elapsed) => {
-                let seen = last_seen.unwrap_or_else(|| "no look came back".to_owned());
-                anyhow::bail!("waited {deadline:?} for {what}; last observed: {seen}");
+            Ok(Err(seen)) => {
+                last_seen = Some(seen);
+                Instant::now() < end
             }
+            Err(_elapsed) => false,
+        };
+        if !in_time {
+            let seen = last_seen.unwrap_or_else(|| "no look came back".to_owned());
+            anyhow::bail!("waited {deadline:?} for {what}; last observed: {seen}");
         }
         sleep(pause.min(end.saturating_duration_since(Instant::now()))).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
@@ -97,27 +97,17 @@ mod tests {
 
     #[tokio::test]
     async fn says_what_it_waited_for_and_what_it_saw() {
-        let error = wait_for(Duration::from_millis(20), "a phase", async || {
-            Err::<(), _>("Pending")
-        })
-        .await
-        .expect_err("it never comes");
-        assert_eq!(
-            error.to_string(),
-            "waited 20ms for a phase; last observed: Pending"
-        );
+        let error = wait_for(Duration::from_millis(20), "a phase", async || Err::<(), _>("Pending"))
+            .await
+            .expect_err("it never comes");
+        assert_eq!(error.to_string(), "waited 20ms for a phase; last observed: Pending");
     }
 
     #[tokio::test]
     async fn cuts_off_a_look_that_hangs() {
-        let error = wait_for(Duration::from_millis(20), "an answer", async || {
-            std::future::pending::<bool>().await
-        })
-        .await
-        .expect_err("it never comes");
-        assert!(
-            error.to_string().ends_with("no look came back"),
-            "{error:#}"
-        );
+        let error = wait_for(Duration::from_millis(20), "an answer", async || std::future::pending::<bool>().await)
+            .await
+            .expect_err("it never comes");
+        assert!(error.to_string().ends_with("no look came back"), "{error:#}");
     }
 }

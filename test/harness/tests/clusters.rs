@@ -44,9 +44,7 @@ async fn namespace(cluster: &Cluster, name: &str) {
 #[tokio::test]
 async fn clusters_of_one_etcd_hold_different_objects() {
     let (_, clusters) = shared().await;
-    let [homer, theseus] = &clusters[..] else {
-        panic!("two clusters")
-    };
+    let [homer, theseus] = &clusters[..] else { panic!("two clusters") };
     namespace(homer, "apart").await;
     let here: Api<Namespace> = Api::all(homer.client("person").await.unwrap());
     let there: Api<Namespace> = Api::all(theseus.client("person").await.unwrap());
@@ -89,16 +87,10 @@ async fn requests_are_counted_exactly_by_user() {
     let mark = audit.settle().await.unwrap();
     for index in 0..20 {
         let object = config_map(&format!("map-{index}"));
-        person
-            .create(&PostParams::default(), &object)
-            .await
-            .unwrap();
+        person.create(&PostParams::default(), &object).await.unwrap();
     }
     let patch = Patch::Merge(json!({"data": {"a": "2"}}));
-    broker
-        .patch("map-0", &PatchParams::default(), &patch)
-        .await
-        .unwrap();
+    broker.patch("map-0", &PatchParams::default(), &patch).await.unwrap();
     broker.get("map-0").await.unwrap();
     broker.get_opt("absent").await.unwrap();
     broker.list(&ListParams::default()).await.unwrap();
@@ -106,30 +98,17 @@ async fn requests_are_counted_exactly_by_user() {
 
     // Other tests share the cluster, but not the namespace.
     let here = requests.only(|event| event.namespace == "counted");
-    let count = |user: &str, verb: &str| {
-        here.counts()
-            .get(&(user.to_owned(), verb.to_owned()))
-            .copied()
-    };
+    let count = |user: &str, verb: &str| here.counts().get(&(user.to_owned(), verb.to_owned())).copied();
     assert_eq!(count("person", "create"), Some(20));
     assert_eq!(count("broker", "patch"), Some(1));
     assert_eq!(count("broker", "get"), Some(2));
     assert_eq!(count("broker", "list"), Some(1));
     assert_eq!(here.len(), 24, "and nothing else: {here:#?}");
     assert_eq!(here.of("broker").writes().len(), 1);
-    let absent = here
-        .iter()
-        .find(|event| event.name == "absent")
-        .expect("failed requests are there too");
+    let absent = here.iter().find(|event| event.name == "absent").expect("failed requests are there too");
     assert_eq!((absent.code, absent.resource.as_str()), (404, "configmaps"));
     let after = audit.settle().await.unwrap();
-    assert!(
-        audit
-            .requests_since(after)
-            .unwrap()
-            .only(|event| event.namespace == "counted")
-            .is_empty()
-    );
+    assert!(audit.requests_since(after).unwrap().only(|event| event.namespace == "counted").is_empty());
 }
 
 #[tokio::test]
@@ -145,19 +124,12 @@ async fn a_watch_counts_when_it_begins_and_not_when_it_ends() {
     let audit = theseus.audit();
     let before = audit.settle().await.unwrap();
     // The server ends it after a second.
-    let mut events = maps
-        .watch(&WatchParams::default().timeout(1), "0")
-        .await
-        .unwrap()
-        .boxed();
+    let mut events = maps.watch(&WatchParams::default().timeout(1), "0").await.unwrap().boxed();
     let watches = |mark| {
         let audit = audit.clone();
         async move {
             let requests = audit.settled_since(mark).await.unwrap();
-            requests
-                .of("broker-2")
-                .only(|event| event.verb == "watch")
-                .len()
+            requests.of("broker-2").only(|event| event.verb == "watch").len()
         }
     };
     assert_eq!(watches(before).await, 1);
@@ -174,19 +146,10 @@ async fn a_kubeconfig_alone_is_enough_for_kubectl() {
     let output = std::process::Command::new(harness::kubectl_binary().unwrap())
         .arg("--kubeconfig")
         .arg(&path)
-        .args([
-            "auth",
-            "whoami",
-            "-o",
-            "jsonpath={.status.userInfo.username}",
-        ])
+        .args(["auth", "whoami", "-o", "jsonpath={.status.userInfo.username}"])
         .output()
         .unwrap();
-    assert_eq!(
-        String::from_utf8_lossy(&output.stdout),
-        "admin",
-        "{output:?}"
-    );
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "admin", "{output:?}");
 }
 
 #[tokio::test]
@@ -195,10 +158,7 @@ async fn a_stopped_server_comes_back_with_its_address_and_data() {
     let ithaca = lab.cluster("ithaca").await.unwrap();
     let url = ithaca.server_url();
     let maps: Api<ConfigMap> = Api::default_namespaced(ithaca.client("person").await.unwrap());
-    let made = maps
-        .create(&PostParams::default(), &config_map("kept"))
-        .await
-        .unwrap();
+    let made = maps.create(&PostParams::default(), &config_map("kept")).await.unwrap();
 
     ithaca.stop();
     maps.get("kept").await.expect_err("it is stopped");
@@ -219,49 +179,28 @@ async fn a_stopped_server_comes_back_with_its_address_and_data() {
 #[tokio::test]
 async fn a_controller_manager_collects_garbage_and_ends_namespaces() {
     let (lab, _) = shared().await;
-    let options = ClusterOptions {
-        controller_manager: true,
-        ..ClusterOptions::default()
-    };
+    let options = ClusterOptions { controller_manager: true, ..ClusterOptions::default() };
     let crete = lab.cluster_with("crete", &options).await.unwrap();
     namespace(&crete, "doomed").await;
     let client = crete.client("person").await.unwrap();
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "doomed");
-    let owner = maps
-        .create(&PostParams::default(), &config_map("owner"))
-        .await
-        .unwrap();
+    let owner = maps.create(&PostParams::default(), &config_map("owner")).await.unwrap();
     let secrets: Api<Secret> = Api::namespaced(client.clone(), "doomed");
     let owned = json!({"metadata": {"name": "owned", "ownerReferences": [{
         "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner.uid().unwrap(),
     }]}});
-    secrets
-        .create(
-            &PostParams::default(),
-            &serde_json::from_value(owned).unwrap(),
-        )
-        .await
-        .unwrap();
+    secrets.create(&PostParams::default(), &serde_json::from_value(owned).unwrap()).await.unwrap();
 
-    maps.delete("owner", &DeleteParams::default())
+    maps.delete("owner", &DeleteParams::default()).await.unwrap();
+    wait_for(DEADLINE, "the owned Secret to go", async || secrets.get_opt("owned").await.unwrap().is_none())
         .await
         .unwrap();
-    wait_for(DEADLINE, "the owned Secret to go", async || {
-        secrets.get_opt("owned").await.unwrap().is_none()
-    })
-    .await
-    .unwrap();
 
     let namespaces: Api<Namespace> = Api::all(client);
-    namespaces
-        .delete("doomed", &DeleteParams::default())
-        .await
-        .unwrap();
-    wait_for(DEADLINE, "the namespace to go", async || {
-        match namespaces.get_opt("doomed").await.unwrap() {
-            None => Ok(()),
-            Some(namespace) => Err(format!("{:?}", namespace.status)),
-        }
+    namespaces.delete("doomed", &DeleteParams::default()).await.unwrap();
+    wait_for(DEADLINE, "the namespace to go", async || match namespaces.get_opt("doomed").await.unwrap() {
+        None => Ok(()),
+        Some(namespace) => Err(format!("{:?}", namespace.status)),
     })
     .await
     .unwrap();
@@ -271,10 +210,7 @@ async fn a_controller_manager_collects_garbage_and_ends_namespaces() {
 async fn users_and_their_groups_can_be_changed() {
     let (lab, _) = shared().await;
     let options = ClusterOptions {
-        users: vec![
-            ("broker".to_owned(), Vec::new()),
-            ("auditor".to_owned(), vec!["system:masters".to_owned()]),
-        ],
+        users: vec![("broker".to_owned(), Vec::new()), ("auditor".to_owned(), vec!["system:masters".to_owned()])],
         ..ClusterOptions::default()
     };
     let delos = lab.cluster_with("delos", &options).await.unwrap();
@@ -284,25 +220,13 @@ async fn users_and_their_groups_can_be_changed() {
         let answer = namespaces.list(&ListParams::default()).await;
         allowed.insert(user, answer.is_ok());
     }
-    assert_eq!(
-        allowed,
-        BTreeMap::from([("broker", false), ("auditor", true)])
-    );
+    assert_eq!(allowed, BTreeMap::from([("broker", false), ("auditor", true)]));
 }
 
 #[tokio::test]
 async fn a_server_that_cannot_start_says_why() {
     let (lab, _) = shared().await;
-    let options = ClusterOptions {
-        extra_args: vec!["--no-such-flag".to_owned()],
-        ..ClusterOptions::default()
-    };
-    let error = lab
-        .cluster_with("troy", &options)
-        .await
-        .expect_err("no such flag");
-    assert!(
-        format!("{error:#}").contains("unknown flag: --no-such-flag"),
-        "{error:#}"
-    );
+    let options = ClusterOptions { extra_args: vec!["--no-such-flag".to_owned()], ..ClusterOptions::default() };
+    let error = lab.cluster_with("troy", &options).await.expect_err("no such flag");
+    assert!(format!("{error:#}").contains("unknown flag: --no-such-flag"), "{error:#}");
 }
