@@ -12,8 +12,8 @@ use kube::{
     api::{ObjectMeta, PostParams},
 };
 use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
-    Issuer, KeyPair, KeyUsagePurpose,
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose,
 };
 
 use crate::{
@@ -91,11 +91,7 @@ pub struct Authority {
 
 impl Authority {
     /// Makes a new authority. `lifetime` is the validity of the certificates it will issue.
-    pub fn generate(
-        name: &str,
-        lifetime: Duration,
-        now: Timestamp,
-    ) -> Result<(Self, KeyPair), AuthorityError> {
+    pub fn generate(name: &str, lifetime: Duration, now: Timestamp) -> Result<(Self, KeyPair), AuthorityError> {
         let key = KeyPair::generate()?;
         let mut params = CertificateParams::default();
         params.distinguished_name = named(name);
@@ -107,19 +103,9 @@ impl Authority {
         Ok((authority, key))
     }
 
-    fn from_pem(
-        name: &str,
-        certificate: String,
-        key: &str,
-        lifetime: Duration,
-    ) -> Result<Self, AuthorityError> {
+    fn from_pem(name: &str, certificate: String, key: &str, lifetime: Duration) -> Result<Self, AuthorityError> {
         let issuer = Issuer::from_ca_cert_pem(&certificate, KeyPair::from_pem(key)?)?;
-        Ok(Self {
-            name: name.to_owned(),
-            certificate,
-            issuer,
-            lifetime,
-        })
+        Ok(Self { name: name.to_owned(), certificate, issuer, lifetime })
     }
 
     /// Takes the authority from its Secret in `namespace`, or makes both. Of two that start at once, one makes it.
@@ -129,50 +115,26 @@ impl Authority {
         name: &str,
         lifetime: Duration,
     ) -> Result<Self, AuthorityError> {
-        let failed = |source| AuthorityError::Api {
-            namespace: namespace.to_owned(),
-            source: Box::new(source),
-        };
+        let failed = |source| AuthorityError::Api { namespace: namespace.to_owned(), source: Box::new(source) };
         let secrets = Api::<Secret>::namespaced(client.clone(), namespace);
         if let Some(secret) = secrets.get_opt(SECRET).await.map_err(failed)? {
             return Self::from_secret(&secret, namespace, name, lifetime);
         }
 
         let namespaces = Api::<Namespace>::all(client.clone());
-        if namespaces
-            .get_opt(namespace)
-            .await
-            .map_err(failed)?
-            .is_none()
-        {
-            let wanted = Namespace {
-                metadata: metadata(namespace),
-                ..Namespace::default()
-            };
+        if namespaces.get_opt(namespace).await.map_err(failed)?.is_none() {
+            let wanted = Namespace { metadata: metadata(namespace), ..Namespace::default() };
             create(&namespaces, &wanted).await.map_err(failed)?;
         }
         let (authority, key) = Self::generate(name, lifetime, Timestamp::now())?;
-        create(&secrets, &authority.to_secret(&key))
-            .await
-            .map_err(failed)?;
+        create(&secrets, &authority.to_secret(&key)).await.map_err(failed)?;
         let secret = secrets.get(SECRET).await.map_err(failed)?;
         Self::from_secret(&secret, namespace, name, lifetime)
     }
 
-    fn from_secret(
-        secret: &Secret,
-        namespace: &str,
-        name: &str,
-        lifetime: Duration,
-    ) -> Result<Self, AuthorityError> {
+    fn from_secret(secret: &Secret, namespace: &str, name: &str, lifetime: Duration) -> Result<Self, AuthorityError> {
         let namespace = namespace.to_owned();
-        let text = |key| {
-            secret
-                .data
-                .as_ref()
-                .and_then(|data| data.get(key))
-                .map_or(&[][..], |value| &value.0)
-        };
+        let text = |key| secret.data.as_ref().and_then(|data| data.get(key)).map_or(&[][..], |value| &value.0);
         let (certificate, key) = (text(CERTIFICATE), text(KEY));
         // A CA signs itself, so what holds for a leaf must hold with the CA in both places.
         let proof = match proof::prove(certificate, key, certificate, Timestamp::now()) {
@@ -180,11 +142,7 @@ impl Authority {
             Err(flaw) => return Err(AuthorityError::Unusable { namespace, flaw }),
         };
         if proof.issuer != format!("CN={name}") {
-            return Err(AuthorityError::OtherName {
-                namespace,
-                found: proof.issuer,
-                wanted: name.to_owned(),
-            });
+            return Err(AuthorityError::OtherName { namespace, found: proof.issuer, wanted: name.to_owned() });
         }
         let certificate = String::from_utf8_lossy(certificate).into_owned();
         Self::from_pem(name, certificate, &String::from_utf8_lossy(key), lifetime)
@@ -199,11 +157,7 @@ impl Authority {
         Secret {
             metadata: metadata(SECRET),
             type_: Some(TLS.to_owned()),
-            data: Some(
-                data.into_iter()
-                    .map(|(key, text)| (key.to_owned(), ByteString(text.into_bytes())))
-                    .collect(),
-            ),
+            data: Some(data.into_iter().map(|(key, text)| (key.to_owned(), ByteString(text.into_bytes()))).collect()),
             ..Secret::default()
         }
     }
@@ -228,17 +182,10 @@ impl Authority {
         let key = KeyPair::generate()?;
         let mut params = CertificateParams::new([fqdn.to_owned()])?;
         // A common name holds at most 64 characters (RFC 5280, ub-common-name); the alternative name is what counts.
-        params.distinguished_name = if fqdn.len() <= 64 {
-            named(fqdn)
-        } else {
-            DistinguishedName::new()
-        };
+        params.distinguished_name = if fqdn.len() <= 64 { named(fqdn) } else { DistinguishedName::new() };
         params.is_ca = IsCa::ExplicitNoCa;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        params.extended_key_usages = vec![
-            ExtendedKeyUsagePurpose::ServerAuth,
-            ExtendedKeyUsagePurpose::ClientAuth,
-        ];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         params.use_authority_key_identifier_extension = true;
         set_validity(&mut params, now, self.lifetime);
         Ok(Leaf {
@@ -254,10 +201,7 @@ async fn create<K>(api: &Api<K>, object: &K) -> Result<(), kube::Error>
 where
     K: kube::Resource + serde::Serialize + serde::de::DeserializeOwned + Clone + std::fmt::Debug,
 {
-    let params = PostParams {
-        field_manager: Some(MANAGER.to_owned()),
-        ..PostParams::default()
-    };
+    let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
     match api.create(&params, object).await {
         Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
         done => done.map(drop),
@@ -265,15 +209,8 @@ where
 }
 
 fn metadata(name: &str) -> ObjectMeta {
-    let labels = BTreeMap::from([(
-        crate::secret::LABEL.0.to_owned(),
-        crate::secret::LABEL.1.to_owned(),
-    )]);
-    ObjectMeta {
-        name: Some(name.to_owned()),
-        labels: Some(labels),
-        ..ObjectMeta::default()
-    }
+    let labels = BTreeMap::from([(crate::secret::LABEL.0.to_owned(), crate::secret::LABEL.1.to_owned())]);
+    ObjectMeta { name: Some(name.to_owned()), labels: Some(labels), ..ObjectMeta::default() }
 }
 
 fn named(common_name: &str) -> DistinguishedName {
@@ -301,12 +238,7 @@ mod tests {
     }
 
     fn prove(leaf: &Leaf, now: Timestamp) -> Result<proof::Proof, Flaw> {
-        proof::prove(
-            leaf.certificate.as_bytes(),
-            leaf.key.as_bytes(),
-            leaf.authority.as_bytes(),
-            now,
-        )
+        proof::prove(leaf.certificate.as_bytes(), leaf.key.as_bytes(), leaf.authority.as_bytes(), now)
     }
 
     #[test]
@@ -318,10 +250,7 @@ mod tests {
         assert_eq!(proof.names, ["www.internal.corp"]);
         assert_eq!(proof.issuer, "CN=internal.corp CA");
         assert_eq!(proof.not_after.as_second(), (now + 90 * DAY).as_second());
-        assert_eq!(
-            authority.renewal(proof.not_after).as_second(),
-            (now + 60 * DAY).as_second()
-        );
+        assert_eq!(authority.renewal(proof.not_after).as_second(), (now + 60 * DAY).as_second());
     }
 
     #[test]
@@ -341,50 +270,17 @@ mod tests {
         let namesake = super::tests::authority("internal.corp CA").0;
         let stranger = super::tests::authority("corp.com CA").0;
 
-        assert_eq!(
-            prove(
-                &Leaf {
-                    key: other.key,
-                    ..leaf.clone()
-                },
-                now
-            ),
-            Err(Flaw::Key)
-        );
-        let forged = Leaf {
-            authority: namesake.certificate().to_owned(),
-            ..leaf.clone()
-        };
+        assert_eq!(prove(&Leaf { key: other.key, ..leaf.clone() }, now), Err(Flaw::Key));
+        let forged = Leaf { authority: namesake.certificate().to_owned(), ..leaf.clone() };
         assert_eq!(prove(&forged, now), Err(Flaw::Signature));
-        let foreign = Leaf {
-            authority: stranger.certificate().to_owned(),
-            ..leaf.clone()
-        };
-        assert!(matches!(
-            prove(&foreign, now),
-            Err(Flaw::OtherIssuer { .. })
-        ));
-        let leaf_as_authority = Leaf {
-            authority: leaf.certificate.clone(),
-            ..leaf.clone()
-        };
+        let foreign = Leaf { authority: stranger.certificate().to_owned(), ..leaf.clone() };
+        assert!(matches!(prove(&foreign, now), Err(Flaw::OtherIssuer { .. })));
+        let leaf_as_authority = Leaf { authority: leaf.certificate.clone(), ..leaf.clone() };
         assert_eq!(prove(&leaf_as_authority, now), Err(Flaw::NoAuthority));
-        assert!(matches!(
-            prove(&leaf, now + 91 * DAY),
-            Err(Flaw::Validity { .. })
-        ));
-        assert!(matches!(
-            prove(&leaf, now - DAY),
-            Err(Flaw::Validity { .. })
-        ));
-        let empty = Leaf {
-            certificate: String::new(),
-            ..leaf
-        };
-        assert!(matches!(
-            prove(&empty, now),
-            Err(Flaw::Unreadable("tls.crt", _))
-        ));
+        assert!(matches!(prove(&leaf, now + 91 * DAY), Err(Flaw::Validity { .. })));
+        assert!(matches!(prove(&leaf, now - DAY), Err(Flaw::Validity { .. })));
+        let empty = Leaf { certificate: String::new(), ..leaf };
+        assert!(matches!(prove(&empty, now), Err(Flaw::Unreadable("tls.crt", _))));
     }
 
     #[test]
@@ -400,11 +296,8 @@ mod tests {
     #[test]
     fn the_authority_of_another_is_not_used() {
         let (authority, key) = authority("corp.com CA");
-        let refused =
-            Authority::from_secret(&authority.to_secret(&key), "ca", "internal.corp CA", DAY);
-        assert!(
-            matches!(refused, Err(AuthorityError::OtherName { found, .. }) if found == "CN=corp.com CA")
-        );
+        let refused = Authority::from_secret(&authority.to_secret(&key), "ca", "internal.corp CA", DAY);
+        assert!(matches!(refused, Err(AuthorityError::OtherName { found, .. }) if found == "CN=corp.com CA"));
         let refused = Authority::from_secret(&Secret::default(), "ca", "internal.corp CA", DAY);
         assert!(matches!(refused, Err(AuthorityError::Unusable { .. })));
     }

@@ -24,18 +24,11 @@ pub async fn run(context: Context) {
         // A Secret that somebody edits or deletes leads to a pass over its owner, which puts it right.
         .owns(secrets, ours)
         .shutdown_on_signal()
-        .run(
-            reconcile,
-            |object, error, context| retry(&object, error, &context),
-            Arc::new(context),
-        )
+        .run(reconcile, |object, error, context| retry(&object, error, &context), Arc::new(context))
         .for_each(|result| async {
             match result {
                 // `retry` has told of the failure; what was deleted while it waited for its turn needs none.
-                Ok(_)
-                | Err(
-                    controller::Error::ReconcilerFailed(..) | controller::Error::ObjectNotFound(_),
-                ) => {}
+                Ok(_) | Err(controller::Error::ReconcilerFailed(..) | controller::Error::ObjectNotFound(_)) => {}
                 Err(error) => tracing::warn!(%error, "watch"),
             }
         })

@@ -10,9 +10,7 @@ pub enum FqdnError {
     #[error("a domain name has at least two parts, such as www.example.com")]
     Parts,
     /// An empty part, one of more than 63 characters, or one with other characters than a-z, 0-9 and `-` inside.
-    #[error(
-        "each part of a domain name has 1 to 63 characters a-z, 0-9 and '-', and no '-' at its ends"
-    )]
+    #[error("each part of a domain name has 1 to 63 characters a-z, 0-9 and '-', and no '-' at its ends")]
     Part,
     /// `10.0.0.1`.
     #[error("an IP address is not a domain name")]
@@ -33,18 +31,12 @@ pub fn normal(name: &str) -> Result<String, FqdnError> {
     if !host.contains('.') {
         return Err(FqdnError::Parts);
     }
-    if host.split('.').all(is_part) {
-        Ok(name)
-    } else {
-        Err(FqdnError::Part)
-    }
+    if host.split('.').all(is_part) { Ok(name) } else { Err(FqdnError::Part) }
 }
 
 fn is_part(part: &str) -> bool {
     (1..=63).contains(&part.len())
-        && part
-            .bytes()
-            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+        && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
         && !part.starts_with('-')
         && !part.ends_with('-')
 }
@@ -55,23 +47,14 @@ mod tests {
 
     #[test]
     fn accepts_host_names_and_wildcards() {
-        for name in [
-            "www.internal.corp",
-            "*.corp.com",
-            "xn--bcher-kva.corp.com",
-            "a.b",
-            "1.corp.com",
-        ] {
+        for name in ["www.internal.corp", "*.corp.com", "xn--bcher-kva.corp.com", "a.b", "1.corp.com"] {
             assert_eq!(normal(name).as_deref(), Ok(name));
         }
     }
 
     #[test]
     fn one_name_has_one_form() {
-        assert_eq!(
-            normal("WWW.Internal.Corp.").as_deref(),
-            Ok("www.internal.corp")
-        );
+        assert_eq!(normal("WWW.Internal.Corp.").as_deref(), Ok("www.internal.corp"));
     }
 
     #[test]

@@ -19,18 +19,10 @@ struct Args {
     #[arg(long, env = "CERT_PROVIDER_KUBECONFIG")]
     kubeconfig: Option<PathBuf>,
     /// Common name of the certificate authority.
-    #[arg(
-        long,
-        env = "CERT_PROVIDER_ISSUER_NAME",
-        default_value = "internal.corp CA"
-    )]
+    #[arg(long, env = "CERT_PROVIDER_ISSUER_NAME", default_value = "internal.corp CA")]
     issuer_name: String,
     /// Namespace of the Secret that keeps the authority's key; made if missing.
-    #[arg(
-        long,
-        env = "CERT_PROVIDER_CA_NAMESPACE",
-        default_value = "cert-provider"
-    )]
+    #[arg(long, env = "CERT_PROVIDER_CA_NAMESPACE", default_value = "cert-provider")]
     ca_namespace: String,
     /// How long a certificate is valid, in seconds; it is replaced when a third of that is left.
     #[arg(
@@ -46,23 +38,17 @@ struct Args {
 async fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .init();
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     // One TLS provider for the process; the only way to fail is that there is one already.
     let _ = rustls::crypto::ring::default_provider().install_default();
 
     let mut config = match &args.kubeconfig {
         Some(path) => {
-            let file = Kubeconfig::read_from(path)
-                .with_context(|| format!("kubeconfig {}", path.display()))?;
+            let file = Kubeconfig::read_from(path).with_context(|| format!("kubeconfig {}", path.display()))?;
             let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;
             config.with_context(|| format!("kubeconfig {}", path.display()))?
         }
-        None => Config::infer()
-            .await
-            .context("no kubeconfig: give --kubeconfig")?,
+        None => Config::infer().await.context("no kubeconfig: give --kubeconfig")?,
     };
     // The controller retries, object by object; a client that sleeps over a call would hold its object up unseen.
     config.default_retry = false;
@@ -70,14 +56,8 @@ async fn main() -> anyhow::Result<()> {
     let client = Client::try_from(config)?;
 
     let lifetime = Duration::from_secs(args.lifetime_seconds);
-    let authority =
-        Authority::load(&client, &args.ca_namespace, &args.issuer_name, lifetime).await?;
+    let authority = Authority::load(&client, &args.ca_namespace, &args.issuer_name, lifetime).await?;
     tracing::info!(issuer = authority.name(), "serving Certificates");
-    controller::run(Context {
-        client,
-        authority,
-        retries: Retries::default(),
-    })
-    .await;
+    controller::run(Context { client, authority, retries: Retries::default() }).await;
     Ok(())
 }

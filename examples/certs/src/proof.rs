@@ -54,12 +54,7 @@ pub enum Flaw {
 
 /// Checks that `key` belongs to `certificate`, that `authority` signed it and may do so, and that it is valid at `now`.
 /// All three are PEM, as in a Secret of type `kubernetes.io/tls`.
-pub fn prove(
-    certificate: &[u8],
-    key: &[u8],
-    authority: &[u8],
-    now: Timestamp,
-) -> Result<Proof, Flaw> {
+pub fn prove(certificate: &[u8], key: &[u8], authority: &[u8], now: Timestamp) -> Result<Proof, Flaw> {
     let certificate_der = pem("tls.crt", certificate)?;
     let authority_der = pem("ca.crt", authority)?;
     let certificate = parse("tls.crt", &certificate_der)?;
@@ -74,14 +69,10 @@ pub fn prove(
             authority: authority.subject().to_string(),
         });
     }
-    certificate
-        .verify_signature(Some(authority.public_key()))
-        .map_err(|_| Flaw::Signature)?;
+    certificate.verify_signature(Some(authority.public_key())).map_err(|_| Flaw::Signature)?;
 
-    let key =
-        std::str::from_utf8(key).map_err(|error| Flaw::Unreadable("tls.key", error.to_string()))?;
-    let key =
-        KeyPair::from_pem(key).map_err(|error| Flaw::Unreadable("tls.key", error.to_string()))?;
+    let key = std::str::from_utf8(key).map_err(|error| Flaw::Unreadable("tls.key", error.to_string()))?;
+    let key = KeyPair::from_pem(key).map_err(|error| Flaw::Unreadable("tls.key", error.to_string()))?;
     if key.subject_public_key_info() != certificate.public_key().raw {
         return Err(Flaw::Key);
     }
@@ -102,35 +93,25 @@ fn pem(what: &'static str, text: &[u8]) -> Result<Vec<u8>, Flaw> {
     match Pem::iter_from_buffer(text).next() {
         Some(Ok(pem)) => Ok(pem.contents),
         Some(Err(error)) => Err(Flaw::Unreadable(what, error.to_string())),
-        None => Err(Flaw::Unreadable(
-            what,
-            "there is no PEM block in it".to_owned(),
-        )),
+        None => Err(Flaw::Unreadable(what, "there is no PEM block in it".to_owned())),
     }
 }
 
 fn parse<'a>(what: &'static str, der: &'a [u8]) -> Result<X509Certificate<'a>, Flaw> {
-    let (_, certificate) = X509Certificate::from_der(der)
-        .map_err(|error| Flaw::Unreadable(what, error.to_string()))?;
+    let (_, certificate) = X509Certificate::from_der(der).map_err(|error| Flaw::Unreadable(what, error.to_string()))?;
     Ok(certificate)
 }
 
 fn validity(certificate: &X509Certificate<'_>) -> Result<(Timestamp, Timestamp), Flaw> {
-    let time = |seconds| {
-        Timestamp::from_second(seconds)
-            .map_err(|error| Flaw::Unreadable("tls.crt", error.to_string()))
-    };
+    let time =
+        |seconds| Timestamp::from_second(seconds).map_err(|error| Flaw::Unreadable("tls.crt", error.to_string()));
     let validity = certificate.validity();
-    Ok((
-        time(validity.not_before.timestamp())?,
-        time(validity.not_after.timestamp())?,
-    ))
+    Ok((time(validity.not_before.timestamp())?, time(validity.not_after.timestamp())?))
 }
 
 fn names(certificate: &X509Certificate<'_>) -> Result<Vec<String>, Flaw> {
-    let extension = certificate
-        .subject_alternative_name()
-        .map_err(|error| Flaw::Unreadable("tls.crt", error.to_string()))?;
+    let extension =
+        certificate.subject_alternative_name().map_err(|error| Flaw::Unreadable("tls.crt", error.to_string()))?;
     let Some(extension) = extension else {
         return Ok(Vec::new());
     };

@@ -59,14 +59,9 @@ pub struct Context {
 }
 
 /// Brings one Certificate to where it should be, or fails and is tried again.
-pub async fn reconcile(
-    certificate: Arc<Certificate>,
-    context: Arc<Context>,
-) -> Result<Action, ReconcileError> {
+pub async fn reconcile(certificate: Arc<Certificate>, context: Arc<Context>) -> Result<Action, ReconcileError> {
     let pass = pass(&certificate, &context);
-    let action = tokio::time::timeout(DEADLINE, pass)
-        .await
-        .map_err(|_| ReconcileError::Deadline)??;
+    let action = tokio::time::timeout(DEADLINE, pass).await.map_err(|_| ReconcileError::Deadline)??;
     context.retries.clear(&ObjectRef::from(&*certificate));
     Ok(action)
 }
@@ -130,10 +125,7 @@ struct Cluster {
 impl Cluster {
     async fn secret(&self, certificate: &Certificate) -> Result<Option<Secret>, ReconcileError> {
         let name = secret::name(&certificate.name_any());
-        self.secrets
-            .get_opt(&name)
-            .await
-            .map_err(|error| ReconcileError::Read(name, Box::new(error)))
+        self.secrets.get_opt(&name).await.map_err(|error| ReconcileError::Read(name, Box::new(error)))
     }
 
     async fn store(
@@ -147,25 +139,14 @@ impl Cluster {
         if let Some(held) = held {
             // Ours, as it was seen: whatever others wrote into our fields since then is looked at first.
             params = params.force();
-            wanted
-                .metadata
-                .resource_version
-                .clone_from(&held.metadata.resource_version);
+            wanted.metadata.resource_version.clone_from(&held.metadata.resource_version);
         }
         let name = wanted.name_any();
-        let written = self
-            .secrets
-            .patch(&name, &params, &Patch::Apply(&wanted))
-            .await;
+        let written = self.secrets.patch(&name, &params, &Patch::Apply(&wanted)).await;
         written.map_err(|error| ReconcileError::Write(name, Box::new(error)))
     }
 
-    async fn report(
-        &self,
-        certificate: &Certificate,
-        report: &Report,
-        now: Timestamp,
-    ) -> Result<(), ReconcileError> {
+    async fn report(&self, certificate: &Certificate, report: &Report, now: Timestamp) -> Result<(), ReconcileError> {
         let Some(status) = status::build(certificate, report, now) else {
             return Ok(());
         };
@@ -177,16 +158,10 @@ impl Cluster {
             "status": status,
         });
         let params = PatchParams::apply(MANAGER).force();
-        match self
-            .certificates
-            .patch_status(&certificate.name_any(), &params, &Patch::Apply(patch))
-            .await
-        {
+        match self.certificates.patch_status(&certificate.name_any(), &params, &Patch::Apply(patch)).await {
             // Deleted meanwhile: there is nobody to tell.
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
-            written => written
-                .map(drop)
-                .map_err(|error| ReconcileError::Status(Box::new(error))),
+            written => written.map(drop).map_err(|error| ReconcileError::Status(Box::new(error))),
         }
     }
 }

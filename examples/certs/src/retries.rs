@@ -28,10 +28,7 @@ impl Retries {
 
     /// Forgets the failures of an object that is well, or gone.
     pub fn clear(&self, certificate: &ObjectRef<Certificate>) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(certificate);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(certificate);
     }
 }
 
@@ -43,9 +40,7 @@ mod tests {
     fn waits_longer_each_time_and_each_object_for_itself() {
         let retries = Retries::default();
         let object = |name: &str| ObjectRef::<Certificate>::new(name).within("default");
-        let waits: Vec<_> = (0..12)
-            .map(|_| retries.failed(object("a")).as_millis())
-            .collect();
+        let waits: Vec<_> = (0..12).map(|_| retries.failed(object("a")).as_millis()).collect();
         assert_eq!(waits[..3], [250, 500, 1000]);
         assert_eq!(waits[11], LAST.as_millis());
         assert_eq!(retries.failed(object("b")), FIRST);

@@ -34,12 +34,7 @@ pub struct Report {
 /// The status as `report` says it, or `None` when the Certificate has it already: then nothing is written.
 pub fn build(certificate: &Certificate, report: &Report, now: Timestamp) -> Option<BrokeredStatus> {
     let held = certificate.status.clone().unwrap_or_default();
-    let mut conditions: Vec<_> = held
-        .conditions
-        .iter()
-        .filter(|held| held.type_ == READY)
-        .cloned()
-        .collect();
+    let mut conditions: Vec<_> = held.conditions.iter().filter(|held| held.type_ == READY).cloned().collect();
     let ready = condition::condition(
         READY,
         report.availability == Availability::Available,
@@ -49,29 +44,16 @@ pub fn build(certificate: &Certificate, report: &Report, now: Timestamp) -> Opti
         now,
     );
     let changed = set_condition(&mut conditions, ready);
-    let related_resources = if report.secret {
-        BTreeMap::from([(RELATED.to_owned(), related(certificate))])
-    } else {
-        BTreeMap::new()
-    };
-    let status = BrokeredStatus {
-        conditions,
-        related_resources,
-        status: Some(report.availability),
-    };
-    let same = !changed
-        && held.status == status.status
-        && held.related_resources == status.related_resources;
+    let related_resources =
+        if report.secret { BTreeMap::from([(RELATED.to_owned(), related(certificate))]) } else { BTreeMap::new() };
+    let status = BrokeredStatus { conditions, related_resources, status: Some(report.availability) };
+    let same = !changed && held.status == status.status && held.related_resources == status.related_resources;
     (!same).then_some(status)
 }
 
 fn related(certificate: &Certificate) -> RelatedResource {
     RelatedResource {
-        gvk: Gvk {
-            group: "core".to_owned(),
-            version: "v1".to_owned(),
-            kind: "Secret".to_owned(),
-        },
+        gvk: Gvk { group: "core".to_owned(), version: "v1".to_owned(), kind: "Secret".to_owned() },
         name: secret::name(&certificate.name_any()),
         namespace: certificate.namespace(),
     }
