@@ -25,13 +25,7 @@ pub struct AcceptId {
 
 impl fmt::Display for AcceptId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}/{}/{}",
-            self.provider.name(),
-            self.namespace,
-            self.name
-        )
+        write!(f, "{}/{}/{}", self.provider.name(), self.namespace, self.name)
     }
 }
 
@@ -60,11 +54,7 @@ pub struct Acceptance {
 
 impl Acceptance {
     /// Compiles the spec. The errors are all that is wrong with it, each led by its place (`spec.filters[2].pattern: …`).
-    pub fn compile(
-        id: AcceptId,
-        spec: &AcceptApiSpec,
-        evaluator: &Evaluator,
-    ) -> Result<Self, Vec<String>> {
+    pub fn compile(id: AcceptId, spec: &AcceptApiSpec, evaluator: &Evaluator) -> Result<Self, Vec<String>> {
         // Named one by one: a field added to the spec must be thought of here.
         let AcceptApiSpec {
             gvr,
@@ -82,29 +72,22 @@ impl Acceptance {
             errors.push("spec.gvr.version: is empty; name the version that is accepted, for example v1alpha1".into());
         }
         if gvr.resource.is_empty() {
-            errors.push(
-                "spec.gvr.resource: is empty; name the plural resource, for example certificates"
-                    .into(),
-            );
+            errors.push("spec.gvr.resource: is empty; name the plural resource, for example certificates".into());
         }
         if *weight == 0 {
-            errors.push(
-                "spec.weight: is 0; use 1 or more, or cordoned: true to take no objects".into(),
-            );
+            errors.push("spec.weight: is 0; use 1 or more, or cordoned: true to take no objects".into());
         }
         let filters = FilterSet::compile(filters).unwrap_or_else(|found| {
             errors.extend(found);
             FilterSet::default()
         });
-        let expression = expression
-            .as_deref()
-            .and_then(|source| match evaluator.compile(source) {
-                Ok(program) => Some(program),
-                Err(error) => {
-                    errors.push(format!("spec.expression: {error}"));
-                    None
-                }
-            });
+        let expression = expression.as_deref().and_then(|source| match evaluator.compile(source) {
+            Ok(program) => Some(program),
+            Err(error) => {
+                errors.push(format!("spec.expression: {error}"));
+                None
+            }
+        });
         if !errors.is_empty() {
             return Err(errors);
         }
@@ -139,10 +122,6 @@ impl Acceptance {
             Ok(false) => "is false".to_owned(),
             Err(error) => error.to_string(),
         };
-        vec![Refusal::of_expression(
-            self.id.to_string(),
-            program.source(),
-            reason,
-        )]
+        vec![Refusal::of_expression(self.id.to_string(), program.source(), reason)]
     }
 }

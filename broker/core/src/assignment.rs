@@ -36,9 +36,7 @@ pub struct Key {
 
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Key")
-            .field("id", &self.id)
-            .finish_non_exhaustive()
+        f.debug_struct("Key").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
@@ -46,9 +44,7 @@ impl fmt::Debug for Key {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum KeyRingError {
     /// No key at all.
-    #[error(
-        "holds no key: add an entry of at least {MIN_SECRET} random bytes, its name is the key's id"
-    )]
+    #[error("holds no key: add an entry of at least {MIN_SECRET} random bytes, its name is the key's id")]
     Empty,
     /// An id that cannot stand in a signature.
     #[error("{0:?} is not a key id: use 1 to {MAX_ID} of A-Z, a-z, 0-9, '_' and '-'")]
@@ -80,9 +76,7 @@ pub struct KeyRing {
 
 impl fmt::Debug for KeyRing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list()
-            .entries(self.keys.iter().map(|(id, _)| id))
-            .finish()
+        f.debug_list().entries(self.keys.iter().map(|(id, _)| id)).finish()
     }
 }
 
@@ -129,9 +123,7 @@ impl KeyRing {
         let mut ring: Vec<(String, Hmac<Sha256>)> = Vec::with_capacity(keys.len());
         for Key { id, secret } in keys {
             let fits = (1..=MAX_ID).contains(&id.len())
-                && id
-                    .bytes()
-                    .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
+                && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
             if !fits {
                 return Err(KeyRingError::Id(id));
             }
@@ -144,11 +136,7 @@ impl KeyRing {
                 _ => return Err(KeyRingError::Short { id, length }),
             }
         }
-        if ring.is_empty() {
-            Err(KeyRingError::Empty)
-        } else {
-            Ok(Self { keys: ring })
-        }
+        if ring.is_empty() { Err(KeyRingError::Empty) } else { Ok(Self { keys: ring }) }
     }
 
     /// The ring that a Secret's `data` holds: each entry is a key, its name the key's id.
@@ -157,16 +145,11 @@ impl KeyRing {
     /// to rotate, add a key, let every broker read it, then change `primary`, and remove the old key once all objects
     /// were signed anew.
     pub fn from_secret_data(data: &BTreeMap<String, Vec<u8>>) -> Result<Self, KeyRingError> {
-        let primary = data
-            .get(PRIMARY)
-            .map(|id| String::from_utf8_lossy(id).trim().to_owned());
+        let primary = data.get(PRIMARY).map(|id| String::from_utf8_lossy(id).trim().to_owned());
         let mut keys: Vec<Key> = data
             .iter()
             .filter(|(id, _)| *id != PRIMARY)
-            .map(|(id, secret)| Key {
-                id: id.clone(),
-                secret: secret.clone(),
-            })
+            .map(|(id, secret)| Key { id: id.clone(), secret: secret.clone() })
             .collect();
         match primary {
             Some(primary) => match keys.iter().position(|key| key.id == primary) {
@@ -186,11 +169,7 @@ impl KeyRing {
 
     /// Text of the assignment annotation: `v1.<key id>.<epoch>.<mac>`.
     pub fn sign_assignment(&self, subject: &Subject<'_>, assignment: &Assignment) -> String {
-        let Assignment {
-            provider,
-            new_provider,
-            epoch,
-        } = assignment;
+        let Assignment { provider, new_provider, epoch } = assignment;
         self.sign(&epoch.to_string(), |mac| {
             feed_assignment(mac, subject, provider, new_provider.as_deref(), *epoch);
         })
@@ -219,19 +198,11 @@ impl KeyRing {
     }
 
     /// The origin, when `text` is the annotation of a copy of `subject` at `provider`.
-    pub fn verify_origin(
-        &self,
-        subject: &Subject<'_>,
-        provider: &str,
-        text: &str,
-    ) -> Option<Origin> {
+    pub fn verify_origin(&self, subject: &Subject<'_>, provider: &str, text: &str) -> Option<Origin> {
         let (id, [epoch, hexed], mac) = split(text)?;
         let mut digest = [0; 8];
         hex::decode_to_slice(hexed, &mut digest).ok()?;
-        let origin = Origin {
-            epoch: parse_epoch(epoch)?,
-            digest,
-        };
+        let origin = Origin { epoch: parse_epoch(epoch)?, digest };
         self.verify(id, mac, |mac| feed_origin(mac, subject, provider, &origin))?;
         Some(origin)
     }
@@ -274,18 +245,10 @@ fn split<const N: usize>(text: &str) -> Option<(&str, [&str; N], &str)> {
 
 /// Only the form that we print: `+1` and `01` are not ours.
 fn parse_epoch(text: &str) -> Option<u64> {
-    text.parse()
-        .ok()
-        .filter(|epoch: &u64| epoch.to_string() == text)
+    text.parse().ok().filter(|epoch: &u64| epoch.to_string() == text)
 }
 
-fn feed_assignment(
-    mac: &mut Hmac<Sha256>,
-    subject: &Subject<'_>,
-    provider: &str,
-    new: Option<&str>,
-    epoch: u64,
-) {
+fn feed_assignment(mac: &mut Hmac<Sha256>, subject: &Subject<'_>, provider: &str, new: Option<&str>, epoch: u64) {
     feed_subject(mac, "assignment", subject);
     feed_text(mac, provider);
     // None and Some("") are told apart.
@@ -302,25 +265,8 @@ fn feed_origin(mac: &mut Hmac<Sha256>, subject: &Subject<'_>, provider: &str, or
 }
 
 fn feed_subject(mac: &mut Hmac<Sha256>, purpose: &str, subject: &Subject<'_>) {
-    let Subject {
-        cluster,
-        group,
-        kind,
-        namespace,
-        name,
-        uid,
-    } = subject;
-    for text in [
-        VERSION,
-        purpose,
-        cluster.role().as_str(),
-        cluster.name(),
-        group,
-        kind,
-        namespace,
-        name,
-        uid,
-    ] {
+    let Subject { cluster, group, kind, namespace, name, uid } = subject;
+    for text in [VERSION, purpose, cluster.role().as_str(), cluster.name(), group, kind, namespace, name, uid] {
         feed_text(mac, text);
     }
 }

@@ -1,51 +1,332 @@
-//! CEL expressions (being written).
+//! CEL expressions, from strangers: compiled once, evaluated within bounds, closed on every error.
+//!
+//! The interpreter itself has no limits: a long chain overflows its stack, nested loops take minutes, doubling strings
+//! take all memory. So an expression passes five gates, each enough for the plain cases of the next:
+//!
+//! 1. `shape`: size, nesting, operators and loops are counted in the text, before the parser recurses over it.
+//! 2. `pool`: parser and interpreter run on threads of their own with a large stack and a time limit; a panic is an
+//!    error, a thread that does not come back is left behind, and few of those are tolerated.
+//! 3. `rewrite`: the parsed expression is given counters at every loop and at everything that can grow.
+//! 4. `meter`: those counters end an evaluation that takes too many steps, or makes too large a value, at the same point
+//!    on every machine. `matches` is replaced by one with bounds.
+//! 5. [`Program`]: one that ran out of time again and again is not run again.
+//!
+//! Time is only a bound here, never an input: the same expression over the same values has the same answer.
 
-use std::sync::Arc;
+mod meter;
+mod pool;
+mod rewrite;
+mod shape;
+mod view;
 
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use cel_interpreter::{Context, Env, ExecutionError, Value as CelValue, common::types::CelBool, parser::Expression};
 use serde_json::Value;
 
-/// A compiled expression.
-#[derive(Debug, Clone)]
+use pool::{Pool, PoolError};
+
+/// Longest expression, in bytes.
+pub const MAX_SOURCE: usize = 2048;
+
+/// Evaluations in a row that ran out of time before a program is not run again. More than one: on a machine that has
+/// no time to give, an innocent expression runs out of it too.
+const STRIKES: u32 = 3;
+
+/// Threads left behind before only proven programs run.
+const MAX_STUCK: usize = 4;
+
+/// What is wrong with an expression, or with evaluating it. One line each, no longer than some 300 characters.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ExpressionError {
+    /// There is no text.
+    #[error("the expression is empty; remove it, or write one that is true or false")]
+    Empty,
+    /// More than [`MAX_SOURCE`] bytes.
+    #[error("the expression has {0} bytes; at most {MAX_SOURCE} are allowed")]
+    TooLong(usize),
+    /// Nested too deep, too many operators or loops.
+    #[error("line {line}, column {column}: {what}")]
+    TooComplex {
+        /// From 1.
+        line: usize,
+        /// From 1, in characters.
+        column: usize,
+        /// What there is too much of.
+        what: String,
+    },
+    /// The parser does not understand it.
+    #[error("line {line}, column {column}: {what} in {expression:?}")]
+    Syntax {
+        /// From 1; 0 where the parser does not say.
+        line: usize,
+        /// From 1; 0 where the parser does not say.
+        column: usize,
+        /// The parser's words.
+        what: String,
+        /// The beginning of the expression.
+        expression: String,
+    },
+    /// It failed on these values: a missing field, an operator that does not fit.
+    #[error("{what} in {expression:?}")]
+    Failed {
+        /// The interpreter's words.
+        what: String,
+        /// The beginning of the expression.
+        expression: String,
+    },
+    /// Neither true nor false.
+    #[error("is a {got}, not true or false: {expression:?}")]
+    NotBool {
+        /// The type it has.
+        got: String,
+        /// The beginning of the expression.
+        expression: String,
+    },
+    /// It takes too many steps, or makes too large a value.
+    #[error("is too costly: {what} in {expression:?}")]
+    TooCostly {
+        /// The bound that it met.
+        what: String,
+        /// The beginning of the expression.
+        expression: String,
+    },
+    /// It did not end in time.
+    #[error("did not end within {milliseconds} ms: {expression:?}")]
+    TimedOut {
+        /// The limit.
+        milliseconds: u128,
+        /// The beginning of the expression.
+        expression: String,
+    },
+    /// It ran out of time too often.
+    #[error("is no longer evaluated, for it ran out of time {STRIKES} times in a row; simplify it: {expression:?}")]
+    Quarantined {
+        /// The beginning of the expression.
+        expression: String,
+    },
+    /// The threads for expressions are all taken, or cannot be made.
+    #[error("no expression can be evaluated now: {0}")]
+    Unavailable(String),
+}
+
+/// How far an expression may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Wall-clock time to compile an expression.
+    pub compile: Duration,
+    /// Wall-clock time to evaluate one.
+    pub evaluate: Duration,
+    /// Steps of one evaluation: turns of loops, elements made, 64 bytes of text made.
+    pub steps: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { compile: Duration::from_secs(1), evaluate: Duration::from_millis(100), steps: 20_000 }
+    }
+}
+
+/// A compiled expression. Cheap to clone; the clones share their record of running out of time.
+#[derive(Clone)]
 pub struct Program {
-    source: Arc<str>,
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    source: String,
+    expression: Expression,
+    variables: Vec<String>,
+    strikes: AtomicU32,
+    proven: AtomicBool,
 }
 
 impl Program {
-    /// Its text.
+    /// The text it was compiled from.
     pub fn source(&self) -> &str {
-        &self.source
+        &self.inner.source
+    }
+
+    /// Names it takes from outside, sorted: `self`, not the variables of its loops nor the names of types.
+    pub fn variables(&self) -> &[String] {
+        &self.inner.variables
+    }
+
+    fn shown(&self) -> String {
+        shown(&self.inner.source)
     }
 }
 
-/// What is wrong with an expression.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ExpressionError {
-    /// Not implemented yet.
-    #[error("expressions are not implemented yet")]
-    Missing,
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Program").field(&self.inner.source).finish()
+    }
 }
 
-/// Compiles and evaluates expressions.
-#[derive(Debug, Default)]
-pub struct Evaluator {}
+/// Compiles and evaluates. One serves the whole process; it may be shared between threads.
+pub struct Evaluator {
+    pool: Pool,
+    env: Arc<Env>,
+    limits: Limits,
+}
+
+impl fmt::Debug for Evaluator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Evaluator").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+impl Default for Evaluator {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 impl Evaluator {
-    /// An evaluator.
+    /// An evaluator with the default limits. Its threads start when they are needed and end with it.
     pub fn new() -> Self {
-        Self::default()
+        Self::with_limits(Limits::default())
     }
 
-    /// Compiles an expression.
-    pub fn compile(&self, _source: &str) -> Result<Program, ExpressionError> {
-        Err(ExpressionError::Missing)
+    /// An evaluator with other limits.
+    pub fn with_limits(limits: Limits) -> Self {
+        Self { pool: Pool::new(), env: Arc::new(meter::environment()), limits }
     }
 
-    /// Evaluates an expression that must be a bool.
-    pub fn evaluate_bool(
-        &self,
-        _: &Program,
-        _: &[(&str, Arc<Value>)],
-    ) -> Result<bool, ExpressionError> {
-        Err(ExpressionError::Missing)
+    /// Compiles an expression. Blocks for microseconds as a rule, for [`Limits::compile`] at the most.
+    pub fn compile(&self, source: &str) -> Result<Program, ExpressionError> {
+        shape::check(source)?;
+        if self.pool.stuck() >= MAX_STUCK {
+            return Err(overloaded());
+        }
+        let env = Arc::clone(&self.env);
+        let text = source.to_owned();
+        let work = move || {
+            let program = env.compile(&text).map_err(|errors| syntax_error(&text, &errors.errors))?;
+            let mut expression = program.expression().clone();
+            let variables = rewrite::rewrite(&mut expression).map_err(|what| failed(&text, what))?;
+            Ok(Inner {
+                source: text,
+                expression,
+                variables,
+                strikes: AtomicU32::new(0),
+                proven: AtomicBool::new(false),
+            })
+        };
+        match self.pool.run(self.limits.compile, work) {
+            Ok(inner) => inner.map(|inner| Program { inner: Arc::new(inner) }),
+            Err(error) => Err(pool_error(error, shown(source), self.limits.compile)),
+        }
     }
+
+    /// Evaluates an expression over these variables; anything but true or false is an error, and an error means no.
+    ///
+    /// Blocks for microseconds as a rule, for [`Limits::evaluate`] at the most (twice that when all threads are taken).
+    pub fn evaluate_bool(&self, program: &Program, vars: &[(&str, Arc<Value>)]) -> Result<bool, ExpressionError> {
+        let Inner { strikes, proven, .. } = &*program.inner;
+        if strikes.load(Ordering::Relaxed) >= STRIKES {
+            return Err(ExpressionError::Quarantined { expression: program.shown() });
+        }
+        if self.pool.stuck() >= MAX_STUCK && !proven.load(Ordering::Relaxed) {
+            return Err(overloaded());
+        }
+        let vars: Vec<(String, Arc<Value>)> =
+            vars.iter().map(|(name, value)| ((*name).to_owned(), Arc::clone(value))).collect();
+        let (env, shared, limits) = (Arc::clone(&self.env), program.clone(), self.limits);
+        match self.pool.run(limits.evaluate, move || evaluate(env, &shared, &vars, limits)) {
+            Ok(result) => {
+                strikes.store(0, Ordering::Relaxed);
+                proven.store(true, Ordering::Relaxed);
+                result
+            }
+            Err(error) => {
+                if error == PoolError::TimedOut {
+                    strikes.fetch_add(1, Ordering::Relaxed);
+                }
+                Err(pool_error(error, program.shown(), limits.evaluate))
+            }
+        }
+    }
+}
+
+/// Runs on a thread of the pool.
+fn evaluate(
+    env: Arc<Env>,
+    program: &Program,
+    vars: &[(String, Arc<Value>)],
+    limits: Limits,
+) -> Result<bool, ExpressionError> {
+    meter::start(limits.steps, Instant::now() + limits.evaluate);
+    let mut context = Context::with_env(env);
+    for (name, value) in vars {
+        context.add_variable_as_val(name.as_str(), view::of(value));
+    }
+    let result = CelValue::resolve_val(&program.inner.expression, &context);
+    // First: `too costly || true` is true to the interpreter.
+    if let Some(what) = meter::exceeded() {
+        return Err(ExpressionError::TooCostly { what, expression: program.shown() });
+    }
+    let value = result.map_err(|error| failed(&program.inner.source, described(&error)))?;
+    value.downcast_ref::<CelBool>().map(|value| *value.inner()).ok_or_else(|| ExpressionError::NotBool {
+        got: value.get_type().name().to_owned(),
+        expression: program.shown(),
+    })
+}
+
+/// The interpreter's words, with a hint where they alone do not help.
+fn described(error: &ExecutionError) -> String {
+    match error {
+        ExecutionError::NoSuchKey(key) => {
+            format!("no field {:?} (ask with has() first)", shown(key))
+        }
+        ExecutionError::UndeclaredReference(name) => format!("unknown name {:?}", shown(name)),
+        // These print whole values otherwise.
+        ExecutionError::ValuesNotComparable(..) => "two values that cannot be compared".to_owned(),
+        ExecutionError::UnsupportedBinaryOperator(operator, ..) => {
+            format!("{operator:?} does not take these two values")
+        }
+        ExecutionError::UnsupportedIndex(..) => "a value that is no index".to_owned(),
+        other => shown(&other.to_string()),
+    }
+}
+
+fn syntax_error(source: &str, errors: &[cel_interpreter::ParseError]) -> ExpressionError {
+    let (line, column, what) = errors.first().map_or((0, 0, "cannot be parsed".to_owned()), |error| {
+        let place = |number: isize| usize::try_from(number).unwrap_or(0);
+        (place(error.pos.0), place(error.pos.1), shown(&error.msg))
+    });
+    ExpressionError::Syntax { line, column, what, expression: shown(source) }
+}
+
+fn failed(source: &str, what: String) -> ExpressionError {
+    ExpressionError::Failed { what, expression: shown(source) }
+}
+
+fn overloaded() -> ExpressionError {
+    ExpressionError::Unavailable(format!("{MAX_STUCK} others do not come to an end"))
+}
+
+fn pool_error(error: PoolError, expression: String, limit: Duration) -> ExpressionError {
+    match error {
+        PoolError::TimedOut => ExpressionError::TimedOut { milliseconds: limit.as_millis(), expression },
+        PoolError::Panicked => ExpressionError::Failed { what: "the interpreter panicked".to_owned(), expression },
+        PoolError::Busy => ExpressionError::Unavailable("all threads for expressions are taken".to_owned()),
+        PoolError::Spawn(error) => ExpressionError::Unavailable(format!("no thread can be started: {error}")),
+    }
+}
+
+/// The beginning, on one line.
+fn shown(text: &str) -> String {
+    let mut shown: String = text.chars().take(120).map(|char| if char.is_control() { ' ' } else { char }).collect();
+    if text.chars().nth(120).is_some() {
+        shown.push('…');
+    }
+    shown
 }

@@ -1,13 +1,26 @@
-//! Filters (being written).
+//! Filters of an AcceptAPI, compiled, and what they say of an object.
+//!
+//! All filters, and all checks of a filter, must hold. Values are compared by value: the number 1 and the string "1"
+//! are both the text `1`; numbers are written as plain decimals (`1.0` is `1`), bools as `true` and `false`.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
-use broker_api::Filter;
+use broker_api::{Boundary, Filter, Missing, accept_api::Bound};
+use regex::Regex;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Longest part of a value or rule that a refusal repeats, in characters.
+use crate::{
+    path::Path,
+    pattern::{self, MAX_TEXT},
+    quantity::Quantity,
+};
+
+/// How much of a value or of a rule a refusal repeats, in characters.
 const SHOWN: usize = 64;
+
+/// Most filters of an AcceptAPI.
+const MAX_FILTERS: usize = 128;
 
 /// Why an AcceptAPI does not accept an object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -18,35 +31,25 @@ pub struct Refusal {
     pub accept_api: String,
     /// The filter's key, a path under `spec`; `expression` when the expression refused.
     pub key: String,
-    /// What is wrong, for people.
+    /// What is wrong, for people: continues the sentence that the key begins.
     pub reason: String,
-    /// The rule that was not met.
+    /// The rule that was not met, as in the AcceptAPI: `boundary.max: 8Gi`.
     pub rule: String,
     /// The object's value, cut to 64 characters; empty when it has none.
     pub value: String,
 }
 
 impl Refusal {
+    /// The expression `source` was false or could not be evaluated.
     pub(crate) fn of_expression(accept_api: String, source: &str, reason: String) -> Self {
-        Self {
-            accept_api,
-            key: "expression".into(),
-            reason,
-            rule: shown(source),
-            value: String::new(),
-        }
+        Self { accept_api, key: "expression".into(), reason, rule: shown(source), value: String::new() }
     }
 }
 
+/// One line: `theseus/default/certs: fqdn "a.example.org" does not end so (suffix: .corp)`.
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            accept_api,
-            key,
-            reason,
-            rule,
-            value,
-        } = self;
+        let Self { accept_api, key, reason, rule, value } = self;
         write!(f, "{accept_api}: {key}")?;
         if !value.is_empty() {
             write!(f, " {value:?}")?;
@@ -55,22 +58,244 @@ impl fmt::Display for Refusal {
     }
 }
 
+/// Cut, and on one line.
 fn shown(text: &str) -> String {
-    text.chars().take(SHOWN).collect()
+    let mut shown: String = text.chars().take(SHOWN).map(|char| if char.is_control() { ' ' } else { char }).collect();
+    if shown.len() < text.len() && text.chars().nth(SHOWN).is_some() {
+        shown.pop();
+        shown.push('…');
+    }
+    shown
 }
 
-/// Compiled filters.
+/// The filters of one AcceptAPI.
 #[derive(Debug, Clone, Default)]
-pub struct FilterSet {}
+pub struct FilterSet {
+    filters: Vec<Compiled>,
+}
+
+#[derive(Debug, Clone)]
+struct Compiled {
+    key: String,
+    path: Path,
+    accept_missing: bool,
+    value_in: Option<ValueIn>,
+    min: Option<Limit>,
+    max: Option<Limit>,
+    suffix: Option<String>,
+    prefix: Option<String>,
+    pattern: Option<Regex>,
+    pattern_text: String,
+}
+
+#[derive(Debug, Clone)]
+struct ValueIn {
+    texts: Vec<String>,
+    rule: String,
+}
+
+#[derive(Debug, Clone)]
+struct Limit {
+    quantity: Quantity,
+    rule: String,
+}
 
 impl FilterSet {
-    /// Compiles.
-    pub fn compile(_: &[Filter]) -> Result<Self, Vec<String>> {
-        Ok(Self {})
+    /// Compiles `spec.filters`. The errors are all that is wrong, each led by its place: `spec.filters[2].pattern: …`.
+    pub fn compile(filters: &[Filter]) -> Result<Self, Vec<String>> {
+        if filters.len() > MAX_FILTERS {
+            return Err(vec![format!("spec.filters: has {} filters; at most {MAX_FILTERS}", filters.len())]);
+        }
+        let mut errors = Vec::new();
+        let filters = filters
+            .iter()
+            .enumerate()
+            .filter_map(|(index, filter)| compile(filter, &format!("spec.filters[{index}]"), &mut errors))
+            .collect();
+        if errors.is_empty() { Ok(Self { filters }) } else { Err(errors) }
     }
 
-    /// Refusals.
-    pub fn refusals(&self, _: &str, _: &Value) -> Vec<Refusal> {
-        Vec::new()
+    /// Every check that does not hold for an object with this `spec` (`null` when it has none).
+    pub fn refusals(&self, accept_api: &str, spec: &Value) -> Vec<Refusal> {
+        let mut refusals = Vec::new();
+        for filter in &self.filters {
+            filter.check(spec, |reason, rule, value| {
+                refusals.push(Refusal {
+                    accept_api: accept_api.to_owned(),
+                    key: filter.key.clone(),
+                    reason: reason.to_owned(),
+                    rule,
+                    value: shown(value),
+                });
+            });
+        }
+        refusals
     }
+}
+
+fn compile(filter: &Filter, place: &str, errors: &mut Vec<String>) -> Option<Compiled> {
+    // Named one by one: a check added to the API must be thought of here.
+    let Filter { key, value_in, boundary, suffix, prefix, pattern, missing } = filter;
+    let before = errors.len();
+    let path = match Path::compile(key) {
+        Ok(path) if path.parts().first().is_some_and(|part| part == "spec") => {
+            let rest = key.strip_prefix("spec").unwrap_or_default().trim_start_matches('.');
+            errors.push(format!("{place}.key: starts with spec; paths begin under spec, write {rest:?}"));
+            None
+        }
+        Ok(path) => Some(path),
+        Err(error) => {
+            errors.push(format!("{place}.key: {error}"));
+            None
+        }
+    };
+    // An empty text checks nothing: as in the Go broker it is as good as not set.
+    let set = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    let (suffix, prefix, pattern_text) = (set(suffix), set(prefix), set(pattern));
+    let Boundary { min, max } = boundary.clone().unwrap_or_default();
+    if value_in.is_empty()
+        && [&suffix, &prefix, &pattern_text].iter().all(|text| text.is_none())
+        && min.is_none()
+        && max.is_none()
+    {
+        errors.push(format!("{place}: checks nothing; set valueIn, boundary, suffix, prefix or pattern, or remove it"));
+    }
+    let min = min.and_then(|bound| limit(&bound, "min", place, errors));
+    let max = max.and_then(|bound| limit(&bound, "max", place, errors));
+    if let (Some(min), Some(max)) = (&min, &max)
+        && min.quantity > max.quantity
+    {
+        errors.push(format!("{place}.boundary: nothing lies between {} and {}; swap them", min.rule, max.rule));
+    }
+    let pattern = pattern_text
+        .as_deref()
+        .and_then(|text| pattern::compile(text).map_err(|error| errors.push(format!("{place}.pattern: {error}"))).ok());
+    let path = path.filter(|_| errors.len() == before)?;
+    Some(Compiled {
+        key: key.clone(),
+        path,
+        accept_missing: *missing == Some(Missing::Accept),
+        value_in: (!value_in.is_empty())
+            .then(|| ValueIn { texts: value_in.clone(), rule: shown(&format!("valueIn: {}", value_in.join(", "))) }),
+        min,
+        max,
+        suffix,
+        prefix,
+        pattern,
+        pattern_text: pattern_text.unwrap_or_default(),
+    })
+}
+
+fn limit(bound: &Bound, name: &str, place: &str, errors: &mut Vec<String>) -> Option<Limit> {
+    let text = match bound {
+        Bound::Int(number) => number.to_string(),
+        Bound::Text(text) => text.clone(),
+    };
+    match text.parse() {
+        Ok(quantity) => Some(Limit { quantity, rule: shown(&format!("boundary.{name}: {text}")) }),
+        Err(error) => {
+            errors.push(format!("{place}.boundary.{name}: {:?} {error}", shown(&text)));
+            None
+        }
+    }
+}
+
+impl Compiled {
+    fn check(&self, spec: &Value, mut refuse: impl FnMut(&str, String, &str)) {
+        let value = match self.path.lookup(spec) {
+            None | Some(Value::Null) => {
+                if !self.accept_missing {
+                    refuse("is not set", self.rule(), "");
+                }
+                return;
+            }
+            Some(value) => value,
+        };
+        let text = match value {
+            Value::Null => return,
+            Value::Bool(value) => Cow::Borrowed(if *value { "true" } else { "false" }),
+            Value::Number(number) => Cow::Owned(decimal(number)),
+            Value::String(text) => Cow::Borrowed(text.as_str()),
+            Value::Array(_) => {
+                return refuse("is a list; filters take a single value", self.rule(), "");
+            }
+            Value::Object(_) => {
+                return refuse("is an object; filters take a single value", self.rule(), "");
+            }
+        };
+        if let Some(ValueIn { texts, rule }) = &self.value_in
+            && !texts.iter().any(|accepted| same(value, &text, accepted))
+        {
+            refuse("is none of the accepted values", rule.clone(), &text);
+        }
+        self.check_bounds(value, &text, &mut refuse);
+        if let Some(suffix) = &self.suffix
+            && !text.ends_with(suffix)
+        {
+            refuse("does not end so", shown(&format!("suffix: {suffix}")), &text);
+        }
+        if let Some(prefix) = &self.prefix
+            && !text.starts_with(prefix)
+        {
+            refuse("does not start so", shown(&format!("prefix: {prefix}")), &text);
+        }
+        if let Some(pattern) = &self.pattern {
+            let rule = || shown(&format!("pattern: {}", self.pattern_text));
+            if text.len() > MAX_TEXT {
+                refuse("is too long for a pattern", rule(), &text);
+            } else if !pattern.is_match(&text) {
+                refuse("does not match the pattern", rule(), &text);
+            }
+        }
+    }
+
+    fn check_bounds(&self, value: &Value, text: &str, refuse: &mut impl FnMut(&str, String, &str)) {
+        let Some(any) = self.min.as_ref().or(self.max.as_ref()) else {
+            return;
+        };
+        let quantity = match value {
+            Value::Bool(_) => None,
+            _ => text.parse::<Quantity>().ok(),
+        };
+        let Some(quantity) = quantity else {
+            return refuse("is not a number or quantity", any.rule.clone(), text);
+        };
+        if let Some(min) = self.min.as_ref().filter(|min| quantity < min.quantity) {
+            refuse("is below the smallest accepted value", min.rule.clone(), text);
+        }
+        if let Some(max) = self.max.as_ref().filter(|max| quantity > max.quantity) {
+            refuse("is above the largest accepted value", max.rule.clone(), text);
+        }
+    }
+
+    /// The checks in short, for a value that none of them can be put to.
+    fn rule(&self) -> String {
+        let text = |name: &str, text: &Option<String>| text.as_ref().map(|text| format!("{name}: {text}"));
+        let parts = [
+            self.value_in.as_ref().map(|value_in| value_in.rule.clone()),
+            self.min.as_ref().map(|limit| limit.rule.clone()),
+            self.max.as_ref().map(|limit| limit.rule.clone()),
+            text("suffix", &self.suffix),
+            text("prefix", &self.prefix),
+            self.pattern.is_some().then(|| format!("pattern: {}", self.pattern_text)),
+        ];
+        shown(&parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// A text equals itself; a number also every other way to write it (`1.0`, `1e0`), but no quantity.
+fn same(value: &Value, text: &str, accepted: &str) -> bool {
+    if text == accepted {
+        return true;
+    }
+    value.is_number()
+        && accepted.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E'))
+        && !accepted.ends_with('E')
+        && accepted.parse::<Quantity>().is_ok_and(|accepted| accepted.to_string() == text)
+}
+
+/// The plain decimal text of a JSON number.
+fn decimal(number: &serde_json::Number) -> String {
+    let text = number.to_string();
+    text.parse::<Quantity>().map_or(text, |quantity| quantity.to_string())
 }

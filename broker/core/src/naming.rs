@@ -57,9 +57,7 @@ pub fn foreign_prefix(cluster: &ClusterName, name: &str) -> bool {
         return false;
     };
     prefix.len() == HASH
-        && prefix
-            .bytes()
-            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        && prefix.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
         && prefix != consumer_hash(cluster)
 }
 

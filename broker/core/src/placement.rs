@@ -26,19 +26,14 @@ pub fn rank<'a>(uid: &str, acceptances: &[&'a Acceptance]) -> Vec<&'a Acceptance
             })
             .or_insert(acceptance);
     }
-    let mut scored: Vec<(f64, &'a Acceptance)> = best
-        .into_values()
-        .map(|acceptance| (score(uid, acceptance), acceptance))
-        .collect();
+    let mut scored: Vec<(f64, &'a Acceptance)> =
+        best.into_values().map(|acceptance| (score(uid, acceptance), acceptance)).collect();
     scored.sort_by(|(left_score, left), (right_score, right)| {
         (right.priority.cmp(&left.priority))
             .then_with(|| right_score.total_cmp(left_score))
             .then_with(|| left.id.cmp(&right.id))
     });
-    scored
-        .into_iter()
-        .map(|(_, acceptance)| acceptance)
-        .collect()
+    scored.into_iter().map(|(_, acceptance)| acceptance).collect()
 }
 
 fn within_provider(left: &Acceptance, right: &Acceptance) -> Ordering {

@@ -1,0 +1,115 @@
+//! The copy of an origin: what it should look like, and whether what is there does.
+
+use broker_api::{ClusterName, keys};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    assignment::{KeyRing, Origin},
+    merge,
+    naming::{self, consumer_hash},
+    schema::Schema,
+    snapshot::{OriginKey, View, name_limit},
+};
+
+/// Name of an origin's copy.
+pub fn name(key: &OriginKey) -> String {
+    naming::copy_name(&key.cluster, &key.name, name_limit(&key.gvk))
+}
+
+/// Whether a person's label or annotation goes along with the copy. Kubernetes' own and ours do not.
+fn travels(key: &str) -> bool {
+    let prefix = key.split_once('/').map_or("", |(prefix, _)| prefix);
+    !(key.starts_with(keys::PREFIX)
+        || prefix == "kubectl.kubernetes.io"
+        || prefix == "k8s.io"
+        || prefix.ends_with(".k8s.io"))
+}
+
+fn travelling(origin: &Value, map: &str) -> Map<String, Value> {
+    let held = origin["metadata"][map].as_object();
+    held.into_iter().flatten().filter(|(key, _)| travels(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+/// All top-level fields but metadata and status: what an origin and its copy have in common.
+fn content(object: &Value) -> Map<String, Value> {
+    let own = |name: &str| matches!(name, "apiVersion" | "kind" | "metadata" | "status");
+    let fields = object.as_object().into_iter().flatten();
+    fields.filter(|(name, _)| !own(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// The copy as it should be.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Desired {
+    /// What is applied: payload and marks.
+    pub body: Value,
+    /// Digest of the payload before the provider's schema pruned it: what the origin's signature carries.
+    pub digest: [u8; 8],
+    /// Fields that the provider's schema does not have.
+    pub lost: Vec<String>,
+}
+
+/// The copy as it should be at a provider.
+pub fn desired(key: &OriginKey, origin: &View, provider: &ClusterName, epoch: u64, schema: &Schema, ring: &KeyRing) -> Desired {
+    let mut payload = Value::Object(content(&origin.value));
+    let metadata = json!({
+        "labels": travelling(&origin.value, "labels"),
+        "annotations": travelling(&origin.value, "annotations"),
+    });
+    let mut lost = Vec::new();
+    let mut body = schema.fit(&payload, &mut lost);
+    payload["metadata"] = metadata.clone();
+    body["metadata"] = metadata;
+    let digest = merge::digest(&payload);
+    let signature = ring.sign_origin(&key.subject(&origin.uid), provider.name(), &Origin { epoch, digest });
+    let metadata = &mut body["metadata"];
+    for (name, value) in [
+        (keys::CONSUMER_CLUSTER, key.cluster.name()),
+        (keys::CONSUMER_NAMESPACE, &*key.namespace),
+        (keys::CONSUMER_NAME, &*key.name),
+        (keys::CONSUMER_UID, &*origin.uid),
+        (keys::ORIGIN, signature.as_str()),
+    ] {
+        metadata["annotations"][name] = json!(value);
+    }
+    metadata["labels"][keys::MANAGED_BY] = json!(keys::MANAGER);
+    metadata["labels"][keys::CONSUMER] = json!(consumer_hash(&key.cluster));
+    Desired { body, digest, lost }
+}
+
+/// What a copy's signature says, if it is a copy of the origin with this uid.
+pub fn signed_origin(key: &OriginKey, uid: &str, provider: &ClusterName, copy: &View, ring: &KeyRing) -> Option<Origin> {
+    ring.verify_origin(&key.subject(uid), provider.name(), copy.annotation(keys::ORIGIN)?)
+}
+
+/// The first place where the copy is not as desired. The signature is compared by what it says, not by its text: another
+/// key of the ring may have signed it.
+pub fn difference(
+    desired: &Desired,
+    epoch: u64,
+    signed: Option<Origin>,
+    copy: &View,
+    schema: &Schema,
+) -> Option<String> {
+    match signed {
+        None => return Some(format!("metadata.annotations[{}]", keys::ORIGIN)),
+        Some(origin) if origin.epoch != epoch || origin.digest != desired.digest => return Some("the origin".into()),
+        Some(_) => {}
+    }
+    let wanted = desired.body["metadata"].as_object().into_iter().flatten();
+    for (map, entries) in wanted {
+        for (name, value) in entries.as_object().into_iter().flatten().filter(|(name, _)| *name != keys::ORIGIN) {
+            if copy.value["metadata"][map].get(name) != Some(value) {
+                return Some(format!("metadata.{map}[{name}]"));
+            }
+        }
+    }
+    schema.difference(&Value::Object(content(&desired.body)), &copy.value)
+}
+
+/// What of a copy others may have changed: all but status and the metadata that the API server keeps.
+pub fn observed(copy: &Value) -> Value {
+    let mut observed = content(copy);
+    let metadata = &copy["metadata"];
+    observed.insert("metadata".into(), json!({"labels": metadata["labels"], "annotations": metadata["annotations"]}));
+    Value::Object(observed)
+}

@@ -1,0 +1,198 @@
+//! `decide`: from what was seen of one origin to what to do about it. Pure: the same function runs in unit tests,
+//! property tests and production.
+//!
+//! One pass emits the writes that can be made on what is known now. After them the shell observes again and decides
+//! again, until a pass wants nothing: so a crash between any two writes leaves a state that `decide` goes on from.
+
+mod claim;
+mod leave;
+mod place;
+mod serve;
+
+use broker_api::{condition, keys};
+use serde_json::json;
+
+use crate::{
+    decision::{Decision, Note, Op, State, Step, Write},
+    memory::{Pace, Subject},
+    merge,
+    snapshot::{Kind, Reach, Seen, Serving, Snapshot, View},
+    status::{self, Own},
+};
+
+/// What to do about the snapshot's origin.
+pub fn decide(snapshot: &Snapshot<'_>) -> Decision {
+    let mut pass = Pass { snapshot, decision: Decision::default() };
+    pass.run();
+    pass.decision
+}
+
+/// One pass over one origin.
+struct Pass<'a> {
+    snapshot: &'a Snapshot<'a>,
+    decision: Decision,
+}
+
+impl<'a> Pass<'a> {
+    fn run(&mut self) {
+        let snapshot = self.snapshot;
+        let origin = match &snapshot.origin {
+            Seen::Unknown => return self.state(State::Unknown),
+            Seen::Absent => return self.absent(),
+            Seen::Present(origin) => origin,
+        };
+        if snapshot.is_copy {
+            return self.state(State::Gone);
+        }
+        if origin.annotated_true(keys::PAUSED) {
+            return self.state(State::Paused);
+        }
+        if origin.deleting {
+            return self.leave(origin);
+        }
+        if origin.label(keys::IGNORE) == Some(keys::TRUE) {
+            return self.state(State::Ignored);
+        }
+        let (Serving::Served(kind), Reach::Ready) = (&snapshot.consumer_kind, &snapshot.consumer) else {
+            return self.state(State::Unknown);
+        };
+        if !kind.namespaced {
+            let why = format!("{} is a cluster-scoped kind; only namespaced kinds can be brokered", snapshot.key.gvk.kind);
+            return self.blocked(origin, condition::INVALID, why);
+        }
+        if self.predecessors(origin) {
+            return;
+        }
+        match self.claim(origin) {
+            claim::Claim::Unknown => self.state(State::Unknown),
+            claim::Claim::None => self.place(origin),
+            claim::Claim::At(assigned) => self.serve(origin, &assigned),
+        }
+    }
+
+    fn state(&mut self, state: State) {
+        self.decision.state = state;
+    }
+
+    /// Nothing can be done for the origin now: say why.
+    fn blocked(&mut self, origin: &'a View, reason: &'static str, why: impl Into<String>) {
+        let why = why.into();
+        self.state(State::Blocked);
+        self.decision.notes.push(Note::warning(reason, why.clone()));
+        self.show(origin, None, false, &[Own::not_brokered(reason, why)]);
+    }
+
+    /// Writes what the consumer should see, if it sees something else.
+    fn show(&mut self, origin: &'a View, copy: Option<&'a View>, in_sync: bool, own: &[Own]) {
+        let snapshot = self.snapshot;
+        let Serving::Served(kind) = &snapshot.consumer_kind else { return };
+        if !kind.has_status {
+            if copy.and_then(View::status).is_some() {
+                self.decision.notes.push(Note::warning(
+                    "StatusUnsupported",
+                    "the kind has no status subresource in this cluster, so the provider's status cannot be shown; add `subresources: {status: {}}` to its CRD",
+                ));
+            }
+            return;
+        }
+        let inputs =
+            status::Inputs { key: snapshot.key, origin, copy, in_sync, own, schema: &kind.schema, now: &snapshot.now };
+        let Some(patch) = status::patch(&inputs) else { return };
+        if let (true, Some(created)) = (patch.only_good_news, snapshot.memory.created_at) {
+            // The provider's first status is about to come and can carry the good news: one write instead of two.
+            let age = snapshot.now.millis.saturating_sub(created);
+            if age < GOOD_NEWS_MILLIS {
+                return self.decision.again_in(GOOD_NEWS_MILLIS - age);
+            }
+        }
+        let held = origin.value.get("status").cloned().unwrap_or_else(|| json!({}));
+        let intent = merge::digest(&patch.desired);
+        self.write(Subject::Status, intent, &held, |_| Write {
+            cluster: snapshot.key.cluster.clone(),
+            kind: (*snapshot.key.gvk).clone(),
+            namespace: snapshot.key.namespace.to_string(),
+            name: snapshot.key.name.to_string(),
+            op: Op::MergeStatus(patch.patch),
+            intent,
+            subject: Subject::Status,
+            note: None,
+        });
+    }
+
+    /// Adds a write, unless the API server has already made `observed` of the same intent, or somebody keeps undoing it.
+    /// Returns whether it was added.
+    fn write(
+        &mut self,
+        subject: Subject,
+        intent: [u8; 8],
+        observed: &serde_json::Value,
+        write: impl FnOnce(&Self) -> Write,
+    ) -> bool {
+        let memory = self.snapshot.memory;
+        if memory.is_settled(subject, intent, observed) {
+            return false;
+        }
+        if let Pace::Wait(millis) = memory.pace(subject, intent, self.snapshot.now.millis) {
+            self.decision.again_in(millis);
+            return false;
+        }
+        let write = write(self);
+        self.decision.steps.push(Step::Write(Box::new(write)));
+        true
+    }
+
+    /// A write to the origin's metadata.
+    fn patch_origin(&mut self, origin: &View, mut patch: serde_json::Value, note: Option<Note>) {
+        let key = self.snapshot.key;
+        let intent = merge::digest(&patch);
+        patch["metadata"]["resourceVersion"] = json!(origin.resource_version.to_string());
+        patch["metadata"]["uid"] = json!(&*origin.uid);
+        let nothing = json!(null);
+        self.write(Subject::Marks, intent, &nothing, |_| Write {
+            cluster: key.cluster.clone(),
+            kind: (*key.gvk).clone(),
+            namespace: key.namespace.to_string(),
+            name: key.name.to_string(),
+            op: Op::Merge(patch),
+            intent,
+            subject: Subject::Marks,
+            note,
+        });
+    }
+
+    /// Deletes a copy at a provider.
+    fn delete_copy(&mut self, provider: &broker_api::ClusterName, copy: &View, note: Option<Note>) {
+        let key = self.snapshot.key;
+        let write = Write {
+            cluster: provider.clone(),
+            kind: (*key.gvk).clone(),
+            namespace: key.namespace.to_string(),
+            name: crate::copy::name(key),
+            op: Op::Delete { uid: copy.uid.clone() },
+            intent: [0; 8],
+            subject: Subject::Copy,
+            note,
+        };
+        self.decision.steps.push(Step::Write(Box::new(write)));
+    }
+
+    /// Deletes a related copy in the consumer.
+    fn delete_related(&mut self, kind: &Kind, held: &View) {
+        let metadata = &held.value["metadata"];
+        let text = |field: &str| metadata[field].as_str().unwrap_or_default().to_owned();
+        let write = Write {
+            cluster: self.snapshot.key.cluster.clone(),
+            kind: kind.clone(),
+            namespace: text("namespace"),
+            name: text("name"),
+            op: Op::Delete { uid: held.uid.clone() },
+            intent: [0; 8],
+            subject: Subject::Related,
+            note: None,
+        };
+        self.decision.steps.push(Step::Write(Box::new(write)));
+    }
+}
+
+/// How long `Brokered=True` waits for the provider's first status.
+const GOOD_NEWS_MILLIS: u64 = 1000;

@@ -1,0 +1,178 @@
+//! Who serves the origin, as far as signatures prove it; and which copies prove something else.
+//!
+//! Nobody but the broker may steer: an annotation counts with its signature, and the copies that providers hold count
+//! more, because a consumer cannot put an older epoch there.
+
+use broker_api::{ClusterName, keys};
+
+use super::Pass;
+use crate::{
+    copy::signed_origin,
+    decision::{Note, State, Step},
+    snapshot::{Holder, Reach, Seen, View},
+};
+
+/// What signatures say of an origin.
+pub(super) enum Claim {
+    /// Not enough is known to say.
+    Unknown,
+    /// It is assigned to nobody.
+    None,
+    /// It is assigned.
+    At(Assigned),
+}
+
+/// A proven assignment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Assigned {
+    pub(super) provider: ClusterName,
+    pub(super) epoch: u64,
+    /// Whether the origin's annotations say so, with a valid signature.
+    pub(super) written: bool,
+}
+
+impl<'a> Pass<'a> {
+    /// Copies of the origin with this uid, with their epochs.
+    fn held(&self, uid: &str) -> Vec<(&'a Holder, &'a View, u64)> {
+        let snapshot = self.snapshot;
+        let copies = snapshot.holders.iter().filter_map(|holder| Some((holder, holder.copy.present()?)));
+        let signed = copies.filter_map(|(holder, copy)| {
+            let origin = signed_origin(snapshot.key, uid, &holder.provider, copy, snapshot.ring)?;
+            Some((holder, copy, origin.epoch))
+        });
+        signed.collect()
+    }
+
+    /// The annotation's assignment, if its signature is right.
+    pub(super) fn annotated(&self, origin: &View) -> Option<(ClusterName, u64)> {
+        let provider = origin.annotation(keys::PROVIDER_CLUSTER)?;
+        let subject = self.snapshot.key.subject(&origin.uid);
+        let next = origin.annotation(keys::NEW_PROVIDER_CLUSTER);
+        let epoch =
+            self.snapshot.ring.verify_assignment(&subject, provider, next, origin.annotation(keys::ASSIGNMENT)?)?;
+        Some((ClusterName::provider(provider), epoch))
+    }
+
+    pub(super) fn claim(&mut self, origin: &'a View) -> Claim {
+        let annotated = self.annotated(origin);
+        let held = self.held(&origin.uid);
+        let best = held.iter().filter(|(_, copy, _)| !copy.deleting).max_by_key(|(_, _, epoch)| *epoch).copied();
+        let forged = annotated.is_none() && [keys::PROVIDER_CLUSTER, keys::ASSIGNMENT].iter().any(|key| origin.annotation(key).is_some());
+        let assigned = match (annotated, best) {
+            (Some((provider, epoch)), Some((holder, _, newer))) if newer > epoch && holder.provider != provider => {
+                self.decision.notes.push(Note::warning(
+                    "AssignmentIgnored",
+                    format!("an older assignment (to provider {}) was put back and is ignored; provider {} serves the object", provider.name(), holder.provider.name()),
+                ));
+                Assigned { provider: holder.provider.clone(), epoch: newer, written: false }
+            }
+            (Some((provider, epoch)), _) => Assigned { provider, epoch, written: true },
+            (None, Some((holder, _, epoch))) => {
+                if forged {
+                    self.ignored_annotation();
+                }
+                Assigned { provider: holder.provider.clone(), epoch, written: false }
+            }
+            (None, None) => {
+                if forged {
+                    self.ignored_annotation();
+                }
+                // The finalizer goes before the copy: without it there cannot be one, with it there may.
+                let touched = origin.has_finalizer() || forged;
+                let settling = self.snapshot.holders.iter().any(unknown_copy);
+                return if touched && settling { Claim::Unknown } else { Claim::None };
+            }
+        };
+        self.drop_superseded(&held, &assigned);
+        Claim::At(assigned)
+    }
+
+    fn ignored_annotation(&mut self) {
+        self.decision.notes.push(Note::warning(
+            "AssignmentIgnored",
+            "the provider annotations do not carry the broker's signature and are ignored; only the broker assigns providers",
+        ));
+    }
+
+    /// Copies of this very object at other providers, made under this or an older assignment: nothing refers to them.
+    fn drop_superseded(&mut self, held: &[(&'a Holder, &'a View, u64)], assigned: &Assigned) {
+        let stray = held.iter().filter(|(holder, copy, epoch)| {
+            holder.provider != assigned.provider && *epoch <= assigned.epoch && !copy.deleting
+        });
+        for (holder, copy, _) in stray {
+            self.delete_copy(&holder.provider, copy, None);
+        }
+    }
+
+    /// Copies of an earlier object of this name go before anything is made for this one. Returns whether there are any.
+    pub(super) fn predecessors(&mut self, origin: &View) -> bool {
+        let snapshot = self.snapshot;
+        let mut found = false;
+        for holder in &snapshot.holders {
+            let Some(copy) = holder.copy.present() else { continue };
+            let Some(uid) = copy.annotation(keys::CONSUMER_UID).filter(|uid| **uid != *origin.uid) else { continue };
+            if signed_origin(snapshot.key, uid, &holder.provider, copy, snapshot.ring).is_none() {
+                continue;
+            }
+            found = true;
+            if copy.deleting {
+                continue;
+            }
+            match &snapshot.confirmed {
+                // Our cache of the consumer may be older than the copy: then the copy is the newer object's.
+                Some(Some(live)) if **live == *origin.uid => self.delete_copy(&holder.provider, copy, None),
+                Some(_) => {}
+                None => self.decision.steps.push(Step::Confirm),
+            }
+        }
+        if found {
+            self.state(State::Placing);
+        }
+        found
+    }
+
+    /// There is no such object: copies of it are orphans, once a live read agrees.
+    pub(super) fn absent(&mut self) {
+        self.state(State::Gone);
+        let snapshot = self.snapshot;
+        for holder in &snapshot.holders {
+            let Some(copy) = holder.copy.present().filter(|copy| !copy.deleting) else { continue };
+            let Some(uid) = copy.annotation(keys::CONSUMER_UID) else { continue };
+            if signed_origin(snapshot.key, uid, &holder.provider, copy, snapshot.ring).is_none() {
+                continue;
+            }
+            match &snapshot.confirmed {
+                Some(None) => self.delete_copy(&holder.provider, copy, None),
+                Some(Some(live)) if **live != *uid => self.delete_copy(&holder.provider, copy, None),
+                Some(Some(_)) => {}
+                None => {
+                    self.decision.steps.push(Step::Confirm);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Whether the object under the copy's name is ours, marks or no marks.
+    pub(super) fn is_ours(&self, origin: &View, holder: &Holder, copy: &View) -> bool {
+        let snapshot = self.snapshot;
+        if signed_origin(snapshot.key, &origin.uid, &holder.provider, copy, snapshot.ring).is_some() {
+            return true;
+        }
+        if snapshot.memory.copy_uid.as_ref() == Some(&copy.uid) {
+            return true;
+        }
+        // Stripped while the broker was away: we applied it, and nothing on it says that it is anybody else's.
+        let claimed = copy.annotation(keys::CONSUMER_UID);
+        let unclaimed = claimed.is_none() && copy.annotation(keys::ORIGIN).is_none();
+        copy.applied_by_us && (unclaimed || claimed == Some(&*origin.uid))
+    }
+}
+
+/// Whether a provider may hold a copy that we cannot see.
+pub(super) fn unknown_copy(holder: &Holder) -> bool {
+    match holder.copy {
+        Seen::Unknown => !matches!(holder.serving, crate::snapshot::Serving::Missing) || holder.reach != Reach::Ready,
+        Seen::Absent | Seen::Present(_) => false,
+    }
+}

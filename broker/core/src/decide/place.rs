@@ -1,0 +1,177 @@
+//! Choosing a provider for an origin that has none.
+
+use std::sync::Arc;
+
+use broker_api::{condition, keys};
+use serde_json::json;
+
+use super::{Pass, claim::Assigned};
+use crate::{
+    acceptance::Acceptance,
+    assignment::Assignment,
+    decision::{Note, State},
+    filter::Refusal,
+    placement,
+    snapshot::{Holder, Reach, Seen, Serving, View},
+    status::Own,
+};
+
+/// How many refusals a condition spells out.
+const SHOWN: usize = 8;
+
+/// Longest message of a condition; Kubernetes takes 32768 bytes.
+const MESSAGE: usize = 4096;
+
+impl<'a> Pass<'a> {
+    pub(super) fn place(&mut self, origin: &'a View) {
+        let snapshot = self.snapshot;
+        if snapshot.holders.iter().any(settling) {
+            // A better provider may be known in a moment; the shell bounds how long that lasts.
+            self.state(State::Unknown);
+            return self.decision.again_in(200);
+        }
+        let mut refusals: Vec<String> = Vec::new();
+        let mut candidates: Vec<&Acceptance> = Vec::new();
+        let mut unreachable = false;
+        for acceptance in snapshot.acceptances {
+            match self.judge(origin, acceptance) {
+                Judged::Candidate => candidates.push(acceptance),
+                Judged::Refused(why) => refusals.extend(why.iter().map(ToString::to_string)),
+                Judged::Unfit(why) => refusals.push(format!("{}: {why}", acceptance.id)),
+                Judged::Unreachable(why) => {
+                    unreachable = true;
+                    refusals.push(format!("{}: {why}", acceptance.id));
+                }
+            }
+        }
+        let Some(best) = placement::rank(&origin.uid, &candidates).into_iter().next() else {
+            return self.waiting(origin, refusals, unreachable);
+        };
+        self.state(State::Placing);
+        self.decision.provider = Some(best.id.provider.clone());
+        self.decision.counted = Some(best.id.clone());
+        let provider = best.id.provider.clone();
+        // Wall-clock time makes epochs grow even where nothing tells of earlier ones.
+        let assigned = Assigned { provider, epoch: snapshot.now.millis, written: false };
+        self.mark(origin, &assigned, Some(Note::normal("Placed", format!("assigned to provider {} by AcceptAPI {}", assigned.provider.name(), best.id))));
+    }
+
+    /// Puts finalizer and signed assignment on the origin, where they are not already.
+    pub(super) fn mark(&mut self, origin: &View, assigned: &Assigned, note: Option<Note>) -> bool {
+        let finalizer = origin.has_finalizer();
+        if assigned.written && finalizer {
+            return false;
+        }
+        let assignment =
+            Assignment { provider: assigned.provider.name().to_owned(), new_provider: None, epoch: assigned.epoch };
+        let signature = self.snapshot.ring.sign_assignment(&self.snapshot.key.subject(&origin.uid), &assignment);
+        let mut metadata = json!({});
+        if !assigned.written {
+            metadata["annotations"] = json!({
+                keys::PROVIDER_CLUSTER: assignment.provider,
+                keys::ASSIGNMENT: signature,
+            });
+            if origin.annotation(keys::NEW_PROVIDER_CLUSTER).is_some() {
+                metadata["annotations"][keys::NEW_PROVIDER_CLUSTER] = json!(null);
+            }
+        }
+        if !finalizer {
+            let finalizers: Vec<&str> = origin.finalizers().chain([keys::FINALIZER]).collect();
+            metadata["finalizers"] = json!(finalizers);
+        }
+        self.patch_origin(origin, json!({"metadata": metadata}), note);
+        true
+    }
+
+    fn waiting(&mut self, origin: &'a View, refusals: Vec<String>, unreachable: bool) {
+        self.state(State::Waiting);
+        let (reason, lead) = if unreachable {
+            (condition::PROVIDER_UNREACHABLE, "a provider that may accept the object cannot be reached")
+        } else if refusals.is_empty() {
+            (condition::NO_PROVIDER, "no provider has an AcceptAPI for this resource")
+        } else {
+            (condition::NO_PROVIDER, "no provider accepts the object")
+        };
+        let message = sentence(lead, &refusals);
+        self.decision.notes.push(Note::warning("Refused", message.clone()));
+        self.show(origin, None, false, &[Own::not_brokered(reason, message)]);
+    }
+
+    /// Whether an AcceptAPI may get an object that is not placed yet.
+    fn judge(&self, origin: &View, acceptance: &Arc<Acceptance>) -> Judged {
+        let snapshot = self.snapshot;
+        let Some(holder) = snapshot.holders.iter().find(|holder| holder.provider == acceptance.id.provider) else {
+            return Judged::Unfit("its provider is not engaged".into());
+        };
+        let refusals = acceptance.refusals(&origin.value, snapshot.evaluator);
+        if !refusals.is_empty() {
+            return Judged::Refused(refusals);
+        }
+        if acceptance.cordoned {
+            return Judged::Unfit("is cordoned".into());
+        }
+        match (&holder.reach, &holder.serving) {
+            (Reach::Unreachable(why), _) => return Judged::Unreachable(format!("the provider is unreachable ({why})")),
+            (Reach::Settling, _) | (_, Serving::Unknown) => return Judged::Unreachable("the provider is not known yet".into()),
+            (_, Serving::Missing) => {
+                return Judged::Unfit(format!("the provider does not serve {}; install its CRD there", snapshot.key.gvk.kind));
+            }
+            (_, Serving::Served(kind)) if !kind.namespaced => {
+                return Judged::Unfit("the kind is cluster-scoped at the provider".into());
+            }
+            (Reach::Ready, Serving::Served(_)) => {}
+        }
+        if !(snapshot.has_room)(acceptance) {
+            let capacity = acceptance.capacity.unwrap_or_default();
+            return Judged::Unfit(format!("is full (capacity {capacity})"));
+        }
+        Judged::Candidate
+    }
+
+    /// The AcceptAPI of a provider that accepts the origin, best first; or why none does. `None`: not known.
+    pub(super) fn accepted_by(&self, origin: &View, holder: &Holder) -> Option<Result<&'a Arc<Acceptance>, Vec<Refusal>>> {
+        if !holder.acceptances_known {
+            return None;
+        }
+        let mut refusals = Vec::new();
+        let mut accepting: Vec<&'a Acceptance> = Vec::new();
+        let own = self.snapshot.acceptances.iter().filter(|acceptance| acceptance.id.provider == holder.provider);
+        for acceptance in own.clone() {
+            let refused = acceptance.refusals(&origin.value, self.snapshot.evaluator);
+            if refused.is_empty() { accepting.push(acceptance) } else { refusals.extend(refused) }
+        }
+        match placement::rank(&origin.uid, &accepting).first() {
+            Some(best) => own.clone().find(|acceptance| acceptance.id == best.id).map(Ok),
+            None => Some(Err(refusals)),
+        }
+    }
+}
+
+enum Judged {
+    Candidate,
+    Refused(Vec<Refusal>),
+    Unfit(String),
+    Unreachable(String),
+}
+
+/// A lead and the refusals behind it, bounded in length.
+pub(super) fn sentence(lead: &str, refusals: &[String]) -> String {
+    let mut message = lead.to_owned();
+    for (index, refusal) in refusals.iter().take(SHOWN).enumerate() {
+        message.push_str(if index == 0 { ": " } else { "; " });
+        message.push_str(refusal);
+    }
+    if refusals.len() > SHOWN {
+        message.push_str(&format!("; and {} more", refusals.len() - SHOWN));
+    }
+    if message.len() > MESSAGE {
+        let end = (0..=MESSAGE).rev().find(|at| message.is_char_boundary(*at)).unwrap_or_default();
+        message.truncate(end);
+        message.push('…');
+    }
+    message
+}
+
+fn settling(holder: &Holder) -> bool {
+    holder.reach == Reach::Settling || (holder.reach == Reach::Ready && holder.copy == Seen::Unknown && matches!(holder.serving, Serving::Unknown))
+}

@@ -1,0 +1,249 @@
+//! Keeping an assigned origin served: marks, copy, related resources, status, in this order.
+
+use std::sync::Arc;
+
+use broker_api::condition;
+use serde_json::json;
+
+use super::{Pass, claim::Assigned, place::sentence};
+use crate::{
+    acceptance::Acceptance,
+    copy,
+    decision::{Interest, Note, Op, State, Write},
+    memory::Subject,
+    merge, related,
+    snapshot::{Holder, KindView, Reach, Seen, Serving, View},
+    status::Own,
+};
+
+impl<'a> Pass<'a> {
+    pub(super) fn serve(&mut self, origin: &'a View, assigned: &Assigned) {
+        let snapshot = self.snapshot;
+        self.decision.provider = Some(assigned.provider.clone());
+        let name = assigned.provider.name();
+        let Some(holder) = snapshot.holder(name) else {
+            let why = format!("provider {name} is not engaged (any more); add its kubeconfig again");
+            return self.blocked(origin, condition::PROVIDER_UNREACHABLE, why);
+        };
+        let accepted = self.accepted_by(origin, holder);
+        if let Some(Ok(acceptance)) = &accepted {
+            self.decision.counted = Some(acceptance.id.clone());
+        }
+        // Without the finalizer a copy would be left behind: it comes first, alone.
+        if self.mark(origin, assigned, None) {
+            return self.state(State::Placing);
+        }
+        if let Reach::Unreachable(why) = &holder.reach {
+            return self.blocked(origin, condition::PROVIDER_UNREACHABLE, format!("provider {name} is unreachable: {why}"));
+        }
+        let kind = match &holder.serving {
+            Serving::Unknown => return self.state(State::Unknown),
+            Serving::Missing => {
+                let why = format!("provider {name} does not serve {} (any more); install its CRD there", snapshot.key.gvk.kind);
+                return self.blocked(origin, condition::KIND_MISSING, why);
+            }
+            Serving::Served(kind) => kind,
+        };
+        let site = Site { origin, holder, kind, epoch: assigned.epoch };
+        match (&holder.copy, accepted) {
+            (Seen::Unknown, _) | (_, None) => self.state(State::Unknown),
+            (Seen::Absent, Some(Ok(_))) => self.create(&site),
+            (Seen::Absent, Some(Err(refusals))) => self.refused(&site, None, &refusals),
+            (Seen::Present(copy), _) if !self.is_ours(origin, holder, copy) => self.conflict(&site),
+            (Seen::Present(copy), Some(Err(refusals))) => self.refused(&site, Some(copy), &refusals),
+            (Seen::Present(copy), Some(Ok(acceptance))) => self.keep(&site, copy, acceptance),
+        }
+    }
+
+    fn desired(&self, site: &Site<'a>) -> copy::Desired {
+        let snapshot = self.snapshot;
+        copy::desired(snapshot.key, site.origin, &site.holder.provider, site.epoch, &site.kind.schema, snapshot.ring)
+    }
+
+    fn create(&mut self, site: &Site<'a>) {
+        self.state(State::Placing);
+        let desired = self.desired(site);
+        self.tell_lost(&desired, site);
+        let note = Note::normal("CopyCreated", format!("created at provider {}", site.holder.provider.name()));
+        let intent = desired.digest;
+        let op = Op::Create(desired.body);
+        let write = |pass: &Self| pass.copy_write(site, op, intent, Some(note));
+        if !self.write(Subject::Copy, intent, &json!(null), write) {
+            self.fought(site, "the copy is deleted again and again");
+        }
+    }
+
+    fn copy_write(&self, site: &Site<'_>, op: Op, intent: [u8; 8], note: Option<Note>) -> Write {
+        let key = self.snapshot.key;
+        Write {
+            cluster: site.holder.provider.clone(),
+            kind: (*key.gvk).clone(),
+            namespace: key.namespace.to_string(),
+            name: copy::name(key),
+            op,
+            intent,
+            subject: Subject::Copy,
+            note,
+        }
+    }
+
+    fn tell_lost(&mut self, desired: &copy::Desired, site: &Site<'_>) {
+        if !desired.lost.is_empty() {
+            let fields = desired.lost.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
+            self.decision.notes.push(Note::warning(
+                "FieldsDropped",
+                format!("provider {} does not know these fields, they are left out of the copy: {fields}", site.holder.provider.name()),
+            ));
+        }
+    }
+
+    /// A copy that the provider accepts: put right what is not as it should be, bring back what it says.
+    fn keep(&mut self, site: &Site<'a>, copy: &'a View, acceptance: &Arc<Acceptance>) {
+        let snapshot = self.snapshot;
+        self.state(State::Served);
+        if copy.deleting {
+            // The provider may always delete what it runs. It is made again once it is gone.
+            self.state(State::Placing);
+            return self.show(site.origin, Some(copy), false, &[Own::placed(site.holder.provider.name())]);
+        }
+        let desired = self.desired(site);
+        let signed = copy::signed_origin(snapshot.key, &site.origin.uid, &site.holder.provider, copy, snapshot.ring);
+        let difference = copy::difference(&desired, site.epoch, signed, copy, &site.kind.schema);
+        let mut own = vec![Own::placed(site.holder.provider.name())];
+        let in_sync = difference.is_none();
+        if let Some(path) = difference {
+            self.tell_lost(&desired, site);
+            let op = Op::Apply { body: desired.body, uid: copy.uid.clone() };
+            let observed = copy::observed(&copy.value);
+            let write = |pass: &Self| pass.copy_write(site, op, desired.digest, None);
+            let written = self.write(Subject::Copy, desired.digest, &observed, write);
+            if !written && snapshot.memory.is_fought(Subject::Copy, snapshot.now.millis) {
+                let message = format!(
+                    "something at provider {} keeps changing {path} of the copy back; the broker repeats its write ever more slowly",
+                    site.holder.provider.name()
+                );
+                self.decision.notes.push(Note::warning(condition::FIGHTING, message.clone()));
+                own = vec![Own { kind: condition::BROKERED, status: true, reason: condition::FIGHTING, message }];
+            }
+        }
+        self.bring(site, copy, &acceptance.related_kinds);
+        self.show(site.origin, Some(copy), in_sync, &own);
+    }
+
+    fn fought(&mut self, site: &Site<'a>, what: &str) {
+        let message = format!("{what} at provider {}; the broker repeats its write ever more slowly", site.holder.provider.name());
+        self.blocked(site.origin, condition::FIGHTING, message);
+    }
+
+    /// The provider no longer accepts the origin: it stays, its status flows, a new spec is held back.
+    fn refused(&mut self, site: &Site<'a>, copy: Option<&'a View>, refusals: &[crate::filter::Refusal]) {
+        self.state(State::NotAccepted);
+        let name = site.holder.provider.name();
+        let lead = if refusals.is_empty() {
+            format!("provider {name} has no AcceptAPI for this resource (any more)")
+        } else {
+            format!("provider {name} does not accept the object")
+        };
+        let reasons: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+        let message = sentence(&lead, &reasons);
+        self.decision.notes.push(Note::warning("NotAccepted", message.clone()));
+        let mut own = vec![Own { kind: condition::ACCEPTED, status: false, reason: condition::NOT_ACCEPTED, message }];
+        own.push(match copy {
+            Some(_) => Own::placed(name),
+            None => Own::not_brokered(condition::NOT_ACCEPTED, format!("the copy at provider {name} is gone, and the provider accepts no new one")),
+        });
+        if let Some(copy) = copy {
+            self.bring(site, copy, &[]);
+        }
+        self.show(site.origin, copy, false, &own);
+    }
+
+    /// Somebody else's object has the copy's name: it is never touched, and both sides are told.
+    fn conflict(&mut self, site: &Site<'a>) {
+        let snapshot = self.snapshot;
+        let provider = &site.holder.provider;
+        let message = format!(
+            "{} {}/{} at provider {} exists already and is not the broker's copy of this object; rename one of them",
+            snapshot.key.gvk.kind, snapshot.key.namespace, copy::name(snapshot.key), provider.name()
+        );
+        self.state(State::Blocked);
+        self.decision.notes.push(Note { also: Some(provider.clone()), ..Note::warning(condition::NAME_CONFLICT, message.clone()) });
+        self.show(site.origin, None, false, &[Own::not_brokered(condition::NAME_CONFLICT, message)]);
+    }
+
+    /// Brings related resources to the consumer, keeps them up to date, removes those that are no longer listed.
+    fn bring(&mut self, site: &Site<'a>, copy: &'a View, narrowed: &[String]) {
+        let snapshot = self.snapshot;
+        // Without a status nothing is known of related resources: what is there stays.
+        let Some(status) = copy.status() else { return };
+        let listing =
+            related::listing(snapshot.key, status, &snapshot.key.namespace, snapshot.related_kinds, narrowed);
+        for why in &listing.refused {
+            self.decision.notes.push(Note::warning("RelatedRefused", why.clone()));
+        }
+        for entry in &listing.allowed {
+            self.decision.interests.push(Interest {
+                provider: site.holder.provider.clone(),
+                kind: entry.kind.clone(),
+                namespace: entry.namespace.clone(),
+                name: entry.name.clone(),
+            });
+            self.bring_one(site, copy, entry);
+        }
+        if !snapshot.related.owned_known() {
+            return;
+        }
+        for (kind, held) in snapshot.related.owned(&site.origin.uid) {
+            let name = held.value["metadata"]["name"].as_str();
+            if !held.deleting && !listing.allowed.iter().any(|entry| entry.kind == kind && Some(&*entry.target) == name) {
+                self.delete_related(&kind, &held);
+            }
+        }
+    }
+
+    fn bring_one(&mut self, site: &Site<'a>, copy: &View, entry: &related::Related) {
+        let snapshot = self.snapshot;
+        let source = snapshot.related.source(&site.holder.provider, &entry.kind, &entry.namespace, &entry.name);
+        let Some(source) = source.present().filter(|source| !source.deleting) else { return };
+        if let Some(why) = related::refusal(&entry.kind, source, copy) {
+            let message = format!("{} {} is refused: {why}", entry.kind.kind, entry.name);
+            return self.decision.notes.push(Note::warning("RelatedRefused", message));
+        }
+        let desired = related::desired(snapshot.key, site.origin, source);
+        // The target's name is part of the intent: several related copies must not look like repeats of one.
+        let intent = merge::digest(&json!([entry.kind.kind, entry.target, desired]));
+        let (op, observed) = match snapshot.related.target(&entry.kind, &snapshot.key.namespace, &entry.target) {
+            Seen::Unknown => return,
+            Seen::Absent => (Op::Create(desired), json!(null)),
+            Seen::Present(held) if held.deleting => return,
+            Seen::Present(held) if !related::belongs(&site.origin.uid, &held) => {
+                let message = format!("{} {} exists already and is not the broker's; it is not overwritten", entry.kind.kind, entry.target);
+                return self.decision.notes.push(Note::warning("RelatedConflict", message));
+            }
+            Seen::Present(held) => match related::patch(&desired, &held) {
+                None => return,
+                Some(patch) => (Op::Merge(patch), held.value["data"].clone()),
+            },
+        };
+        let cluster = snapshot.key.cluster.clone();
+        let namespace = snapshot.key.namespace.to_string();
+        self.write(Subject::Related, intent, &observed, |_| Write {
+            cluster,
+            kind: entry.kind.clone(),
+            namespace,
+            name: entry.target.clone(),
+            op,
+            intent,
+            subject: Subject::Related,
+            note: None,
+        });
+    }
+}
+
+/// Where an origin is served.
+struct Site<'a> {
+    origin: &'a View,
+    holder: &'a Holder,
+    kind: &'a KindView,
+    epoch: u64,
+}

@@ -1,0 +1,201 @@
+//! `Decision`: what to do about one origin now.
+
+use std::time::Duration;
+
+use broker_api::ClusterName;
+use serde_json::Value;
+
+use crate::{
+    acceptance::AcceptId,
+    memory::Subject,
+    snapshot::Kind,
+};
+
+/// One write, with the precondition under which it was decided.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Write {
+    /// Where.
+    pub cluster: ClusterName,
+    /// What kind.
+    pub kind: Kind,
+    /// Namespace of the object.
+    pub namespace: String,
+    /// Name of the object.
+    pub name: String,
+    /// How.
+    pub op: Op,
+    /// Digest of what is wanted: the same again is a repeat.
+    pub intent: [u8; 8],
+    /// What it is about.
+    pub subject: Subject,
+    /// What to tell once it went through.
+    pub note: Option<Note>,
+}
+
+/// How an object is written.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Op {
+    /// Server-side apply of an object that must not exist.
+    Create(Value),
+    /// Server-side apply of the object with this uid.
+    Apply {
+        /// What is applied.
+        body: Value,
+        /// The object's uid.
+        uid: Box<str>,
+    },
+    /// JSON merge patch; it names the resource version it was computed from.
+    Merge(Value),
+    /// JSON merge patch of the status; it names the resource version it was computed from.
+    MergeStatus(Value),
+    /// Delete the object with this uid.
+    Delete {
+        /// The object's uid.
+        uid: Box<str>,
+    },
+}
+
+/// Something to do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Write.
+    Write(Box<Write>),
+    /// Read the origin from its API server before anything is deleted on the word of a cache, then decide again.
+    Confirm,
+}
+
+/// How it stands with an origin: what metrics count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub enum State {
+    /// Not enough is known.
+    #[default]
+    Unknown,
+    /// There is no such object, or it is none of our business.
+    Gone,
+    /// No provider accepts it.
+    Waiting,
+    /// Marks or copy are being written.
+    Placing,
+    /// Its copy is in place.
+    Served,
+    /// Its provider no longer accepts it.
+    NotAccepted,
+    /// Something keeps it from being served; the condition says what.
+    Blocked,
+    /// It is being deleted.
+    Deleting,
+    /// A person has paused it.
+    Paused,
+    /// A person has told us to ignore it.
+    Ignored,
+}
+
+impl State {
+    /// All states, for metrics.
+    pub const ALL: [Self; 10] = [
+        Self::Unknown,
+        Self::Gone,
+        Self::Waiting,
+        Self::Placing,
+        Self::Served,
+        Self::NotAccepted,
+        Self::Blocked,
+        Self::Deleting,
+        Self::Paused,
+        Self::Ignored,
+    ];
+
+    /// Its name in metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Unknown => "Unknown",
+            Self::Gone => "Gone",
+            Self::Waiting => "Waiting",
+            Self::Placing => "Placing",
+            Self::Served => "Served",
+            Self::NotAccepted => "NotAccepted",
+            Self::Blocked => "Blocked",
+            Self::Deleting => "Deleting",
+            Self::Paused => "Paused",
+            Self::Ignored => "Ignored",
+        }
+    }
+}
+
+/// Something to tell as an Event.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Note {
+    /// CamelCase word.
+    pub reason: &'static str,
+    /// One or two sentences.
+    pub message: String,
+    /// Whether people should look.
+    pub warning: bool,
+    /// Tell it on this object of this cluster as well (a foreign object in a provider).
+    pub also: Option<ClusterName>,
+}
+
+impl Note {
+    /// Things go their way.
+    pub fn normal(reason: &'static str, message: impl Into<String>) -> Self {
+        Self { reason, message: message.into(), warning: false, also: None }
+    }
+
+    /// People should look.
+    pub fn warning(reason: &'static str, message: impl Into<String>) -> Self {
+        Self { reason, message: message.into(), warning: true, also: None }
+    }
+}
+
+/// A related object in a provider whose changes concern the origin.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Interest {
+    /// Provider.
+    pub provider: ClusterName,
+    /// Its kind.
+    pub kind: Kind,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// What to do about one origin now.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Decision {
+    /// In this order; after the first failure no more.
+    pub steps: Vec<Step>,
+    /// How it stands.
+    pub state: State,
+    /// Which provider it is assigned to.
+    pub provider: Option<ClusterName>,
+    /// Which AcceptAPI it counts for.
+    pub counted: Option<AcceptId>,
+    /// To tell now, whether or not anything is written.
+    pub notes: Vec<Note>,
+    /// Look again after this time, even if nothing changes.
+    pub again: Option<Duration>,
+    /// Related objects to listen to.
+    pub interests: Vec<Interest>,
+}
+
+impl Decision {
+    /// Nothing to do in this state.
+    pub fn state(state: State) -> Self {
+        Self { state, ..Self::default() }
+    }
+
+    /// Look again after so many milliseconds, or sooner if that was already wanted.
+    pub fn again_in(&mut self, millis: u64) {
+        let wait = Duration::from_millis(millis);
+        self.again = Some(self.again.map_or(wait, |held| held.min(wait)));
+    }
+
+    /// Writes that are wanted.
+    pub fn writes(&self) -> impl Iterator<Item = &Write> {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Write(write) => Some(&**write),
+            Step::Confirm => None,
+        })
+    }
+}

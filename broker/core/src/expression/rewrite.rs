@@ -1,0 +1,192 @@
+//! Puts the counters of `meter` into a parsed expression, and finds the names it takes from outside.
+//!
+//! Counted are each turn of each loop and everything that can grow: sums, lists, maps, and the elements that `map` and
+//! `filter` collect. All else takes time in proportion to the text of the expression and the values it is given.
+
+use std::{collections::BTreeSet, mem};
+
+use cel_interpreter::{
+    common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, operators},
+    parser::Expression,
+};
+
+use super::meter::{JOINED, MADE, MATCHES, TURN};
+
+/// Names that the interpreter knows by itself: types, and the namespace of optional values.
+const KNOWN: &[&str] = &[
+    "bool",
+    "bytes",
+    "double",
+    "duration",
+    "dyn",
+    "google",
+    "int",
+    "list",
+    "map",
+    "null_type",
+    "optional",
+    "optional_type",
+    "string",
+    "timestamp",
+    "type",
+    "uint",
+];
+
+/// Rewrites in place; the free names, sorted. An error names a construct that is not allowed.
+pub(super) fn rewrite(expression: &mut Expression) -> Result<Vec<String>, String> {
+    let mut rewriter = Rewriter::default();
+    rewriter.expression(expression)?;
+    Ok(rewriter.free.into_iter().collect())
+}
+
+#[derive(Default)]
+struct Rewriter {
+    /// Variables of the loops around, inner ones last.
+    scope: Vec<String>,
+    free: BTreeSet<String>,
+}
+
+impl Rewriter {
+    fn expression(&mut self, expression: &mut Expression) -> Result<(), String> {
+        match &mut expression.expr {
+            Expr::Literal(_) => Ok(()),
+            Expr::Ident(name) => {
+                self.name(name);
+                Ok(())
+            }
+            Expr::Select(select) => self.expression(&mut select.operand),
+            Expr::Call(call) => {
+                if call.func_name == "matches" {
+                    MATCHES.clone_into(&mut call.func_name);
+                }
+                self.call(call)?;
+                if call.func_name == operators::ADD {
+                    wrap(expression, JOINED);
+                }
+                Ok(())
+            }
+            Expr::List(list) => {
+                self.all(&mut list.elements)?;
+                wrap(expression, MADE);
+                Ok(())
+            }
+            Expr::Map(map) => {
+                for entry in &mut map.entries {
+                    let EntryExpr::MapEntry(entry) = &mut entry.expr else {
+                        return Err(strange());
+                    };
+                    self.expression(&mut entry.key)?;
+                    self.expression(&mut entry.value)?;
+                }
+                wrap(expression, MADE);
+                Ok(())
+            }
+            Expr::Comprehension(comprehension) => self.comprehension(comprehension),
+            Expr::Struct(message) => Err(format!("messages ({}{{…}}) are not known here", message.type_name)),
+            Expr::Unspecified => Err(strange()),
+        }
+    }
+
+    fn all(&mut self, expressions: &mut [Expression]) -> Result<(), String> {
+        expressions.iter_mut().try_for_each(|expression| self.expression(expression))
+    }
+
+    fn call(&mut self, call: &mut CallExpr) -> Result<(), String> {
+        if let Some(target) = &mut call.target {
+            self.expression(target)?;
+        }
+        self.all(&mut call.args)
+    }
+
+    fn name(&mut self, name: &str) {
+        let plain = name.trim_start_matches('.');
+        let inner = plain == name && self.scope.iter().any(|variable| variable == plain);
+        if !inner && !KNOWN.contains(&plain) {
+            self.free.insert(plain.to_owned());
+        }
+    }
+
+    /// The macros make three kinds of loops; another shape is none of ours.
+    fn comprehension(&mut self, comprehension: &mut ComprehensionExpr) -> Result<(), String> {
+        let ComprehensionExpr {
+            iter_range,
+            iter_var,
+            iter_var2,
+            accu_var,
+            accu_init: _,
+            loop_cond,
+            loop_step,
+            result: _,
+        } = comprehension;
+        self.expression(iter_range)?;
+        let outer = self.scope.len();
+        self.scope.extend([iter_var.clone(), accu_var.clone()]);
+        self.scope.extend(iter_var2.clone());
+        let counted = matches!(loop_cond.expr, Expr::Literal(_));
+        if !counted {
+            // `all` and `exists`: the condition is asked at every turn, and an error of it ends the loop.
+            wrap(loop_cond, TURN);
+        }
+        let step = self.step(loop_step, accu_var, !counted);
+        self.scope.truncate(outer);
+        step
+    }
+
+    /// The step of a loop keeps its shape: the interpreter knows it, and then appends in place instead of copying.
+    fn step(&mut self, step: &mut Expression, accu: &str, counted: bool) -> Result<(), String> {
+        let Expr::Call(CallExpr { func_name, target: None, args }) = &mut step.expr else {
+            return Err(strange());
+        };
+        let is_accu = |expression: &Expression| matches!(&expression.expr, Expr::Ident(name) if name == accu);
+        match (func_name.as_str(), args.as_mut_slice()) {
+            // all, exists
+            (operators::LOGICAL_AND | operators::LOGICAL_OR, [before, test]) if counted && is_accu(before) => {
+                self.expression(test)
+            }
+            // filter, exists_one, map with a condition
+            (operators::CONDITIONAL, [guard, then, otherwise]) if is_accu(otherwise) => {
+                self.expression(guard)?;
+                wrap(guard, TURN);
+                self.append(then, accu)
+            }
+            // map
+            (operators::ADD, [before, _]) if is_accu(before) => self.append(step, accu),
+            _ => Err(strange()),
+        }
+    }
+
+    /// `@result + [element]`, `@result + 1`
+    fn append(&mut self, step: &mut Expression, accu: &str) -> Result<(), String> {
+        let Expr::Call(CallExpr { func_name, target: None, args }) = &mut step.expr else {
+            return Err(strange());
+        };
+        let [before, added] = args.as_mut_slice() else {
+            return Err(strange());
+        };
+        if func_name != operators::ADD || !matches!(&before.expr, Expr::Ident(name) if name == accu) {
+            return Err(strange());
+        }
+        match &mut added.expr {
+            Expr::Literal(_) => Ok(()),
+            Expr::List(list) => {
+                for element in &mut list.elements {
+                    self.expression(element)?;
+                    wrap(element, TURN);
+                }
+                Ok(())
+            }
+            _ => Err(strange()),
+        }
+    }
+}
+
+fn wrap(expression: &mut Expression, counter: &str) {
+    let id = expression.id;
+    let inner = mem::take(expression);
+    let call = CallExpr { func_name: counter.to_owned(), target: None, args: vec![inner] };
+    *expression = Expression { id, expr: Expr::Call(call) };
+}
+
+fn strange() -> String {
+    "a construct that is not allowed".to_owned()
+}

@@ -1,0 +1,137 @@
+//! `Memory`: what the broker remembers of an origin between decisions. Losing it, as a restart does, costs nothing but
+//! time: it only tells repeated work from new work.
+
+use serde_json::Value;
+
+use crate::merge::digest;
+
+/// What a write is about, as far as repeats of it are counted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Subject {
+    /// Finalizer and annotations of the origin.
+    Marks,
+    /// The copy.
+    Copy,
+    /// The origin's status.
+    Status,
+    /// A related copy.
+    Related,
+}
+
+const SUBJECTS: usize = 4;
+
+/// Repeats of one write that are taken for somebody else's work, not for chance.
+pub const REPEATS: u32 = 3;
+
+/// After so long without a repeat a fight is over.
+const QUIET_MILLIS: u64 = 300_000;
+
+/// Longest wait between two repeats.
+const SLOWEST_MILLIS: u64 = 120_000;
+
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Trace {
+    /// Digest of what was last wanted.
+    intent: [u8; 8],
+    /// Digest of what the API server made of it, where it was not what was wanted.
+    result: Option<[u8; 8]>,
+    /// When it was last written.
+    at: u64,
+    /// How often the same was written again.
+    repeats: u32,
+}
+
+/// What is remembered of one origin.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Memory {
+    traces: [Option<Box<Trace>>; SUBJECTS],
+    /// uid of the copy that we wrote last.
+    pub copy_uid: Option<Box<str>>,
+    /// When the copy was created by us, in milliseconds since 1970.
+    pub created_at: Option<u64>,
+}
+
+/// Whether a write may go out now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// Yes.
+    Go,
+    /// The same has been undone too often: not before so many milliseconds.
+    Wait(u64),
+}
+
+impl Memory {
+    fn trace(&self, subject: Subject) -> Option<&Trace> {
+        self.traces[subject as usize].as_deref()
+    }
+
+    /// Whether the API server has already made `observed` of this intent: writing it again would change nothing.
+    pub fn is_settled(&self, subject: Subject, intent: [u8; 8], observed: &Value) -> bool {
+        self.trace(subject).is_some_and(|trace| trace.intent == intent && trace.result == Some(digest(observed)))
+    }
+
+    /// Whether a write of this intent may go out now.
+    pub fn pace(&self, subject: Subject, intent: [u8; 8], now: u64) -> Pace {
+        let Some(trace) = self.trace(subject) else { return Pace::Go };
+        if trace.intent != intent || trace.repeats < REPEATS {
+            return Pace::Go;
+        }
+        let wait = 1000_u64.saturating_mul(1 << (trace.repeats - REPEATS).min(10)).min(SLOWEST_MILLIS);
+        let next = trace.at.saturating_add(wait);
+        // A clock that was set back must not silence us.
+        if now >= next || now + SLOWEST_MILLIS < trace.at { Pace::Go } else { Pace::Wait(next - now) }
+    }
+
+    /// Whether somebody keeps undoing this intent.
+    pub fn is_fought(&self, subject: Subject, now: u64) -> bool {
+        self.trace(subject).is_some_and(|trace| trace.repeats >= REPEATS && now.saturating_sub(trace.at) < QUIET_MILLIS)
+    }
+
+    /// A write went through. `leftover` is what the API server made of it, if that is not what was wanted.
+    pub fn wrote(&mut self, subject: Subject, intent: [u8; 8], leftover: Option<&Value>, now: u64) {
+        let result = leftover.map(digest);
+        let held = &mut self.traces[subject as usize];
+        let trace = held.get_or_insert_with(Box::default);
+        let recent = now.saturating_sub(trace.at) < QUIET_MILLIS;
+        let repeats = if trace.intent == intent && trace.at != 0 && recent { trace.repeats.saturating_add(1) } else { 0 };
+        **trace = Trace { intent, result, at: now, repeats };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const INTENT: [u8; 8] = [1; 8];
+
+    #[test]
+    fn the_same_write_again_and_again_is_slowed_down() {
+        let mut memory = Memory::default();
+        let mut now = 1_000_000;
+        let mut waits = Vec::new();
+        for _ in 0..8 {
+            if let Pace::Wait(wait) = memory.pace(Subject::Copy, INTENT, now) {
+                waits.push(wait);
+                now += wait;
+            }
+            assert_eq!(memory.pace(Subject::Copy, INTENT, now), Pace::Go);
+            memory.wrote(Subject::Copy, INTENT, None, now);
+        }
+        assert!(memory.is_fought(Subject::Copy, now));
+        assert_eq!(waits, [1000, 2000, 4000, 8000]);
+        assert_eq!(memory.pace(Subject::Copy, [2; 8], now), Pace::Go, "a new intent goes out at once");
+        assert!(!memory.is_fought(Subject::Copy, now + QUIET_MILLIS));
+    }
+
+    #[test]
+    fn what_the_server_made_of_it_is_not_written_again() {
+        let mut memory = Memory::default();
+        let made = json!({"a": 1});
+        memory.wrote(Subject::Copy, INTENT, Some(&made), 1);
+        assert!(memory.is_settled(Subject::Copy, INTENT, &made));
+        assert!(!memory.is_settled(Subject::Copy, INTENT, &json!({"a": 2})));
+        assert!(!memory.is_settled(Subject::Copy, [2; 8], &made));
+    }
+}

@@ -1,0 +1,196 @@
+//! Related resources: what a copy's status names, whether it may be brought to the consumer, and as what.
+
+use std::collections::BTreeMap;
+
+use broker_api::{ClusterName, keys};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    naming::{foreign_prefix, strip_prefix},
+    snapshot::{Kind, OriginKey, View},
+};
+
+/// Most related resources of one copy.
+const MOST: usize = 64;
+
+#[derive(Deserialize)]
+struct Entry {
+    gvk: EntryKind,
+    name: String,
+    #[serde(default)]
+    namespace: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct EntryKind {
+    #[serde(default)]
+    group: String,
+    version: String,
+    kind: String,
+}
+
+/// A related resource that may be brought.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Related {
+    /// Its kind.
+    pub kind: Kind,
+    /// Namespace in the provider: the copy's own.
+    pub namespace: String,
+    /// Name in the provider.
+    pub name: String,
+    /// Name in the consumer: without the prefix.
+    pub target: String,
+}
+
+/// What a status says of related resources.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Listing {
+    /// May be brought.
+    pub allowed: Vec<Related>,
+    /// May not, each with the reason.
+    pub refused: Vec<String>,
+}
+
+/// Judges `status.relatedResources` of a copy in `namespace`.
+pub fn listing(key: &OriginKey, status: &Value, namespace: &str, allowed: &[Kind], narrowed: &[String]) -> Listing {
+    let mut listing = Listing::default();
+    let Some(entries) = status.get("relatedResources").and_then(Value::as_object) else { return listing };
+    let mut targets: BTreeMap<(Kind, String), String> = BTreeMap::new();
+    for (label, raw) in entries.iter().take(MOST) {
+        let refusal = match judge(key, raw, namespace, allowed, narrowed) {
+            Err(why) => Some(why),
+            Ok(related) => {
+                let target = (related.kind.clone(), related.target.clone());
+                match targets.insert(target, label.clone()) {
+                    Some(other) => Some(format!("it would have the same name in the consumer as {other:?}")),
+                    None => {
+                        listing.allowed.push(related);
+                        None
+                    }
+                }
+            }
+        };
+        if let Some(why) = refusal {
+            listing.refused.push(format!("relatedResources[{label}] is refused: {why}"));
+        }
+    }
+    if entries.len() > MOST {
+        listing.refused.push(format!("only the first {MOST} of {} related resources are brought", entries.len()));
+    }
+    listing
+}
+
+fn judge(key: &OriginKey, raw: &Value, namespace: &str, allowed: &[Kind], narrowed: &[String]) -> Result<Related, String> {
+    let entry = Entry::deserialize(raw).map_err(|error| format!("it is not {{gvk, name, namespace}}: {error}"))?;
+    let EntryKind { group, version, kind } = entry.gvk;
+    let group = if group == "core" { String::new() } else { group };
+    let kind = Kind { group, version, kind };
+    if !allowed.contains(&kind) {
+        return Err(format!("kind {} ({}) is not among the related kinds that the broker brings", kind.kind, kind.api_version()));
+    }
+    if !narrowed.is_empty() && !narrowed.contains(&kind.kind) {
+        return Err(format!("the AcceptAPI's relatedKinds do not list {}", kind.kind));
+    }
+    if entry.namespace.as_deref().is_some_and(|named| !named.is_empty() && named != namespace) {
+        return Err("it is in another namespace than the copy".into());
+    }
+    if !is_name(&entry.name) {
+        return Err("its name is not a valid object name".into());
+    }
+    if foreign_prefix(&key.cluster, &entry.name) {
+        return Err("its name carries the prefix of another consumer".into());
+    }
+    let target = strip_prefix(&key.cluster, &entry.name).to_owned();
+    Ok(Related { kind, namespace: namespace.to_owned(), name: entry.name, target })
+}
+
+/// Names go into request paths: only what can be a Kubernetes name (RFC 1123 subdomain) does.
+fn is_name(name: &str) -> bool {
+    !name.is_empty()
+        && name.len() <= 253
+        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.'))
+        && name.starts_with(|char: char| char.is_ascii_alphanumeric())
+        && name.ends_with(|char: char| char.is_ascii_alphanumeric())
+}
+
+/// Why this object itself may not be brought, although its reference is in order.
+pub fn refusal(kind: &Kind, source: &View, copy: &View) -> Option<String> {
+    if kind.kind == "Secret" && kind.group.is_empty() {
+        let secret_type = source.value["type"].as_str().unwrap_or_default();
+        if matches!(secret_type, "kubernetes.io/service-account-token" | "bootstrap.kubernetes.io/token") {
+            return Some(format!("Secrets of type {secret_type} are never brought"));
+        }
+    }
+    let owners = source.value["metadata"]["ownerReferences"].as_array();
+    let (api_version, copy_kind) = (&copy.value["apiVersion"], &copy.value["kind"]);
+    let mut of_copies = owners.into_iter().flatten().filter(|owner| {
+        group_of(owner["apiVersion"].as_str()) == group_of(api_version.as_str()) && owner["kind"] == *copy_kind
+    });
+    // A Secret that belongs to copies belongs to ours: a tenant whose spec steers names must not reach another's.
+    let mut owned = of_copies.clone().peekable();
+    if owned.peek().is_some() && !of_copies.any(|owner| owner["uid"].as_str() == Some(&*copy.uid)) {
+        return Some("it belongs to another object of this kind".into());
+    }
+    None
+}
+
+fn group_of(api_version: Option<&str>) -> &str {
+    api_version.and_then(|text| text.split_once('/')).map_or("", |(group, _)| group)
+}
+
+fn content(object: &Value) -> Map<String, Value> {
+    // `immutable` would keep a rotated Secret from arriving.
+    let own = |name: &str| matches!(name, "apiVersion" | "kind" | "metadata" | "status" | "immutable");
+    let fields = object.as_object().into_iter().flatten();
+    fields.filter(|(name, _)| !own(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// The related copy as it should be in the consumer.
+pub fn desired(key: &OriginKey, origin: &View, source: &View) -> Value {
+    let mut body = content(&source.value);
+    let owner = json!([{
+        "apiVersion": key.gvk.api_version(),
+        "kind": key.gvk.kind,
+        "name": &*key.name,
+        "uid": &*origin.uid,
+    }]);
+    let metadata = json!({"labels": {keys::MANAGED_BY: keys::MANAGER}, "ownerReferences": owner});
+    body.insert("metadata".into(), metadata);
+    Value::Object(body)
+}
+
+/// The merge patch that makes the related copy what it should be; `None` when it is.
+pub fn patch(desired: &Value, held: &View) -> Option<Value> {
+    let metadata = &held.value["metadata"];
+    let mut observed = content(&held.value);
+    let owners = metadata["ownerReferences"].as_array().into_iter().flatten();
+    let bare = |owner: &Value| json!({"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": owner["name"], "uid": owner["uid"]});
+    let owners: Vec<Value> = owners.map(bare).collect();
+    let label = &metadata["labels"][keys::MANAGED_BY];
+    observed.insert("metadata".into(), json!({"labels": {keys::MANAGED_BY: label}, "ownerReferences": owners}));
+    let mut patch = crate::merge::diff(&Value::Object(observed), desired)?;
+    patch["metadata"]["resourceVersion"] = json!(held.resource_version.to_string());
+    patch["metadata"]["uid"] = json!(&*held.uid);
+    Some(patch)
+}
+
+/// Whether an object in the consumer is the related copy of this origin: ours by label or owner.
+pub fn belongs(origin_uid: &str, held: &View) -> bool {
+    let owners = held.value["metadata"]["ownerReferences"].as_array();
+    owners.into_iter().flatten().any(|owner| owner["uid"].as_str() == Some(origin_uid))
+}
+
+/// The consumer's view of `status.relatedResources`: names without the prefix, in the object's own namespace.
+pub fn translate(consumer: &ClusterName, namespace: &str, status: &mut Value) {
+    let Some(entries) = status.get_mut("relatedResources").and_then(Value::as_object_mut) else { return };
+    for entry in entries.values_mut().filter_map(Value::as_object_mut) {
+        if let Some(name) = entry.get("name").and_then(Value::as_str) {
+            let stripped = strip_prefix(consumer, name).to_owned();
+            entry.insert("name".into(), json!(stripped));
+        }
+        if entry.contains_key("namespace") {
+            entry.insert("namespace".into(), json!(namespace));
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! `Snapshot`: all that one decision looks at, for one origin, at one moment.
+
+use std::{fmt, sync::Arc};
+
+use broker_api::{ClusterName, keys};
+use kube::core::GroupVersionKind;
+use serde_json::Value;
+
+use crate::{
+    acceptance::{AcceptId, Acceptance},
+    assignment::{KeyRing, Subject},
+    expression::Evaluator,
+    memory::Memory,
+    naming::NameLimit,
+    schema::Schema,
+};
+
+/// A consumer object, by where it is. What has been there before under this name has the same key.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OriginKey {
+    /// Consumer cluster.
+    pub cluster: ClusterName,
+    /// Its kind; shared among all origins of that kind.
+    pub gvk: Arc<Kind>,
+    /// Namespace.
+    pub namespace: Arc<str>,
+    /// Name.
+    pub name: Arc<str>,
+}
+
+/// A group, version and kind that is ordered, so that keys are.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Kind {
+    /// API group; empty for the core group.
+    pub group: String,
+    /// API version.
+    pub version: String,
+    /// Kind.
+    pub kind: String,
+}
+
+impl Kind {
+    /// As the Kubernetes client has it.
+    pub fn to_gvk(&self) -> GroupVersionKind {
+        GroupVersionKind::gvk(&self.group, &self.version, &self.kind)
+    }
+
+    /// `v1`, or `group/version`.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    }
+}
+
+impl From<&GroupVersionKind> for Kind {
+    fn from(gvk: &GroupVersionKind) -> Self {
+        Self { group: gvk.group.clone(), version: gvk.version.clone(), kind: gvk.kind.clone() }
+    }
+}
+
+impl fmt::Display for OriginKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}/{}", self.cluster, self.gvk.kind, self.namespace, self.name)
+    }
+}
+
+impl OriginKey {
+    /// What signatures about the object with this uid speak of.
+    pub fn subject<'a>(&'a self, uid: &'a str) -> Subject<'a> {
+        Subject {
+            cluster: &self.cluster,
+            group: &self.gvk.group,
+            kind: &self.gvk.kind,
+            namespace: &self.namespace,
+            name: &self.name,
+            uid,
+        }
+    }
+}
+
+/// An object as it was seen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct View {
+    /// `metadata.uid`.
+    pub uid: Box<str>,
+    /// `metadata.resourceVersion`.
+    pub resource_version: u64,
+    /// Whether `metadata.deletionTimestamp` is set.
+    pub deleting: bool,
+    /// Whether we are among its appliers (`metadata.managedFields`).
+    pub applied_by_us: bool,
+    /// The whole object.
+    pub value: Arc<Value>,
+}
+
+impl View {
+    fn mark<'a>(&'a self, map: &str, key: &str) -> Option<&'a str> {
+        self.value.get("metadata")?.get(map)?.get(key)?.as_str()
+    }
+
+    /// An annotation.
+    pub fn annotation(&self, key: &str) -> Option<&str> {
+        self.mark("annotations", key)
+    }
+
+    /// A label.
+    pub fn label(&self, key: &str) -> Option<&str> {
+        self.mark("labels", key)
+    }
+
+    /// `metadata.generation`, 0 where the kind has none.
+    pub fn generation(&self) -> i64 {
+        self.value["metadata"]["generation"].as_i64().unwrap_or_default()
+    }
+
+    /// Its finalizers.
+    pub fn finalizers(&self) -> impl Iterator<Item = &str> {
+        self.value["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str)
+    }
+
+    /// Whether the broker's finalizer is on it.
+    pub fn has_finalizer(&self) -> bool {
+        self.finalizers().any(|finalizer| finalizer == keys::FINALIZER)
+    }
+
+    /// `status`, if there is one.
+    pub fn status(&self) -> Option<&Value> {
+        self.value.get("status").filter(|status| status.as_object().is_some_and(|fields| !fields.is_empty()))
+    }
+
+    /// Labels and annotations of the form `key: "true"`.
+    pub fn annotated_true(&self, key: &str) -> bool {
+        self.annotation(key) == Some(keys::TRUE)
+    }
+}
+
+/// What is known of an object. `Unknown` is never `Absent`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Seen {
+    /// Nobody can tell: not listed yet, or not reachable.
+    #[default]
+    Unknown,
+    /// There is none.
+    Absent,
+    /// There is one.
+    Present(View),
+}
+
+impl Seen {
+    /// The object, if there is one.
+    pub fn present(&self) -> Option<&View> {
+        match self {
+            Self::Present(view) => Some(view),
+            Self::Unknown | Self::Absent => None,
+        }
+    }
+}
+
+/// How it stands with a cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reach {
+    /// Requests go through.
+    Ready,
+    /// It has only just been engaged and will soon be known.
+    Settling,
+    /// Requests do not go through, and why.
+    Unreachable(String),
+}
+
+/// A kind as one cluster serves it.
+#[derive(Debug, Clone)]
+pub struct KindView {
+    /// Plural resource name.
+    pub plural: String,
+    /// Whether its objects live in namespaces.
+    pub namespaced: bool,
+    /// Whether `status` is a subresource.
+    pub has_status: bool,
+    /// What it can hold; [`Schema::any`] where that is not known.
+    pub schema: Arc<Schema>,
+}
+
+/// Whether a cluster serves the origin's kind.
+#[derive(Debug, Clone)]
+pub enum Serving {
+    /// Not asked yet.
+    Unknown,
+    /// It does not.
+    Missing,
+    /// It does.
+    Served(KindView),
+}
+
+/// A provider, as it concerns one origin.
+#[derive(Debug, Clone)]
+pub struct Holder {
+    /// Which provider.
+    pub provider: ClusterName,
+    /// How it stands.
+    pub reach: Reach,
+    /// Whether and how it serves the kind.
+    pub serving: Serving,
+    /// What is there under the copy's name.
+    pub copy: Seen,
+    /// Whether all its AcceptAPIs are known.
+    pub acceptances_known: bool,
+}
+
+/// The moment of a decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Now {
+    /// Milliseconds since 1970.
+    pub millis: u64,
+    /// The same as RFC 3339 with whole seconds, as conditions have it.
+    pub text: String,
+}
+
+/// The related objects of one origin, looked up on demand.
+pub trait RelatedView {
+    /// An object in a provider.
+    fn source(&self, provider: &ClusterName, kind: &Kind, namespace: &str, name: &str) -> Seen;
+    /// A related copy of ours in the consumer cluster.
+    fn target(&self, kind: &Kind, namespace: &str, name: &str) -> Seen;
+    /// All related copies in the consumer cluster that belong to the origin with this uid.
+    fn owned(&self, uid: &str) -> Vec<(Kind, View)>;
+    /// Whether all related copies in the consumer cluster are known.
+    fn owned_known(&self) -> bool;
+}
+
+/// All that one decision looks at.
+pub struct Snapshot<'a> {
+    /// Which origin.
+    pub key: &'a OriginKey,
+    /// The moment.
+    pub now: Now,
+    /// How it stands with the consumer cluster.
+    pub consumer: Reach,
+    /// The kind there.
+    pub consumer_kind: Serving,
+    /// The object itself.
+    pub origin: Seen,
+    /// uid that a live read has just found under the origin's name; `Some(None)`: no object.
+    pub confirmed: Option<Option<Box<str>>>,
+    /// The object is itself a copy that we made, in a cluster that is consumer and provider.
+    pub is_copy: bool,
+    /// Every engaged provider, in order of names.
+    pub holders: Vec<Holder>,
+    /// AcceptAPIs of all providers for the origin's resource.
+    pub acceptances: &'a [Arc<Acceptance>],
+    /// Whether an AcceptAPI has room for one more.
+    pub has_room: &'a dyn Fn(&Acceptance) -> bool,
+    /// Signing keys.
+    pub ring: &'a KeyRing,
+    /// Evaluates expressions.
+    pub evaluator: &'a Evaluator,
+    /// Kinds that related objects may have.
+    pub related_kinds: &'a [Kind],
+    /// Related objects.
+    pub related: &'a dyn RelatedView,
+    /// What earlier decisions left.
+    pub memory: &'a Memory,
+}
+
+impl Snapshot<'_> {
+    /// A provider by its name without role.
+    pub fn holder(&self, provider: &str) -> Option<&Holder> {
+        self.holders.iter().find(|holder| holder.provider.name() == provider)
+    }
+
+    /// How long names of the origin's kind may be. Services become DNS labels.
+    pub fn name_limit(&self) -> NameLimit {
+        name_limit(&self.key.gvk)
+    }
+}
+
+/// How long names of a kind may be.
+pub fn name_limit(kind: &Kind) -> NameLimit {
+    if kind.group.is_empty() && matches!(kind.kind.as_str(), "Service" | "Namespace") {
+        NameLimit::Label
+    } else {
+        NameLimit::Subdomain
+    }
+}
+
+/// Which AcceptAPI an origin counts for.
+pub type Counted = Option<AcceptId>;
