@@ -56,12 +56,11 @@ pub async fn apply(client: &Client, yaml: &str) -> anyhow::Result<Vec<DynamicObj
         }
         let name = object.metadata.name.clone().unwrap_or_default();
         let described = || format!("cannot apply {} {name}", gvk.kind);
-        let (resource, capabilities) = match kinds.get(&gvk) {
-            Some(known) => known,
-            None => {
-                let found = pinned_kind(client, &gvk).await.with_context(described)?;
-                kinds.entry(gvk.clone()).or_insert(found)
-            }
+        let (resource, capabilities) = if let Some(known) = kinds.get(&gvk) {
+            known
+        } else {
+            let found = pinned_kind(client, &gvk).await.with_context(described)?;
+            kinds.entry(gvk.clone()).or_insert(found)
         };
         let object = api(client, &object, resource, capabilities)
             .patch(&name, &PatchParams::apply(FIELD_MANAGER).force(), &Patch::Apply(&object))

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 /// else where `test/controlplane/build.sh` puts it.
 pub(crate) fn control_plane(name: &str) -> anyhow::Result<PathBuf> {
     let assets = env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from);
-    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../controlplane/bin");
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("controlplane").join("bin");
     assets
         .into_iter()
         .chain([built])

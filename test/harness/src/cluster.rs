@@ -21,7 +21,7 @@ use crate::reaper::Reaper;
 use crate::users::{CONTROLLER_MANAGER, LAB, Users};
 use crate::{apply, binaries, controller_manager, wait_for};
 
-const READY_DEADLINE: Duration = Duration::from_secs(60);
+const READY_DEADLINE: Duration = Duration::from_mins(1);
 
 /// Admission that concerns pods, volumes and quotas, of which a lab has none. What stays: NamespaceLifecycle, the
 /// webhooks and admission policies. Names that an older API server does not know would stop it, hence no newer ones.

@@ -11,7 +11,7 @@ use crate::certificate::Certificates;
 use crate::process::{Process, Program};
 use crate::wait_for;
 
-const READY_DEADLINE: Duration = Duration::from_secs(60);
+const READY_DEADLINE: Duration = Duration::from_mins(1);
 const CONTROLLERS: &str =
     "garbage-collector-controller,namespace-controller,serviceaccount-controller,serviceaccount-token-controller";
 

@@ -53,11 +53,11 @@ impl Users {
 
     /// The file for `--token-auth-file`: `token,user,uid,"group,group"` per line.
     pub(crate) fn token_file(&self) -> String {
-        let mut text = String::new();
-        for (name, User { token, groups }) in &self.0 {
-            text += &format!("{token},{name},{name},\"{}\"\n", groups.join(","));
-        }
-        text
+        let lines = self
+            .0
+            .iter()
+            .map(|(name, User { token, groups })| format!("{token},{name},{name},\"{}\"\n", groups.join(",")));
+        lines.collect::<Vec<_>>().concat()
     }
 }
 

@@ -87,7 +87,7 @@ mod tests {
     #[tokio::test]
     async fn returns_the_fact_once_it_is_there() {
         let mut looks = 0;
-        let fact = wait_for(Duration::from_secs(60), "the third look", async || {
+        let fact = wait_for(Duration::from_mins(1), "the third look", async || {
             looks += 1;
             (looks == 3).then_some(looks)
         })

@@ -13,7 +13,7 @@ use kube::{Api, ResourceExt as _};
 use serde_json::json;
 use tokio::sync::OnceCell;
 
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 const WIDGETS: &str = include_str!("widgets.yaml");
 
