@@ -50,9 +50,9 @@ async fn clusters_of_one_etcd_hold_different_objects() {
     let there: Api<Namespace> = Api::all(theseus.client("person").await.unwrap());
     assert!(here.get_opt("apart").await.unwrap().is_some());
     assert!(there.get_opt("apart").await.unwrap().is_none());
-    let system_here = here.get("kube-system").await.unwrap();
-    let system_there = there.get("kube-system").await.unwrap();
-    assert_ne!(system_here.uid(), system_there.uid());
+    let one = here.get("kube-system").await.unwrap();
+    let other = there.get("kube-system").await.unwrap();
+    assert_ne!(one.uid(), other.uid());
 }
 
 #[tokio::test]
@@ -186,10 +186,10 @@ async fn a_controller_manager_collects_garbage_and_ends_namespaces() {
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "doomed");
     let owner = maps.create(&PostParams::default(), &config_map("owner")).await.unwrap();
     let secrets: Api<Secret> = Api::namespaced(client.clone(), "doomed");
-    let owned = json!({"metadata": {"name": "owned", "ownerReferences": [{
+    let secret = json!({"metadata": {"name": "owned", "ownerReferences": [{
         "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner.uid().unwrap(),
     }]}});
-    secrets.create(&PostParams::default(), &serde_json::from_value(owned).unwrap()).await.unwrap();
+    secrets.create(&PostParams::default(), &serde_json::from_value(secret).unwrap()).await.unwrap();
 
     maps.delete("owner", &DeleteParams::default()).await.unwrap();
     wait_for(DEADLINE, "the owned Secret to go", async || secrets.get_opt("owned").await.unwrap().is_none())
