@@ -81,13 +81,16 @@ impl Acceptance {
             errors.extend(found);
             FilterSet::default()
         });
-        let expression = expression.as_deref().and_then(|source| match evaluator.compile(source) {
-            Ok(program) => Some(program),
-            Err(error) => {
-                errors.push(format!("spec.expression: {error}"));
-                None
-            }
+        let compiled = expression.as_deref().map(|source| evaluator.compile(source)).transpose();
+        let expression = compiled.unwrap_or_else(|error| {
+            errors.push(format!("spec.expression: {error}"));
+            None
         });
+        if let Some(program) = &expression
+            && let Some(unknown) = program.variables().iter().find(|name| *name != "self")
+        {
+            errors.push(format!("spec.expression: unknown name {unknown:?}; the object is called self"));
+        }
         if !errors.is_empty() {
             return Err(errors);
         }

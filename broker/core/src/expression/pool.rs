@@ -149,7 +149,8 @@ mod tests {
         assert_eq!(pool.run(LONG, || 42), Ok(42));
         assert_eq!(pool.run(LONG, || -> u8 { panic!("on purpose") }), Err(PoolError::Panicked));
         assert_eq!(pool.run(LONG, || 43), Ok(43));
-        assert_eq!((pool.lock().alive, pool.lock().idle.len(), pool.stuck()), (1, 1, 0));
+        let state = pool.lock();
+        assert_eq!((state.alive, state.idle.len(), pool.stuck()), (1, 1, 0));
     }
 
     #[test]

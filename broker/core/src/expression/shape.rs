@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(refused(&"[".repeat(17)), "line 1, column 17: more than 16 brackets within brackets");
         assert!(refused(&["1"; 1000].join("+")).ends_with("more than 128 operators"));
         assert!(refused(&"!".repeat(2000)).ends_with("more than 128 operators"));
-        assert!(refused(&["1"; 500].join(" in ")).ends_with("more than 128 operators"));
+        assert!(refused(&["1"; 400].join(" in ")).ends_with("more than 128 operators"));
         assert!(refused(&["a"; 1000].join(".")).ends_with("more than 256 fields and methods"));
         assert!(refused("a.all(x, x.all(y, y.all(z, z)))").ends_with("more than 2 loops within loops"));
         assert!(refused("a.map (x, x . filter\n(y, y.exists_one(z, z)))").ends_with("more than 2 loops within loops"));

@@ -1,0 +1,203 @@
+//! Signatures: what was signed verifies, and nothing else does.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::collections::BTreeMap;
+
+use broker_api::{ClusterName, Role};
+use broker_core::assignment::{Assignment, Key, KeyRing, KeyRingError, Origin, Subject};
+use proptest::prelude::*;
+
+fn key(id: &str, byte: u8) -> Key {
+    Key { id: id.to_owned(), secret: vec![byte; 32] }
+}
+
+fn ring() -> KeyRing {
+    KeyRing::new(vec![key("new", 1), key("old", 2)]).unwrap()
+}
+
+fn subject(cluster: &ClusterName) -> Subject<'_> {
+    Subject { cluster, group: "example.org", kind: "Certificate", namespace: "default", name: "web", uid: "u-1" }
+}
+
+fn assignment(provider: &str, new_provider: Option<&str>, epoch: u64) -> Assignment {
+    Assignment { provider: provider.to_owned(), new_provider: new_provider.map(str::to_owned), epoch }
+}
+
+#[test]
+fn keys_rotate() {
+    let cluster = ClusterName::consumer("homer");
+    let old = KeyRing::new(vec![key("old", 2)]).unwrap();
+    let text = old.sign_assignment(&subject(&cluster), &assignment("theseus", None, 3));
+    assert!(text.starts_with("v1.old.3."), "{text}");
+    assert_eq!(ring().verify_assignment(&subject(&cluster), "theseus", None, &text), Some(3));
+    let text = ring().sign_assignment(&subject(&cluster), &assignment("theseus", None, 3));
+    assert!(text.starts_with("v1.new.3."), "the first key signs: {text}");
+    assert_eq!(old.verify_assignment(&subject(&cluster), "theseus", None, &text), None);
+}
+
+#[test]
+fn another_secret_of_the_same_id_does_not_verify() {
+    let cluster = ClusterName::consumer("homer");
+    let text = ring().sign_assignment(&subject(&cluster), &assignment("theseus", None, 3));
+    let other = KeyRing::new(vec![key("new", 9)]).unwrap();
+    assert_eq!(other.verify_assignment(&subject(&cluster), "theseus", None, &text), None);
+}
+
+#[test]
+fn an_assignment_is_no_origin() {
+    let cluster = ClusterName::consumer("homer");
+    let (ring, subject) = (ring(), subject(&cluster));
+    let origin = Origin { epoch: 3, digest: [7; 8] };
+    let text = ring.sign_origin(&subject, "theseus", &origin);
+    assert_eq!(ring.verify_origin(&subject, "theseus", &text), Some(origin));
+    assert_eq!(ring.verify_assignment(&subject, "theseus", None, &text), None);
+    let text = ring.sign_assignment(&subject, &assignment("theseus", None, 3));
+    assert_eq!(ring.verify_origin(&subject, "theseus", &text), None);
+}
+
+#[test]
+fn no_new_provider_and_an_empty_one_differ() {
+    let cluster = ClusterName::consumer("homer");
+    let text = ring().sign_assignment(&subject(&cluster), &assignment("theseus", None, 3));
+    assert_eq!(ring().verify_assignment(&subject(&cluster), "theseus", Some(""), &text), None);
+}
+
+#[test]
+fn only_our_own_form_of_a_text_verifies() {
+    let cluster = ClusterName::consumer("homer");
+    let (ring, subject) = (ring(), subject(&cluster));
+    let text = ring.sign_origin(&subject, "theseus", &Origin { epoch: 3, digest: [0xab; 8] });
+    for forged in [
+        text.replace("v1.", "v2."),
+        text.replace(".new.", ".old."),
+        text.replace(".new.", ".none."),
+        text.replace(".3.", ".03."),
+        text.replace(".3.", ".+3."),
+        text.replace(".3.", ".4."),
+        text.replace(".3.", ".99999999999999999999999."),
+        text.replace("abab", "abac"),
+        format!("{text}."),
+        format!("{text}="),
+        text[..text.len() - 1].to_owned(),
+        String::new(),
+        "....".to_owned(),
+    ] {
+        assert_eq!(ring.verify_origin(&subject, "theseus", &forged), None, "{forged}");
+    }
+}
+
+#[test]
+fn a_ring_comes_from_a_secret() {
+    let data = |entries: &[(&str, &str)]| -> BTreeMap<String, Vec<u8>> {
+        entries.iter().map(|(id, secret)| ((*id).to_owned(), secret.as_bytes().to_vec())).collect()
+    };
+    let (one, two) = ("1".repeat(32), "2".repeat(40));
+    let signs =
+        |entries: &[(&str, &str)]| KeyRing::from_secret_data(&data(entries)).map(|ring| ring.signs_with().to_owned());
+    assert_eq!(signs(&[("k1", &one)]), Ok("k1".into()));
+    assert_eq!(signs(&[("k1", &one), ("k2", &two), ("primary", "k2\n")]), Ok("k2".into()));
+    assert_eq!(signs(&[("k1", &one), ("k2", &two), ("primary", "k1")]), Ok("k1".into()));
+    assert_eq!(signs(&[]), Err(KeyRingError::Empty));
+    assert_eq!(signs(&[("k1", &one), ("k2", &two)]), Err(KeyRingError::NoPrimary));
+    assert_eq!(signs(&[("k1", &one), ("primary", "k9")]), Err(KeyRingError::UnknownPrimary("k9".into())));
+    assert_eq!(signs(&[("k1", "short")]), Err(KeyRingError::Short { id: "k1".into(), length: 5 }));
+    assert_eq!(signs(&[("tls.key", &one)]), Err(KeyRingError::Id("tls.key".into())));
+    let twice = KeyRing::new(vec![key("a", 1), key("a", 2)]).map(|_| ());
+    assert_eq!(twice, Err(KeyRingError::Twice("a".into())));
+}
+
+#[test]
+fn nothing_prints_a_secret() {
+    let secret = "correct horse battery staple and more";
+    let key = Key { id: "k1".into(), secret: secret.into() };
+    let shown = format!("{key:?} {:?}", KeyRing::new(vec![key.clone()]).unwrap());
+    assert!(shown.contains("k1") && !shown.contains("correct") && !shown.contains("99, 111"), "{shown}");
+}
+
+/// Everything that is signed.
+#[derive(Debug, Clone, PartialEq)]
+struct Signed {
+    role: Role,
+    fields: [String; 7],
+    new_provider: Option<String>,
+    epoch: u64,
+    digest: [u8; 8],
+}
+
+impl Signed {
+    fn cluster(&self) -> ClusterName {
+        ClusterName::new(self.role, self.fields[0].as_str())
+    }
+
+    fn subject<'a>(&'a self, cluster: &'a ClusterName) -> Subject<'a> {
+        let [_, group, kind, namespace, name, uid, _] = &self.fields;
+        Subject { cluster, group, kind, namespace, name, uid }
+    }
+
+    fn assignment(&self) -> Assignment {
+        assignment(&self.fields[6], self.new_provider.as_deref(), self.epoch)
+    }
+
+    fn origin(&self) -> Origin {
+        Origin { epoch: self.epoch, digest: self.digest }
+    }
+}
+
+fn signed() -> impl Strategy<Value = Signed> {
+    // Few letters, and the empty text: so that fields run into each other, if they can.
+    let role = prop_oneof![Just(Role::Consumer), Just(Role::Provider)];
+    let fields = prop::array::uniform7("[ab#/.]{0,3}");
+    (role, fields, prop::option::of("[ab]{0,2}"), 0_u64..3, prop::array::uniform8(0_u8..2))
+        .prop_map(|(role, fields, new_provider, epoch, digest)| Signed { role, fields, new_provider, epoch, digest })
+}
+
+proptest! {
+    #[test]
+    fn what_was_signed_verifies_and_every_field_matters(signed in signed(), field in 0_usize..7, letter in "[ab]", other in signed()) {
+        let ring = ring();
+        let cluster = signed.cluster();
+        let text = ring.sign_assignment(&signed.subject(&cluster), &signed.assignment());
+        let origin = ring.sign_origin(&signed.subject(&cluster), &signed.fields[6], &signed.origin());
+        let check = |claim: &Signed| {
+            let cluster = claim.cluster();
+            let subject = claim.subject(&cluster);
+            (
+                ring.verify_assignment(&subject, &claim.fields[6], claim.new_provider.as_deref(), &text),
+                ring.verify_origin(&subject, &claim.fields[6], &origin),
+            )
+        };
+        prop_assert_eq!(check(&signed), (Some(signed.epoch), Some(signed.origin())));
+
+        let mut claim = signed.clone();
+        claim.fields[field].push_str(&letter);
+        prop_assert_eq!(check(&claim), (None, None));
+
+        // A letter that moves from one field to the next.
+        let mut claim = signed.clone();
+        if let Some(moved) = claim.fields[field].pop() {
+            claim.fields[(field + 1) % 7].insert(0, moved);
+            prop_assert_eq!(check(&claim), (None, None));
+        }
+
+        let mut claim = signed.clone();
+        claim.role = Role::Coordination;
+        prop_assert_eq!(check(&claim), (None, None));
+
+        let mut claim = signed.clone();
+        claim.new_provider = Some(format!("{}x", claim.new_provider.unwrap_or_default()));
+        prop_assert_eq!(check(&claim).0, None);
+
+        // Epoch and digest are in the text; all else must be the same.
+        let same = Signed { epoch: signed.epoch, digest: signed.digest, ..other.clone() } == signed;
+        prop_assert_eq!(check(&other).0.is_some(), same);
+    }
+
+    #[test]
+    fn any_text_is_refused_without_panic(text in "\\PC{0,80}", shaped in "v1\\.(new|old)\\.[0-9]{0,3}\\.[0-9a-f]{0,17}(\\.[A-Za-z0-9_-]{40,44})?") {
+        let cluster = ClusterName::consumer("homer");
+        for text in [text, shaped] {
+            prop_assert_eq!(ring().verify_assignment(&subject(&cluster), "theseus", None, &text), None);
+            prop_assert_eq!(ring().verify_origin(&subject(&cluster), "theseus", &text), None);
+        }
+    }
+}
