@@ -5,6 +5,7 @@
 
 mod arrival;
 mod departure;
+mod garbage;
 mod healing;
 mod place;
 mod refusal;

@@ -1,18 +1,23 @@
 //! One cluster, as a person with its kubeconfig sees it.
 
+use std::fmt::Debug;
+
 use anyhow::Context as _;
 use broker_api::{AcceptApi, example::Certificate, keys};
 use certs_example::{
     proof::{Proof, prove},
     secret::{CA_CERTIFICATE, CERTIFICATE, KEY},
 };
-use harness::Cluster;
+use harness::{Cluster, wait_for};
 use k8s_openapi::{api::core::v1::Secret, jiff::Timestamp};
 use kube::{
     Api, Client, ResourceExt,
     api::{DeleteParams, ListParams, Patch, PatchParams},
 };
+use serde::de::DeserializeOwned;
 use serde_json::Value;
+
+use crate::DEADLINE;
 
 /// The namespace of everything in the demo that the examples' YAML names.
 pub(crate) const NAMESPACE: &str = "default";
@@ -91,6 +96,18 @@ impl Place {
         anyhow::ensure!(proof.names == [fqdn], "a certificate for {:?}", proof.names);
         Ok((proof, String::from_utf8_lossy(authority).into_owned()))
     }
+}
+
+/// Waits until there is no object of this name.
+pub(crate) async fn gone<K>(api: &Api<K>, what: &str, name: &str) -> anyhow::Result<()>
+where
+    K: Clone + Debug + DeserializeOwned,
+{
+    wait_for(DEADLINE, &format!("{what} to be gone"), async || {
+        anyhow::ensure!(api.get_opt(name).await?.is_none(), "it is there");
+        Ok(())
+    })
+    .await
 }
 
 /// The condition of this type as `status reason: message`.

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use anyhow::Context as _;
 use broker_api::keys;
 use certs_example::{authority, secret::CERTIFICATE};
-use harness::{Cluster, ClusterOptions, Lab, Process, Program, wait_for};
+use harness::{Cluster, Lab, Process, Program, wait_for};
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, ResourceExt};
 use tokio::{
@@ -15,6 +15,7 @@ use tokio::{
 
 use crate::{
     DEADLINE,
+    garbage::collect,
     place::{PERSON, Place},
     screen::Screen,
 };
@@ -41,12 +42,14 @@ pub(crate) struct Stage {
     pub(crate) internal: Provider,
     pub(crate) corp: Provider,
     broker: Process,
+    collectors: Vec<Process>,
 }
 
 impl Stage {
     /// The programs beside the API servers.
-    pub(crate) fn processes(&mut self) -> [&mut Process; 3] {
-        [&mut self.broker, &mut self.internal.process, &mut self.corp.process]
+    pub(crate) fn processes(&mut self) -> impl Iterator<Item = &mut Process> {
+        let own = [&mut self.broker, &mut self.internal.process, &mut self.corp.process];
+        own.into_iter().chain(&mut self.collectors)
     }
 }
 
@@ -67,6 +70,8 @@ pub(crate) async fn build(lab: &Lab, screen: &Screen) -> anyhow::Result<Stage> {
             kinds(&hub, &homer, [&internal, &corp]),
         )
         .await?;
+    let collectors = [&homer, &internal, &corp].map(|place| collect(lab, place));
+    let collectors = collectors.into_iter().collect::<anyhow::Result<_>>()?;
 
     screen.heading("Programs");
     let places = [&hub, &homer, &internal, &corp];
@@ -83,20 +88,12 @@ pub(crate) async fn build(lab: &Lab, screen: &Screen) -> anyhow::Result<Stage> {
         let what = format!("provider {} accepts {names}", provider.place.name());
         screen.step(&what, offer(&provider.place, yaml)).await?;
     }
-    Ok(Stage { hub, homer, internal, corp, broker })
+    Ok(Stage { hub, homer, internal, corp, broker, collectors })
 }
 
 async fn clusters(lab: &Lab) -> anyhow::Result<[Cluster; 4]> {
-    // The hub has no objects that own others; the rest collect garbage as real clusters do.
-    let plain = ClusterOptions::default();
-    let collecting = ClusterOptions { controller_manager: true, ..ClusterOptions::default() };
-    let start = |name, options| Box::pin(lab.cluster_with(name, options));
-    let started = tokio::try_join!(
-        start("hub", &plain),
-        start("homer", &collecting),
-        start("internal-corp", &collecting),
-        start("corp-com", &collecting),
-    )?;
+    let start = |name| Box::pin(lab.cluster(name));
+    let started = tokio::try_join!(start("hub"), start("homer"), start("internal-corp"), start("corp-com"))?;
     let clusters: [Cluster; 4] = started.into();
     for cluster in &clusters {
         let file = lab.directory().join(format!("{}.kubeconfig", cluster.name()));
