@@ -1,5 +1,5 @@
 //! Filters and acceptances: every sentence of the contract on what is accepted.
-#![allow(clippy::unwrap_used, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::needless_pass_by_value, missing_docs)]
 
 use std::sync::Arc;
 

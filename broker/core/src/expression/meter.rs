@@ -143,7 +143,7 @@ fn measure(value: &dyn Val) -> bool {
         return map.inner().values().all(|element| measure(element.as_ref()));
     }
     if let Some(optional) = value.downcast_ref::<CelOptional>() {
-        return optional.option().is_none_or(|inner| measure(inner));
+        return optional.option().is_none_or(measure);
     }
     true
 }
@@ -152,6 +152,7 @@ fn measure_text(length: usize) -> bool {
     spend(length as u64 / 64)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the signature that the interpreter calls")]
 fn matches<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let error = |what: String| ExecutionError::function_error("matches", what);
     let text = |index: usize| args.get(index).and_then(|arg| arg.downcast_ref::<CelString>()).map(CelString::inner);

@@ -36,8 +36,8 @@ pub(super) fn check(source: &str) -> Result<(), ExpressionError> {
     let mut counter = Counter::default();
     let mut tokens = Tokens { source, position: 0 };
     while let Some((position, token)) = tokens.next_token() {
-        let counted = token.map_err(str::to_owned).and_then(|token| counter.count(token));
-        counted.map_err(|what| {
+        let verdict = token.map_err(str::to_owned).and_then(|token| counter.count(token));
+        verdict.map_err(|what| {
             let before = &source[..position];
             let line = before.matches('\n').count() + 1;
             let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;

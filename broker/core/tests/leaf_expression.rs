@@ -1,0 +1,307 @@
+//! Expressions: right on what people write, closed on errors, unharmed by attacks (A9, A10).
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::{sync::Arc, time::Duration};
+
+use broker_core::expression::{Evaluator, ExpressionError, Limits};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// Steps bound these tests, time does not: a loaded machine must not fail them.
+fn patient() -> Evaluator {
+    let minute = Duration::from_mins(1);
+    Evaluator::with_limits(Limits { compile: minute, evaluate: minute, ..Limits::default() })
+}
+
+fn ask(evaluator: &Evaluator, source: &str, object: &Value) -> Result<bool, ExpressionError> {
+    let program = evaluator.compile(source)?;
+    evaluator.evaluate_bool(&program, &[("self", Arc::new(object.clone()))])
+}
+
+fn object() -> Value {
+    json!({
+        "apiVersion": "example.org/v1",
+        "metadata": {"name": "web", "labels": {"tier": "gold", "a/b": "c"}},
+        "spec": {
+            "fqdn": "a.internal.corp", "count": 3, "big": u64::MAX, "ratio": 0.5, "on": true, "none": null,
+            "zones": ["a", "b"], "hosts": [{"name": "x", "ports": [80, 443]}, {"name": "y", "ports": []}],
+        },
+    })
+}
+
+#[test]
+fn evaluates_what_people_write() {
+    let evaluator = patient();
+    for source in [
+        "self.spec.fqdn.endsWith('.internal.corp') && self.spec.count <= 8",
+        "self.spec.count + 1 == 4",
+        "self.spec.count < 3.5 && self.spec.ratio * 2.0 == 1.0",
+        "self.spec.big == 18446744073709551615u",
+        "has(self.spec.fqdn) && !has(self.spec.nope) && !has(self.spec.hosts[1].nope)",
+        "self.spec.none == null && has(self.spec.none)",
+        "self.spec.zones == ['a', 'b'] && ['a', 'b'] == self.spec.zones",
+        "self.metadata.labels == {'tier': 'gold', 'a/b': 'c'} && {'a/b': 'c', 'tier': 'gold'} == self.metadata.labels",
+        "'a' in self.spec.zones && !('z' in self.spec.zones) && 'tier' in self.metadata.labels",
+        "self.metadata.labels['a/b'] == 'c'",
+        "size(self.spec.zones) == 2 && self.spec.hosts.size() == 2 && size(self.metadata.labels) == 2",
+        "self.spec.zones + ['c'] == ['a', 'b', 'c'] && ['c'] + self.spec.zones == ['c', 'a', 'b']",
+        "self.spec.hosts.exists(h, h.ports.all(p, p in [80, 443])) && self.spec.hosts[0].ports[1] == 443",
+        "self.spec.hosts.map(h, h.name) == ['x', 'y']",
+        "self.spec.hosts.filter(h, h.ports.size() > 0).map(h, h.name) == ['x']",
+        "self.spec.hosts.map(h, h.ports.size() > 0, h.name) == ['x']",
+        "self.spec.zones.exists_one(z, z == 'a') && self.metadata.labels.all(k, k != '')",
+        "(self.spec.on ? self.spec.hosts : []).size() == 2",
+        "self.spec.fqdn.matches('^[a-z.]+$') && matches(self.spec.fqdn, 'corp')",
+        "type(self.spec) == map && type(self.spec.zones) == list && type(self.spec.count) == int",
+        "self.spec.?nope.orValue('x') == 'x' && self.spec.?count.orValue(0) == 3",
+        "self == self && self.spec.hosts == self.spec.hosts && self.spec != self.metadata",
+        "duration('1h') > duration('1m') && timestamp('2026-01-01T00:00:00Z') < timestamp('2027-01-01T00:00:00Z')",
+        "[1, 2, 3].all(x, [4, 5].all(y, x < y))",
+    ] {
+        assert_eq!(ask(&evaluator, source, &object()), Ok(true), "{source}");
+    }
+}
+
+#[test]
+fn other_variables_than_self() {
+    let evaluator = patient();
+    let program = evaluator.compile("from.spec.a == to.spec.a && [1].all(x, x == n)").unwrap();
+    assert_eq!(program.variables(), ["from", "n", "to"]);
+    let side = Arc::new(json!({"spec": {"a": 1}}));
+    let vars = [("from", Arc::clone(&side)), ("to", side), ("n", Arc::new(json!(1)))];
+    assert_eq!(evaluator.evaluate_bool(&program, &vars), Ok(true));
+    assert!(matches!(evaluator.evaluate_bool(&program, &vars[..1]), Err(ExpressionError::Failed { .. })));
+}
+
+#[test]
+fn errors_are_closed_and_say_what() {
+    let evaluator = patient();
+    for (source, says) in [
+        ("", "is empty"),
+        ("  \n", "is empty"),
+        ("self.spec.nope == 1", r#"no field "nope""#),
+        ("self.nope.deeper == 1", r#"no field "nope""#),
+        ("slf.spec == 1", r#"unknown name "slf""#),
+        ("self.spec.frobnicate()", "frobnicate"),
+        ("self.spec.count", "is a int, not true or false"),
+        ("self.spec", "is a map"),
+        ("'true'", "is a string"),
+        ("null", "is a null_type"),
+        ("self.spec.count + 'x' == 'x'", "does not take these two values"),
+        ("self.spec.count / 0 == 1", "ivision by zero"),
+        ("self.spec.zones[7] == 'a'", "out of bounds"),
+        ("9223372036854775807 + self.spec.count > 0", "verflow"),
+        ("self.spec.fqdn.matches('(')", "not an RE2 expression"),
+        ("self.spec.fqdn.matches(self.spec.count)", "matches"),
+        ("self.spec.count ==", "line 1"),
+        ("true &&\n  ) ", "line 2, column 3"),
+        ("'unclosed", "not closed"),
+        ("Foo{a: 1}.a == 1", "not known here"),
+        ("self.spec.count > 'x'", "no matching overload"),
+    ] {
+        let error = ask(&evaluator, source, &object()).unwrap_err().to_string();
+        assert!(error.contains(says), "{source}: {error}");
+        assert!(!error.contains('\n') && error.len() < 600, "{source}: {error}");
+    }
+}
+
+#[test]
+fn hostile_texts_are_refused_before_the_parser() {
+    let evaluator = patient();
+    for source in [
+        vec!["1"; 2000].join("+"),
+        ["1"; 1000].join("+"),
+        format!("{}1{}", "(".repeat(500), ")".repeat(500)),
+        format!("{}1{}", "[".repeat(500), "]".repeat(500)),
+        format!("{}1{}", "{1:".repeat(300), "}".repeat(300)),
+        "!".repeat(2000),
+        "-".repeat(2000),
+        format!("self{}", ".a".repeat(900)),
+        format!("self{}", "[0]".repeat(600)) + ".a.b" + &".a".repeat(300),
+        format!("true{}", "?true:true".repeat(150)),
+        "a.all(x,a.all(y,a.all(z,a.all(w,true))))".to_owned(),
+        format!("''{}", ".map(x,x)".repeat(200)),
+        format!("rb'\\' {}", "(".repeat(1000)),
+        "\u{0}".repeat(3000),
+    ] {
+        let error = evaluator.compile(&source).unwrap_err();
+        assert!(
+            matches!(error, ExpressionError::TooLong(_) | ExpressionError::TooComplex { .. }),
+            "{}: {error:?}",
+            &source[..20]
+        );
+    }
+}
+
+/// As large as the first gate lets through: the others must hold.
+#[test]
+fn the_largest_allowed_texts_do_no_harm() {
+    let evaluator = patient();
+    for (source, expected) in [
+        (["1"; 129].join("+") + "==129", None),
+        (["1"; 128].join("+") + "==128", Some(true)),
+        (format!("{}true{}", "(".repeat(16), ")".repeat(16)), Some(true)),
+        (format!("{}1{} != []", "[".repeat(16), "]".repeat(16)), Some(true)),
+        (format!("{}true", "!".repeat(128)), Some(true)),
+        (format!("{}true", "true?true:".repeat(40)), Some(true)),
+        // The parser's own limit.
+        (format!("{}true", "true?true:".repeat(120)), None),
+        (format!("{}true{}", "(true?".repeat(16), ":true)".repeat(16)), Some(true)),
+        (format!("[{}].size() == 900", ["1"; 900].join(",")), Some(true)),
+        (format!("self{} == 1", "[0]".repeat(500)), None),
+        (["true"; 128].join("&&"), Some(true)),
+        (["[]"; 400].join(","), None),
+        ("([{".repeat(5), None),
+        (")]}".repeat(600), None),
+        ("a b ".repeat(500), None),
+        (". ".repeat(256), None),
+    ] {
+        assert_eq!(ask(&evaluator, &source, &object()).ok(), expected, "{}", &source[..20]);
+    }
+}
+
+/// An object whose lists are as long as a loop may be.
+fn wide() -> Value {
+    json!({"l": (0..1000).collect::<Vec<_>>(), "long": (0..1001).collect::<Vec<_>>(), "text": "a".repeat(100_000)})
+}
+
+#[test]
+fn costly_expressions_end_after_so_many_steps() {
+    let evaluator = patient();
+    let nines = ["9"; 400].join(",");
+    for source in [
+        // Loops over loops.
+        "self.l.all(x, self.l.all(y, true))".to_owned(),
+        "self.l.map(x, self.l.map(y, x)).size() > 0".to_owned(),
+        "self.l.filter(x, self.l.filter(y, x == y).size() == 1).size() > 0".to_owned(),
+        "self.l.exists_one(x, self.l.exists_one(y, x == y))".to_owned(),
+        format!("[{nines}].all(x, [{nines}].all(y, x == y))"),
+        // An error in a loop is not the end of it, and `|| true` does not save it.
+        "self.l.all(x, self.l.exists(y, y.nope))".to_owned(),
+        "self.l.all(x, self.l.all(y, true)) || true".to_owned(),
+        "true ? !self.l.all(x, self.l.exists(y, y.nope)) || true : false".to_owned(),
+        // A list too long to loop over.
+        "self.long.all(x, x >= 0)".to_owned(),
+        "self.long.all(x, x >= 0) || true".to_owned(),
+        "self.?long.orValue([]).all(x, x >= 0)".to_owned(),
+        // Doubling of texts and lists.
+        format!("['aaaaaaaaaaaaaaaa']{}.size() > 0", ".map(x, x+x+x+x+x+x+x+x+x+x+x+x+x+x)".repeat(8)),
+        format!("[b'aaaaaaaaaaaaaaaa']{}.size() > 0", ".map(x, x+x+x+x+x+x+x+x+x+x+x+x+x+x)".repeat(8)),
+        format!("[[1,1,1,1,1,1,1,1]]{}.size() > 0", ".map(x, x+x+x+x+x+x+x+x+x+x+x+x+x+x)".repeat(8)),
+        format!("[[1,1,1,1,1,1,1,1]]{}.size() > 0", ".map(x, [x,x,x,x,x,x,x,x,x,x,x,x])".repeat(8)),
+        format!("[{{1:1}}]{}.size() > 0", ".map(x, {1:x,2:x,3:x,4:x,5:x,6:x,7:x,8:x,9:x})".repeat(8)),
+        format!("[optional.of(1)]{}.size() > 0", ".map(x, optional.of([x,x,x,x,x,x,x,x,x,x,x]))".repeat(8)),
+        format!("[[{}]]{}.size() > 0", ["1"; 50].join(","), ".map(w, w.map(v, w))".repeat(4)),
+        format!("[self.text]{}.size() > 0", ".map(x, x+x)".repeat(8)),
+        // Patterns.
+        "self.l.all(x, 'a'.matches('a{' + string(x % 1000) + '}') || true)".to_owned(),
+    ] {
+        let result = ask(&evaluator, &source, &wide());
+        assert!(matches!(result, Err(ExpressionError::TooCostly { .. })), "{source:.60}: {result:?}");
+    }
+    assert_eq!(ask(&evaluator, "self.l.all(x, x < 1000)", &wide()), Ok(true), "one loop is affordable");
+    assert_eq!(ask(&evaluator, "[1,2].all(x, self.l.exists(y, x == y))", &wide()), Ok(true));
+}
+
+#[test]
+fn patterns_are_bounded() {
+    let evaluator = patient();
+    for pattern in [
+        r"(\\w{100}){100}",
+        r"((a{100}){100}){100}",
+        "(((((((((((((((((((((((((((((((((((((a)))))))))))))))))))))))))))))))))))))",
+    ] {
+        let error = ask(&evaluator, &format!("'aaaa'.matches('{pattern}')"), &object()).unwrap_err();
+        assert!(matches!(error, ExpressionError::Failed { .. }), "{pattern}: {error:?}");
+    }
+    assert_eq!(
+        ask(&evaluator, "('a' + 'a' + 'a').matches('(a+)+$') && 'aab'.matches('^(a|a?)+b$')", &object()),
+        Ok(true)
+    );
+    let error = ask(&evaluator, "self.text.matches('a$')", &wide()).unwrap_err().to_string();
+    assert!(error.contains("too long for a pattern"), "{error}");
+}
+
+#[test]
+fn what_runs_out_of_time_is_given_up_and_then_quarantined() {
+    let evaluator = Evaluator::with_limits(Limits { evaluate: Duration::ZERO, ..Limits::default() });
+    let program = evaluator.compile("self.a == 1").unwrap();
+    let object = Arc::new(json!({"a": 1}));
+    let mut timed_out = 0;
+    // A thread may still be faster than no time at all: then it is not a strike.
+    for _ in 0..100_000 {
+        match evaluator.evaluate_bool(&program, &[("self", Arc::clone(&object))]) {
+            Err(ExpressionError::Quarantined { .. }) => break,
+            Err(ExpressionError::TimedOut { .. }) => timed_out += 1,
+            _ => {}
+        }
+    }
+    assert!(timed_out >= 3);
+    let error = evaluator.evaluate_bool(&program, &[("self", object)]).unwrap_err();
+    assert!(matches!(error, ExpressionError::Quarantined { .. }), "{error:?}");
+}
+
+#[test]
+fn one_evaluator_serves_many_threads() {
+    let evaluator = patient();
+    let program = evaluator.compile("self.n % 2 == 0").unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let (evaluator, program) = (&evaluator, &program);
+            scope.spawn(move || {
+                for n in 0..200 {
+                    let object = Arc::new(json!({"n": n + thread}));
+                    assert_eq!(evaluator.evaluate_bool(program, &[("self", object)]), Ok((n + thread) % 2 == 0));
+                }
+            });
+        }
+    });
+}
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        (-1e9..1e9).prop_map(Value::from),
+        "[a-c]{0,3}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 24, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map("[a-c]", inner, 0..4).prop_map(|map| json!(map)),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_value_equals_itself_and_is_found(value in any_json()) {
+        let evaluator = patient();
+        let object = json!({"a": value, "b": [value.clone()], "c": value});
+        prop_assert_eq!(ask(&evaluator, "self.a == self.c && self.c == self.a && self.b == [self.a]", &object), Ok(true));
+        prop_assert_eq!(ask(&evaluator, "self.a in self.b && self.b.exists(x, x == self.c)", &object), Ok(true));
+    }
+
+    #[test]
+    fn any_tokens_have_an_answer(
+        tokens in prop::collection::vec(
+            prop::sample::select(vec![
+                "self", ".a", "[0]", "[", "]", "(", ")", "{", "}", ":", ",", "1", "'a'", "1u", "1.5", "+", "-", "!", "&&", "||", "==",
+                "in", "?", ".all(x,", ".map(x,", "x", "has(", "b'a'", "r'", "\"", "`a`", "@", "\n", "//", "null", ".?a", "[?0]", "\\",
+                "dyn(", "type(", ".matches(", "é", "\u{0}",
+            ]),
+            0..24,
+        ),
+        value in any_json(),
+    ) {
+        let evaluator = patient();
+        let result = ask(&evaluator, &tokens.concat(), &json!({"a": value}));
+        if let Err(error) = result {
+            prop_assert!(!error.to_string().contains("panicked"), "{:?}: {}", tokens.concat(), error);
+        }
+    }
+}
