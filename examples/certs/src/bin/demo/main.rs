@@ -62,6 +62,10 @@ async fn run(args: &Args, screen: &Screen) -> anyhow::Result<ExitCode> {
         "{} exists: another demo is running, or one could not clean up; end it, or remove the directory",
         args.directory.display()
     );
+    // Before anything starts: each says how it is built.
+    for program in [harness::broker_binary(), harness::binary("cert-provider"), harness::kubectl_binary()] {
+        program?;
+    }
     let options = LabOptions { directory: Some(args.directory.clone()), ..LabOptions::default() };
     let lab = Lab::start(options).await.context("cannot start etcd")?;
     let stage = match play(&lab, screen).await {

@@ -8,6 +8,9 @@ use std::{
 /// How often the clock of a running step moves.
 const TICK: Duration = Duration::from_millis(100);
 
+/// Columns that every terminal has.
+const WIDTH: usize = 79;
+
 /// Standard output.
 pub(crate) struct Screen {
     start: Instant,
@@ -29,7 +32,7 @@ impl Screen {
         let done = loop {
             tokio::select! {
                 done = &mut work => break done,
-                _ = clock.tick(), if self.terminal => self.print(&format!("\r\x1b[2K\x1b[2m{} {what} …\x1b[0m", self.clock())),
+                _ = clock.tick(), if self.terminal => self.print(&self.running(what)),
             }
         };
         let clock = self.clock();
@@ -40,6 +43,12 @@ impl Screen {
             (Err(_), false) => format!("{clock} FAILED: {what}\n"),
         });
         done
+    }
+
+    /// The line of a step that runs. It is written over and over, which works only while it does not wrap.
+    fn running(&self, what: &str) -> String {
+        let line: String = format!("{} {what}", self.clock()).chars().take(WIDTH - 2).collect();
+        format!("\r\x1b[2K\x1b[2m{line} …\x1b[0m")
     }
 
     /// A heading between steps.
