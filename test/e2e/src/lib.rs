@@ -1,1 +1,33 @@
-//! Skeleton.
+//! What the end-to-end tests share: a world of real API servers with a broker, and words to say what should be so.
+//!
+//! - [`World`]: one lab with a hub, consumers and providers, their CRDs, and a broker that serves them.
+//! - [`Place`]: one cluster of it, as a person (and as the provider's controller) acts there.
+//! - [`Broker`]: one broker process: ready, killed, started again, its log, health and metrics.
+//! - [`Scene`]: what one test has for itself in a world that it shares: a namespace, a domain, AcceptAPIs.
+//! - [`Shared`]: a world for all tests of a binary.
+//! - [`Kind`], [`Object`]: a kind, and an object as JSON with the questions that tests ask.
+//!
+//! Helpers panic when what they are asked for does not come to be: they are the assertions of the tests. Nothing here
+//! uses the broker's own code to say what is right; names and hashes are computed from the contract's words.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::missing_panics_doc)]
+
+pub mod broker;
+pub mod kind;
+pub mod object;
+pub mod place;
+pub mod scene;
+pub mod shared;
+pub mod world;
+
+use std::time::Duration;
+
+pub use broker::{Broker, BrokerSetup};
+pub use kind::Kind;
+pub use object::{Object, Told};
+pub use place::Place;
+pub use scene::Scene;
+pub use shared::Shared;
+pub use world::World;
+
+/// How long a fact may take to come to be on a busy machine. Never a measure of speed.
+pub const DEADLINE: Duration = Duration::from_secs(20);

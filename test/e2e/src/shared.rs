@@ -1,0 +1,35 @@
+//! `Shared`: one world for all tests of a binary, started by the first.
+
+use std::sync::LazyLock;
+
+use futures::future::BoxFuture;
+use tokio::{
+    runtime::{Builder, Runtime},
+    sync::OnceCell,
+};
+
+use crate::World;
+
+/// A world that is started once and lives as long as the test binary. It has a runtime of its own, to which the
+/// clients of the world belong: tests are plain `#[test]` functions that call [`Shared::run`].
+pub struct Shared {
+    runtime: LazyLock<Runtime>,
+    world: OnceCell<World>,
+    start: fn() -> BoxFuture<'static, World>,
+}
+
+impl Shared {
+    /// A world that `start` makes.
+    pub const fn new(start: fn() -> BoxFuture<'static, World>) -> Self {
+        let runtime = || Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        Self { runtime: LazyLock::new(runtime), world: OnceCell::const_new(), start }
+    }
+
+    /// Runs one test in the world.
+    pub fn run(&'static self, test: impl AsyncFnOnce(&'static World)) {
+        self.runtime.block_on(async {
+            let world = self.world.get_or_init(self.start).await;
+            test(world).await;
+        });
+    }
+}
