@@ -1,0 +1,118 @@
+# `make help` lists the targets. Needs Rust (cargo), Go and a C compiler; each target says what it misses.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+
+# cargo-deny comes from crates.io into target/: nothing has to be installed, and every machine runs this very version.
+# Unoptimised, it is built in a third of the time and runs for one second instead of half a one.
+DENY_VERSION := 0.20.2
+DENY := $(TARGET)/tools/bin/cargo-deny
+
+# ONCE=1: the demo ends after its checks. TESTS=…: what `make test` hands on to `cargo test`, such as a test's name.
+ONCE ?=
+TESTS ?=
+
+##@ Use
+
+.PHONY: help
+help: ## Show this list
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: need-cargo need-cc controlplane ## Run the main job on real API servers, checked step by step (ONCE=1: end after the checks)
+	cargo build --locked --workspace --bins
+	ONCE=$(ONCE) $(TARGET)/debug/demo
+
+.PHONY: build
+build: need-cargo need-cc ## Build the release binary, target/release/resource-broker
+	cargo build --locked --release --package resource-broker
+
+##@ Develop
+
+# One build with all targets comes first: `cargo test` alone would not build the binaries that the tests start, and
+# building those by themselves would compile a third of the dependencies a second time, with other features.
+.PHONY: test
+test: need-cargo need-cc fmt-check clippy controlplane ## Format, clippy, CRD drift and all tests, end to end ones included (TESTS=… for some)
+	cargo build --locked --workspace --all-targets
+	$(TARGET)/debug/crds --check config/crd
+	@mkdir -p $(TARGET); code=0; \
+		cargo test --locked --workspace --no-fail-fast $(TESTS) 2>&1 | tee $(TARGET)/test.log || code=$$?; \
+		awk '/^test result: / { passed += $$4; failed += $$6; seen = 1 } \
+			END { if (!seen) print "no test ran"; else printf "%d passed, %d failed\n", passed, failed }' $(TARGET)/test.log; \
+		exit $$code
+
+.PHONY: lint
+lint: need-cargo need-cc fmt-check clippy deny ## Format, clippy, and licences, bans, sources and advisories of all dependencies
+
+.PHONY: fmt
+fmt: need-cargo ## Format the code
+	cargo fmt --all
+
+.PHONY: crds
+crds: need-cargo need-cc ## Write config/crd/ from the types in api/
+	cargo run --locked --package broker-api --bin crds -- config/crd
+
+.PHONY: bench
+bench: need-cargo need-cc controlplane ## Measure latency, throughput, writes and memory on its own API servers (minutes)
+	cargo build --locked --release --workspace --bins
+	$(TARGET)/release/bench
+
+.PHONY: controlplane
+controlplane: need-go ## Build the pinned etcd, API server, controller manager and kubectl (minutes, once)
+	@test/controlplane/build.sh
+
+.PHONY: clean
+clean: need-cargo ## Remove everything that was built, and what an interrupted demo left
+	cargo clean
+	rm -rf test/controlplane/bin .demo
+
+# --- parts of the above -----------------------------------------------------------------------------------------------
+
+.PHONY: fmt-check
+fmt-check: need-cargo
+	cargo fmt --all --check
+
+.PHONY: clippy
+clippy: need-cargo need-cc
+	cargo clippy --locked --workspace --all-targets -- --deny warnings
+
+# The advisory database lives on GitHub. A machine that cannot fetch it checks the rest, and says so.
+.PHONY: deny
+deny: $(DENY)
+	$(DENY) --log-level error --locked check licenses bans sources
+	@if $(DENY) fetch db >$(TARGET)/advisories.log 2>&1; then \
+		$(DENY) --log-level error --locked check advisories; \
+	else \
+		echo 'advisories: not checked, their database cannot be fetched ($(TARGET)/advisories.log)'; \
+	fi
+
+$(DENY): Makefile | need-cargo need-cc
+	@if [ "$$($@ --version 2>/dev/null)" = 'cargo-deny $(DENY_VERSION)' ]; then touch $@; else \
+		echo 'building cargo-deny $(DENY_VERSION), once (about a minute on two cores)'; \
+		CARGO_PROFILE_DEV_DEBUG=0 cargo install cargo-deny --debug --locked --version $(DENY_VERSION) \
+			--root $(TARGET)/tools --target-dir $(TARGET)/tools/build; \
+		rm -rf $(TARGET)/tools/build; \
+	fi
+
+# --- what a machine needs ---------------------------------------------------------------------------------------------
+
+.PHONY: need-cargo need-cc need-go
+need-cargo:
+	@command -v cargo >/dev/null || { \
+		echo 'cargo is missing: install Rust with rustup, https://rustup.rs (Debian'\''s own Rust is too old)' >&2; exit 1; }
+
+need-cc:
+	@command -v cc >/dev/null || { echo 'cc is missing: apt-get install build-essential' >&2; exit 1; }
+
+# build.sh says more, but only after minutes of other work.
+need-go:
+	@command -v go >/dev/null || [ -n "$${KUBEBUILDER_ASSETS:-}" ] || [ -x test/controlplane/bin/kubectl ] || { \
+		echo 'go is missing: install Go, https://go.dev/dl (see test/controlplane/go.mod for the version),' >&2; \
+		echo 'or set KUBEBUILDER_ASSETS to a directory with etcd, kube-apiserver, kube-controller-manager and kubectl' >&2; exit 1; }
