@@ -27,7 +27,11 @@ fn travels(key: &str) -> bool {
 
 fn travelling(origin: &Value, map: &str) -> Map<String, Value> {
     let held = origin["metadata"][map].as_object();
-    held.into_iter().flatten().filter(|(key, _)| travels(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
+    held.into_iter()
+        .flatten()
+        .filter(|(key, _)| travels(key))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
 }
 
 /// All top-level fields but metadata and status: what an origin and its copy have in common.
@@ -49,7 +53,14 @@ pub struct Desired {
 }
 
 /// The copy as it should be at a provider.
-pub fn desired(key: &OriginKey, origin: &View, provider: &ClusterName, epoch: u64, schema: &Schema, ring: &KeyRing) -> Desired {
+pub fn desired(
+    key: &OriginKey,
+    origin: &View,
+    provider: &ClusterName,
+    epoch: u64,
+    schema: &Schema,
+    ring: &KeyRing,
+) -> Desired {
     let mut payload = Value::Object(content(&origin.value));
     let metadata = json!({
         "labels": travelling(&origin.value, "labels"),
@@ -77,7 +88,13 @@ pub fn desired(key: &OriginKey, origin: &View, provider: &ClusterName, epoch: u6
 }
 
 /// What a copy's signature says, if it is a copy of the origin with this uid.
-pub fn signed_origin(key: &OriginKey, uid: &str, provider: &ClusterName, copy: &View, ring: &KeyRing) -> Option<Origin> {
+pub fn signed_origin(
+    key: &OriginKey,
+    uid: &str,
+    provider: &ClusterName,
+    copy: &View,
+    ring: &KeyRing,
+) -> Option<Origin> {
     ring.verify_origin(&key.subject(uid), provider.name(), copy.annotation(keys::ORIGIN)?)
 }
 

@@ -57,7 +57,8 @@ impl<'a> Pass<'a> {
             return self.state(State::Unknown);
         };
         if !kind.namespaced {
-            let why = format!("{} is a cluster-scoped kind; only namespaced kinds can be brokered", snapshot.key.gvk.kind);
+            let why =
+                format!("{} is a cluster-scoped kind; only namespaced kinds can be brokered", snapshot.key.gvk.kind);
             return self.blocked(origin, condition::INVALID, why);
         }
         if self.predecessors(origin) {

@@ -5,11 +5,7 @@ use std::time::Duration;
 use broker_api::ClusterName;
 use serde_json::Value;
 
-use crate::{
-    acceptance::AcceptId,
-    memory::Subject,
-    snapshot::Kind,
-};
+use crate::{acceptance::AcceptId, memory::Subject, snapshot::Kind};
 
 /// One write, with the precondition under which it was decided.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,19 +2,19 @@
 
 pub mod acceptance;
 pub mod assignment;
+pub mod copy;
+pub mod decide;
+pub mod decision;
 pub mod expression;
 pub mod filter;
+pub mod memory;
 pub mod merge;
 pub mod naming;
 pub mod path;
 mod pattern;
 pub mod placement;
 pub mod quantity;
-pub mod schema;
-pub mod copy;
-pub mod decide;
-pub mod decision;
-pub mod memory;
 pub mod related;
+pub mod schema;
 pub mod snapshot;
 pub mod status;

@@ -41,10 +41,31 @@ struct Trace {
     repeats: u32,
 }
 
+/// Why a write does not go through although its cluster answers, and when it is tried again unchanged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trouble {
+    /// Which write.
+    pub subject: Subject,
+    /// Digest of what was wanted: something else is tried at once.
+    pub intent: [u8; 8],
+    /// CamelCase word for the condition.
+    pub reason: &'static str,
+    /// What the API server said and what helps.
+    pub message: String,
+    /// Not before this moment, in milliseconds since 1970.
+    pub until: u64,
+    /// How often in a row.
+    pub count: u32,
+}
+
+/// First and longest wait before a refused write is tried again unchanged.
+const REFUSED_MILLIS: (u64, u64) = (2_000, 300_000);
+
 /// What is remembered of one origin.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Memory {
     traces: [Option<Box<Trace>>; SUBJECTS],
+    trouble: Option<Box<Trouble>>,
     /// uid of the copy that we wrote last.
     pub copy_uid: Option<Box<str>>,
     /// When the copy was created by us, in milliseconds since 1970.
@@ -72,6 +93,9 @@ impl Memory {
 
     /// Whether a write of this intent may go out now.
     pub fn pace(&self, subject: Subject, intent: [u8; 8], now: u64) -> Pace {
+        if let Some(trouble) = self.trouble(subject).filter(|trouble| trouble.intent == intent && now < trouble.until) {
+            return Pace::Wait(trouble.until - now);
+        }
         let Some(trace) = self.trace(subject) else { return Pace::Go };
         if trace.intent != intent || trace.repeats < REPEATS {
             return Pace::Go;
@@ -87,13 +111,29 @@ impl Memory {
         self.trace(subject).is_some_and(|trace| trace.repeats >= REPEATS && now.saturating_sub(trace.at) < QUIET_MILLIS)
     }
 
+    /// Why the last write about `subject` was refused.
+    pub fn trouble(&self, subject: Subject) -> Option<&Trouble> {
+        self.trouble.as_deref().filter(|trouble| trouble.subject == subject)
+    }
+
+    /// A write was refused: the same again only after a wait that grows.
+    pub fn refused(&mut self, subject: Subject, intent: [u8; 8], reason: &'static str, message: String, now: u64) {
+        let before =
+            self.trouble(subject).filter(|trouble| trouble.intent == intent).map_or(0, |trouble| trouble.count);
+        let (first, longest) = REFUSED_MILLIS;
+        let until = now + first.saturating_mul(1 << before.min(10)).min(longest);
+        self.trouble = Some(Box::new(Trouble { subject, intent, reason, message, until, count: before + 1 }));
+    }
+
     /// A write went through. `leftover` is what the API server made of it, if that is not what was wanted.
     pub fn wrote(&mut self, subject: Subject, intent: [u8; 8], leftover: Option<&Value>, now: u64) {
+        self.trouble = self.trouble.take().filter(|trouble| trouble.subject != subject);
         let result = leftover.map(digest);
         let held = &mut self.traces[subject as usize];
         let trace = held.get_or_insert_with(Box::default);
         let recent = now.saturating_sub(trace.at) < QUIET_MILLIS;
-        let repeats = if trace.intent == intent && trace.at != 0 && recent { trace.repeats.saturating_add(1) } else { 0 };
+        let repeats =
+            if trace.intent == intent && trace.at != 0 && recent { trace.repeats.saturating_add(1) } else { 0 };
         **trace = Trace { intent, result, at: now, repeats };
     }
 }

@@ -81,13 +81,23 @@ pub fn listing(key: &OriginKey, status: &Value, namespace: &str, allowed: &[Kind
     listing
 }
 
-fn judge(key: &OriginKey, raw: &Value, namespace: &str, allowed: &[Kind], narrowed: &[String]) -> Result<Related, String> {
+fn judge(
+    key: &OriginKey,
+    raw: &Value,
+    namespace: &str,
+    allowed: &[Kind],
+    narrowed: &[String],
+) -> Result<Related, String> {
     let entry = Entry::deserialize(raw).map_err(|error| format!("it is not {{gvk, name, namespace}}: {error}"))?;
     let EntryKind { group, version, kind } = entry.gvk;
     let group = if group == "core" { String::new() } else { group };
     let kind = Kind { group, version, kind };
     if !allowed.contains(&kind) {
-        return Err(format!("kind {} ({}) is not among the related kinds that the broker brings", kind.kind, kind.api_version()));
+        return Err(format!(
+            "kind {} ({}) is not among the related kinds that the broker brings",
+            kind.kind,
+            kind.api_version()
+        ));
     }
     if !narrowed.is_empty() && !narrowed.contains(&kind.kind) {
         return Err(format!("the AcceptAPI's relatedKinds do not list {}", kind.kind));

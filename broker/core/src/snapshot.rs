@@ -162,6 +162,8 @@ pub enum Reach {
     Ready,
     /// It has only just been engaged and will soon be known.
     Settling,
+    /// Requests have not gone through for some moments: nothing to place there, nothing to tell anybody yet.
+    Lost(String),
     /// Requests do not go through, and why.
     Unreachable(String),
 }

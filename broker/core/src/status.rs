@@ -7,8 +7,7 @@ use broker_api::condition;
 use serde_json::{Value, json};
 
 use crate::{
-    merge,
-    related,
+    merge, related,
     schema::Schema,
     snapshot::{Now, OriginKey, View},
 };
@@ -29,7 +28,12 @@ pub struct Own {
 impl Own {
     /// `Brokered=True`.
     pub fn placed(provider: &str) -> Self {
-        Self { kind: condition::BROKERED, status: true, reason: condition::PLACED, message: format!("served by provider {provider}") }
+        Self {
+            kind: condition::BROKERED,
+            status: true,
+            reason: condition::PLACED,
+            message: format!("served by provider {provider}"),
+        }
     }
 
     /// `Brokered=False`.
@@ -102,7 +106,8 @@ pub fn patch(inputs: &Inputs<'_>) -> Option<Patch> {
     let held = inputs.origin.value.get("status").unwrap_or(&nothing);
     let diff = merge::diff(held, &desired)?;
     let good_news = inputs.copy.and_then(View::status).is_none() && inputs.own.iter().all(|own| own.status);
-    let only_good_news = good_news && diff.as_object().is_some_and(|fields| fields.keys().all(|name| name == "conditions"));
+    let only_good_news =
+        good_news && diff.as_object().is_some_and(|fields| fields.keys().all(|name| name == "conditions"));
     let patch = json!({
         "metadata": {"resourceVersion": inputs.origin.resource_version.to_string(), "uid": &*inputs.origin.uid},
         "status": diff,

@@ -112,6 +112,7 @@ pub struct Cluster {
     pub(crate) suspicion: Notify,
     pub(crate) kinds_wanted: Notify,
     pub(crate) crds: Arc<WatchSpec>,
+    engaged: Instant,
     tasks: TaskTracker,
     leaving: CancellationToken,
 }
@@ -135,6 +136,7 @@ impl Cluster {
             suspicion: Notify::new(),
             kinds_wanted: Notify::new(),
             crds: Arc::new(crds),
+            engaged: Instant::now(),
             tasks: TaskTracker::new(),
             leaving: CancellationToken::new(),
         }
@@ -143,6 +145,11 @@ impl Cluster {
     /// Its name.
     pub fn name(&self) -> &ClusterName {
         &self.name
+    }
+
+    /// How long ago it was engaged.
+    pub fn age(&self) -> Duration {
+        self.engaged.elapsed()
     }
 
     /// How it stands.

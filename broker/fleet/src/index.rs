@@ -175,6 +175,17 @@ impl Index {
         Some(Change { key, old, new: Some(new) })
     }
 
+    /// A live read of an object whose body was not kept. Nothing happens where the index has moved on.
+    pub fn fill(&self, key: &ObjectKey, object: Object) {
+        let mut state = self.write();
+        if let Some(held) = state.objects.get_mut(key)
+            && held.uid == object.uid
+            && held.resource_version <= object.resource_version
+        {
+            *held = Arc::new(object);
+        }
+    }
+
     /// A watch's delete event, at the version of the deletion.
     pub fn remove(&self, key: &ObjectKey, resource_version: u64) -> Option<Change> {
         let mut state = self.write();

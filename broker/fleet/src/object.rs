@@ -5,6 +5,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
 
+use broker_api::keys;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
@@ -50,7 +51,22 @@ pub struct Object {
     pub resource_version: u64,
     /// Whether `metadata.deletionTimestamp` is set.
     pub deleting: bool,
+    /// Whether [`keys::MANAGER`] is among those who applied it (`metadata.managedFields`).
+    pub applied_by_us: bool,
     body: Box<[u8]>,
+}
+
+#[derive(Deserialize)]
+struct Manager<'a> {
+    #[serde(borrow, default)]
+    manager: Cow<'a, str>,
+    #[serde(borrow, default)]
+    operation: Cow<'a, str>,
+}
+
+fn applied_by_us(managed_fields: Option<&RawValue>) -> bool {
+    let managers: Vec<Manager<'_>> = managed_fields.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    managers.iter().any(|entry| entry.manager == keys::MANAGER && entry.operation == "Apply")
 }
 
 #[derive(Deserialize)]
@@ -97,7 +113,7 @@ impl Object {
         let key = ObjectKey::new(identity.namespace.as_ref(), identity.name.as_ref());
 
         let RawMap(mut metadata) = serde_json::from_str(metadata)?;
-        metadata.remove("managedFields");
+        let applied_by_us = applied_by_us(metadata.remove("managedFields"));
         let metadata = serde_json::value::to_raw_value(&RawMap(metadata))?;
         fields.insert("metadata".into(), &metadata);
         let added = match type_meta {
@@ -114,6 +130,7 @@ impl Object {
             uid: identity.uid.into(),
             resource_version,
             deleting: identity.deletion_timestamp.is_some(),
+            applied_by_us,
             body: serde_json::to_vec(&RawMap(fields))?.into_boxed_slice(),
         };
         Ok((key, object))

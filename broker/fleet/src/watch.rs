@@ -26,6 +26,8 @@ pub struct WatchSpec {
     pub gvk: GroupVersionKind,
     /// Only this namespace.
     pub namespace: Option<String>,
+    /// Only the object of this name.
+    pub name: Option<String>,
     /// Only objects with these labels.
     pub label_selector: Option<String>,
     /// Only metadata is asked for.
@@ -35,13 +37,27 @@ pub struct WatchSpec {
 impl WatchSpec {
     /// All objects of a kind, everywhere.
     pub fn all(gvk: GroupVersionKind) -> Self {
-        Self { gvk, namespace: None, label_selector: None, metadata_only: false }
+        Self { gvk, namespace: None, name: None, label_selector: None, metadata_only: false }
     }
 
     /// Only those with these labels.
     pub fn labelled(mut self, selector: impl Into<String>) -> Self {
         self.label_selector = Some(selector.into());
         self
+    }
+
+    /// Only the one of this name.
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// What every request of this watch asks for.
+    fn selectors(&self, path: &mut String) {
+        push_query(path, "labelSelector", self.label_selector.as_deref().unwrap_or_default());
+        if let Some(name) = &self.name {
+            push_query(path, "fieldSelector", &format!("metadata.name={name}"));
+        }
     }
 
     /// Only those in this namespace.
@@ -177,7 +193,7 @@ impl Watch<'_> {
         let mut version = 0;
         loop {
             let mut path = format!("{}?limit={limit}", kind.collection_path(spec.namespace.as_deref()));
-            push_query(&mut path, "labelSelector", spec.label_selector.as_deref().unwrap_or_default());
+            spec.selectors(&mut path);
             push_query(&mut path, "continue", &next);
             let accept = if spec.metadata_only { METADATA_LIST } else { JSON };
             let (_, answer) = connection.caller.call(get(&path, accept)?, LIST_LIMIT).await?;
@@ -240,7 +256,7 @@ impl Watch<'_> {
             "{}?watch=1&allowWatchBookmarks=true&timeoutSeconds={timeout}&resourceVersion={version}",
             kind.collection_path(spec.namespace.as_deref())
         );
-        push_query(&mut path, "labelSelector", spec.label_selector.as_deref().unwrap_or_default());
+        spec.selectors(&mut path);
         let accept = if spec.metadata_only { METADATA } else { JSON };
         let response = connection.caller.open(get(&path, accept)?, DEADLINE).await?;
         self.index.heard();

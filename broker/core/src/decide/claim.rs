@@ -57,7 +57,8 @@ impl<'a> Pass<'a> {
         let annotated = self.annotated(origin);
         let held = self.held(&origin.uid);
         let best = held.iter().filter(|(_, copy, _)| !copy.deleting).max_by_key(|(_, _, epoch)| *epoch).copied();
-        let forged = annotated.is_none() && [keys::PROVIDER_CLUSTER, keys::ASSIGNMENT].iter().any(|key| origin.annotation(key).is_some());
+        let forged = annotated.is_none()
+            && [keys::PROVIDER_CLUSTER, keys::ASSIGNMENT].iter().any(|key| origin.annotation(key).is_some());
         let assigned = match (annotated, best) {
             (Some((provider, epoch)), Some((holder, _, newer))) if newer > epoch && holder.provider != provider => {
                 self.decision.notes.push(Note::warning(

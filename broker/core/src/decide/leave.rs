@@ -31,7 +31,17 @@ impl<'a> Pass<'a> {
         }
         if let Some(why) = self.unknown_holder(annotated.map(|(provider, _)| provider.name().to_owned())) {
             if origin.annotated_true(keys::FORCE_DELETE) {
-                self.decision.notes.push(Note::warning("ForceDeleted", format!("released by annotation although {why}")));
+                self.decision
+                    .notes
+                    .push(Note::warning("ForceDeleted", format!("released by annotation although {why}")));
+            } else if self
+                .snapshot
+                .holders
+                .iter()
+                .any(|holder| matches!(holder.reach, Reach::Lost(_) | Reach::Settling))
+            {
+                // It may be back in a moment: nothing to tell yet.
+                return;
             } else {
                 let message = format!(
                     "deletion waits: {why}; if the provider is gone for good, set the annotation {}=\"true\"",

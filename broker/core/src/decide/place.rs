@@ -53,7 +53,14 @@ impl<'a> Pass<'a> {
         let provider = best.id.provider.clone();
         // Wall-clock time makes epochs grow even where nothing tells of earlier ones.
         let assigned = Assigned { provider, epoch: snapshot.now.millis, written: false };
-        self.mark(origin, &assigned, Some(Note::normal("Placed", format!("assigned to provider {} by AcceptAPI {}", assigned.provider.name(), best.id))));
+        self.mark(
+            origin,
+            &assigned,
+            Some(Note::normal(
+                "Placed",
+                format!("assigned to provider {} by AcceptAPI {}", assigned.provider.name(), best.id),
+            )),
+        );
     }
 
     /// Puts finalizer and signed assignment on the origin, where they are not already.
@@ -111,10 +118,17 @@ impl<'a> Pass<'a> {
             return Judged::Unfit("is cordoned".into());
         }
         match (&holder.reach, &holder.serving) {
-            (Reach::Unreachable(why), _) => return Judged::Unreachable(format!("the provider is unreachable ({why})")),
-            (Reach::Settling, _) | (_, Serving::Unknown) => return Judged::Unreachable("the provider is not known yet".into()),
+            (Reach::Unreachable(why) | Reach::Lost(why), _) => {
+                return Judged::Unreachable(format!("the provider is unreachable ({why})"));
+            }
+            (Reach::Settling, _) | (_, Serving::Unknown) => {
+                return Judged::Unreachable("the provider is not known yet".into());
+            }
             (_, Serving::Missing) => {
-                return Judged::Unfit(format!("the provider does not serve {}; install its CRD there", snapshot.key.gvk.kind));
+                return Judged::Unfit(format!(
+                    "the provider does not serve {}; install its CRD there",
+                    snapshot.key.gvk.kind
+                ));
             }
             (_, Serving::Served(kind)) if !kind.namespaced => {
                 return Judged::Unfit("the kind is cluster-scoped at the provider".into());
@@ -129,7 +143,11 @@ impl<'a> Pass<'a> {
     }
 
     /// The AcceptAPI of a provider that accepts the origin, best first; or why none does. `None`: not known.
-    pub(super) fn accepted_by(&self, origin: &View, holder: &Holder) -> Option<Result<&'a Arc<Acceptance>, Vec<Refusal>>> {
+    pub(super) fn accepted_by(
+        &self,
+        origin: &View,
+        holder: &Holder,
+    ) -> Option<Result<&'a Arc<Acceptance>, Vec<Refusal>>> {
         if !holder.acceptances_known {
             return None;
         }
@@ -173,5 +191,6 @@ pub(super) fn sentence(lead: &str, refusals: &[String]) -> String {
 }
 
 fn settling(holder: &Holder) -> bool {
-    holder.reach == Reach::Settling || (holder.reach == Reach::Ready && holder.copy == Seen::Unknown && matches!(holder.serving, Serving::Unknown))
+    holder.reach == Reach::Settling
+        || (holder.reach == Reach::Ready && holder.copy == Seen::Unknown && matches!(holder.serving, Serving::Unknown))
 }

@@ -33,13 +33,23 @@ impl<'a> Pass<'a> {
         if self.mark(origin, assigned, None) {
             return self.state(State::Placing);
         }
+        if let Reach::Lost(_) = &holder.reach {
+            return self.state(State::Unknown);
+        }
         if let Reach::Unreachable(why) = &holder.reach {
-            return self.blocked(origin, condition::PROVIDER_UNREACHABLE, format!("provider {name} is unreachable: {why}"));
+            return self.blocked(
+                origin,
+                condition::PROVIDER_UNREACHABLE,
+                format!("provider {name} is unreachable: {why}"),
+            );
         }
         let kind = match &holder.serving {
             Serving::Unknown => return self.state(State::Unknown),
             Serving::Missing => {
-                let why = format!("provider {name} does not serve {} (any more); install its CRD there", snapshot.key.gvk.kind);
+                let why = format!(
+                    "provider {name} does not serve {} (any more); install its CRD there",
+                    snapshot.key.gvk.kind
+                );
                 return self.blocked(origin, condition::KIND_MISSING, why);
             }
             Serving::Served(kind) => kind,
@@ -68,7 +78,12 @@ impl<'a> Pass<'a> {
         let intent = desired.digest;
         let op = Op::Create(desired.body);
         let write = |pass: &Self| pass.copy_write(site, op, intent, Some(note));
-        if !self.write(Subject::Copy, intent, &json!(null), write) {
+        if self.write(Subject::Copy, intent, &json!(null), write) {
+            return;
+        }
+        if let Some(trouble) = self.snapshot.memory.trouble(Subject::Copy) {
+            self.blocked(site.origin, trouble.reason, trouble.message.clone());
+        } else {
             self.fought(site, "the copy is deleted again and again");
         }
     }
@@ -92,7 +107,10 @@ impl<'a> Pass<'a> {
             let fields = desired.lost.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
             self.decision.notes.push(Note::warning(
                 "FieldsDropped",
-                format!("provider {} does not know these fields, they are left out of the copy: {fields}", site.holder.provider.name()),
+                format!(
+                    "provider {} does not know these fields, they are left out of the copy: {fields}",
+                    site.holder.provider.name()
+                ),
             ));
         }
     }
@@ -117,7 +135,11 @@ impl<'a> Pass<'a> {
             let observed = copy::observed(&copy.value);
             let write = |pass: &Self| pass.copy_write(site, op, desired.digest, None);
             let written = self.write(Subject::Copy, desired.digest, &observed, write);
-            if !written && snapshot.memory.is_fought(Subject::Copy, snapshot.now.millis) {
+            if let Some(trouble) = snapshot.memory.trouble(Subject::Copy).filter(|_| !written) {
+                self.state(State::Blocked);
+                self.decision.notes.push(Note::warning(trouble.reason, trouble.message.clone()));
+                own = vec![Own::not_brokered(trouble.reason, trouble.message.clone())];
+            } else if !written && snapshot.memory.is_fought(Subject::Copy, snapshot.now.millis) {
                 let message = format!(
                     "something at provider {} keeps changing {path} of the copy back; the broker repeats its write ever more slowly",
                     site.holder.provider.name()
@@ -131,7 +153,10 @@ impl<'a> Pass<'a> {
     }
 
     fn fought(&mut self, site: &Site<'a>, what: &str) {
-        let message = format!("{what} at provider {}; the broker repeats its write ever more slowly", site.holder.provider.name());
+        let message = format!(
+            "{what} at provider {}; the broker repeats its write ever more slowly",
+            site.holder.provider.name()
+        );
         self.blocked(site.origin, condition::FIGHTING, message);
     }
 
@@ -150,7 +175,10 @@ impl<'a> Pass<'a> {
         let mut own = vec![Own { kind: condition::ACCEPTED, status: false, reason: condition::NOT_ACCEPTED, message }];
         own.push(match copy {
             Some(_) => Own::placed(name),
-            None => Own::not_brokered(condition::NOT_ACCEPTED, format!("the copy at provider {name} is gone, and the provider accepts no new one")),
+            None => Own::not_brokered(
+                condition::NOT_ACCEPTED,
+                format!("the copy at provider {name} is gone, and the provider accepts no new one"),
+            ),
         });
         if let Some(copy) = copy {
             self.bring(site, copy, &[]);
@@ -164,10 +192,15 @@ impl<'a> Pass<'a> {
         let provider = &site.holder.provider;
         let message = format!(
             "{} {}/{} at provider {} exists already and is not the broker's copy of this object; rename one of them",
-            snapshot.key.gvk.kind, snapshot.key.namespace, copy::name(snapshot.key), provider.name()
+            snapshot.key.gvk.kind,
+            snapshot.key.namespace,
+            copy::name(snapshot.key),
+            provider.name()
         );
         self.state(State::Blocked);
-        self.decision.notes.push(Note { also: Some(provider.clone()), ..Note::warning(condition::NAME_CONFLICT, message.clone()) });
+        self.decision
+            .notes
+            .push(Note { also: Some(provider.clone()), ..Note::warning(condition::NAME_CONFLICT, message.clone()) });
         self.show(site.origin, None, false, &[Own::not_brokered(condition::NAME_CONFLICT, message)]);
     }
 
@@ -176,8 +209,7 @@ impl<'a> Pass<'a> {
         let snapshot = self.snapshot;
         // Without a status nothing is known of related resources: what is there stays.
         let Some(status) = copy.status() else { return };
-        let listing =
-            related::listing(snapshot.key, status, &snapshot.key.namespace, snapshot.related_kinds, narrowed);
+        let listing = related::listing(snapshot.key, status, &snapshot.key.namespace, snapshot.related_kinds, narrowed);
         for why in &listing.refused {
             self.decision.notes.push(Note::warning("RelatedRefused", why.clone()));
         }
@@ -195,7 +227,8 @@ impl<'a> Pass<'a> {
         }
         for (kind, held) in snapshot.related.owned(&site.origin.uid) {
             let name = held.value["metadata"]["name"].as_str();
-            if !held.deleting && !listing.allowed.iter().any(|entry| entry.kind == kind && Some(&*entry.target) == name) {
+            if !held.deleting && !listing.allowed.iter().any(|entry| entry.kind == kind && Some(&*entry.target) == name)
+            {
                 self.delete_related(&kind, &held);
             }
         }
@@ -217,7 +250,10 @@ impl<'a> Pass<'a> {
             Seen::Absent => (Op::Create(desired), json!(null)),
             Seen::Present(held) if held.deleting => return,
             Seen::Present(held) if !related::belongs(&site.origin.uid, &held) => {
-                let message = format!("{} {} exists already and is not the broker's; it is not overwritten", entry.kind.kind, entry.target);
+                let message = format!(
+                    "{} {} exists already and is not the broker's; it is not overwritten",
+                    entry.kind.kind, entry.target
+                );
                 return self.decision.notes.push(Note::warning("RelatedConflict", message));
             }
             Seen::Present(held) => match related::patch(&desired, &held) {

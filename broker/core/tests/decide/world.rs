@@ -1,0 +1,431 @@
+//! A consumer, providers, and a shell that observes, decides and acts as the binary does.
+
+mod kinds;
+mod server;
+mod structure;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use broker_api::{AcceptApiSpec, ClusterName, Role};
+use broker_core::{
+    acceptance::{AcceptId, Acceptance},
+    assignment::{Key, KeyRing, Origin},
+    copy,
+    decide::decide,
+    decision::{Decision, Op, State, Step, Write},
+    expression::Evaluator,
+    memory::{Memory, Subject},
+    schema::Schema,
+    snapshot::{Holder, Kind, Now, OriginKey, RelatedView, Seen, Snapshot, View},
+};
+use serde_json::{Value, json};
+
+pub(crate) use self::{
+    kinds::{certificate, config_map, consumer_rule, kind_of, provider_rule, secret},
+    server::{At, Refused, Server, Stored},
+};
+
+pub(crate) const NAMESPACE: &str = "team";
+
+/// More passes than any way to the goal takes.
+const PASSES: usize = 30;
+
+pub(crate) struct World {
+    pub(crate) servers: BTreeMap<ClusterName, Server>,
+    pub(crate) acceptances: BTreeMap<String, Arc<Acceptance>>,
+    pub(crate) memories: BTreeMap<OriginKey, Memory>,
+    pub(crate) keys: BTreeSet<OriginKey>,
+    pub(crate) related_kinds: Vec<Kind>,
+    pub(crate) ring: KeyRing,
+    pub(crate) millis: u64,
+    /// All writes that went through.
+    pub(crate) log: Vec<Write>,
+    /// The object under this key is a copy of ours.
+    pub(crate) taken_for_copy: bool,
+    pub(crate) owned_known: bool,
+    counted: BTreeMap<OriginKey, AcceptId>,
+    evaluator: Arc<Evaluator>,
+}
+
+pub(crate) fn ring(id: &str) -> KeyRing {
+    KeyRing::new(vec![Key { id: id.to_owned(), secret: id.bytes().cycle().take(32).collect() }]).unwrap()
+}
+
+pub(crate) fn key(consumer: &str, name: &str) -> OriginKey {
+    OriginKey {
+        cluster: ClusterName::consumer(consumer),
+        gvk: Arc::new(certificate()),
+        namespace: NAMESPACE.into(),
+        name: name.into(),
+    }
+}
+
+/// The origin that most tests speak of.
+pub(crate) fn web() -> OriginKey {
+    key("homer", "web")
+}
+
+impl World {
+    /// A consumer `homer` and these providers, none of which accepts anything yet.
+    pub(crate) fn new(providers: &[&str]) -> Self {
+        thread_local!(static EVALUATOR: Arc<Evaluator> = Arc::new(Evaluator::new()));
+        let mut world = Self {
+            servers: BTreeMap::new(),
+            acceptances: BTreeMap::new(),
+            memories: BTreeMap::new(),
+            keys: BTreeSet::new(),
+            related_kinds: vec![secret(), config_map()],
+            ring: ring("first"),
+            millis: 1_700_000_000_000,
+            log: Vec::new(),
+            taken_for_copy: false,
+            owned_known: true,
+            counted: BTreeMap::new(),
+            evaluator: EVALUATOR.with(Arc::clone),
+        };
+        world.engage(ClusterName::consumer("homer"));
+        for provider in providers {
+            world.engage(ClusterName::provider(*provider));
+        }
+        world
+    }
+
+    /// A consumer, one provider that accepts all, and the origin `web`.
+    pub(crate) fn with_origin() -> Self {
+        let mut world = Self::new(&["p1"]);
+        world.accept("p1", &json!({}));
+        world.create(&web(), json!({"fqdn": "a.corp"}));
+        world
+    }
+
+    /// [`World::with_origin`], after the first copy and the provider's first status.
+    pub(crate) fn served() -> Self {
+        let mut world = Self::with_origin();
+        world.settle(&web());
+        world.provider_status("p1", &web(), json!({"phase": "Up"}));
+        world.settle(&web());
+        world.log.clear();
+        world
+    }
+
+    pub(crate) fn engage(&mut self, cluster: ClusterName) {
+        let mut server = Server::new(cluster.name());
+        let rule = if cluster.role() == Role::Consumer { consumer_rule() } else { provider_rule() };
+        server.kinds.insert(certificate(), rule);
+        for kind in [secret(), config_map()] {
+            server.kinds.insert(kind, kinds::free_rule());
+        }
+        self.servers.insert(cluster, server);
+    }
+
+    pub(crate) fn consumer(&mut self) -> &mut Server {
+        self.servers.get_mut(&ClusterName::consumer("homer")).unwrap()
+    }
+
+    pub(crate) fn provider(&mut self, name: &str) -> &mut Server {
+        self.servers.get_mut(&ClusterName::provider(name)).unwrap()
+    }
+
+    pub(crate) fn providers(&self) -> impl Iterator<Item = (&ClusterName, &Server)> {
+        self.servers.iter().filter(|(name, _)| name.role() == Role::Provider)
+    }
+
+    /// A provider makes or changes its AcceptAPI `all`; `spec` is merged over one that accepts everything.
+    pub(crate) fn accept(&mut self, provider: &str, spec: &Value) {
+        self.accept_as(provider, "all", spec);
+    }
+
+    pub(crate) fn accept_as(&mut self, provider: &str, name: &str, spec: &Value) {
+        let mut whole =
+            json!({"gvr": {"group": "example.platform-mesh.io", "version": "v1alpha1", "resource": "certificates"}});
+        structure::merge(&mut whole, spec);
+        let spec: AcceptApiSpec = serde_json::from_value(whole).unwrap();
+        let id =
+            AcceptId { provider: ClusterName::provider(provider), namespace: "default".into(), name: name.into() };
+        let acceptance = Acceptance::compile(id, &spec, &self.evaluator).unwrap();
+        self.acceptances.insert(format!("{provider}/{name}"), Arc::new(acceptance));
+    }
+
+    pub(crate) fn accept_no_more(&mut self, provider: &str) {
+        self.acceptances.retain(|_, acceptance| acceptance.id.provider.name() != provider);
+    }
+
+    pub(crate) fn origin_at(key: &OriginKey) -> At {
+        ((*key.gvk).clone(), key.namespace.to_string(), key.name.to_string())
+    }
+
+    pub(crate) fn copy_at(key: &OriginKey) -> At {
+        ((*key.gvk).clone(), key.namespace.to_string(), copy::name(key))
+    }
+
+    pub(crate) fn create(&mut self, key: &OriginKey, spec: Value) {
+        self.keys.insert(key.clone());
+        let server = self.servers.get_mut(&key.cluster).unwrap();
+        assert!(server.get(&Self::origin_at(key)).is_none(), "exists already");
+        server.put(&Self::origin_at(key), json!({"metadata": {}, "spec": spec}));
+    }
+
+    pub(crate) fn origin(&self, key: &OriginKey) -> Option<&Value> {
+        self.servers[&key.cluster].get(&Self::origin_at(key))
+    }
+
+    pub(crate) fn copy(&self, provider: &str, key: &OriginKey) -> Option<&Value> {
+        self.servers[&ClusterName::provider(provider)].get(&Self::copy_at(key))
+    }
+
+    pub(crate) fn edit(&mut self, key: &OriginKey, edit: impl FnOnce(&mut Value)) {
+        self.servers.get_mut(&key.cluster).unwrap().edit(&Self::origin_at(key), edit);
+    }
+
+    pub(crate) fn edit_copy(&mut self, provider: &str, key: &OriginKey, edit: impl FnOnce(&mut Value)) {
+        self.provider(provider).edit(&Self::copy_at(key), edit);
+    }
+
+    pub(crate) fn delete(&mut self, key: &OriginKey) {
+        self.servers.get_mut(&key.cluster).unwrap().delete(&Self::origin_at(key));
+    }
+
+    /// Removes the origin whatever holds it.
+    pub(crate) fn force_remove(&mut self, key: &OriginKey) {
+        self.edit(key, |origin| origin["metadata"]["finalizers"] = json!([]));
+        self.delete(key);
+    }
+
+    pub(crate) fn provider_status(&mut self, provider: &str, key: &OriginKey, status: Value) {
+        self.edit_copy(provider, key, |copy| copy["status"] = status);
+    }
+
+    pub(crate) fn put_secret(&mut self, cluster: &ClusterName, name: &str, value: Value) {
+        let at = (secret(), NAMESPACE.to_owned(), name.to_owned());
+        self.servers.get_mut(cluster).unwrap().put(&at, value);
+    }
+
+    pub(crate) fn secret(&self, cluster: &ClusterName, name: &str) -> Option<&Value> {
+        self.servers[cluster].get(&(secret(), NAMESPACE.to_owned(), name.to_owned()))
+    }
+
+    /// A condition of the origin's status as `Status/Reason: message`.
+    pub(crate) fn condition(&self, key: &OriginKey, kind: &str) -> Option<String> {
+        let conditions = self.origin(key)?["status"]["conditions"].as_array()?;
+        let found = conditions.iter().find(|condition| condition["type"] == kind)?;
+        let text = |field: &str| found[field].as_str().unwrap().to_owned();
+        Some(format!("{}/{}: {}", text("status"), text("reason"), text("message")))
+    }
+
+    /// What a copy's signature says, by the present key ring.
+    pub(crate) fn signed(&self, provider: &str, key: &OriginKey) -> Option<Origin> {
+        let uid = self.origin(key)?["metadata"]["uid"].as_str()?;
+        let text = self.copy(provider, key)?["metadata"]["annotations"][broker_api::keys::ORIGIN].as_str()?;
+        self.ring.verify_origin(&key.subject(uid), provider, text)
+    }
+
+    fn now(&self) -> Now {
+        let seconds = self.millis / 1000;
+        Now { millis: self.millis, text: format!("2026-01-01T00:00:00Z+{seconds}") }
+    }
+
+    pub(crate) fn decide(&self, key: &OriginKey, confirmed: Option<Option<Box<str>>>) -> Decision {
+        let holders = self.providers().map(|(name, server)| Holder {
+            provider: name.clone(),
+            reach: server.reach.clone(),
+            serving: server.serving(&key.gvk),
+            copy: server.seen(&Self::copy_at(key)),
+            acceptances_known: server.acceptances_known,
+        });
+        let consumer = &self.servers[&key.cluster];
+        let nothing = Memory::default();
+        let acceptances: Vec<_> = self.acceptances.values().cloned().collect();
+        let has_room = |acceptance: &Acceptance| {
+            let others = self.counted.iter().filter(|(other, id)| *other != key && **id == acceptance.id).count();
+            acceptance.capacity.is_none_or(|capacity| (others as u64) < capacity)
+        };
+        decide(&Snapshot {
+            key,
+            now: self.now(),
+            consumer: consumer.reach.clone(),
+            consumer_kind: consumer.serving(&key.gvk),
+            origin: consumer.seen(&Self::origin_at(key)),
+            confirmed,
+            is_copy: self.taken_for_copy,
+            holders: holders.collect(),
+            acceptances: &acceptances,
+            has_room: &has_room,
+            ring: &self.ring,
+            evaluator: &self.evaluator,
+            related_kinds: &self.related_kinds,
+            related: &Relations { world: self, consumer: &key.cluster },
+            memory: self.memories.get(key).unwrap_or(&nothing),
+        })
+    }
+
+    /// Observes and decides; answers a wish to confirm by a live read, where the consumer can be read.
+    pub(crate) fn look(&mut self, key: &OriginKey) -> Decision {
+        let mut decision = self.decide(key, None);
+        if decision.steps.contains(&Step::Confirm) {
+            if self.servers[&key.cluster].reach != broker_core::snapshot::Reach::Ready {
+                decision.steps.clear();
+                return decision;
+            }
+            let uid = self.origin(key).map(|origin| Box::from(origin["metadata"]["uid"].as_str().unwrap()));
+            decision = self.decide(key, Some(uid));
+            assert!(!decision.steps.contains(&Step::Confirm), "asks to confirm what was just confirmed");
+        }
+        match &decision.counted {
+            Some(id) => self.counted.insert(key.clone(), id.clone()),
+            None => self.counted.remove(key),
+        };
+        decision
+    }
+
+    /// One pass: at most `budget` of the decision's writes are carried out, none after the first failure.
+    pub(crate) fn pass_within(&mut self, key: &OriginKey, budget: usize) -> Decision {
+        let decision = self.look(key);
+        for write in decision.writes().take(budget) {
+            if self.carry_out(key, write).is_err() {
+                break;
+            }
+        }
+        self.millis += 1;
+        decision
+    }
+
+    pub(crate) fn pass(&mut self, key: &OriginKey) -> Decision {
+        self.pass_within(key, usize::MAX)
+    }
+
+    fn carry_out(&mut self, key: &OriginKey, write: &Write) -> Result<(), Refused> {
+        let at = (write.kind.clone(), write.namespace.clone(), write.name.clone());
+        let before = self.servers[&write.cluster].get(&at).is_some();
+        let after = self.servers.get_mut(&write.cluster).ok_or(Refused::Unreachable)?.execute(&at, &write.op)?;
+        let now = self.millis;
+        let memory = self.memories.entry(key.clone()).or_default();
+        let leftover = after.as_ref().and_then(|after| leftover(write, after));
+        memory.wrote(write.subject, write.intent, leftover.as_ref(), now);
+        if let (Subject::Copy, Some(after), Op::Create(_) | Op::Apply { .. }) = (write.subject, &after, &write.op) {
+            memory.copy_uid = Some(after["metadata"]["uid"].as_str().unwrap().into());
+            if !before {
+                memory.created_at = Some(now);
+            }
+        }
+        self.log.push(write.clone());
+        Ok(())
+    }
+
+    /// Passes until one wants nothing, now or later; returns that one.
+    pub(crate) fn settle(&mut self, key: &OriginKey) -> Decision {
+        let mut seen = Vec::new();
+        for _ in 0..PASSES {
+            let decision = self.pass(key);
+            match decision.again {
+                _ if !decision.steps.is_empty() => seen.push(decision),
+                Some(wait) => {
+                    self.millis += u64::try_from(wait.as_millis()).unwrap();
+                    seen.push(decision);
+                }
+                None => return decision,
+            }
+        }
+        panic!("{key} never gets quiet; the last passes: {:#?}", &seen[seen.len() - 2..]);
+    }
+
+    pub(crate) fn settle_all(&mut self) {
+        for key in self.keys.clone() {
+            self.settle(&key);
+        }
+    }
+
+    /// The broker restarts with nothing in memory.
+    pub(crate) fn restart(&mut self) {
+        self.memories.clear();
+        self.counted.clear();
+    }
+
+    /// Asserts that nothing is written, now and after a restart.
+    #[track_caller]
+    pub(crate) fn assert_steady(&mut self, key: &OriginKey) {
+        for restarted in [false, true] {
+            if restarted {
+                self.restart();
+            }
+            let decision = self.look(key);
+            assert_eq!(decision.steps, [], "restarted: {restarted}, {:?}", decision.state);
+        }
+    }
+
+    /// Asserts that the next look at the origin wants no write, whatever else it says.
+    #[track_caller]
+    pub(crate) fn assert_holds_still(&mut self, key: &OriginKey) -> State {
+        let decision = self.look(key);
+        assert_eq!(decision.steps, []);
+        decision.state
+    }
+
+    /// The writes since the log was cleared, as `verb cluster/name`.
+    pub(crate) fn writes(&self) -> Vec<String> {
+        self.log.iter().map(|write| format!("{} {}/{}", verb(&write.op), write.cluster.name(), write.name)).collect()
+    }
+}
+
+pub(crate) fn verb(op: &Op) -> &'static str {
+    match op {
+        Op::Create(_) => "create",
+        Op::Apply { .. } => "apply",
+        Op::Merge(_) => "patch",
+        Op::MergeStatus(_) => "status",
+        Op::Delete { .. } => "delete",
+    }
+}
+
+/// What the server made of a write, if that is not what was wanted: as the binary tells it to the memory.
+fn leftover(write: &Write, after: &Value) -> Option<Value> {
+    let any = Schema::any();
+    match &write.op {
+        Op::Create(body) | Op::Apply { body, .. } => {
+            any.difference(body, after)?;
+            Some(if write.subject == Subject::Copy { copy::observed(after) } else { after["data"].clone() })
+        }
+        Op::MergeStatus(patch) => {
+            let mut wanted = after["status"].clone();
+            structure::merge(&mut wanted, &patch["status"]);
+            (wanted != after["status"]).then(|| after["status"].clone())
+        }
+        Op::Merge(_) | Op::Delete { .. } => None,
+    }
+}
+
+struct Relations<'a> {
+    world: &'a World,
+    consumer: &'a ClusterName,
+}
+
+impl Relations<'_> {
+    fn seen(&self, cluster: &ClusterName, kind: &Kind, namespace: &str, name: &str) -> Seen {
+        self.world.servers[cluster].seen(&(kind.clone(), namespace.to_owned(), name.to_owned()))
+    }
+}
+
+impl RelatedView for Relations<'_> {
+    fn source(&self, provider: &ClusterName, kind: &Kind, namespace: &str, name: &str) -> Seen {
+        self.seen(provider, kind, namespace, name)
+    }
+
+    fn target(&self, kind: &Kind, namespace: &str, name: &str) -> Seen {
+        self.seen(self.consumer, kind, namespace, name)
+    }
+
+    fn owned(&self, uid: &str) -> Vec<(Kind, View)> {
+        let views = self.world.servers[self.consumer].cached_views();
+        let owned = views.filter(|(at, view)| {
+            let owners = view.value["metadata"]["ownerReferences"].as_array();
+            self.world.related_kinds.contains(&at.0) && owners.into_iter().flatten().any(|owner| owner["uid"] == uid)
+        });
+        owned.map(|(at, view)| (at.0.clone(), view)).collect()
+    }
+
+    fn owned_known(&self) -> bool {
+        self.world.owned_known && self.world.servers[self.consumer].listed
+    }
+}

@@ -1,0 +1,207 @@
+//! The task that compiles AcceptAPIs as they change, and the one that writes their status.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use broker_api::{Role, condition, keys};
+use broker_core::{acceptance::AcceptId, merge};
+use broker_fleet::{
+    cluster::Cluster,
+    kind::KindState,
+    object::{Object, ObjectKey},
+    write::Writer,
+};
+use serde_json::{Value, json};
+use tokio::{sync::mpsc, time::Instant};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info, warn};
+
+use crate::{
+    broker::{AcceptChange, Broker},
+    observe,
+    registry::{Entry, Registry},
+};
+
+/// How often statuses are looked at.
+const TICK: Duration = Duration::from_millis(500);
+
+/// How long one AcceptAPI's status rests after a write.
+const REST: Duration = Duration::from_secs(3);
+
+/// Compiles AcceptAPIs one after the other: their expressions come from providers and may be hostile.
+pub async fn compile(broker: Arc<Broker>, mut changes: mpsc::UnboundedReceiver<AcceptChange>, stop: CancellationToken) {
+    loop {
+        let change = tokio::select! {
+            () = stop.cancelled() => return,
+            change = changes.recv() => change,
+        };
+        let Some(change) = change else { return };
+        let worker = Arc::clone(&broker);
+        // Compiling blocks until its thread answers.
+        if tokio::task::spawn_blocking(move || worker.take_in(change)).await.is_err() {
+            warn!("an AcceptAPI could not be taken in");
+        }
+    }
+}
+
+impl Broker {
+    fn take_in(&self, change: AcceptChange) {
+        let mut registry: Registry = (**self.registry.load()).clone();
+        let (provider, concerned, all) = match change {
+            AcceptChange::Changed(provider, key) => {
+                let Some(index) = self.fleet().cluster(&provider).and_then(|cluster| cluster.index(&self.watches.accept_apis)) else {
+                    return;
+                };
+                let id = AcceptId { provider: provider.clone(), namespace: key.namespace.clone(), name: key.name.clone() };
+                let object = index.get(&key).found();
+                (provider, registry.update(&id, object.as_deref(), &self.evaluator), false)
+            }
+            AcceptChange::Complete(provider) => {
+                registry.mark_known(&provider);
+                (provider, Vec::new(), true)
+            }
+            AcceptChange::Left(provider) => {
+                let concerned = registry.remove_provider(&provider);
+                (provider, concerned, true)
+            }
+        };
+        self.registry.store(Arc::new(registry));
+        if all {
+            self.enqueue_concerned(&provider, None);
+        }
+        for gvr in concerned {
+            if let Some(brokered) = self.kind_of(&gvr) {
+                self.enqueue_concerned(&provider, Some(&brokered.kind));
+            }
+        }
+    }
+
+    fn verdict(&self, id: &AcceptId, entry: &Entry) -> (bool, &'static str, String) {
+        let acceptance = match &entry.compiled {
+            Err(errors) => return (false, condition::INVALID, errors.join("; ")),
+            Ok(acceptance) => acceptance,
+        };
+        let gvr = &acceptance.gvr;
+        let Some(brokered) = self.kind_of(gvr) else {
+            let message = format!(
+                "no cluster serves {}.{}.{} among the kinds that the broker watches; check gvr, or add the kind to the broker's --watch-kind",
+                gvr.resource, gvr.version, gvr.group
+            );
+            return (false, "NotWatched", message);
+        };
+        let provider = self.fleet().cluster(&id.provider);
+        let serves = provider.is_some_and(|cluster| {
+            cluster.kind(&brokered.gvk).found().is_some_and(|info| info.plural == gvr.resource)
+        });
+        if !serves {
+            let message = format!("this cluster does not serve {}.{}.{}; install its CRD", gvr.resource, gvr.version, gvr.group);
+            return (false, condition::KIND_MISSING, message);
+        }
+        (true, "Ready", if acceptance.cordoned { "in use for the objects that are here; cordoned for new ones".into() } else { "in use".into() })
+    }
+
+    /// The merge patch that brings an AcceptAPI's status up to date, if it is not.
+    fn status_patch(&self, id: &AcceptId, entry: &Entry, held: &Object) -> Option<Value> {
+        let value = held.value().ok()?;
+        let (ready, reason, message) = self.verdict(id, entry);
+        let status = if ready { "True" } else { "False" };
+        let generation = value["metadata"]["generation"].as_i64().unwrap_or_default();
+        let before = value["status"]["conditions"].as_array().into_iter().flatten();
+        let before = before.into_iter().find(|entry| entry["type"] == condition::READY && entry["status"] == status);
+        let since = before.and_then(|before| before["lastTransitionTime"].as_str().map(str::to_owned));
+        let desired = json!({
+            "conditions": [{
+                "type": condition::READY,
+                "status": status,
+                "reason": reason,
+                "message": message,
+                "observedGeneration": generation,
+                "lastTransitionTime": since.unwrap_or_else(|| observe::now().text),
+            }],
+            "placed": self.records.count(id),
+            "observedGeneration": generation,
+        });
+        let nothing = json!({});
+        let diff = merge::diff(value.get("status").unwrap_or(&nothing), &desired)?;
+        Some(json!({
+            "metadata": {"resourceVersion": held.resource_version.to_string(), "uid": &*held.uid},
+            "status": diff,
+        }))
+    }
+
+    async fn write_status(&self, cluster: &Cluster, id: &AcceptId, key: &ObjectKey, patch: &Value) {
+        let spec = &self.watches.accept_apis;
+        let (Some(connection), KindState::Found(kind)) = (cluster.connection(), cluster.kind(&spec.gvk)) else { return };
+        match Writer::new(&connection.caller, keys::MANAGER).merge(&kind, key, patch, true).await {
+            Ok(written) => {
+                cluster.learn(spec, key.clone(), written.object);
+            }
+            Err(error) => debug!(acceptapi = %id, %error, "status not written"),
+        }
+    }
+
+    /// The Go broker's finalizer is not needed and would keep the AcceptAPI from going.
+    async fn drop_finalizer(&self, cluster: &Cluster, key: &ObjectKey, held: &Object) {
+        let Ok(value) = held.value() else { return };
+        let finalizers: Vec<&str> = value["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        if !finalizers.contains(&keys::ACCEPTAPI_FINALIZER) {
+            return;
+        }
+        let kept: Vec<&str> = finalizers.into_iter().filter(|finalizer| *finalizer != keys::ACCEPTAPI_FINALIZER).collect();
+        let patch = json!({"metadata": {"resourceVersion": held.resource_version.to_string(), "finalizers": kept}});
+        let (Some(connection), KindState::Found(kind)) = (cluster.connection(), cluster.kind(&self.watches.accept_apis.gvk)) else {
+            return;
+        };
+        if let Err(error) = Writer::new(&connection.caller, keys::MANAGER).merge(&kind, key, &patch, false).await {
+            debug!(%key, %error, "finalizer not removed");
+        }
+    }
+
+    /// Whether all that was there at the start has been looked at: only then do counts say anything.
+    fn look_synced(&self) -> bool {
+        if self.is_synced() {
+            return true;
+        }
+        let settled = self.fleet().clusters().iter().all(|cluster| {
+            !cluster.is_ready() && cluster.age() > Duration::from_secs(5)
+                || cluster.is_ready()
+                    && cluster.indexes().iter().all(|index| {
+                        index.is_complete() || index.trouble().is_some() || cluster.kind(&index.spec().gvk) == KindState::Missing
+                    })
+        });
+        if settled && self.ring.load().is_some() && self.queue.is_idle() {
+            info!(after = ?self.started.elapsed(), "in step with all clusters");
+            self.set_synced();
+        }
+        self.is_synced()
+    }
+}
+
+/// Keeps the statuses of AcceptAPIs up to date: at most every few seconds each, and only when they changed.
+pub async fn report(broker: Arc<Broker>, stop: CancellationToken) {
+    let mut written: HashMap<AcceptId, Instant> = HashMap::new();
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(TICK) => {}
+        }
+        if !broker.look_synced() || !broker.leads() {
+            continue;
+        }
+        let registry = broker.registry.load_full();
+        written.retain(|_, at| at.elapsed() < REST);
+        for (id, entry) in registry.entries().filter(|(id, _)| !written.contains_key(*id)).collect::<Vec<_>>() {
+            debug_assert_eq!(id.provider.role(), Role::Provider);
+            let Some(cluster) = broker.fleet().cluster(&id.provider).filter(|cluster| cluster.is_ready()) else { continue };
+            let key = ObjectKey { namespace: Arc::clone(&id.namespace), name: Arc::clone(&id.name) };
+            let Some(held) = cluster.index(&broker.watches.accept_apis).and_then(|index| index.get(&key).found()) else { continue };
+            broker.drop_finalizer(&cluster, &key, &held).await;
+            if held.deleting {
+                continue;
+            }
+            if let Some(patch) = broker.status_patch(id, entry, &held) {
+                broker.write_status(&cluster, id, &key, &patch).await;
+                written.insert(id.clone(), Instant::now());
+            }
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! From a decided write to the API server and back into the indexes.
+
+use std::{sync::Arc, time::Duration};
+
+use broker_api::{ClusterName, condition, keys};
+use broker_core::{
+    copy,
+    decision::{Op, Write},
+    memory::Subject,
+    snapshot::{Kind, OriginKey},
+};
+use broker_fleet::{
+    GroupVersionKind,
+    call::Caller,
+    cluster::Cluster,
+    error::CallError,
+    kind::{KindInfo, KindState},
+    object::{Object, ObjectKey},
+    well_known,
+    write::{Precondition, Writer, Written},
+};
+use serde_json::{Value, json};
+use tracing::{debug, info, warn};
+
+use crate::{broker::Broker, metrics::{METRICS, ReasonLabels}, observe};
+
+/// How a write ended.
+#[derive(Debug)]
+pub enum Acted {
+    /// It went through.
+    Done,
+    /// It did not; again after a growing wait.
+    Failed,
+    /// It did not, and the API server says how long to wait.
+    Wait(Duration),
+    /// It was refused; the next decision says so where people look.
+    Refused,
+}
+
+/// The kind `Namespace`.
+pub fn namespaces() -> KindInfo {
+    let gvk = GroupVersionKind::gvk("", "v1", "Namespace");
+    well_known(&gvk).unwrap_or_else(|| KindInfo { gvk, plural: "namespaces".into(), namespaced: false, has_status: true })
+}
+
+impl Broker {
+    /// The engaged cluster, its connection and how it serves a kind; `None` where one of them is missing.
+    pub(crate) fn reachable(&self, name: &ClusterName, kind: &Kind) -> Option<(Arc<Cluster>, Caller, Arc<KindInfo>)> {
+        let cluster = self.fleet().cluster(name)?;
+        let connection = cluster.connection()?;
+        let KindState::Found(info) = cluster.kind(&kind.to_gvk()) else { return None };
+        Some((cluster, connection.caller.clone(), info))
+    }
+
+    /// Executes one write.
+    pub async fn act(&self, origin: &OriginKey, write: &Write) -> Acted {
+        let Some((cluster, caller, kind)) = self.reachable(&write.cluster, &write.kind) else { return Acted::Failed };
+        let key = ObjectKey::new(write.namespace.as_str(), write.name.as_str());
+        let result = self.send(&caller, &kind, &key, write).await;
+        match result {
+            Ok(written) => {
+                debug!(%origin, cluster = %write.cluster, kind = %write.kind.kind, %key, op = name_of(&write.op), "written");
+                self.succeeded(origin, &cluster, &key, write, written);
+                Acted::Done
+            }
+            Err(error) => self.failed(origin, &cluster, &caller, &key, write, error).await,
+        }
+    }
+
+    async fn send(&self, caller: &Caller, kind: &KindInfo, key: &ObjectKey, write: &Write) -> Result<Option<Written>, CallError> {
+        let writer = Writer::new(caller, keys::MANAGER);
+        match &write.op {
+            Op::Create(body) => writer.apply(kind, key, body.clone(), &Precondition::Absent).await.map(Some),
+            Op::Apply { body, uid } => {
+                writer.apply(kind, key, body.clone(), &Precondition::Uid(uid.clone())).await.map(Some)
+            }
+            Op::Merge(patch) => writer.merge(kind, key, patch, false).await.map(Some),
+            Op::MergeStatus(patch) => writer.merge(kind, key, patch, true).await.map(Some),
+            Op::Delete { uid } => {
+                let left = writer.delete(kind, key, uid).await?;
+                Ok(left.map(|object| Written { object, created: false }))
+            }
+        }
+    }
+
+    fn succeeded(&self, origin: &OriginKey, cluster: &Cluster, key: &ObjectKey, write: &Write, written: Option<Written>) {
+        let Some(written) = written else { return };
+        let now = observe::now().millis;
+        let leftover = leftover(write, &written.object);
+        let latency = self.records.with(origin, |record| {
+            if !matches!(write.op, Op::Delete { .. }) {
+                record.memory.wrote(write.subject, write.intent, leftover.as_ref(), now);
+            }
+            if write.subject != Subject::Copy || matches!(write.op, Op::Delete { .. }) {
+                return None;
+            }
+            record.memory.copy_uid = Some(written.object.uid.clone());
+            if matches!(write.op, Op::Create(_)) {
+                record.memory.created_at = Some(now);
+                return record.seen_at.take().map(|seen| seen.elapsed());
+            }
+            None
+        });
+        if let Some(latency) = latency {
+            METRICS.create_to_copy.observe(latency.as_secs_f64());
+        }
+        let Some(spec) = self.watches.spec_of(write.cluster.role(), &write.kind) else { return };
+        if let Some(change) = cluster.learn(spec, key.clone(), written.object) {
+            self.learned(cluster, spec, &change);
+        }
+    }
+
+    async fn failed(&self, origin: &OriginKey, cluster: &Cluster, caller: &Caller, key: &ObjectKey, write: &Write, error: CallError) -> Acted {
+        METRICS.write_errors.get_or_create(&ReasonLabels { reason: error.reason().into() }).inc();
+        let place = format!("{} {key} at {}", write.kind.kind, write.cluster);
+        debug!(%origin, %place, %error, "write failed");
+        let (reason, message) = match &error {
+            CallError::Throttled { retry_after, .. } => {
+                let wait = retry_after.unwrap_or(Duration::from_secs(1));
+                cluster.throttle(wait);
+                return Acted::Wait(wait);
+            }
+            CallError::NamespaceMissing(_) if write.subject == Subject::Copy => {
+                match self.make_namespace(caller, &write.namespace, origin).await {
+                    Ok(()) => return Acted::Done,
+                    Err(CallError::Forbidden(why)) => (
+                        condition::FORBIDDEN,
+                        format!("namespace {} does not exist at {} and the broker may not create it ({why}); create it there, or grant the broker create on namespaces", write.namespace, write.cluster),
+                    ),
+                    Err(error) if error.suspects_cluster() => {
+                        self.suspect(cluster);
+                        return Acted::Failed;
+                    }
+                    Err(error) => (condition::INVALID, format!("namespace {} at {} cannot be created: {error}", write.namespace, write.cluster)),
+                }
+            }
+            error if error.suspects_cluster() => {
+                self.suspect(cluster);
+                return Acted::Failed;
+            }
+            CallError::Conflict(_) | CallError::AlreadyExists(_) => {
+                self.look_again(cluster, caller, key, write).await;
+                return Acted::Failed;
+            }
+            CallError::NotFound(_) | CallError::NamespaceMissing(_) | CallError::Gone(_) => return Acted::Failed,
+            CallError::KindMissing(_) => {
+                cluster.refresh_kind(&write.kind.to_gvk());
+                return Acted::Failed;
+            }
+            CallError::SchemaMismatch(why) => {
+                // The schema that pruned this write is out of date.
+                cluster.refresh_kind(&write.kind.to_gvk());
+                (condition::INVALID, format!("{place} does not fit the kind's schema there: {why}"))
+            }
+            CallError::NamespaceTerminating(_) => (
+                condition::NAMESPACE_TERMINATING,
+                format!("namespace {} at {} is being deleted; the object is brought back once it is gone", write.namespace, write.cluster),
+            ),
+            CallError::Forbidden(why) => {
+                (condition::FORBIDDEN, format!("the broker may not write {place}: {why}; grant it in that cluster's RBAC"))
+            }
+            CallError::TooLarge(why) => {
+                (condition::TOO_LARGE, format!("{place} is larger than its API server takes: {why}; make the object smaller"))
+            }
+            error => (condition::INVALID, format!("{place} is refused: {error}")),
+        };
+        warn!(%origin, reason, %message, "write refused");
+        let now = observe::now().millis;
+        self.records.with(origin, |record| record.memory.refused(write.subject, write.intent, reason, message, now));
+        Acted::Refused
+    }
+
+    fn suspect(&self, cluster: &Cluster) {
+        if let Some(connection) = cluster.connection() {
+            cluster.suspect(&connection);
+        }
+    }
+
+    /// A create met an object that a watch by label does not see: whatever it is, the next decision must know it.
+    async fn look_again(&self, cluster: &Cluster, caller: &Caller, key: &ObjectKey, write: &Write) {
+        let (Op::Create(_), Subject::Related) = (&write.op, write.subject) else { return };
+        let KindState::Found(kind) = cluster.kind(&write.kind.to_gvk()) else { return };
+        let found = Writer::new(caller, keys::MANAGER).get(&kind, key).await;
+        if let (Ok(Some(object)), Some(spec)) = (found, self.watches.spec_of(write.cluster.role(), &write.kind)) {
+            cluster.learn(spec, key.clone(), object);
+        }
+    }
+
+    async fn make_namespace(&self, caller: &Caller, name: &str, origin: &OriginKey) -> Result<(), CallError> {
+        let body = json!({
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": name, "labels": {keys::MANAGED_BY: keys::MANAGER}},
+        });
+        let writer = Writer::new(caller, keys::MANAGER);
+        match writer.create(&namespaces(), &ObjectKey::new("", name), &body).await {
+            Ok(_) => {
+                info!(%origin, namespace = name, "namespace created at the provider");
+                Ok(())
+            }
+            Err(CallError::AlreadyExists(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads the origin from its API server. `Err`: nobody can tell.
+    pub async fn confirm(&self, origin: &OriginKey) -> Result<Option<Box<str>>, CallError> {
+        let missing = || CallError::Unreachable(format!("{} is not ready", origin.cluster));
+        let (cluster, caller, kind) = self.reachable(&origin.cluster, &origin.gvk).ok_or_else(missing)?;
+        let key = ObjectKey { namespace: Arc::clone(&origin.namespace), name: Arc::clone(&origin.name) };
+        let found = Writer::new(&caller, keys::MANAGER).get(&kind, &key).await;
+        if found.as_ref().is_err_and(CallError::suspects_cluster) {
+            self.suspect(&cluster);
+        }
+        Ok(found?.map(|object| object.uid))
+    }
+}
+
+/// What the API server made of a write, if that is not what was wanted.
+fn leftover(write: &Write, object: &Object) -> Option<Value> {
+    let value = object.value().ok()?;
+    Some(match write.subject {
+        Subject::Copy => copy::observed(&value),
+        Subject::Status => value.get("status").cloned().unwrap_or_else(|| json!({})),
+        Subject::Related => value.get("data").cloned().unwrap_or(Value::Null),
+        Subject::Marks => return None,
+    })
+}
+
+fn name_of(op: &Op) -> &'static str {
+    match op {
+        Op::Create(_) => "create",
+        Op::Apply { .. } => "apply",
+        Op::Merge(_) => "merge",
+        Op::MergeStatus(_) => "merge status",
+        Op::Delete { .. } => "delete",
+    }
+}

@@ -1,0 +1,103 @@
+//! Starts the parts, and ends them in order.
+
+use std::{sync::Arc, time::Duration};
+
+use broker_api::Role;
+use broker_fleet::lease::{Elector, Leadership, LeaseOptions};
+use tokio::{signal::unix::{SignalKind, signal}, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::{accept_apis, broker::{Broker, Channels}, events, options::Options, server, sources, worker};
+
+/// Name of the Lease.
+const LEASE: &str = "resource-broker";
+
+/// How long work in hand may take after SIGTERM; with the release of the lease it stays under 5 s.
+const DRAIN: Duration = Duration::from_millis(2500);
+
+/// Runs the broker until SIGTERM or SIGINT.
+pub async fn run(options: Options) -> anyhow::Result<()> {
+    sources::check(&options)?;
+    let (hub, kubeconfig) = sources::coordination(&options).await?;
+    let namespace = options.namespace.clone().or_else(|| kubeconfig.namespace().map(str::to_owned)).unwrap_or_else(|| "default".into());
+    let (broker, Channels { accept_changes, secret_changes }) = Broker::new(options, namespace);
+    let stop = CancellationToken::new();
+    server::serve(Arc::clone(&broker), stop.clone()).await?;
+    let work = tokio::spawn(worker::run(Arc::clone(&broker), stop.clone()));
+    tokio::spawn(accept_apis::compile(Arc::clone(&broker), accept_changes, stop.clone()));
+    tokio::spawn(accept_apis::report(Arc::clone(&broker), stop.clone()));
+    tokio::spawn(events::run(Arc::clone(&broker), stop.clone()));
+    broker.fleet().engage(&hub, Arc::new(kubeconfig));
+    tokio::spawn(sources::run(Arc::clone(&broker), secret_changes, stop.clone()));
+    let release = CancellationToken::new();
+    let election = tokio::spawn(elect(Arc::clone(&broker), release.clone()));
+
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        _ = terminate.recv() => info!("SIGTERM: finishing the work in hand"),
+        _ = interrupt.recv() => info!("SIGINT: finishing the work in hand"),
+    }
+    stop.cancel();
+    wait(work, DRAIN, "work in hand").await;
+    // Only now: until then the lease covers the last writes.
+    release.cancel();
+    wait(election, Duration::from_secs(2), "the release of the lease").await;
+    info!("bye");
+    Ok(())
+}
+
+async fn wait(task: JoinHandle<()>, limit: Duration, what: &str) {
+    if tokio::time::timeout(limit, task).await.is_err() {
+        warn!("gave up waiting for {what}");
+    }
+}
+
+/// Takes part in the election, if there is one, and looks at everything again when this process comes to lead.
+async fn elect(broker: Arc<Broker>, release: CancellationToken) {
+    if !broker.options.leader_elect {
+        let _ = broker.leadership.set(Leadership::always());
+        broker.look_at_all();
+        return;
+    }
+    let Some(client) = coordination_client(&broker, &release).await else { return };
+    let (elector, leadership) = Elector::new(client, LeaseOptions::new(broker.namespace.clone(), LEASE));
+    let mut changes = leadership.changes();
+    let _ = broker.leadership.set(leadership);
+    let follow = async {
+        while changes.changed().await.is_ok() {
+            let leads = *changes.borrow_and_update();
+            info!(leads, "leadership changed");
+            if leads {
+                broker.look_at_all();
+            }
+        }
+    };
+    tokio::select! {
+        () = elector.run(release) => {}
+        () = follow => {}
+    }
+}
+
+async fn coordination_client(broker: &Broker, release: &CancellationToken) -> Option<kube::Client> {
+    loop {
+        let hub = broker.fleet().in_role(Role::Coordination);
+        if let Some(connection) = hub.iter().find_map(|hub| hub.connection()) {
+            return Some(connection.caller.client().clone());
+        }
+        tokio::select! {
+            () = release.cancelled() => return None,
+            () = tokio::time::sleep(Duration::from_millis(200)) => {}
+        }
+    }
+}
+
+impl Broker {
+    /// Every origin that is known is looked at again.
+    fn look_at_all(&self) {
+        for key in self.records.select(|_, _| true) {
+            self.enqueue(key);
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! `Broker`: what all parts of the process share.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, OnceLock, PoisonError, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Instant,
+};
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use broker_api::{ClusterName, Gvr, Role, keys};
+use broker_core::{
+    assignment::KeyRing,
+    expression::Evaluator,
+    naming::consumer_hash,
+    schema::Schema,
+    snapshot::{Kind, OriginKey},
+};
+use broker_fleet::{
+    GroupVersionKind, fleet::Fleet, lease::Leadership, object::ObjectKey, queue::{Key, Queue}, watch::WatchSpec,
+};
+use tokio::sync::mpsc;
+
+use crate::{events::Recorder, metrics, options::Options, owned::Owned, records::Records, registry::Registry};
+
+/// An origin as the queue has it: its turn is that of its consumer cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Work(pub OriginKey);
+
+impl Key for Work {
+    fn lane(&self) -> &ClusterName {
+        &self.0.cluster
+    }
+}
+
+/// A kind that is brokered.
+#[derive(Debug, Clone)]
+pub struct Brokered {
+    /// Shared by the keys of all its origins.
+    pub kind: Arc<Kind>,
+    /// As the client has it.
+    pub gvk: GroupVersionKind,
+    /// Its watch, in consumers and providers.
+    pub spec: Arc<WatchSpec>,
+}
+
+/// A kind of related resources.
+#[derive(Debug, Clone)]
+pub struct RelatedKind {
+    /// The kind.
+    pub kind: Kind,
+    /// All of it, in providers.
+    pub source: Arc<WatchSpec>,
+    /// Ours, in consumers.
+    pub target: Arc<WatchSpec>,
+}
+
+/// What is watched, by role.
+#[derive(Debug, Clone)]
+pub struct Watches {
+    /// Brokered kinds.
+    pub brokered: Vec<Brokered>,
+    /// Related kinds.
+    pub related: Vec<RelatedKind>,
+    /// AcceptAPIs, in providers.
+    pub accept_apis: Arc<WatchSpec>,
+    /// The signing key, in the coordination cluster.
+    pub signing_key: Arc<WatchSpec>,
+    /// Cluster Secrets, in the coordination cluster.
+    pub cluster_secrets: Option<Arc<WatchSpec>>,
+}
+
+/// The kind `Secret`.
+pub fn secret() -> GroupVersionKind {
+    GroupVersionKind::gvk("", "v1", "Secret")
+}
+
+impl Watches {
+    fn new(options: &Options, namespace: &str) -> Self {
+        let brokered = options.watch_kind.iter().map(|flag| {
+            let gvk = flag.0.to_gvk();
+            Brokered { kind: Arc::new(flag.0.clone()), gvk: gvk.clone(), spec: Arc::new(WatchSpec::all(gvk)) }
+        });
+        let ours = format!("{}={}", keys::MANAGED_BY, keys::MANAGER);
+        let related = options.related_kind.iter().map(|flag| RelatedKind {
+            kind: flag.0.clone(),
+            source: Arc::new(WatchSpec::all(flag.0.to_gvk())),
+            target: Arc::new(WatchSpec::all(flag.0.to_gvk()).labelled(ours.clone())),
+        });
+        let secrets = options.cluster_secrets_namespace.as_ref().map(|namespace| {
+            let spec = WatchSpec::all(secret()).within(namespace).labelled(broker_fleet::source::secret::SELECTOR);
+            Arc::new(spec)
+        });
+        Self {
+            brokered: brokered.collect(),
+            related: related.collect(),
+            accept_apis: Arc::new(WatchSpec::all(GroupVersionKind::gvk(keys::GROUP, "v1alpha1", "AcceptAPI"))),
+            signing_key: Arc::new(WatchSpec::all(secret()).within(namespace).named(keys::SIGNING_KEY_SECRET)),
+            cluster_secrets: secrets,
+        }
+    }
+
+    /// What is watched in each role.
+    pub fn by_role(&self) -> HashMap<Role, Vec<Arc<WatchSpec>>> {
+        let brokered = || self.brokered.iter().map(|kind| Arc::clone(&kind.spec));
+        let mut provider: Vec<_> = brokered().chain([Arc::clone(&self.accept_apis)]).collect();
+        // A brokered kind may be a related kind, too: one watch serves both.
+        provider.extend(self.related.iter().map(|kind| Arc::clone(&kind.source)));
+        provider.dedup();
+        HashMap::from([
+            (Role::Consumer, brokered().chain(self.related.iter().map(|kind| Arc::clone(&kind.target))).collect()),
+            (Role::Provider, provider),
+            (Role::Coordination, [Some(&self.signing_key), self.cluster_secrets.as_ref()].into_iter().flatten().cloned().collect()),
+        ])
+    }
+
+    /// The brokered kind of a watch.
+    pub fn brokered_by(&self, spec: &WatchSpec) -> Option<&Brokered> {
+        self.brokered.iter().find(|brokered| *brokered.spec == *spec)
+    }
+
+    /// The watch that sees objects of this kind in this role.
+    pub fn spec_of(&self, role: Role, kind: &Kind) -> Option<&Arc<WatchSpec>> {
+        let brokered = self.brokered.iter().find(|brokered| *brokered.kind == *kind).map(|brokered| &brokered.spec);
+        let related = self.related.iter().find(|related| related.kind == *kind);
+        match role {
+            Role::Consumer => brokered.or(related.map(|related| &related.target)),
+            _ => brokered.or(related.map(|related| &related.source)),
+        }
+    }
+}
+
+/// A change of an AcceptAPI, or the end of a provider's first list.
+#[derive(Debug)]
+pub enum AcceptChange {
+    /// Look at this one again.
+    Changed(ClusterName, ObjectKey),
+    /// All of this provider's are in.
+    Complete(ClusterName),
+    /// The provider has left.
+    Left(ClusterName),
+}
+
+/// What all parts of the process share.
+pub struct Broker {
+    /// The command line.
+    pub options: Options,
+    /// Namespace of the broker's own objects in the coordination cluster.
+    pub namespace: String,
+    /// What is watched.
+    pub watches: Watches,
+    fleet: OnceLock<Arc<Fleet>>,
+    /// Origins to look at.
+    pub queue: Arc<Queue<Work>>,
+    /// AcceptAPIs.
+    pub registry: ArcSwap<Registry>,
+    /// Changes of AcceptAPIs, for the one task that compiles them.
+    pub accept_changes: mpsc::UnboundedSender<AcceptChange>,
+    /// Changes of cluster Secrets.
+    pub secret_changes: mpsc::UnboundedSender<ObjectKey>,
+    /// What is remembered of origins.
+    pub records: Records,
+    /// Related copies in consumers, by owner.
+    pub owned: Owned,
+    /// Signing keys; `None` until they are read.
+    pub ring: ArcSwapOption<KeyRing>,
+    /// Evaluates CEL.
+    pub evaluator: Evaluator,
+    /// Whether we may write.
+    pub leadership: OnceLock<Leadership>,
+    /// Tells people.
+    pub recorder: Recorder,
+    schemas: RwLock<HashMap<(ClusterName, Kind), Arc<Schema>>>,
+    synced: AtomicBool,
+    /// When the process started.
+    pub started: Instant,
+}
+
+/// Receivers of the broker's own channels.
+pub struct Channels {
+    /// See [`Broker::accept_changes`].
+    pub accept_changes: mpsc::UnboundedReceiver<AcceptChange>,
+    /// See [`Broker::secret_changes`].
+    pub secret_changes: mpsc::UnboundedReceiver<ObjectKey>,
+}
+
+impl Broker {
+    /// A broker without clusters.
+    pub fn new(options: Options, namespace: String) -> (Arc<Self>, Channels) {
+        let (accept_changes, accept_receiver) = mpsc::unbounded_channel();
+        let (secret_changes, secret_receiver) = mpsc::unbounded_channel();
+        let broker = Arc::new(Self {
+            watches: Watches::new(&options, &namespace),
+            namespace,
+            fleet: OnceLock::new(),
+            queue: Queue::new(options.concurrent_writes, metrics::waited),
+            registry: ArcSwap::default(),
+            accept_changes,
+            secret_changes,
+            records: Records::default(),
+            owned: Owned::default(),
+            ring: ArcSwapOption::empty(),
+            evaluator: Evaluator::new(),
+            leadership: OnceLock::new(),
+            recorder: Recorder::default(),
+            schemas: RwLock::default(),
+            synced: AtomicBool::new(false),
+            started: Instant::now(),
+            options,
+        });
+        let fleet = Fleet::new(broker.watches.by_role(), Arc::clone(&broker) as Arc<_>, metrics::meter);
+        // Nobody else has the broker yet.
+        let _ = broker.fleet.set(Arc::new(fleet));
+        (broker, Channels { accept_changes: accept_receiver, secret_changes: secret_receiver })
+    }
+
+    /// The clusters.
+    pub fn fleet(&self) -> &Fleet {
+        self.fleet.get_or_init(|| unreachable!("set in Broker::new before anybody else has the broker"))
+    }
+
+    /// Whether this process may write now.
+    pub fn leads(&self) -> bool {
+        self.leadership.get().is_some_and(Leadership::is_leader)
+    }
+
+    /// Whether everything that was there at the start has been looked at once.
+    pub fn is_synced(&self) -> bool {
+        self.synced.load(Ordering::Relaxed)
+    }
+
+    /// Notes that it has.
+    pub fn set_synced(&self) {
+        self.synced.store(true, Ordering::Relaxed);
+    }
+
+    /// Look at an origin.
+    pub fn enqueue(&self, key: OriginKey) {
+        self.queue.add(Work(key));
+    }
+
+    /// The key of an object in a consumer.
+    pub fn origin_key(cluster: &ClusterName, kind: &Arc<Kind>, key: &ObjectKey) -> OriginKey {
+        OriginKey {
+            cluster: cluster.clone(),
+            gvk: Arc::clone(kind),
+            namespace: Arc::clone(&key.namespace),
+            name: Arc::clone(&key.name),
+        }
+    }
+
+    /// What a cluster can hold of a kind.
+    pub fn schema(&self, cluster: &ClusterName, kind: &Kind) -> Arc<Schema> {
+        let schemas = self.schemas.read().unwrap_or_else(PoisonError::into_inner);
+        schemas.get(&(cluster.clone(), kind.clone())).cloned().unwrap_or_else(|| Arc::new(Schema::any()))
+    }
+
+    /// Takes a new schema, or that there is none.
+    pub fn set_schema(&self, cluster: &ClusterName, kind: Kind, schema: Option<Schema>) {
+        let mut schemas = self.schemas.write().unwrap_or_else(PoisonError::into_inner);
+        match schema {
+            Some(schema) => schemas.insert((cluster.clone(), kind), Arc::new(schema)),
+            None => schemas.remove(&(cluster.clone(), kind)),
+        };
+    }
+
+    /// The engaged consumer whose copies carry this prefix.
+    pub fn consumer_by_hash(&self, hash: &str) -> Option<ClusterName> {
+        let consumers = self.fleet().in_role(Role::Consumer);
+        consumers.iter().map(|cluster| cluster.name()).find(|name| consumer_hash(name) == hash).cloned()
+    }
+
+    /// The brokered kind that a resource is, as consumers serve it.
+    pub fn kind_of(&self, gvr: &Gvr) -> Option<&Brokered> {
+        let serves = |brokered: &&Brokered| {
+            let clusters = self.fleet().clusters();
+            brokered.kind.group == gvr.group
+                && brokered.kind.version == gvr.version
+                && clusters.iter().any(|cluster| {
+                    cluster.kind(&brokered.gvk).found().is_some_and(|info| info.plural == gvr.resource)
+                })
+        };
+        self.watches.brokered.iter().find(serves)
+    }
+}

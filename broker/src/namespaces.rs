@@ -1,0 +1,115 @@
+//! Namespaces that the broker made at providers go when they are empty.
+
+use std::{sync::Arc, time::Duration};
+
+use broker_api::{ClusterName, keys};
+use broker_fleet::{
+    call::{Caller, JSON, OBJECT_LIMIT, get},
+    error::CallError,
+    kind::group_version_path,
+    object::ObjectKey,
+    write::Writer,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroupList, APIResourceList};
+use serde::Deserialize;
+use tracing::{debug, info};
+
+use crate::{act::namespaces, broker::Broker};
+
+/// A copy that moves or is recreated is back by then.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What every namespace holds by itself, or what says nothing about use.
+fn counts(resource: &str, name: &str) -> bool {
+    !matches!(
+        (resource, name),
+        ("configmaps", "kube-root-ca.crt") | ("serviceaccounts", "default") | ("events", _)
+    )
+}
+
+#[derive(Deserialize)]
+struct Names {
+    items: Vec<Item>,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    metadata: Name,
+}
+
+#[derive(Deserialize)]
+struct Name {
+    name: String,
+}
+
+const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+
+impl Broker {
+    /// A copy has gone from this namespace of a provider.
+    pub(crate) fn copy_gone(&self, provider: &ClusterName, namespace: &Arc<str>) {
+        if !self.leads() {
+            return;
+        }
+        let Some(cluster) = self.fleet().cluster(provider) else { return };
+        let in_use = |namespace: &str| {
+            let indexes = cluster.indexes();
+            let brokered = indexes.iter().filter(|index| self.watches.brokered_by(index.spec()).is_some());
+            let mut brokered = brokered.peekable();
+            brokered.peek().is_none() || brokered.any(|index| !index.is_complete() || index.any(|key, _| &*key.namespace == namespace))
+        };
+        if in_use(namespace) {
+            return;
+        }
+        let namespace = Arc::clone(namespace);
+        let connection = cluster.connection();
+        tokio::spawn(async move {
+            tokio::time::sleep(GRACE).await;
+            let Some(connection) = connection else { return };
+            match remove_if_empty(&connection.caller, &namespace).await {
+                Ok(true) => info!(cluster = %cluster.name(), %namespace, "empty namespace removed"),
+                Ok(false) => {}
+                Err(error) => debug!(cluster = %cluster.name(), %namespace, %error, "namespace kept: it is not known whether it is empty"),
+            }
+        });
+    }
+}
+
+/// Removes the namespace if the broker made it and nothing is in it. An error means that nobody can tell: it stays.
+async fn remove_if_empty(caller: &Caller, namespace: &str) -> Result<bool, CallError> {
+    let kind = namespaces();
+    let key = ObjectKey::new("", namespace);
+    let writer = Writer::new(caller, keys::MANAGER);
+    let Some(found) = writer.get(&kind, &key).await? else { return Ok(false) };
+    let ours = found.marks().labels.get(keys::MANAGED_BY).is_some_and(|manager| manager == keys::MANAGER);
+    if !ours || found.deleting || !is_empty(caller, namespace).await? {
+        return Ok(false);
+    }
+    writer.delete(&kind, &key, &found.uid).await?;
+    Ok(true)
+}
+
+async fn read<T: serde::de::DeserializeOwned>(caller: &Caller, path: &str, accept: &'static str) -> Result<T, CallError> {
+    let (_, answer) = caller.call(get(path, accept)?, OBJECT_LIMIT).await?;
+    serde_json::from_slice(&answer).map_err(|error| CallError::UnknownOutcome(format!("unreadable answer from {path}: {error}")))
+}
+
+async fn is_empty(caller: &Caller, namespace: &str) -> Result<bool, CallError> {
+    let groups: APIGroupList = read(caller, "/apis", JSON).await?;
+    let mut versions = vec![group_version_path("", "v1")];
+    let preferred = groups.groups.iter().filter_map(|group| group.preferred_version.as_ref().or(group.versions.first()));
+    versions.extend(preferred.map(|version| format!("/apis/{}", version.group_version)));
+    for path in versions {
+        let list: APIResourceList = read(caller, &path, JSON).await?;
+        let listable = list.resources.iter().filter(|resource| {
+            resource.namespaced && !resource.name.contains('/') && resource.verbs.iter().any(|verb| verb == "list")
+        });
+        for resource in listable {
+            let path = format!("{path}/namespaces/{namespace}/{}?limit=5", resource.name);
+            let names: Names = read(caller, &path, METADATA_LIST).await?;
+            if names.items.iter().any(|item| counts(&resource.name, &item.metadata.name)) {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,211 @@
+//! The command line. Every flag is also an environment variable: `--watch-kind` is `RESOURCE_BROKER_WATCH_KIND`.
+
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+use broker_api::Role;
+use broker_fleet::source::Given;
+use clap::{Parser, ValueEnum};
+
+use crate::watch_kind::KindFlag;
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Places objects of consumer clusters in provider clusters that accept them, and keeps both in step.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "resource-broker", version, max_term_width = 110)]
+pub struct Options {
+    /// Kubeconfig of the coordination cluster where no other flag says otherwise; without it the Pod's own cluster
+    #[arg(long, env = "RESOURCE_BROKER_KUBECONFIG", value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+
+    /// Kubeconfig of the coordination cluster (signing key, cluster Secrets, leases)
+    #[arg(long, env = "RESOURCE_BROKER_COORDINATION_KUBECONFIG", value_name = "FILE")]
+    pub coordination_kubeconfig: Option<PathBuf>,
+
+    /// Kubeconfig of the cluster where migration stages run; defaults to the coordination cluster
+    #[arg(long, env = "RESOURCE_BROKER_COMPUTE_KUBECONFIG", value_name = "FILE")]
+    pub compute_kubeconfig: Option<PathBuf>,
+
+    /// Kubeconfig of a consumer cluster, which is named by the file's stem; repeatable
+    #[arg(long, env = "RESOURCE_BROKER_CONSUMER_KUBECONFIG", value_name = "FILE", value_delimiter = ',')]
+    pub consumer_kubeconfig: Vec<PathBuf>,
+
+    /// Directory that is watched for kubeconfigs of consumer clusters (*.kubeconfig, *.kubeconfig.yaml, kubeconfig.yaml)
+    #[arg(long, env = "RESOURCE_BROKER_CONSUMER_KUBECONFIG_DIR", value_name = "DIR", value_delimiter = ',')]
+    pub consumer_kubeconfig_dir: Vec<PathBuf>,
+
+    /// Kubeconfig of a provider cluster, which is named by the file's stem; repeatable
+    #[arg(long, env = "RESOURCE_BROKER_PROVIDER_KUBECONFIG", value_name = "FILE", value_delimiter = ',')]
+    pub provider_kubeconfig: Vec<PathBuf>,
+
+    /// Directory that is watched for kubeconfigs of provider clusters
+    #[arg(long, env = "RESOURCE_BROKER_PROVIDER_KUBECONFIG_DIR", value_name = "DIR", value_delimiter = ',')]
+    pub provider_kubeconfig_dir: Vec<PathBuf>,
+
+    /// Namespace of the coordination cluster whose Secrets labelled broker.platform-mesh.io/role=consumer|provider are clusters
+    #[arg(long, env = "RESOURCE_BROKER_CLUSTER_SECRETS_NAMESPACE", value_name = "NAMESPACE")]
+    pub cluster_secrets_namespace: Option<String>,
+
+    /// Namespace of the coordination cluster for the signing key and the lease; defaults to that of its kubeconfig's context
+    #[arg(long, env = "RESOURCE_BROKER_NAMESPACE", value_name = "NAMESPACE")]
+    pub namespace: Option<String>,
+
+    /// Allow exec, auth-provider, token and certificate files and insecure-skip-tls-verify in kubeconfigs given as files
+    #[arg(long, env = "RESOURCE_BROKER_ALLOW_LOCAL_CREDENTIALS")]
+    pub allow_local_credentials: bool,
+
+    /// Kind to broker, as Kind.version.group; repeatable
+    #[arg(long, env = "RESOURCE_BROKER_WATCH_KIND", value_name = "KIND", value_delimiter = ',', required = true)]
+    pub watch_kind: Vec<KindFlag>,
+
+    /// Kind of related resources that may be brought to consumers, as Kind.version.group; repeatable
+    #[arg(
+        long,
+        env = "RESOURCE_BROKER_RELATED_KIND",
+        value_name = "KIND",
+        value_delimiter = ',',
+        default_value = "Secret.v1.core,ConfigMap.v1.core"
+    )]
+    pub related_kind: Vec<KindFlag>,
+
+    /// Take part in a leader election; without it this process must be the only one
+    #[arg(long, env = "RESOURCE_BROKER_LEADER_ELECT")]
+    pub leader_elect: bool,
+
+    /// Address for /metrics; 0 switches it off
+    #[arg(long, env = "RESOURCE_BROKER_METRICS_BIND_ADDRESS", value_name = "ADDRESS", default_value = "0", value_parser = bind_address)]
+    pub metrics_bind_address: Bind,
+
+    /// Address for /healthz and /readyz; 0 switches it off
+    #[arg(long, env = "RESOURCE_BROKER_HEALTH_PROBE_BIND_ADDRESS", value_name = "ADDRESS", default_value = ":8081", value_parser = bind_address)]
+    pub health_probe_bind_address: Bind,
+
+    /// Address for the dashboard; not built yet, 0 is the only value
+    #[arg(long, env = "RESOURCE_BROKER_DASHBOARD_BIND_ADDRESS", value_name = "ADDRESS", default_value = "0", value_parser = bind_address, hide = true)]
+    pub dashboard_bind_address: Bind,
+
+    /// How log lines look
+    #[arg(long, env = "RESOURCE_BROKER_LOG_FORMAT", value_enum, default_value = "text")]
+    pub log_format: LogFormat,
+
+    /// How long completed Migrations are kept
+    #[arg(long, env = "RESOURCE_BROKER_MIGRATION_TTL", value_name = "DURATION", default_value = "24h", value_parser = duration, hide = true)]
+    pub migration_ttl: Duration,
+
+    /// How long a provider may be out of the configuration before its objects are placed anew
+    #[arg(long, env = "RESOURCE_BROKER_ORPHAN_GRACE", value_name = "DURATION", default_value = "60s", value_parser = duration, hide = true)]
+    pub orphan_grace: Duration,
+
+    /// How long a new copy may take to become ready during a move
+    #[arg(long, env = "RESOURCE_BROKER_READY_TIMEOUT", value_name = "DURATION", default_value = "10m", value_parser = duration, hide = true)]
+    pub ready_timeout: Duration,
+
+    /// How many objects move at once between two providers
+    #[arg(long, env = "RESOURCE_BROKER_MAX_MOVES", value_name = "NUMBER", default_value = "50", hide = true)]
+    pub max_moves: usize,
+
+    /// Writes under way at once per cluster
+    #[arg(long, env = "RESOURCE_BROKER_CONCURRENT_WRITES", value_name = "NUMBER", default_value = "16")]
+    pub concurrent_writes: usize,
+}
+
+/// An address to listen on, or none.
+pub type Bind = Disabled<SocketAddr>;
+
+/// Something that can be switched off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Disabled<T> {
+    /// Off.
+    Off,
+    /// On.
+    On(T),
+}
+
+/// `0`, `:port` or `address:port`, as controller-runtime's flags have it.
+fn bind_address(text: &str) -> Result<Bind, String> {
+    if text == "0" || text.is_empty() {
+        return Ok(Disabled::Off);
+    }
+    let full = if text.starts_with(':') { format!("0.0.0.0{text}") } else { text.to_owned() };
+    full.parse().map(Disabled::On).map_err(|_| format!("{text:?} is no address: use :8081, 127.0.0.1:8081, or 0 to switch it off"))
+}
+
+/// `90s`, `10m`, `24h`, `500ms`, or several of them in a row, as Go's durations have it.
+fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("{text:?} is no duration: use for example 90s, 10m or 24h");
+    let mut rest = text;
+    let mut total = Duration::ZERO;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).filter(|at| *at > 0).ok_or_else(wrong)?;
+        let number: u64 = rest[..digits].parse().map_err(|_| wrong())?;
+        rest = &rest[digits..];
+        let unit = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
+        let millis = match &rest[..unit] {
+            "ms" => 1,
+            "s" => 1_000,
+            "m" => 60_000,
+            "h" => 3_600_000,
+            _ => return Err(wrong()),
+        };
+        total += Duration::from_millis(number.checked_mul(millis).ok_or_else(wrong)?);
+        rest = &rest[unit..];
+    }
+    if text.is_empty() { Err(wrong()) } else { Ok(total) }
+}
+
+impl Options {
+    /// The coordination cluster's kubeconfig file; `None`: the Pod's own cluster.
+    pub fn coordination(&self) -> Option<&PathBuf> {
+        self.coordination_kubeconfig.as_ref().or(self.kubeconfig.as_ref())
+    }
+
+    /// The files and directories of consumers and providers.
+    pub fn given(&self) -> Vec<Given> {
+        let one = |role, directory| {
+            move |path: &PathBuf| Given { role, path: path.clone(), directory }
+        };
+        let mut given: Vec<Given> = Vec::new();
+        given.extend(self.consumer_kubeconfig.iter().map(one(Role::Consumer, false)));
+        given.extend(self.consumer_kubeconfig_dir.iter().map(one(Role::Consumer, true)));
+        given.extend(self.provider_kubeconfig.iter().map(one(Role::Provider, false)));
+        given.extend(self.provider_kubeconfig_dir.iter().map(one(Role::Provider, true)));
+        given
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_flags_are_consistent() {
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn durations_and_addresses() {
+        assert_eq!(duration("1h30m"), Ok(Duration::from_secs(5400)));
+        assert!(duration("10").is_err() && duration("").is_err() && duration("x").is_err());
+        assert_eq!(bind_address("0"), Ok(Disabled::Off));
+        assert_eq!(bind_address(":80"), Ok(Disabled::On(([0, 0, 0, 0], 80).into())));
+        assert!(bind_address("nowhere").is_err());
+    }
+
+    #[test]
+    fn lists_may_be_repeated_or_separated_by_commas() {
+        let options = Options::try_parse_from([
+            "resource-broker", "--watch-kind", "A.v1.x.io,B.v1.x.io", "--watch-kind", "C.v1.core", "--consumer-kubeconfig", "a,b",
+        ]);
+        let options = options.unwrap();
+        assert_eq!((options.watch_kind.len(), options.given().len()), (3, 2));
+    }
+}

@@ -1,0 +1,130 @@
+//! `/healthz`, `/readyz` and `/metrics`.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use anyhow::Context as _;
+use axum::{Router, extract::State, http::StatusCode, routing::get};
+use broker_core::decision;
+use broker_fleet::{cluster::ClusterState, kind::KindState};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    broker::Broker,
+    metrics::{ClusterLabels, METRICS, QueueLabels, StateLabels, WatchLabels},
+    options::Disabled,
+};
+
+/// Work that takes longer than this means that the process hangs: every call has a deadline far below.
+const HUNG: Duration = Duration::from_secs(120);
+
+/// Serves what the flags ask for until `stop`. Metrics and probes may share an address.
+pub async fn serve(broker: Arc<Broker>, stop: CancellationToken) -> anyhow::Result<()> {
+    let probes = || Router::new().route("/healthz", get(healthz)).route("/readyz", get(readyz));
+    let metrics = || Router::new().route("/metrics", get(metrics));
+    let mut routers: Vec<(SocketAddr, Router<Arc<Broker>>)> = Vec::new();
+    match (broker.options.health_probe_bind_address, broker.options.metrics_bind_address) {
+        (Disabled::On(health), Disabled::On(at)) if health == at => routers.push((at, probes().merge(metrics()))),
+        (health, at) => {
+            routers.extend(on(health, probes()));
+            routers.extend(on(at, metrics()));
+        }
+    }
+    for (address, router) in routers {
+        let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
+        let stop = stop.clone();
+        let router = router.with_state(Arc::clone(&broker));
+        tokio::spawn(async move {
+            let _ = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await;
+        });
+    }
+    Ok(())
+}
+
+fn on(bind: Disabled<SocketAddr>, router: Router<Arc<Broker>>) -> Option<(SocketAddr, Router<Arc<Broker>>)> {
+    match bind {
+        Disabled::On(address) => Some((address, router)),
+        Disabled::Off => None,
+    }
+}
+
+async fn healthz(State(broker): State<Arc<Broker>>) -> (StatusCode, String) {
+    let longest = broker.queue.stats().longest_running;
+    if longest > HUNG {
+        return (StatusCode::SERVICE_UNAVAILABLE, format!("work has been under way for {} s\n", longest.as_secs()));
+    }
+    (StatusCode::OK, "ok\n".into())
+}
+
+/// Ready when the watches that exist are complete. Unreachable clusters are named but do not count.
+async fn readyz(State(broker): State<Arc<Broker>>) -> (StatusCode, String) {
+    let mut waiting = Vec::new();
+    let mut notes = Vec::new();
+    if broker.ring.load().is_none() {
+        waiting.push("the signing keys are not read yet".to_owned());
+    }
+    for cluster in broker.fleet().clusters() {
+        match cluster.state() {
+            ClusterState::Ready => {}
+            ClusterState::Unreachable { why, .. } => {
+                notes.push(format!("{} is unreachable: {why}", cluster.name()));
+                continue;
+            }
+            state => {
+                waiting.push(format!("{} is {}", cluster.name(), state.as_str()));
+                continue;
+            }
+        }
+        for index in cluster.indexes().iter().filter(|index| !index.is_complete()) {
+            let kind = &index.spec().gvk.kind;
+            match (index.trouble(), cluster.kind(&index.spec().gvk)) {
+                (Some(why), _) => notes.push(format!("{} {kind}: {why}", cluster.name())),
+                (None, KindState::Missing) => notes.push(format!("{} does not serve {kind}", cluster.name())),
+                (None, _) => waiting.push(format!("{} {kind}: the first list is not done", cluster.name())),
+            }
+        }
+    }
+    let code = if waiting.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let mut text = if waiting.is_empty() { "ok\n".to_owned() } else { String::new() };
+    for line in waiting.iter().chain(&notes) {
+        text.push_str(line);
+        text.push('\n');
+    }
+    (code, text)
+}
+
+async fn metrics(State(broker): State<Arc<Broker>>) -> (StatusCode, String) {
+    collect(&broker);
+    match METRICS.encode() {
+        Ok(text) => (StatusCode::OK, text),
+        Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, String::new()),
+    }
+}
+
+/// What is counted when it is asked for.
+fn collect(broker: &Broker) {
+    let queue = QueueLabels { name: "origins" };
+    let stats = broker.queue.stats();
+    let gauge = |value: usize| i64::try_from(value).unwrap_or(i64::MAX);
+    METRICS.queue_depth.get_or_create(&queue).set(gauge(stats.depth));
+    METRICS.longest_running.get_or_create(&queue).set(stats.longest_running.as_secs_f64());
+    METRICS.leader.get_or_create(&QueueLabels { name: "resource-broker" }).set(i64::from(broker.leads()));
+    for (counter, total) in [(&METRICS.queue_adds, stats.adds), (&METRICS.queue_retries, stats.retries)] {
+        let counter = counter.get_or_create(&queue);
+        counter.inc_by(total.saturating_sub(counter.get()));
+    }
+    for state in decision::State::ALL {
+        METRICS.objects.get_or_create(&StateLabels { state: state.as_str() }).set(broker.records.in_state(state));
+    }
+    METRICS.clusters.clear();
+    METRICS.staleness.clear();
+    for cluster in broker.fleet().clusters() {
+        let labels = ClusterLabels { role: cluster.name().role().as_str(), state: cluster.state().as_str() };
+        METRICS.clusters.get_or_create(&labels).inc();
+        for index in cluster.indexes() {
+            let labels = WatchLabels { cluster: cluster.name().to_string(), kind: index.spec().gvk.kind.clone() };
+            let silence = index.silence().unwrap_or_else(|| cluster.age());
+            METRICS.staleness.get_or_create(&labels).set(silence.as_secs_f64());
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Which clusters are engaged: from files, directories and Secrets to the fleet.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use anyhow::Context as _;
+use broker_api::{ClusterName, Role};
+use broker_core::decision::Note;
+use broker_fleet::{
+    kubeconfig::{Kubeconfig, Origin},
+    object::ObjectKey,
+    source::{Claims, Given, Provenance, SecretSource, SourceEvent, check_files, directory, file},
+};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info, warn};
+
+use crate::{
+    broker::{AcceptChange, Broker},
+    events::About,
+    metrics::METRICS,
+    options::Options,
+};
+
+/// Name of the coordination cluster where the Pod's own is used.
+const IN_CLUSTER: &str = "in-cluster";
+
+/// The coordination cluster, from the flags or from the Pod's own service account.
+pub async fn coordination(options: &Options) -> anyhow::Result<(ClusterName, Kubeconfig)> {
+    let Some(path) = options.coordination() else {
+        let own = Kubeconfig::in_cluster();
+        let kubeconfig = own.context(
+            "no coordination cluster: give its kubeconfig with --coordination-kubeconfig (or --kubeconfig), or run in a Pod",
+        )??;
+        return Ok((ClusterName::new(Role::Coordination, IN_CLUSTER), kubeconfig));
+    };
+    let text = tokio::fs::read_to_string(path)
+        .await
+        .with_context(|| format!("cannot read the coordination cluster's kubeconfig {}", path.display()))?;
+    let folder = path.parent().unwrap_or(path).to_owned();
+    let origin = Origin::File { folder, allow_local: options.allow_local_credentials };
+    let kubeconfig = Kubeconfig::parse(&text, &origin)
+        .with_context(|| format!("the coordination cluster's kubeconfig {} cannot be used", path.display()))?;
+    let name = broker_fleet::source::cluster_of(Role::Coordination, path)
+        .unwrap_or_else(|| ClusterName::new(Role::Coordination, "coordination"));
+    Ok((name, kubeconfig))
+}
+
+/// Checks all paths before anything is started.
+pub fn check(options: &Options) -> anyhow::Result<()> {
+    let given = options.given();
+    if given.is_empty() && options.cluster_secrets_namespace.is_none() {
+        warn!("no consumer or provider is configured: give --consumer-kubeconfig, --provider-kubeconfig, their -dir forms, or --cluster-secrets-namespace");
+    }
+    match check_files(&given) {
+        Ok(warnings) => {
+            for warning in warnings {
+                warn!("{warning}");
+            }
+            Ok(())
+        }
+        Err(errors) => anyhow::bail!("{}", errors.join("\n")),
+    }
+}
+
+/// Follows all sources until `stop`.
+pub async fn run(broker: Arc<Broker>, mut secrets: mpsc::UnboundedReceiver<ObjectKey>, stop: CancellationToken) {
+    let (sender, mut events) = mpsc::channel(64);
+    let given = broker.options.given();
+    let allow = broker.options.allow_local_credentials;
+    let mut claims = Claims::new(given.len());
+    for Given { role, path, directory: is_directory } in given {
+        let watch = if is_directory { directory::watch } else { file::watch };
+        watch(role, path, allow, sender.clone(), stop.clone());
+    }
+    let mut secret_source = SecretSource::new();
+    let mut engaged = Engaged { broker: &broker, rejected: BTreeSet::new() };
+    loop {
+        let arrived = tokio::select! {
+            () = stop.cancelled() => return,
+            Some(event) = events.recv() => vec![event],
+            Some(key) = secrets.recv() => broker.read_cluster_secret(&mut secret_source, &key),
+        };
+        for event in arrived {
+            for event in claims.apply(event) {
+                engaged.take(event).await;
+            }
+        }
+    }
+}
+
+struct Engaged<'a> {
+    broker: &'a Arc<Broker>,
+    rejected: BTreeSet<String>,
+}
+
+impl Engaged<'_> {
+    async fn take(&mut self, event: SourceEvent) {
+        match event {
+            SourceEvent::Upsert { name, kubeconfig, from } => {
+                info!(cluster = %name, %from, server = kubeconfig.server(), "engaged");
+                self.rejected.remove(&from.to_string());
+                self.broker.fleet().engage(&name, kubeconfig);
+            }
+            SourceEvent::Removed { name, from } => {
+                info!(cluster = %name, %from, "taken out of the configuration; what is there stays");
+                self.rejected.remove(&from.to_string());
+                self.broker.fleet().disengage(&name).await;
+                if name.role() == Role::Provider {
+                    let _ = self.broker.accept_changes.send(AcceptChange::Left(name));
+                }
+            }
+            SourceEvent::Rejected { name, from, reason } => {
+                error!(cluster = %name, %from, %reason, "this kubeconfig cannot be used");
+                self.rejected.insert(from.to_string());
+                self.broker.tell_of_secret(&from, &name, reason);
+            }
+            SourceEvent::Synced => info!("all configured clusters are known"),
+        }
+        METRICS.kubeconfigs_rejected.set(i64::try_from(self.rejected.len()).unwrap_or(i64::MAX));
+    }
+}
+
+impl Broker {
+    fn read_cluster_secret(&self, source: &mut SecretSource, key: &ObjectKey) -> Vec<SourceEvent> {
+        let Some(spec) = &self.watches.cluster_secrets else { return Vec::new() };
+        let hub = self.fleet().in_role(Role::Coordination);
+        let found = hub.iter().find_map(|hub| hub.index(spec)?.get(key).found());
+        let secret = found.and_then(|object| serde_json::from_value(object.value().ok()?).ok());
+        match secret {
+            Some(secret) => source.apply(&secret),
+            None => source.remove(&key.namespace, &key.name),
+        }
+    }
+
+    fn tell_of_secret(&self, from: &Provenance, cluster: &ClusterName, reason: String) {
+        let (Provenance::Secret { namespace, name }, Some(spec)) = (from, &self.watches.cluster_secrets) else { return };
+        let key = ObjectKey::new(namespace.as_str(), name.as_str());
+        for hub in self.fleet().in_role(Role::Coordination) {
+            let Some(secret) = hub.index(spec).and_then(|index| index.get(&key).found()) else { continue };
+            let about = About {
+                cluster: hub.name().clone(),
+                api_version: "v1".into(),
+                kind: "Secret".into(),
+                namespace: namespace.clone(),
+                name: name.clone(),
+                uid: secret.uid.to_string(),
+            };
+            self.recorder.send(about, Note::warning("KubeconfigRejected", format!("{cluster} is not engaged: {reason}")));
+        }
+    }
+}
