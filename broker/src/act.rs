@@ -101,7 +101,7 @@ impl Broker {
             }
             None
         });
-        if let Some(latency) = latency {
+        if let Some(latency) = latency.flatten() {
             METRICS.create_to_copy.observe(latency.as_secs_f64());
         }
         let Some(spec) = self.watches.spec_of(write.cluster.role(), &write.kind) else { return };

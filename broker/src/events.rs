@@ -1,7 +1,7 @@
 //! Kubernetes Events: the story of a consumer object, for people. Best effort, bounded, never repeated.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     hash::{DefaultHasher, Hash, Hasher},
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
@@ -33,6 +33,9 @@ const BACKLOG: usize = 2000;
 /// Events a second to one cluster in the long run, and at once.
 const RATE: f64 = 5.0;
 const BURST: f64 = 30.0;
+
+/// Different things told of one origin that are remembered.
+const TOLD: usize = 16;
 
 /// Longest text of an Event (events.k8s.io/v1).
 const LONGEST: usize = 1024;
@@ -177,14 +180,19 @@ impl Broker {
     pub(crate) fn tell(&self, key: &OriginKey, decision: &Decision, known: bool) {
         for note in &decision.notes {
             let digest = hash(note);
-            let news = self.records.with(key, |record| record.told.insert(digest));
-            if news && (known || decision.writes().next().is_some()) {
+            let news = self.records.with(key, |record| {
+                if record.told.len() >= TOLD {
+                    record.told.clear();
+                }
+                record.told.insert(digest)
+            });
+            if news == Some(true) && (known || decision.writes().next().is_some()) {
                 self.tell_note(key, note);
             }
         }
         if decision.notes.is_empty() && known {
             // What ended may be told again when it begins again.
-            self.records.with(key, |record| record.told = std::collections::HashSet::new());
+            self.records.with(key, |record| record.told = HashSet::new());
         }
     }
 

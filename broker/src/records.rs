@@ -28,8 +28,10 @@ pub struct Record {
     interests: Vec<Interest>,
     /// Digests of what was last told as Events.
     pub told: HashSet<u64>,
-    /// When it was first seen without a copy.
+    /// When it was first seen; taken once its copy is made.
     pub seen_at: Option<Instant>,
+    /// Whether it is among the objects that are counted by state.
+    listed: bool,
 }
 
 #[derive(Default)]
@@ -59,9 +61,9 @@ impl Records {
         self.lock().records.get(key)?.provider.clone()
     }
 
-    /// Reads or changes a record.
-    pub fn with<T>(&self, key: &OriginKey, change: impl FnOnce(&mut Record) -> T) -> T {
-        change(self.lock().records.entry(key.clone()).or_default())
+    /// Reads or changes a record, if there is one: what is gone is not remembered again.
+    pub fn with<T>(&self, key: &OriginKey, change: impl FnOnce(&mut Record) -> T) -> Option<T> {
+        self.lock().records.get_mut(key).map(change)
     }
 
     /// Takes in a decision. Forgets origins that are gone.
@@ -84,16 +86,18 @@ impl Records {
         for interest in &decision.interests {
             interests.entry(interest.clone()).or_insert_with(|| key.clone());
         }
-        let counted_before = !matches!(record.state, State::Gone) && record.seen_at.is_some();
-        if counted_before {
+        if record.listed {
             *states.entry(record.state).or_default() -= 1;
         }
         if forget {
             records.remove(key);
             return;
         }
-        record.seen_at.get_or_insert_with(Instant::now);
-        *states.entry(decision.state).or_default() += i64::from(decision.state != State::Gone);
+        if !record.listed {
+            record.seen_at = Some(Instant::now());
+        }
+        record.listed = true;
+        *states.entry(decision.state).or_default() += 1;
         record.state = decision.state;
         record.provider.clone_from(&decision.provider);
         record.counted.clone_from(&decision.counted);

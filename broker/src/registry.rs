@@ -37,6 +37,20 @@ impl Registry {
         self.by_gvr.get(gvr).cloned().unwrap_or_default()
     }
 
+    /// Whether any AcceptAPI limits how many objects it holds: then placements must not overtake one another.
+    pub fn is_limited(&self) -> bool {
+        self.compiled().any(|acceptance| acceptance.capacity.is_some())
+    }
+
+    /// Whether judging objects may evaluate CEL.
+    pub fn has_expressions(&self) -> bool {
+        self.compiled().any(|acceptance| acceptance.has_expression())
+    }
+
+    fn compiled(&self) -> impl Iterator<Item = &Arc<Acceptance>> {
+        self.entries.values().filter_map(|entry| entry.compiled.as_ref().ok())
+    }
+
     /// Whether all AcceptAPIs of a provider are in.
     pub fn knows(&self, provider: &ClusterName) -> bool {
         self.known.contains(provider)
@@ -98,8 +112,7 @@ impl Registry {
     }
 
     fn reindex(&mut self, gvr: &Gvr) {
-        let compiled = self.entries.values().filter_map(|entry| entry.compiled.as_ref().ok());
-        let accepting: Vec<Arc<Acceptance>> = compiled.filter(|acceptance| acceptance.gvr == *gvr).cloned().collect();
+        let accepting: Vec<Arc<Acceptance>> = self.compiled().filter(|acceptance| acceptance.gvr == *gvr).cloned().collect();
         if accepting.is_empty() {
             self.by_gvr.remove(gvr);
         } else {

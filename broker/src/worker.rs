@@ -1,6 +1,6 @@
 //! Works the queue: observe, decide, act, until nothing is left to do for an origin.
 
-use std::{sync::Arc, time::{Duration, Instant}};
+use std::{sync::{Arc, PoisonError}, time::{Duration, Instant}};
 
 use broker_api::Role;
 use broker_core::{
@@ -65,9 +65,9 @@ impl Broker {
     async fn work(self: &Arc<Self>, key: &OriginKey, mut slot: Option<Slot<Work>>) -> Outcome {
         let mut confirmed = None;
         for _ in 0..PASSES {
-            let (memory, known) = self.records.memory(key);
-            let Some(decision) = self.decide(key, &memory, confirmed.take()) else { return Outcome::After(IDLE) };
-            self.records.absorb(key, &decision);
+            let Some((decision, known)) = self.decide_and_remember(key, confirmed.take()) else {
+                return Outcome::After(IDLE);
+            };
             if self.leads() {
                 self.tell(key, &decision, known);
             }
@@ -89,6 +89,20 @@ impl Broker {
         }
         error!(%key, "{PASSES} decisions in a row wanted writes; slowing down");
         Outcome::Failed
+    }
+
+    /// Decides, and counts the decision before anybody else's. Says whether the origin was known before.
+    fn decide_and_remember(&self, key: &OriginKey, confirmed: Option<Option<Box<str>>>) -> Option<(Decision, bool)> {
+        let registry = self.registry.load();
+        let decide = || {
+            let _turn = registry.is_limited().then(|| self.placing.lock().unwrap_or_else(PoisonError::into_inner));
+            let (memory, known) = self.records.memory(key);
+            let decision = self.decide(key, &memory, confirmed)?;
+            self.records.absorb(key, &decision);
+            Some((decision, known))
+        };
+        // A hostile expression may take its whole time limit: others go on meanwhile.
+        if registry.has_expressions() { tokio::task::block_in_place(decide) } else { decide() }
     }
 
     async fn carry_out(self: &Arc<Self>, key: &OriginKey, decision: &Decision, slot: &mut Option<Slot<Work>>) -> Went {

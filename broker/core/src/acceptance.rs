@@ -108,6 +108,11 @@ impl Acceptance {
         })
     }
 
+    /// Whether judging an object evaluates CEL, which may block for a moment.
+    pub fn has_expression(&self) -> bool {
+        self.expression.is_some()
+    }
+
     /// Why this AcceptAPI refuses the object (the whole object: filters look under its `spec`); empty when it accepts.
     ///
     /// The expression is asked only once the filters agree: it is the dearer one, and may count on what they demand.

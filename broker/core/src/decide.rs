@@ -197,3 +197,6 @@ impl<'a> Pass<'a> {
 
 /// How long `Brokered=True` waits for the provider's first status.
 const GOOD_NEWS_MILLIS: u64 = 1000;
+
+/// When to look again at what depends on a cluster that was lost a moment ago.
+const LOST_MILLIS: u64 = 2000;

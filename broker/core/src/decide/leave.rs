@@ -3,7 +3,7 @@
 use broker_api::{condition, keys};
 use serde_json::json;
 
-use super::{Pass, claim::unknown_copy};
+use super::{LOST_MILLIS, Pass, claim::unknown_copy};
 use crate::{
     decision::{Note, State},
     snapshot::{Holder, Reach, View},
@@ -41,7 +41,7 @@ impl<'a> Pass<'a> {
                 .any(|holder| matches!(holder.reach, Reach::Lost(_) | Reach::Settling))
             {
                 // It may be back in a moment: nothing to tell yet.
-                return;
+                return self.decision.again_in(LOST_MILLIS);
             } else {
                 let message = format!(
                     "deletion waits: {why}; if the provider is gone for good, set the annotation {}=\"true\"",

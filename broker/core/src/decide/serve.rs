@@ -5,7 +5,7 @@ use std::sync::Arc;
 use broker_api::condition;
 use serde_json::json;
 
-use super::{Pass, claim::Assigned, place::sentence};
+use super::{LOST_MILLIS, Pass, claim::Assigned, place::sentence};
 use crate::{
     acceptance::Acceptance,
     copy,
@@ -34,6 +34,7 @@ impl<'a> Pass<'a> {
             return self.state(State::Placing);
         }
         if let Reach::Lost(_) = &holder.reach {
+            self.decision.again_in(LOST_MILLIS);
             return self.state(State::Unknown);
         }
         if let Reach::Unreachable(why) = &holder.reach {
