@@ -48,10 +48,13 @@ impl Broker {
         let mut registry: Registry = (**self.registry.load()).clone();
         let (provider, concerned, all) = match change {
             AcceptChange::Changed(provider, key) => {
-                let Some(index) = self.fleet().cluster(&provider).and_then(|cluster| cluster.index(&self.watches.accept_apis)) else {
+                let Some(index) =
+                    self.fleet().cluster(&provider).and_then(|cluster| cluster.index(&self.watches.accept_apis))
+                else {
                     return;
                 };
-                let id = AcceptId { provider: provider.clone(), namespace: key.namespace.clone(), name: key.name.clone() };
+                let id =
+                    AcceptId { provider: provider.clone(), namespace: key.namespace.clone(), name: key.name.clone() };
                 let object = index.get(&key).found();
                 (provider, registry.update(&id, object.as_deref(), &self.evaluator), false)
             }
@@ -89,14 +92,22 @@ impl Broker {
             return (false, "NotWatched", message);
         };
         let provider = self.fleet().cluster(&id.provider);
-        let serves = provider.is_some_and(|cluster| {
-            cluster.kind(&brokered.gvk).found().is_some_and(|info| info.plural == gvr.resource)
-        });
+        let serves = provider
+            .is_some_and(|cluster| cluster.kind(&brokered.gvk).found().is_some_and(|info| info.plural == gvr.resource));
         if !serves {
-            let message = format!("this cluster does not serve {}.{}.{}; install its CRD", gvr.resource, gvr.version, gvr.group);
+            let message =
+                format!("this cluster does not serve {}.{}.{}; install its CRD", gvr.resource, gvr.version, gvr.group);
             return (false, condition::KIND_MISSING, message);
         }
-        (true, "Ready", if acceptance.cordoned { "in use for the objects that are here; cordoned for new ones".into() } else { "in use".into() })
+        (
+            true,
+            "Ready",
+            if acceptance.cordoned {
+                "in use for the objects that are here; cordoned for new ones".into()
+            } else {
+                "in use".into()
+            },
+        )
     }
 
     /// The merge patch that brings an AcceptAPI's status up to date, if it is not.
@@ -130,7 +141,9 @@ impl Broker {
 
     async fn write_status(&self, cluster: &Cluster, id: &AcceptId, key: &ObjectKey, patch: &Value) {
         let spec = &self.watches.accept_apis;
-        let (Some(connection), KindState::Found(kind)) = (cluster.connection(), cluster.kind(&spec.gvk)) else { return };
+        let (Some(connection), KindState::Found(kind)) = (cluster.connection(), cluster.kind(&spec.gvk)) else {
+            return;
+        };
         match Writer::new(&connection.caller, keys::MANAGER).merge(&kind, key, patch, true).await {
             Ok(written) => {
                 cluster.learn(spec, key.clone(), written.object);
@@ -142,13 +155,17 @@ impl Broker {
     /// The Go broker's finalizer is not needed and would keep the AcceptAPI from going.
     async fn drop_finalizer(&self, cluster: &Cluster, key: &ObjectKey, held: &Object) {
         let Ok(value) = held.value() else { return };
-        let finalizers: Vec<&str> = value["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let finalizers: Vec<&str> =
+            value["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         if !finalizers.contains(&keys::ACCEPTAPI_FINALIZER) {
             return;
         }
-        let kept: Vec<&str> = finalizers.into_iter().filter(|finalizer| *finalizer != keys::ACCEPTAPI_FINALIZER).collect();
+        let kept: Vec<&str> =
+            finalizers.into_iter().filter(|finalizer| *finalizer != keys::ACCEPTAPI_FINALIZER).collect();
         let patch = json!({"metadata": {"resourceVersion": held.resource_version.to_string(), "finalizers": kept}});
-        let (Some(connection), KindState::Found(kind)) = (cluster.connection(), cluster.kind(&self.watches.accept_apis.gvk)) else {
+        let (Some(connection), KindState::Found(kind)) =
+            (cluster.connection(), cluster.kind(&self.watches.accept_apis.gvk))
+        else {
             return;
         };
         if let Err(error) = Writer::new(&connection.caller, keys::MANAGER).merge(&kind, key, &patch, false).await {
@@ -165,7 +182,9 @@ impl Broker {
             !cluster.is_ready() && cluster.age() > Duration::from_secs(5)
                 || cluster.is_ready()
                     && cluster.indexes().iter().all(|index| {
-                        index.is_complete() || index.trouble().is_some() || cluster.kind(&index.spec().gvk) == KindState::Missing
+                        index.is_complete()
+                            || index.trouble().is_some()
+                            || cluster.kind(&index.spec().gvk) == KindState::Missing
                     })
         });
         if settled && self.ring.load().is_some() && self.queue.is_idle() {
@@ -191,9 +210,14 @@ pub async fn report(broker: Arc<Broker>, stop: CancellationToken) {
         written.retain(|_, at| at.elapsed() < REST);
         for (id, entry) in registry.entries().filter(|(id, _)| !written.contains_key(*id)).collect::<Vec<_>>() {
             debug_assert_eq!(id.provider.role(), Role::Provider);
-            let Some(cluster) = broker.fleet().cluster(&id.provider).filter(|cluster| cluster.is_ready()) else { continue };
+            let Some(cluster) = broker.fleet().cluster(&id.provider).filter(|cluster| cluster.is_ready()) else {
+                continue;
+            };
             let key = ObjectKey { namespace: Arc::clone(&id.namespace), name: Arc::clone(&id.name) };
-            let Some(held) = cluster.index(&broker.watches.accept_apis).and_then(|index| index.get(&key).found()) else { continue };
+            let Some(held) = cluster.index(&broker.watches.accept_apis).and_then(|index| index.get(&key).found())
+            else {
+                continue;
+            };
             broker.drop_finalizer(&cluster, &key, &held).await;
             if held.deleting {
                 continue;

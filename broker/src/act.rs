@@ -22,7 +22,11 @@ use broker_fleet::{
 use serde_json::{Value, json};
 use tracing::{debug, info, warn};
 
-use crate::{broker::Broker, metrics::{METRICS, ReasonLabels}, observe};
+use crate::{
+    broker::Broker,
+    metrics::{METRICS, ReasonLabels},
+    observe,
+};
 
 /// How a write ended.
 #[derive(Debug)]
@@ -40,7 +44,12 @@ pub enum Acted {
 /// The kind `Namespace`.
 pub fn namespaces() -> KindInfo {
     let gvk = GroupVersionKind::gvk("", "v1", "Namespace");
-    well_known(&gvk).unwrap_or_else(|| KindInfo { gvk, plural: "namespaces".into(), namespaced: false, has_status: true })
+    well_known(&gvk).unwrap_or_else(|| KindInfo {
+        gvk,
+        plural: "namespaces".into(),
+        namespaced: false,
+        has_status: true,
+    })
 }
 
 impl Broker {
@@ -67,7 +76,13 @@ impl Broker {
         }
     }
 
-    async fn send(&self, caller: &Caller, kind: &KindInfo, key: &ObjectKey, write: &Write) -> Result<Option<Written>, CallError> {
+    async fn send(
+        &self,
+        caller: &Caller,
+        kind: &KindInfo,
+        key: &ObjectKey,
+        write: &Write,
+    ) -> Result<Option<Written>, CallError> {
         let writer = Writer::new(caller, keys::MANAGER);
         match &write.op {
             Op::Create(body) => writer.apply(kind, key, body.clone(), &Precondition::Absent).await.map(Some),
@@ -83,7 +98,14 @@ impl Broker {
         }
     }
 
-    fn succeeded(&self, origin: &OriginKey, cluster: &Cluster, key: &ObjectKey, write: &Write, written: Option<Written>) {
+    fn succeeded(
+        &self,
+        origin: &OriginKey,
+        cluster: &Cluster,
+        key: &ObjectKey,
+        write: &Write,
+        written: Option<Written>,
+    ) {
         let Some(written) = written else { return };
         let now = observe::now().millis;
         let leftover = leftover(write, &written.object);
@@ -110,7 +132,15 @@ impl Broker {
         }
     }
 
-    async fn failed(&self, origin: &OriginKey, cluster: &Cluster, caller: &Caller, key: &ObjectKey, write: &Write, error: CallError) -> Acted {
+    async fn failed(
+        &self,
+        origin: &OriginKey,
+        cluster: &Cluster,
+        caller: &Caller,
+        key: &ObjectKey,
+        write: &Write,
+        error: CallError,
+    ) -> Acted {
         METRICS.write_errors.get_or_create(&ReasonLabels { reason: error.reason().into() }).inc();
         let place = format!("{} {key} at {}", write.kind.kind, write.cluster);
         debug!(%origin, %place, %error, "write failed");
@@ -125,17 +155,23 @@ impl Broker {
                     Ok(()) => return Acted::Done,
                     Err(CallError::Forbidden(why)) => (
                         condition::FORBIDDEN,
-                        format!("namespace {} does not exist at {} and the broker may not create it ({why}); create it there, or grant the broker create on namespaces", write.namespace, write.cluster),
+                        format!(
+                            "namespace {} does not exist at {} and the broker may not create it ({why}); create it there, or grant the broker create on namespaces",
+                            write.namespace, write.cluster
+                        ),
                     ),
                     Err(error) if error.suspects_cluster() => {
-                        self.suspect(cluster);
+                        suspect(cluster);
                         return Acted::Failed;
                     }
-                    Err(error) => (condition::INVALID, format!("namespace {} at {} cannot be created: {error}", write.namespace, write.cluster)),
+                    Err(error) => (
+                        condition::INVALID,
+                        format!("namespace {} at {} cannot be created: {error}", write.namespace, write.cluster),
+                    ),
                 }
             }
             error if error.suspects_cluster() => {
-                self.suspect(cluster);
+                suspect(cluster);
                 return Acted::Failed;
             }
             CallError::Conflict(_) | CallError::AlreadyExists(_) => {
@@ -154,26 +190,25 @@ impl Broker {
             }
             CallError::NamespaceTerminating(_) => (
                 condition::NAMESPACE_TERMINATING,
-                format!("namespace {} at {} is being deleted; the object is brought back once it is gone", write.namespace, write.cluster),
+                format!(
+                    "namespace {} at {} is being deleted; the object is brought back once it is gone",
+                    write.namespace, write.cluster
+                ),
             ),
-            CallError::Forbidden(why) => {
-                (condition::FORBIDDEN, format!("the broker may not write {place}: {why}; grant it in that cluster's RBAC"))
-            }
-            CallError::TooLarge(why) => {
-                (condition::TOO_LARGE, format!("{place} is larger than its API server takes: {why}; make the object smaller"))
-            }
+            CallError::Forbidden(why) => (
+                condition::FORBIDDEN,
+                format!("the broker may not write {place}: {why}; grant it in that cluster's RBAC"),
+            ),
+            CallError::TooLarge(why) => (
+                condition::TOO_LARGE,
+                format!("{place} is larger than its API server takes: {why}; make the object smaller"),
+            ),
             error => (condition::INVALID, format!("{place} is refused: {error}")),
         };
         warn!(%origin, reason, %message, "write refused");
         let now = observe::now().millis;
         self.records.with(origin, |record| record.memory.refused(write.subject, write.intent, reason, message, now));
         Acted::Refused
-    }
-
-    fn suspect(&self, cluster: &Cluster) {
-        if let Some(connection) = cluster.connection() {
-            cluster.suspect(&connection);
-        }
     }
 
     /// A create met an object that a watch by label does not see: whatever it is, the next decision must know it.
@@ -210,9 +245,15 @@ impl Broker {
         let key = ObjectKey { namespace: Arc::clone(&origin.namespace), name: Arc::clone(&origin.name) };
         let found = Writer::new(&caller, keys::MANAGER).get(&kind, &key).await;
         if found.as_ref().is_err_and(CallError::suspects_cluster) {
-            self.suspect(&cluster);
+            suspect(&cluster);
         }
         Ok(found?.map(|object| object.uid))
+    }
+}
+
+fn suspect(cluster: &Cluster) {
+    if let Some(connection) = cluster.connection() {
+        cluster.suspect(&connection);
     }
 }
 

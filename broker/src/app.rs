@@ -4,11 +4,20 @@ use std::{sync::Arc, time::Duration};
 
 use broker_api::Role;
 use broker_fleet::lease::{Elector, Leadership, LeaseOptions};
-use tokio::{signal::unix::{SignalKind, signal}, task::JoinHandle};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    task::JoinHandle,
+};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use crate::{accept_apis, broker::{Broker, Channels}, events, options::Options, server, sources, worker};
+use crate::{
+    accept_apis,
+    broker::{Broker, Channels},
+    events,
+    options::Options,
+    server, sources, worker,
+};
 
 /// Name of the Lease.
 const LEASE: &str = "resource-broker";
@@ -20,7 +29,11 @@ const DRAIN: Duration = Duration::from_millis(2500);
 pub async fn run(options: Options) -> anyhow::Result<()> {
     sources::check(&options)?;
     let (hub, kubeconfig) = sources::coordination(&options).await?;
-    let namespace = options.namespace.clone().or_else(|| kubeconfig.namespace().map(str::to_owned)).unwrap_or_else(|| "default".into());
+    let namespace = options
+        .namespace
+        .clone()
+        .or_else(|| kubeconfig.namespace().map(str::to_owned))
+        .unwrap_or_else(|| "default".into());
     let (broker, Channels { accept_changes, secret_changes }) = Broker::new(options, namespace);
     let stop = CancellationToken::new();
     server::serve(Arc::clone(&broker), stop.clone()).await?;

@@ -19,7 +19,12 @@ use broker_core::{
     snapshot::{Kind, OriginKey},
 };
 use broker_fleet::{
-    GroupVersionKind, fleet::Fleet, lease::Leadership, object::ObjectKey, queue::{Key, Queue}, watch::WatchSpec,
+    GroupVersionKind,
+    fleet::Fleet,
+    lease::Leadership,
+    object::ObjectKey,
+    queue::{Key, Queue},
+    watch::WatchSpec,
 };
 use tokio::sync::mpsc;
 
@@ -112,7 +117,10 @@ impl Watches {
         HashMap::from([
             (Role::Consumer, brokered().chain(self.related.iter().map(|kind| Arc::clone(&kind.target))).collect()),
             (Role::Provider, provider),
-            (Role::Coordination, [Some(&self.signing_key), self.cluster_secrets.as_ref()].into_iter().flatten().cloned().collect()),
+            (
+                Role::Coordination,
+                [Some(&self.signing_key), self.cluster_secrets.as_ref()].into_iter().flatten().cloned().collect(),
+            ),
         ])
     }
 
@@ -281,9 +289,9 @@ impl Broker {
             let clusters = self.fleet().clusters();
             brokered.kind.group == gvr.group
                 && brokered.kind.version == gvr.version
-                && clusters.iter().any(|cluster| {
-                    cluster.kind(&brokered.gvk).found().is_some_and(|info| info.plural == gvr.resource)
-                })
+                && clusters
+                    .iter()
+                    .any(|cluster| cluster.kind(&brokered.gvk).found().is_some_and(|info| info.plural == gvr.resource))
         };
         self.watches.brokered.iter().find(serves)
     }

@@ -13,13 +13,7 @@ use broker_core::{
     decision::{Decision, Note},
     snapshot::OriginKey,
 };
-use broker_fleet::{
-    GroupVersionKind,
-    error::CallError,
-    kind::KindInfo,
-    object::ObjectKey,
-    write::Writer,
-};
+use broker_fleet::{GroupVersionKind, error::CallError, kind::KindInfo, object::ObjectKey, write::Writer};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -122,7 +116,8 @@ fn event(about: &About, note: &Note, micro_time: &str) -> (ObjectKey, Value) {
         text.push('…');
     }
     let stem: String = about.name.chars().take(200).collect();
-    let name = format!("{}.{:016x}", stem.trim_end_matches(['.', '-']), hash(&(&about.uid, note.reason, &note.message)));
+    let name =
+        format!("{}.{:016x}", stem.trim_end_matches(['.', '-']), hash(&(&about.uid, note.reason, &note.message)));
     let body = json!({
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
@@ -156,12 +151,15 @@ pub async fn run(broker: Arc<Broker>, stop: CancellationToken) {
             message = receiver.recv() => message,
         };
         let Some(Message { about, note }) = message else { return };
-        let bucket = buckets.entry(about.cluster.clone()).or_insert_with(|| Bucket { tokens: BURST, at: Instant::now() });
+        let bucket =
+            buckets.entry(about.cluster.clone()).or_insert_with(|| Bucket { tokens: BURST, at: Instant::now() });
         if !bucket.take() {
             METRICS.events_dropped.inc();
             continue;
         }
-        let Some(connection) = broker.fleet().cluster(&about.cluster).and_then(|cluster| cluster.connection()) else { continue };
+        let Some(connection) = broker.fleet().cluster(&about.cluster).and_then(|cluster| cluster.connection()) else {
+            continue;
+        };
         let micro_time = k8s_openapi::jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string();
         let (key, body) = event(&about, &note, &micro_time);
         let writer = Writer::new(&connection.caller, keys::MANAGER);
@@ -199,12 +197,12 @@ impl Broker {
     pub(crate) fn tell_note(&self, key: &OriginKey, note: &Note) {
         let object = self.uid_of(Role::Consumer, key, &key.cluster, &key.name);
         if let Some(uid) = object {
-            self.recorder.send(self.about(key, &key.cluster, &key.name, uid), note.clone());
+            self.recorder.send(about(key, &key.cluster, &key.name, uid), note.clone());
         }
         if let Some(provider) = &note.also {
             let name = copy::name(key);
             if let Some(uid) = self.uid_of(Role::Provider, key, provider, &name) {
-                self.recorder.send(self.about(key, provider, &name, uid), note.clone());
+                self.recorder.send(about(key, provider, &name, uid), note.clone());
             }
         }
     }
@@ -214,16 +212,16 @@ impl Broker {
         let key = ObjectKey::new(&*key.namespace, name);
         Some(self.fleet().cluster(cluster)?.index(spec)?.get(&key).found()?.uid.to_string())
     }
+}
 
-    fn about(&self, key: &OriginKey, cluster: &ClusterName, name: &str, uid: String) -> About {
-        About {
-            cluster: cluster.clone(),
-            api_version: key.gvk.api_version(),
-            kind: key.gvk.kind.clone(),
-            namespace: key.namespace.to_string(),
-            name: name.to_owned(),
-            uid,
-        }
+fn about(key: &OriginKey, cluster: &ClusterName, name: &str, uid: String) -> About {
+    About {
+        cluster: cluster.clone(),
+        api_version: key.gvk.api_version(),
+        kind: key.gvk.kind.clone(),
+        namespace: key.namespace.to_string(),
+        name: name.to_owned(),
+        uid,
     }
 }
 

@@ -7,7 +7,12 @@ use std::{
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
-    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::{Histogram, exponential_buckets}},
+    metrics::{
+        counter::Counter,
+        family::Family,
+        gauge::Gauge,
+        histogram::{Histogram, exponential_buckets},
+    },
     registry::Registry,
 };
 
@@ -132,21 +137,61 @@ impl Metrics {
             registry: Registry::default(),
         };
         // The library adds `_total` to counters itself.
-        registry.register("rest_client_requests", "Requests to API servers, by status, host and method", metrics.requests.clone());
-        registry.register("rest_client_request_duration_seconds", "Latency of requests to API servers", metrics.request_duration.clone());
-        registry.register("workqueue_queue_duration_seconds", "How long a key waits in the queue", metrics.queue_duration.clone());
-        registry.register("workqueue_work_duration_seconds", "How long work on a key takes", metrics.work_duration.clone());
+        registry.register(
+            "rest_client_requests",
+            "Requests to API servers, by status, host and method",
+            metrics.requests.clone(),
+        );
+        registry.register(
+            "rest_client_request_duration_seconds",
+            "Latency of requests to API servers",
+            metrics.request_duration.clone(),
+        );
+        registry.register(
+            "workqueue_queue_duration_seconds",
+            "How long a key waits in the queue",
+            metrics.queue_duration.clone(),
+        );
+        registry.register(
+            "workqueue_work_duration_seconds",
+            "How long work on a key takes",
+            metrics.work_duration.clone(),
+        );
         registry.register("workqueue_adds", "Keys added to the queue", metrics.queue_adds.clone());
         registry.register("workqueue_depth", "Keys that wait in the queue", metrics.queue_depth.clone());
         registry.register("workqueue_retries", "Retries after failures", metrics.queue_retries.clone());
-        registry.register("workqueue_longest_running_processor_seconds", "Age of the oldest work in progress", metrics.longest_running.clone());
+        registry.register(
+            "workqueue_longest_running_processor_seconds",
+            "Age of the oldest work in progress",
+            metrics.longest_running.clone(),
+        );
         registry.register("resource_broker_objects", "Objects by state", metrics.objects.clone());
         registry.register("resource_broker_clusters", "Clusters by role and state", metrics.clusters.clone());
-        registry.register("resource_broker_watch_staleness_seconds", "Seconds since the API server last said anything on a watch", metrics.staleness.clone());
-        registry.register("resource_broker_create_to_copy_seconds", "From seeing a new object to its copy", metrics.create_to_copy.clone());
-        registry.register("resource_broker_write_errors", "Writes that failed, by reason", metrics.write_errors.clone());
-        registry.register("resource_broker_events_dropped", "Kubernetes Events not sent because there were too many", metrics.events_dropped.clone());
-        registry.register("resource_broker_kubeconfigs_rejected", "Kubeconfigs that cannot be used now", metrics.kubeconfigs_rejected.clone());
+        registry.register(
+            "resource_broker_watch_staleness_seconds",
+            "Seconds since the API server last said anything on a watch",
+            metrics.staleness.clone(),
+        );
+        registry.register(
+            "resource_broker_create_to_copy_seconds",
+            "From seeing a new object to its copy",
+            metrics.create_to_copy.clone(),
+        );
+        registry.register(
+            "resource_broker_write_errors",
+            "Writes that failed, by reason",
+            metrics.write_errors.clone(),
+        );
+        registry.register(
+            "resource_broker_events_dropped",
+            "Kubernetes Events not sent because there were too many",
+            metrics.events_dropped.clone(),
+        );
+        registry.register(
+            "resource_broker_kubeconfigs_rejected",
+            "Kubeconfigs that cannot be used now",
+            metrics.kubeconfigs_rejected.clone(),
+        );
         registry.register("leader_election_master_status", "1 while this process leads", metrics.leader.clone());
         Self { registry, ..metrics }
     }

@@ -21,10 +21,7 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// What every namespace holds by itself, or what says nothing about use.
 fn counts(resource: &str, name: &str) -> bool {
-    !matches!(
-        (resource, name),
-        ("configmaps", "kube-root-ca.crt") | ("serviceaccounts", "default") | ("events", _)
-    )
+    !matches!((resource, name), ("configmaps", "kube-root-ca.crt") | ("serviceaccounts", "default") | ("events", _))
 }
 
 #[derive(Deserialize)]
@@ -55,7 +52,8 @@ impl Broker {
             let indexes = cluster.indexes();
             let brokered = indexes.iter().filter(|index| self.watches.brokered_by(index.spec()).is_some());
             let mut brokered = brokered.peekable();
-            brokered.peek().is_none() || brokered.any(|index| !index.is_complete() || index.any(|key, _| &*key.namespace == namespace))
+            brokered.peek().is_none()
+                || brokered.any(|index| !index.is_complete() || index.any(|key, _| &*key.namespace == namespace))
         };
         if in_use(namespace) {
             return;
@@ -68,7 +66,9 @@ impl Broker {
             match remove_if_empty(&connection.caller, &namespace).await {
                 Ok(true) => info!(cluster = %cluster.name(), %namespace, "empty namespace removed"),
                 Ok(false) => {}
-                Err(error) => debug!(cluster = %cluster.name(), %namespace, %error, "namespace kept: it is not known whether it is empty"),
+                Err(error) => {
+                    debug!(cluster = %cluster.name(), %namespace, %error, "namespace kept: it is not known whether it is empty");
+                }
             }
         });
     }
@@ -88,15 +88,21 @@ async fn remove_if_empty(caller: &Caller, namespace: &str) -> Result<bool, CallE
     Ok(true)
 }
 
-async fn read<T: serde::de::DeserializeOwned>(caller: &Caller, path: &str, accept: &'static str) -> Result<T, CallError> {
+async fn read<T: serde::de::DeserializeOwned>(
+    caller: &Caller,
+    path: &str,
+    accept: &'static str,
+) -> Result<T, CallError> {
     let (_, answer) = caller.call(get(path, accept)?, OBJECT_LIMIT).await?;
-    serde_json::from_slice(&answer).map_err(|error| CallError::UnknownOutcome(format!("unreadable answer from {path}: {error}")))
+    serde_json::from_slice(&answer)
+        .map_err(|error| CallError::UnknownOutcome(format!("unreadable answer from {path}: {error}")))
 }
 
 async fn is_empty(caller: &Caller, namespace: &str) -> Result<bool, CallError> {
     let groups: APIGroupList = read(caller, "/apis", JSON).await?;
     let mut versions = vec![group_version_path("", "v1")];
-    let preferred = groups.groups.iter().filter_map(|group| group.preferred_version.as_ref().or(group.versions.first()));
+    let preferred =
+        groups.groups.iter().filter_map(|group| group.preferred_version.as_ref().or(group.versions.first()));
     versions.extend(preferred.map(|version| format!("/apis/{}", version.group_version)));
     for path in versions {
         let list: APIResourceList = read(caller, &path, JSON).await?;

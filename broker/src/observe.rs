@@ -70,20 +70,20 @@ fn look(cluster: &Cluster, spec: &WatchSpec, key: &ObjectKey) -> Seen {
     cluster.index(spec).map_or(Seen::Unknown, |index| seen(index.get(key)))
 }
 
-impl Broker {
-    fn reach(&self, cluster: &Cluster) -> Reach {
-        match cluster.state() {
-            ClusterState::Ready => Reach::Ready,
-            ClusterState::Connecting if cluster.age() < SETTLING => Reach::Settling,
-            ClusterState::Connecting => Reach::Unreachable("no connection yet".into()),
-            ClusterState::Leaving => Reach::Unreachable("it is being taken out of the configuration".into()),
-            ClusterState::Unreachable { since, why } => {
-                let blip = since.elapsed().is_ok_and(|age| age < BLIP);
-                if blip { Reach::Lost(why) } else { Reach::Unreachable(why) }
-            }
+fn reach(cluster: &Cluster) -> Reach {
+    match cluster.state() {
+        ClusterState::Ready => Reach::Ready,
+        ClusterState::Connecting if cluster.age() < SETTLING => Reach::Settling,
+        ClusterState::Connecting => Reach::Unreachable("no connection yet".into()),
+        ClusterState::Leaving => Reach::Unreachable("it is being taken out of the configuration".into()),
+        ClusterState::Unreachable { since, why } => {
+            let blip = since.elapsed().is_ok_and(|age| age < BLIP);
+            if blip { Reach::Lost(why) } else { Reach::Unreachable(why) }
         }
     }
+}
 
+impl Broker {
     fn serving(&self, cluster: &Cluster, kind: &Kind) -> Serving {
         match cluster.kind(&kind.to_gvk()) {
             KindState::Unknown => Serving::Unknown,
@@ -98,7 +98,7 @@ impl Broker {
     }
 
     fn holder(&self, cluster: &Cluster, key: &OriginKey, copy: &ObjectKey, spec: &WatchSpec, known: bool) -> Holder {
-        let mut reach = self.reach(cluster);
+        let mut reach = reach(cluster);
         let copy = look(cluster, spec, copy);
         let listing = copy == Seen::Unknown || !known;
         if reach == Reach::Ready && listing && cluster.age() < SETTLING {
@@ -175,7 +175,8 @@ impl Broker {
             .collect();
         if !self.is_synced() && self.started.elapsed() < 6 * SETTLING {
             // How much room there is is only known once all that is placed has been looked at.
-            let limited = |holder: &Holder| acceptances.iter().any(|a| a.capacity.is_some() && a.id.provider == holder.provider);
+            let limited =
+                |holder: &Holder| acceptances.iter().any(|a| a.capacity.is_some() && a.id.provider == holder.provider);
             holders.iter_mut().filter(|holder| limited(holder)).for_each(|holder| holder.reach = Reach::Settling);
         }
         let is_copy = self.is_copy(&consumer, key, &origin, &ring);
@@ -187,7 +188,7 @@ impl Broker {
         Some(decide(&Snapshot {
             key,
             now: now(),
-            consumer: self.reach(&consumer),
+            consumer: reach(&consumer),
             consumer_kind,
             origin,
             confirmed,
@@ -229,7 +230,8 @@ impl RelatedView for Related<'_> {
 
     fn owned(&self, uid: &str) -> Vec<(Kind, View)> {
         let places = self.broker.owned.of(uid).into_iter();
-        let ours = places.filter(|place| place.cluster == *self.consumer.name() && &*place.key.namespace == self.namespace);
+        let ours =
+            places.filter(|place| place.cluster == *self.consumer.name() && &*place.key.namespace == self.namespace);
         let found = ours.filter_map(|place| {
             let object = self.consumer.index(&place.spec)?.get(&place.key).found()?;
             Some((Kind::from(&place.spec.gvk), view(&object)?))

@@ -60,13 +60,13 @@ impl Broker {
     fn related_moved(&self, index: &Index, change: &Change) {
         let before = change.old.as_deref().map(owners).unwrap_or_default();
         let after = change.new.as_deref().map(owners).unwrap_or_default();
-        let place =
-            Place { cluster: index.cluster().clone(), spec: Arc::clone(index.spec()), key: change.key.clone() };
+        let place = Place { cluster: index.cluster().clone(), spec: Arc::clone(index.spec()), key: change.key.clone() };
         self.owned.moved(&place, &before, &after);
         for owner in before.iter().chain(&after) {
-            let brokered = self.watches.brokered.iter().find(|brokered| {
-                brokered.kind.kind == owner.kind && brokered.kind.api_version() == owner.api_version
-            });
+            let brokered =
+                self.watches.brokered.iter().find(|brokered| {
+                    brokered.kind.kind == owner.kind && brokered.kind.api_version() == owner.api_version
+                });
             if let Some(brokered) = brokered {
                 let key = ObjectKey { namespace: Arc::clone(&change.key.namespace), name: owner.name.as_str().into() };
                 self.enqueue(Self::origin_key(index.cluster(), &brokered.kind, &key));
@@ -86,19 +86,32 @@ impl Broker {
     /// Origins of a kind that are served by a provider, or wait for one.
     pub(crate) fn enqueue_concerned(&self, provider: &ClusterName, kind: Option<&Kind>) {
         let waits = |state| {
-            matches!(state, State::Unknown | State::Waiting | State::Blocked | State::NotAccepted | State::Deleting | State::Placing)
+            matches!(
+                state,
+                State::Unknown
+                    | State::Waiting
+                    | State::Blocked
+                    | State::NotAccepted
+                    | State::Deleting
+                    | State::Placing
+            )
         };
         let concerned = self.records.select(|key, record| {
             kind.is_none_or(|kind| *key.gvk == *kind)
                 && (record.provider.as_ref() == Some(provider) || waits(record.state))
         });
-        concerned.into_iter().for_each(|key| self.enqueue(key));
+        for key in concerned {
+            self.enqueue(key);
+        }
     }
 
     /// All origins of a consumer cluster.
     fn enqueue_consumer(&self, consumer: &ClusterName, kind: Option<&Kind>) {
-        let concerned = self.records.select(|key, _| key.cluster == *consumer && kind.is_none_or(|kind| *key.gvk == *kind));
-        concerned.into_iter().for_each(|key| self.enqueue(key));
+        let concerned =
+            self.records.select(|key, _| key.cluster == *consumer && kind.is_none_or(|kind| *key.gvk == *kind));
+        for key in concerned {
+            self.enqueue(key);
+        }
     }
 
     /// Copies of a consumer cluster's objects, wherever they are: orphans are among them.

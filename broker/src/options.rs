@@ -134,7 +134,9 @@ fn bind_address(text: &str) -> Result<Bind, String> {
         return Ok(Disabled::Off);
     }
     let full = if text.starts_with(':') { format!("0.0.0.0{text}") } else { text.to_owned() };
-    full.parse().map(Disabled::On).map_err(|_| format!("{text:?} is no address: use :8081, 127.0.0.1:8081, or 0 to switch it off"))
+    full.parse()
+        .map(Disabled::On)
+        .map_err(|_| format!("{text:?} is no address: use :8081, 127.0.0.1:8081, or 0 to switch it off"))
 }
 
 /// `90s`, `10m`, `24h`, `500ms`, or several of them in a row, as Go's durations have it.
@@ -168,9 +170,7 @@ impl Options {
 
     /// The files and directories of consumers and providers.
     pub fn given(&self) -> Vec<Given> {
-        let one = |role, directory| {
-            move |path: &PathBuf| Given { role, path: path.clone(), directory }
-        };
+        let one = |role, directory| move |path: &PathBuf| Given { role, path: path.clone(), directory };
         let mut given: Vec<Given> = Vec::new();
         given.extend(self.consumer_kubeconfig.iter().map(one(Role::Consumer, false)));
         given.extend(self.consumer_kubeconfig_dir.iter().map(one(Role::Consumer, true)));
@@ -203,7 +203,13 @@ mod tests {
     #[test]
     fn lists_may_be_repeated_or_separated_by_commas() {
         let options = Options::try_parse_from([
-            "resource-broker", "--watch-kind", "A.v1.x.io,B.v1.x.io", "--watch-kind", "C.v1.core", "--consumer-kubeconfig", "a,b",
+            "resource-broker",
+            "--watch-kind",
+            "A.v1.x.io,B.v1.x.io",
+            "--watch-kind",
+            "C.v1.core",
+            "--consumer-kubeconfig",
+            "a,b",
         ]);
         let options = options.unwrap();
         assert_eq!((options.watch_kind.len(), options.given().len()), (3, 2));

@@ -6,7 +6,10 @@ use std::{
 };
 
 use broker_api::ClusterName;
-use broker_fleet::{object::{Object, ObjectKey}, watch::WatchSpec};
+use broker_fleet::{
+    object::{Object, ObjectKey},
+    watch::WatchSpec,
+};
 use std::sync::Arc;
 
 /// Where a related copy is.

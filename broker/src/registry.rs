@@ -86,7 +86,8 @@ impl Registry {
             }
         }
         let after = self.entries.get(id);
-        let mut concerned: Vec<Gvr> = [before.as_ref(), after].into_iter().flatten().filter_map(|entry| entry.gvr.clone()).collect();
+        let mut concerned: Vec<Gvr> =
+            [before.as_ref(), after].into_iter().flatten().filter_map(|entry| entry.gvr.clone()).collect();
         concerned.dedup();
         for gvr in &concerned {
             self.reindex(gvr);
@@ -112,7 +113,8 @@ impl Registry {
     }
 
     fn reindex(&mut self, gvr: &Gvr) {
-        let accepting: Vec<Arc<Acceptance>> = self.compiled().filter(|acceptance| acceptance.gvr == *gvr).cloned().collect();
+        let accepting: Vec<Arc<Acceptance>> =
+            self.compiled().filter(|acceptance| acceptance.gvr == *gvr).cloned().collect();
         if accepting.is_empty() {
             self.by_gvr.remove(gvr);
         } else {

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Work that takes longer than this means that the process hangs: every call has a deadline far below.
-const HUNG: Duration = Duration::from_secs(120);
+const HUNG: Duration = Duration::from_mins(2);
 
 /// Serves what the flags ask for until `stop`. Metrics and probes may share an address.
 pub async fn serve(broker: Arc<Broker>, stop: CancellationToken) -> anyhow::Result<()> {

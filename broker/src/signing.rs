@@ -30,7 +30,10 @@ impl Broker {
     /// The Secret has changed. Without it, or with a broken one, the keys at hand stay in use.
     pub(crate) fn read_signing_key(&self, secret: Option<&Object>) {
         let Some(secret) = secret else {
-            warn!(secret = keys::SIGNING_KEY_SECRET, "the signing keys' Secret is gone; the keys at hand stay in use until the broker restarts. Restore it: without its keys all assignments lose their proof");
+            warn!(
+                secret = keys::SIGNING_KEY_SECRET,
+                "the signing keys' Secret is gone; the keys at hand stay in use until the broker restarts. Restore it: without its keys all assignments lose their proof"
+            );
             return;
         };
         match KeyRing::from_secret_data(&data(secret).unwrap_or_default()) {

@@ -49,7 +49,9 @@ pub async fn coordination(options: &Options) -> anyhow::Result<(ClusterName, Kub
 pub fn check(options: &Options) -> anyhow::Result<()> {
     let given = options.given();
     if given.is_empty() && options.cluster_secrets_namespace.is_none() {
-        warn!("no consumer or provider is configured: give --consumer-kubeconfig, --provider-kubeconfig, their -dir forms, or --cluster-secrets-namespace");
+        warn!(
+            "no consumer or provider is configured: give --consumer-kubeconfig, --provider-kubeconfig, their -dir forms, or --cluster-secrets-namespace"
+        );
     }
     match check_files(&given) {
         Ok(warnings) => {
@@ -112,7 +114,7 @@ impl Engaged<'_> {
             SourceEvent::Rejected { name, from, reason } => {
                 error!(cluster = %name, %from, %reason, "this kubeconfig cannot be used");
                 self.rejected.insert(from.to_string());
-                self.broker.tell_of_secret(&from, &name, reason);
+                self.broker.tell_of_secret(&from, &name, &reason);
             }
             SourceEvent::Synced => info!("all configured clusters are known"),
         }
@@ -132,8 +134,10 @@ impl Broker {
         }
     }
 
-    fn tell_of_secret(&self, from: &Provenance, cluster: &ClusterName, reason: String) {
-        let (Provenance::Secret { namespace, name }, Some(spec)) = (from, &self.watches.cluster_secrets) else { return };
+    fn tell_of_secret(&self, from: &Provenance, cluster: &ClusterName, reason: &str) {
+        let (Provenance::Secret { namespace, name }, Some(spec)) = (from, &self.watches.cluster_secrets) else {
+            return;
+        };
         let key = ObjectKey::new(namespace.as_str(), name.as_str());
         for hub in self.fleet().in_role(Role::Coordination) {
             let Some(secret) = hub.index(spec).and_then(|index| index.get(&key).found()) else { continue };
@@ -145,7 +149,8 @@ impl Broker {
                 name: name.clone(),
                 uid: secret.uid.to_string(),
             };
-            self.recorder.send(about, Note::warning("KubeconfigRejected", format!("{cluster} is not engaged: {reason}")));
+            self.recorder
+                .send(about, Note::warning("KubeconfigRejected", format!("{cluster} is not engaged: {reason}")));
         }
     }
 }

@@ -10,7 +10,9 @@ pub struct KindFlag(pub Kind);
 
 /// Why a text names no kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is not a kind: {why}; write Kind.version.group, for example Certificate.v1alpha1.example.platform-mesh.io or Secret.v1.core")]
+#[error(
+    "{text:?} is not a kind: {why}; write Kind.version.group, for example Certificate.v1alpha1.example.platform-mesh.io or Secret.v1.core"
+)]
 pub struct KindFlagError {
     text: String,
     why: &'static str,
@@ -39,7 +41,8 @@ impl FromStr for KindFlag {
         let (Some(kind), Some(version), Some(group)) = (parts.next(), parts.next(), parts.next()) else {
             return fail("it needs three parts");
         };
-        if !kind.starts_with(|c: char| c.is_ascii_uppercase()) || !kind.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        if !kind.starts_with(|c: char| c.is_ascii_uppercase()) || !kind.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        {
             return fail("the first part is no kind (CamelCase)");
         }
         if !is_version(version) {
@@ -60,14 +63,27 @@ mod tests {
     #[test]
     fn reads_kinds_of_groups_and_of_core() {
         let KindFlag(kind) = "Certificate.v1alpha1.example.platform-mesh.io".parse().unwrap();
-        assert_eq!((kind.kind.as_str(), kind.version.as_str(), kind.group.as_str()), ("Certificate", "v1alpha1", "example.platform-mesh.io"));
+        assert_eq!(
+            (kind.kind.as_str(), kind.version.as_str(), kind.group.as_str()),
+            ("Certificate", "v1alpha1", "example.platform-mesh.io")
+        );
         let KindFlag(kind) = "Secret.v1.core".parse().unwrap();
         assert_eq!(kind.group, "");
     }
 
     #[test]
     fn malformed_kinds_are_errors_that_show_the_form() {
-        for text in ["", "Certificate", "Certificate.v1", "certificate.v1.x", "Certificate.1.x", "Certificate.v1.", "A.v1.x..y", ".v1.x", "C.v1.X"] {
+        for text in [
+            "",
+            "Certificate",
+            "Certificate.v1",
+            "certificate.v1.x",
+            "Certificate.1.x",
+            "Certificate.v1.",
+            "A.v1.x..y",
+            ".v1.x",
+            "C.v1.X",
+        ] {
             let error = text.parse::<KindFlag>().unwrap_err().to_string();
             assert!(error.contains("Kind.version.group"), "{text}: {error}");
         }

@@ -1,6 +1,9 @@
 //! Works the queue: observe, decide, act, until nothing is left to do for an origin.
 
-use std::{sync::{Arc, PoisonError}, time::{Duration, Instant}};
+use std::{
+    sync::{Arc, PoisonError},
+    time::{Duration, Instant},
+};
 
 use broker_api::Role;
 use broker_core::{
@@ -18,7 +21,11 @@ use broker_fleet::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{debug, error};
 
-use crate::{act::Acted, broker::{Broker, Work}, metrics::METRICS};
+use crate::{
+    act::Acted,
+    broker::{Broker, Work},
+    metrics::METRICS,
+};
 
 /// Decisions in a row for one origin before others get their turn: enough for marks, copy, related and status.
 const PASSES: usize = 12;

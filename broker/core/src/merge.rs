@@ -63,7 +63,9 @@ fn feed(hash: &mut Sha256, value: &Value) {
         Value::Array(values) => {
             hash.update(b"a");
             hash.update((values.len() as u64).to_be_bytes());
-            values.iter().for_each(|value| feed(hash, value));
+            for value in values {
+                feed(hash, value);
+            }
         }
         Value::Object(fields) => {
             hash.update(b"o");

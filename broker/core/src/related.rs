@@ -62,12 +62,9 @@ pub fn listing(key: &OriginKey, status: &Value, namespace: &str, allowed: &[Kind
             Err(why) => Some(why),
             Ok(related) => {
                 let target = (related.kind.clone(), related.target.clone());
-                match targets.insert(target, label.clone()) {
-                    Some(other) => Some(format!("it would have the same name in the consumer as {other:?}")),
-                    None => {
-                        listing.allowed.push(related);
-                        None
-                    }
+                if let Some(other) = targets.insert(target, label.clone()) { Some(format!("it would have the same name in the consumer as {other:?}")) } else {
+                    listing.allowed.push(related);
+                    None
                 }
             }
         };

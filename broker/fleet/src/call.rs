@@ -88,7 +88,9 @@ impl Caller {
         }
         if code.is_redirection() {
             // Never followed: a redirect could carry our token to another host.
-            return Err(CallError::Invalid(format!("the API server answered with a redirect ({code}), which is never followed")));
+            return Err(CallError::Invalid(format!(
+                "the API server answered with a redirect ({code}), which is never followed"
+            )));
         }
         let retry_after = retry_after(&response);
         let body = collect(response.into_body(), 1 << 20, DEADLINE).await.unwrap_or_default();

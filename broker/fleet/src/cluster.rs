@@ -246,11 +246,11 @@ impl Cluster {
         *index.spec() != self.crds && self.observer.keep(index, key)
     }
 
-    pub(crate) fn set_state(&self, state: ClusterState, connection: Option<Arc<Connection>>) {
+    pub(crate) fn set_state(&self, state: &ClusterState, connection: Option<Arc<Connection>>) {
         let changed = self.link.send_if_modified(|link| {
             let same_word = link.state.as_str() == state.as_str();
             // The first moment of an outage counts, not the latest.
-            let next = match (&link.state, &state) {
+            let next = match (&link.state, state) {
                 (ClusterState::Unreachable { since, .. }, ClusterState::Unreachable { why, .. }) => {
                     ClusterState::Unreachable { since: *since, why: why.clone() }
                 }
@@ -340,12 +340,12 @@ impl Cluster {
     }
 
     pub(crate) fn kind_missing(&self, gvk: &GroupVersionKind) {
-        self.set_kind(gvk, KindState::Missing, None);
+        self.set_kind(gvk, &KindState::Missing, None);
         self.refresh_kind(gvk);
     }
 
     /// Records what discovery says and tells of changes.
-    pub(crate) fn set_kind(&self, gvk: &GroupVersionKind, state: KindState, schema: Option<&Value>) {
+    pub(crate) fn set_kind(&self, gvk: &GroupVersionKind, state: &KindState, schema: Option<&Value>) {
         let digest = schema.map(digest);
         let mut kinds = lock(&self.kinds);
         let next = (state.clone(), digest);
@@ -354,13 +354,13 @@ impl Cluster {
         }
         kinds.states.insert(gvk.clone(), next);
         drop(kinds);
-        if state == KindState::Missing {
+        if *state == KindState::Missing {
             for index in self.indexes().iter().filter(|index| index.spec().gvk == *gvk) {
                 index.mark_incomplete();
             }
         }
         self.kinds_changed.send_modify(|count| *count += 1);
-        self.observer.kind(&self.name, gvk, &state, schema);
+        self.observer.kind(&self.name, gvk, state, schema);
     }
 
     /// Kinds to ask for now, and when there will be more to ask.
@@ -394,7 +394,7 @@ impl Cluster {
 
     /// Ends all tasks. The state is `Leaving` from now on.
     pub(crate) async fn leave(&self) {
-        self.set_state(ClusterState::Leaving, None);
+        self.set_state(&ClusterState::Leaving, None);
         self.leaving.cancel();
         self.tasks.close();
         self.tasks.wait().await;

@@ -57,7 +57,7 @@ impl Connector {
                 Ok(connection) => {
                     info!(cluster = %self.cluster.name(), server = kubeconfig.server(), "connected");
                     let connection = Arc::new(connection);
-                    self.cluster.set_state(ClusterState::Ready, Some(Arc::clone(&connection)));
+                    self.cluster.set_state(&ClusterState::Ready, Some(Arc::clone(&connection)));
                     backoff.reset();
                     if self.guard(&connection).await.is_break() {
                         return;
@@ -65,7 +65,7 @@ impl Connector {
                 }
                 Err(why) => {
                     warn!(cluster = %self.cluster.name(), server = kubeconfig.server(), %why, "cannot connect");
-                    self.cluster.set_state(ClusterState::Unreachable { since: SystemTime::now(), why }, None);
+                    self.cluster.set_state(&ClusterState::Unreachable { since: SystemTime::now(), why }, None);
                     tokio::select! {
                         changed = self.credentials.changed() => if changed.is_err() { return },
                         () = tokio::time::sleep(backoff.wait()) => {}
@@ -93,7 +93,7 @@ impl Connector {
                         info!(cluster = %self.cluster.name(), "reachable again");
                     }
                     backoff.reset();
-                    self.cluster.set_state(ClusterState::Ready, None);
+                    self.cluster.set_state(&ClusterState::Ready, None);
                     // A server whose watches break while it answers probes must not be probed in a hot loop.
                     tokio::time::sleep(Duration::from_millis(200)).await;
                 }
@@ -110,7 +110,7 @@ impl Connector {
         if self.cluster.is_ready() {
             warn!(cluster = %self.cluster.name(), %why, "unreachable");
         }
-        self.cluster.set_state(ClusterState::Unreachable { since: SystemTime::now(), why }, None);
+        self.cluster.set_state(&ClusterState::Unreachable { since: SystemTime::now(), why }, None);
     }
 
     async fn establish(&self, kubeconfig: &Kubeconfig, generation: u64) -> Result<Connection, String> {
@@ -125,12 +125,15 @@ impl Connector {
         if let (Some(found), Some(before)) = (&identity, self.cluster.identity())
             && *found != before
         {
-            return Err(format!("the new kubeconfig leads to another API server (kube-system uid {found}, was {before}); remove the cluster and add it again if that is meant"));
+            return Err(format!(
+                "the new kubeconfig leads to another API server (kube-system uid {found}, was {before}); remove the cluster and add it again if that is meant"
+            ));
         }
-        match &identity {
-            Some(identity) => self.identities.claim(self.cluster.name(), identity)?,
-            None => warn!(cluster = %self.cluster.name(),
-                "may not read the namespace kube-system: cannot tell whether this API server is engaged twice"),
+        if let Some(identity) = &identity {
+            self.identities.claim(self.cluster.name(), identity)?;
+        } else {
+            warn!(cluster = %self.cluster.name(),
+                "may not read the namespace kube-system: cannot tell whether this API server is engaged twice");
         }
         Ok(Connection { caller, identity, generation })
     }
@@ -141,7 +144,9 @@ async fn check_resolved(uri: &http::Uri) -> Result<(), String> {
     let Some(host) = uri.host() else { return Err(format!("{uri}: no host")) };
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let resolved = tokio::time::timeout(Duration::from_secs(5), tokio::net::lookup_host((host, 443))).await;
-    let addresses = resolved.map_err(|_| format!("{host}: name resolution timed out"))?.map_err(|error| format!("{host}: {error}"))?;
+    let addresses = resolved
+        .map_err(|_| format!("{host}: name resolution timed out"))?
+        .map_err(|error| format!("{host}: {error}"))?;
     for address in addresses {
         if forbidden_address(address.ip()) {
             return Err(format!("{host} leads to {}, a link-local or metadata address: refused", address.ip()));

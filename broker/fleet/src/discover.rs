@@ -43,9 +43,9 @@ pub async fn schema(caller: &Caller, gvk: &GroupVersionKind) -> Result<Option<Va
         .map_err(|error| CallError::UnknownOutcome(format!("unreadable schema at {path}: {error}")))?;
     let Some(schemas) = document["components"]["schemas"].as_object() else { return Ok(None) };
     let is_ours = |schema: &&Value| {
-        schema["x-kubernetes-group-version-kind"].as_array().is_some_and(|list| {
-            list.contains(&json!({"group": gvk.group, "version": gvk.version, "kind": gvk.kind}))
-        })
+        schema["x-kubernetes-group-version-kind"]
+            .as_array()
+            .is_some_and(|list| list.contains(&json!({"group": gvk.group, "version": gvk.version, "kind": gvk.kind})))
     };
     let Some(schema) = schemas.values().find(is_ours) else { return Ok(None) };
     let map: BTreeMap<&str, &Value> = schemas.iter().map(|(name, schema)| (name.as_str(), schema)).collect();

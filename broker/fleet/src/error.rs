@@ -96,7 +96,9 @@ impl CallError {
             // structured-merge-diff's error for undeclared fields comes as a plain 500.
             500 if message.contains("field not declared in schema") => Self::SchemaMismatch(message),
             // etcd's and gRPC's own limits come as a plain 500, too.
-            500 if message.contains("request is too large") || message.contains("larger than max") => Self::TooLarge(message),
+            500 if message.contains("request is too large") || message.contains("larger than max") => {
+                Self::TooLarge(message)
+            }
             503 if retry_after.is_some() => Self::Throttled { retry_after, message },
             500..=599 => Self::UnknownOutcome(format!("HTTP {code}: {message}")),
             _ => Self::Invalid(format!("HTTP {code}: {message}")),
@@ -140,9 +142,9 @@ mod tests {
 
     #[test]
     fn tells_object_namespace_and_kind_apart() {
-        let object = r#"{"kind":"Status","reason":"NotFound","message":"x \"a\" not found","details":{"name":"a","kind":"x"}}"#;
-        let namespace =
-            r#"{"kind":"Status","reason":"NotFound","message":"namespaces \"n\" not found","details":{"name":"n","kind":"namespaces"}}"#;
+        let object =
+            r#"{"kind":"Status","reason":"NotFound","message":"x \"a\" not found","details":{"name":"a","kind":"x"}}"#;
+        let namespace = r#"{"kind":"Status","reason":"NotFound","message":"namespaces \"n\" not found","details":{"name":"n","kind":"namespaces"}}"#;
         assert_eq!(read(404, object).reason(), "NotFound");
         assert_eq!(read(404, namespace).reason(), "NamespaceMissing");
         assert_eq!(read(404, "404 page not found").reason(), "KindMissing");

@@ -221,8 +221,9 @@ impl Index {
                 continue;
             }
             let key = state.intern(key);
-            let unchanged =
-                old.as_ref().is_some_and(|old| old.resource_version == object.resource_version && old.uid == object.uid);
+            let unchanged = old
+                .as_ref()
+                .is_some_and(|old| old.resource_version == object.resource_version && old.uid == object.uid);
             let new = Arc::new(object);
             state.objects.insert(key.clone(), Arc::clone(&new));
             if !unchanged {

@@ -20,7 +20,11 @@ pub struct KindInfo {
 impl KindInfo {
     /// `v1`, or `group/version`.
     pub fn api_version(&self) -> String {
-        if self.gvk.group.is_empty() { self.gvk.version.clone() } else { format!("{}/{}", self.gvk.group, self.gvk.version) }
+        if self.gvk.group.is_empty() {
+            self.gvk.version.clone()
+        } else {
+            format!("{}/{}", self.gvk.group, self.gvk.version)
+        }
     }
 
     /// Path of all its objects, in one namespace or everywhere.

@@ -65,7 +65,7 @@ async fn sleep(wait: Option<Duration>) {
 
 async fn ask(cluster: &Cluster, connection: &Connection, gvk: &GroupVersionKind) -> Result<(), CallError> {
     if let Some(info) = well_known(gvk) {
-        cluster.set_kind(gvk, KindState::Found(Arc::new(info)), None);
+        cluster.set_kind(gvk, &KindState::Found(Arc::new(info)), None);
         return Ok(());
     }
     let Some(info) = discover::kind(&connection.caller, gvk).await? else {
@@ -73,12 +73,12 @@ async fn ask(cluster: &Cluster, connection: &Connection, gvk: &GroupVersionKind)
             info!(cluster = %cluster.name(), kind = %gvk.kind, group = %gvk.group, version = %gvk.version,
                 "the kind is not served (yet); waiting for its CRD");
         }
-        cluster.set_kind(gvk, KindState::Missing, None);
+        cluster.set_kind(gvk, &KindState::Missing, None);
         return Ok(());
     };
     let schema = discover::schema(&connection.caller, gvk).await?;
     let first = cluster.kind(gvk).found().is_none();
-    cluster.set_kind(gvk, KindState::Found(Arc::new(info)), schema.as_ref());
+    cluster.set_kind(gvk, &KindState::Found(Arc::new(info)), schema.as_ref());
     if schema.is_none() && first {
         // The OpenAPI document of a new CRD is published a moment after discovery.
         cluster.refresh_kind(gvk);

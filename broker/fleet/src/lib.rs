@@ -20,5 +20,5 @@ pub mod source;
 pub mod watch;
 pub mod write;
 
-pub use kube::core::GroupVersionKind;
 pub use kinds::well_known;
+pub use kube::core::GroupVersionKind;

@@ -65,7 +65,8 @@ struct Manager<'a> {
 }
 
 fn applied_by_us(managed_fields: Option<&RawValue>) -> bool {
-    let managers: Vec<Manager<'_>> = managed_fields.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    let managers: Vec<Manager<'_>> =
+        managed_fields.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
     managers.iter().any(|entry| entry.manager == keys::MANAGER && entry.operation == "Apply")
 }
 
@@ -108,8 +109,10 @@ impl Object {
         let RawMap(mut fields) = serde_json::from_slice(raw)?;
         let metadata = fields.get("metadata").map_or("{}", |raw| raw.get());
         let identity: Identity<'_> = serde_json::from_str(metadata)?;
-        let resource_version =
-            identity.resource_version.parse().map_err(|_| ObjectError::Version(identity.resource_version.to_string()))?;
+        let resource_version = identity
+            .resource_version
+            .parse()
+            .map_err(|_| ObjectError::Version(identity.resource_version.to_string()))?;
         let key = ObjectKey::new(identity.namespace.as_ref(), identity.name.as_ref());
 
         let RawMap(mut metadata) = serde_json::from_str(metadata)?;

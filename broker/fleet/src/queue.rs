@@ -150,7 +150,7 @@ impl<K: Key> Drop for Slot<K> {
 }
 
 const FIRST_RETRY: Duration = Duration::from_millis(100);
-const LAST_RETRY: Duration = Duration::from_secs(60);
+const LAST_RETRY: Duration = Duration::from_mins(1);
 
 impl<K: Key> Queue<K> {
     /// An empty queue; `slots_per_cluster` writes go to one cluster at the same time.
@@ -168,7 +168,12 @@ impl<K: Key> Queue<K> {
             adds: 0,
             retries: 0,
         };
-        Arc::new(Self { inner: Mutex::new(inner), changed: Notify::new(), slots_per_cluster: slots_per_cluster.max(1), waited })
+        Arc::new(Self {
+            inner: Mutex::new(inner),
+            changed: Notify::new(),
+            slots_per_cluster: slots_per_cluster.max(1),
+            waited,
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner<K>> {

@@ -41,12 +41,14 @@ impl WatchSpec {
     }
 
     /// Only those with these labels.
+    #[must_use]
     pub fn labelled(mut self, selector: impl Into<String>) -> Self {
         self.label_selector = Some(selector.into());
         self
     }
 
     /// Only the one of this name.
+    #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
@@ -61,6 +63,7 @@ impl WatchSpec {
     }
 
     /// Only those in this namespace.
+    #[must_use]
     pub fn within(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());
         self
@@ -169,7 +172,11 @@ impl Watch<'_> {
         }
     }
 
-    async fn list(&self, connection: &Connection, kind: &KindInfo) -> Result<(Vec<(ObjectKey, Object)>, u64), CallError> {
+    async fn list(
+        &self,
+        connection: &Connection,
+        kind: &KindInfo,
+    ) -> Result<(Vec<(ObjectKey, Object)>, u64), CallError> {
         let mut limit = PAGE;
         loop {
             match self.pages(connection, kind, limit).await {
@@ -203,7 +210,9 @@ impl Watch<'_> {
                 match Object::parse(item.get().as_bytes(), type_meta) {
                     Ok((key, object)) => objects.push((key.clone(), self.kept(&key, object))),
                     // One malformed object must not hide the others.
-                    Err(error) => warn!(cluster = %self.index.cluster(), kind = %spec.gvk.kind, %error, "unreadable object skipped"),
+                    Err(error) => {
+                        warn!(cluster = %self.index.cluster(), kind = %spec.gvk.kind, %error, "unreadable object skipped");
+                    }
                 }
             }
             if version == 0 {
@@ -281,7 +290,9 @@ impl Watch<'_> {
         let parsed = Object::parse(raw, Some((&api_version, &kind.gvk.kind)));
         let (key, object) = match parsed {
             Ok(parsed) => parsed,
-            Err(error) if event.kind == "BOOKMARK" => return bookmark_version(raw).map(|v| self.bookmark(v)).ok_or_else(|| unreadable(error.to_string())),
+            Err(error) if event.kind == "BOOKMARK" => {
+                return bookmark_version(raw).map(|v| self.bookmark(v)).ok_or_else(|| unreadable(error.to_string()));
+            }
             Err(error) => {
                 warn!(cluster = %self.index.cluster(), kind = %kind.gvk.kind, %error, "unreadable object skipped");
                 return Ok(());

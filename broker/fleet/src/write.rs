@@ -75,10 +75,10 @@ impl<'a> Writer<'a> {
         status: bool,
     ) -> Result<Written, CallError> {
         let subresource = if status { "/status" } else { "" };
-        let path = format!("{}{subresource}?fieldManager={}", kind.object_path(key), self.manager);
+        let target = format!("{}{subresource}?fieldManager={}", kind.object_path(key), self.manager);
         let headers = [(header::CONTENT_TYPE, "application/merge-patch+json"), (header::ACCEPT, JSON)];
         let (code, answer) =
-            self.caller.call(build(Method::PATCH, &path, &headers, to_bytes(patch))?, OBJECT_LIMIT).await?;
+            self.caller.call(build(Method::PATCH, &target, &headers, to_bytes(patch))?, OBJECT_LIMIT).await?;
         written(kind, key, &answer, code)
     }
 
@@ -93,12 +93,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Deletes the object with this uid. `None`: it is gone. `Some`: finalizers hold it, and this is what it looks like now.
-    pub async fn delete(
-        &self,
-        kind: &KindInfo,
-        key: &ObjectKey,
-        uid: &str,
-    ) -> Result<Option<Object>, CallError> {
+    pub async fn delete(&self, kind: &KindInfo, key: &ObjectKey, uid: &str) -> Result<Option<Object>, CallError> {
         let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}, "propagationPolicy": "Background"});
         let headers = [(header::CONTENT_TYPE, JSON), (header::ACCEPT, JSON)];
         let request = build(Method::DELETE, &kind.object_path(key), &headers, to_bytes(&options))?;

@@ -45,7 +45,7 @@ impl<'a> Pass<'a> {
             }
         }
         let Some(best) = placement::rank(&origin.uid, &candidates).into_iter().next() else {
-            return self.waiting(origin, refusals, unreachable);
+            return self.waiting(origin, &refusals, unreachable);
         };
         self.state(State::Placing);
         self.decision.provider = Some(best.id.provider.clone());
@@ -90,7 +90,7 @@ impl<'a> Pass<'a> {
         true
     }
 
-    fn waiting(&mut self, origin: &'a View, refusals: Vec<String>, unreachable: bool) {
+    fn waiting(&mut self, origin: &'a View, refusals: &[String], unreachable: bool) {
         self.state(State::Waiting);
         let (reason, lead) = if unreachable {
             (condition::PROVIDER_UNREACHABLE, "a provider that may accept the object cannot be reached")
@@ -99,7 +99,7 @@ impl<'a> Pass<'a> {
         } else {
             (condition::NO_PROVIDER, "no provider accepts the object")
         };
-        let message = sentence(lead, &refusals);
+        let message = sentence(lead, refusals);
         self.decision.notes.push(Note::warning("Refused", message.clone()));
         self.show(origin, None, false, &[Own::not_brokered(reason, message)]);
     }
@@ -180,7 +180,9 @@ pub(super) fn sentence(lead: &str, refusals: &[String]) -> String {
         message.push_str(refusal);
     }
     if refusals.len() > SHOWN {
-        message.push_str(&format!("; and {} more", refusals.len() - SHOWN));
+        message.push_str("; and ");
+        message.push_str(&(refusals.len() - SHOWN).to_string());
+        message.push_str(" more");
     }
     if message.len() > MESSAGE {
         let end = (0..=MESSAGE).rev().find(|at| message.is_char_boundary(*at)).unwrap_or_default();

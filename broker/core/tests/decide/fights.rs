@@ -1,0 +1,170 @@
+//! Two writers over one field: noticed, told, slowed down, never a hot loop.
+
+use broker_api::{ClusterName, condition, keys};
+use serde_json::{Value, json};
+
+use crate::world::{World, web};
+
+/// What somebody does after every write of ours.
+type Reaction = fn(&mut World);
+
+/// For ten minutes somebody undoes all that we write, and we always look at once. Returns our writes.
+fn writes_in_ten_minutes(world: &mut World, undo: Reaction) -> usize {
+    let end = world.millis + 600_000;
+    world.log.clear();
+    while world.millis < end {
+        undo(world);
+        let decision = world.pass(&web());
+        let wait = decision.again.map_or(600_000, |again| u64::try_from(again.as_millis()).unwrap());
+        if decision.steps.is_empty() {
+            world.millis += wait;
+        }
+        assert!(world.log.len() < 500, "a hot loop");
+    }
+    world.log.len()
+}
+
+fn fought(world: &mut World) -> bool {
+    world.look(&web()).notes.iter().any(|note| note.reason == condition::FIGHTING && note.warning)
+}
+
+#[test]
+fn a_spec_that_is_changed_back() {
+    let mut world = World::served();
+    let undo: Reaction = |world| world.edit_copy("p1", &web(), |copy| copy["spec"]["fqdn"] = json!("theirs"));
+    let writes = writes_in_ten_minutes(&mut world, undo);
+    assert!((5..40).contains(&writes), "{writes}");
+    undo(&mut world);
+    assert!(fought(&mut world));
+    assert!(world.condition(&web(), "Brokered").unwrap().starts_with("True/Fighting"));
+    let statuses = world.writes().iter().filter(|write| write.starts_with("status")).count();
+    assert!(statuses <= 2, "the condition does not flap: {statuses} status writes");
+}
+
+#[test]
+fn when_the_fight_is_over_the_condition_says_so() {
+    let mut world = World::served();
+    writes_in_ten_minutes(&mut world, |world| {
+        world.edit_copy("p1", &web(), |copy| copy["spec"]["fqdn"] = json!("theirs"));
+    });
+    world.settle(&web());
+    assert_eq!(world.copy("p1", &web()).unwrap()["spec"]["fqdn"], "a.corp");
+    assert!(world.condition(&web(), "Brokered").unwrap().starts_with("True/Placed"));
+    assert!(!fought(&mut world));
+}
+
+#[test]
+fn a_new_spec_goes_out_at_once_during_a_fight() {
+    let mut world = World::served();
+    writes_in_ten_minutes(&mut world, |world| {
+        world.edit_copy("p1", &web(), |copy| copy["spec"]["fqdn"] = json!("theirs"));
+    });
+    world.edit_copy("p1", &web(), |copy| copy["spec"]["fqdn"] = json!("theirs"));
+    world.edit(&web(), |origin| origin["spec"]["fqdn"] = json!("new"));
+    world.pass(&web());
+    assert_eq!(world.copy("p1", &web()).unwrap()["spec"]["fqdn"], "new");
+}
+
+#[test]
+fn a_copy_that_is_deleted_again_and_again() {
+    let mut world = World::served();
+    let undo: Reaction = |world| world.provider("p1").delete(&World::copy_at(&web()));
+    let writes = writes_in_ten_minutes(&mut world, undo);
+    assert!((5..60).contains(&writes), "{writes}");
+    undo(&mut world);
+    assert!(fought(&mut world));
+}
+
+#[test]
+fn marks_that_are_stripped_again_and_again() {
+    // Before there is a copy, and after.
+    for placed in [true, false] {
+        let mut world = if placed { World::served() } else { World::with_origin() };
+        let undo: Reaction = |world| {
+            world.edit(&web(), |origin| {
+                origin["metadata"]["annotations"] = json!({});
+                origin["metadata"]["finalizers"] = json!([]);
+            });
+        };
+        let writes = writes_in_ten_minutes(&mut world, undo);
+        assert!((4..40).contains(&writes), "placed: {placed}, {writes}");
+        undo(&mut world);
+        assert!(fought(&mut world), "placed: {placed}");
+    }
+}
+
+#[test]
+fn a_status_that_is_wiped_again_and_again() {
+    for wipe in [
+        (|world| world.edit(&web(), |origin| origin["status"] = json!({}))) as Reaction,
+        |world| world.edit(&web(), |origin| origin["status"]["phase"] = json!("theirs")),
+        |world| world.edit(&web(), |origin| origin["status"]["conditions"] = json!([])),
+    ] {
+        let mut world = World::served();
+        let writes = writes_in_ten_minutes(&mut world, wipe);
+        assert!((4..40).contains(&writes), "{writes}");
+        wipe(&mut world);
+        assert!(fought(&mut world));
+    }
+}
+
+#[test]
+fn related_copies_that_are_changed_back_one_or_many() {
+    for names in [&["one"][..], &["one", "two", "three"]] {
+        let mut world = World::served();
+        let mut entries = json!({});
+        for name in names {
+            let value = json!({"metadata": {}, "data": {"k": "ours"}});
+            world.put_secret(&ClusterName::provider("p1"), name, value);
+            entries[*name] = json!({"gvk": {"version": "v1", "kind": "Secret"}, "name": name});
+        }
+        world.provider_status("p1", &web(), json!({"phase": "Up", "relatedResources": entries}));
+        world.settle(&web());
+        let undo: Reaction = |world| {
+            let homer = ClusterName::consumer("homer");
+            for name in ["one", "two", "three"] {
+                let Some(mut held) = world.secret(&homer, name).cloned() else { continue };
+                held["data"] = json!({"k": "theirs"});
+                world.put_secret(&homer, name, held);
+            }
+        };
+        let writes = writes_in_ten_minutes(&mut world, undo);
+        assert!((4..40 * names.len()).contains(&writes), "{names:?}: {writes}");
+        undo(&mut world);
+        assert!(fought(&mut world), "{names:?}");
+    }
+}
+
+#[test]
+fn a_webhook_that_always_changes_what_we_write_is_written_to_once() {
+    let mut world = World::served();
+    // Not settled at once: the provider's server makes something else of each write, here by pruning unseen.
+    world.provider("p1").kinds.get_mut(&crate::world::certificate()).unwrap().published = false;
+    world.edit(&web(), |origin| origin["spec"]["note"] = json!("pruned"));
+    world.log.clear();
+    world.settle(&web());
+    assert_eq!(world.log.len(), 1);
+    for _ in 0..5 {
+        world.assert_holds_still(&web());
+        world.millis += 100_000;
+    }
+}
+
+#[test]
+fn a_provider_that_flaps_between_two_states_is_followed() {
+    let mut world = World::served();
+    for round in 0..20 {
+        let status: Value = json!({"phase": if round % 2 == 0 { "Up" } else { "Down" }});
+        world.provider_status("p1", &web(), status.clone());
+        world.pass(&web());
+        assert_eq!(world.origin(&web()).unwrap()["status"]["phase"], status["phase"], "round {round}");
+    }
+}
+
+#[test]
+fn strangers_marks_on_the_copy_are_no_fight() {
+    let mut world = World::served();
+    world.edit_copy("p1", &web(), |copy| copy["metadata"]["annotations"]["theirs"] = json!("1"));
+    world.assert_steady(&web());
+    assert_eq!(world.copy("p1", &web()).unwrap()["metadata"]["annotations"][keys::CONSUMER_NAME], "web");
+}
