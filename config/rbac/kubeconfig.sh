@@ -1,17 +1,17 @@
 #!/bin/sh
-# Prints a kubeconfig with the token of the broker's ServiceAccount, for the cluster that kubectl talks to now. All in
-# one file, as the broker wants it. Apply consumer.yaml, provider.yaml or coordination.yaml there first.
+# Prints a kubeconfig with the token of the broker's ServiceAccount in a cluster, all inline, as the broker wants it.
+# Apply consumer.yaml, provider.yaml or coordination.yaml there first.
 #
-#   config/rbac/kubeconfig.sh homer >homer.kubeconfig                         (the current context)
-#   KUBECONFIG=other.yaml config/rbac/kubeconfig.sh homer >homer.kubeconfig   (another one)
+#   config/rbac/kubeconfig.sh CONTEXT >homer.kubeconfig
 #
-# The API server's address is that of the current context: where the broker reaches it by another, edit `server`.
+# CONTEXT is kubectl's. The API server's address is taken from it: where the broker reaches it by another, edit `server`.
 set -eu
 
-name=${1:?usage: kubeconfig.sh CLUSTER-NAME}
-secret() { kubectl --namespace resource-broker-system get secret resource-broker-token --output "jsonpath={.data.$1}"; }
+context=${1:?usage: kubeconfig.sh CONTEXT}
+kube() { kubectl --context "$context" "$@"; }
+secret() { kube --namespace resource-broker-system get secret resource-broker-token --output "jsonpath={.data.$1}"; }
 
-server=$(kubectl config view --minify --output 'jsonpath={.clusters[0].cluster.server}')
+server=$(kube config view --minify --output 'jsonpath={.clusters[0].cluster.server}')
 ca=$(secret 'ca\.crt')
 token=$(secret token | base64 --decode)
 if [ -z "$ca" ] || [ -z "$token" ]; then
@@ -22,12 +22,12 @@ fi
 cat <<EOF
 apiVersion: v1
 kind: Config
-current-context: $name
+current-context: broker
 contexts:
-  - name: $name
-    context: {cluster: $name, user: resource-broker, namespace: resource-broker-system}
+  - name: broker
+    context: {cluster: broker, user: resource-broker, namespace: resource-broker-system}
 clusters:
-  - name: $name
+  - name: broker
     cluster:
       server: $server
       certificate-authority-data: $ca
