@@ -29,6 +29,7 @@ const DRAIN: Duration = Duration::from_millis(2500);
 pub async fn run(options: Options) -> anyhow::Result<()> {
     sources::check(&options)?;
     let (hub, kubeconfig) = sources::coordination(&options).await?;
+    let compute = sources::compute(&options).await?;
     let namespace = options
         .namespace
         .clone()
@@ -42,6 +43,9 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     tokio::spawn(accept_apis::report(Arc::clone(&broker), stop.clone()));
     tokio::spawn(events::run(Arc::clone(&broker), stop.clone()));
     broker.fleet().engage(&hub, Arc::new(kubeconfig));
+    if let Some((compute, kubeconfig)) = compute {
+        broker.fleet().engage(&compute, Arc::new(kubeconfig));
+    }
     tokio::spawn(sources::run(Arc::clone(&broker), secret_changes, stop.clone()));
     let release = CancellationToken::new();
     let election = tokio::spawn(elect(Arc::clone(&broker), release.clone()));

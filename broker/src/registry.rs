@@ -29,6 +29,8 @@ pub struct Registry {
     entries: BTreeMap<AcceptId, Arc<Entry>>,
     by_gvr: HashMap<Gvr, Arc<[Arc<Acceptance>]>>,
     known: HashSet<ClusterName>,
+    limited: bool,
+    expressions: bool,
 }
 
 impl Registry {
@@ -39,12 +41,12 @@ impl Registry {
 
     /// Whether any AcceptAPI limits how many objects it holds: then placements must not overtake one another.
     pub fn is_limited(&self) -> bool {
-        self.compiled().any(|acceptance| acceptance.capacity.is_some())
+        self.limited
     }
 
     /// Whether judging objects may evaluate CEL.
     pub fn has_expressions(&self) -> bool {
-        self.compiled().any(|acceptance| acceptance.has_expression())
+        self.expressions
     }
 
     fn compiled(&self) -> impl Iterator<Item = &Arc<Acceptance>> {
@@ -113,6 +115,8 @@ impl Registry {
     }
 
     fn reindex(&mut self, gvr: &Gvr) {
+        self.limited = self.compiled().any(|acceptance| acceptance.capacity.is_some());
+        self.expressions = self.compiled().any(|acceptance| acceptance.has_expression());
         let accepting: Vec<Arc<Acceptance>> =
             self.compiled().filter(|acceptance| acceptance.gvr == *gvr).cloned().collect();
         if accepting.is_empty() {

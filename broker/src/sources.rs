@@ -1,6 +1,6 @@
 //! Which clusters are engaged: from files, directories and Secrets to the fleet.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use anyhow::Context as _;
 use broker_api::{ClusterName, Role};
@@ -26,22 +26,33 @@ const IN_CLUSTER: &str = "in-cluster";
 
 /// The coordination cluster, from the flags or from the Pod's own service account.
 pub async fn coordination(options: &Options) -> anyhow::Result<(ClusterName, Kubeconfig)> {
-    let Some(path) = options.coordination() else {
-        let own = Kubeconfig::in_cluster();
-        let kubeconfig = own.context(
-            "no coordination cluster: give its kubeconfig with --coordination-kubeconfig (or --kubeconfig), or run in a Pod",
-        )??;
-        return Ok((ClusterName::new(Role::Coordination, IN_CLUSTER), kubeconfig));
-    };
+    if let Some(path) = options.coordination() {
+        return read(Role::Coordination, path, options).await;
+    }
+    let own = Kubeconfig::in_cluster();
+    let kubeconfig = own.context(
+        "no coordination cluster: give its kubeconfig with --coordination-kubeconfig (or --kubeconfig), or run in a Pod",
+    )??;
+    Ok((ClusterName::new(Role::Coordination, IN_CLUSTER), kubeconfig))
+}
+
+/// The compute cluster, if it is another than the coordination cluster.
+pub async fn compute(options: &Options) -> anyhow::Result<Option<(ClusterName, Kubeconfig)>> {
+    match &options.compute_kubeconfig {
+        Some(path) => read(Role::Compute, path, options).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+async fn read(role: Role, path: &Path, options: &Options) -> anyhow::Result<(ClusterName, Kubeconfig)> {
     let text = tokio::fs::read_to_string(path)
         .await
-        .with_context(|| format!("cannot read the coordination cluster's kubeconfig {}", path.display()))?;
+        .with_context(|| format!("cannot read the {role} cluster's kubeconfig {}", path.display()))?;
     let folder = path.parent().unwrap_or(path).to_owned();
     let origin = Origin::File { folder, allow_local: options.allow_local_credentials };
     let kubeconfig = Kubeconfig::parse(&text, &origin)
-        .with_context(|| format!("the coordination cluster's kubeconfig {} cannot be used", path.display()))?;
-    let name = broker_fleet::source::cluster_of(Role::Coordination, path)
-        .unwrap_or_else(|| ClusterName::new(Role::Coordination, "coordination"));
+        .with_context(|| format!("the {role} cluster's kubeconfig {} cannot be used", path.display()))?;
+    let name = broker_fleet::source::cluster_of(role, path).unwrap_or_else(|| ClusterName::new(role, role.as_str()));
     Ok((name, kubeconfig))
 }
 

@@ -13,6 +13,7 @@ use broker_core::{
 use broker_fleet::{
     cluster::Cluster,
     index::Change,
+    lease::Leadership,
     object::ObjectKey,
     queue::{Outcome, Slot},
     watch::WatchSpec,
@@ -57,6 +58,9 @@ pub async fn run(broker: Arc<Broker>, stop: CancellationToken) {
     tasks.close();
     tasks.wait().await;
 }
+
+/// A leader stops 5 s before its lease can be taken; what it has begun may take this much of them.
+const FENCE: Duration = Duration::from_secs(4);
 
 /// What became of the steps of one decision.
 enum Went {
@@ -132,7 +136,7 @@ impl Broker {
             if !self.leads() {
                 return Went::Stopped(Outcome::Done);
             }
-            match self.act(key, write).await {
+            match self.act_while_leading(key, write).await {
                 Acted::Done => {
                     if let Some(note) = &write.note {
                         self.tell_note(key, note);
@@ -145,6 +149,12 @@ impl Broker {
             }
         }
         Went::Through
+    }
+
+    /// A write that would outlive the lease is given up: its outcome is looked at by whoever leads then.
+    async fn act_while_leading(&self, key: &OriginKey, write: &Write) -> Acted {
+        let Some(until) = self.leadership.get().and_then(Leadership::valid_until) else { return Acted::Failed };
+        tokio::time::timeout_at(until + FENCE, self.act(key, write)).await.unwrap_or(Acted::Failed)
     }
 
     /// Makes sure that `slot` is one of the write's cluster.

@@ -86,6 +86,8 @@ impl Connector {
                 }
                 () = self.cluster.suspicion.notified(), if !down => {}
                 () = tokio::time::sleep(backoff.wait()), if down => {}
+                // Certificates of credential plugins are not refreshed by the client: a new one is made in time.
+                () = expiry(connection) => return std::ops::ControlFlow::Continue(()),
             }
             match identity(&connection.caller).await {
                 Ok(found) if found == connection.identity => {
@@ -119,7 +121,9 @@ impl Connector {
             check_resolved(uri).await?;
         }
         let host = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
-        let client = kube::Client::try_from(config).map_err(|error| error.to_string())?;
+        // Reads certificate files and runs credential plugins, where those were allowed: that may take its time.
+        let client = tokio::task::spawn_blocking(move || kube::Client::try_from(config)).await;
+        let client = client.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
         let caller = Caller::new(client, host, self.meter);
         let identity = identity(&caller).await.map_err(|error| error.to_string())?;
         if let (Some(found), Some(before)) = (&identity, self.cluster.identity())
@@ -136,6 +140,19 @@ impl Connector {
                 "may not read the namespace kube-system: cannot tell whether this API server is engaged twice");
         }
         Ok(Connection { caller, identity, generation })
+    }
+}
+
+/// Shortly before the client's credentials end, if they do.
+async fn expiry(connection: &Connection) {
+    match connection.caller.client().valid_until() {
+        Some(until) => {
+            let left = until.duration_since(k8s_openapi::jiff::Timestamp::now());
+            let left = Duration::try_from(left).unwrap_or_default().saturating_sub(Duration::from_mins(1));
+            // Never in a hot loop, also where a plugin hands out credentials that end at once.
+            tokio::time::sleep(left.max(Duration::from_secs(10))).await;
+        }
+        None => std::future::pending().await,
     }
 }
 
