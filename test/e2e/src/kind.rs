@@ -27,7 +27,7 @@ pub const IDENTITY_CERTIFICATE: Kind = Kind {
     kind: "Certificate",
     plural: "certificates",
 };
-/// A kind of the tests, which takes any spec and any status.
+/// A kind of the tests, which takes any `spec`, any `payload` beside it, and any status.
 pub const WIDGET: Kind = Kind::test("Widget", "widgets");
 /// `AcceptAPI`.
 pub const ACCEPT_API: Kind =
@@ -120,7 +120,7 @@ impl Kind {
         object
     }
 
-    /// Its CRD: the product's where it has one, else one that takes any spec and any status with conditions.
+    /// Its CRD: the product's where it has one, else one that takes any spec, payload and status, with conditions.
     pub fn crd(&self) -> Value {
         let name = format!("{}.{}", self.plural, self.group);
         if let Some(crd) = broker_api::crds().into_iter().find(|crd| crd.name_any() == name) {
@@ -129,7 +129,7 @@ impl Kind {
         let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
         let mut status = any.clone();
         status["properties"] = json!({"conditions": {"type": "array", "items": any}});
-        self.crd_with(&json!({"spec": any, "status": status}), true)
+        self.crd_with(&json!({"spec": any, "payload": any, "status": status}), true)
     }
 
     /// A CRD with these `properties` beside apiVersion, kind and metadata, with or without the status subresource.

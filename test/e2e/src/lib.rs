@@ -5,6 +5,7 @@
 //! - [`Broker`]: one broker process: ready, killed, started again, its log, health and metrics.
 //! - [`Scene`]: what one test has for itself in a world that it shares: a namespace, a domain, AcceptAPIs.
 //! - [`Shared`]: a world for all tests of a binary.
+//! - [`Tally`]: what brokers asked API servers for, counted from the audit logs.
 //! - [`Kind`], [`Object`]: a kind, and an object as JSON with the questions that tests ask.
 //!
 //! Helpers panic when what they are asked for does not come to be: they are the assertions of the tests. Nothing here
@@ -17,6 +18,7 @@ pub mod object;
 pub mod place;
 pub mod scene;
 pub mod shared;
+pub mod tally;
 pub mod world;
 
 use std::time::Duration;
@@ -27,6 +29,7 @@ pub use object::{Object, Told};
 pub use place::Place;
 pub use scene::Scene;
 pub use shared::Shared;
+pub use tally::{Requests, Tally, until_quiet};
 pub use world::World;
 
 /// How long a fact may take to come to be on a busy machine. Never a measure of speed.

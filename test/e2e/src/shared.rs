@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use futures::future::BoxFuture;
+use futures::future::LocalBoxFuture;
 use tokio::{
     runtime::{Builder, Runtime},
     sync::OnceCell,
@@ -15,12 +15,12 @@ use crate::World;
 pub struct Shared {
     runtime: LazyLock<Runtime>,
     world: OnceCell<World>,
-    start: fn() -> BoxFuture<'static, World>,
+    start: fn() -> LocalBoxFuture<'static, World>,
 }
 
 impl Shared {
     /// A world that `start` makes.
-    pub const fn new(start: fn() -> BoxFuture<'static, World>) -> Self {
+    pub const fn new(start: fn() -> LocalBoxFuture<'static, World>) -> Self {
         let runtime = || Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         Self { runtime: LazyLock::new(runtime), world: OnceCell::const_new(), start }
     }
