@@ -23,9 +23,11 @@ async fn versions(world: &World, scene: &Scene<'_>) -> Vec<String> {
     for place in [world.consumer(HOMER), world.provider(THESEUS)] {
         for kind in [CERTIFICATE, GADGET, SECRET] {
             let objects = place.list(&kind, scene.ns()).await;
-            versions.extend(objects.iter().map(|object| {
-                format!("{} {} {} {}", place.name(), kind.kind, object.name(), object.version())
-            }));
+            versions.extend(
+                objects
+                    .iter()
+                    .map(|object| format!("{} {} {} {}", place.name(), kind.kind, object.name(), object.version())),
+            );
         }
     }
     versions

@@ -5,7 +5,7 @@
 //! Events a second and drops the rest.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-// mod accept_status;
+mod accept_status;
 // mod attacks;
 // mod bombs;
 // mod chain;
@@ -14,8 +14,8 @@ mod copies;
 mod filters;
 mod marks;
 mod names;
-// mod placement;
-// mod registry;
+mod placement;
+mod registry;
 // mod related;
 // mod related_attacks;
 mod status;
