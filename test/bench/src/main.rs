@@ -1,2 +1,67 @@
-//! Skeleton.
-fn main() {}
+//! `make bench`: what the broker costs and how fast it is, on real API servers of its own.
+//!
+//! The clusters, the load, the provider's controller and the measuring are in this process; the broker is a process of
+//! its own. All share the machine, so the API servers' CPU time bounds the throughput: the goal for a burst is
+//! therefore relative to what one API server takes in the same run (the *ceiling*: every object costs one create by a
+//! person and two writes by the broker, so at best a third of it is copied).
+//!
+//! What is timed:
+//! - create→copy: from the moment the answer to the create was read here, to the moment the copy's ADDED event was read
+//!   here, from a watch on the provider. That holds the broker's watch, its decision, its two writes, and one watch
+//!   event of the provider's API server.
+//! - status→consumer: from the answer to the provider's status write to the MODIFIED event of the origin with it.
+//! - requests: the API servers' audit logs, where the broker is a user of its own.
+//! - CPU and memory: `/proc`.
+
+mod broker;
+mod latency;
+mod load;
+mod options;
+mod parts;
+mod probe;
+mod report;
+mod sighting;
+mod stage;
+mod tally;
+mod usage;
+mod widget;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::Parser as _;
+
+use crate::options::Options;
+use crate::parts::Bench;
+use crate::report::Report;
+
+#[tokio::main]
+async fn main() -> anyhow::Result<ExitCode> {
+    let options = Options::parse();
+    let load_average = usage::load_average()?;
+    let mut report = Box::pin(measure(&options)).await?;
+    if load_average > 1.0 {
+        report.remark(format!("the load average was {load_average:.1} before the bench began"));
+    }
+    if cfg!(debug_assertions) {
+        report.remark("a debug build: the numbers say little");
+    }
+    println!("{report}");
+    let path = file()?;
+    report.write(&path)?;
+    println!("{} goals missed; all numbers are in {}", report.missed(), path.display());
+    Ok(if options.check && report.missed() > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+async fn measure(options: &Options) -> anyhow::Result<Report> {
+    let bench = Box::pin(Bench::start(options)).await?;
+    bench.run(options).await
+}
+
+/// `bench.json` in the directory for build results, which is where this program is: `target/release/bench`.
+fn file() -> anyhow::Result<std::path::PathBuf> {
+    let program = std::env::current_exe()?;
+    let target = program.parent().and_then(Path::parent).context("this program has no directory")?;
+    Ok(target.join("bench.json"))
+}

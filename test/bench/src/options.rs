@@ -1,0 +1,70 @@
+//! What to measure, and how much of it.
+
+use std::time::Duration;
+
+use clap::{Parser, ValueEnum};
+
+/// Measures the broker on its own API servers: one consumer, two providers, objects of 3 KB.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "bench", max_term_width = 110)]
+pub(crate) struct Options {
+    /// Smaller numbers, for a look in about a minute; the goals hold for the full numbers only
+    #[arg(long)]
+    pub(crate) quick: bool,
+
+    /// Measure only this (and what it needs); repeatable
+    #[arg(long, value_name = "NAME", value_enum)]
+    pub(crate) only: Vec<Part>,
+
+    /// Exit with 1 when a goal is missed
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
+/// A part of the bench, in the order in which they run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Part {
+    /// Latency of creates and status changes at 10 a second
+    Paced,
+    /// Creates at full speed against the ceiling, and status changes at full speed
+    Burst,
+    /// Memory per object with many objects
+    Memory,
+    /// Time and writes after a restart with many objects
+    Restart,
+    /// Requests while nothing happens
+    Idle,
+}
+
+impl Options {
+    /// Whether a part is to be measured.
+    pub(crate) fn wants(&self, part: Part) -> bool {
+        self.only.is_empty() || self.only.contains(&part)
+    }
+
+    /// How much to measure.
+    pub(crate) fn sizes(&self) -> Sizes {
+        if self.quick { QUICK } else { FULL }
+    }
+}
+
+/// How much to measure.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sizes {
+    /// Creates against one API server per degree of parallelism.
+    pub(crate) ceiling: usize,
+    /// Creates, and as many status changes, at [`RATE`].
+    pub(crate) paced: usize,
+    /// Creates, and as many status changes, at full speed.
+    pub(crate) burst: usize,
+    /// Objects for memory and restart.
+    pub(crate) many: usize,
+    /// How long to look for idle requests.
+    pub(crate) idle: Duration,
+}
+
+/// Requests per second of the paced part.
+pub(crate) const RATE: u32 = 10;
+
+const FULL: Sizes = Sizes { ceiling: 1_500, paced: 200, burst: 2_000, many: 10_000, idle: Duration::from_secs(15) };
+const QUICK: Sizes = Sizes { ceiling: 400, paced: 50, burst: 500, many: 2_000, idle: Duration::from_secs(5) };

@@ -1,0 +1,160 @@
+//! As fast as it goes: what one API server takes, then creates and status changes at full speed.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::{Bench, CLIENTS, Copies, DEADLINE, SETTLED, copy_of, latencies, name, say};
+use crate::load::{self, Request, per_second};
+use crate::report::{Goal, ratio};
+use crate::sighting::{Kind, Sighting, Sightings};
+use crate::usage::CpuTime;
+use crate::{tally, widget};
+
+const CEILING: &str = "ceiling";
+const CREATES: &str = "burst of creates";
+const STATUSES: &str = "burst of status changes";
+const PREFIX: &str = "burst";
+/// Share of the machine that others may take until the numbers are called noisy.
+const NOISE: f64 = 0.05;
+
+pub(crate) async fn measure(bench: &mut Bench) -> anyhow::Result<()> {
+    let ceiling = ceiling(bench).await?;
+    let copies = creates(bench, ceiling).await?;
+    statuses(bench, copies).await
+}
+
+/// Creates per second of the same objects on one API server that nobody watches, the best of some degrees of
+/// parallelism. The machine is idle but for that.
+async fn ceiling(bench: &mut Bench) -> anyhow::Result<f64> {
+    let count = bench.sizes.ceiling;
+    say(&format!("{count} creates on one API server with 8, 16 and 32 clients"));
+    create_on_hub(bench, "warm-up", count.min(300), CLIENTS).await?;
+    let mut best: f64 = 0.0;
+    for (prefix, clients) in [("eight", 8), ("sixteen", 16), ("thirty-two", 32)] {
+        let cpu = CpuTime::now()?;
+        let began = Instant::now();
+        let rate = load::rate(&create_on_hub(bench, prefix, count, clients).await?);
+        noise(bench, &(CpuTime::now()? - &cpu), began, CEILING);
+        bench.report.note(CEILING, format!("creates on one API server, {clients} clients"), rate, "objects/s");
+        best = best.max(rate);
+    }
+    Ok(best)
+}
+
+async fn create_on_hub(
+    bench: &Bench,
+    prefix: &'static str,
+    count: usize,
+    clients: usize,
+) -> anyhow::Result<Vec<Request>> {
+    let person = bench.stage.person_at_hub.clone();
+    let create = move |number: usize| {
+        let person = person.clone();
+        async move { widget::create(&person, &name(prefix, number)).await }
+    };
+    load::at_full_speed(count, clients, create).await
+}
+
+async fn creates(bench: &mut Bench, ceiling: f64) -> anyhow::Result<Copies> {
+    let count = bench.sizes.burst;
+    say(&format!("{count} creates at full speed"));
+    let mark = bench.stage.mark().await?;
+    let (cpu, broker_cpu) = (CpuTime::now()?, bench.broker.cpu()?);
+    let began = Instant::now();
+    let (sent, copies) = bench.fill(PREFIX, count).await?;
+    let used = CpuTime::now()? - &cpu;
+    noise(bench, &used, began, CREATES);
+    bench.stage.quiet(SETTLED, DEADLINE).await?;
+    let broker_cpu = bench.broker.cpu()? - broker_cpu;
+    let requests = bench.stage.broker_requests(&mark).await?;
+    let names: Vec<String> = (0..count).map(|number| name(PREFIX, number)).collect();
+    let until_copy = tally::writes_until_copy(&requests, &names);
+
+    let report = &mut bench.report;
+    let rate = rate_of_copies(&sent, &copies);
+    report.note(CREATES, "created", load::rate(&sent), "objects/s");
+    report.note(CREATES, "copied", rate, "objects/s");
+    report.judge(CREATES, "copied ÷ (ceiling ÷ 3)", rate / (ceiling / 3.0), "", Goal::AtLeast(0.7));
+    let (since_answer, _) = latencies(PREFIX, &sent, &copies)?;
+    report.note(CREATES, "create→copy p50", since_answer.percentile(50), "ms");
+    report.note(CREATES, "create→copy p99", since_answer.percentile(99), "ms");
+    let (fewest, most) = (until_copy.iter().min().copied(), until_copy.iter().max().copied());
+    let mean = ratio(until_copy.iter().sum(), count);
+    report.judge(CREATES, "writes per object until its copy", mean, "", Goal::Exactly(2.0));
+    if (fewest, most) != (Some(2), Some(2)) {
+        report.remark(format!("writes until a copy: between {fewest:?} and {most:?}"));
+    }
+    report.judge(CREATES, "reads per object", ratio(tally::reads(&requests), count), "", Goal::Exactly(0.0));
+    report.note(CREATES, "writes per object, all", ratio(tally::widget_writes(&requests), count), "");
+    report.note(CREATES, "Events per object", ratio(tally::events(&requests), count), "");
+    report.judge(CREATES, "broker CPU per object", broker_cpu * ratio(1, count), "ms", Goal::AtMost(1.0));
+    for (program, cpu) in &used.programs {
+        if *cpu > 0.0 {
+            report.note(
+                CREATES,
+                format!("  CPU per object until the last copy: {program}"),
+                cpu * ratio(1, count),
+                "ms",
+            );
+        }
+    }
+    report.requests(CREATES, tally::by_verb(&requests), count);
+    super::memory::note(bench)?;
+    Ok(copies)
+}
+
+/// Objects per second, from the first request to the last copy.
+fn rate_of_copies(sent: &[Request], copies: &Copies) -> f64 {
+    let last = copies.values().map(|copy| copy.at).max();
+    match (load::first(sent), last) {
+        (Some(first), Some(last)) => per_second(copies.len(), last.duration_since(first)),
+        _ => 0.0,
+    }
+}
+
+async fn statuses(bench: &mut Bench, copies: Copies) -> anyhow::Result<()> {
+    let count = copies.len();
+    say(&format!("{count} status changes at full speed"));
+    let mut origins = Sightings::begin(&[&bench.stage.person], Kind::Modified).await?;
+    let mark = bench.stage.mark().await?;
+    let cpu = bench.broker.cpu()?;
+    let controllers = bench.stage.controllers.clone();
+    let copies = Arc::new(copies);
+    let write = move |number: usize| {
+        let (controllers, copies) = (controllers.clone(), Arc::clone(&copies));
+        async move {
+            let copy = copy_of(&copies, PREFIX, number)?;
+            widget::write_status(&controllers[copy.server], &copy.name, 1).await
+        }
+    };
+    let load = tokio::spawn(load::at_full_speed(count, CLIENTS, write));
+    let written = |sighting: &Sighting| sighting.revision == 1 && sighting.name.starts_with(PREFIX);
+    let seen = origins.collect(count, DEADLINE, written).await;
+    let (sent, seen) = (load.await??, seen?);
+    bench.stage.quiet(SETTLED, DEADLINE).await?;
+    let cpu = bench.broker.cpu()? - cpu;
+    let requests = bench.stage.broker_requests(&mark).await?;
+
+    let report = &mut bench.report;
+    report.note(STATUSES, "arrived", rate_of_copies(&sent, &seen), "objects/s");
+    let (since_answer, _) = latencies(PREFIX, &sent, &seen)?;
+    report.note(STATUSES, "status→consumer p50", since_answer.percentile(50), "ms");
+    report.note(STATUSES, "status→consumer p99", since_answer.percentile(99), "ms");
+    let writes = ratio(tally::widget_writes(&requests), count);
+    report.judge(STATUSES, "writes per change", writes, "", Goal::Exactly(1.0));
+    report.judge(STATUSES, "reads per change", ratio(tally::reads(&requests), count), "", Goal::Exactly(0.0));
+    report.note(STATUSES, "broker CPU per change", cpu * ratio(1, count), "ms");
+    report.requests(STATUSES, tally::by_verb(&requests), count);
+    Ok(())
+}
+
+/// Says so when programs outside of the bench took much of the machine meanwhile.
+#[allow(clippy::cast_precision_loss)]
+fn noise(bench: &mut Bench, used: &CpuTime, began: Instant, part: &str) {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+    let share = used.others() / (began.elapsed().as_secs_f64() * 1_000.0 * cores);
+    if share > NOISE {
+        let percent = share * 100.0;
+        bench.report.remark(format!("noisy: other programs took {percent:.0} % of the machine during {part}"));
+    }
+}
