@@ -39,6 +39,8 @@ pub enum Acted {
     Wait(Duration),
     /// It was refused; the next decision says so where people look.
     Refused,
+    /// What it needed is there now: decide again.
+    Prepared,
 }
 
 /// The kind `Namespace`.
@@ -106,7 +108,9 @@ impl Broker {
         write: &Write,
         written: Option<Written>,
     ) {
-        let Some(written) = written else { return };
+        let Some(written) = written.filter(|written| !written.object.is_gone()) else {
+            return self.gone(cluster, key, write);
+        };
         let now = observe::now().millis;
         let leftover = leftover(write, &written.object);
         let latency = self.records.with(origin, |record| {
@@ -132,6 +136,24 @@ impl Broker {
         }
     }
 
+    /// The write has ended the object: nobody should act on it until the watch says so, too.
+    fn gone(&self, cluster: &Cluster, key: &ObjectKey, write: &Write) {
+        let Some(spec) = self.watches.spec_of(write.cluster.role(), &write.kind) else { return };
+        let Some(held) = cluster.index(spec).and_then(|index| index.get(key).found()) else { return };
+        let deleted = match &write.op {
+            Op::Delete { uid } => *uid == held.uid,
+            // A merge patch names the uid that it is for.
+            Op::Merge(patch) => patch["metadata"]["uid"].as_str() == Some(&*held.uid),
+            Op::Create(_) | Op::Apply { .. } | Op::MergeStatus(_) => false,
+        };
+        if deleted && let Some(change) = cluster.forget(spec, key, &held.uid) {
+            self.learned(cluster, spec, &change);
+            if write.subject == Subject::Copy {
+                self.copy_gone(cluster.name(), &change.key.namespace);
+            }
+        }
+    }
+
     async fn failed(
         &self,
         origin: &OriginKey,
@@ -152,7 +174,7 @@ impl Broker {
             }
             CallError::NamespaceMissing(_) if write.subject == Subject::Copy => {
                 match self.make_namespace(caller, &write.namespace, origin).await {
-                    Ok(()) => return Acted::Done,
+                    Ok(()) => return Acted::Prepared,
                     Err(CallError::Forbidden(why)) => (
                         condition::FORBIDDEN,
                         format!(

@@ -110,10 +110,9 @@ impl Watches {
     /// What is watched in each role.
     pub fn by_role(&self) -> HashMap<Role, Vec<Arc<WatchSpec>>> {
         let brokered = || self.brokered.iter().map(|kind| Arc::clone(&kind.spec));
+        // A brokered kind may be a related kind, too: its watch is started once.
         let mut provider: Vec<_> = brokered().chain([Arc::clone(&self.accept_apis)]).collect();
-        // A brokered kind may be a related kind, too: one watch serves both.
         provider.extend(self.related.iter().map(|kind| Arc::clone(&kind.source)));
-        provider.dedup();
         HashMap::from([
             (Role::Consumer, brokered().chain(self.related.iter().map(|kind| Arc::clone(&kind.target))).collect()),
             (Role::Provider, provider),

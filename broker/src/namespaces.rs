@@ -26,7 +26,8 @@ fn counts(resource: &str, name: &str) -> bool {
 
 #[derive(Deserialize)]
 struct Names {
-    items: Vec<Item>,
+    /// An empty list comes as `null`.
+    items: Option<Vec<Item>>,
 }
 
 #[derive(Deserialize)]
@@ -112,7 +113,7 @@ async fn is_empty(caller: &Caller, namespace: &str) -> Result<bool, CallError> {
         for resource in listable {
             let path = format!("{path}/namespaces/{namespace}/{}?limit=5", resource.name);
             let names: Names = read(caller, &path, METADATA_LIST).await?;
-            if names.items.iter().any(|item| counts(&resource.name, &item.metadata.name)) {
+            if names.items.iter().flatten().any(|item| counts(&resource.name, &item.metadata.name)) {
                 return Ok(false);
             }
         }

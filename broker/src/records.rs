@@ -51,9 +51,11 @@ impl Records {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is remembered of an origin, and whether anything is.
+    /// What is remembered of an origin, and whether it was known before how it stands.
     pub fn memory(&self, key: &OriginKey) -> (Memory, bool) {
-        self.lock().records.get(key).map_or_else(|| (Memory::default(), false), |record| (record.memory.clone(), true))
+        let inner = self.lock();
+        let Some(record) = inner.records.get(key) else { return (Memory::default(), false) };
+        (record.memory.clone(), record.state != State::Unknown)
     }
 
     /// Which provider an origin is assigned to, as of the last decision.

@@ -115,8 +115,9 @@ impl Registry {
     }
 
     fn reindex(&mut self, gvr: &Gvr) {
-        self.limited = self.compiled().any(|acceptance| acceptance.capacity.is_some());
-        self.expressions = self.compiled().any(|acceptance| acceptance.has_expression());
+        let limited = self.compiled().any(|acceptance| acceptance.capacity.is_some());
+        let expressions = self.compiled().any(|acceptance| acceptance.has_expression());
+        (self.limited, self.expressions) = (limited, expressions);
         let accepting: Vec<Arc<Acceptance>> =
             self.compiled().filter(|acceptance| acceptance.gvr == *gvr).cloned().collect();
         if accepting.is_empty() {

@@ -143,7 +143,7 @@ impl Broker {
                     }
                 }
                 // The next decision tells of it.
-                Acted::Refused => return Went::Through,
+                Acted::Refused | Acted::Prepared => return Went::Through,
                 Acted::Failed => return Went::Stopped(Outcome::Failed),
                 Acted::Wait(wait) => return Went::Stopped(Outcome::After(wait)),
             }

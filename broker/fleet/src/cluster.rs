@@ -223,6 +223,11 @@ impl Cluster {
         self.index(spec)?.upsert(key, object, Source::Response)
     }
 
+    /// Takes in that the API server says that an object is gone; see [`Index::forget`].
+    pub fn forget(&self, spec: &WatchSpec, key: &ObjectKey, uid: &str) -> Option<Change> {
+        self.index(spec)?.forget(key, uid)
+    }
+
     /// After `Throttled`: no requests before this moment.
     pub fn throttle(&self, wait: Duration) {
         *lock(&self.throttled_until) = Some(Instant::now() + wait);

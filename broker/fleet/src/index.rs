@@ -186,6 +186,17 @@ impl Index {
         }
     }
 
+    /// The API server says that the object with this uid is gone. The watch will say so, too; until then nobody should
+    /// act on it.
+    pub fn forget(&self, key: &ObjectKey, uid: &str) -> Option<Change> {
+        let mut state = self.write();
+        if state.objects.get(key).is_none_or(|held| *held.uid != *uid) {
+            return None;
+        }
+        let (key, old) = state.objects.remove_entry(key)?;
+        Some(Change { key, old: Some(old), new: None })
+    }
+
     /// A watch's delete event, at the version of the deletion.
     pub fn remove(&self, key: &ObjectKey, resource_version: u64) -> Option<Change> {
         let mut state = self.write();

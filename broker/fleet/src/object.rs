@@ -51,6 +51,8 @@ pub struct Object {
     pub resource_version: u64,
     /// Whether `metadata.deletionTimestamp` is set.
     pub deleting: bool,
+    /// Whether it has finalizers.
+    pub has_finalizers: bool,
     /// Whether [`keys::MANAGER`] is among those who applied it (`metadata.managedFields`).
     pub applied_by_us: bool,
     body: Box<[u8]>,
@@ -83,6 +85,8 @@ struct Identity<'a> {
     resource_version: Cow<'a, str>,
     #[serde(default)]
     deletion_timestamp: Option<serde::de::IgnoredAny>,
+    #[serde(default)]
+    finalizers: Option<Vec<serde::de::IgnoredAny>>,
 }
 
 /// Labels and annotations of an object.
@@ -133,6 +137,7 @@ impl Object {
             uid: identity.uid.into(),
             resource_version,
             deleting: identity.deletion_timestamp.is_some(),
+            has_finalizers: identity.finalizers.is_some_and(|finalizers| !finalizers.is_empty()),
             applied_by_us,
             body: serde_json::to_vec(&RawMap(fields))?.into_boxed_slice(),
         };
@@ -142,6 +147,11 @@ impl Object {
     /// Drops everything but identity and version, for objects that no decision reads.
     pub fn forget_body(&mut self) {
         self.body = Box::default();
+    }
+
+    /// Whether this was the object's last version: it was being deleted, and nothing held it any more.
+    pub fn is_gone(&self) -> bool {
+        self.deleting && !self.has_finalizers
     }
 
     /// Whether the body is held. `value` of a forgotten body is an error.

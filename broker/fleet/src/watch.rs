@@ -162,6 +162,8 @@ impl Watch<'_> {
                         "may not watch: grant the broker list and watch on this kind in this cluster");
                 }
             }
+            // A CRD's storage starts with this; more requests would only make it last.
+            CallError::Throttled { .. } => {}
             error if error.suspects_cluster() => self.cluster.suspect(connection),
             error => {
                 self.version = None;

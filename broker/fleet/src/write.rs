@@ -99,7 +99,10 @@ impl<'a> Writer<'a> {
         let request = build(Method::DELETE, &kind.object_path(key), &headers, to_bytes(&options))?;
         match self.caller.call(request, OBJECT_LIMIT).await {
             // A Status says "deleted at once"; the object itself may come either way, so look at its finalizers.
-            Ok((_, answer)) => Ok(Object::parse(&answer, None).ok().map(|(_, object)| object).filter(held)),
+            Ok((_, answer)) => Ok(Object::parse(&answer, None)
+                .ok()
+                .map(|(_, object)| object)
+                .filter(|object| object.deleting && object.has_finalizers)),
             Err(CallError::NotFound(_) | CallError::NamespaceMissing(_)) => Ok(None),
             Err(error) => Err(error),
         }
@@ -113,11 +116,6 @@ impl<'a> Writer<'a> {
             Err(error) => Err(error),
         }
     }
-}
-
-fn held(object: &Object) -> bool {
-    object.deleting
-        && object.value().is_ok_and(|value| value["metadata"]["finalizers"].as_array().is_some_and(|f| !f.is_empty()))
 }
 
 fn to_bytes(value: &Value) -> Vec<u8> {
