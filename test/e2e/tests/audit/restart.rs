@@ -17,6 +17,9 @@ const IDLE: Duration = Duration::from_secs(15);
 /// Discovery looks at a CRD for the last time about 5 s after it changed.
 const QUIET: Duration = Duration::from_secs(6);
 
+/// A restarted broker has written what it has to write when it has asked for nothing for so long.
+const SETTLED: Duration = Duration::from_millis(2500);
+
 /// Place, kind, name and resource version of all objects of [`populate`].
 async fn versions(world: &World, scene: &Scene<'_>) -> Vec<String> {
     let mut versions = Vec::new();
@@ -98,7 +101,7 @@ fn nothing_is_asked_when_idle_and_nothing_written_after_a_restart() {
                 }
                 broker.start_again(&world.lab).await;
             }
-            until_quiet(&places(world), QUIET).await;
+            until_quiet(&places(world), SETTLED).await;
             let requests = tally.requests().await;
             assert!(!requests.reads().0.is_empty(), "the broker read its clusters after {way}");
             assert_eq!(requests.writes().words(), Vec::<String>::new(), "after {way}: {requests:?}");
