@@ -101,13 +101,14 @@ impl<'a> Pass<'a> {
         let Some(patch) = status::patch(&inputs) else { return };
         if let (true, Some(created)) = (patch.only_good_news, snapshot.memory.created_at) {
             // The provider's first status is about to come and can carry the good news: one write instead of two.
-            let age = snapshot.now.millis.saturating_sub(created);
-            if age < GOOD_NEWS_MILLIS {
-                return self.decision.again_in(GOOD_NEWS_MILLIS - age);
+            // A clock that was set back must not hold it back.
+            let age = snapshot.now.millis.checked_sub(created);
+            if let Some(left) = age.and_then(|age| GOOD_NEWS_MILLIS.checked_sub(age)).filter(|left| *left > 0) {
+                return self.decision.again_in(left);
             }
         }
         let held = origin.value.get("status").cloned().unwrap_or_else(|| json!({}));
-        let intent = merge::digest(&patch.desired);
+        let intent = patch.intent;
         self.write(Subject::Status, intent, &held, |_| Write {
             cluster: snapshot.key.cluster.clone(),
             kind: (*snapshot.key.gvk).clone(),
@@ -135,6 +136,18 @@ impl<'a> Pass<'a> {
         }
         if let Pace::Wait(millis) = memory.pace(subject, intent, self.snapshot.now.millis) {
             self.decision.again_in(millis);
+            let what = match subject {
+                Subject::Copy => None,
+                Subject::Marks => Some("the broker's finalizer and annotations"),
+                Subject::Status => Some("the status"),
+                Subject::Related => Some("a related resource"),
+            };
+            if let Some(what) = what.filter(|_| memory.is_fought(subject, self.snapshot.now.millis)) {
+                let message = format!(
+                    "something in the consumer cluster keeps changing {what} back; the broker repeats its write ever more slowly"
+                );
+                self.decision.notes.push(Note::warning(condition::FIGHTING, message));
+            }
             return false;
         }
         let write = write(self);
@@ -145,7 +158,12 @@ impl<'a> Pass<'a> {
     /// A write to the origin's metadata.
     fn patch_origin(&mut self, origin: &View, mut patch: serde_json::Value, note: Option<Note>) {
         let key = self.snapshot.key;
-        let intent = merge::digest(&patch);
+        // A new signature of the same assignment is a repeat too.
+        let mut unsigned = patch.clone();
+        if let Some(annotations) = unsigned["metadata"]["annotations"].as_object_mut() {
+            annotations.remove(keys::ASSIGNMENT);
+        }
+        let intent = merge::digest(&unsigned);
         patch["metadata"]["resourceVersion"] = json!(origin.resource_version.to_string());
         patch["metadata"]["uid"] = json!(&*origin.uid);
         let nothing = json!(null);

@@ -18,7 +18,11 @@ pub enum Subject {
     Related,
 }
 
-const SUBJECTS: usize = 4;
+/// Subjects of which there is one per origin.
+const SINGLE: usize = 3;
+
+/// Related copies that are remembered: as many as are brought.
+const MOST_RELATED: usize = crate::related::MOST;
 
 /// Repeats of one write that are taken for somebody else's work, not for chance.
 pub const REPEATS: u32 = 3;
@@ -64,7 +68,10 @@ const REFUSED_MILLIS: (u64, u64) = (2_000, 300_000);
 /// What is remembered of one origin.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Memory {
-    traces: [Option<Box<Trace>>; SUBJECTS],
+    /// Of marks, copy and status.
+    traces: [Option<Box<Trace>>; SINGLE],
+    /// Of related copies, of which there may be many: told apart by their intents.
+    related: Vec<Trace>,
     trouble: Option<Box<Trouble>>,
     /// uid of the copy that we wrote last.
     pub copy_uid: Option<Box<str>>,
@@ -82,13 +89,18 @@ pub enum Pace {
 }
 
 impl Memory {
-    fn trace(&self, subject: Subject) -> Option<&Trace> {
-        self.traces[subject as usize].as_deref()
+    /// What was last written about the subject; of related copies, with this intent.
+    fn trace(&self, subject: Subject, intent: [u8; 8]) -> Option<&Trace> {
+        match subject {
+            Subject::Related => self.related.iter().find(|trace| trace.intent == intent),
+            _ => self.traces[subject as usize].as_deref(),
+        }
     }
 
     /// Whether the API server has already made `observed` of this intent: writing it again would change nothing.
     pub fn is_settled(&self, subject: Subject, intent: [u8; 8], observed: &Value) -> bool {
-        self.trace(subject).is_some_and(|trace| trace.intent == intent && trace.result == Some(digest(observed)))
+        self.trace(subject, intent)
+            .is_some_and(|trace| trace.intent == intent && trace.result == Some(digest(observed)))
     }
 
     /// Whether a write of this intent may go out now.
@@ -96,7 +108,7 @@ impl Memory {
         if let Some(trouble) = self.trouble(subject).filter(|trouble| trouble.intent == intent && now < trouble.until) {
             return Pace::Wait(trouble.until - now);
         }
-        let Some(trace) = self.trace(subject) else { return Pace::Go };
+        let Some(trace) = self.trace(subject, intent) else { return Pace::Go };
         if trace.intent != intent || trace.repeats < REPEATS {
             return Pace::Go;
         }
@@ -106,9 +118,21 @@ impl Memory {
         if now >= next || now + SLOWEST_MILLIS < trace.at { Pace::Go } else { Pace::Wait(next - now) }
     }
 
-    /// Whether somebody keeps undoing this intent.
+    /// Whether somebody keeps undoing what is written about the subject.
     pub fn is_fought(&self, subject: Subject, now: u64) -> bool {
-        self.trace(subject).is_some_and(|trace| trace.repeats >= REPEATS && now.saturating_sub(trace.at) < QUIET_MILLIS)
+        self.fought_for(subject, now).is_some()
+    }
+
+    /// For how many milliseconds more a fight over the subject counts as going on; `None`: there is none.
+    pub fn fought_for(&self, subject: Subject, now: u64) -> Option<u64> {
+        let left = |trace: &Trace| {
+            let fought = trace.repeats >= REPEATS;
+            QUIET_MILLIS.checked_sub(now.saturating_sub(trace.at)).filter(|left| fought && *left > 0)
+        };
+        match subject {
+            Subject::Related => self.related.iter().filter_map(left).max(),
+            _ => self.traces[subject as usize].as_deref().and_then(left),
+        }
     }
 
     /// Why the last write about `subject` was refused.
@@ -129,12 +153,28 @@ impl Memory {
     pub fn wrote(&mut self, subject: Subject, intent: [u8; 8], leftover: Option<&Value>, now: u64) {
         self.trouble = self.trouble.take().filter(|trouble| trouble.subject != subject);
         let result = leftover.map(digest);
-        let held = &mut self.traces[subject as usize];
-        let trace = held.get_or_insert_with(Box::default);
+        let trace = match subject {
+            Subject::Related => self.related_trace(intent, now),
+            _ => &mut **self.traces[subject as usize].get_or_insert_with(Box::default),
+        };
         let recent = now.saturating_sub(trace.at) < QUIET_MILLIS;
         let repeats =
             if trace.intent == intent && trace.at != 0 && recent { trace.repeats.saturating_add(1) } else { 0 };
-        **trace = Trace { intent, result, at: now, repeats };
+        *trace = Trace { intent, result, at: now, repeats };
+    }
+
+    /// The trace of this intent, in the place of an old one if there are too many.
+    fn related_trace(&mut self, intent: [u8; 8], now: u64) -> &mut Trace {
+        let found = self.related.iter().position(|trace| trace.intent == intent);
+        let at = found.unwrap_or_else(|| {
+            self.related.retain(|trace| now.saturating_sub(trace.at) < QUIET_MILLIS);
+            if self.related.len() >= MOST_RELATED {
+                self.related.remove(0);
+            }
+            self.related.push(Trace::default());
+            self.related.len() - 1
+        });
+        &mut self.related[at]
     }
 }
 

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Most related resources of one copy.
-const MOST: usize = 64;
+pub(crate) const MOST: usize = 64;
 
 #[derive(Deserialize)]
 struct Entry {
@@ -62,7 +62,9 @@ pub fn listing(key: &OriginKey, status: &Value, namespace: &str, allowed: &[Kind
             Err(why) => Some(why),
             Ok(related) => {
                 let target = (related.kind.clone(), related.target.clone());
-                if let Some(other) = targets.insert(target, label.clone()) { Some(format!("it would have the same name in the consumer as {other:?}")) } else {
+                if let Some(other) = targets.insert(target, label.clone()) {
+                    Some(format!("it would have the same name in the consumer as {other:?}"))
+                } else {
                     listing.allowed.push(related);
                     None
                 }
@@ -167,25 +169,39 @@ pub fn desired(key: &OriginKey, origin: &View, source: &View) -> Value {
     Value::Object(body)
 }
 
-/// The merge patch that makes the related copy what it should be; `None` when it is.
+/// What of a related copy is the broker's: its content, the label and the owners.
+pub fn observed(held: &Value) -> Value {
+    let metadata = &held["metadata"];
+    let mut observed = content(held);
+    let labels = json!({keys::MANAGED_BY: metadata["labels"][keys::MANAGED_BY]});
+    let owners = metadata["ownerReferences"].as_array().cloned().unwrap_or_default();
+    observed.insert("metadata".into(), json!({"labels": labels, "ownerReferences": owners}));
+    Value::Object(observed)
+}
+
+/// The merge patch that makes the related copy what it should be; `None` when it is. Other owners stay.
 pub fn patch(desired: &Value, held: &View) -> Option<Value> {
-    let metadata = &held.value["metadata"];
-    let mut observed = content(&held.value);
-    let owners = metadata["ownerReferences"].as_array().into_iter().flatten();
-    let bare = |owner: &Value| json!({"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": owner["name"], "uid": owner["uid"]});
-    let owners: Vec<Value> = owners.map(bare).collect();
-    let label = &metadata["labels"][keys::MANAGED_BY];
-    observed.insert("metadata".into(), json!({"labels": {keys::MANAGED_BY: label}, "ownerReferences": owners}));
-    let mut patch = crate::merge::diff(&Value::Object(observed), desired)?;
+    let observed = observed(&held.value);
+    let mut desired = desired.clone();
+    let ours = desired["metadata"]["ownerReferences"][0].take();
+    let mut owners = observed["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
+    match owners.iter_mut().find(|owner| owner["uid"] == ours["uid"]) {
+        Some(owner) => ["apiVersion", "kind", "name"].iter().for_each(|field| owner[*field] = ours[*field].clone()),
+        None => owners.push(ours),
+    }
+    desired["metadata"]["ownerReferences"] = Value::Array(owners);
+    let mut patch = crate::merge::diff(&observed, &desired)?;
     patch["metadata"]["resourceVersion"] = json!(held.resource_version.to_string());
     patch["metadata"]["uid"] = json!(&*held.uid);
     Some(patch)
 }
 
-/// Whether an object in the consumer is the related copy of this origin: ours by label or owner.
+/// Whether an object in the consumer is a related copy that the broker made for this origin. An owner alone does not
+/// say so: other controllers of the consumer make objects that the origin owns.
 pub fn belongs(origin_uid: &str, held: &View) -> bool {
     let owners = held.value["metadata"]["ownerReferences"].as_array();
-    owners.into_iter().flatten().any(|owner| owner["uid"].as_str() == Some(origin_uid))
+    let owned = owners.into_iter().flatten().any(|owner| owner["uid"].as_str() == Some(origin_uid));
+    owned && (held.label(keys::MANAGED_BY) == Some(keys::MANAGER) || held.applied_by_us)
 }
 
 /// The consumer's view of `status.relatedResources`: names without the prefix, in the object's own namespace.

@@ -207,6 +207,14 @@ pub struct Holder {
     pub acceptances_known: bool,
 }
 
+impl Holder {
+    /// The copy, if there is one and requests about it go through. What was last seen of a provider that does not
+    /// answer proves things, but nothing can be done about it.
+    pub fn reachable_copy(&self) -> Option<&View> {
+        self.copy.present().filter(|_| self.reach == Reach::Ready)
+    }
+}
+
 /// The moment of a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Now {

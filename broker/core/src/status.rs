@@ -70,6 +70,8 @@ pub struct Patch {
     pub patch: Value,
     /// The status that it leads to.
     pub desired: Value,
+    /// Digest of that status, without the moments at which our conditions turned: writing it again is a repeat.
+    pub intent: [u8; 8],
     /// Whether it does no more than add the news that all is well.
     pub only_good_news: bool,
 }
@@ -106,13 +108,31 @@ pub fn patch(inputs: &Inputs<'_>) -> Option<Patch> {
     let held = inputs.origin.value.get("status").unwrap_or(&nothing);
     let diff = merge::diff(held, &desired)?;
     let good_news = inputs.copy.and_then(View::status).is_none() && inputs.own.iter().all(|own| own.status);
-    let only_good_news =
-        good_news && diff.as_object().is_some_and(|fields| fields.keys().all(|name| name == "conditions"));
+    // What the consumer's API server fills in by itself comes along with any write.
+    let news = merge::diff(&inputs.schema.stored_status(held), &desired);
+    let only_conditions =
+        |news: &Value| news.as_object().is_some_and(|fields| fields.keys().all(|name| name == "conditions"));
+    let only_good_news = good_news && news.as_ref().is_none_or(only_conditions);
     let patch = json!({
         "metadata": {"resourceVersion": inputs.origin.resource_version.to_string(), "uid": &*inputs.origin.uid},
         "status": diff,
     });
-    Some(Patch { patch, desired, only_good_news })
+    let intent = intent(&desired);
+    Some(Patch { patch, desired, intent, only_good_news })
+}
+
+fn intent(desired: &Value) -> [u8; 8] {
+    let mut timeless = desired.clone();
+    for entry in timeless.get_mut("conditions").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let (true, Some(fields)) = (is_own(entry), entry.as_object_mut()) {
+            fields.remove("lastTransitionTime");
+        }
+    }
+    merge::digest(&timeless)
+}
+
+fn is_own(entry: &Value) -> bool {
+    entry["type"].as_str().is_some_and(|kind| OWN.contains(&kind))
 }
 
 /// A copy counts its generations for itself. What is current there must look current here, and what is not must not.
@@ -158,7 +178,7 @@ fn set_own(status: &mut Value, held: Option<&Value>, own: &[Own], generation: i6
         status["conditions"] = json!([]);
     }
     let Some(conditions) = status["conditions"].as_array_mut() else { return };
-    conditions.retain(|entry| !OWN.iter().any(|kind| entry["type"].as_str() == Some(kind)));
+    conditions.retain(|entry| !is_own(entry));
     for Own { kind, status, reason, message } in own {
         let status = if *status { "True" } else { "False" };
         let before = held_condition(held, kind).filter(|before| before["status"].as_str() == Some(status));

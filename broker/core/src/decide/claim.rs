@@ -56,11 +56,12 @@ impl<'a> Pass<'a> {
     pub(super) fn claim(&mut self, origin: &'a View) -> Claim {
         let annotated = self.annotated(origin);
         let held = self.held(&origin.uid);
-        let best = held.iter().filter(|(_, copy, _)| !copy.deleting).max_by_key(|(_, _, epoch)| *epoch).copied();
-        let forged = annotated.is_none()
-            && [keys::PROVIDER_CLUSTER, keys::ASSIGNMENT].iter().any(|key| origin.annotation(key).is_some());
+        // A copy that is being deleted proves its epoch as well as any.
+        let best = held.iter().max_by_key(|(_, _, epoch)| *epoch).copied();
+        let steering = [keys::PROVIDER_CLUSTER, keys::NEW_PROVIDER_CLUSTER, keys::ASSIGNMENT];
+        let forged = annotated.is_none() && steering.iter().any(|key| origin.annotation(key).is_some());
         let assigned = match (annotated, best) {
-            (Some((provider, epoch)), Some((holder, _, newer))) if newer > epoch && holder.provider != provider => {
+            (Some((provider, epoch)), Some((holder, _, newer))) if newer > epoch => {
                 self.decision.notes.push(Note::warning(
                     "AssignmentIgnored",
                     format!("an older assignment (to provider {}) was put back and is ignored; provider {} serves the object", provider.name(), holder.provider.name()),
@@ -100,19 +101,19 @@ impl<'a> Pass<'a> {
         let stray = held.iter().filter(|(holder, copy, epoch)| {
             holder.provider != assigned.provider && *epoch <= assigned.epoch && !copy.deleting
         });
-        for (holder, copy, _) in stray {
+        for (holder, copy, _) in stray.filter(|(holder, ..)| holder.reachable_copy().is_some()) {
             self.delete_copy(&holder.provider, copy, None);
         }
     }
 
     /// Copies of an earlier object of this name go before anything is made for this one. Returns whether there are any.
+    /// Those at a provider that does not answer go once it does: nothing new is placed there meanwhile.
     pub(super) fn predecessors(&mut self, origin: &View) -> bool {
         let snapshot = self.snapshot;
         let mut found = false;
         for holder in &snapshot.holders {
-            let Some(copy) = holder.copy.present() else { continue };
-            let Some(uid) = copy.annotation(keys::CONSUMER_UID).filter(|uid| **uid != *origin.uid) else { continue };
-            if signed_origin(snapshot.key, uid, &holder.provider, copy, snapshot.ring).is_none() {
+            let Some(copy) = holder.reachable_copy() else { continue };
+            if self.signed_uid(holder, copy).is_none_or(|uid| *uid == *origin.uid) {
                 continue;
             }
             found = true;
@@ -123,6 +124,7 @@ impl<'a> Pass<'a> {
                 // Our cache of the consumer may be older than the copy: then the copy is the newer object's.
                 Some(Some(live)) if **live == *origin.uid => self.delete_copy(&holder.provider, copy, None),
                 Some(_) => {}
+                None if self.decision.steps.contains(&Step::Confirm) => {}
                 None => self.decision.steps.push(Step::Confirm),
             }
         }
@@ -137,14 +139,17 @@ impl<'a> Pass<'a> {
         self.state(State::Gone);
         let snapshot = self.snapshot;
         for holder in &snapshot.holders {
-            let Some(copy) = holder.copy.present().filter(|copy| !copy.deleting) else { continue };
-            let Some(uid) = copy.annotation(keys::CONSUMER_UID) else { continue };
-            if signed_origin(snapshot.key, uid, &holder.provider, copy, snapshot.ring).is_none() {
+            let Some(copy) = holder.reachable_copy().filter(|copy| !copy.deleting) else { continue };
+            let uid = self.signed_uid(holder, copy);
+            // Without its marks a copy is still known to whoever has just written it.
+            if uid.is_none() && snapshot.memory.copy_uid.as_ref() != Some(&copy.uid) {
                 continue;
             }
             match &snapshot.confirmed {
                 Some(None) => self.delete_copy(&holder.provider, copy, None),
-                Some(Some(live)) if **live != *uid => self.delete_copy(&holder.provider, copy, None),
+                Some(Some(live)) if uid.is_some_and(|uid| **live != *uid) => {
+                    self.delete_copy(&holder.provider, copy, None);
+                }
                 Some(Some(_)) => {}
                 None => {
                     self.decision.steps.push(Step::Confirm);
@@ -152,6 +157,12 @@ impl<'a> Pass<'a> {
                 }
             }
         }
+    }
+
+    /// uid of the object of this key that a copy was made from, if its signature says so.
+    fn signed_uid<'c>(&self, holder: &Holder, copy: &'c View) -> Option<&'c str> {
+        let uid = copy.annotation(keys::CONSUMER_UID)?;
+        signed_origin(self.snapshot.key, uid, &holder.provider, copy, self.snapshot.ring).map(|_| uid)
     }
 
     /// Whether the object under the copy's name is ours, marks or no marks.

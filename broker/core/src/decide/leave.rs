@@ -6,6 +6,7 @@ use serde_json::json;
 use super::{LOST_MILLIS, Pass, claim::unknown_copy};
 use crate::{
     decision::{Note, State},
+    related,
     snapshot::{Holder, Reach, View},
     status::Own,
 };
@@ -16,9 +17,12 @@ impl<'a> Pass<'a> {
         let annotated = self.annotated(origin);
         self.decision.provider = annotated.as_ref().map(|(provider, _)| provider.clone());
         let mut remaining = false;
+        let mut unknown: Option<String> = None;
         for holder in &self.snapshot.holders {
-            let Some(copy) = holder.copy.present() else { continue };
-            if !self.is_ours(origin, holder, copy) {
+            let Some(copy) = holder.copy.present().filter(|copy| self.is_ours(origin, holder, copy)) else { continue };
+            if holder.reach != Reach::Ready {
+                // What is known of it is old, and nothing can be deleted there now.
+                unknown = Some(describe(holder));
                 continue;
             }
             remaining = true;
@@ -29,30 +33,14 @@ impl<'a> Pass<'a> {
         if !origin.has_finalizer() || remaining {
             return;
         }
-        if let Some(why) = self.unknown_holder(annotated.map(|(provider, _)| provider.name().to_owned())) {
-            if origin.annotated_true(keys::FORCE_DELETE) {
-                self.decision
-                    .notes
-                    .push(Note::warning("ForceDeleted", format!("released by annotation although {why}")));
-            } else if self
-                .snapshot
-                .holders
-                .iter()
-                .any(|holder| matches!(holder.reach, Reach::Lost(_) | Reach::Settling))
-            {
-                // It may be back in a moment: nothing to tell yet.
-                return self.decision.again_in(LOST_MILLIS);
-            } else {
-                let message = format!(
-                    "deletion waits: {why}; if the provider is gone for good, set the annotation {}=\"true\"",
-                    keys::FORCE_DELETE
-                );
-                self.decision.notes.push(Note::warning(condition::PROVIDER_UNREACHABLE, message.clone()));
-                return self.show(origin, None, false, &[Own::not_brokered(condition::PROVIDER_UNREACHABLE, message)]);
-            }
+        let assigned = annotated.map(|(provider, _)| provider.name().to_owned());
+        if let Some(why) = unknown.or_else(|| self.unknown_holder(assigned))
+            && !self.released(origin, &why)
+        {
+            return;
         }
         for (kind, held) in self.snapshot.related.owned(&origin.uid) {
-            if !held.deleting {
+            if !held.deleting && related::belongs(&origin.uid, &held) {
                 self.delete_related(&kind, &held);
             }
         }
@@ -60,13 +48,31 @@ impl<'a> Pass<'a> {
         self.patch_origin(origin, json!({"metadata": {"finalizers": finalizers}}), None);
     }
 
+    /// Whether a person has released the origin although a copy may be left. Says what deletion waits for, if not.
+    fn released(&mut self, origin: &'a View, why: &str) -> bool {
+        if origin.annotated_true(keys::FORCE_DELETE) {
+            let message = format!("released by annotation although {why}");
+            self.decision.notes.push(Note::warning("ForceDeleted", message));
+            return true;
+        }
+        let soon = |holder: &Holder| matches!(holder.reach, Reach::Lost(_) | Reach::Settling);
+        if self.snapshot.holders.iter().any(soon) {
+            // It may be back in a moment: nothing to tell yet.
+            self.decision.again_in(LOST_MILLIS);
+            return false;
+        }
+        let message = format!(
+            "deletion waits: {why}; if the provider is gone for good, set the annotation {}=\"true\"",
+            keys::FORCE_DELETE
+        );
+        self.decision.notes.push(Note::warning(condition::PROVIDER_UNREACHABLE, message.clone()));
+        self.show(origin, None, false, &[Own::not_brokered(condition::PROVIDER_UNREACHABLE, message)]);
+        false
+    }
+
     /// Why we cannot be sure that no copy is left. Only the assigned provider can hold one; without a proven
     /// assignment, any.
     fn unknown_holder(&self, assigned: Option<String>) -> Option<String> {
-        let describe = |holder: &Holder| match &holder.reach {
-            Reach::Unreachable(why) => format!("provider {} is unreachable ({why})", holder.provider.name()),
-            _ => format!("it is not known what provider {} holds", holder.provider.name()),
-        };
         match assigned {
             Some(name) => match self.snapshot.holder(&name) {
                 None => Some(format!("provider {name} is not engaged (any more)")),
@@ -80,4 +86,11 @@ impl<'a> Pass<'a> {
 /// The provider that the origin is assigned to must say itself that the copy is gone; a missing CRD says nothing.
 fn unknown(holder: &Holder) -> bool {
     holder.copy == crate::snapshot::Seen::Unknown || holder.reach != Reach::Ready
+}
+
+fn describe(holder: &Holder) -> String {
+    match &holder.reach {
+        Reach::Unreachable(why) => format!("provider {} is unreachable ({why})", holder.provider.name()),
+        _ => format!("it is not known what provider {} holds", holder.provider.name()),
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use broker_api::{condition, keys};
 use serde_json::json;
 
-use super::{Pass, claim::Assigned};
+use super::{LOST_MILLIS, Pass, claim::Assigned};
 use crate::{
     acceptance::Acceptance,
     assignment::Assignment,
@@ -33,6 +33,7 @@ impl<'a> Pass<'a> {
         let mut refusals: Vec<String> = Vec::new();
         let mut candidates: Vec<&Acceptance> = Vec::new();
         let mut unreachable = false;
+        let mut lost = false;
         for acceptance in snapshot.acceptances {
             match self.judge(origin, acceptance) {
                 Judged::Candidate => candidates.push(acceptance),
@@ -42,9 +43,24 @@ impl<'a> Pass<'a> {
                     unreachable = true;
                     refusals.push(format!("{}: {why}", acceptance.id));
                 }
+                Judged::Lost => lost = true,
             }
         }
         let Some(best) = placement::rank(&origin.uid, &candidates).into_iter().next() else {
+            if lost {
+                // It may be back in a moment: nothing to tell yet.
+                self.state(State::Unknown);
+                return self.decision.again_in(LOST_MILLIS);
+            }
+            for holder in snapshot.holders.iter().filter(|holder| !holder.acceptances_known) {
+                let why = if let Reach::Unreachable(why) = &holder.reach {
+                    unreachable = true;
+                    format!("it is unreachable ({why})")
+                } else {
+                    "its AcceptAPIs are not known yet; is their CRD installed there?".to_owned()
+                };
+                refusals.push(format!("provider {}: {why}", holder.provider.name()));
+            }
             return self.waiting(origin, &refusals, unreachable);
         };
         self.state(State::Placing);
@@ -118,7 +134,8 @@ impl<'a> Pass<'a> {
             return Judged::Unfit("is cordoned".into());
         }
         match (&holder.reach, &holder.serving) {
-            (Reach::Unreachable(why) | Reach::Lost(why), _) => {
+            (Reach::Lost(_), _) => return Judged::Lost,
+            (Reach::Unreachable(why), _) => {
                 return Judged::Unreachable(format!("the provider is unreachable ({why})"));
             }
             (Reach::Settling, _) | (_, Serving::Unknown) => {
@@ -132,6 +149,12 @@ impl<'a> Pass<'a> {
             }
             (_, Serving::Served(kind)) if !kind.namespaced => {
                 return Judged::Unfit("the kind is cluster-scoped at the provider".into());
+            }
+            (Reach::Ready, Serving::Served(_)) if holder.copy == Seen::Unknown => {
+                return Judged::Unreachable(format!(
+                    "the provider's {} objects cannot be listed",
+                    snapshot.key.gvk.kind
+                ));
             }
             (Reach::Ready, Serving::Served(_)) => {}
         }
@@ -170,6 +193,7 @@ enum Judged {
     Refused(Vec<Refusal>),
     Unfit(String),
     Unreachable(String),
+    Lost,
 }
 
 /// A lead and the refusals behind it, bounded in length.

@@ -76,7 +76,7 @@ impl<'a> Pass<'a> {
         let desired = self.desired(site);
         self.tell_lost(&desired, site);
         let note = Note::normal("CopyCreated", format!("created at provider {}", site.holder.provider.name()));
-        let intent = desired.digest;
+        let intent = merge::digest(&desired.body);
         let op = Op::Create(desired.body);
         let write = |pass: &Self| pass.copy_write(site, op, intent, Some(note));
         if self.write(Subject::Copy, intent, &json!(null), write) {
@@ -123,34 +123,59 @@ impl<'a> Pass<'a> {
         if copy.deleting {
             // The provider may always delete what it runs. It is made again once it is gone.
             self.state(State::Placing);
-            return self.show(site.origin, Some(copy), false, &[Own::placed(site.holder.provider.name())]);
+            let own = self.served(site);
+            return self.show(site.origin, Some(copy), false, &[own]);
         }
         let desired = self.desired(site);
-        let signed = copy::signed_origin(snapshot.key, &site.origin.uid, &site.holder.provider, copy, snapshot.ring);
-        let difference = copy::difference(&desired, site.epoch, signed, copy, &site.kind.schema);
-        let mut own = vec![Own::placed(site.holder.provider.name())];
-        let in_sync = difference.is_none();
-        if let Some(path) = difference {
+        let intent = merge::digest(&desired.body);
+        let observed = copy::observed(&copy.value);
+        let difference = self.difference(site, &desired, copy);
+        // What the API server made of this very write before is as good as the copy gets.
+        let in_sync = difference.is_none() || snapshot.memory.is_settled(Subject::Copy, intent, &observed);
+        let mut own = self.served(site);
+        let mut written = false;
+        if let (Some(path), false) = (difference, in_sync) {
             self.tell_lost(&desired, site);
             let op = Op::Apply { body: desired.body, uid: copy.uid.clone() };
-            let observed = copy::observed(&copy.value);
-            let write = |pass: &Self| pass.copy_write(site, op, desired.digest, None);
-            let written = self.write(Subject::Copy, desired.digest, &observed, write);
+            let write = |pass: &Self| pass.copy_write(site, op, intent, None);
+            written = self.write(Subject::Copy, intent, &observed, write);
             if let Some(trouble) = snapshot.memory.trouble(Subject::Copy).filter(|_| !written) {
                 self.state(State::Blocked);
                 self.decision.notes.push(Note::warning(trouble.reason, trouble.message.clone()));
-                own = vec![Own::not_brokered(trouble.reason, trouble.message.clone())];
-            } else if !written && snapshot.memory.is_fought(Subject::Copy, snapshot.now.millis) {
+                own = Own::not_brokered(trouble.reason, trouble.message.clone());
+            } else if own.reason == condition::FIGHTING {
                 let message = format!(
                     "something at provider {} keeps changing {path} of the copy back; the broker repeats its write ever more slowly",
                     site.holder.provider.name()
                 );
-                self.decision.notes.push(Note::warning(condition::FIGHTING, message.clone()));
-                own = vec![Own { kind: condition::BROKERED, status: true, reason: condition::FIGHTING, message }];
+                self.decision.notes.push(Note::warning(condition::FIGHTING, message));
             }
         }
         self.bring(site, copy, &acceptance.related_kinds);
-        self.show(site.origin, Some(copy), in_sync, &own);
+        if !written {
+            // Else the next pass shows what came of it: not first that the copy is not right, and then that it is.
+            self.show(site.origin, Some(copy), in_sync, &[own]);
+        }
+    }
+
+    fn difference(&self, site: &Site<'a>, desired: &copy::Desired, copy: &View) -> Option<String> {
+        let snapshot = self.snapshot;
+        let signed = copy::signed_origin(snapshot.key, &site.origin.uid, &site.holder.provider, copy, snapshot.ring);
+        copy::difference(desired, site.epoch, signed, copy, &site.kind.schema)
+    }
+
+    /// `Brokered=True`: all is well, or the copy is being fought over. The latter holds until the fight has been over for
+    /// a while, else the condition would turn with every round.
+    fn served(&mut self, site: &Site<'a>) -> Own {
+        let provider = site.holder.provider.name();
+        let Some(left) = self.snapshot.memory.fought_for(Subject::Copy, self.snapshot.now.millis) else {
+            return Own::placed(provider);
+        };
+        self.decision.again_in(left);
+        let message = format!(
+            "something at provider {provider} keeps undoing what the broker writes to the copy; the broker repeats it ever more slowly"
+        );
+        Own { kind: condition::BROKERED, status: true, reason: condition::FIGHTING, message }
     }
 
     fn fought(&mut self, site: &Site<'a>, what: &str) {
@@ -184,7 +209,9 @@ impl<'a> Pass<'a> {
         if let Some(copy) = copy {
             self.bring(site, copy, &[]);
         }
-        self.show(site.origin, copy, false, &own);
+        // What was held back is no news to the provider; where nothing was, its word on the spec stands.
+        let in_sync = copy.is_some_and(|copy| self.difference(site, &self.desired(site), copy).is_none());
+        self.show(site.origin, copy, in_sync, &own);
     }
 
     /// Somebody else's object has the copy's name: it is never touched, and both sides are told.
@@ -228,8 +255,8 @@ impl<'a> Pass<'a> {
         }
         for (kind, held) in snapshot.related.owned(&site.origin.uid) {
             let name = held.value["metadata"]["name"].as_str();
-            if !held.deleting && !listing.allowed.iter().any(|entry| entry.kind == kind && Some(&*entry.target) == name)
-            {
+            let listed = listing.allowed.iter().any(|entry| entry.kind == kind && Some(&*entry.target) == name);
+            if !listed && !held.deleting && related::belongs(&site.origin.uid, &held) {
                 self.delete_related(&kind, &held);
             }
         }
@@ -259,7 +286,7 @@ impl<'a> Pass<'a> {
             }
             Seen::Present(held) => match related::patch(&desired, &held) {
                 None => return,
-                Some(patch) => (Op::Merge(patch), held.value["data"].clone()),
+                Some(patch) => (Op::Merge(patch), related::observed(&held.value)),
             },
         };
         let cluster = snapshot.key.cluster.clone();

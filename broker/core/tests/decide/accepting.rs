@@ -1,10 +1,7 @@
 //! CONTRACT, "Placement", and what happens when nobody accepts, or not any more.
 
 use broker_api::{ClusterName, condition};
-use broker_core::{
-    decision::State,
-    snapshot::Reach,
-};
+use broker_core::{decision::State, snapshot::Reach};
 use serde_json::json;
 
 use crate::world::{World, key, web};
@@ -43,7 +40,10 @@ fn cordoned_full_unreachable_or_not_known_providers_get_nothing_new() {
     assert_eq!(placed(&best(json!({})), |_| {}).as_deref(), Some("p2"), "else the rest shows nothing");
     assert_eq!(placed(&best(json!({"cordoned": true})), |_| {}).as_deref(), Some("p1"));
     assert_eq!(placed(&best(json!({"capacity": 0})), |_| {}).as_deref(), Some("p1"));
-    assert_eq!(placed(&best(json!({"filters": [{"key": "size", "boundary": {"max": 3}}]})), |_| {}).as_deref(), Some("p1"));
+    assert_eq!(
+        placed(&best(json!({"filters": [{"key": "size", "boundary": {"max": 3}}]})), |_| {}).as_deref(),
+        Some("p1")
+    );
     assert_eq!(placed(&best(json!({"expression": "self.spec.size < 3"})), |_| {}).as_deref(), Some("p1"));
     for reach in [Reach::Unreachable("down".into()), Reach::Lost("blip".into())] {
         let cut = |world: &mut World| world.provider("p2").reach = reach;
@@ -104,7 +104,11 @@ fn nobody_accepts_and_every_acceptapi_says_why() {
 fn many_refusals_make_a_bounded_message() {
     let mut world = World::new(&["p1"]);
     for index in 0..300 {
-        world.accept_as("p1", &format!("a{index}"), &json!({"filters": [{"key": "fqdn", "valueIn": ["ü".repeat(200)]}]}));
+        world.accept_as(
+            "p1",
+            &format!("a{index}"),
+            &json!({"filters": [{"key": "fqdn", "valueIn": ["ü".repeat(200)]}]}),
+        );
     }
     world.create(&web(), json!({"fqdn": "x"}));
     world.settle(&web());

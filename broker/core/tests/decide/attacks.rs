@@ -170,15 +170,12 @@ fn a5_an_origin_forged_by_a_provider_harms_nobody() {
 #[test]
 fn a12_an_object_that_has_the_copys_name_is_never_touched_and_both_sides_are_told() {
     let other = json!({"metadata": {"labels": {"theirs": "1"}}, "spec": {"fqdn": "theirs"}});
-    let squatters = [
-        other.clone(),
-        {
-            let mut claims = other.clone();
-            claims["metadata"]["annotations"] = json!({keys::CONSUMER_UID: "someone", keys::ORIGIN: "v1.x.1.00.y"});
-            claims["metadata"]["labels"][keys::MANAGED_BY] = json!(keys::MANAGER);
-            claims
-        },
-    ];
+    let squatters = [other.clone(), {
+        let mut claims = other.clone();
+        claims["metadata"]["annotations"] = json!({keys::CONSUMER_UID: "someone", keys::ORIGIN: "v1.x.1.00.y"});
+        claims["metadata"]["labels"][keys::MANAGED_BY] = json!(keys::MANAGER);
+        claims
+    }];
     for squatter in squatters {
         let mut world = World::with_origin();
         world.provider("p1").put(&World::copy_at(&web()), squatter);

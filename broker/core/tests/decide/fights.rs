@@ -8,55 +8,63 @@ use crate::world::{World, web};
 /// What somebody does after every write of ours.
 type Reaction = fn(&mut World);
 
-/// For ten minutes somebody undoes all that we write, and we always look at once. Returns our writes.
-fn writes_in_ten_minutes(world: &mut World, undo: Reaction) -> usize {
+/// How a fight of ten minutes went: somebody undoes all that we write, and we always look at once.
+struct Fight {
+    writes: Vec<String>,
+    /// Whether an Event told of it.
+    told: bool,
+}
+
+fn fight(world: &mut World, undo: Reaction) -> Fight {
     let end = world.millis + 600_000;
+    let mut told = false;
     world.log.clear();
     while world.millis < end {
         undo(world);
         let decision = world.pass(&web());
-        let wait = decision.again.map_or(600_000, |again| u64::try_from(again.as_millis()).unwrap());
+        told |= decision.notes.iter().any(|note| note.reason == condition::FIGHTING && note.warning);
         if decision.steps.is_empty() {
-            world.millis += wait;
+            world.millis += decision.again.map_or(600_000, |again| u64::try_from(again.as_millis()).unwrap());
         }
         assert!(world.log.len() < 500, "a hot loop");
     }
-    world.log.len()
+    Fight { writes: world.writes(), told }
 }
 
-fn fought(world: &mut World) -> bool {
-    world.look(&web()).notes.iter().any(|note| note.reason == condition::FIGHTING && note.warning)
+/// Asserts that a fight is neither hot nor given up nor kept secret.
+#[track_caller]
+fn assert_slow(fight: &Fight, most: usize) {
+    assert!((4..=most).contains(&fight.writes.len()), "{:#?}", fight.writes);
+    assert!(fight.told, "nobody is told");
 }
 
 #[test]
 fn a_spec_that_is_changed_back() {
     let mut world = World::served();
     let undo: Reaction = |world| world.edit_copy("p1", &web(), |copy| copy["spec"]["fqdn"] = json!("theirs"));
-    let writes = writes_in_ten_minutes(&mut world, undo);
-    assert!((5..40).contains(&writes), "{writes}");
-    undo(&mut world);
-    assert!(fought(&mut world));
+    let fight = fight(&mut world, undo);
+    assert_slow(&fight, 20);
     assert!(world.condition(&web(), "Brokered").unwrap().starts_with("True/Fighting"));
-    let statuses = world.writes().iter().filter(|write| write.starts_with("status")).count();
+    let statuses = fight.writes.iter().filter(|write| write.starts_with("status")).count();
     assert!(statuses <= 2, "the condition does not flap: {statuses} status writes");
 }
 
 #[test]
 fn when_the_fight_is_over_the_condition_says_so() {
     let mut world = World::served();
-    writes_in_ten_minutes(&mut world, |world| {
+    fight(&mut world, |world| {
         world.edit_copy("p1", &web(), |copy| copy["spec"]["fqdn"] = json!("theirs"));
     });
     world.settle(&web());
     assert_eq!(world.copy("p1", &web()).unwrap()["spec"]["fqdn"], "a.corp");
     assert!(world.condition(&web(), "Brokered").unwrap().starts_with("True/Placed"));
-    assert!(!fought(&mut world));
+    assert_eq!(world.look(&web()).notes, []);
 }
 
 #[test]
 fn a_new_spec_goes_out_at_once_during_a_fight() {
     let mut world = World::served();
-    writes_in_ten_minutes(&mut world, |world| {
+    fight(&mut world, |world| {
         world.edit_copy("p1", &web(), |copy| copy["spec"]["fqdn"] = json!("theirs"));
     });
     world.edit_copy("p1", &web(), |copy| copy["spec"]["fqdn"] = json!("theirs"));
@@ -69,10 +77,7 @@ fn a_new_spec_goes_out_at_once_during_a_fight() {
 fn a_copy_that_is_deleted_again_and_again() {
     let mut world = World::served();
     let undo: Reaction = |world| world.provider("p1").delete(&World::copy_at(&web()));
-    let writes = writes_in_ten_minutes(&mut world, undo);
-    assert!((5..60).contains(&writes), "{writes}");
-    undo(&mut world);
-    assert!(fought(&mut world));
+    assert_slow(&fight(&mut world, undo), 40);
 }
 
 #[test]
@@ -86,10 +91,7 @@ fn marks_that_are_stripped_again_and_again() {
                 origin["metadata"]["finalizers"] = json!([]);
             });
         };
-        let writes = writes_in_ten_minutes(&mut world, undo);
-        assert!((4..40).contains(&writes), "placed: {placed}, {writes}");
-        undo(&mut world);
-        assert!(fought(&mut world), "placed: {placed}");
+        assert_slow(&fight(&mut world, undo), 20);
     }
 }
 
@@ -101,10 +103,7 @@ fn a_status_that_is_wiped_again_and_again() {
         |world| world.edit(&web(), |origin| origin["status"]["conditions"] = json!([])),
     ] {
         let mut world = World::served();
-        let writes = writes_in_ten_minutes(&mut world, wipe);
-        assert!((4..40).contains(&writes), "{writes}");
-        wipe(&mut world);
-        assert!(fought(&mut world));
+        assert_slow(&fight(&mut world, wipe), 20);
     }
 }
 
@@ -128,10 +127,7 @@ fn related_copies_that_are_changed_back_one_or_many() {
                 world.put_secret(&homer, name, held);
             }
         };
-        let writes = writes_in_ten_minutes(&mut world, undo);
-        assert!((4..40 * names.len()).contains(&writes), "{names:?}: {writes}");
-        undo(&mut world);
-        assert!(fought(&mut world), "{names:?}");
+        assert_slow(&fight(&mut world, undo), 20 * names.len());
     }
 }
 

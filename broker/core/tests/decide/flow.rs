@@ -135,8 +135,13 @@ fn a_field_removed_at_the_origin_is_removed_from_the_copy_others_stay() {
 #[test]
 fn provider_conditions_pass_through_but_not_as_ours() {
     let mut world = World::served();
-    let condition = |kind: &str| json!({"type": kind, "status": "False", "reason": "X", "message": "m", "lastTransitionTime": "t"});
-    world.provider_status("p1", &web(), json!({"conditions": [condition("Ready"), condition("Brokered"), condition("Moving")]}));
+    let condition =
+        |kind: &str| json!({"type": kind, "status": "False", "reason": "X", "message": "m", "lastTransitionTime": "t"});
+    world.provider_status(
+        "p1",
+        &web(),
+        json!({"conditions": [condition("Ready"), condition("Brokered"), condition("Moving")]}),
+    );
     world.settle(&web());
     assert!(world.condition(&web(), "Ready").unwrap().starts_with("False/X"));
     assert!(world.condition(&web(), "Brokered").unwrap().starts_with("True/Placed"));

@@ -34,8 +34,10 @@ fn a_finalizer_alone_that_was_stripped_comes_back() {
     world.assert_steady(&web());
 }
 
+type Spoil = fn(&mut serde_json::Value);
+
 /// Everything that may be done to the marks of a copy.
-fn spoilt() -> Vec<(&'static str, fn(&mut serde_json::Value))> {
+fn spoilt() -> Vec<(&'static str, Spoil)> {
     vec![
         ("all gone", |copy| {
             copy["metadata"]["annotations"] = json!({});
@@ -83,7 +85,6 @@ fn a_foreign_edit_of_the_spec_is_put_right() {
 /// The object `web` served by p1 and, by a copy of its own, also by p2: as two brokers or a partition leave it.
 fn doubled() -> World {
     let mut world = World::served();
-    let origin = world.consumer().objects.clone();
     world.engage(ClusterName::provider("p2"));
     world.accept_no_more("p1");
     world.accept("p2", &json!({}));
@@ -97,7 +98,6 @@ fn doubled() -> World {
     assert!(world.copy("p2", &web()).is_some());
     world.servers.insert(ClusterName::provider("p1"), first);
     world.accept("p1", &json!({}));
-    drop(origin);
     world
 }
 

@@ -123,7 +123,8 @@ fn numbers_are_equal_by_value_and_nulls_are_nothing() {
 
 #[test]
 fn conditions_in_another_order() {
-    let condition = |kind: &str| json!({"type": kind, "status": "True", "reason": "R", "message": "", "lastTransitionTime": "t"});
+    let condition =
+        |kind: &str| json!({"type": kind, "status": "True", "reason": "R", "message": "", "lastTransitionTime": "t"});
     let mut world = served_with(json!({}), json!({"conditions": [condition("A"), condition("B")]}));
     world.edit(&web(), |origin| origin["status"]["conditions"].as_array_mut().unwrap().reverse());
     world.assert_steady(&web());

@@ -67,9 +67,12 @@ fn nobody_is_placed_while_a_provider_settles() {
 
 #[test]
 fn nobody_is_placed_at_a_provider_whose_objects_or_kinds_are_unknown() {
-    for spoil in [|world: &mut World| world.provider("p1").listed = false, |world: &mut World| {
-        world.provider("p1").discovered = false;
-    }] {
+    for spoil in [
+        |world: &mut World| world.provider("p1").listed = false,
+        |world: &mut World| {
+            world.provider("p1").discovered = false;
+        },
+    ] {
         let mut world = World::with_origin();
         spoil(&mut world);
         for _ in 0..3 {
@@ -128,10 +131,13 @@ fn an_unreachable_provider_loses_nothing() {
 
 #[test]
 fn an_origin_that_lost_its_assignment_waits_for_all_who_may_hold_its_copy() {
-    for spoil in [|world: &mut World| world.provider("p1").listed = false, |world: &mut World| {
-        world.provider("p1").listed = false;
-        world.provider("p1").reach = Reach::Unreachable("down".into());
-    }] {
+    for spoil in [
+        |world: &mut World| world.provider("p1").listed = false,
+        |world: &mut World| {
+            world.provider("p1").listed = false;
+            world.provider("p1").reach = Reach::Unreachable("down".into());
+        },
+    ] {
         let mut world = World::served();
         world.engage(ClusterName::provider("p2"));
         world.accept("p2", &json!({"priority": 9}));

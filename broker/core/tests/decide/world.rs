@@ -18,14 +18,14 @@ use broker_core::{
     decision::{Decision, Op, State, Step, Write},
     expression::Evaluator,
     memory::{Memory, Subject},
-    schema::Schema,
+    related,
     snapshot::{Holder, Kind, Now, OriginKey, RelatedView, Seen, Snapshot, View},
 };
 use serde_json::{Value, json};
 
 pub(crate) use self::{
-    kinds::{certificate, config_map, consumer_rule, kind_of, provider_rule, secret},
-    server::{At, Refused, Server, Stored},
+    kinds::{certificate, config_map, consumer_rule, provider_rule, secret},
+    server::{At, Refused, Server},
 };
 
 pub(crate) const NAMESPACE: &str = "team";
@@ -143,8 +143,7 @@ impl World {
             json!({"gvr": {"group": "example.platform-mesh.io", "version": "v1alpha1", "resource": "certificates"}});
         structure::merge(&mut whole, spec);
         let spec: AcceptApiSpec = serde_json::from_value(whole).unwrap();
-        let id =
-            AcceptId { provider: ClusterName::provider(provider), namespace: "default".into(), name: name.into() };
+        let id = AcceptId { provider: ClusterName::provider(provider), namespace: "default".into(), name: name.into() };
         let acceptance = Acceptance::compile(id, &spec, &self.evaluator).unwrap();
         self.acceptances.insert(format!("{provider}/{name}"), Arc::new(acceptance));
     }
@@ -161,11 +160,11 @@ impl World {
         ((*key.gvk).clone(), key.namespace.to_string(), copy::name(key))
     }
 
-    pub(crate) fn create(&mut self, key: &OriginKey, spec: Value) {
+    pub(crate) fn create(&mut self, key: &OriginKey, spec: impl Into<Value>) {
         self.keys.insert(key.clone());
         let server = self.servers.get_mut(&key.cluster).unwrap();
         assert!(server.get(&Self::origin_at(key)).is_none(), "exists already");
-        server.put(&Self::origin_at(key), json!({"metadata": {}, "spec": spec}));
+        server.put(&Self::origin_at(key), json!({"metadata": {}, "spec": spec.into()}));
     }
 
     pub(crate) fn origin(&self, key: &OriginKey) -> Option<&Value> {
@@ -227,6 +226,7 @@ impl World {
         Now { millis: self.millis, text: format!("2026-01-01T00:00:00Z+{seconds}") }
     }
 
+    #[allow(clippy::option_option, reason = "as the snapshot has it")]
     pub(crate) fn decide(&self, key: &OriginKey, confirmed: Option<Option<Box<str>>>) -> Decision {
         let holders = self.providers().map(|(name, server)| Holder {
             provider: name.clone(),
@@ -302,8 +302,10 @@ impl World {
         let after = self.servers.get_mut(&write.cluster).ok_or(Refused::Unreachable)?.execute(&at, &write.op)?;
         let now = self.millis;
         let memory = self.memories.entry(key.clone()).or_default();
-        let leftover = after.as_ref().and_then(|after| leftover(write, after));
-        memory.wrote(write.subject, write.intent, leftover.as_ref(), now);
+        if !matches!(write.op, Op::Delete { .. }) {
+            let leftover = after.as_ref().and_then(|after| leftover(write, after));
+            memory.wrote(write.subject, write.intent, leftover.as_ref(), now);
+        }
         if let (Subject::Copy, Some(after), Op::Create(_) | Op::Apply { .. }) = (write.subject, &after, &write.op) {
             memory.copy_uid = Some(after["metadata"]["uid"].as_str().unwrap().into());
             if !before {
@@ -379,20 +381,13 @@ pub(crate) fn verb(op: &Op) -> &'static str {
     }
 }
 
-/// What the server made of a write, if that is not what was wanted: as the binary tells it to the memory.
+/// What the server made of a write: as the binary tells it to the memory.
 fn leftover(write: &Write, after: &Value) -> Option<Value> {
-    let any = Schema::any();
-    match &write.op {
-        Op::Create(body) | Op::Apply { body, .. } => {
-            any.difference(body, after)?;
-            Some(if write.subject == Subject::Copy { copy::observed(after) } else { after["data"].clone() })
-        }
-        Op::MergeStatus(patch) => {
-            let mut wanted = after["status"].clone();
-            structure::merge(&mut wanted, &patch["status"]);
-            (wanted != after["status"]).then(|| after["status"].clone())
-        }
-        Op::Merge(_) | Op::Delete { .. } => None,
+    match write.subject {
+        Subject::Copy => Some(copy::observed(after)),
+        Subject::Status => Some(after.get("status").cloned().unwrap_or_else(|| json!({}))),
+        Subject::Related => Some(related::observed(after)),
+        Subject::Marks => None,
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::server::KindRule;
 
-pub(crate) fn kind_of(group: &str, version: &str, kind: &str) -> Kind {
+fn kind_of(group: &str, version: &str, kind: &str) -> Kind {
     Kind { group: group.into(), version: version.into(), kind: kind.into() }
 }
 

@@ -128,6 +128,11 @@ impl Server {
         structure::default(&rule.schema, &mut value);
         value["metadata"] = metadata;
         let held = self.objects.get(at).cloned();
+        for field in ["uid", "resourceVersion", "generation"] {
+            if let Some(held) = &held {
+                value["metadata"][field] = held.value["metadata"][field].clone();
+            }
+        }
         let content = |value: &Value| {
             let mut content = value.clone();
             content.as_object_mut().unwrap().remove("status");

@@ -74,7 +74,8 @@ pub(crate) fn apply(schema: &Value, live: &mut Value, old: &Value, new: &Value) 
         (Value::Array(wanted), Some("map")) => apply_map(schema, live, old, wanted),
         (Value::Array(wanted), Some("set")) => {
             let mut items = live.as_array().cloned().unwrap_or_default();
-            let released = |item: &Value| old.as_array().is_some_and(|old| old.contains(item)) && !wanted.contains(item);
+            let released =
+                |item: &Value| old.as_array().is_some_and(|old| old.contains(item)) && !wanted.contains(item);
             items.retain(|item| !released(item));
             let missing: Vec<Value> = wanted.iter().filter(|item| !items.contains(item)).cloned().collect();
             items.extend(missing);
