@@ -10,14 +10,14 @@ mod accept_status;
 // mod bombs;
 // mod chain;
 mod copies;
-// mod deletion;
+mod deletion;
 mod filters;
 mod marks;
 mod names;
 mod placement;
 mod registry;
-// mod related;
-// mod related_attacks;
+mod related;
+mod related_attacks;
 mod status;
 
 use e2e::{
