@@ -24,6 +24,7 @@ use broker_fleet::{
     lease::Leadership,
     object::ObjectKey,
     queue::{Key, Queue},
+    source::Provenance,
     watch::WatchSpec,
 };
 use tokio::sync::mpsc;
@@ -181,6 +182,8 @@ pub struct Broker {
     pub leadership: OnceLock<Leadership>,
     /// Tells people.
     pub recorder: Recorder,
+    /// What the engaged clusters' kubeconfigs were read from.
+    pub provenance: Mutex<HashMap<ClusterName, Provenance>>,
     schemas: RwLock<HashMap<(ClusterName, Kind), Arc<Schema>>>,
     synced: AtomicBool,
     /// When the process started.
@@ -215,6 +218,7 @@ impl Broker {
             evaluator: Evaluator::new(),
             leadership: OnceLock::new(),
             recorder: Recorder::default(),
+            provenance: Mutex::default(),
             schemas: RwLock::default(),
             synced: AtomicBool::new(false),
             started: Instant::now(),

@@ -209,7 +209,10 @@ impl Observer for Broker {
         }
     }
 
-    fn cluster(&self, cluster: &ClusterName, _: &ClusterState) {
+    fn cluster(&self, cluster: &ClusterName, state: &ClusterState) {
+        if let ClusterState::Unreachable { why, .. } = state {
+            self.tell_of_unreachable(cluster, why);
+        }
         match cluster.role() {
             Role::Consumer => self.enqueue_consumer(cluster, None),
             Role::Provider => self.enqueue_concerned(cluster, None),

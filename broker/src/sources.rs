@@ -1,6 +1,10 @@
 //! Which clusters are engaged: from files, directories and Secrets to the fleet.
 
-use std::{collections::BTreeSet, path::Path, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    path::Path,
+    sync::{Arc, PoisonError},
+};
 
 use anyhow::Context as _;
 use broker_api::{ClusterName, Role};
@@ -112,6 +116,9 @@ impl Engaged<'_> {
             SourceEvent::Upsert { name, kubeconfig, from } => {
                 info!(cluster = %name, %from, server = kubeconfig.server(), "engaged");
                 self.rejected.remove(&from.to_string());
+                let mut provenance = self.broker.provenance.lock().unwrap_or_else(PoisonError::into_inner);
+                provenance.insert(name.clone(), from);
+                drop(provenance);
                 self.broker.fleet().engage(&name, kubeconfig);
             }
             SourceEvent::Removed { name, from } => {
@@ -125,7 +132,7 @@ impl Engaged<'_> {
             SourceEvent::Rejected { name, from, reason } => {
                 error!(cluster = %name, %from, %reason, "this kubeconfig cannot be used");
                 self.rejected.insert(from.to_string());
-                self.broker.tell_of_secret(&from, &name, &reason);
+                self.broker.tell_of_secret(&from, "KubeconfigRejected", &format!("{name} is not engaged: {reason}"));
             }
             SourceEvent::Synced => info!("all configured clusters are known"),
         }
@@ -145,7 +152,15 @@ impl Broker {
         }
     }
 
-    fn tell_of_secret(&self, from: &Provenance, cluster: &ClusterName, reason: &str) {
+    /// A cluster cannot be reached with what its Secret says: the Secret's owner is told.
+    pub(crate) fn tell_of_unreachable(&self, cluster: &ClusterName, why: &str) {
+        let held = self.provenance.lock().unwrap_or_else(PoisonError::into_inner).get(cluster).cloned();
+        if let Some(from) = held {
+            self.tell_of_secret(&from, "ClusterUnreachable", &format!("{cluster} is unreachable: {why}"));
+        }
+    }
+
+    fn tell_of_secret(&self, from: &Provenance, reason: &'static str, message: &str) {
         let (Provenance::Secret { namespace, name }, Some(spec)) = (from, &self.watches.cluster_secrets) else {
             return;
         };
@@ -160,8 +175,7 @@ impl Broker {
                 name: name.clone(),
                 uid: secret.uid.to_string(),
             };
-            self.recorder
-                .send(about, Note::warning("KubeconfigRejected", format!("{cluster} is not engaged: {reason}")));
+            self.recorder.send(about, Note::warning(reason, message));
         }
     }
 }
