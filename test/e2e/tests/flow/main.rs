@@ -6,9 +6,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod accept_status;
-// mod attacks;
-// mod bombs;
-// mod chain;
+mod attacks;
+mod bombs;
+mod chain;
 mod copies;
 mod deletion;
 mod filters;
