@@ -31,16 +31,25 @@ pub(super) struct Assigned {
     pub(super) written: bool,
 }
 
+/// A copy of the origin.
+struct Held<'a> {
+    holder: &'a Holder,
+    copy: &'a View,
+    /// Epoch of the assignment it was made under; `None`: its signature was stripped.
+    epoch: Option<u64>,
+}
+
 impl<'a> Pass<'a> {
-    /// Copies of the origin with this uid, with their epochs.
-    fn held(&self, uid: &str) -> Vec<(&'a Holder, &'a View, u64)> {
+    /// Copies of the origin, with the epochs that they are signed with.
+    fn held(&self, origin: &View) -> Vec<Held<'a>> {
         let snapshot = self.snapshot;
         let copies = snapshot.holders.iter().filter_map(|holder| Some((holder, holder.copy.present()?)));
-        let signed = copies.filter_map(|(holder, copy)| {
-            let origin = signed_origin(snapshot.key, uid, &holder.provider, copy, snapshot.ring)?;
-            Some((holder, copy, origin.epoch))
+        let ours = copies.filter(|(holder, copy)| self.is_ours(origin, holder, copy));
+        let held = ours.map(|(holder, copy)| {
+            let signed = signed_origin(snapshot.key, &origin.uid, &holder.provider, copy, snapshot.ring);
+            Held { holder, copy, epoch: signed.map(|origin| origin.epoch) }
         });
-        signed.collect()
+        held.collect()
     }
 
     /// The annotation's assignment, if its signature is right.
@@ -55,24 +64,27 @@ impl<'a> Pass<'a> {
 
     pub(super) fn claim(&mut self, origin: &'a View) -> Claim {
         let annotated = self.annotated(origin);
-        let held = self.held(&origin.uid);
-        // A copy that is being deleted proves its epoch as well as any.
-        let best = held.iter().max_by_key(|(_, _, epoch)| *epoch).copied();
+        let held = self.held(origin);
+        // A copy that is being deleted proves its epoch as well as any. One that is not signed proves something only to
+        // whoever has just written it: else a provider could attract objects.
+        let written = |held: &&Held<'_>| self.snapshot.memory.copy_uid.as_ref() == Some(&held.copy.uid);
+        let best = held.iter().filter(|held| held.epoch.is_some() || written(held)).max_by_key(|held| held.epoch);
         let steering = [keys::PROVIDER_CLUSTER, keys::NEW_PROVIDER_CLUSTER, keys::ASSIGNMENT];
         let forged = annotated.is_none() && steering.iter().any(|key| origin.annotation(key).is_some());
         let assigned = match (annotated, best) {
-            (Some((provider, epoch)), Some((holder, _, newer))) if newer > epoch => {
+            (Some((provider, epoch)), Some(Held { holder, epoch: Some(newer), .. })) if *newer > epoch => {
                 self.decision.notes.push(Note::warning(
                     "AssignmentIgnored",
                     format!("an older assignment (to provider {}) was put back and is ignored; provider {} serves the object", provider.name(), holder.provider.name()),
                 ));
-                Assigned { provider: holder.provider.clone(), epoch: newer, written: false }
+                Assigned { provider: holder.provider.clone(), epoch: *newer, written: false }
             }
             (Some((provider, epoch)), _) => Assigned { provider, epoch, written: true },
-            (None, Some((holder, _, epoch))) => {
+            (None, Some(Held { holder, epoch, .. })) => {
                 if forged {
                     self.ignored_annotation();
                 }
+                let epoch = epoch.unwrap_or(self.snapshot.now.millis);
                 Assigned { provider: holder.provider.clone(), epoch, written: false }
             }
             (None, None) => {
@@ -97,12 +109,12 @@ impl<'a> Pass<'a> {
     }
 
     /// Copies of this very object at other providers, made under this or an older assignment: nothing refers to them.
-    fn drop_superseded(&mut self, held: &[(&'a Holder, &'a View, u64)], assigned: &Assigned) {
-        let stray = held.iter().filter(|(holder, copy, epoch)| {
-            holder.provider != assigned.provider && *epoch <= assigned.epoch && !copy.deleting
-        });
-        for (holder, copy, _) in stray.filter(|(holder, ..)| holder.reachable_copy().is_some()) {
-            self.delete_copy(&holder.provider, copy, None);
+    fn drop_superseded(&mut self, held: &[Held<'a>], assigned: &Assigned) {
+        for Held { holder, copy, epoch } in held {
+            let superseded = holder.provider != assigned.provider && *epoch <= Some(assigned.epoch);
+            if superseded && !copy.deleting && holder.reachable_copy().is_some() {
+                self.delete_copy(&holder.provider, copy, None);
+            }
         }
     }
 
@@ -171,7 +183,8 @@ impl<'a> Pass<'a> {
         if signed_origin(snapshot.key, &origin.uid, &holder.provider, copy, snapshot.ring).is_some() {
             return true;
         }
-        if snapshot.memory.copy_uid.as_ref() == Some(&copy.uid) {
+        // We wrote it last, and it is not one that we made for an earlier object of this name.
+        if snapshot.memory.copy_uid.as_ref() == Some(&copy.uid) && self.signed_uid(holder, copy).is_none() {
             return true;
         }
         // Stripped while the broker was away: we applied it, and nothing on it says that it is anybody else's.

@@ -1,6 +1,6 @@
 //! One API server in memory.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
 
 use broker_core::{
     decision::Op,
@@ -111,7 +111,7 @@ impl Server {
                 plural: "certificates".into(),
                 namespaced: rule.namespaced,
                 has_status: rule.has_status,
-                schema: Arc::new(if rule.published { Schema::compile(&rule.schema) } else { Schema::any() }),
+                schema: if rule.published { compiled(&rule.schema) } else { Arc::new(Schema::any()) },
             })
         })
     }
@@ -249,6 +249,19 @@ impl Server {
         value["metadata"]["name"] = json!(at.2);
         self.store(at, value, Some(body.clone()));
     }
+}
+
+/// Schemas are compiled once, as in the binary.
+fn compiled(schema: &Value) -> Arc<Schema> {
+    thread_local!(static COMPILED: RefCell<Vec<(Value, Arc<Schema>)>> = const { RefCell::new(Vec::new()) });
+    COMPILED.with_borrow_mut(|known| {
+        let found = known.iter().find(|(source, _)| source == schema).map(|(_, compiled)| Arc::clone(compiled));
+        found.unwrap_or_else(|| {
+            let compiled = Arc::new(Schema::compile(schema));
+            known.push((schema.clone(), Arc::clone(&compiled)));
+            compiled
+        })
+    })
 }
 
 fn check_uid(live: Option<&Stored>, uid: &str) -> Result<(), Refused> {
