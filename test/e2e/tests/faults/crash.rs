@@ -79,14 +79,7 @@ async fn meddle(provider: &Place, scene: &Scene<'_>, copy: &str, patch: &Value) 
     let _ = api.patch(copy, &PatchParams::default(), &Patch::Merge(patch)).await;
 }
 
-async fn set(
-    scene: &Scene<'_>,
-    consumer: &Place,
-    name: &str,
-    fqdn: &str,
-    wanted: &mut Wanted,
-    key: (String, String),
-) {
+async fn set(scene: &Scene<'_>, consumer: &Place, name: &str, fqdn: &str, wanted: &mut Wanted, key: (String, String)) {
     if wanted.contains_key(&key) {
         consumer.edit(&CERTIFICATE, scene.ns(), name, json!({"spec": {"fqdn": fqdn}})).await;
     } else {
@@ -137,11 +130,14 @@ async fn differences(scene: &Scene<'_>, wanted: &Wanted, status: Option<&str>) -
                 ("placed", origin.has("Brokered", "True", "Placed")),
                 ("status", status.is_none_or(|status| origin.text("/status/status") == status)),
             ];
-            wrong.extend(facts.iter().filter(|(_, right)| !right).map(|(fact, _)| format!("{at}: {fact}: {origin} {copy}")));
+            wrong.extend(
+                facts.iter().filter(|(_, right)| !right).map(|(fact, _)| format!("{at}: {fact}: {origin} {copy}")),
+            );
         }
     }
     wrong.extend(copies.into_iter().map(|(name, copies)| format!("{name} has no origin: {copies:?}")));
-    let missing = wanted.keys().map(|(consumer, name)| format!("{consumer} {name}")).filter(|at| !expected.contains(at));
+    let missing =
+        wanted.keys().map(|(consumer, name)| format!("{consumer} {name}")).filter(|at| !expected.contains(at));
     wrong.extend(missing.map(|at| format!("{at} is missing")));
     wrong
 }

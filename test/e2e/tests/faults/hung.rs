@@ -29,9 +29,11 @@ fn a_hung_provider_holds_only_its_own_objects() {
 
         theseus.cluster.pause().unwrap();
         let wanted = |name: &str| scene.fqdn(&format!("{name}-edited"));
-        join_all(names.iter().map(|name| {
-            homer.edit(&CERTIFICATE, scene.ns(), name, json!({"spec": {"fqdn": wanted(name)}}))
-        }))
+        join_all(
+            names
+                .iter()
+                .map(|name| homer.edit(&CERTIFICATE, scene.ns(), name, json!({"spec": {"fqdn": wanted(name)}}))),
+        )
         .await;
         for round in 0..8 {
             for consumer in [homer, bart] {

@@ -83,7 +83,9 @@ fn a_consumer_is_killed_and_comes_back() {
         }
         homer.cluster.stop();
         make_available(theseus, &copies[0]).await;
-        theseus.edit(&CERTIFICATE, scene.ns(), copies[1].name(), json!({"spec": {"fqdn": "changed.at.the.provider"}})).await;
+        theseus
+            .edit(&CERTIFICATE, scene.ns(), copies[1].name(), json!({"spec": {"fqdn": "changed.at.the.provider"}}))
+            .await;
 
         // Others go on, and this tells that the broker has seen what was done before.
         scene.certificate(bart, "web").await;
