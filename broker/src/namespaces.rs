@@ -6,7 +6,8 @@ use broker_api::{ClusterName, keys};
 use broker_fleet::{
     call::{Caller, JSON, OBJECT_LIMIT, get},
     error::CallError,
-    kind::group_version_path,
+    index::Index,
+    kind::{KindState, group_version_path},
     object::ObjectKey,
     write::Writer,
 };
@@ -53,8 +54,12 @@ impl Broker {
             let indexes = cluster.indexes();
             let brokered = indexes.iter().filter(|index| self.watches.brokered_by(index.spec()).is_some());
             let mut brokered = brokered.peekable();
+            // A kind that the provider does not serve has no objects there; its index is never complete.
+            let served = |index: &&Arc<Index>| cluster.kind(&index.spec().gvk) != KindState::Missing;
             brokered.peek().is_none()
-                || brokered.any(|index| !index.is_complete() || index.any(|key, _| &*key.namespace == namespace))
+                || brokered
+                    .filter(served)
+                    .any(|index| !index.is_complete() || index.has_any_in(namespace))
         };
         if in_use(namespace) {
             return;
