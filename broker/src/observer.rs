@@ -105,6 +105,13 @@ impl Broker {
         }
     }
 
+    /// Origins of a kind that wait for room.
+    pub(crate) fn enqueue_waiting(&self, kind: &Kind) {
+        for key in self.records.select(|key, record| *key.gvk == *kind && record.state == State::Waiting) {
+            self.enqueue(key);
+        }
+    }
+
     /// All origins of a consumer cluster.
     fn enqueue_consumer(&self, consumer: &ClusterName, kind: Option<&Kind>) {
         let concerned =

@@ -1,7 +1,7 @@
 //! What the broker remembers of origins between decisions. All of it can be lost: a restart finds it again.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
@@ -26,8 +26,8 @@ pub struct Record {
     /// Which AcceptAPI it counts for.
     pub counted: Option<AcceptId>,
     interests: Vec<Interest>,
-    /// Digests of what was last told as Events.
-    pub told: HashSet<u64>,
+    /// Digests of what was told as Events, and when.
+    pub told: HashMap<u64, Instant>,
     /// When it was first seen; taken once its copy is made.
     pub seen_at: Option<Instant>,
     /// Whether it is among the objects that are counted by state.
@@ -68,15 +68,14 @@ impl Records {
         self.lock().records.get_mut(key).map(change)
     }
 
-    /// Takes in a decision. Forgets origins that are gone.
-    pub fn absorb(&self, key: &OriginKey, decision: &Decision) {
+    /// Takes in a decision. Forgets origins that are gone. Returns the AcceptAPI that the origin no longer counts for.
+    pub fn absorb(&self, key: &OriginKey, decision: &Decision) -> Option<AcceptId> {
         let mut inner = self.lock();
         let Inner { records, counts, states, interests } = &mut *inner;
         let forget = decision.state == State::Gone && decision.steps.is_empty();
         let record = records.entry(key.clone()).or_default();
-        if let Some(before) = record.counted.as_ref().filter(|before| Some(*before) != decision.counted.as_ref())
-            && let Some(count) = counts.get_mut(before)
-        {
+        let freed = record.counted.as_ref().filter(|before| Some(*before) != decision.counted.as_ref()).cloned();
+        if let Some(count) = freed.as_ref().and_then(|before| counts.get_mut(before)) {
             *count = count.saturating_sub(1);
         }
         if let Some(after) = decision.counted.as_ref().filter(|after| record.counted.as_ref() != Some(*after)) {
@@ -93,7 +92,7 @@ impl Records {
         }
         if forget {
             records.remove(key);
-            return;
+            return freed;
         }
         if !record.listed {
             record.seen_at = Some(Instant::now());
@@ -104,6 +103,7 @@ impl Records {
         record.provider.clone_from(&decision.provider);
         record.counted.clone_from(&decision.counted);
         record.interests.clone_from(&decision.interests);
+        freed
     }
 
     /// How many origins an AcceptAPI holds.

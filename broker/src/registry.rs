@@ -44,6 +44,12 @@ impl Registry {
         self.limited
     }
 
+    /// Whether this AcceptAPI limits how many objects it holds.
+    pub fn limits(&self, id: &AcceptId) -> bool {
+        let compiled = self.entries.get(id).and_then(|entry| entry.compiled.as_ref().ok());
+        compiled.is_some_and(|acceptance| acceptance.capacity.is_some())
+    }
+
     /// Whether judging objects may evaluate CEL.
     pub fn has_expressions(&self) -> bool {
         self.expressions

@@ -109,11 +109,16 @@ impl Broker {
             let _turn = registry.is_limited().then(|| self.placing.lock().unwrap_or_else(PoisonError::into_inner));
             let (memory, known) = self.records.memory(key);
             let decision = self.decide(key, &memory, confirmed)?;
-            self.records.absorb(key, &decision);
-            Some((decision, known))
+            let freed = self.records.absorb(key, &decision).filter(|id| registry.limits(id));
+            Some((decision, known, freed))
         };
         // A hostile expression may take its whole time limit: others go on meanwhile.
-        if registry.has_expressions() { tokio::task::block_in_place(decide) } else { decide() }
+        let decided = if registry.has_expressions() { tokio::task::block_in_place(decide) } else { decide() };
+        let (decision, known, freed) = decided?;
+        if freed.is_some() {
+            self.enqueue_waiting(&key.gvk);
+        }
+        Some((decision, known))
     }
 
     async fn carry_out(self: &Arc<Self>, key: &OriginKey, decision: &Decision, slot: &mut Option<Slot<Work>>) -> Went {
