@@ -1,7 +1,7 @@
 //! Kubernetes Events: the story of a consumer object, for people. Best effort, bounded, never repeated.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     hash::{DefaultHasher, Hash, Hasher},
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
@@ -24,12 +24,16 @@ use crate::{broker::Broker, metrics::METRICS};
 /// Events that wait to be sent.
 const BACKLOG: usize = 2000;
 
-/// Events a second to one cluster in the long run, and at once.
+/// Events a second to one cluster in the long run, and at once: of warnings, and of the rest. A flood of new objects,
+/// of which each is good news, must not silence what people should look at.
 const RATE: f64 = 5.0;
 const BURST: f64 = 30.0;
 
 /// Different things told of one origin that are remembered.
 const TOLD: usize = 16;
+
+/// API servers keep Events for an hour (`--event-ttl`). Until then the same Event is still there to be read.
+const KEPT: Duration = Duration::from_secs(60 * 60);
 
 /// Longest text of an Event (events.k8s.io/v1).
 const LONGEST: usize = 1024;
@@ -144,15 +148,16 @@ fn event(about: &About, note: &Note, micro_time: &str) -> (ObjectKey, Value) {
 pub async fn run(broker: Arc<Broker>, stop: CancellationToken) {
     let receiver = broker.recorder.receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(mut receiver) = receiver else { return };
-    let mut buckets: HashMap<ClusterName, Bucket> = HashMap::new();
+    let mut buckets: HashMap<(ClusterName, bool), Bucket> = HashMap::new();
     loop {
         let message = tokio::select! {
             () = stop.cancelled() => return,
             message = receiver.recv() => message,
         };
         let Some(Message { about, note }) = message else { return };
-        let bucket =
-            buckets.entry(about.cluster.clone()).or_insert_with(|| Bucket { tokens: BURST, at: Instant::now() });
+        let bucket = buckets
+            .entry((about.cluster.clone(), note.warning))
+            .or_insert_with(|| Bucket { tokens: BURST, at: Instant::now() });
         if !bucket.take() {
             METRICS.events_dropped.inc();
             continue;
@@ -182,15 +187,12 @@ impl Broker {
                 if record.told.len() >= TOLD {
                     record.told.clear();
                 }
-                record.told.insert(digest)
+                let before = record.told.insert(digest, Instant::now());
+                before.is_none_or(|before| before.elapsed() > KEPT)
             });
             if news == Some(true) && (known || decision.writes().next().is_some()) {
                 self.tell_note(key, note);
             }
-        }
-        if decision.notes.is_empty() && known {
-            // What ended may be told again when it begins again.
-            self.records.with(key, |record| record.told = HashSet::new());
         }
     }
 
