@@ -78,6 +78,7 @@ impl Broker {
         let (health, metrics) = (free_address(), free_address());
         let path = harness::broker_binary().unwrap_or_else(|error| panic!("{error:#}"));
         let mut program = Program::new(setup.name, path)
+            .env("NO_COLOR", "1")
             .args(["--health-probe-bind-address", &health])
             .args(["--metrics-bind-address", &metrics]);
         if let Some(hub) = setup.coordination {
