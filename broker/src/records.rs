@@ -68,14 +68,15 @@ impl Records {
         self.lock().records.get_mut(key).map(change)
     }
 
-    /// Takes in a decision. Forgets origins that are gone. Returns the AcceptAPI that the origin no longer counts for.
-    pub fn absorb(&self, key: &OriginKey, decision: &Decision) -> Option<AcceptId> {
+    /// Takes in a decision. Forgets origins that are gone.
+    pub fn absorb(&self, key: &OriginKey, decision: &Decision) {
         let mut inner = self.lock();
         let Inner { records, counts, states, interests } = &mut *inner;
         let forget = decision.state == State::Gone && decision.steps.is_empty();
         let record = records.entry(key.clone()).or_default();
-        let freed = record.counted.as_ref().filter(|before| Some(*before) != decision.counted.as_ref()).cloned();
-        if let Some(count) = freed.as_ref().and_then(|before| counts.get_mut(before)) {
+        if let Some(before) = record.counted.as_ref().filter(|before| Some(*before) != decision.counted.as_ref())
+            && let Some(count) = counts.get_mut(before)
+        {
             *count = count.saturating_sub(1);
         }
         if let Some(after) = decision.counted.as_ref().filter(|after| record.counted.as_ref() != Some(*after)) {
@@ -92,7 +93,7 @@ impl Records {
         }
         if forget {
             records.remove(key);
-            return freed;
+            return;
         }
         if !record.listed {
             record.seen_at = Some(Instant::now());
@@ -103,7 +104,6 @@ impl Records {
         record.provider.clone_from(&decision.provider);
         record.counted.clone_from(&decision.counted);
         record.interests.clone_from(&decision.interests);
-        freed
     }
 
     /// How many origins an AcceptAPI holds.
