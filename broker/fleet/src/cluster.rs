@@ -230,7 +230,9 @@ impl Cluster {
 
     /// After `Throttled`: no requests before this moment.
     pub fn throttle(&self, wait: Duration) {
-        *lock(&self.throttled_until) = Some(Instant::now() + wait);
+        let until = Instant::now() + wait;
+        let mut held = lock(&self.throttled_until);
+        *held = Some(held.map_or(until, |before| before.max(until)));
     }
 
     /// How long writes to this cluster have to wait because the server asked for it.
@@ -392,9 +394,11 @@ impl Cluster {
         (due, next)
     }
 
-    /// Whether a wanted kind is not served here.
-    pub(crate) fn misses_kinds(&self) -> bool {
-        lock(&self.kinds).states.values().any(|(state, _)| *state == KindState::Missing)
+    /// Wanted kinds that are not served here.
+    pub(crate) fn missing_kinds(&self) -> Vec<GroupVersionKind> {
+        let kinds = lock(&self.kinds);
+        let missing = kinds.states.iter().filter(|(_, (state, _))| *state == KindState::Missing);
+        missing.map(|(gvk, _)| gvk.clone()).collect()
     }
 
     /// Ends all tasks. The state is `Leaving` from now on.

@@ -63,6 +63,14 @@ impl Connector {
                         return;
                     }
                 }
+                Err(why) if self.still_works().await => {
+                    warn!(cluster = %self.cluster.name(), server = kubeconfig.server(), %why,
+                        "the new kubeconfig does not work; going on with the one before");
+                    tokio::select! {
+                        changed = self.credentials.changed() => if changed.is_err() { return },
+                        () = tokio::time::sleep(backoff.wait()) => {}
+                    }
+                }
                 Err(why) => {
                     warn!(cluster = %self.cluster.name(), server = kubeconfig.server(), %why, "cannot connect");
                     self.cluster.set_state(&ClusterState::Unreachable { since: SystemTime::now(), why }, None);
@@ -90,7 +98,8 @@ impl Connector {
                 () = expiry(connection) => return std::ops::ControlFlow::Continue(()),
             }
             match identity(&connection.caller).await {
-                Ok(found) if found == connection.identity => {
+                // Permission to read kube-system may come and go; only two different answers tell of two servers.
+                Ok(found) if found.is_none() || connection.identity.is_none() || found == connection.identity => {
                     if down {
                         info!(cluster = %self.cluster.name(), "reachable again");
                     }
@@ -105,6 +114,14 @@ impl Connector {
                 )),
                 Err(error) => self.lost(error.to_string()),
             }
+        }
+    }
+
+    /// Whether the connection of an earlier kubeconfig can still be used.
+    async fn still_works(&self) -> bool {
+        match self.cluster.connection() {
+            Some(connection) => identity(&connection.caller).await.is_ok(),
+            None => false,
         }
     }
 

@@ -49,15 +49,24 @@ pub async fn schema(caller: &Caller, gvk: &GroupVersionKind) -> Result<Option<Va
     };
     let Some(schema) = schemas.values().find(is_ours) else { return Ok(None) };
     let map: BTreeMap<&str, &Value> = schemas.iter().map(|(name, schema)| (name.as_str(), schema)).collect();
-    Ok(Some(inline(schema, &map, &mut Vec::new(), &mut NODES.clone())))
+    Ok(Some(inline(schema, &map, &mut Vec::new(), &mut NODES.clone(), 0)))
 }
 
 /// How many schema nodes are followed at the most; what comes after them is taken to hold anything.
 const NODES: usize = 200_000;
 
+/// How deep schema nodes may lie. Everybody who walks a schema recurses, and an API server must not choose our stack.
+const DEPTH: usize = 100;
+
 /// Puts referenced schemas in place. A schema within itself, and what is beyond the budget, becomes `{}`: it holds anything.
-fn inline(schema: &Value, all: &BTreeMap<&str, &Value>, open: &mut Vec<String>, budget: &mut usize) -> Value {
-    if *budget == 0 {
+fn inline(
+    schema: &Value,
+    all: &BTreeMap<&str, &Value>,
+    open: &mut Vec<String>,
+    budget: &mut usize,
+    depth: usize,
+) -> Value {
+    if *budget == 0 || depth > DEPTH {
         return json!({});
     }
     *budget -= 1;
@@ -70,15 +79,15 @@ fn inline(schema: &Value, all: &BTreeMap<&str, &Value>, open: &mut Vec<String>, 
                     return json!({});
                 }
                 open.push(name.to_owned());
-                let inlined = inline(found, all, open, budget);
+                let inlined = inline(found, all, open, budget, depth + 1);
                 open.pop();
                 return inlined;
             }
             let is_text = |name: &str, value: &Value| name == "description" && value.is_string();
             let kept = fields.iter().filter(|(name, value)| !is_text(name, value));
-            kept.map(|(name, value)| (name.clone(), inline(value, all, open, budget))).collect()
+            kept.map(|(name, value)| (name.clone(), inline(value, all, open, budget, depth + 1))).collect()
         }
-        Value::Array(items) => items.iter().map(|item| inline(item, all, open, budget)).collect(),
+        Value::Array(items) => items.iter().map(|item| inline(item, all, open, budget, depth + 1)).collect(),
         other => other.clone(),
     }
 }
@@ -91,7 +100,26 @@ mod tests {
     fn references_are_resolved_and_cycles_end() {
         let leaf = json!({"type": "object", "description": "d", "properties": {"next": {"$ref": "#/components/schemas/leaf"}}});
         let all = BTreeMap::from([("leaf", &leaf)]);
-        let inlined = inline(&json!({"items": {"$ref": "#/components/schemas/leaf"}}), &all, &mut Vec::new(), &mut 100);
+        let inlined =
+            inline(&json!({"items": {"$ref": "#/components/schemas/leaf"}}), &all, &mut Vec::new(), &mut 100, 0);
         assert_eq!(inlined, json!({"items": {"type": "object", "properties": {"next": {}}}}));
+    }
+
+    #[test]
+    fn a_schema_made_to_be_deep_ends() {
+        let nested = |target: &str| {
+            let leaf = json!({"$ref": format!("#/components/schemas/{target}")});
+            (0..60).fold(leaf, |inner, _| json!({"items": inner}))
+        };
+        let schemas: Vec<(String, Value)> =
+            (0..200).map(|n| (format!("s{n}"), nested(&format!("s{}", n + 1)))).collect();
+        let all: BTreeMap<&str, &Value> = schemas.iter().map(|(name, schema)| (name.as_str(), schema)).collect();
+        let inlined = inline(&schemas[0].1, &all, &mut Vec::new(), &mut NODES.clone(), 0);
+        let mut depth = 0;
+        let mut at = &inlined;
+        while let Some(inner) = at.get("items") {
+            (depth, at) = (depth + 1, inner);
+        }
+        assert!((60..=DEPTH).contains(&depth), "{depth}");
     }
 }

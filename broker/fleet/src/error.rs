@@ -61,7 +61,7 @@ pub enum CallError {
 
 /// A 404 whose body says which object is missing means the object; any other 404 means the path, that is the kind.
 fn not_found(status: &Status) -> CallError {
-    let message = status.message.clone();
+    let message = cut(&status.message);
     match &status.details {
         Some(details) if details.kind == "namespaces" && message.starts_with("namespaces ") => {
             CallError::NamespaceMissing(message)
@@ -71,6 +71,14 @@ fn not_found(status: &Status) -> CallError {
     }
 }
 
+/// Longest text that is taken over from an API server: it goes into conditions, Events and memory.
+const LONGEST: usize = 1024;
+
+fn cut(text: &str) -> String {
+    let end = (0..=LONGEST.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+    text[..end].to_owned()
+}
+
 impl CallError {
     /// Reads an error response.
     pub fn from_response(code: u16, retry_after: Option<Duration>, body: &[u8]) -> Self {
@@ -78,7 +86,7 @@ impl CallError {
             let text = String::from_utf8_lossy(&body[..body.len().min(300)]).into_owned();
             Status { message: text, code, ..Status::default() }
         });
-        let message = if status.message.is_empty() { format!("HTTP {code}") } else { status.message.clone() };
+        let message = if status.message.is_empty() { format!("HTTP {code}") } else { cut(&status.message) };
         let terminating =
             status.details.iter().flat_map(|d| &d.causes).any(|cause| cause.reason == "NamespaceTerminating");
         match code {
@@ -155,6 +163,12 @@ mod tests {
         let body = r#"{"kind":"Status","reason":"Forbidden","message":"no","details":{"causes":[{"reason":"NamespaceTerminating"}]}}"#;
         assert_eq!(read(403, body).reason(), "NamespaceTerminating");
         assert_eq!(read(403, "{}").reason(), "Forbidden");
+    }
+
+    #[test]
+    fn what_a_server_says_is_bounded() {
+        let body = format!(r#"{{"message":"{}"}}"#, "é".repeat(100_000));
+        assert!(read(422, &body).to_string().len() < 1200);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! Responses to our own writes go in at once, so that a decision never acts on what it has itself already changed.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
     time::{Duration, Instant},
 };
@@ -51,7 +51,8 @@ pub struct Change {
 #[derive(Default)]
 struct State {
     objects: HashMap<ObjectKey, Arc<Object>>,
-    namespaces: HashSet<Arc<str>>,
+    /// How many objects each namespace holds. The keys are shared by the objects' keys.
+    namespaces: HashMap<Arc<str>, usize>,
     complete: bool,
     /// Newest resource version that the watch has delivered, bookmarks included: all changes up to it are in.
     progress: u64,
@@ -123,9 +124,9 @@ impl Index {
         self.read().objects.iter().map(|(key, object)| (key.clone(), Arc::clone(object))).collect()
     }
 
-    /// Whether any object satisfies `test`.
-    pub fn any(&self, mut test: impl FnMut(&ObjectKey, &Object) -> bool) -> bool {
-        self.read().objects.iter().any(|(key, object)| test(key, object))
+    /// Whether it holds any object in a namespace.
+    pub fn has_any_in(&self, namespace: &str) -> bool {
+        self.read().namespaces.contains_key(namespace)
     }
 
     /// The API server said something.
@@ -169,9 +170,8 @@ impl Index {
         if old.as_ref().is_some_and(|old| old.resource_version >= object.resource_version) {
             return None;
         }
-        let key = state.intern(key);
         let new = Arc::new(object);
-        state.objects.insert(key.clone(), Arc::clone(&new));
+        let key = state.insert(key, Arc::clone(&new));
         Some(Change { key, old, new: Some(new) })
     }
 
@@ -193,7 +193,7 @@ impl Index {
         if state.objects.get(key).is_none_or(|held| *held.uid != *uid) {
             return None;
         }
-        let (key, old) = state.objects.remove_entry(key)?;
+        let (key, old) = state.take(key)?;
         Some(Change { key, old: Some(old), new: None })
     }
 
@@ -204,7 +204,7 @@ impl Index {
         if state.objects.get(key).is_some_and(|held| held.resource_version > resource_version) {
             return None;
         }
-        let (key, old) = state.objects.remove_entry(key)?;
+        let (key, old) = state.take(key)?;
         Some(Change { key, old: Some(old), new: None })
     }
 
@@ -221,29 +221,28 @@ impl Index {
         // Versions only run backwards where etcd was restored from a backup: then the list alone is true.
         let restored = resource_version < state.progress;
         let mut before = std::mem::take(&mut state.objects);
+        state.namespaces.clear();
         state.objects.reserve(listed.len());
         for (key, object) in listed {
             let old = before.remove(&key);
             let newer_held = old.as_ref().filter(|old| !restored && old.resource_version > object.resource_version);
             if let Some(held) = newer_held {
                 let held = Arc::clone(held);
-                let key = state.intern(key);
-                state.objects.insert(key, held);
+                state.insert(key, held);
                 continue;
             }
-            let key = state.intern(key);
             let unchanged = old
                 .as_ref()
                 .is_some_and(|old| old.resource_version == object.resource_version && old.uid == object.uid);
             let new = Arc::new(object);
-            state.objects.insert(key.clone(), Arc::clone(&new));
+            let key = state.insert(key, Arc::clone(&new));
             if !unchanged {
                 changes.push(Change { key, old, new: Some(new) });
             }
         }
         for (key, old) in before {
             if !restored && old.resource_version > resource_version {
-                state.objects.insert(key, old);
+                state.insert(key, old);
             } else {
                 changes.push(Change { key, old: Some(old), new: None });
             }
@@ -255,12 +254,25 @@ impl Index {
 }
 
 impl State {
-    fn intern(&mut self, key: ObjectKey) -> ObjectKey {
-        if let Some(known) = self.namespaces.get(&key.namespace) {
-            return ObjectKey { namespace: Arc::clone(known), name: key.name };
+    /// Puts an object in and returns its key as it is held.
+    fn insert(&mut self, key: ObjectKey, object: Arc<Object>) -> ObjectKey {
+        let known = self.namespaces.get_key_value(&key.namespace).map(|(known, _)| Arc::clone(known));
+        let key = ObjectKey { namespace: known.unwrap_or(key.namespace), name: key.name };
+        if self.objects.insert(key.clone(), object).is_none() {
+            *self.namespaces.entry(Arc::clone(&key.namespace)).or_default() += 1;
         }
-        self.namespaces.insert(Arc::clone(&key.namespace));
         key
+    }
+
+    fn take(&mut self, key: &ObjectKey) -> Option<(ObjectKey, Arc<Object>)> {
+        let taken = self.objects.remove_entry(key)?;
+        if let Some(count) = self.namespaces.get_mut(&key.namespace) {
+            *count -= 1;
+            if *count == 0 {
+                self.namespaces.remove(&key.namespace);
+            }
+        }
+        Some(taken)
     }
 }
 

@@ -1,6 +1,9 @@
 //! Keeps asking an API server for the kinds that are wanted: at once, when a CRD changes, and now and then while one is missing.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use kube::core::GroupVersionKind;
 use tracing::{info, warn};
@@ -25,8 +28,14 @@ pub fn well_known(gvk: &GroupVersionKind) -> Option<KindInfo> {
     Some(KindInfo { gvk: gvk.clone(), plural: plural.into(), namespaced, has_status: gvk.kind == "Namespace" })
 }
 
+/// How often a missing kind is asked for: a watch on CRDs tells of it at once, but not everywhere may we have one, and not
+/// every kind comes from a CRD.
+const FIRST_POLL: Duration = Duration::from_secs(3);
+const SLOWEST_POLL: Duration = Duration::from_secs(30);
+
 pub(crate) async fn run(cluster: Arc<Cluster>) {
     let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(10));
+    let (mut poll, mut polled) = (FIRST_POLL, Instant::now());
     loop {
         let connection = cluster.ready().await;
         let (due, next) = cluster.due_kinds();
@@ -40,13 +49,27 @@ pub(crate) async fn run(cluster: Arc<Cluster>) {
                 }
             }
         }
+        if polled.elapsed() >= poll {
+            for gvk in cluster.missing_kinds() {
+                let _ = ask(&cluster, &connection, &gvk).await;
+            }
+            polled = Instant::now();
+            poll = (poll * 2).min(SLOWEST_POLL);
+        }
         let crds_watched = cluster.index(&cluster.crds).is_some_and(|index| index.is_complete());
         let wait = if failed {
             Some(backoff.wait())
         } else {
             backoff.reset();
-            // Without a watch on CRDs, a missing kind can only be polled for.
-            let poll = (cluster.misses_kinds() && !crds_watched).then_some(Duration::from_secs(3));
+            let missing = !cluster.missing_kinds().is_empty();
+            poll = if !missing {
+                FIRST_POLL
+            } else if crds_watched {
+                SLOWEST_POLL
+            } else {
+                poll
+            };
+            let poll = missing.then(|| poll.saturating_sub(polled.elapsed()));
             [poll, next].into_iter().flatten().min()
         };
         tokio::select! {
@@ -76,7 +99,12 @@ async fn ask(cluster: &Cluster, connection: &Connection, gvk: &GroupVersionKind)
         cluster.set_kind(gvk, &KindState::Missing, None);
         return Ok(());
     };
-    let schema = discover::schema(&connection.caller, gvk).await?;
+    // A schema that cannot be had must not keep the kind from being served: without one, everything is taken to fit.
+    let schema = discover::schema(&connection.caller, gvk).await;
+    if let Err(error) = &schema {
+        warn!(cluster = %cluster.name(), kind = %gvk.kind, %error, "no schema to be had");
+    }
+    let schema = schema.unwrap_or_default();
     let first = cluster.kind(gvk).found().is_none();
     cluster.set_kind(gvk, &KindState::Found(Arc::new(info)), schema.as_ref());
     if schema.is_none() && first {

@@ -60,9 +60,9 @@ async fn a_slow_cluster_holds_only_its_own_slots() {
     queue.finish(&parked, Outcome::Park(slow.clone()));
     assert_eq!(queue.stats().parked, 1);
     drop(held);
-    let (key, slot) = queue.next().await.unwrap();
+    let (key, handed) = queue.next().await.unwrap();
     assert_eq!(key, parked);
-    assert_eq!(slot.unwrap().cluster(), &slow);
+    assert_eq!(handed.unwrap().cluster(), &slow);
     assert!(queue.slot(&slow).is_some(), "dropping the handed slot frees it");
 }
 
@@ -79,9 +79,9 @@ async fn those_who_wait_for_a_slot_take_turns_by_lane() {
     drop(held);
     let mut order = Vec::new();
     for _ in 0..4 {
-        let (key, slot) = queue.next().await.unwrap();
+        let (key, handed) = queue.next().await.unwrap();
         order.push(key.0.name().to_owned());
-        drop(slot);
+        drop(handed);
     }
     assert_eq!(order, ["flood", "quiet", "flood", "flood"]);
 }
@@ -108,14 +108,14 @@ async fn a_change_does_not_wait_for_the_retry() {
     let key = job("a", 1);
     queue.add(key.clone());
     take(&queue).await;
-    queue.finish(&key, Outcome::After(Duration::from_secs(3600)));
+    queue.finish(&key, Outcome::After(Duration::from_hours(1)));
     let before = Instant::now();
     queue.add(key.clone());
     assert_eq!(take(&queue).await, key);
     assert_eq!(before.elapsed(), Duration::ZERO);
     queue.finish(&key, Outcome::Done);
     // The old timer went with it.
-    assert!(tokio::time::timeout(Duration::from_secs(7200), queue.next()).await.is_err());
+    assert!(tokio::time::timeout(Duration::from_hours(2), queue.next()).await.is_err());
 }
 
 #[tokio::test]

@@ -1,6 +1,10 @@
 //! One watch: list, then follow, into one index. Each has its own backoff and fails alone.
 
-use std::{borrow::Cow, sync::Arc, time::Duration};
+use std::{
+    borrow::Cow,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use futures::StreamExt;
 use http_body_util::BodyStream;
@@ -73,6 +77,16 @@ impl WatchSpec {
 /// A page of a list. Small objects come by the hundred; a page that gets too long is asked for again in smaller ones.
 const PAGE: u32 = 500;
 
+/// What one list may hold at the most: an API server that never ends a list must not end us.
+const MOST_OBJECTS: usize = 2_000_000;
+const MOST_BYTES: usize = 8 << 30;
+
+fn endless() -> CallError {
+    CallError::Invalid(format!(
+        "more than {MOST_OBJECTS} objects or {MOST_BYTES} bytes of one kind; they are not taken in"
+    ))
+}
+
 /// Bookmarks come every minute; silence for this long means that the connection is dead without having said so.
 const SILENCE: Duration = Duration::from_secs(150);
 
@@ -107,7 +121,7 @@ struct Event<'a> {
 /// Follows one spec in one cluster until the cluster leaves or the watch is no longer wanted.
 pub(crate) async fn run(cluster: Arc<Cluster>, index: Arc<Index>) {
     let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(15));
-    let mut watch = Watch { cluster: &cluster, index: &index, version: None };
+    let mut watch = Watch { cluster: &cluster, index: &index, version: None, forbidden_since: None };
     loop {
         let (connection, kind) = cluster.serving(&index.spec().gvk).await;
         let started = tokio::time::Instant::now();
@@ -134,7 +148,11 @@ struct Watch<'a> {
     index: &'a Arc<Index>,
     /// Where to go on; `None`: list first.
     version: Option<u64>,
+    forbidden_since: Option<Instant>,
 }
+
+/// How long a watch may be forbidden before what it has seen counts as unknown: roles are replaced in moments.
+const FORBIDDEN: Duration = Duration::from_mins(1);
 
 impl Watch<'_> {
     async fn session(&mut self, connection: &Connection, kind: &KindInfo) -> Result<(), CallError> {
@@ -157,6 +175,11 @@ impl Watch<'_> {
                 self.cluster.kind_missing(&index.spec().gvk);
             }
             CallError::Forbidden(why) => {
+                // What is held grows old, and nothing tells of it any more.
+                if self.forbidden_since.get_or_insert_with(Instant::now).elapsed() > FORBIDDEN {
+                    index.mark_incomplete();
+                    self.version = None;
+                }
                 if index.set_trouble(Some(why.clone())) {
                     warn!(cluster = %index.cluster(), kind = %index.spec().gvk.kind, %why,
                         "may not watch: grant the broker list and watch on this kind in this cluster");
@@ -164,7 +187,13 @@ impl Watch<'_> {
             }
             // A CRD's storage starts with this; more requests would only make it last.
             CallError::Throttled { .. } => {}
-            error if error.suspects_cluster() => self.cluster.suspect(connection),
+            error if error.suspects_cluster() => {
+                // Where etcd was restored, a version from before may never come again: silence starts over with a list.
+                if index.silence().is_none_or(|silence| silence >= SILENCE) {
+                    self.version = None;
+                }
+                self.cluster.suspect(connection);
+            }
             error => {
                 self.version = None;
                 if index.set_trouble(Some(error.to_string())) {
@@ -200,12 +229,17 @@ impl Watch<'_> {
         let mut objects = Vec::new();
         let mut next = String::new();
         let mut version = 0;
+        let mut bytes = 0;
         loop {
             let mut path = format!("{}?limit={limit}", kind.collection_path(spec.namespace.as_deref()));
             spec.selectors(&mut path);
             push_query(&mut path, "continue", &next);
             let accept = if spec.metadata_only { METADATA_LIST } else { JSON };
             let (_, answer) = connection.caller.call(get(&path, accept)?, LIST_LIMIT).await?;
+            bytes += answer.len();
+            if bytes > MOST_BYTES || objects.len() > MOST_OBJECTS {
+                return Err(endless());
+            }
             let page: Page<'_> = serde_json::from_slice(&answer)
                 .map_err(|error| CallError::UnknownOutcome(format!("unreadable list: {error}")))?;
             for item in page.items.unwrap_or_default() {
@@ -272,6 +306,7 @@ impl Watch<'_> {
         let response = connection.caller.open(get(&path, accept)?, DEADLINE).await?;
         self.index.heard();
         self.index.set_trouble(None);
+        self.forbidden_since = None;
         let mut lines = Lines::new(response.into_body());
         while let Some(line) = lines.next().await? {
             self.index.heard();
@@ -302,6 +337,7 @@ impl Watch<'_> {
         };
         let version = object.resource_version;
         let change = match &*event.kind {
+            "ADDED" if self.index.len() > MOST_OBJECTS => return Err(endless()),
             "ADDED" | "MODIFIED" => {
                 let object = self.kept(&key, object);
                 self.index.upsert(key, object, Source::Watch)
