@@ -197,8 +197,17 @@ impl Broker {
                 return Acted::Failed;
             }
             CallError::Conflict(_) | CallError::AlreadyExists(_) => {
-                self.look_again(cluster, caller, key, write).await;
-                return Acted::Failed;
+                if !self.is_taken(cluster, caller, key, write).await {
+                    return Acted::Failed;
+                }
+                // Nobody tells when the name becomes free: it is tried again, ever more slowly.
+                (
+                    "RelatedConflict",
+                    format!(
+                        "{} {} exists already and is not the broker's; it is not overwritten",
+                        write.kind.kind, key.name
+                    ),
+                )
             }
             CallError::NotFound(_) | CallError::NamespaceMissing(_) | CallError::Gone(_) => return Acted::Failed,
             CallError::KindMissing(_) => {
@@ -233,14 +242,14 @@ impl Broker {
         Acted::Refused
     }
 
-    /// A create met an object that a watch by label does not see: whatever it is, the next decision must know it.
-    async fn look_again(&self, cluster: &Cluster, caller: &Caller, key: &ObjectKey, write: &Write) {
-        let (Op::Create(_), Subject::Related) = (&write.op, write.subject) else { return };
-        let KindState::Found(kind) = cluster.kind(&write.kind.to_gvk()) else { return };
+    /// Whether the name of a related copy is taken by an object without our label, which the watch does not see. One
+    /// with it only has not arrived in the index yet.
+    async fn is_taken(&self, cluster: &Cluster, caller: &Caller, key: &ObjectKey, write: &Write) -> bool {
+        let (Op::Create(_), Subject::Related) = (&write.op, write.subject) else { return false };
+        let KindState::Found(kind) = cluster.kind(&write.kind.to_gvk()) else { return false };
         let found = Writer::new(caller, keys::MANAGER).get(&kind, key).await;
-        if let (Ok(Some(object)), Some(spec)) = (found, self.watches.spec_of(write.cluster.role(), &write.kind)) {
-            cluster.learn(spec, key.clone(), object);
-        }
+        let Ok(Some(object)) = found else { return false };
+        object.marks().labels.get(keys::MANAGED_BY).is_none_or(|manager| manager != keys::MANAGER)
     }
 
     async fn make_namespace(&self, caller: &Caller, name: &str, origin: &OriginKey) -> Result<(), CallError> {

@@ -170,8 +170,6 @@ pub struct Broker {
     pub secret_changes: mpsc::UnboundedSender<ObjectKey>,
     /// What is remembered of origins.
     pub records: Records,
-    /// Held while an origin is decided on that may take room at an AcceptAPI with a capacity.
-    pub placing: Mutex<()>,
     /// Related copies in consumers, by owner.
     pub owned: Owned,
     /// Signing keys; `None` until they are read.
@@ -212,7 +210,6 @@ impl Broker {
             accept_changes,
             secret_changes,
             records: Records::default(),
-            placing: Mutex::default(),
             owned: Owned::default(),
             ring: ArcSwapOption::empty(),
             evaluator: Evaluator::new(),

@@ -24,7 +24,8 @@ use crate::{broker::Broker, metrics::METRICS};
 /// Events that wait to be sent.
 const BACKLOG: usize = 2000;
 
-/// Events a second to one cluster in the long run, and at once.
+/// Events a second to one cluster in the long run, and at once: of warnings, and of the rest. A flood of new objects,
+/// of which each is good news, must not silence what people should look at.
 const RATE: f64 = 5.0;
 const BURST: f64 = 30.0;
 
@@ -147,15 +148,16 @@ fn event(about: &About, note: &Note, micro_time: &str) -> (ObjectKey, Value) {
 pub async fn run(broker: Arc<Broker>, stop: CancellationToken) {
     let receiver = broker.recorder.receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(mut receiver) = receiver else { return };
-    let mut buckets: HashMap<ClusterName, Bucket> = HashMap::new();
+    let mut buckets: HashMap<(ClusterName, bool), Bucket> = HashMap::new();
     loop {
         let message = tokio::select! {
             () = stop.cancelled() => return,
             message = receiver.recv() => message,
         };
         let Some(Message { about, note }) = message else { return };
-        let bucket =
-            buckets.entry(about.cluster.clone()).or_insert_with(|| Bucket { tokens: BURST, at: Instant::now() });
+        let bucket = buckets
+            .entry((about.cluster.clone(), note.warning))
+            .or_insert_with(|| Bucket { tokens: BURST, at: Instant::now() });
         if !bucket.take() {
             METRICS.events_dropped.inc();
             continue;

@@ -57,9 +57,7 @@ impl Broker {
             // A kind that the provider does not serve has no objects there; its index is never complete.
             let served = |index: &&Arc<Index>| cluster.kind(&index.spec().gvk) != KindState::Missing;
             brokered.peek().is_none()
-                || brokered
-                    .filter(served)
-                    .any(|index| !index.is_complete() || index.has_any_in(namespace))
+                || brokered.filter(served).any(|index| !index.is_complete() || index.has_any_in(namespace))
         };
         if in_use(namespace) {
             return;

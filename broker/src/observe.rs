@@ -11,7 +11,7 @@ use broker_core::{
     assignment::KeyRing,
     copy,
     decide::decide,
-    decision::Decision,
+    decision::{Decision, State},
     memory::Memory,
     snapshot::{Holder, Kind, KindView, Now, OriginKey, Reach, RelatedView, Seen, Serving, Snapshot, View},
 };
@@ -154,7 +154,8 @@ impl Broker {
     pub fn decide(&self, key: &OriginKey, memory: &Memory, confirmed: Option<Option<Box<str>>>) -> Option<Decision> {
         let ring = self.ring.load_full()?;
         let spec = self.watches.spec_of(Role::Consumer, &key.gvk)?;
-        let Some(consumer) = self.fleet().cluster(&key.cluster) else { return Some(Decision::default()) };
+        // A consumer that is not engaged (any more): its copies stay, and nothing is remembered of it.
+        let Some(consumer) = self.fleet().cluster(&key.cluster) else { return Some(Decision::state(State::Gone)) };
         let origin_key = ObjectKey { namespace: Arc::clone(&key.namespace), name: Arc::clone(&key.name) };
         let origin = look(&consumer, spec, &origin_key);
         let consumer_kind = self.serving(&consumer, &key.gvk);
@@ -183,7 +184,7 @@ impl Broker {
         let related = Related { broker: self, consumer: &consumer, namespace: &key.namespace };
         let kinds: Vec<Kind> = self.watches.related.iter().map(|related| related.kind.clone()).collect();
         let has_room = |acceptance: &Acceptance| {
-            acceptance.capacity.is_none_or(|capacity| self.records.count(&acceptance.id) < capacity)
+            acceptance.capacity.is_none_or(|capacity| self.records.has_room(&acceptance.id, capacity, key))
         };
         Some(decide(&Snapshot {
             key,

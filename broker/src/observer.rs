@@ -139,7 +139,7 @@ impl Broker {
 
     /// Where one API server is consumer and provider, an origin's marks tell of a copy; the consumer side looks again.
     fn is_stub_wanted(&self, index: &Index, key: &ObjectKey) -> bool {
-        leading_hash(&key.name).is_some() || self.records.interested(&Self::interest(index, key)).is_some()
+        leading_hash(&key.name).is_some() || !self.records.interested(&Self::interest(index, key)).is_empty()
     }
 }
 
@@ -173,7 +173,7 @@ impl Observer for Broker {
                         self.copy_gone(cluster, &change.key.namespace);
                     }
                 }
-                if let Some(origin) = self.records.interested(&Self::interest(index, &change.key)) {
+                for origin in self.records.interested(&Self::interest(index, &change.key)) {
                     self.enqueue(origin);
                 }
             }

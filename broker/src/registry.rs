@@ -29,7 +29,6 @@ pub struct Registry {
     entries: BTreeMap<AcceptId, Arc<Entry>>,
     by_gvr: HashMap<Gvr, Arc<[Arc<Acceptance>]>>,
     known: HashSet<ClusterName>,
-    limited: bool,
     expressions: bool,
 }
 
@@ -39,15 +38,9 @@ impl Registry {
         self.by_gvr.get(gvr).cloned().unwrap_or_default()
     }
 
-    /// Whether any AcceptAPI limits how many objects it holds: then placements must not overtake one another.
-    pub fn is_limited(&self) -> bool {
-        self.limited
-    }
-
-    /// Whether this AcceptAPI limits how many objects it holds.
-    pub fn limits(&self, id: &AcceptId) -> bool {
-        let compiled = self.entries.get(id).and_then(|entry| entry.compiled.as_ref().ok());
-        compiled.is_some_and(|acceptance| acceptance.capacity.is_some())
+    /// How many objects an AcceptAPI holds at the most, if it limits that.
+    pub fn capacity(&self, id: &AcceptId) -> Option<u64> {
+        self.entries.get(id)?.compiled.as_ref().ok()?.capacity
     }
 
     /// Whether judging objects may evaluate CEL.
@@ -121,9 +114,7 @@ impl Registry {
     }
 
     fn reindex(&mut self, gvr: &Gvr) {
-        let limited = self.compiled().any(|acceptance| acceptance.capacity.is_some());
-        let expressions = self.compiled().any(|acceptance| acceptance.has_expression());
-        (self.limited, self.expressions) = (limited, expressions);
+        self.expressions = self.entries.values().any(|entry| entry.compiled.as_ref().is_ok_and(|a| a.has_expression()));
         let accepting: Vec<Arc<Acceptance>> =
             self.compiled().filter(|acceptance| acceptance.gvr == *gvr).cloned().collect();
         if accepting.is_empty() {

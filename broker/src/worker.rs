@@ -1,17 +1,19 @@
 //! Works the queue: observe, decide, act, until nothing is left to do for an origin.
 
 use std::{
-    sync::{Arc, PoisonError},
+    panic::AssertUnwindSafe,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use broker_api::Role;
 use broker_core::{
-    decision::{Decision, Step, Write},
+    decision::{Decision, State, Step, Write},
     snapshot::OriginKey,
 };
 use broker_fleet::{
     cluster::Cluster,
+    error::CallError,
     index::Change,
     lease::Leadership,
     object::ObjectKey,
@@ -19,6 +21,8 @@ use broker_fleet::{
     watch::WatchSpec,
     write::Writer,
 };
+use futures::FutureExt as _;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{debug, error};
 
@@ -26,6 +30,7 @@ use crate::{
     act::Acted,
     broker::{Broker, Work},
     metrics::METRICS,
+    records::Absorbed,
 };
 
 /// Decisions in a row for one origin before others get their turn: enough for marks, copy, related and status.
@@ -44,11 +49,16 @@ pub async fn run(broker: Arc<Broker>, stop: CancellationToken) {
         closing.close();
     };
     tokio::spawn(closer);
-    while let Some((Work(key), slot)) = queue.next().await {
-        let broker = Arc::clone(&broker);
+    // Decisions take turns on the processors, so that what is handed out keeps the queue's order; writes do not count.
+    let turns = Arc::new(Semaphore::new(2 * std::thread::available_parallelism().map_or(2, usize::from)));
+    while let Ok(turn) = Arc::clone(&turns).acquire_owned().await {
+        let Some((Work(key), slot)) = queue.next().await else { break };
+        let (broker, turns) = (Arc::clone(&broker), Arc::clone(&turns));
         tasks.spawn(async move {
             let started = Instant::now();
-            let outcome = broker.work(&key, slot).await;
+            let work = AssertUnwindSafe(broker.work(&key, slot, Turns { turns, turn: Some(turn) })).catch_unwind();
+            // One object that makes a decision panic must not stay under way for ever. The panic itself is logged by its hook.
+            let outcome = work.await.unwrap_or(Outcome::Failed);
             METRICS.work_duration.observe(started.elapsed().as_secs_f64());
             if let Some(wait) = broker.queue.finish(&Work(key.clone()), outcome) {
                 debug!(%key, ?wait, "will be tried again");
@@ -62,6 +72,33 @@ pub async fn run(broker: Arc<Broker>, stop: CancellationToken) {
 /// A leader stops 5 s before its lease can be taken; what it has begun may take this much of them.
 const FENCE: Duration = Duration::from_secs(4);
 
+/// The right to decide now.
+struct Turns {
+    turns: Arc<Semaphore>,
+    turn: Option<OwnedSemaphorePermit>,
+}
+
+impl Turns {
+    async fn take(&mut self) {
+        if self.turn.is_none() {
+            self.turn = Arc::clone(&self.turns).acquire_owned().await.ok();
+        }
+    }
+
+    fn give_back(&mut self) {
+        self.turn = None;
+    }
+}
+
+/// A decision that was taken in.
+struct Decided {
+    decision: Decision,
+    /// Whether the origin was known before.
+    known: bool,
+    /// Whether it listens to somebody new.
+    listens: bool,
+}
+
 /// What became of the steps of one decision.
 enum Went {
     /// All done: decide again.
@@ -73,17 +110,26 @@ enum Went {
 }
 
 impl Broker {
-    async fn work(self: &Arc<Self>, key: &OriginKey, mut slot: Option<Slot<Work>>) -> Outcome {
+    async fn work(self: &Arc<Self>, key: &OriginKey, mut slot: Option<Slot<Work>>, mut turns: Turns) -> Outcome {
         let mut confirmed = None;
         for _ in 0..PASSES {
-            let Some((decision, known)) = self.decide_and_remember(key, confirmed.take()) else {
+            turns.take().await;
+            let Some(decided) = self.decide_and_remember(key, confirmed.take()) else {
                 return Outcome::After(IDLE);
             };
+            let Decided { decision, known, listens } = decided;
             if self.leads() {
                 self.tell(key, &decision, known);
             }
-            if self.read_stubs(&decision).await {
-                continue;
+            turns.give_back();
+            match self.read_stubs(&decision).await {
+                Ok(false) if listens => continue,
+                Ok(false) => {}
+                Ok(true) => continue,
+                Err(error) => {
+                    debug!(%key, %error, "a related object cannot be read");
+                    return Outcome::Failed;
+                }
             }
             if decision.steps.is_empty() {
                 return decision.again.map_or(Outcome::Done, Outcome::After);
@@ -102,23 +148,25 @@ impl Broker {
         Outcome::Failed
     }
 
-    /// Decides, and counts the decision before anybody else's. Says whether the origin was known before.
-    fn decide_and_remember(&self, key: &OriginKey, confirmed: Option<Option<Box<str>>>) -> Option<(Decision, bool)> {
+    /// Decides, and takes the decision in. Where others have taken the last room meanwhile, decides again.
+    fn decide_and_remember(&self, key: &OriginKey, confirmed: Option<Option<Box<str>>>) -> Option<Decided> {
         let registry = self.registry.load();
-        let decide = || {
-            let _turn = registry.is_limited().then(|| self.placing.lock().unwrap_or_else(PoisonError::into_inner));
+        let decide = || loop {
             let (memory, known) = self.records.memory(key);
-            let decision = self.decide(key, &memory, confirmed)?;
-            let freed = self.records.absorb(key, &decision).filter(|id| registry.limits(id));
-            Some((decision, known, freed))
+            let decision = self.decide(key, &memory, confirmed.clone())?;
+            let placing = decision.counted.as_ref().filter(|_| decision.state == State::Placing);
+            let capacity = placing.and_then(|id| registry.capacity(id));
+            if let Some(absorbed) = self.records.absorb(key, &decision, capacity) {
+                return Some((decision, known, absorbed));
+            }
         };
         // A hostile expression may take its whole time limit: others go on meanwhile.
         let decided = if registry.has_expressions() { tokio::task::block_in_place(decide) } else { decide() };
-        let (decision, known, freed) = decided?;
-        if freed.is_some() {
+        let (decision, known, Absorbed { freed, listens }) = decided?;
+        if freed.is_some_and(|id| registry.capacity(&id).is_some()) {
             self.enqueue_waiting(&key.gvk);
         }
-        Some((decision, known))
+        Some(Decided { decision, known, listens })
     }
 
     async fn carry_out(self: &Arc<Self>, key: &OriginKey, decision: &Decision, slot: &mut Option<Slot<Work>>) -> Went {
@@ -176,7 +224,7 @@ impl Broker {
     }
 
     /// Reads related objects that are known by name only. Returns whether there were any.
-    async fn read_stubs(&self, decision: &Decision) -> bool {
+    async fn read_stubs(&self, decision: &Decision) -> Result<bool, CallError> {
         let mut read = false;
         for interest in &decision.interests {
             let key = ObjectKey::new(interest.namespace.as_str(), interest.name.as_str());
@@ -186,12 +234,12 @@ impl Broker {
             if index.get(&key).found().is_none_or(|held| held.has_body()) {
                 continue;
             }
-            if let Ok(Some(object)) = Writer::new(&caller, broker_api::keys::MANAGER).get(&kind, &key).await {
+            if let Some(object) = Writer::new(&caller, broker_api::keys::MANAGER).get(&kind, &key).await? {
                 index.fill(&key, object);
                 read = true;
             }
         }
-        read
+        Ok(read)
     }
 
     /// The answer to a write is news for those who listen to the index, except for the origin that wrote it.
