@@ -20,8 +20,10 @@ use crate::sighting::{Kind, Sighting, Sightings};
 use crate::stage::Stage;
 use crate::{tally, widget};
 
-/// How long a part may take to end.
+/// How long the broker may take to come to rest.
 const DEADLINE: Duration = Duration::from_mins(2);
+/// How long to wait for the next sighting.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// How long the broker must ask for nothing until its work counts as done: Events and the AcceptAPIs' status come late.
 const SETTLED: Duration = Duration::from_secs(2);
 /// Clients at once where no ceiling was measured.
@@ -103,7 +105,7 @@ impl Bench {
     async fn copies(&mut self, prefix: &str, count: usize) -> anyhow::Result<Copies> {
         let of_prefix =
             |sighting: &Sighting| tally::origin_of(&sighting.name).is_some_and(|name| name.starts_with(prefix));
-        let seen = self.copies.collect(count, DEADLINE, of_prefix).await?;
+        let seen = self.copies.collect(count, PATIENCE, of_prefix).await?;
         let by_origin = seen.into_iter().filter_map(|(copy, sighting)| {
             let origin = tally::origin_of(&copy)?.to_owned();
             Some((origin, sighting))

@@ -12,7 +12,7 @@ use futures::AsyncBufReadExt as _;
 use kube::Client;
 use serde::Deserialize;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::JoinSet;
 
 use crate::widget;
 
@@ -48,7 +48,8 @@ impl Sightings {
         let (sender, receiver) = unbounded_channel();
         let mut watches = JoinSet::new();
         for (server, client) in clients.iter().enumerate() {
-            follow(client, server, kind, sender.clone(), &mut watches).await?;
+            let watch = Watch::new((*client).clone(), server, kind, sender.clone()).await?;
+            watches.spawn(watch.run());
         }
         Ok(Self { receiver, _watches: watches })
     }
@@ -56,28 +57,24 @@ impl Sightings {
     /// The first `count` sightings that `wanted` says yes to, by name.
     ///
     /// # Errors
-    /// When some are missing after `deadline`; says how many.
+    /// When some are missing and nothing has come for `patience`; says how many.
     pub(crate) async fn collect(
         &mut self,
         count: usize,
-        deadline: Duration,
+        patience: Duration,
         wanted: impl Fn(&Sighting) -> bool,
     ) -> anyhow::Result<HashMap<String, Sighting>> {
         let mut seen: HashMap<String, Sighting> = HashMap::with_capacity(count);
-        let all = async {
-            while seen.len() < count {
-                let sighting = self.receiver.recv().await.context("the watches ended")?;
-                if wanted(&sighting) {
-                    seen.entry(sighting.name.clone()).or_insert(sighting);
-                }
+        while seen.len() < count {
+            let Ok(sighting) = tokio::time::timeout(patience, self.receiver.recv()).await else {
+                anyhow::bail!("{} of {count} were seen, and nothing more for {patience:?}", seen.len());
+            };
+            let sighting = sighting.context("the watches ended")?;
+            if wanted(&sighting) {
+                seen.entry(sighting.name.clone()).or_insert(sighting);
             }
-            anyhow::Ok(())
-        };
-        let in_time = tokio::time::timeout(deadline, all).await;
-        match in_time {
-            Ok(done) => done.map(|()| seen),
-            Err(_) => anyhow::bail!("{} of {count} were seen within {deadline:?}", seen.len()),
         }
+        Ok(seen)
     }
 }
 
@@ -98,9 +95,12 @@ struct Object<'a> {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Metadata<'a> {
     #[serde(borrow, default)]
     name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    resource_version: Cow<'a, str>,
 }
 
 #[derive(Default, Deserialize)]
@@ -109,38 +109,54 @@ struct Status {
     revision: u64,
 }
 
-async fn follow(
-    client: &Client,
+/// One watch. The API server ends watches that it takes for too slow, so it goes on where it was.
+struct Watch {
+    client: Client,
     server: usize,
     kind: Kind,
     sender: UnboundedSender<Sighting>,
-    watches: &mut JoinSet<()>,
-) -> anyhow::Result<AbortHandle> {
-    #[derive(Deserialize)]
-    struct List {
-        metadata: kube::core::ListMeta,
+    version: String,
+}
+
+impl Watch {
+    /// From what there is now.
+    async fn new(client: Client, server: usize, kind: Kind, sender: UnboundedSender<Sighting>) -> anyhow::Result<Self> {
+        #[derive(Deserialize)]
+        struct List {
+            metadata: kube::core::ListMeta,
+        }
+        let list: List =
+            client.request(http::Request::get(format!("{}?limit=1", widget::ALL)).body(Vec::new())?).await?;
+        let version = list.metadata.resource_version.context("a list without a version")?;
+        Ok(Self { client, server, kind, sender, version })
     }
-    let list: List = client.request(http::Request::get(format!("{}?limit=1", widget::ALL)).body(Vec::new())?).await?;
-    let version = list.metadata.resource_version.context("a list without a version")?;
-    let path = format!("{}?watch=1&resourceVersion={version}", widget::ALL);
-    let stream = client.request_stream(http::Request::get(path).body(Vec::new())?).await?;
-    Ok(watches.spawn(async move {
+
+    /// Until nobody listens, or the API server is gone; the latter is noticed by who waits for sightings.
+    async fn run(mut self) {
+        while let Ok(true) = self.session().await {}
+    }
+
+    /// Whether to go on.
+    async fn session(&mut self) -> anyhow::Result<bool> {
+        let path = format!("{}?watch=1&resourceVersion={}", widget::ALL, self.version);
+        let stream = self.client.request_stream(http::Request::get(path).body(Vec::new())?).await?;
         let mut stream = pin!(stream);
         let mut line = Vec::new();
-        // A broken watch is noticed by who waits for its sightings.
-        while stream.read_until(b'\n', &mut line).await.is_ok_and(|length| length > 0) {
+        while stream.read_until(b'\n', &mut line).await? > 0 {
             let at = Instant::now();
-            if let Ok(event) = serde_json::from_slice::<Event<'_>>(&line) {
-                let counts = match kind {
-                    Kind::Added => event.kind == "ADDED",
-                    Kind::Modified => event.kind == "MODIFIED",
-                };
-                let (name, revision) = (event.object.metadata.name.into_owned(), event.object.status.revision);
-                if counts && sender.send(Sighting { name, revision, server, at }).is_err() {
-                    return;
-                }
+            let event: Event<'_> = serde_json::from_slice(&line)?;
+            let metadata = event.object.metadata;
+            self.version = metadata.resource_version.into_owned();
+            let counts = match self.kind {
+                Kind::Added => event.kind == "ADDED",
+                Kind::Modified => event.kind == "MODIFIED",
+            };
+            let (name, revision) = (metadata.name.into_owned(), event.object.status.revision);
+            if counts && self.sender.send(Sighting { name, revision, server: self.server, at }).is_err() {
+                return Ok(false);
             }
             line.clear();
         }
-    }))
+        Ok(true)
+    }
 }

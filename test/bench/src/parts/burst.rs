@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{Bench, CLIENTS, Copies, DEADLINE, SETTLED, copy_of, latencies, name, say};
+use super::{Bench, CLIENTS, Copies, DEADLINE, PATIENCE, SETTLED, copy_of, latencies, name, say};
 use crate::load::{self, Request, per_second};
 use crate::report::{Goal, ratio};
 use crate::sighting::{Kind, Sighting, Sightings};
@@ -129,7 +129,7 @@ async fn statuses(bench: &mut Bench, copies: Copies) -> anyhow::Result<()> {
     };
     let load = tokio::spawn(load::at_full_speed(count, CLIENTS, write));
     let written = |sighting: &Sighting| sighting.revision == 1 && sighting.name.starts_with(PREFIX);
-    let seen = origins.collect(count, DEADLINE, written).await;
+    let seen = origins.collect(count, PATIENCE, written).await;
     let (sent, seen) = (load.await??, seen?);
     bench.stage.quiet(SETTLED, DEADLINE).await?;
     let cpu = bench.broker.cpu()? - cpu;

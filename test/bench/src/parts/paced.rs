@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Bench, Copies, DEADLINE, SETTLED, latencies, name, say};
+use super::{Bench, Copies, DEADLINE, PATIENCE, SETTLED, latencies, name, say};
 use crate::load::{self, Request};
 use crate::options::RATE;
 use crate::report::{Goal, Report, ratio};
@@ -69,6 +69,6 @@ async fn statuses(bench: &Bench, copies: Copies, count: usize) -> anyhow::Result
     };
     let sent = load::paced(count, RATE, write).await?;
     let written = |sighting: &Sighting| sighting.revision == 1 && sighting.name.starts_with(PREFIX);
-    let seen = origins.collect(count, DEADLINE, written).await?;
+    let seen = origins.collect(count, PATIENCE, written).await?;
     Ok((sent, seen))
 }
