@@ -136,6 +136,10 @@ impl<'a> Pass<'a> {
         }
         if let Pace::Wait(millis) = memory.pace(subject, intent, self.snapshot.now.millis) {
             self.decision.again_in(millis);
+            // What keeps the copy from being written is also in a condition: there it is told.
+            if let Some(trouble) = memory.trouble_with(subject, intent).filter(|_| subject != Subject::Copy) {
+                self.decision.notes.push(Note::warning(trouble.reason, trouble.message.clone()));
+            }
             let what = match subject {
                 Subject::Copy => None,
                 Subject::Marks => Some("the broker's finalizer and annotations"),

@@ -72,7 +72,8 @@ pub struct Memory {
     traces: [Option<Box<Trace>>; SINGLE],
     /// Of related copies, of which there may be many: told apart by their intents.
     related: Vec<Trace>,
-    trouble: Option<Box<Trouble>>,
+    /// Refused writes: one per subject, of related copies one per intent.
+    troubles: Vec<Trouble>,
     /// uid of the copy that we wrote last.
     pub copy_uid: Option<Box<str>>,
     /// When the copy was created by us, in milliseconds since 1970.
@@ -105,7 +106,7 @@ impl Memory {
 
     /// Whether a write of this intent may go out now.
     pub fn pace(&self, subject: Subject, intent: [u8; 8], now: u64) -> Pace {
-        if let Some(trouble) = self.trouble(subject).filter(|trouble| trouble.intent == intent && now < trouble.until) {
+        if let Some(trouble) = self.trouble_with(subject, intent).filter(|trouble| now < trouble.until) {
             return Pace::Wait(trouble.until - now);
         }
         let Some(trace) = self.trace(subject, intent) else { return Pace::Go };
@@ -137,21 +138,36 @@ impl Memory {
 
     /// Why the last write about `subject` was refused.
     pub fn trouble(&self, subject: Subject) -> Option<&Trouble> {
-        self.trouble.as_deref().filter(|trouble| trouble.subject == subject)
+        self.troubles.iter().rfind(|trouble| trouble.subject == subject)
+    }
+
+    /// Why the last write of this intent was refused.
+    pub fn trouble_with(&self, subject: Subject, intent: [u8; 8]) -> Option<&Trouble> {
+        self.troubles.iter().find(|trouble| trouble.subject == subject && trouble.intent == intent)
     }
 
     /// A write was refused: the same again only after a wait that grows.
     pub fn refused(&mut self, subject: Subject, intent: [u8; 8], reason: &'static str, message: String, now: u64) {
-        let before =
-            self.trouble(subject).filter(|trouble| trouble.intent == intent).map_or(0, |trouble| trouble.count);
+        let before = self.trouble_with(subject, intent).map_or(0, |trouble| trouble.count);
         let (first, longest) = REFUSED_MILLIS;
         let until = now + first.saturating_mul(1 << before.min(10)).min(longest);
-        self.trouble = Some(Box::new(Trouble { subject, intent, reason, message, until, count: before + 1 }));
+        self.forget_trouble(subject, intent);
+        if self.troubles.len() >= SINGLE + MOST_RELATED {
+            self.troubles.remove(0);
+        }
+        self.troubles.push(Trouble { subject, intent, reason, message, until, count: before + 1 });
+    }
+
+    /// What a newer write about the subject replaces: of related copies, which are told apart by it, that of the intent.
+    fn forget_trouble(&mut self, subject: Subject, intent: [u8; 8]) {
+        let replaced =
+            |trouble: &Trouble| trouble.subject == subject && (subject != Subject::Related || trouble.intent == intent);
+        self.troubles.retain(|trouble| !replaced(trouble));
     }
 
     /// A write went through. `leftover` is what the API server made of it, if that is not what was wanted.
     pub fn wrote(&mut self, subject: Subject, intent: [u8; 8], leftover: Option<&Value>, now: u64) {
-        self.trouble = self.trouble.take().filter(|trouble| trouble.subject != subject);
+        self.forget_trouble(subject, intent);
         let result = leftover.map(digest);
         let trace = match subject {
             Subject::Related => self.related_trace(intent, now),
@@ -213,5 +229,28 @@ mod tests {
         assert!(memory.is_settled(Subject::Copy, INTENT, &made));
         assert!(!memory.is_settled(Subject::Copy, INTENT, &json!({"a": 2})));
         assert!(!memory.is_settled(Subject::Copy, [2; 8], &made));
+    }
+
+    #[test]
+    fn refused_related_copies_wait_each_for_itself() {
+        let mut memory = Memory::default();
+        let refuse =
+            |memory: &mut Memory, intent| memory.refused(Subject::Related, intent, "Forbidden", "no".into(), 1);
+        refuse(&mut memory, [1; 8]);
+        refuse(&mut memory, [2; 8]);
+        assert_eq!(memory.pace(Subject::Related, [1; 8], 1), Pace::Wait(2000));
+        assert_eq!(memory.pace(Subject::Related, [2; 8], 1), Pace::Wait(2000));
+        memory.wrote(Subject::Related, [1; 8], None, 2);
+        assert_eq!(memory.pace(Subject::Related, [1; 8], 2), Pace::Go);
+        assert!(memory.trouble_with(Subject::Related, [2; 8]).is_some());
+    }
+
+    #[test]
+    fn another_intent_for_the_one_copy_replaces_what_was_refused() {
+        let mut memory = Memory::default();
+        memory.refused(Subject::Copy, [1; 8], "Invalid", "no".into(), 1);
+        memory.refused(Subject::Copy, [2; 8], "Forbidden", "no".into(), 1);
+        assert_eq!(memory.trouble(Subject::Copy).map(|trouble| trouble.reason), Some("Forbidden"));
+        assert_eq!(memory.pace(Subject::Copy, [1; 8], 1), Pace::Go);
     }
 }
