@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use broker_api::{ClusterName, condition, keys};
 use broker_core::{
     copy,
-    decision::{Op, Write},
+    decision::{Note, Op, Write},
     memory::Subject,
     snapshot::{Kind, OriginKey},
 };
@@ -237,6 +237,11 @@ impl Broker {
             error => (condition::INVALID, format!("{place} is refused: {error}")),
         };
         warn!(%origin, reason, %message, "write refused");
+        if write.subject != Subject::Copy {
+            // A refused copy is told by the next decision, in a condition, too. What the consumer's own API server
+            // refuses can hardly be shown there.
+            self.tell_once(origin, &Note::warning(reason, message.clone()));
+        }
         let now = observe::now().millis;
         self.records.with(origin, |record| record.memory.refused(write.subject, write.intent, reason, message, now));
         Acted::Refused

@@ -182,18 +182,30 @@ impl Broker {
     /// Tells what a decision has to tell. What was so before this process started is not news.
     pub(crate) fn tell(&self, key: &OriginKey, decision: &Decision, known: bool) {
         for note in &decision.notes {
-            let digest = hash(note);
-            let news = self.records.with(key, |record| {
-                if record.told.len() >= TOLD {
-                    record.told.clear();
-                }
-                let before = record.told.insert(digest, Instant::now());
-                before.is_none_or(|before| before.elapsed() > KEPT)
-            });
-            if news == Some(true) && (known || decision.writes().next().is_some()) {
+            if self.is_news(key, note) && (known || decision.writes().next().is_some()) {
                 self.tell_note(key, note);
             }
         }
+    }
+
+    /// Tells what no decision will tell.
+    pub(crate) fn tell_once(&self, key: &OriginKey, note: &Note) {
+        if self.is_news(key, note) {
+            self.tell_note(key, note);
+        }
+    }
+
+    /// Whether this was not told of the origin lately. From now on it was.
+    fn is_news(&self, key: &OriginKey, note: &Note) -> bool {
+        let digest = hash(note);
+        let news = self.records.with(key, |record| {
+            if record.told.len() >= TOLD {
+                record.told.clear();
+            }
+            let before = record.told.insert(digest, Instant::now());
+            before.is_none_or(|before| before.elapsed() > KEPT)
+        });
+        news == Some(true)
     }
 
     pub(crate) fn tell_note(&self, key: &OriginKey, note: &Note) {
