@@ -13,6 +13,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::missing_panics_doc)]
 
 pub mod broker;
+mod clear;
 pub mod kind;
 pub mod object;
 pub mod place;

@@ -196,5 +196,6 @@ fn killed_at_random_moments_the_end_is_the_same() {
         until_right(&scene, &wanted, Some("Available"), seed).await;
         let log = world.broker().await.as_ref().unwrap().log();
         assert!(!log.contains("panicked"), "{log}");
+        scene.clear(&CERTIFICATE, &[homer, bart]).await;
     });
 }

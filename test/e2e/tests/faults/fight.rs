@@ -58,6 +58,8 @@ fn a_fight_over_a_field_is_told_and_slowed_down() {
         // The other side gives in: the broker's next write stays.
         let wanted = scene.fqdn("web");
         scene.copy_until(homer, "web", theseus, "to be right again", |seen| seen.text("/spec/fqdn") == wanted).await;
+        // What is said of the fight stays for some minutes, unless people want something else.
+        homer.edit(&CERTIFICATE, scene.ns(), "web", json!({"spec": {"fqdn": scene.fqdn("new")}})).await;
         scene.until(homer, "web", "to be at peace", placed).await;
     });
 }

@@ -56,5 +56,6 @@ fn a_hung_provider_holds_only_its_own_objects() {
             scene.copy_until(homer, name, theseus, "the edit", |seen| seen.text("/spec/fqdn") == wanted(name)).await
         }))
         .await;
+        scene.clear(&CERTIFICATE, &[homer, bart]).await;
     });
 }

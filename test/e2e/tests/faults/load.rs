@@ -60,6 +60,7 @@ fn a_flood_of_one_tenant_does_not_hold_up_another() {
         assert!(done < FLOOD, "the other tenant's edit waited for the end of the flood");
         println!("the other tenant's edit arrived when {done} of {FLOOD} were done");
         until_copied(theseus, flood.ns(), FLOOD).await;
+        flood.clear(&CERTIFICATE, &[homer]).await;
     });
 }
 
@@ -83,5 +84,6 @@ fn sigterm_under_load_ends_in_time_and_loses_nothing() {
         broker.start_again(&world.lab).await;
         drop(guard);
         until_copied(theseus, scene.ns(), LOAD).await;
+        scene.clear(&CERTIFICATE, &[homer]).await;
     });
 }
