@@ -2,18 +2,20 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use broker_api::{Role, condition, keys};
+use broker_api::{ClusterName, Role, condition, keys};
 use broker_core::{acceptance::AcceptId, merge};
 use broker_fleet::{
     cluster::Cluster,
+    error::CallError,
     kind::KindState,
     object::{Object, ObjectKey},
     write::Writer,
 };
+use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, info, warn};
+use tracing::{info, warn};
 
 use crate::{
     broker::{AcceptChange, Broker},
@@ -26,6 +28,12 @@ const TICK: Duration = Duration::from_millis(500);
 
 /// How long one AcceptAPI's status rests after a write.
 const REST: Duration = Duration::from_secs(3);
+
+/// The same after many failures.
+const LONGEST_REST: Duration = Duration::from_mins(5);
+
+/// After so long counts are taken to be right, although the queue was never empty.
+const LONG_ENOUGH: Duration = Duration::from_mins(1);
 
 /// Compiles AcceptAPIs one after the other: their expressions come from providers and may be hostile.
 pub async fn compile(broker: Arc<Broker>, mut changes: mpsc::UnboundedReceiver<AcceptChange>, stop: CancellationToken) {
@@ -139,38 +147,44 @@ impl Broker {
         }))
     }
 
-    async fn write_status(&self, cluster: &Cluster, id: &AcceptId, key: &ObjectKey, patch: &Value) {
+    async fn write_status(&self, cluster: &Cluster, key: &ObjectKey, patch: &Value) -> Result<(), CallError> {
         let spec = &self.watches.accept_apis;
         let (Some(connection), KindState::Found(kind)) = (cluster.connection(), cluster.kind(&spec.gvk)) else {
-            return;
+            return Ok(());
         };
-        match Writer::new(&connection.caller, keys::MANAGER).merge(&kind, key, patch, true).await {
-            Ok(written) => {
-                cluster.learn(spec, key.clone(), written.object);
-            }
-            Err(error) => debug!(acceptapi = %id, %error, "status not written"),
-        }
+        let written = Writer::new(&connection.caller, keys::MANAGER).merge(&kind, key, patch, true).await?;
+        cluster.learn(spec, key.clone(), written.object);
+        Ok(())
     }
 
     /// The Go broker's finalizer is not needed and would keep the AcceptAPI from going.
-    async fn drop_finalizer(&self, cluster: &Cluster, key: &ObjectKey, held: &Object) {
-        let Ok(value) = held.value() else { return };
-        let finalizers: Vec<&str> =
-            value["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        if !finalizers.contains(&keys::ACCEPTAPI_FINALIZER) {
-            return;
+    async fn drop_finalizer(&self, cluster: &Cluster, key: &ObjectKey, held: &Object) -> Result<(), CallError> {
+        let Some(value) = held.value().ok().filter(|_| held.has_finalizers) else { return Ok(()) };
+        let all = value["metadata"]["finalizers"].as_array().into_iter().flatten();
+        let all: Vec<&str> = all.filter_map(Value::as_str).collect();
+        if !all.contains(&keys::ACCEPTAPI_FINALIZER) {
+            return Ok(());
         }
-        let kept: Vec<&str> =
-            finalizers.into_iter().filter(|finalizer| *finalizer != keys::ACCEPTAPI_FINALIZER).collect();
+        let kept: Vec<&str> = all.into_iter().filter(|finalizer| *finalizer != keys::ACCEPTAPI_FINALIZER).collect();
         let patch = json!({"metadata": {"resourceVersion": held.resource_version.to_string(), "finalizers": kept}});
-        let (Some(connection), KindState::Found(kind)) =
-            (cluster.connection(), cluster.kind(&self.watches.accept_apis.gvk))
-        else {
-            return;
+        let spec = &self.watches.accept_apis;
+        let (Some(connection), KindState::Found(kind)) = (cluster.connection(), cluster.kind(&spec.gvk)) else {
+            return Ok(());
         };
-        if let Err(error) = Writer::new(&connection.caller, keys::MANAGER).merge(&kind, key, &patch, false).await {
-            debug!(%key, %error, "finalizer not removed");
-        }
+        let written = Writer::new(&connection.caller, keys::MANAGER).merge(&kind, key, &patch, false).await?;
+        cluster.learn(spec, key.clone(), written.object);
+        Ok(())
+    }
+
+    /// Brings one AcceptAPI's status up to date. Returns whether anything was written.
+    async fn update_status(&self, cluster: &Cluster, id: &AcceptId, entry: &Entry) -> Result<bool, CallError> {
+        let key = ObjectKey { namespace: Arc::clone(&id.namespace), name: Arc::clone(&id.name) };
+        let found = cluster.index(&self.watches.accept_apis).and_then(|index| index.get(&key).found());
+        let Some(held) = found else { return Ok(false) };
+        self.drop_finalizer(cluster, &key, &held).await?;
+        let Some(patch) = self.status_patch(id, entry, &held).filter(|_| !held.deleting) else { return Ok(false) };
+        self.write_status(cluster, &key, &patch).await?;
+        Ok(true)
     }
 
     /// Whether all that was there at the start has been looked at: only then do counts say anything.
@@ -187,7 +201,8 @@ impl Broker {
                             || cluster.kind(&index.spec().gvk) == KindState::Missing
                     })
         });
-        if settled && self.ring.load().is_some() && self.queue.is_idle() {
+        let idle = self.queue.is_idle() || self.started.elapsed() > LONG_ENOUGH;
+        if settled && self.ring.load().is_some() && idle {
             info!(after = ?self.started.elapsed(), "in step with all clusters");
             self.set_synced();
         }
@@ -195,9 +210,13 @@ impl Broker {
     }
 }
 
+/// When an AcceptAPI is looked at again, and how often in a row that has failed.
+type Rests = HashMap<AcceptId, (Instant, u32)>;
+
 /// Keeps the statuses of AcceptAPIs up to date: at most every few seconds each, and only when they changed.
 pub async fn report(broker: Arc<Broker>, stop: CancellationToken) {
-    let mut written: HashMap<AcceptId, Instant> = HashMap::new();
+    let mut rests: HashMap<ClusterName, Rests> = HashMap::new();
+    let mut swept = false;
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
@@ -206,26 +225,49 @@ pub async fn report(broker: Arc<Broker>, stop: CancellationToken) {
         if !broker.look_synced() || !broker.leads() {
             continue;
         }
-        let registry = broker.registry.load_full();
-        written.retain(|_, at| at.elapsed() < REST);
-        for (id, entry) in registry.entries().filter(|(id, _)| !written.contains_key(*id)).collect::<Vec<_>>() {
-            debug_assert_eq!(id.provider.role(), Role::Provider);
-            let Some(cluster) = broker.fleet().cluster(&id.provider).filter(|cluster| cluster.is_ready()) else {
-                continue;
-            };
-            let key = ObjectKey { namespace: Arc::clone(&id.namespace), name: Arc::clone(&id.name) };
-            let Some(held) = cluster.index(&broker.watches.accept_apis).and_then(|index| index.get(&key).found())
-            else {
-                continue;
-            };
-            broker.drop_finalizer(&cluster, &key, &held).await;
-            if held.deleting {
+        if !swept {
+            swept = true;
+            broker.sweep_namespaces().await;
+        }
+        let ready = broker.fleet().in_role(Role::Provider).into_iter().filter(|cluster| cluster.is_ready());
+        // Each provider by itself: a slow one delays only its own.
+        let rounds = ready.map(|cluster| {
+            let held = rests.remove(cluster.name()).unwrap_or_default();
+            let broker = Arc::clone(&broker);
+            async move { (cluster.name().clone(), broker.report_provider(&cluster, held).await) }
+        });
+        rests = join_all(rounds).await.into_iter().collect();
+    }
+}
+
+impl Broker {
+    async fn report_provider(&self, cluster: &Cluster, mut rests: Rests) -> Rests {
+        let registry = self.registry.load_full();
+        let due = |id: &AcceptId, rests: &Rests| rests.get(id).is_none_or(|(until, _)| *until <= Instant::now());
+        for (id, entry) in registry.entries().filter(|(id, _)| id.provider == *cluster.name()) {
+            if !due(id, &rests) {
                 continue;
             }
-            if let Some(patch) = broker.status_patch(id, entry, &held) {
-                broker.write_status(&cluster, id, &key, &patch).await;
-                written.insert(id.clone(), Instant::now());
+            let failures = rests.get(id).map_or(0, |(_, failures)| *failures);
+            match self.update_status(cluster, id, entry).await {
+                Ok(false) => {
+                    rests.remove(id);
+                }
+                Ok(true) => {
+                    rests.insert(id.clone(), (Instant::now() + REST, 0));
+                }
+                Err(error) => {
+                    if failures == 0 {
+                        warn!(acceptapi = %id, %error, "the AcceptAPI's status cannot be written");
+                    }
+                    let wait = broker_fleet::backoff::delay(REST, LONGEST_REST, failures);
+                    rests.insert(id.clone(), (Instant::now() + wait, failures + 1));
+                    if error.suspects_cluster() {
+                        break;
+                    }
+                }
             }
         }
+        rests
     }
 }

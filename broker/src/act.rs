@@ -2,11 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use broker_api::{ClusterName, condition, keys};
+use broker_api::{ClusterName, Role, condition, keys};
 use broker_core::{
     copy,
     decision::{Note, Op, Write},
     memory::Subject,
+    related,
     snapshot::{Kind, OriginKey},
 };
 use broker_fleet::{
@@ -26,6 +27,7 @@ use crate::{
     broker::Broker,
     metrics::{METRICS, ReasonLabels},
     observe,
+    owned::owners,
 };
 
 /// How a write ended.
@@ -168,7 +170,8 @@ impl Broker {
         debug!(%origin, %place, %error, "write failed");
         let (reason, message) = match &error {
             CallError::Throttled { retry_after, .. } => {
-                let wait = retry_after.unwrap_or(Duration::from_secs(1));
+                // A server that says "at once" would have us spin.
+                let wait = retry_after.unwrap_or_default().max(Duration::from_millis(500));
                 cluster.throttle(wait);
                 return Acted::Wait(wait);
             }
@@ -197,7 +200,7 @@ impl Broker {
                 return Acted::Failed;
             }
             CallError::Conflict(_) | CallError::AlreadyExists(_) => {
-                if !self.is_taken(cluster, caller, key, write).await {
+                if !self.is_taken(origin, cluster, caller, key, write).await {
                     return Acted::Failed;
                 }
                 // Nobody tells when the name becomes free: it is tried again, ever more slowly.
@@ -243,18 +246,37 @@ impl Broker {
             self.tell_once(origin, &Note::warning(reason, message.clone()));
         }
         let now = observe::now().millis;
+        if write.subject != Subject::Copy {
+            // No condition speaks of these.
+            self.tell_once(origin, &Note::warning(reason, message.clone()));
+        }
         self.records.with(origin, |record| record.memory.refused(write.subject, write.intent, reason, message, now));
         Acted::Refused
     }
 
-    /// Whether the name of a related copy is taken by an object without our label, which the watch does not see. One
-    /// with it only has not arrived in the index yet.
-    async fn is_taken(&self, cluster: &Cluster, caller: &Caller, key: &ObjectKey, write: &Write) -> bool {
+    /// Whether the name of a related copy is taken by somebody else's object, which a watch by label does not see. Ours,
+    /// its label stripped, is made known to the next decision.
+    async fn is_taken(
+        &self,
+        origin: &OriginKey,
+        cluster: &Cluster,
+        caller: &Caller,
+        key: &ObjectKey,
+        write: &Write,
+    ) -> bool {
         let (Op::Create(_), Subject::Related) = (&write.op, write.subject) else { return false };
         let KindState::Found(kind) = cluster.kind(&write.kind.to_gvk()) else { return false };
         let found = Writer::new(caller, keys::MANAGER).get(&kind, key).await;
         let Ok(Some(object)) = found else { return false };
-        object.marks().labels.get(keys::MANAGED_BY).is_none_or(|manager| manager != keys::MANAGER)
+        let uid = self.uid_of(Role::Consumer, origin, &origin.cluster, &origin.name);
+        let ours = owners(&object).iter().any(|owner| Some(&owner.uid) == uid.as_ref());
+        let labelled = object.marks().labels.get(keys::MANAGED_BY).is_some_and(|manager| manager == keys::MANAGER);
+        if let Some(spec) = self.watches.spec_of(write.cluster.role(), &write.kind).filter(|_| ours)
+            && let Some(change) = cluster.learn(spec, key.clone(), object)
+        {
+            self.learned(cluster, spec, &change);
+        }
+        !ours && !labelled
     }
 
     async fn make_namespace(&self, caller: &Caller, name: &str, origin: &OriginKey) -> Result<(), CallError> {
@@ -299,7 +321,7 @@ fn leftover(write: &Write, object: &Object) -> Option<Value> {
     Some(match write.subject {
         Subject::Copy => copy::observed(&value),
         Subject::Status => value.get("status").cloned().unwrap_or_else(|| json!({})),
-        Subject::Related => value.get("data").cloned().unwrap_or(Value::Null),
+        Subject::Related => related::observed(&value),
         Subject::Marks => return None,
     })
 }

@@ -3,7 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use broker_api::Role;
-use broker_fleet::lease::{Elector, Leadership, LeaseOptions};
+use broker_fleet::lease::{ApiLease, Elector, Leadership, LeaseOptions, LeaseStore, StoreError};
+use k8s_openapi::api::coordination::v1::Lease;
 use tokio::{
     signal::unix::{SignalKind, signal},
     task::JoinHandle,
@@ -27,6 +28,8 @@ const DRAIN: Duration = Duration::from_millis(2500);
 
 /// Runs the broker until SIGTERM or SIGINT.
 pub async fn run(options: Options) -> anyhow::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
     sources::check(&options)?;
     let (hub, kubeconfig) = sources::coordination(&options).await?;
     let compute = sources::compute(&options).await?;
@@ -50,8 +53,6 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let release = CancellationToken::new();
     let election = tokio::spawn(elect(Arc::clone(&broker), release.clone()));
 
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
     tokio::select! {
         _ = terminate.recv() => info!("SIGTERM: finishing the work in hand"),
         _ = interrupt.recv() => info!("SIGINT: finishing the work in hand"),
@@ -78,8 +79,8 @@ async fn elect(broker: Arc<Broker>, release: CancellationToken) {
         broker.look_at_all();
         return;
     }
-    let Some(client) = coordination_client(&broker, &release).await else { return };
-    let (elector, leadership) = Elector::new(client, LeaseOptions::new(broker.namespace.clone(), LEASE));
+    let lease = HubLease { broker: broker.itself() };
+    let (elector, leadership) = Elector::with_store(lease, LeaseOptions::new(broker.namespace.clone(), LEASE));
     let mut changes = leadership.changes();
     let _ = broker.leadership.set(leadership);
     let follow = async {
@@ -97,16 +98,31 @@ async fn elect(broker: Arc<Broker>, release: CancellationToken) {
     }
 }
 
-async fn coordination_client(broker: &Broker, release: &CancellationToken) -> Option<kube::Client> {
-    loop {
-        let hub = broker.fleet().in_role(Role::Coordination);
-        if let Some(connection) = hub.iter().find_map(|hub| hub.connection()) {
-            return Some(connection.caller.client().clone());
-        }
-        tokio::select! {
-            () = release.cancelled() => return None,
-            () = tokio::time::sleep(Duration::from_millis(200)) => {}
-        }
+/// The Lease in the coordination cluster, through whatever connection there is now: its credentials may rotate.
+struct HubLease {
+    broker: Arc<Broker>,
+}
+
+impl HubLease {
+    fn api(&self) -> Result<ApiLease, StoreError> {
+        let hub = self.broker.fleet().in_role(Role::Coordination);
+        let connection = hub.iter().find_map(|hub| hub.connection());
+        let connection = connection.ok_or_else(|| StoreError::Other("the coordination cluster is not ready".into()))?;
+        Ok(ApiLease::new(connection.caller.client().clone(), &self.broker.namespace, LEASE))
+    }
+}
+
+impl LeaseStore for HubLease {
+    async fn get(&self) -> Result<Option<Lease>, StoreError> {
+        self.api()?.get().await
+    }
+
+    async fn create(&self, lease: &Lease) -> Result<Lease, StoreError> {
+        self.api()?.create(lease).await
+    }
+
+    async fn replace(&self, lease: &Lease) -> Result<Lease, StoreError> {
+        self.api()?.replace(lease).await
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError, RwLock,
+        Arc, Mutex, OnceLock, PoisonError, RwLock, Weak,
         atomic::{AtomicBool, Ordering},
     },
     time::Instant,
@@ -184,6 +184,7 @@ pub struct Broker {
     pub provenance: Mutex<HashMap<ClusterName, Provenance>>,
     schemas: RwLock<HashMap<(ClusterName, Kind), Arc<Schema>>>,
     synced: AtomicBool,
+    itself: Weak<Self>,
     /// When the process started.
     pub started: Instant,
 }
@@ -201,7 +202,8 @@ impl Broker {
     pub fn new(options: Options, namespace: String) -> (Arc<Self>, Channels) {
         let (accept_changes, accept_receiver) = mpsc::unbounded_channel();
         let (secret_changes, secret_receiver) = mpsc::unbounded_channel();
-        let broker = Arc::new(Self {
+        let broker = Arc::new_cyclic(|itself| Self {
+            itself: itself.clone(),
             watches: Watches::new(&options, &namespace),
             namespace,
             fleet: OnceLock::new(),
@@ -230,6 +232,11 @@ impl Broker {
     /// The clusters.
     pub fn fleet(&self) -> &Fleet {
         self.fleet.get_or_init(|| unreachable!("set in Broker::new before anybody else has the broker"))
+    }
+
+    /// For tasks that outlive the borrow: whoever calls holds a reference already.
+    pub(crate) fn itself(&self) -> Arc<Self> {
+        self.itself.upgrade().unwrap_or_else(|| unreachable!("the caller holds a reference"))
     }
 
     /// Whether this process may write now.

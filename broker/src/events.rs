@@ -30,7 +30,7 @@ const RATE: f64 = 5.0;
 const BURST: f64 = 30.0;
 
 /// Different things told of one origin that are remembered.
-const TOLD: usize = 16;
+const TOLD: usize = 80;
 
 /// API servers keep Events for an hour (`--event-ttl`). Until then the same Event is still there to be read.
 const KEPT: Duration = Duration::from_hours(1);
@@ -162,19 +162,25 @@ pub async fn run(broker: Arc<Broker>, stop: CancellationToken) {
             METRICS.events_dropped.inc();
             continue;
         }
-        let Some(connection) = broker.fleet().cluster(&about.cluster).and_then(|cluster| cluster.connection()) else {
-            continue;
-        };
-        let micro_time = k8s_openapi::jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string();
-        let (key, body) = event(&about, &note, &micro_time);
-        let writer = Writer::new(&connection.caller, keys::MANAGER);
-        let events = events();
-        let send = writer.create(&events, &key, &body);
-        match tokio::time::timeout(Duration::from_secs(3), send).await {
-            Ok(Ok(_) | Err(CallError::AlreadyExists(_))) => {}
-            Ok(Err(error)) => debug!(cluster = %about.cluster, %error, "Event not sent"),
-            Err(_) => debug!(cluster = %about.cluster, "Event not sent in time"),
+        // Only whoever leads tells; what waited here when the lease was lost is the next leader's to tell.
+        if broker.leads() {
+            // Each on its own: a cluster that does not answer holds up nobody else's. The bucket bounds how many there are.
+            tokio::spawn(send(Arc::clone(&broker), about, note));
         }
+    }
+}
+
+async fn send(broker: Arc<Broker>, about: About, note: Note) {
+    let Some(connection) = broker.fleet().cluster(&about.cluster).and_then(|cluster| cluster.connection()) else {
+        return;
+    };
+    let micro_time = k8s_openapi::jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string();
+    let (key, body) = event(&about, &note, &micro_time);
+    let writer = Writer::new(&connection.caller, keys::MANAGER);
+    match tokio::time::timeout(Duration::from_secs(3), writer.create(&events(), &key, &body)).await {
+        Ok(Ok(_) | Err(CallError::AlreadyExists(_))) => {}
+        Ok(Err(error)) => debug!(cluster = %about.cluster, %error, "Event not sent"),
+        Err(_) => debug!(cluster = %about.cluster, "Event not sent in time"),
     }
 }
 
@@ -182,27 +188,30 @@ impl Broker {
     /// Tells what a decision has to tell. What was so before this process started is not news.
     pub(crate) fn tell(&self, key: &OriginKey, decision: &Decision, known: bool) {
         for note in &decision.notes {
-            if self.is_news(key, note) && (known || decision.writes().next().is_some()) {
+            let news = self.is_news(key, note);
+            if news && (known || decision.writes().next().is_some()) {
                 self.tell_note(key, note);
             }
         }
     }
 
-    /// Tells what no decision will tell.
+    /// Tells something unless it was told a short time ago.
     pub(crate) fn tell_once(&self, key: &OriginKey, note: &Note) {
         if self.is_news(key, note) {
             self.tell_note(key, note);
         }
     }
 
-    /// Whether this was not told of the origin lately. From now on it was.
     fn is_news(&self, key: &OriginKey, note: &Note) -> bool {
         let digest = hash(note);
         let news = self.records.with(key, |record| {
-            if record.told.len() >= TOLD {
-                record.told.clear();
+            let told = &mut record.told;
+            if told.len() >= TOLD
+                && let Some(oldest) = told.iter().min_by_key(|(_, at)| **at).map(|(digest, _)| *digest)
+            {
+                told.remove(&oldest);
             }
-            let before = record.told.insert(digest, Instant::now());
+            let before = told.insert(digest, Instant::now());
             before.is_none_or(|before| before.elapsed() > KEPT)
         });
         news == Some(true)
@@ -221,7 +230,7 @@ impl Broker {
         }
     }
 
-    fn uid_of(&self, role: Role, key: &OriginKey, cluster: &ClusterName, name: &str) -> Option<String> {
+    pub(crate) fn uid_of(&self, role: Role, key: &OriginKey, cluster: &ClusterName, name: &str) -> Option<String> {
         let spec = self.watches.spec_of(role, &key.gvk)?;
         let key = ObjectKey::new(&*key.namespace, name);
         Some(self.fleet().cluster(cluster)?.index(spec)?.get(&key).found()?.uid.to_string())

@@ -1,6 +1,6 @@
 //! `resource-broker`: places objects of consumer clusters in provider clusters that accept them.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
 use clap::Parser as _;
 use resource_broker::{
@@ -9,8 +9,10 @@ use resource_broker::{
 };
 use tracing_subscriber::EnvFilter;
 
-#[tokio::main]
-async fn main() -> ExitCode {
+/// How long what cannot be cancelled (name resolution, a credential plugin) may keep the process from ending.
+const LINGER: Duration = Duration::from_millis(200);
+
+fn main() -> ExitCode {
     let options = Options::parse();
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
@@ -20,7 +22,16 @@ async fn main() -> ExitCode {
     }
     // One TLS provider for the whole process; it can only be set once, here.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    match app::run(options).await {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            tracing::error!("no threads to be had: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let ended = runtime.block_on(app::run(options));
+    runtime.shutdown_timeout(LINGER);
+    match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!("{error:#}");

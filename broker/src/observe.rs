@@ -76,7 +76,9 @@ fn reach(cluster: &Cluster) -> Reach {
         ClusterState::Connecting if cluster.age() < SETTLING => Reach::Settling,
         ClusterState::Connecting => Reach::Unreachable("no connection yet".into()),
         ClusterState::Leaving => Reach::Unreachable("it is being taken out of the configuration".into()),
-        ClusterState::Unreachable { since, why } => {
+        // What exactly is wrong is the operators' business (log, /readyz): tenants are told the same words each time.
+        ClusterState::Unreachable { since, .. } => {
+            let why = "no requests go through".to_owned();
             let blip = since.elapsed().is_ok_and(|age| age < BLIP);
             if blip { Reach::Lost(why) } else { Reach::Unreachable(why) }
         }
@@ -101,7 +103,9 @@ impl Broker {
         let mut reach = reach(cluster);
         let copy = look(cluster, spec, copy);
         let listing = copy == Seen::Unknown || !known;
-        if reach == Reach::Ready && listing && cluster.age() < SETTLING {
+        // Only at the start: later, those that are known already need not wait for a newcomer.
+        let starting = self.started.elapsed() < 2 * SETTLING;
+        if reach == Reach::Ready && listing && starting && cluster.age() < SETTLING {
             reach = Reach::Settling;
         }
         Holder {
@@ -145,6 +149,9 @@ impl Broker {
         }
         let Some((hash, name)) = leading_hash(&key.name) else { return false };
         let Some(cluster) = self.consumer_by_hash(hash) else { return false };
+        if object.applied_by_us && object.annotation(broker_api::keys::ORIGIN).is_none() {
+            return true;
+        }
         let origin = ObjectKey { namespace: Arc::clone(&key.namespace), name: name.into() };
         let served_by = self.records.provider(&Self::origin_key(&cluster, &key.gvk, &origin));
         served_by.is_some_and(|provider| same.contains(&provider))

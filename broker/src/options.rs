@@ -168,6 +168,13 @@ impl Options {
         self.coordination_kubeconfig.as_ref().or(self.kubeconfig.as_ref())
     }
 
+    /// The files of the coordination and compute clusters.
+    pub fn own_clusters(&self) -> Vec<Given> {
+        let given = |role| move |path: &PathBuf| Given { role, path: path.clone(), directory: false };
+        let hub = self.coordination().map(given(Role::Coordination));
+        hub.into_iter().chain(self.compute_kubeconfig.as_ref().map(given(Role::Compute))).collect()
+    }
+
     /// The files and directories of consumers and providers.
     pub fn given(&self) -> Vec<Given> {
         let one = |role, directory| move |path: &PathBuf| Given { role, path: path.clone(), directory };

@@ -1,6 +1,6 @@
 //! The signing keys: a Secret in the coordination cluster, made at first start, read again whenever it changes.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use base64::Engine as _;
 use broker_api::{Role, keys};
@@ -56,12 +56,13 @@ impl Broker {
             return;
         }
         let Some(cluster) = self.fleet().cluster(index.cluster()) else { return };
+        let broker = self.itself();
         tokio::spawn(async move {
-            loop {
-                match make(&cluster, &key).await {
-                    Acted::Done => return,
-                    _ => tokio::time::sleep(std::time::Duration::from_secs(2)).await,
-                }
+            let mut wait = Duration::from_millis(100);
+            // A follower leaves it to the leader, and reads what that one makes.
+            while !(broker.leads() && matches!(make(&cluster, &key).await, Acted::Done)) {
+                tokio::time::sleep(wait).await;
+                wait = (wait * 2).min(Duration::from_secs(5));
             }
         });
     }

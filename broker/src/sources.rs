@@ -82,7 +82,9 @@ pub fn check(options: &Options) -> anyhow::Result<()> {
 /// Follows all sources until `stop`.
 pub async fn run(broker: Arc<Broker>, mut secrets: mpsc::UnboundedReceiver<ObjectKey>, stop: CancellationToken) {
     let (sender, mut events) = mpsc::channel(64);
-    let given = broker.options.given();
+    let mut given = broker.options.given();
+    // Their credentials rotate, too.
+    given.extend(broker.options.own_clusters());
     let allow = broker.options.allow_local_credentials;
     let mut claims = Claims::new(given.len());
     for Given { role, path, directory: is_directory } in given {
@@ -120,6 +122,9 @@ impl Engaged<'_> {
                 provenance.insert(name.clone(), from);
                 drop(provenance);
                 self.broker.fleet().engage(&name, kubeconfig);
+            }
+            SourceEvent::Removed { name, from } if matches!(name.role(), Role::Coordination | Role::Compute) => {
+                error!(cluster = %name, %from, "the kubeconfig is gone; going on with what it said");
             }
             SourceEvent::Removed { name, from } => {
                 info!(cluster = %name, %from, "taken out of the configuration; what is there stays");

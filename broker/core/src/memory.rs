@@ -1,6 +1,7 @@
 //! `Memory`: what the broker remembers of an origin between decisions. Losing it, as a restart does, costs nothing but
 //! time: it only tells repeated work from new work.
 
+use broker_api::condition;
 use serde_json::Value;
 
 use crate::merge::digest;
@@ -64,6 +65,9 @@ pub struct Trouble {
 
 /// First and longest wait before a refused write is tried again unchanged.
 const REFUSED_MILLIS: (u64, u64) = (2_000, 300_000);
+
+/// Longest wait for a namespace that is being deleted.
+const LEAVING_MILLIS: u64 = 8_000;
 
 /// What is remembered of one origin.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -150,6 +154,8 @@ impl Memory {
     pub fn refused(&mut self, subject: Subject, intent: [u8; 8], reason: &'static str, message: String, now: u64) {
         let before = self.trouble_with(subject, intent).map_or(0, |trouble| trouble.count);
         let (first, longest) = REFUSED_MILLIS;
+        // A namespace that is being deleted is gone soon, and nothing else tells of it.
+        let longest = if reason == condition::NAMESPACE_TERMINATING { LEAVING_MILLIS } else { longest };
         let until = now + first.saturating_mul(1 << before.min(10)).min(longest);
         self.forget_trouble(subject, intent);
         if self.troubles.len() >= SINGLE + MOST_RELATED {
