@@ -137,6 +137,23 @@ impl Broker {
         }
     }
 
+    /// Copies in a provider whose origins nothing is remembered of. A provider that comes back may hold what was given
+    /// up meanwhile (a released finalizer), and its watch tells of nothing that did not change there.
+    fn enqueue_unremembered(&self, provider: &ClusterName, kind: Option<&Kind>) {
+        let Some(cluster) = self.fleet().cluster(provider) else { return };
+        let wanted = |brokered: &&Brokered| kind.is_none_or(|kind| *brokered.kind == *kind);
+        for brokered in self.watches.brokered.iter().filter(wanted) {
+            let Some(index) = cluster.index(&brokered.spec) else { continue };
+            for (key, object) in index.snapshot() {
+                for origin in self.origins_of(brokered, &key, &[Some(&object)]) {
+                    if !self.records.knows(&origin) {
+                        self.enqueue(origin);
+                    }
+                }
+            }
+        }
+    }
+
     /// Where one API server is consumer and provider, an origin's marks tell of a copy; the consumer side looks again.
     fn is_stub_wanted(&self, index: &Index, key: &ObjectKey) -> bool {
         leading_hash(&key.name).is_some() || !self.records.interested(&Self::interest(index, key)).is_empty()
@@ -197,7 +214,10 @@ impl Observer for Broker {
             (Role::Provider, _) if *index.spec() == self.watches.accept_apis => {
                 let _ = self.accept_changes.send(AcceptChange::Complete(cluster.clone()));
             }
-            (Role::Provider, Some(brokered)) => self.enqueue_concerned(cluster, Some(&brokered.kind)),
+            (Role::Provider, Some(brokered)) => {
+                self.enqueue_concerned(cluster, Some(&brokered.kind));
+                self.enqueue_unremembered(cluster, Some(&brokered.kind));
+            }
             (Role::Provider, None) => self.enqueue_concerned(cluster, None),
             (Role::Coordination, _) if *index.spec() == self.watches.signing_key => self.ensure_signing_key(index),
             (Role::Coordination | Role::Compute, _) => {}
@@ -222,7 +242,12 @@ impl Observer for Broker {
         }
         match cluster.role() {
             Role::Consumer => self.enqueue_consumer(cluster, None),
-            Role::Provider => self.enqueue_concerned(cluster, None),
+            Role::Provider => {
+                self.enqueue_concerned(cluster, None);
+                if matches!(state, ClusterState::Ready) {
+                    self.enqueue_unremembered(cluster, None);
+                }
+            }
             Role::Coordination | Role::Compute => {}
         }
     }

@@ -104,6 +104,11 @@ impl Records {
         self.lock().records.get(key)?.provider.clone()
     }
 
+    /// Whether anything is remembered of an origin.
+    pub fn knows(&self, key: &OriginKey) -> bool {
+        self.lock().records.contains_key(key)
+    }
+
     /// Reads or changes a record, if there is one: what is gone is not remembered again.
     pub fn with<T>(&self, key: &OriginKey, change: impl FnOnce(&mut Record) -> T) -> Option<T> {
         self.lock().records.get_mut(key).map(change)
