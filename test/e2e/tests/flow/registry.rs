@@ -2,7 +2,7 @@
 
 use e2e::{
     Object, Scene,
-    kind::{ACCEPT_API, CERTIFICATE},
+    kind::{ACCEPT_API, CERTIFICATE, VM},
     scene::ACCEPT_NAMESPACE,
 };
 use serde_json::{Value, json};
@@ -73,32 +73,32 @@ fn an_object_that_its_provider_no_longer_accepts_stays_and_says_so() {
     WORLD.run(async |world| {
         let (second, ariadne) = (world.consumer(SECOND), world.provider(ARIADNE));
         let scene = Scene::new(world, "registry-leave", &[second]).await;
-        scene.accept(ariadne, json!({"filters": [{"key": "fqdn", "prefix": "good"}]})).await;
-        scene.certificate(second, "good").await;
-        let copy = scene.copy(second, "good", ariadne).await;
-        scene.until(second, "good", "Brokered", |seen| seen.has("Brokered", "True", "Placed")).await;
+        let small = json!({"key": "memory", "boundary": {"min": 600_000, "max": 600_099}});
+        let accept = scene.accept_kind(&VM, ariadne, &[small], Value::Null).await;
+        second.create(&VM, scene.ns(), "vm", json!({"spec": {"memory": 600_001}})).await;
+        let copy = ariadne.until_there(&VM, scene.ns(), &second.copy_name("vm")).await;
+        second.until(&VM, scene.ns(), "vm", "Brokered", |seen| seen.has("Brokered", "True", "Placed")).await;
 
         // The spec changes to what nobody accepts.
-        second.edit(&CERTIFICATE, scene.ns(), "good", json!({"spec": {"fqdn": scene.fqdn("bad")}})).await;
+        second.edit(&VM, scene.ns(), "vm", json!({"spec": {"memory": 600_100}})).await;
         let refused = |seen: &Object| seen.has("Accepted", "False", "NotAccepted");
-        let origin = scene.until(second, "good", "Accepted=False", refused).await;
+        let origin = second.until(&VM, scene.ns(), "vm", "Accepted=False", refused).await;
         let told = origin.condition("Accepted").unwrap().message;
-        assert!(told.contains(ARIADNE) && told.contains("prefix: good"), "{told}");
+        assert!(told.contains(&accept) && told.contains("boundary.max: 600099"), "{told}");
         assert!(origin.has("Brokered", "True", "Placed"), "it is served still: {origin}");
-        second.until_event(scene.ns(), "good", "NotAccepted", |event| event.message.contains("prefix: good")).await;
-        ariadne.set_status(&CERTIFICATE, scene.ns(), copy.name(), json!({"status": "Degraded"})).await;
-        scene
-            .until(second, "good", "its status", |seen| seen.text("/status/status") == "Degraded" && refused(seen))
-            .await;
-        let held = scene.copy(second, "good", ariadne).await;
-        assert_eq!((held.text("/spec/fqdn"), held.is_deleting()), (&*scene.fqdn("good"), false));
+        second.until_event(scene.ns(), "vm", "NotAccepted", |event| event.message.contains(&accept)).await;
+        ariadne.set_status(&VM, scene.ns(), copy.name(), json!({"status": "Degraded"})).await;
+        let flows = |seen: &Object| seen.text("/status/status") == "Degraded" && refused(seen);
+        second.until(&VM, scene.ns(), "vm", "its status", flows).await;
+        let held = ariadne.get(&VM, scene.ns(), copy.name()).await;
+        assert_eq!((held.at("/spec/memory"), held.is_deleting()), (&json!(600_001), false));
 
         // Accepted again, the new spec goes through and the condition goes.
-        second.edit(&CERTIFICATE, scene.ns(), "good", json!({"spec": {"fqdn": scene.fqdn("good2")}})).await;
-        let edited = |seen: &Object| seen.text("/spec/fqdn") == scene.fqdn("good2");
-        scene.copy_until(second, "good", ariadne, "the accepted spec", edited).await;
+        second.edit(&VM, scene.ns(), "vm", json!({"spec": {"memory": 600_002}})).await;
+        let edited = |seen: &Object| seen.at("/spec/memory") == 600_002;
+        ariadne.until(&VM, scene.ns(), copy.name(), "the accepted spec", edited).await;
         let accepted = |seen: &Object| seen.condition("Accepted").is_none_or(|told| told.status == "True");
-        scene.until(second, "good", "to be accepted", accepted).await;
+        second.until(&VM, scene.ns(), "vm", "to be accepted", accepted).await;
     });
 }
 
