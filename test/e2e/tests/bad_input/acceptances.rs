@@ -25,7 +25,7 @@ fn a_broken_one_says_why_and_accepts_nothing() {
             ("quantity", filter(&json!({"key": "fqdn", "boundary": {"min": "8Gx"}})), "8Gx"),
             ("nothing", filter(&json!({"key": "fqdn"})), "checks nothing"),
             ("prefixed", filter(&json!({"key": "spec.fqdn", "suffix": "t"})), "spec."),
-            ("no-list", json!({"gvr": CERTIFICATE.gvr(), "filters": "all"}), "filters"),
+            ("no-list", json!({"gvr": CERTIFICATE.gvr(), "filters": "all"}), "expected a sequence"),
             ("weightless", json!({"gvr": CERTIFICATE.gvr(), "weight": 0}), "weight"),
             ("syntax", json!({"gvr": CERTIFICATE.gvr(), "expression": "self.spec.fqdn =="}), "expression"),
             ("unknown", json!({"gvr": CERTIFICATE.gvr(), "expression": "object.spec.fqdn == 'a'"}), "object"),
