@@ -1,6 +1,6 @@
 //! `resource-broker`: places objects of consumer clusters in provider clusters that accept them.
 
-use std::{process::ExitCode, time::Duration};
+use std::{io::IsTerminal as _, process::ExitCode, time::Duration};
 
 use clap::Parser as _;
 use resource_broker::{
@@ -15,7 +15,10 @@ const LINGER: Duration = Duration::from_millis(200);
 fn main() -> ExitCode {
     let options = Options::parse();
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let logs = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal());
     match options.log_format {
         LogFormat::Text => logs.init(),
         LogFormat::Json => logs.json().init(),

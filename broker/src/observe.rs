@@ -13,7 +13,7 @@ use broker_core::{
     decide::decide,
     decision::{Decision, State},
     memory::Memory,
-    snapshot::{Holder, Kind, KindView, Now, OriginKey, Reach, RelatedView, Seen, Serving, Snapshot, View},
+    snapshot::{Confirmed, Holder, Kind, KindView, Now, OriginKey, Reach, RelatedView, Seen, Serving, Snapshot, View},
 };
 use broker_fleet::{
     cluster::{Cluster, ClusterState},
@@ -114,6 +114,7 @@ impl Broker {
             serving: self.serving(cluster, &key.gvk),
             copy,
             acceptances_known: known,
+            trouble: [spec, &self.watches.accept_apis].iter().find_map(|spec| cluster.index(spec)?.trouble()),
         }
     }
 
@@ -158,7 +159,7 @@ impl Broker {
     }
 
     /// Observes an origin and decides. `confirmed` is what a live read has just said. `None`: keys are not read yet.
-    pub fn decide(&self, key: &OriginKey, memory: &Memory, confirmed: Option<Option<Box<str>>>) -> Option<Decision> {
+    pub fn decide(&self, key: &OriginKey, memory: &Memory, confirmed: Confirmed) -> Option<Decision> {
         let ring = self.ring.load_full()?;
         let spec = self.watches.spec_of(Role::Consumer, &key.gvk)?;
         // A consumer that is not engaged (any more): its copies stay, and nothing is remembered of it.
@@ -177,16 +178,10 @@ impl Broker {
         };
         let copy_key = ObjectKey { namespace: Arc::clone(&key.namespace), name: copy::name(key).into() };
         let providers = self.fleet().in_role(Role::Provider);
-        let mut holders: Vec<Holder> = providers
+        let holders: Vec<Holder> = providers
             .iter()
             .map(|provider| self.holder(provider, key, &copy_key, spec, registry.knows(provider.name())))
             .collect();
-        if !self.is_synced() && self.started.elapsed() < 6 * SETTLING {
-            // How much room there is is only known once all that is placed has been looked at.
-            let limited =
-                |holder: &Holder| acceptances.iter().any(|a| a.capacity.is_some() && a.id.provider == holder.provider);
-            holders.iter_mut().filter(|holder| limited(holder)).for_each(|holder| holder.reach = Reach::Settling);
-        }
         let is_copy = self.is_copy(&consumer, key, &origin, &ring);
         let related = Related { broker: self, consumer: &consumer, namespace: &key.namespace };
         let kinds: Vec<Kind> = self.watches.related.iter().map(|related| related.kind.clone()).collect();
@@ -204,6 +199,8 @@ impl Broker {
             holders,
             acceptances: &acceptances,
             has_room: &has_room,
+            // How much room there is is only known once all that is placed has been looked at.
+            room_known: self.is_synced() || self.started.elapsed() > 6 * SETTLING,
             ring: &ring,
             evaluator: &self.evaluator,
             related_kinds: &kinds,

@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn durations_and_addresses() {
-        assert_eq!(duration("1h30m"), Ok(Duration::from_secs(5400)));
+        assert_eq!(duration("1h30m"), Ok(Duration::from_mins(90)));
         assert!(duration("10").is_err() && duration("").is_err() && duration("x").is_err());
         assert_eq!(bind_address("0"), Ok(Disabled::Off));
         assert_eq!(bind_address(":80"), Ok(Disabled::On(([0, 0, 0, 0], 80).into())));

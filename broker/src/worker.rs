@@ -9,7 +9,7 @@ use std::{
 use broker_api::Role;
 use broker_core::{
     decision::{Decision, State, Step, Write},
-    snapshot::OriginKey,
+    snapshot::{Confirmed, OriginKey},
 };
 use broker_fleet::{
     cluster::Cluster,
@@ -111,10 +111,10 @@ enum Went {
 
 impl Broker {
     async fn work(self: &Arc<Self>, key: &OriginKey, mut slot: Option<Slot<Work>>, mut turns: Turns) -> Outcome {
-        let mut confirmed = None;
+        let mut confirmed = Confirmed::Unread;
         for _ in 0..PASSES {
             turns.take().await;
-            let Some(decided) = self.decide_and_remember(key, confirmed.take()) else {
+            let Some(decided) = self.decide_and_remember(key, &std::mem::take(&mut confirmed)) else {
                 return Outcome::After(IDLE);
             };
             let Decided { decision, known, listens } = decided;
@@ -140,7 +140,7 @@ impl Broker {
             }
             match self.carry_out(key, &decision, &mut slot).await {
                 Went::Through => {}
-                Went::Confirmed(found) => confirmed = Some(found),
+                Went::Confirmed(found) => confirmed = found.map_or(Confirmed::Absent, Confirmed::Present),
                 Went::Stopped(outcome) => return outcome,
             }
         }
@@ -149,7 +149,7 @@ impl Broker {
     }
 
     /// Decides, and takes the decision in. Where others have taken the last room meanwhile, decides again.
-    fn decide_and_remember(&self, key: &OriginKey, confirmed: Option<Option<Box<str>>>) -> Option<Decided> {
+    fn decide_and_remember(&self, key: &OriginKey, confirmed: &Confirmed) -> Option<Decided> {
         let registry = self.registry.load();
         let decide = || loop {
             let (memory, known) = self.records.memory(key);

@@ -12,7 +12,7 @@ fn flags_of_help(help: &str) -> Flags {
     let mut last = String::new();
     for line in help.lines().map(str::trim) {
         if let Some(name) = line.split(' ').next().filter(|word| word.starts_with("--")) {
-            last = name.to_owned();
+            name.clone_into(&mut last);
             flags.insert(last.clone(), None);
         } else if let Some(default) = line.strip_prefix("[default: ").and_then(|rest| rest.strip_suffix(']')) {
             flags.insert(last.clone(), Some(default.to_owned()));

@@ -29,6 +29,17 @@ impl fmt::Display for AcceptId {
     }
 }
 
+/// What an AcceptAPI says of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is accepted.
+    Accepted,
+    /// It is not, and why.
+    Refused(Vec<Refusal>),
+    /// It cannot be said now, and why.
+    Unknown(String),
+}
+
 /// An AcceptAPI whose spec is sound.
 #[derive(Debug, Clone)]
 pub struct Acceptance {
@@ -113,23 +124,21 @@ impl Acceptance {
         self.expression.is_some()
     }
 
-    /// Why this AcceptAPI refuses the object (the whole object: filters look under its `spec`); empty when it accepts.
-    ///
-    /// The expression is asked only once the filters agree: it is the dearer one, and may count on what they demand.
-    pub fn refusals(&self, object: &Arc<Value>, evaluator: &Evaluator) -> Vec<Refusal> {
+    /// What this AcceptAPI says of the object. An expression that could not be evaluated for want of time or threads says
+    /// nothing: other tenants' load must not make a provider refuse.
+    pub fn judge(&self, object: &Arc<Value>, evaluator: &Evaluator) -> Verdict {
         let spec = object.get("spec").unwrap_or(&Value::Null);
         let refusals = self.filters.refusals(&self.id.to_string(), spec);
         if !refusals.is_empty() {
-            return refusals;
+            return Verdict::Refused(refusals);
         }
-        let Some(program) = &self.expression else {
-            return refusals;
-        };
+        let Some(program) = &self.expression else { return Verdict::Accepted };
         let reason = match evaluator.evaluate_bool(program, &[("self", Arc::clone(object))]) {
-            Ok(true) => return refusals,
+            Ok(true) => return Verdict::Accepted,
             Ok(false) => "is false".to_owned(),
+            Err(error) if error.is_transient() => return Verdict::Unknown(error.to_string()),
             Err(error) => error.to_string(),
         };
-        vec![Refusal::of_expression(self.id.to_string(), program.source(), reason)]
+        Verdict::Refused(vec![Refusal::of_expression(self.id.to_string(), program.source(), reason)])
     }
 }

@@ -162,6 +162,11 @@ impl KeyRing {
         Self::new(keys)
     }
 
+    /// Whether a signature was made with the key that signs now. Says nothing of whether it is right.
+    pub fn is_current(&self, text: &str) -> bool {
+        text.split('.').nth(1) == Some(self.signs_with())
+    }
+
     /// Id of the key that signs.
     pub fn signs_with(&self) -> &str {
         self.keys.first().map_or("", |(id, _)| id)

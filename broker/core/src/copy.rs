@@ -98,8 +98,7 @@ pub fn signed_origin(
     ring.verify_origin(&key.subject(uid), provider.name(), copy.annotation(keys::ORIGIN)?)
 }
 
-/// The first place where the copy is not as desired. The signature is compared by what it says, not by its text: another
-/// key of the ring may have signed it.
+/// The first place where the copy is not as desired. The signature is compared by what it says.
 pub fn difference(
     desired: &Desired,
     epoch: u64,
@@ -110,6 +109,13 @@ pub fn difference(
     match signed {
         None => return Some(format!("metadata.annotations[{}]", keys::ORIGIN)),
         Some(origin) if origin.epoch != epoch || origin.digest != desired.digest => return Some("the origin".into()),
+        // Of the same content, but signed with a key that is to be taken out.
+        Some(_)
+            if key_of(copy.annotation(keys::ORIGIN))
+                != key_of(desired.body["metadata"]["annotations"][keys::ORIGIN].as_str()) =>
+        {
+            return Some("the signing key".into());
+        }
         Some(_) => {}
     }
     let wanted = desired.body["metadata"].as_object().into_iter().flatten();
@@ -121,6 +127,11 @@ pub fn difference(
         }
     }
     schema.difference(&Value::Object(content(&desired.body)), &copy.value)
+}
+
+/// Which key has signed.
+fn key_of(signature: Option<&str>) -> Option<&str> {
+    signature?.split('.').nth(1)
 }
 
 /// What of a copy others may have changed: all but status and the metadata that the API server keeps.

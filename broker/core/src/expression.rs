@@ -183,6 +183,13 @@ impl fmt::Debug for Evaluator {
     }
 }
 
+impl ExpressionError {
+    /// Whether the same may work in a moment: it is the machine that was too busy, not the expression that is wrong.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::TimedOut { .. } | Self::Unavailable(_))
+    }
+}
+
 impl Default for Evaluator {
     fn default() -> Self {
         Self::new()

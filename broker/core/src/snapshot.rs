@@ -155,6 +155,18 @@ impl Seen {
     }
 }
 
+/// What a live read of an origin found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Confirmed {
+    /// Nobody has read it.
+    #[default]
+    Unread,
+    /// There is no such object.
+    Absent,
+    /// The object with this uid.
+    Present(Box<str>),
+}
+
 /// How it stands with a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reach {
@@ -205,6 +217,8 @@ pub struct Holder {
     pub copy: Seen,
     /// Whether all its AcceptAPIs are known.
     pub acceptances_known: bool,
+    /// Why its objects or AcceptAPIs cannot be listed, if that is so.
+    pub trouble: Option<String>,
 }
 
 impl Holder {
@@ -248,8 +262,8 @@ pub struct Snapshot<'a> {
     pub consumer_kind: Serving,
     /// The object itself.
     pub origin: Seen,
-    /// uid that a live read has just found under the origin's name; `Some(None)`: no object.
-    pub confirmed: Option<Option<Box<str>>>,
+    /// What a live read has just found under the origin's name.
+    pub confirmed: Confirmed,
     /// The object is itself a copy that we made, in a cluster that is consumer and provider.
     pub is_copy: bool,
     /// Every engaged provider, in order of names.
@@ -258,6 +272,8 @@ pub struct Snapshot<'a> {
     pub acceptances: &'a [Arc<Acceptance>],
     /// Whether an AcceptAPI has room for one more.
     pub has_room: &'a dyn Fn(&Acceptance) -> bool,
+    /// Whether `has_room` speaks of all that is placed: after a start it takes a moment.
+    pub room_known: bool,
     /// Signing keys.
     pub ring: &'a KeyRing,
     /// Evaluates expressions.

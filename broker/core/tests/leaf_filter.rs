@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use broker_api::{AcceptApiSpec, ClusterName, Filter};
 use broker_core::{
-    acceptance::{AcceptId, Acceptance},
+    acceptance::{AcceptId, Acceptance, Verdict},
     expression::Evaluator,
     filter::{FilterSet, Refusal},
 };
@@ -196,7 +196,7 @@ fn an_acceptance_takes_filters_and_expression() {
         (3, 2, Some(10), true)
     );
     let why = |spec: Value| -> Vec<String> {
-        let refusals = acceptance.refusals(&Arc::new(json!({ "spec": spec })), &evaluator);
+        let refusals = refusals(&acceptance, json!({ "spec": spec }), &evaluator);
         refusals.iter().map(Refusal::to_string).collect()
     };
     assert_eq!(why(json!({"fqdn": "a.corp", "size": 8})), Vec::<String>::new());
@@ -207,7 +207,7 @@ fn an_acceptance_takes_filters_and_expression() {
     let missing = why(json!({"fqdn": "a.corp"}));
     assert!(missing[0].contains(r#"no field "size""#), "{missing:?}");
     assert_eq!(why(json!({"fqdn": "a.com", "size": 9})).len(), 1, "the expression is not asked");
-    let no_spec = acceptance.refusals(&Arc::new(json!({"metadata": {}})), &evaluator);
+    let no_spec = refusals(&acceptance, json!({"metadata": {}}), &evaluator);
     assert_eq!(no_spec[0].reason, "is not set");
 }
 
@@ -268,5 +268,13 @@ proptest! {
             }
             Err(errors) => prop_assert!(errors.iter().all(|error| error.starts_with("spec.filters[0]"))),
         }
+    }
+}
+
+fn refusals(acceptance: &Acceptance, object: Value, evaluator: &Evaluator) -> Vec<Refusal> {
+    match acceptance.judge(&Arc::new(object), evaluator) {
+        Verdict::Accepted => Vec::new(),
+        Verdict::Refused(refusals) => refusals,
+        Verdict::Unknown(why) => panic!("{why}"),
     }
 }

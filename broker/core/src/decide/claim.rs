@@ -5,11 +5,11 @@
 
 use broker_api::{ClusterName, keys};
 
-use super::Pass;
+use super::{LOST_MILLIS, Pass};
 use crate::{
     copy::signed_origin,
     decision::{Note, State, Step},
-    snapshot::{Holder, Reach, Seen, View},
+    snapshot::{Confirmed, Holder, Reach, Seen, View},
 };
 
 /// What signatures say of an origin.
@@ -79,7 +79,12 @@ impl<'a> Pass<'a> {
                 ));
                 Assigned { provider: holder.provider.clone(), epoch: *newer, written: false }
             }
-            (Some((provider, epoch)), _) => Assigned { provider, epoch, written: true },
+            // One that an older key has signed is signed anew, so that this key can be taken out.
+            (Some((provider, epoch)), _) => {
+                let current =
+                    origin.annotation(keys::ASSIGNMENT).is_some_and(|text| self.snapshot.ring.is_current(text));
+                Assigned { provider, epoch, written: current }
+            }
             (None, Some(Held { holder, epoch, .. })) => {
                 if forged {
                     self.ignored_annotation();
@@ -97,7 +102,6 @@ impl<'a> Pass<'a> {
                 return if touched && settling { Claim::Unknown } else { Claim::None };
             }
         };
-        self.drop_superseded(&held, &assigned);
         Claim::At(assigned)
     }
 
@@ -108,12 +112,15 @@ impl<'a> Pass<'a> {
         ));
     }
 
-    /// Copies of this very object at other providers, made under this or an older assignment: nothing refers to them.
-    fn drop_superseded(&mut self, held: &[Held<'a>], assigned: &Assigned) {
-        for Held { holder, copy, epoch } in held {
-            let superseded = holder.provider != assigned.provider && *epoch <= Some(assigned.epoch);
-            if superseded && !copy.deleting && holder.reachable_copy().is_some() {
-                self.delete_copy(&holder.provider, copy, None);
+    /// Copies of this very object at other providers, made under this or an older assignment: nothing refers to them. They
+    /// go once the assigned provider holds its copy, never before. What is not signed goes only if we have just written it.
+    pub(super) fn drop_superseded(&mut self, origin: &View, provider: &ClusterName, epoch: u64) {
+        for held in self.held(origin) {
+            let proven =
+                held.epoch.is_none_or(|older| older <= epoch) && self.is_proven(origin, held.holder, held.copy);
+            let elsewhere = held.holder.provider != *provider;
+            if elsewhere && proven && !held.copy.deleting && held.holder.reachable_copy().is_some() {
+                self.delete_copy(&held.holder.provider, held.copy, None);
             }
         }
     }
@@ -134,10 +141,10 @@ impl<'a> Pass<'a> {
             }
             match &snapshot.confirmed {
                 // Our cache of the consumer may be older than the copy: then the copy is the newer object's.
-                Some(Some(live)) if **live == *origin.uid => self.delete_copy(&holder.provider, copy, None),
-                Some(_) => {}
-                None if self.decision.steps.contains(&Step::Confirm) => {}
-                None => self.decision.steps.push(Step::Confirm),
+                Confirmed::Present(live) if **live == *origin.uid => self.delete_copy(&holder.provider, copy, None),
+                Confirmed::Present(_) | Confirmed::Absent => {}
+                Confirmed::Unread if self.decision.steps.contains(&Step::Confirm) => {}
+                Confirmed::Unread => self.decision.steps.push(Step::Confirm),
             }
         }
         if found {
@@ -151,19 +158,28 @@ impl<'a> Pass<'a> {
         self.state(State::Gone);
         let snapshot = self.snapshot;
         for holder in &snapshot.holders {
-            let Some(copy) = holder.reachable_copy().filter(|copy| !copy.deleting) else { continue };
+            let Some(copy) = holder.copy.present().filter(|copy| !copy.deleting) else { continue };
             let uid = self.signed_uid(holder, copy);
             // Without its marks a copy is still known to whoever has just written it.
             if uid.is_none() && snapshot.memory.copy_uid.as_ref() != Some(&copy.uid) {
                 continue;
             }
+            if holder.reach != Reach::Ready {
+                // Remembered until the provider answers: nobody else would come back to an object that is not there.
+                self.state(State::Deleting);
+                self.decision.provider = Some(holder.provider.clone());
+                if !matches!(holder.reach, Reach::Unreachable(_)) {
+                    self.decision.again_in(LOST_MILLIS);
+                }
+                continue;
+            }
             match &snapshot.confirmed {
-                Some(None) => self.delete_copy(&holder.provider, copy, None),
-                Some(Some(live)) if uid.is_some_and(|uid| **live != *uid) => {
+                Confirmed::Absent => self.delete_copy(&holder.provider, copy, None),
+                Confirmed::Present(live) if uid.is_some_and(|uid| **live != *uid) => {
                     self.delete_copy(&holder.provider, copy, None);
                 }
-                Some(Some(_)) => {}
-                None => {
+                Confirmed::Present(_) => {}
+                Confirmed::Unread => {
                     self.decision.steps.push(Step::Confirm);
                     return;
                 }
@@ -177,20 +193,22 @@ impl<'a> Pass<'a> {
         signed_origin(self.snapshot.key, uid, &holder.provider, copy, self.snapshot.ring).map(|_| uid)
     }
 
+    /// Whether the object under the copy's name is ours beyond doubt: signed, just written, or applied by us and marked
+    /// with this origin's uid, which no other broker's objects have.
+    pub(super) fn is_proven(&self, origin: &View, holder: &Holder, copy: &View) -> bool {
+        let snapshot = self.snapshot;
+        let marked = copy.annotation(keys::CONSUMER_UID) == Some(&origin.uid);
+        signed_origin(snapshot.key, &origin.uid, &holder.provider, copy, snapshot.ring).is_some()
+            // Unless it is one that we made for an earlier object of this name.
+            || snapshot.memory.copy_uid.as_ref() == Some(&copy.uid) && self.signed_uid(holder, copy).is_none()
+            || marked && copy.applied_by_us
+    }
+
     /// Whether the object under the copy's name is ours, marks or no marks.
     pub(super) fn is_ours(&self, origin: &View, holder: &Holder, copy: &View) -> bool {
-        let snapshot = self.snapshot;
-        if signed_origin(snapshot.key, &origin.uid, &holder.provider, copy, snapshot.ring).is_some() {
-            return true;
-        }
-        // We wrote it last, and it is not one that we made for an earlier object of this name.
-        if snapshot.memory.copy_uid.as_ref() == Some(&copy.uid) && self.signed_uid(holder, copy).is_none() {
-            return true;
-        }
         // Stripped while the broker was away: we applied it, and nothing on it says that it is anybody else's.
-        let claimed = copy.annotation(keys::CONSUMER_UID);
-        let unclaimed = claimed.is_none() && copy.annotation(keys::ORIGIN).is_none();
-        copy.applied_by_us && (unclaimed || claimed == Some(&*origin.uid))
+        let unclaimed = copy.annotation(keys::CONSUMER_UID).is_none() && copy.annotation(keys::ORIGIN).is_none();
+        self.is_proven(origin, holder, copy) || copy.applied_by_us && unclaimed
     }
 }
 

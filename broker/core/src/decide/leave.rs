@@ -19,7 +19,11 @@ impl<'a> Pass<'a> {
         let mut remaining = false;
         let mut unknown: Option<String> = None;
         for holder in &self.snapshot.holders {
-            let Some(copy) = holder.copy.present().filter(|copy| self.is_ours(origin, holder, copy)) else { continue };
+            let assigned_here = annotated.as_ref().is_some_and(|(provider, _)| *provider == holder.provider);
+            let ours = |copy: &&View| {
+                self.is_proven(origin, holder, copy) || assigned_here && self.is_ours(origin, holder, copy)
+            };
+            let Some(copy) = holder.copy.present().filter(ours) else { continue };
             if holder.reach != Reach::Ready {
                 // What is known of it is old, and nothing can be deleted there now.
                 unknown = Some(describe(holder));

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{LOST_MILLIS, Pass, claim::Assigned};
 use crate::{
-    acceptance::Acceptance,
+    acceptance::{Acceptance, Verdict},
     assignment::Assignment,
     decision::{Note, State},
     filter::Refusal,
@@ -30,24 +30,25 @@ impl<'a> Pass<'a> {
             self.state(State::Unknown);
             return self.decision.again_in(200);
         }
+        let mut refused: Vec<Vec<Refusal>> = Vec::new();
         let mut refusals: Vec<String> = Vec::new();
         let mut candidates: Vec<&Acceptance> = Vec::new();
         let mut unreachable = false;
-        let mut lost = false;
+        let mut later = false;
         for acceptance in snapshot.acceptances {
             match self.judge(origin, acceptance) {
                 Judged::Candidate => candidates.push(acceptance),
-                Judged::Refused(why) => refusals.extend(why.iter().map(ToString::to_string)),
+                Judged::Refused(why) => refused.push(why),
                 Judged::Unfit(why) => refusals.push(format!("{}: {why}", acceptance.id)),
                 Judged::Unreachable(why) => {
                     unreachable = true;
                     refusals.push(format!("{}: {why}", acceptance.id));
                 }
-                Judged::Lost => lost = true,
+                Judged::Later => later = true,
             }
         }
         let Some(best) = placement::rank(&origin.uid, &candidates).into_iter().next() else {
-            if lost {
+            if later {
                 // It may be back in a moment: nothing to tell yet.
                 self.state(State::Unknown);
                 return self.decision.again_in(LOST_MILLIS);
@@ -61,6 +62,9 @@ impl<'a> Pass<'a> {
                 };
                 refusals.push(format!("provider {}: {why}", holder.provider.name()));
             }
+            // Nearest misses first: only so many are spelled out.
+            refused.sort_by_key(Vec::len);
+            refusals.extend(refused.iter().flatten().map(ToString::to_string));
             return self.waiting(origin, &refusals, unreachable);
         };
         self.state(State::Placing);
@@ -126,15 +130,16 @@ impl<'a> Pass<'a> {
         let Some(holder) = snapshot.holders.iter().find(|holder| holder.provider == acceptance.id.provider) else {
             return Judged::Unfit("its provider is not engaged".into());
         };
-        let refusals = acceptance.refusals(&origin.value, snapshot.evaluator);
-        if !refusals.is_empty() {
-            return Judged::Refused(refusals);
+        match acceptance.judge(&origin.value, snapshot.evaluator) {
+            Verdict::Accepted => {}
+            Verdict::Refused(refusals) => return Judged::Refused(refusals),
+            Verdict::Unknown(_) => return Judged::Later,
         }
         if acceptance.cordoned {
             return Judged::Unfit("is cordoned".into());
         }
         match (&holder.reach, &holder.serving) {
-            (Reach::Lost(_), _) => return Judged::Lost,
+            (Reach::Lost(_), _) => return Judged::Later,
             (Reach::Unreachable(why), _) => {
                 return Judged::Unreachable(format!("the provider is unreachable ({why})"));
             }
@@ -158,6 +163,9 @@ impl<'a> Pass<'a> {
             }
             (Reach::Ready, Serving::Served(_)) => {}
         }
+        if acceptance.capacity.is_some() && !snapshot.room_known {
+            return Judged::Later;
+        }
         if !(snapshot.has_room)(acceptance) {
             let capacity = acceptance.capacity.unwrap_or_default();
             return Judged::Unfit(format!("is full (capacity {capacity})"));
@@ -176,10 +184,17 @@ impl<'a> Pass<'a> {
         }
         let mut refusals = Vec::new();
         let mut accepting: Vec<&'a Acceptance> = Vec::new();
+        let mut unknown = false;
         let own = self.snapshot.acceptances.iter().filter(|acceptance| acceptance.id.provider == holder.provider);
         for acceptance in own.clone() {
-            let refused = acceptance.refusals(&origin.value, self.snapshot.evaluator);
-            if refused.is_empty() { accepting.push(acceptance) } else { refusals.extend(refused) }
+            match acceptance.judge(&origin.value, self.snapshot.evaluator) {
+                Verdict::Accepted => accepting.push(acceptance),
+                Verdict::Refused(refused) => refusals.extend(refused),
+                Verdict::Unknown(_) => unknown = true,
+            }
+        }
+        if accepting.is_empty() && unknown {
+            return None;
         }
         match placement::rank(&origin.uid, &accepting).first() {
             Some(best) => own.clone().find(|acceptance| acceptance.id == best.id).map(Ok),
@@ -193,7 +208,8 @@ enum Judged {
     Refused(Vec<Refusal>),
     Unfit(String),
     Unreachable(String),
-    Lost,
+    /// It is not known now, and may be in a moment.
+    Later,
 }
 
 /// A lead and the refusals behind it, bounded in length.
@@ -218,5 +234,4 @@ pub(super) fn sentence(lead: &str, refusals: &[String]) -> String {
 
 fn settling(holder: &Holder) -> bool {
     holder.reach == Reach::Settling
-        || (holder.reach == Reach::Ready && holder.copy == Seen::Unknown && matches!(holder.serving, Serving::Unknown))
 }

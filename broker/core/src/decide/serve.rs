@@ -57,13 +57,23 @@ impl<'a> Pass<'a> {
         };
         let site = Site { origin, holder, kind, epoch: assigned.epoch };
         match (&holder.copy, accepted) {
-            (Seen::Unknown, _) | (_, None) => self.state(State::Unknown),
+            (Seen::Unknown, _) | (_, None) => self.untold(origin, holder),
             (Seen::Absent, Some(Ok(_))) => self.create(&site),
             (Seen::Absent, Some(Err(refusals))) => self.refused(&site, None, &refusals),
             (Seen::Present(copy), _) if !self.is_ours(origin, holder, copy) => self.conflict(&site),
             (Seen::Present(copy), Some(Err(refusals))) => self.refused(&site, Some(copy), &refusals),
             (Seen::Present(copy), Some(Ok(acceptance))) => self.keep(&site, copy, acceptance),
         }
+    }
+
+    /// What there is at the provider cannot be seen. If that will not change by itself, people are told.
+    fn untold(&mut self, origin: &'a View, holder: &Holder) {
+        let Some(trouble) = &holder.trouble else {
+            self.decision.again_in(LOST_MILLIS);
+            return self.state(State::Unknown);
+        };
+        let why = format!("the broker cannot see what is at provider {}: {trouble}", holder.provider.name());
+        self.blocked(origin, condition::FORBIDDEN, why);
     }
 
     fn desired(&self, site: &Site<'a>) -> copy::Desired {
@@ -151,7 +161,10 @@ impl<'a> Pass<'a> {
                 self.decision.notes.push(Note::warning(condition::FIGHTING, message));
             }
         }
-        self.bring(site, copy, &acceptance.related_kinds);
+        self.bring(site, copy, Some(&acceptance.related_kinds));
+        if in_sync {
+            self.drop_superseded(site.origin, &site.holder.provider, site.epoch);
+        }
         if !written {
             // Else the next pass shows what came of it: not first that the copy is not right, and then that it is.
             self.show(site.origin, Some(copy), in_sync, &[own]);
@@ -188,6 +201,7 @@ impl<'a> Pass<'a> {
 
     /// The provider no longer accepts the origin: it stays, its status flows, a new spec is held back.
     fn refused(&mut self, site: &Site<'a>, copy: Option<&'a View>, refusals: &[crate::filter::Refusal]) {
+        let snapshot = self.snapshot;
         self.state(State::NotAccepted);
         let name = site.holder.provider.name();
         let lead = if refusals.is_empty() {
@@ -207,7 +221,8 @@ impl<'a> Pass<'a> {
             ),
         });
         if let Some(copy) = copy {
-            self.bring(site, copy, &[]);
+            let own = snapshot.acceptances.iter().find(|acceptance| acceptance.id.provider == site.holder.provider);
+            self.bring(site, copy, own.map(|acceptance| acceptance.related_kinds.as_slice()));
         }
         // What was held back is no news to the provider; where nothing was, its word on the spec stands.
         let in_sync = copy.is_some_and(|copy| self.difference(site, &self.desired(site), copy).is_none());
@@ -232,12 +247,20 @@ impl<'a> Pass<'a> {
         self.show(site.origin, None, false, &[Own::not_brokered(condition::NAME_CONFLICT, message)]);
     }
 
-    /// Brings related resources to the consumer, keeps them up to date, removes those that are no longer listed.
-    fn bring(&mut self, site: &Site<'a>, copy: &'a View, narrowed: &[String]) {
+    /// Brings related resources to the consumer, keeps them up to date, removes those that are no longer listed. `narrowed`:
+    /// the kinds that the AcceptAPI allows (all that the broker brings, if empty); `None`: there is no AcceptAPI any more,
+    /// and nothing new is brought.
+    fn bring(&mut self, site: &Site<'a>, copy: &'a View, narrowed: Option<&[String]>) {
         let snapshot = self.snapshot;
         // Without a status nothing is known of related resources: what is there stays.
         let Some(status) = copy.status() else { return };
-        let listing = related::listing(snapshot.key, status, &snapshot.key.namespace, snapshot.related_kinds, narrowed);
+        let listing = related::listing(
+            snapshot.key,
+            status,
+            &snapshot.key.namespace,
+            snapshot.related_kinds,
+            narrowed.unwrap_or_default(),
+        );
         for why in &listing.refused {
             self.decision.notes.push(Note::warning("RelatedRefused", why.clone()));
         }
@@ -248,9 +271,11 @@ impl<'a> Pass<'a> {
                 namespace: entry.namespace.clone(),
                 name: entry.name.clone(),
             });
-            self.bring_one(site, copy, entry);
+            self.bring_one(site, copy, entry, narrowed.is_some());
         }
-        if !snapshot.related.owned_known() {
+        // A provider that is still at work has not said its last word on what there will be.
+        let unfinished = matches!(status["status"].as_str(), Some("Unknown" | "Provisioning"));
+        if unfinished || !snapshot.related.owned_known() {
             return;
         }
         for (kind, held) in snapshot.related.owned(&site.origin.uid) {
@@ -262,7 +287,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    fn bring_one(&mut self, site: &Site<'a>, copy: &View, entry: &related::Related) {
+    fn bring_one(&mut self, site: &Site<'a>, copy: &View, entry: &related::Related, new: bool) {
         let snapshot = self.snapshot;
         let source = snapshot.related.source(&site.holder.provider, &entry.kind, &entry.namespace, &entry.name);
         let Some(source) = source.present().filter(|source| !source.deleting) else { return };
@@ -275,6 +300,7 @@ impl<'a> Pass<'a> {
         let intent = merge::digest(&json!([entry.kind.kind, entry.target, desired]));
         let (op, observed) = match snapshot.related.target(&entry.kind, &snapshot.key.namespace, &entry.target) {
             Seen::Unknown => return,
+            Seen::Absent if !new => return,
             Seen::Absent => (Op::Create(desired), json!(null)),
             Seen::Present(held) if held.deleting => return,
             Seen::Present(held) if !related::belongs(&site.origin.uid, &held) => {

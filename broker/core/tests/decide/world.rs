@@ -19,7 +19,7 @@ use broker_core::{
     expression::Evaluator,
     memory::{Memory, Subject},
     related,
-    snapshot::{Holder, Kind, Now, OriginKey, RelatedView, Seen, Snapshot, View},
+    snapshot::{Confirmed, Holder, Kind, Now, OriginKey, RelatedView, Seen, Snapshot, View},
 };
 use serde_json::{Value, json};
 
@@ -226,14 +226,14 @@ impl World {
         Now { millis: self.millis, text: format!("2026-01-01T00:00:00Z+{seconds}") }
     }
 
-    #[allow(clippy::option_option, reason = "as the snapshot has it")]
-    pub(crate) fn decide(&self, key: &OriginKey, confirmed: Option<Option<Box<str>>>) -> Decision {
+    pub(crate) fn decide(&self, key: &OriginKey, confirmed: Confirmed) -> Decision {
         let holders = self.providers().map(|(name, server)| Holder {
             provider: name.clone(),
             reach: server.reach.clone(),
             serving: server.serving(&key.gvk),
             copy: server.seen(&Self::copy_at(key)),
             acceptances_known: server.acceptances_known,
+            trouble: None,
         });
         let consumer = &self.servers[&key.cluster];
         let nothing = Memory::default();
@@ -253,6 +253,7 @@ impl World {
             holders: holders.collect(),
             acceptances: &acceptances,
             has_room: &has_room,
+            room_known: true,
             ring: &self.ring,
             evaluator: &self.evaluator,
             related_kinds: &self.related_kinds,
@@ -263,14 +264,14 @@ impl World {
 
     /// Observes and decides; answers a wish to confirm by a live read, where the consumer can be read.
     pub(crate) fn look(&mut self, key: &OriginKey) -> Decision {
-        let mut decision = self.decide(key, None);
+        let mut decision = self.decide(key, Confirmed::Unread);
         if decision.steps.contains(&Step::Confirm) {
             if self.servers[&key.cluster].reach != broker_core::snapshot::Reach::Ready {
                 decision.steps.clear();
                 return decision;
             }
             let uid = self.origin(key).map(|origin| Box::from(origin["metadata"]["uid"].as_str().unwrap()));
-            decision = self.decide(key, Some(uid));
+            decision = self.decide(key, uid.map_or(Confirmed::Absent, Confirmed::Present));
             assert!(!decision.steps.contains(&Step::Confirm), "asks to confirm what was just confirmed");
         }
         match &decision.counted {
