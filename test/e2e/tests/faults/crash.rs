@@ -144,17 +144,19 @@ async fn differences(scene: &Scene<'_>, wanted: &Wanted, status: Option<&str>) -
 
 async fn until_right(scene: &Scene<'_>, wanted: &Wanted, status: Option<&str>, seed: u64) {
     let what = format!("everything to be as it should be after seed {seed}");
-    let waited = wait_for(LONG, &what, async || match differences(scene, wanted, status).await {
+    let compared = wait_for(LONG, &what, async || match differences(scene, wanted, status).await {
         wrong if wrong.is_empty() => Ok(()),
         wrong => Err(format!("{} differences\n{}", wrong.len(), wrong.join("\n"))),
     });
-    waited.await.unwrap_or_else(|error| panic!("{error:#}"));
+    compared.await.unwrap_or_else(|error| panic!("{error:#}"));
 }
 
 async fn die_again_and_again(world: &World, scene: &Scene<'_>, dice: &mut Dice) -> Wanted {
     let mut wanted = Wanted::new();
     for _ in 0..DEATHS {
         let moment = Duration::from_millis(dice.below(250));
+        let newborn = dice.below(3) == 0;
+        let breath = Duration::from_millis(dice.below(900));
         let changes = async {
             for _ in 0..CHANGES {
                 change(scene, dice, &mut wanted).await;
@@ -166,6 +168,11 @@ async fn die_again_and_again(world: &World, scene: &Scene<'_>, dice: &mut Dice) 
             // The moment is random on purpose.
             tokio::time::sleep(moment).await;
             broker.kill();
+            if newborn {
+                // Once more, before it is ready or just after.
+                let _ = tokio::time::timeout(breath, broker.start_again(&world.lab)).await;
+                broker.kill();
+            }
             broker.start_again(&world.lab).await;
         };
         tokio::join!(changes, death);

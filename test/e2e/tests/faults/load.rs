@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use crate::{PEACE, WORLD, cast, placed};
 
 /// Objects of one tenant that become dirty at once.
-const FLOOD: usize = 2000;
+const FLOOD: usize = 1000;
 /// Objects that are being placed when the broker is told to end.
 const LOAD: usize = 300;
 /// How long all of a flood may take.
-const LONG: Duration = Duration::from_secs(120);
+const LONG: Duration = Duration::from_mins(2);
 
 async fn create_many(scene: &Scene<'_>, consumer: &Place, count: usize) {
     let creates = (0..count).map(async |at| {

@@ -48,7 +48,7 @@ impl Pair<'_> {
     }
 
     /// A new object is served from its creation to its status, and who wrote: carried out writes on Certificates.
-    async fn serve(&self, scene: &Scene<'_>, name: &str, writer: usize) {
+    async fn serve(&self, scene: &Scene<'_>, name: &str, leader: usize) {
         let (homer, theseus) = (self.world.consumer("homer"), self.world.provider("theseus"));
         let tally = Tally::begin([&self.world.hub, homer, theseus]).await;
         scene.certificate(homer, name).await;
@@ -57,10 +57,10 @@ impl Pair<'_> {
         scene.until(homer, name, "its status", |seen: &Object| seen.text("/status/status") == "Available").await;
         let requests = tally.requests().await;
         let writes = requests.writes().only(|request| request.event.resource != "leases");
-        assert!(!writes.of(USERS[writer]).0.is_empty(), "the leader writes: {requests}");
-        let others = writes.of(USERS[1 - writer]);
+        assert!(!writes.of(USERS[leader]).0.is_empty(), "the leader writes: {requests}");
+        let others = writes.of(USERS[1 - leader]);
         assert!(
-            others.0.is_empty() && requests.events().of(USERS[1 - writer]).0.is_empty(),
+            others.0.is_empty() && requests.events().of(USERS[1 - leader]).0.is_empty(),
             "only the leader: {requests}"
         );
     }
