@@ -4,7 +4,7 @@ use broker_api::keys;
 use broker_core::decision::{Op, State};
 use serde_json::json;
 
-use crate::world::{NAMESPACE, World, consumer_rule, key, secret, web};
+use crate::world::{NAMESPACE, World, consumer_rule, key, secret, verb, web};
 
 #[test]
 fn one_patch_puts_finalizer_annotations_and_signature_on_the_origin() {
@@ -19,6 +19,15 @@ fn one_patch_puts_finalizer_annotations_and_signature_on_the_origin() {
     let uid = origin["metadata"]["uid"].as_str().unwrap();
     let signature = annotations[keys::ASSIGNMENT].as_str().unwrap();
     assert!(world.ring.verify_assignment(&web().subject(uid), "p1", None, signature).is_some());
+}
+
+#[test]
+fn no_copy_is_written_together_with_the_finalizer_that_guards_it() {
+    let mut world = World::served();
+    world.provider("p1").delete(&World::copy_at(&web()));
+    world.edit(&web(), |origin| origin["metadata"]["finalizers"] = json!([]));
+    let decision = world.look(&web());
+    assert_eq!(decision.writes().map(|write| verb(&write.op)).collect::<Vec<_>>(), ["patch"]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Marks that are stripped, corrupted or doubled are put right.
 
 use broker_api::{ClusterName, keys};
-use broker_core::decision::State;
+use broker_core::{decision::State, snapshot::Reach};
 use serde_json::json;
 
 use crate::world::{World, web};
@@ -118,4 +118,34 @@ fn of_two_copies_one_remains_also_without_annotations() {
     world.settle(&web());
     assert!(world.copy("p1", &web()).is_none());
     assert!(world.copy("p2", &web()).is_some());
+}
+
+#[test]
+fn a_copy_of_an_older_assignment_stays_until_its_successor_is_there() {
+    let mut world = doubled();
+    world.provider("p2").delete(&World::copy_at(&web()));
+    world.provider("p2").reach = Reach::Unreachable("down".into());
+    world.settle(&web());
+    assert!(world.copy("p1", &web()).is_some());
+    world.provider("p2").reach = Reach::Ready;
+    world.settle(&web());
+    assert!(world.copy("p1", &web()).is_none());
+    assert!(world.copy("p2", &web()).is_some());
+}
+
+#[test]
+fn stripped_on_both_sides_the_broker_that_wrote_the_copy_still_knows_it() {
+    let mut world = World::served();
+    world.engage(ClusterName::provider("p2"));
+    world.accept("p2", &json!({"priority": 9}));
+    world.edit_copy("p1", &web(), |copy| copy["metadata"]["annotations"] = json!({}));
+    world.edit(&web(), |origin| {
+        origin["metadata"]["annotations"] = json!({});
+        origin["metadata"]["finalizers"] = json!([]);
+    });
+    world.settle(&web());
+    assert_eq!(world.origin(&web()).unwrap()["metadata"]["annotations"][keys::PROVIDER_CLUSTER], "p1");
+    assert!(world.signed("p1", &web()).is_some());
+    assert!(world.copy("p2", &web()).is_none());
+    world.assert_steady(&web());
 }

@@ -143,6 +143,9 @@ fn an_older_generation_of_ours_is_not_touched_while_the_provider_works() {
 #[test]
 fn a_field_that_a_new_crd_at_the_provider_takes_arrives() {
     let mut world = served_with(json!({"note": "n"}), json!({}));
+    // The last write is an edit, made of a payload that does not change when the CRD does.
+    world.edit(&web(), |origin| origin["spec"]["size"] = json!(2));
+    world.settle(&web());
     let mut rule = provider_rule();
     rule.schema["properties"]["spec"]["properties"]["note"] = json!({"type": "string"});
     world.provider("p1").kinds.insert(certificate(), rule);
