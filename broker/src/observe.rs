@@ -200,6 +200,7 @@ impl Broker {
             acceptances: &acceptances,
             has_room: &has_room,
             // How much room there is is only known once all that is placed has been looked at.
+            busy: self.queue.is_busy(),
             room_known: self.is_synced() || self.started.elapsed() > 6 * SETTLING,
             ring: &ring,
             evaluator: &self.evaluator,

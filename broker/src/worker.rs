@@ -131,6 +131,9 @@ impl Broker {
                     return Outcome::Failed;
                 }
             }
+            if decision.steps.is_empty() && decision.when_idle {
+                return Outcome::WhenIdle;
+            }
             if decision.steps.is_empty() {
                 return decision.again.map_or(Outcome::Done, Outcome::After);
             }

@@ -103,6 +103,11 @@ impl<'a> Pass<'a> {
             // The provider's first status is about to come and can carry the good news: one write instead of two.
             // A clock that was set back must not hold it back.
             let age = snapshot.now.millis.checked_sub(created);
+            let young = age.is_some_and(|age| age < PATIENCE_MILLIS);
+            if snapshot.busy && young {
+                self.decision.when_idle = true;
+                return;
+            }
             if let Some(left) = age.and_then(|age| GOOD_NEWS_MILLIS.checked_sub(age)).filter(|left| *left > 0) {
                 return self.decision.again_in(left);
             }
@@ -219,6 +224,9 @@ impl<'a> Pass<'a> {
 
 /// How long `Brokered=True` waits for the provider's first status.
 const GOOD_NEWS_MILLIS: u64 = 1000;
+
+/// How long it may wait for others' work.
+const PATIENCE_MILLIS: u64 = 60_000;
 
 /// When to look again at what depends on a cluster that was lost a moment ago.
 const LOST_MILLIS: u64 = 2000;

@@ -274,6 +274,8 @@ pub struct Snapshot<'a> {
     pub has_room: &'a dyn Fn(&Acceptance) -> bool,
     /// Whether `has_room` speaks of all that is placed: after a start it takes a moment.
     pub room_known: bool,
+    /// Whether others wait for their turn: then what can wait does.
+    pub busy: bool,
     /// Signing keys.
     pub ring: &'a KeyRing,
     /// Evaluates expressions.

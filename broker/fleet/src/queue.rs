@@ -29,6 +29,8 @@ pub enum Outcome {
     Done,
     /// Look again after this time, without this being a failure.
     After(Duration),
+    /// Look again once nobody else waits, or something changes.
+    WhenIdle,
     /// It failed: again after a wait that grows with the failures in a row.
     Failed,
     /// The next write is for this cluster, which has no slot free.
@@ -80,6 +82,8 @@ impl<K: Key> Lanes<K> {
 enum Place {
     /// In a lane or parked since then.
     Waiting(Instant),
+    /// To be looked at when nobody else waits, since then.
+    Idle(Instant),
     /// Being worked on since then; `dirty` when it was added again meanwhile.
     Running { since: Instant, dirty: bool },
 }
@@ -92,6 +96,8 @@ struct Slots<K> {
 struct Inner<K> {
     places: HashMap<K, Place>,
     ready: Lanes<K>,
+    /// Keys whose turn comes when nobody else waits. One that has been added meanwhile is in `ready`, too.
+    idle: Lanes<K>,
     /// Parked keys whose slot has come free: they go first, and hold that slot.
     handed: VecDeque<(K, ClusterName)>,
     slots: HashMap<ClusterName, Slots<K>>,
@@ -158,6 +164,7 @@ impl<K: Key> Queue<K> {
         let inner = Inner {
             places: HashMap::new(),
             ready: Lanes::default(),
+            idle: Lanes::default(),
             handed: VecDeque::new(),
             slots: HashMap::new(),
             timers: BTreeMap::new(),
@@ -255,6 +262,11 @@ impl<K: Key> Queue<K> {
                 inner.failures.remove(key);
                 inner.schedule(key, delay);
             }
+            Outcome::WhenIdle => {
+                inner.failures.remove(key);
+                inner.places.insert(key.clone(), Place::Idle(Instant::now()));
+                inner.idle.push(key.clone());
+            }
             Outcome::Failed => {
                 let count = inner.failures.entry(key.clone()).or_default();
                 let delay = backoff::delay(FIRST_RETRY, LAST_RETRY, *count);
@@ -285,6 +297,11 @@ impl<K: Key> Queue<K> {
         self.changed.notify_one();
     }
 
+    /// Keys wait for their turn or for a slot.
+    pub fn is_busy(&self) -> bool {
+        self.lock().is_busy()
+    }
+
     /// Nothing waits and nothing is being worked on. Delayed keys do not count.
     pub fn is_idle(&self) -> bool {
         self.lock().places.is_empty()
@@ -296,7 +313,7 @@ impl<K: Key> Queue<K> {
         let now = Instant::now();
         let running = inner.places.values().filter_map(|place| match place {
             Place::Running { since, .. } => Some(now.saturating_duration_since(*since)),
-            Place::Waiting(_) => None,
+            Place::Waiting(_) | Place::Idle(_) => None,
         });
         let (running, longest_running) =
             running.fold((0, Duration::ZERO), |(count, longest), age| (count + 1, longest.max(age)));
@@ -321,6 +338,11 @@ impl<K: Key> Inner<K> {
         self.adds += 1;
         match self.places.get_mut(&key) {
             Some(Place::Waiting(_)) => false,
+            Some(place @ Place::Idle(_)) => {
+                *place = Place::Waiting(Instant::now());
+                self.ready.push(key);
+                true
+            }
             Some(Place::Running { dirty, .. }) => {
                 *dirty = true;
                 false
@@ -359,6 +381,21 @@ impl<K: Key> Inner<K> {
         self.timer_of.insert(key.clone(), timer);
     }
 
+    fn is_busy(&self) -> bool {
+        self.ready.len > 0 || self.slots.values().any(|slots| slots.parked.len > 0)
+    }
+
+    /// A key that has waited for others, if no others wait.
+    fn pop_idle(&mut self) -> Option<K> {
+        while !self.is_busy() {
+            let key = self.idle.pop()?;
+            if matches!(self.places.get(&key), Some(Place::Idle(_))) {
+                return Some(key);
+            }
+        }
+        None
+    }
+
     /// Queues what is due and returns when the next is.
     fn fire(&mut self, now: Instant) -> Option<Instant> {
         while let Some((&timer, _)) = self.timers.first_key_value() {
@@ -376,7 +413,7 @@ impl<K: Key> Inner<K> {
     fn take(&mut self, now: Instant) -> Option<(K, Option<ClusterName>, Instant)> {
         let (key, cluster) = match self.handed.pop_front() {
             Some((key, cluster)) => (key, Some(cluster)),
-            None => (self.ready.pop()?, None),
+            None => (self.ready.pop().or_else(|| self.pop_idle())?, None),
         };
         // Whatever it was to be looked at for later, it is looked at now.
         if let Some(timer) = self.timer_of.remove(&key) {
@@ -384,7 +421,7 @@ impl<K: Key> Inner<K> {
         }
         let before = self.places.insert(key.clone(), Place::Running { since: now, dirty: false });
         let since = match before {
-            Some(Place::Waiting(since)) => since,
+            Some(Place::Waiting(since) | Place::Idle(since)) => since,
             _ => now,
         };
         Some((key, cluster, since))

@@ -125,3 +125,26 @@ async fn a_closed_queue_hands_out_nothing() {
     queue.close();
     assert!(queue.next().await.is_none());
 }
+
+#[tokio::test]
+async fn what_can_wait_waits_for_others_but_not_for_its_own_news() {
+    let queue = queue(1);
+    let (patient, other) = (job("a", 1), job("b", 2));
+    queue.add(patient.clone());
+    let key = take(&queue).await;
+    queue.add(other.clone());
+    queue.finish(&key, Outcome::WhenIdle);
+    assert!(queue.is_busy());
+    assert_eq!(take(&queue).await, other);
+    queue.finish(&other, Outcome::Done);
+    assert_eq!(take(&queue).await, patient);
+    queue.finish(&patient, Outcome::WhenIdle);
+    queue.add(patient.clone());
+    queue.add(other.clone());
+    assert_eq!([take(&queue).await, take(&queue).await], [patient.clone(), other], "news takes its turn");
+    queue.finish(&patient, Outcome::Done);
+    assert!(
+        tokio::time::timeout(Duration::from_millis(20), queue.next()).await.is_err(),
+        "and is not handed out twice"
+    );
+}

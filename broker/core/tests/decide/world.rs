@@ -254,6 +254,7 @@ impl World {
             acceptances: &acceptances,
             has_room: &has_room,
             room_known: true,
+            busy: false,
             ring: &self.ring,
             evaluator: &self.evaluator,
             related_kinds: &self.related_kinds,
