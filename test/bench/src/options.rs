@@ -26,6 +26,8 @@ pub(crate) struct Options {
 pub(crate) enum Part {
     /// Latency of creates and status changes at 10 a second
     Paced,
+    /// What each sort of write costs the API server
+    Writes,
     /// Creates at full speed against the ceiling, and status changes at full speed
     Burst,
     /// Memory per object with many objects

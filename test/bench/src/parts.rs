@@ -5,6 +5,7 @@ mod idle;
 mod memory;
 mod paced;
 mod restart;
+mod writes;
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -69,6 +70,9 @@ impl Bench {
     pub(crate) async fn run(mut self, options: &Options) -> anyhow::Result<Report> {
         if options.wants(Part::Paced) {
             paced::measure(&mut self).await?;
+        }
+        if options.wants(Part::Writes) {
+            writes::measure(&mut self).await?;
         }
         if options.wants(Part::Burst) {
             burst::measure(&mut self).await?;

@@ -1,6 +1,7 @@
 //! `Widget`, the kind that is brokered here: about 3 KB of the sorts of fields that real objects have, and requests on it
 //! that cost this process as little as possible (bytes out, bytes in, nothing parsed).
 
+use anyhow::Context as _;
 use http::header::CONTENT_TYPE;
 use kube::Client;
 use serde_json::json;
@@ -128,6 +129,55 @@ pub(crate) fn body(name: &str) -> Vec<u8> {
 pub(crate) async fn create(client: &Client, name: &str) -> anyhow::Result<()> {
     let path = format!("/apis/bench.example.org/v1/namespaces/{NAMESPACE}/widgets?fieldManager=bench");
     let request = http::Request::post(path).header(CONTENT_TYPE, "application/json").body(body(name))?;
+    client.request_text(request).await?;
+    Ok(())
+}
+
+fn path(name: &str, manager: &str) -> String {
+    format!("/apis/bench.example.org/v1/namespaces/{NAMESPACE}/widgets/{name}?fieldManager={manager}")
+}
+
+/// A finalizer and annotations of the size that the broker adds.
+fn marks() -> serde_json::Value {
+    json!({
+        "finalizers": ["bench.example.org/finalizer"],
+        "annotations": {"bench.example.org/provider": "east", "bench.example.org/signature": "0".repeat(80)},
+    })
+}
+
+/// Adds marks by a merge patch.
+pub(crate) async fn merge_marks(client: &Client, name: &str) -> anyhow::Result<()> {
+    let marks = json!({"metadata": marks()});
+    let path = path(name, "broker");
+    let request = http::Request::patch(path)
+        .header(CONTENT_TYPE, "application/merge-patch+json")
+        .body(marks.to_string().into_bytes())?;
+    client.request_text(request).await?;
+    Ok(())
+}
+
+/// The object with marks, as it would be sent to update it, its version included.
+pub(crate) async fn marked(client: &Client, name: &str) -> anyhow::Result<Vec<u8>> {
+    let request = http::Request::get(path(name, "broker")).body(Vec::new())?;
+    let mut object: serde_json::Value = client.request(request).await?;
+    let metadata = object["metadata"].as_object_mut().context("an object without metadata")?;
+    // The API server keeps what it has where an update says nothing of it.
+    metadata.remove("managedFields");
+    metadata.extend(marks().as_object().cloned().unwrap_or_default());
+    Ok(object.to_string().into_bytes())
+}
+
+/// Replaces an object.
+pub(crate) async fn update(client: &Client, name: &str, object: Vec<u8>) -> anyhow::Result<()> {
+    let request = http::Request::put(path(name, "broker")).header(CONTENT_TYPE, "application/json").body(object)?;
+    client.request_text(request).await?;
+    Ok(())
+}
+
+/// Server-side apply of the whole object.
+pub(crate) async fn apply(client: &Client, name: &str) -> anyhow::Result<()> {
+    let path = path(name, "applier") + "&force=true";
+    let request = http::Request::patch(path).header(CONTENT_TYPE, "application/apply-patch+yaml").body(body(name))?;
     client.request_text(request).await?;
     Ok(())
 }
