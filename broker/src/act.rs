@@ -114,9 +114,11 @@ impl Broker {
             return self.gone(cluster, key, write);
         };
         let now = observe::now().millis;
-        let leftover = leftover(write, &written.object);
         let latency = self.records.with(origin, |record| {
             if !matches!(write.op, Op::Delete { .. }) {
+                // What the server made of a write matters only where the same was wanted before: then it was not held.
+                let again = record.memory.wants_again(write.subject, write.intent);
+                let leftover = again.then(|| leftover(write, &written.object)).flatten();
                 record.memory.wrote(write.subject, write.intent, leftover.as_ref(), now);
             }
             if write.subject != Subject::Copy || matches!(write.op, Op::Delete { .. }) {

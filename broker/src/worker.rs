@@ -103,6 +103,8 @@ struct Decided {
 enum Went {
     /// All done: decide again.
     Through,
+    /// Something else is to be done first, or a refusal to be told: decide again.
+    Again,
     /// A live read said this: decide again with it.
     Confirmed(Option<Box<str>>),
     /// No more for now.
@@ -142,7 +144,8 @@ impl Broker {
                 return Outcome::Done;
             }
             match self.carry_out(key, &decision, &mut slot).await {
-                Went::Through => {}
+                Went::Through if decision.complete => return decision.again.map_or(Outcome::Done, Outcome::After),
+                Went::Through | Went::Again => {}
                 Went::Confirmed(found) => confirmed = found.map_or(Confirmed::Absent, Confirmed::Present),
                 Went::Stopped(outcome) => return outcome,
             }
@@ -199,7 +202,7 @@ impl Broker {
                     }
                 }
                 // The next decision tells of it.
-                Acted::Refused | Acted::Prepared => return Went::Through,
+                Acted::Refused | Acted::Prepared => return Went::Again,
                 Acted::Failed => return Went::Stopped(Outcome::Failed),
                 Acted::Wait(wait) => return Went::Stopped(Outcome::After(wait)),
             }

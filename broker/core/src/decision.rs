@@ -171,6 +171,8 @@ pub struct Decision {
     pub notes: Vec<Note>,
     /// Look again after this time, even if nothing changes.
     pub again: Option<Duration>,
+    /// Once its steps went through there is nothing left to decide until something changes.
+    pub complete: bool,
     /// What is left to do can wait until nobody else waits.
     pub when_idle: bool,
     /// Related objects to listen to.

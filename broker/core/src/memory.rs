@@ -108,6 +108,11 @@ impl Memory {
             .is_some_and(|trace| trace.intent == intent && trace.result == Some(digest(observed)))
     }
 
+    /// Whether the last write about the subject was of this very intent.
+    pub fn wants_again(&self, subject: Subject, intent: [u8; 8]) -> bool {
+        self.trace(subject, intent).is_some_and(|trace| trace.intent == intent && trace.at != 0)
+    }
+
     /// Whether a write of this intent may go out now.
     pub fn pace(&self, subject: Subject, intent: [u8; 8], now: u64) -> Pace {
         if let Some(trouble) = self.trouble_with(subject, intent).filter(|trouble| now < trouble.until) {

@@ -3,7 +3,7 @@
 //! A desired object is compared with what the server *can* hold, not with what we wrote: else a field that a CRD
 //! prunes or defaults would be written again for ever. Where no schema is known, everything is taken to fit.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use serde_json::{Map, Value};
 
@@ -134,25 +134,14 @@ impl Schema {
 
     /// `value` without what the server would prune. `lost` collects the paths that do not fit.
     pub fn fit(&self, value: &Value, lost: &mut Vec<String>) -> Value {
-        fit(&self.0, value, "", lost)
-    }
-
-    /// [`Schema::fit`] for the field `name` of the whole object.
-    pub fn fit_field(&self, name: &str, value: &Value, lost: &mut Vec<String>) -> Value {
-        match &self.0 {
-            Shape::Object(root) => match root.fields.get(name) {
-                Some(field) => fit(&field.shape, value, name, lost),
-                None => value.clone(),
-            },
-            _ => value.clone(),
-        }
+        fit(&self.0, value, &Place::Root, lost)
     }
 
     /// `status` as the server would store it: pruned and defaulted.
     pub fn stored_status(&self, status: &Value) -> Value {
         let Shape::Object(root) = &self.0 else { return status.clone() };
         let Some(field) = root.fields.get("status") else { return Value::Object(Map::new()) };
-        let mut status = fit(&field.shape, status, "status", &mut Vec::new());
+        let mut status = fit(&field.shape, status, &Place::Root, &mut Vec::new());
         fill(&field.shape, &mut status);
         status
     }
@@ -164,27 +153,48 @@ impl Schema {
     }
 }
 
-fn fit(shape: &Shape, value: &Value, path: &str, lost: &mut Vec<String>) -> Value {
+/// Where in an object, as a list from the leaf to the root: written out only where something is lost.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    Root,
+    Field(&'a Place<'a>, &'a str),
+    Element(&'a Place<'a>, usize),
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root => Ok(()),
+            Self::Field(Self::Root, name) => f.write_str(name),
+            Self::Field(parent, name) => write!(f, "{parent}.{name}"),
+            Self::Element(parent, index) => write!(f, "{parent}[{index}]"),
+        }
+    }
+}
+
+fn fit(shape: &Shape, value: &Value, place: &Place<'_>, lost: &mut Vec<String>) -> Value {
     match (shape, value) {
         (Shape::Object(object), Value::Object(values)) => {
             let mut kept = Map::new();
             for (name, value) in values {
-                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                let place = Place::Field(place, name);
                 let field = object.fields.get(name);
                 let inner = field.map(|field| &field.shape).or(object.others.as_deref());
                 match inner {
-                    None => lost.push(path),
-                    Some(_) if value.is_null() && field.is_some_and(|field| !field.nullable) => lost.push(path),
+                    None => lost.push(place.to_string()),
+                    Some(_) if value.is_null() && field.is_some_and(|field| !field.nullable) => {
+                        lost.push(place.to_string());
+                    }
                     Some(shape) => {
-                        kept.insert(name.clone(), fit(shape, value, &path, lost));
+                        kept.insert(name.clone(), fit(shape, value, &place, lost));
                     }
                 }
             }
             Value::Object(kept)
         }
         (Shape::List { items, .. }, Value::Array(values)) => {
-            let fitted = values.iter().enumerate().map(|(at, value)| fit(items, value, &format!("{path}[{at}]"), lost));
-            fitted.collect()
+            let fitted = values.iter().enumerate();
+            fitted.map(|(index, value)| fit(items, value, &Place::Element(place, index), lost)).collect()
         }
         _ => value.clone(),
     }

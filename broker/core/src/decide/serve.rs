@@ -5,7 +5,7 @@ use std::sync::Arc;
 use broker_api::condition;
 use serde_json::json;
 
-use super::{LOST_MILLIS, Pass, claim::Assigned, place::sentence};
+use super::{GOOD_NEWS_MILLIS, LOST_MILLIS, Pass, claim::Assigned, place::sentence};
 use crate::{
     acceptance::Acceptance,
     copy,
@@ -90,7 +90,9 @@ impl<'a> Pass<'a> {
         let op = Op::Create(desired.body);
         let write = |pass: &Self| pass.copy_write(site, op, intent, Some(note));
         if self.write(Subject::Copy, intent, &json!(null), write) {
-            return;
+            // The provider's first status comes by itself; if none does, there is still the good news to tell.
+            self.decision.complete = true;
+            return self.decision.again_in(GOOD_NEWS_MILLIS);
         }
         if let Some(trouble) = self.snapshot.memory.trouble(Subject::Copy) {
             self.blocked(site.origin, trouble.reason, trouble.message.clone());
@@ -166,6 +168,7 @@ impl<'a> Pass<'a> {
             self.drop_superseded(site.origin, &site.holder.provider, site.epoch);
         }
         if !written {
+            self.decision.complete = true;
             // Else the next pass shows what came of it: not first that the copy is not right, and then that it is.
             self.show(site.origin, Some(copy), in_sync, &[own]);
         }
