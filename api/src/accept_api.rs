@@ -22,26 +22,12 @@ use crate::condition::conditions_schema;
     derive = "PartialEq",
     doc = "Which objects a provider accepts. Counts only in provider clusters.",
     printcolumn(name = "Resource", type_ = "string", json_path = ".spec.gvr.resource"),
-    printcolumn(
-        name = "Group",
-        type_ = "string",
-        json_path = ".spec.gvr.group",
-        priority = 1
-    ),
-    printcolumn(
-        name = "Ready",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].status"
-    ),
+    printcolumn(name = "Group", type_ = "string", json_path = ".spec.gvr.group", priority = 1),
+    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
     printcolumn(name = "Placed", type_ = "integer", json_path = ".status.placed"),
     printcolumn(name = "Capacity", type_ = "integer", json_path = ".spec.capacity"),
     printcolumn(name = "Priority", type_ = "integer", json_path = ".spec.priority"),
-    printcolumn(
-        name = "Weight",
-        type_ = "integer",
-        json_path = ".spec.weight",
-        priority = 1
-    ),
+    printcolumn(name = "Weight", type_ = "integer", json_path = ".spec.weight", priority = 1),
     printcolumn(name = "Cordoned", type_ = "boolean", json_path = ".spec.cordoned")
 )]
 #[serde(rename_all = "camelCase")]

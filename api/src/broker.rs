@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::{
     api::core::v1::{
-        EnvVar, HostAlias, LocalObjectReference, PodSecurityContext, ResourceRequirements, Volume,
-        VolumeMount,
+        EnvVar, HostAlias, LocalObjectReference, PodSecurityContext, ResourceRequirements, Volume, VolumeMount,
     },
     apimachinery::pkg::apis::meta::v1::Condition,
 };

@@ -71,10 +71,7 @@ pub struct ClusterName {
 impl ClusterName {
     /// A cluster of this name in this role.
     pub fn new(role: Role, name: impl Into<Arc<str>>) -> Self {
-        Self {
-            role,
-            name: name.into(),
-        }
+        Self { role, name: name.into() }
     }
 
     /// A consumer cluster.
@@ -131,21 +128,12 @@ mod tests {
     #[test]
     fn a_name_may_hold_a_hash() {
         let name: ClusterName = "consumer#consumer#cluster".parse().unwrap();
-        assert_eq!(
-            (name.role(), name.name()),
-            (Role::Consumer, "consumer#cluster")
-        );
+        assert_eq!((name.role(), name.name()), (Role::Consumer, "consumer#cluster"));
     }
 
     #[test]
     fn says_what_is_wrong() {
-        assert_eq!(
-            "homer".parse::<ClusterName>(),
-            Err(ClusterNameError::Form("homer".into()))
-        );
-        assert_eq!(
-            "tenant#homer".parse::<ClusterName>(),
-            Err(ClusterNameError::Role("tenant".into()))
-        );
+        assert_eq!("homer".parse::<ClusterName>(), Err(ClusterNameError::Form("homer".into())));
+        assert_eq!("tenant#homer".parse::<ClusterName>(), Err(ClusterNameError::Role("tenant".into())));
     }
 }

@@ -140,44 +140,20 @@ mod tests {
     #[test]
     fn the_time_moves_only_with_the_status() {
         let mut list = vec![];
-        assert!(set_condition(
-            &mut list,
-            condition(READY, false, INVALID, "a", Some(1), at(1))
-        ));
-        assert!(
-            !set_condition(
-                &mut list,
-                condition(READY, false, INVALID, "a", Some(1), at(2))
-            ),
-            "nothing new"
-        );
-        assert!(
-            set_condition(
-                &mut list,
-                condition(READY, false, INVALID, "b", Some(2), at(3))
-            ),
-            "a new message"
-        );
+        assert!(set_condition(&mut list, condition(READY, false, INVALID, "a", Some(1), at(1))));
+        assert!(!set_condition(&mut list, condition(READY, false, INVALID, "a", Some(1), at(2))), "nothing new");
+        assert!(set_condition(&mut list, condition(READY, false, INVALID, "b", Some(2), at(3))), "a new message");
         assert_eq!(list[0].last_transition_time, Time(at(1)));
         assert_eq!(list[0].observed_generation, Some(2));
-        assert!(set_condition(
-            &mut list,
-            condition(READY, true, PLACED, "", Some(2), at(4))
-        ));
+        assert!(set_condition(&mut list, condition(READY, true, PLACED, "", Some(2), at(4))));
         assert_eq!(list[0].last_transition_time, Time(at(4)));
     }
 
     #[test]
     fn types_do_not_disturb_each_other() {
         let mut list = vec![condition(BROKERED, true, PLACED, "", None, at(1))];
-        assert!(set_condition(
-            &mut list,
-            condition(READY, false, PAUSED, "", None, at(2))
-        ));
-        assert_eq!(
-            list.iter().map(|c| c.type_.as_str()).collect::<Vec<_>>(),
-            [BROKERED, READY]
-        );
+        assert!(set_condition(&mut list, condition(READY, false, PAUSED, "", None, at(2))));
+        assert_eq!(list.iter().map(|c| c.type_.as_str()).collect::<Vec<_>>(), [BROKERED, READY]);
         assert_eq!(list[0].status, "True");
     }
 }

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceColumnDefinition, CustomResourceDefinition, JSONSchemaProps,
-    JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+    CustomResourceColumnDefinition, CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray,
+    JSONSchemaPropsOrBool,
 };
 use kube::CustomResourceExt;
 use serde_json::{Map, Number, Value};
@@ -37,16 +37,8 @@ pub enum FilesError {
 
 /// The CRDs of all kinds, ready to be applied.
 pub fn crds() -> Vec<CustomResourceDefinition> {
-    let own = [
-        AcceptApi::crd(),
-        Migration::crd(),
-        MigrationConfiguration::crd(),
-        Broker::crd(),
-    ];
-    own.into_iter()
-        .chain(brokered_crds().into_iter().map(with_brokered_columns))
-        .map(finished)
-        .collect()
+    let own = [AcceptApi::crd(), Migration::crd(), MigrationConfiguration::crd(), Broker::crd()];
+    own.into_iter().chain(brokered_crds().into_iter().map(with_brokered_columns)).map(finished).collect()
 }
 
 /// The CRDs of the kinds that consumers create and providers serve.
@@ -98,10 +90,7 @@ fn yaml(value: Value) -> Result<String, FilesError> {
 fn canonical(value: Value) -> Value {
     match value {
         Value::Object(map) => {
-            let sorted: BTreeMap<_, _> = map
-                .into_iter()
-                .map(|(key, value)| (key, canonical(value)))
-                .collect();
+            let sorted: BTreeMap<_, _> = map.into_iter().map(|(key, value)| (key, canonical(value))).collect();
             Value::Object(sorted.into_iter().collect::<Map<_, _>>())
         }
         Value::Array(items) => Value::Array(items.into_iter().map(canonical).collect()),
@@ -113,50 +102,28 @@ fn canonical(value: Value) -> Value {
 /// The same number without its fraction, if that is zero. The text is parsed because a cast of a float may lose digits.
 fn whole(number: &Number) -> Option<Number> {
     let float = number.is_f64().then(|| number.as_f64())??;
-    format!("{float:.0}")
-        .parse::<i64>()
-        .ok()
-        .filter(|_| float.fract() == 0.0)
-        .map(Number::from)
+    format!("{float:.0}").parse::<i64>().ok().filter(|_| float.fract() == 0.0).map(Number::from)
 }
 
 /// The columns that all brokered kinds have behind those of their own, and the category that lists them all.
 fn with_brokered_columns(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
     crd.spec.names.categories = Some(vec!["brokered".to_owned()]);
     for version in &mut crd.spec.versions {
-        version
-            .additional_printer_columns
-            .get_or_insert_default()
-            .extend([
-                column(
-                    "Status",
-                    "string",
-                    ".status.status",
-                    "How the object does, as its provider says",
-                ),
-                column(
-                    "Ready",
-                    "string",
-                    r#".status.conditions[?(@.type=="Ready")].status"#,
-                    "Condition Ready",
-                ),
-                column(
-                    "Provider",
-                    "string",
-                    r".metadata.annotations.broker\.platform-mesh\.io/provider-cluster",
-                    "Provider cluster that serves the object",
-                ),
-            ]);
+        version.additional_printer_columns.get_or_insert_default().extend([
+            column("Status", "string", ".status.status", "How the object does, as its provider says"),
+            column("Ready", "string", r#".status.conditions[?(@.type=="Ready")].status"#, "Condition Ready"),
+            column(
+                "Provider",
+                "string",
+                r".metadata.annotations.broker\.platform-mesh\.io/provider-cluster",
+                "Provider cluster that serves the object",
+            ),
+        ]);
     }
     crd
 }
 
-fn column(
-    name: &str,
-    kind: &str,
-    json_path: &str,
-    description: &str,
-) -> CustomResourceColumnDefinition {
+fn column(name: &str, kind: &str, json_path: &str, description: &str) -> CustomResourceColumnDefinition {
     CustomResourceColumnDefinition {
         name: name.to_owned(),
         type_: kind.to_owned(),
@@ -169,20 +136,13 @@ fn column(
 /// Age as the last column, and a schema that API servers take without complaint.
 fn finished(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
     for version in &mut crd.spec.versions {
-        version
-            .additional_printer_columns
-            .get_or_insert_default()
-            .push(column(
-                "Age",
-                "date",
-                ".metadata.creationTimestamp",
-                "Time since the object was created",
-            ));
-        let Some(root) = version
-            .schema
-            .as_mut()
-            .and_then(|schema| schema.open_api_v3_schema.as_mut())
-        else {
+        version.additional_printer_columns.get_or_insert_default().push(column(
+            "Age",
+            "date",
+            ".metadata.creationTimestamp",
+            "Time since the object was created",
+        ));
+        let Some(root) = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut()) else {
             continue;
         };
         each(root, &mut |schema| {
@@ -192,10 +152,7 @@ fn finished(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
             schema.title = None;
             schema.description = schema.description.take().map(|text| unwrapped(&text));
             // Metadata of a template inside a Pod: API servers take labels and annotations only.
-            if let Some(metadata) = schema
-                .properties
-                .as_mut()
-                .filter(|metadata| metadata.contains_key("managedFields"))
+            if let Some(metadata) = schema.properties.as_mut().filter(|metadata| metadata.contains_key("managedFields"))
             {
                 metadata.retain(|name, _| name == "labels" || name == "annotations");
             }
@@ -207,11 +164,7 @@ fn finished(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
             };
         });
         // A default in the status would add fields to what a provider wrote, and the copy would differ from its origin.
-        if let Some(status) = root
-            .properties
-            .as_mut()
-            .and_then(|properties| properties.get_mut("status"))
-        {
+        if let Some(status) = root.properties.as_mut().and_then(|properties| properties.get_mut("status")) {
             each(status, &mut |schema| schema.default = None);
         }
     }
@@ -259,18 +212,12 @@ mod tests {
 
     #[test]
     fn only_breaks_inside_a_paragraph_go() {
-        assert_eq!(
-            unwrapped("one\ntwo\n\nthree\nfour\n- five\n- six"),
-            "one two\n\nthree four\n- five\n- six"
-        );
+        assert_eq!(unwrapped("one\ntwo\n\nthree\nfour\n- five\n- six"), "one two\n\nthree four\n- five\n- six");
     }
 
     #[test]
     fn whole_numbers_lose_their_fraction() {
         let value = serde_json::json!({ "a": 1.0, "b": [0.5, 9_007_199_254_740_991.0], "c": 3 });
-        assert_eq!(
-            canonical(value).to_string(),
-            r#"{"a":1,"b":[0.5,9007199254740991],"c":3}"#
-        );
+        assert_eq!(canonical(value).to_string(), r#"{"a":1,"b":[0.5,9007199254740991],"c":3}"#);
     }
 }

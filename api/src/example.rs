@@ -7,12 +7,11 @@ use serde::{Deserialize, Serialize};
 use crate::brokered_status::BrokeredStatus;
 
 /// Names that a certificate may be for: labels of letters, digits and hyphens, the first may be `*` (RFC 1034 3.5, RFC 6125 6.4.3).
-pub(crate) const FQDN_PATTERN: &str = r"^(\*\.)?[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*\.?$";
+pub(crate) const FQDN_PATTERN: &str =
+    r"^(\*\.)?[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*\.?$";
 
 /// Which certificate is wanted.
-#[derive(
-    CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize,
-)]
+#[derive(CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[kube(
     group = "example.platform-mesh.io",
     version = "v1alpha1",
@@ -33,9 +32,7 @@ pub struct CertificateSpec {
 }
 
 /// Which virtual machine is wanted.
-#[derive(
-    CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize,
-)]
+#[derive(CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[kube(
     group = "example.platform-mesh.io",
     version = "v1alpha1",
@@ -48,12 +45,7 @@ pub struct CertificateSpec {
     derive = "PartialEq",
     doc = "A virtual machine that a provider runs. An example of a brokered kind.",
     printcolumn(name = "Arch", type_ = "string", json_path = ".spec.arch"),
-    printcolumn(
-        name = "Memory",
-        type_ = "integer",
-        json_path = ".spec.memory",
-        description = "MiB"
-    )
+    printcolumn(name = "Memory", type_ = "integer", json_path = ".spec.memory", description = "MiB")
 )]
 #[serde(rename_all = "camelCase")]
 pub struct VmSpec {

@@ -27,6 +27,5 @@ pub use crds::crds;
 pub use gvk::Gvk;
 pub use migration::{Migration, MigrationRef, MigrationSpec, MigrationState, MigrationStatus};
 pub use migration_configuration::{
-    MigrationConfiguration, MigrationConfigurationSpec, MigrationConfigurationStatus,
-    MigrationStage,
+    MigrationConfiguration, MigrationConfigurationSpec, MigrationConfigurationStatus, MigrationStage,
 };

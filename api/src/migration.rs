@@ -8,9 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{condition::conditions_schema, gvk::Gvk};
 
 /// What moves, and where to. The broker writes it; a person may, to move an object by hand.
-#[derive(
-    CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize,
-)]
+#[derive(CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[kube(
     group = "broker.platform-mesh.io",
     version = "v1alpha1",
@@ -27,11 +25,7 @@ use crate::{condition::conditions_schema, gvk::Gvk};
     printcolumn(name = "To", type_ = "string", json_path = ".spec.to.clusterName"),
     printcolumn(name = "State", type_ = "string", json_path = ".status.state"),
     printcolumn(name = "Stage", type_ = "string", json_path = ".status.stage"),
-    printcolumn(
-        name = "Ready",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].status"
-    )
+    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status")
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = (
@@ -115,20 +109,7 @@ pub struct MigrationStatus {
 }
 
 /// Where a Migration stands. It goes through these in order; `Failed` can follow any.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub enum MigrationState {
     /// Not looked at yet.
     #[default]

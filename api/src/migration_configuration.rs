@@ -25,11 +25,7 @@ use crate::{condition::conditions_schema, gvk::Gvk};
     doc = "What has to be done when objects of a kind move between providers. Counts only in the coordination cluster.",
     printcolumn(name = "From", type_ = "string", json_path = ".spec.from.kind"),
     printcolumn(name = "To", type_ = "string", json_path = ".spec.to.kind"),
-    printcolumn(
-        name = "Ready",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].status"
-    )
+    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status")
 )]
 #[serde(rename_all = "camelCase")]
 pub struct MigrationConfigurationSpec {
@@ -55,10 +51,7 @@ pub struct MigrationConfigurationSpec {
 ))]
 pub struct MigrationStage {
     /// Its name; also the value of a label on its objects.
-    #[schemars(
-        length(min = 1, max = 63),
-        regex(pattern = r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$")
-    )]
+    #[schemars(length(min = 1, max = 63), regex(pattern = r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"))]
     pub name: String,
     /// Objects to apply, by the name that conditions call them by. May hold CEL in `${…}` over `from`, `to`, `migration` and `stage`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -8,10 +8,7 @@ use serde_json::Value;
 
 /// All CRDs as JSON.
 fn crds() -> Vec<Value> {
-    broker_api::crds()
-        .into_iter()
-        .map(|crd| serde_json::to_value(crd).unwrap())
-        .collect()
+    broker_api::crds().into_iter().map(|crd| serde_json::to_value(crd).unwrap()).collect()
 }
 
 fn name(crd: &Value) -> &str {
@@ -40,11 +37,7 @@ fn walk(path: &str, schema: &Value, visit: &mut impl FnMut(&str, &Value)) {
         walk(&format!("{path}[]"), &schema["items"], visit);
     }
     if schema["additionalProperties"].is_object() {
-        walk(
-            &format!("{path}{{}}"),
-            &schema["additionalProperties"],
-            visit,
-        );
+        walk(&format!("{path}{{}}"), &schema["additionalProperties"], visit);
     }
 }
 
@@ -97,20 +90,12 @@ fn the_files_on_disk_are_the_generated_ones() {
     let wanted = files().unwrap();
     for (name, text) in &wanted {
         let found = fs::read_to_string(folder.join(name)).unwrap_or_default();
-        assert!(
-            found == *text,
-            "config/crd/{name} is out of date: run `make crds`"
-        );
+        assert!(found == *text, "config/crd/{name} is out of date: run `make crds`");
     }
     for entry in fs::read_dir(&folder).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
-        let generated = fs::read_to_string(folder.join(&name))
-            .unwrap()
-            .starts_with(HEADER);
-        assert!(
-            !generated || wanted.contains_key(&name),
-            "config/crd/{name} is no longer generated: run `make crds`"
-        );
+        let generated = fs::read_to_string(folder.join(&name)).unwrap().starts_with(HEADER);
+        assert!(!generated || wanted.contains_key(&name), "config/crd/{name} is no longer generated: run `make crds`");
     }
 }
 
@@ -133,13 +118,8 @@ fn the_yaml_says_what_the_crd_says() {
 fn every_field_is_described() {
     let bare = paths_where(|path, schema| {
         // Items and values of plain types are described by the field that holds them.
-        let scalar =
-            schema["properties"].is_null() && (path.ends_with("[]") || path.ends_with("{}"));
-        !scalar
-            && schema["description"]
-                .as_str()
-                .unwrap_or_default()
-                .is_empty()
+        let scalar = schema["properties"].is_null() && (path.ends_with("[]") || path.ends_with("{}"));
+        !scalar && schema["description"].as_str().unwrap_or_default().is_empty()
     });
     assert!(bare.is_empty(), "no description: {bare:#?}");
 }
@@ -147,9 +127,7 @@ fn every_field_is_described() {
 #[test]
 fn no_description_is_that_of_the_derive() {
     assert_eq!(
-        paths_where(|_, schema| schema["description"]
-            .as_str()
-            .is_some_and(|text| text.contains("Auto-generated"))),
+        paths_where(|_, schema| schema["description"].as_str().is_some_and(|text| text.contains("Auto-generated"))),
         [""; 0]
     );
 }
@@ -157,19 +135,15 @@ fn no_description_is_that_of_the_derive() {
 #[test]
 fn only_formats_that_kubernetes_knows() {
     let known = ["int32", "int64", "double", "date-time", "byte"];
-    let unknown = paths_where(|_, schema| {
-        schema["format"]
-            .as_str()
-            .is_some_and(|format| !known.contains(&format))
-    });
+    let unknown = paths_where(|_, schema| schema["format"].as_str().is_some_and(|format| !known.contains(&format)));
     assert_eq!(unknown, [""; 0]);
 }
 
 #[test]
 fn every_schema_is_structural() {
     let loose = paths_where(|_, schema| {
-        let free = schema["x-kubernetes-int-or-string"] == true
-            || schema["x-kubernetes-preserve-unknown-fields"] == true;
+        let free =
+            schema["x-kubernetes-int-or-string"] == true || schema["x-kubernetes-preserve-unknown-fields"] == true;
         let typed = schema["type"].is_string() || free;
         let open = schema["type"] == "object"
             && schema["properties"].is_null()
@@ -188,20 +162,13 @@ fn lists_of_conditions_are_maps_by_type() {
                 && (!wrong || schema["x-kubernetes-list-map-keys"] != serde_json::json!(["type"]))
         })
     };
-    assert_eq!(
-        lists(false).len(),
-        crds().len(),
-        "every kind has conditions"
-    );
+    assert_eq!(lists(false).len(), crds().len(), "every kind has conditions");
     assert_eq!(lists(true), [""; 0]);
 }
 
 #[test]
 fn a_status_has_no_defaults() {
-    assert_eq!(
-        paths_where(|path, schema| path.contains(".status.") && !schema["default"].is_null()),
-        [""; 0]
-    );
+    assert_eq!(paths_where(|path, schema| path.contains(".status.") && !schema["default"].is_null()), [""; 0]);
 }
 
 #[test]
@@ -209,11 +176,7 @@ fn one_version_with_status_columns_and_a_short_name() {
     let mut names = BTreeSet::new();
     for crd in crds() {
         let kind = name(&crd);
-        assert_eq!(
-            crd["spec"]["versions"].as_array().unwrap().len(),
-            1,
-            "{kind}"
-        );
+        assert_eq!(crd["spec"]["versions"].as_array().unwrap().len(), 1, "{kind}");
         let version = version(&crd);
         assert_eq!(
             (&version["name"], &version["served"], &version["storage"]),
@@ -229,34 +192,17 @@ fn one_version_with_status_columns_and_a_short_name() {
             .iter()
             .map(|c| c["name"].as_str().unwrap())
             .collect();
-        assert!(
-            columns.contains(&"Ready") || columns.contains(&"Available"),
-            "{kind}: {columns:?}"
-        );
+        assert!(columns.contains(&"Ready") || columns.contains(&"Available"), "{kind}: {columns:?}");
         assert_eq!(columns.last(), Some(&"Age"), "{kind}");
-        assert_eq!(
-            columns.len(),
-            columns.iter().collect::<BTreeSet<_>>().len(),
-            "{kind}: {columns:?}"
-        );
-        assert_eq!(
-            is_brokered(&crd),
-            columns.contains(&"Provider"),
-            "{kind}: {columns:?}"
-        );
+        assert_eq!(columns.len(), columns.iter().collect::<BTreeSet<_>>().len(), "{kind}: {columns:?}");
+        assert_eq!(is_brokered(&crd), columns.contains(&"Provider"), "{kind}: {columns:?}");
 
         // Names that other parts of Kubernetes and widespread projects answer to.
-        let taken = [
-            "cert", "certs", "vm", "vms", "vmi", "cs", "csr", "ep", "ev", "po", "svc", "sc", "pv",
-            "no", "ns",
-        ];
+        let taken = ["cert", "certs", "vm", "vms", "vmi", "cs", "csr", "ep", "ev", "po", "svc", "sc", "pv", "no", "ns"];
         for short in crd["spec"]["names"]["shortNames"].as_array().unwrap() {
             let short = short.as_str().unwrap();
             assert!(!taken.contains(&short), "{kind}: {short} is taken");
-            assert!(
-                names.insert(short.to_owned()),
-                "{kind}: {short} is used twice"
-            );
+            assert!(names.insert(short.to_owned()), "{kind}: {short} is used twice");
         }
     }
     assert!(names.len() >= crds().len());
@@ -267,27 +213,12 @@ fn brokered_kinds_share_one_status() {
     let brokered: Vec<_> = crds().into_iter().filter(is_brokered).collect();
     assert_eq!(brokered.len(), 18);
     for crd in &brokered {
-        assert_eq!(
-            schema(crd)["properties"]["status"],
-            schema(&brokered[0])["properties"]["status"],
-            "{}",
-            name(crd)
-        );
+        assert_eq!(schema(crd)["properties"]["status"], schema(&brokered[0])["properties"]["status"], "{}", name(crd));
     }
     let status = &schema(&brokered[0])["properties"]["status"]["properties"];
-    let words = [
-        "Unknown",
-        "Provisioning",
-        "Available",
-        "Degraded",
-        "Deleting",
-        "Failed",
-    ];
+    let words = ["Unknown", "Provisioning", "Available", "Degraded", "Deleting", "Failed"];
     assert_eq!(status["status"]["enum"], serde_json::json!(words));
     let related = &status["relatedResources"]["additionalProperties"];
     assert_eq!(related["required"], serde_json::json!(["gvk", "name"]));
-    assert_eq!(
-        related["properties"]["gvk"]["required"],
-        serde_json::json!(["kind", "version"])
-    );
+    assert_eq!(related["properties"]["gvk"]["required"], serde_json::json!(["kind", "version"]));
 }

@@ -10,10 +10,7 @@ use std::{
 use broker_api::crds::HEADER;
 
 fn crds(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_crds"))
-        .args(arguments)
-        .output()
-        .unwrap()
+    Command::new(env!("CARGO_BIN_EXE_crds")).args(arguments).output().unwrap()
 }
 
 #[test]
@@ -22,11 +19,7 @@ fn writes_checks_and_removes() {
     let _ = fs::remove_dir_all(&folder);
     let path = folder.to_str().unwrap();
 
-    assert_eq!(
-        crds(&["--check", path]).status.code(),
-        Some(1),
-        "nothing is there yet"
-    );
+    assert_eq!(crds(&["--check", path]).status.code(), Some(1), "nothing is there yet");
     assert!(!folder.exists(), "a check writes nothing");
     assert!(crds(&[path]).status.success());
     assert!(crds(&["--check", path]).status.success());
@@ -43,10 +36,7 @@ fn writes_checks_and_removes() {
     let says = String::from_utf8(check.stderr).unwrap();
     assert_eq!(check.status.code(), Some(1));
     assert_eq!(says.lines().count(), 2, "{says}");
-    assert!(
-        says.contains("_vms.yaml is out of date") && says.contains("_olds.yaml is out of date"),
-        "{says}"
-    );
+    assert!(says.contains("_vms.yaml is out of date") && says.contains("_olds.yaml is out of date"), "{says}");
 
     assert!(crds(&[path]).status.success());
     assert_eq!(fs::read_to_string(&edited).unwrap(), right);
@@ -59,9 +49,6 @@ fn a_wrong_call_says_how_to_call_it() {
     for arguments in [&[][..], &["--check"], &["a", "b"], &["--force", "a"]] {
         let output = crds(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert!(
-            String::from_utf8(output.stderr).unwrap().contains("usage"),
-            "{arguments:?}"
-        );
+        assert!(String::from_utf8(output.stderr).unwrap().contains("usage"), "{arguments:?}");
     }
 }

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use broker_api::{
-    AcceptApi, Broker, BrokeredStatus, Migration, MigrationConfiguration, MigrationState,
-    accept_api::Bound, brokered_status::Availability, migration_configuration::OnFailure,
+    AcceptApi, Broker, BrokeredStatus, Migration, MigrationConfiguration, MigrationState, accept_api::Bound,
+    brokered_status::Availability, migration_configuration::OnFailure,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -21,9 +21,7 @@ fn assert_keeps(path: &str, source: &Value, written: &Value) {
     match (source, written) {
         (Value::Object(source), Value::Object(written)) => {
             for (key, value) in source {
-                let written = written
-                    .get(key)
-                    .unwrap_or_else(|| panic!("{path}.{key} is lost"));
+                let written = written.get(key).unwrap_or_else(|| panic!("{path}.{key} is lost"));
                 assert_keeps(&format!("{path}.{key}"), value, written);
             }
         }
@@ -64,19 +62,8 @@ spec:
     assert_eq!(api.spec.gvr.resource, "certificates");
     assert_eq!(api.spec.filters[0].suffix.as_deref(), Some("internal.corp"));
     let boundary = api.spec.filters[2].boundary.as_ref().unwrap();
-    assert_eq!(
-        (&boundary.min, &boundary.max),
-        (&Some(Bound::Int(512)), &Some(Bound::Text("8Gi".into())))
-    );
-    assert_eq!(
-        (
-            api.spec.priority,
-            api.spec.weight,
-            api.spec.capacity,
-            api.spec.cordoned
-        ),
-        (0, 1, None, false)
-    );
+    assert_eq!((&boundary.min, &boundary.max), (&Some(Bound::Int(512)), &Some(Bound::Text("8Gi".into()))));
+    assert_eq!((api.spec.priority, api.spec.weight, api.spec.capacity, api.spec.cordoned), (0, 1, None, false));
 }
 
 #[test]
@@ -93,10 +80,7 @@ fn accept_api_as_the_go_client_writes_it() {
     }))
     .unwrap();
     assert_eq!(api.spec.gvr.group, "");
-    assert_eq!(
-        api.spec.filters[0].boundary,
-        Some(broker_api::Boundary::default())
-    );
+    assert_eq!(api.spec.filters[0].boundary, Some(broker_api::Boundary::default()));
 }
 
 #[test]
@@ -126,14 +110,8 @@ status:
 ",
     );
     assert_eq!(migration.spec.to.cluster_name, "arm64");
-    assert_eq!(
-        migration.status.unwrap().state,
-        MigrationState::InitialInProgress
-    );
-    assert_eq!(
-        serde_json::to_value(MigrationState::Unknown).unwrap(),
-        json!("")
-    );
+    assert_eq!(migration.status.unwrap().state, MigrationState::InitialInProgress);
+    assert_eq!(serde_json::to_value(MigrationState::Unknown).unwrap(), json!(""));
 }
 
 #[test]

@@ -7,9 +7,7 @@ use broker_api::crds::HEADER;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let (options, folders): (Vec<_>, Vec<_>) = arguments
-        .iter()
-        .partition(|argument| argument.starts_with("--"));
+    let (options, folders): (Vec<_>, Vec<_>) = arguments.iter().partition(|argument| argument.starts_with("--"));
     let check = options.iter().any(|option| *option == "--check");
     let ([folder], true) = (folders.as_slice(), options.len() == usize::from(check)) else {
         eprintln!("usage: crds [--check] FOLDER");
@@ -19,14 +17,7 @@ fn main() -> ExitCode {
         Ok(differences) if differences.is_empty() => ExitCode::SUCCESS,
         Ok(differences) => {
             for name in differences {
-                eprintln!(
-                    "{folder}/{name} {}",
-                    if check {
-                        "is out of date: run `make crds`"
-                    } else {
-                        "written"
-                    }
-                );
+                eprintln!("{folder}/{name} {}", if check { "is out of date: run `make crds`" } else { "written" });
             }
             ExitCode::from(u8::from(check))
         }
@@ -52,9 +43,7 @@ fn run(folder: &Path, check: bool) -> Result<Vec<String>, Box<dyn std::error::Er
         }
     }
     // Only what was generated once is ours to remove.
-    let stale = found
-        .iter()
-        .filter(|(name, text)| text.starts_with(HEADER) && !wanted.contains_key(*name));
+    let stale = found.iter().filter(|(name, text)| text.starts_with(HEADER) && !wanted.contains_key(*name));
     for (name, _) in stale {
         differences.push(name.clone());
         if !check {
@@ -74,10 +63,7 @@ fn read(folder: &Path) -> io::Result<BTreeMap<String, String>> {
     for entry in entries {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        if Path::new(&name)
-            .extension()
-            .is_some_and(|extension| extension == "yaml")
-        {
+        if Path::new(&name).extension().is_some_and(|extension| extension == "yaml") {
             files.insert(name, fs::read_to_string(entry.path())?);
         }
     }

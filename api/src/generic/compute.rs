@@ -6,9 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::{brokered_status::BrokeredStatus, example::Arch};
 
 /// Which virtual machine is wanted.
-#[derive(
-    CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize,
-)]
+#[derive(CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[kube(
     group = "compute.generic.platform-mesh.io",
     version = "v1alpha1",
@@ -35,9 +33,7 @@ pub struct VirtualMachineSpec {
 }
 
 /// Which cluster is wanted.
-#[derive(
-    CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize,
-)]
+#[derive(CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[kube(
     group = "compute.generic.platform-mesh.io",
     version = "v1alpha1",
@@ -54,10 +50,7 @@ pub struct VirtualMachineSpec {
 #[serde(rename_all = "camelCase")]
 pub struct KubernetesClusterSpec {
     /// Kubernetes version, for example `1.36` or `v1.36.2`.
-    #[schemars(
-        length(max = 63),
-        regex(pattern = r"^v?[0-9]+(\.[0-9]+){0,2}([-+].*)?$")
-    )]
+    #[schemars(length(max = 63), regex(pattern = r"^v?[0-9]+(\.[0-9]+){0,2}([-+].*)?$"))]
     pub version: String,
     /// Number of worker nodes. The provider chooses when not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -6,9 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::brokered_status::BrokeredStatus;
 
 /// Which database is wanted.
-#[derive(
-    CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize,
-)]
+#[derive(CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[kube(
     group = "databases.generic.platform-mesh.io",
     version = "v1alpha1",
@@ -35,9 +33,7 @@ pub struct SqlSpec {
 }
 
 /// Which database is wanted.
-#[derive(
-    CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize,
-)]
+#[derive(CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[kube(
     group = "databases.generic.platform-mesh.io",
     version = "v1alpha1",
@@ -64,9 +60,7 @@ pub struct NoSqlSpec {
 }
 
 /// Which database is wanted.
-#[derive(
-    CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize,
-)]
+#[derive(CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[kube(
     group = "databases.generic.platform-mesh.io",
     version = "v1alpha1",
@@ -92,9 +86,7 @@ pub struct KeyValueSpec {
 }
 
 /// Which database is wanted.
-#[derive(
-    CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize,
-)]
+#[derive(CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[kube(
     group = "databases.generic.platform-mesh.io",
     version = "v1alpha1",

@@ -6,9 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::{brokered_status::BrokeredStatus, example::FQDN_PATTERN};
 
 /// Which certificate is wanted.
-#[derive(
-    CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize,
-)]
+#[derive(CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[kube(
     group = "identity.generic.platform-mesh.io",
     version = "v1alpha1",

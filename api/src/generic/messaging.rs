@@ -6,9 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::brokered_status::BrokeredStatus;
 
 /// Which queue is wanted.
-#[derive(
-    CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize,
-)]
+#[derive(CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[kube(
     group = "messaging.generic.platform-mesh.io",
     version = "v1alpha1",
@@ -33,9 +31,7 @@ pub struct PubSubSpec {
 }
 
 /// Which stream is wanted.
-#[derive(
-    CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize,
-)]
+#[derive(CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[kube(
     group = "messaging.generic.platform-mesh.io",
     version = "v1alpha1",
@@ -64,9 +60,7 @@ pub struct EventStreamingSpec {
 }
 
 /// Which message broker is wanted.
-#[derive(
-    CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize,
-)]
+#[derive(CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[kube(
     group = "messaging.generic.platform-mesh.io",
     version = "v1alpha1",

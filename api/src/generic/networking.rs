@@ -6,9 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::brokered_status::BrokeredStatus;
 
 /// Which network is wanted.
-#[derive(
-    CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize,
-)]
+#[derive(CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[kube(
     group = "networking.generic.platform-mesh.io",
     version = "v1alpha1",
@@ -36,9 +34,7 @@ pub struct VirtualNetworkSpec {
 }
 
 /// Which networks are connected.
-#[derive(
-    CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize,
-)]
+#[derive(CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[kube(
     group = "networking.generic.platform-mesh.io",
     version = "v1alpha1",
@@ -50,11 +46,7 @@ pub struct VirtualNetworkSpec {
     derive = "PartialEq",
     doc = "A connection between two virtual networks.",
     printcolumn(name = "Local", type_ = "string", json_path = ".spec.localNetworkRef"),
-    printcolumn(
-        name = "Remote",
-        type_ = "string",
-        json_path = ".spec.remoteNetworkRef"
-    )
+    printcolumn(name = "Remote", type_ = "string", json_path = ".spec.remoteNetworkRef")
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = ("self.localNetworkRef != self.remoteNetworkRef", "a network cannot be peered with itself"))]

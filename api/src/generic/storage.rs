@@ -6,9 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::brokered_status::BrokeredStatus;
 
 /// Which object store is wanted.
-#[derive(
-    CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize,
-)]
+#[derive(CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[kube(
     group = "storage.generic.platform-mesh.io",
     version = "v1alpha1",
@@ -33,9 +31,7 @@ pub struct ObjectSpec {
 }
 
 /// Which block device is wanted.
-#[derive(
-    CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize,
-)]
+#[derive(CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[kube(
     group = "storage.generic.platform-mesh.io",
     version = "v1alpha1",
@@ -61,9 +57,7 @@ pub struct BlockSpec {
 }
 
 /// Which file system is wanted.
-#[derive(
-    CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize,
-)]
+#[derive(CustomResource, KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[kube(
     group = "storage.generic.platform-mesh.io",
     version = "v1alpha1",
