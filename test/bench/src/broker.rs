@@ -99,6 +99,12 @@ impl Broker {
         Ok(after)
     }
 
+    /// How often an origin was taken out of the queue and worked on so far.
+    pub(crate) async fn turns(&self) -> anyhow::Result<f64> {
+        let text = probe::get(&self.metrics, "/metrics").await?;
+        Ok(probe::metric(&text, "workqueue_work_duration_seconds_count"))
+    }
+
     /// CPU time so far, in milliseconds.
     pub(crate) fn cpu(&self) -> anyhow::Result<f64> {
         usage::cpu_of(self.process.id()).context("the broker")
