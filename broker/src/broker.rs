@@ -284,6 +284,17 @@ impl Broker {
         };
     }
 
+    /// A cluster has left: nothing is remembered of what was seen there.
+    pub fn forget(&self, cluster: &ClusterName) {
+        self.schemas.write().unwrap_or_else(PoisonError::into_inner).retain(|(name, _), _| name != cluster);
+        self.provenance.lock().unwrap_or_else(PoisonError::into_inner).remove(cluster);
+        self.owned.forget(cluster);
+        // Origins of a consumer that has left are decided on once more, which forgets them.
+        for key in self.records.select(|key, _| key.cluster == *cluster) {
+            self.enqueue(key);
+        }
+    }
+
     /// The engaged consumer whose copies carry this prefix.
     pub fn consumer_by_hash(&self, hash: &str) -> Option<ClusterName> {
         let consumers = self.fleet().in_role(Role::Consumer);

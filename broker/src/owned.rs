@@ -72,6 +72,15 @@ impl Owned {
         }
     }
 
+    /// A cluster has left.
+    pub fn forget(&self, cluster: &ClusterName) {
+        let mut owned = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        owned.retain(|_, places| {
+            places.retain(|place| place.cluster != *cluster);
+            !places.is_empty()
+        });
+    }
+
     /// The related copies of an owner.
     pub fn of(&self, uid: &str) -> Vec<Place> {
         let owned = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -130,6 +130,7 @@ impl Engaged<'_> {
                 info!(cluster = %name, %from, "taken out of the configuration; what is there stays");
                 self.rejected.remove(&from.to_string());
                 self.broker.fleet().disengage(&name).await;
+                self.broker.forget(&name);
                 if name.role() == Role::Provider {
                     let _ = self.broker.accept_changes.send(AcceptChange::Left(name));
                 }
