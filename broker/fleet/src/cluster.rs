@@ -320,20 +320,23 @@ impl Cluster {
         }
     }
 
-    pub(crate) fn changed(&self, index: &Index, change: &Change) {
+    /// `first`: it was there when the watch began.
+    pub(crate) fn changed(&self, index: &Index, change: &Change, first: bool) {
         if *index.spec() == self.crds {
-            self.crd_changed(&change.key);
+            self.crd_changed(&change.key, first);
         } else {
             self.observer.changed(index, change);
         }
     }
 
-    /// CRDs are named `<plural>.<group>`: every kind of that group is looked at again.
-    fn crd_changed(&self, key: &ObjectKey) {
+    /// CRDs are named `<plural>.<group>`: every kind of that group is looked at again. Of those that were there already,
+    /// only kinds that have not been found: the others were asked for after their CRD had come.
+    fn crd_changed(&self, key: &ObjectKey, first: bool) {
         let mut kinds = lock(&self.kinds);
         let Kinds { states, refresh } = &mut *kinds;
         let group = key.name.split_once('.').map_or("", |(_, group)| group);
-        for gvk in states.keys().filter(|gvk| gvk.group == group) {
+        let concerned = |state: &KindState| !first || state.found().is_none();
+        for (gvk, _) in states.iter().filter(|(gvk, (state, _))| gvk.group == group && concerned(state)) {
             refresh.insert(gvk.clone(), Refresh { changed: Instant::now(), attempt: 0 });
         }
         drop(kinds);

@@ -280,7 +280,7 @@ impl Watch<'_> {
         let changes = self.index.replace(objects, version);
         self.index.set_trouble(None);
         for change in changes {
-            self.notify(&change);
+            self.cluster.changed(self.index, &change, first);
         }
         if first {
             info!(cluster = %self.index.cluster(), kind = %self.index.spec().gvk.kind, objects = count, "index complete");
@@ -289,7 +289,7 @@ impl Watch<'_> {
     }
 
     fn notify(&self, change: &Change) {
-        self.cluster.changed(self.index, change);
+        self.cluster.changed(self.index, change, false);
     }
 
     async fn follow(&mut self, connection: &Connection, kind: &KindInfo) -> Result<(), CallError> {
