@@ -51,6 +51,14 @@ pub(crate) fn widget_writes(requests: &[Requests]) -> usize {
     all(requests).filter(|(_, event)| event.is_write() && event.resource == widget::RESOURCE).count()
 }
 
+/// Those of [`widget_writes`] that had come when the last copy was made: more than two per object are writes that could
+/// have waited.
+pub(crate) fn widget_writes_until_last_copy(requests: &[Requests]) -> usize {
+    let writes = || all(requests).filter(|(_, event)| event.is_write() && event.resource == widget::RESOURCE);
+    let last = writes().filter(|(role, event)| *role == "provider" && event.code == 201).map(|(_, e)| e.received).max();
+    writes().filter(|(_, event)| Some(event.received) <= last).count()
+}
+
 /// Events on objects, which are sent beside the work.
 pub(crate) fn events(requests: &[Requests]) -> usize {
     all(requests).filter(|(_, event)| event.resource == "events").count()
