@@ -159,7 +159,7 @@ impl Broker {
     }
 
     /// Observes an origin and decides. `confirmed` is what a live read has just said. `None`: keys are not read yet.
-    pub fn decide(&self, key: &OriginKey, memory: &Memory, confirmed: Confirmed) -> Option<Decision> {
+    pub fn decide(&self, key: &OriginKey, memory: &Memory, confirmed: Confirmed, busy: bool) -> Option<Decision> {
         let ring = self.ring.load_full()?;
         let spec = self.watches.spec_of(Role::Consumer, &key.gvk)?;
         // A consumer that is not engaged (any more): its copies stay, and nothing is remembered of it.
@@ -200,7 +200,7 @@ impl Broker {
             acceptances: &acceptances,
             has_room: &has_room,
             // How much room there is is only known once all that is placed has been looked at.
-            busy: self.queue.is_busy(),
+            busy,
             room_known: self.is_synced() || self.started.elapsed() > 6 * SETTLING,
             ring: &ring,
             evaluator: &self.evaluator,

@@ -17,7 +17,7 @@ use broker_fleet::{
     index::Change,
     lease::Leadership,
     object::ObjectKey,
-    queue::{Outcome, Slot},
+    queue::{Outcome, Slot, Turn},
     watch::WatchSpec,
     write::Writer,
 };
@@ -52,11 +52,12 @@ pub async fn run(broker: Arc<Broker>, stop: CancellationToken) {
     // Decisions take turns on the processors, so that what is handed out keeps the queue's order; writes do not count.
     let turns = Arc::new(Semaphore::new(2 * std::thread::available_parallelism().map_or(2, usize::from)));
     while let Ok(turn) = Arc::clone(&turns).acquire_owned().await {
-        let Some((Work(key), slot)) = queue.next().await else { break };
+        let Some(Turn { key: Work(key), slot, patient }) = queue.next().await else { break };
         let (broker, turns) = (Arc::clone(&broker), Arc::clone(&turns));
         tasks.spawn(async move {
             let started = Instant::now();
-            let work = AssertUnwindSafe(broker.work(&key, slot, Turns { turns, turn: Some(turn) })).catch_unwind();
+            let work = AssertUnwindSafe(broker.work(&key, slot, Turns { all: turns, mine: Some(turn), patient }))
+                .catch_unwind();
             // One object that makes a decision panic must not stay under way for ever. The panic itself is logged by its hook.
             let outcome = work.await.unwrap_or(Outcome::Failed);
             METRICS.work_duration.observe(started.elapsed().as_secs_f64());
@@ -74,19 +75,21 @@ const FENCE: Duration = Duration::from_secs(4);
 
 /// The right to decide now.
 struct Turns {
-    turns: Arc<Semaphore>,
-    turn: Option<OwnedSemaphorePermit>,
+    all: Arc<Semaphore>,
+    mine: Option<OwnedSemaphorePermit>,
+    /// The key has waited for others long enough.
+    patient: bool,
 }
 
 impl Turns {
     async fn take(&mut self) {
-        if self.turn.is_none() {
-            self.turn = Arc::clone(&self.turns).acquire_owned().await.ok();
+        if self.mine.is_none() {
+            self.mine = Arc::clone(&self.all).acquire_owned().await.ok();
         }
     }
 
     fn give_back(&mut self) {
-        self.turn = None;
+        self.mine = None;
     }
 }
 
@@ -116,7 +119,8 @@ impl Broker {
         let mut confirmed = Confirmed::Unread;
         for _ in 0..PASSES {
             turns.take().await;
-            let Some(decided) = self.decide_and_remember(key, &std::mem::take(&mut confirmed)) else {
+            let busy = !turns.patient && self.queue.is_busy();
+            let Some(decided) = self.decide_and_remember(key, busy, &std::mem::take(&mut confirmed)) else {
                 return Outcome::After(IDLE);
             };
             let Decided { decision, known, listens } = decided;
@@ -155,11 +159,11 @@ impl Broker {
     }
 
     /// Decides, and takes the decision in. Where others have taken the last room meanwhile, decides again.
-    fn decide_and_remember(&self, key: &OriginKey, confirmed: &Confirmed) -> Option<Decided> {
+    fn decide_and_remember(&self, key: &OriginKey, busy: bool, confirmed: &Confirmed) -> Option<Decided> {
         let registry = self.registry.load();
         let decide = || loop {
             let (memory, known) = self.records.memory(key);
-            let decision = self.decide(key, &memory, confirmed.clone())?;
+            let decision = self.decide(key, &memory, confirmed.clone(), busy)?;
             let placing = decision.counted.as_ref().filter(|_| decision.state == State::Placing);
             let capacity = placing.and_then(|id| registry.capacity(id));
             if let Some(absorbed) = self.records.absorb(key, &decision, capacity) {

@@ -85,7 +85,7 @@ enum Place {
     /// To be looked at when nobody else waits, since then.
     Idle(Instant),
     /// Being worked on since then; `dirty` when it was added again meanwhile.
-    Running { since: Instant, dirty: bool },
+    Running { since: Instant, dirty: bool, patient: bool },
 }
 
 struct Slots<K> {
@@ -105,10 +105,29 @@ struct Inner<K> {
     timer_of: HashMap<K, (Instant, u64)>,
     timer_count: u64,
     failures: HashMap<K, u32>,
+    /// Keys being worked on: in their turn, and from `idle`.
+    running: usize,
+    patient: usize,
     closed: bool,
     adds: u64,
     retries: u64,
 }
+
+/// A key whose turn it is.
+pub struct Turn<K: Key> {
+    /// The key.
+    pub key: K,
+    /// The slot that was kept for it, if it was parked.
+    pub slot: Option<Slot<K>>,
+    /// It has waited until nobody else did; see [`Outcome::WhenIdle`].
+    pub patient: bool,
+}
+
+/// How many keys that have waited for others are worked on at once.
+const PATIENT: usize = 4;
+
+/// After so long a key that waits for others takes its turn among them.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Counters of a queue, as controller-runtime's `workqueue_*` metrics have them.
 #[derive(Debug, Clone, Copy, Default)]
@@ -171,6 +190,8 @@ impl<K: Key> Queue<K> {
             timer_of: HashMap::new(),
             timer_count: 0,
             failures: HashMap::new(),
+            running: 0,
+            patient: 0,
             closed: false,
             adds: 0,
             retries: 0,
@@ -196,8 +217,8 @@ impl<K: Key> Queue<K> {
         }
     }
 
-    /// The next key to work on, and the slot that was kept for it. `None` once the queue is closed.
-    pub async fn next(self: &Arc<Self>) -> Option<(K, Option<Slot<K>>)> {
+    /// The next key to work on. `None` once the queue is closed.
+    pub async fn next(self: &Arc<Self>) -> Option<Turn<K>> {
         loop {
             let changed = self.changed.notified();
             let wake = {
@@ -207,13 +228,13 @@ impl<K: Key> Queue<K> {
                 }
                 let now = Instant::now();
                 let wake = inner.fire(now);
-                if let Some((key, cluster, since)) = inner.take(now) {
+                if let Some((key, cluster, since, patient)) = inner.take(now) {
                     drop(inner);
                     (self.waited)(now.saturating_duration_since(since));
                     let slot = cluster.map(|cluster| Slot { queue: Arc::clone(self), cluster });
                     // One notification may stand for many additions.
                     self.changed.notify_one();
-                    return Some((key, slot));
+                    return Some(Turn { key, slot, patient });
                 }
                 wake
             };
@@ -252,7 +273,14 @@ impl<K: Key> Queue<K> {
     /// Work on a key has ended. Returns the wait before the retry, if it failed.
     pub fn finish(&self, key: &K, outcome: Outcome) -> Option<Duration> {
         let mut inner = self.lock();
-        let dirty = matches!(inner.places.remove(key), Some(Place::Running { dirty: true, .. }));
+        let dirty = match inner.places.remove(key) {
+            Some(Place::Running { dirty, patient, .. }) => {
+                let count = if patient { &mut inner.patient } else { &mut inner.running };
+                *count = count.saturating_sub(1);
+                dirty
+            }
+            _ => false,
+        };
         let mut wait = None;
         match outcome {
             Outcome::Done => {
@@ -266,6 +294,7 @@ impl<K: Key> Queue<K> {
                 inner.failures.remove(key);
                 inner.places.insert(key.clone(), Place::Idle(Instant::now()));
                 inner.idle.push(key.clone());
+                inner.schedule(key, PATIENCE);
             }
             Outcome::Failed => {
                 let count = inner.failures.entry(key.clone()).or_default();
@@ -297,9 +326,10 @@ impl<K: Key> Queue<K> {
         self.changed.notify_one();
     }
 
-    /// Keys wait for their turn or for a slot.
+    /// Besides the one who asks, keys are worked on or wait, for their turn or for a slot.
     pub fn is_busy(&self) -> bool {
-        self.lock().is_busy()
+        let inner = self.lock();
+        inner.has_waiting() || inner.running > 1
     }
 
     /// Nothing waits and nothing is being worked on. Delayed keys do not count.
@@ -381,13 +411,13 @@ impl<K: Key> Inner<K> {
         self.timer_of.insert(key.clone(), timer);
     }
 
-    fn is_busy(&self) -> bool {
+    fn has_waiting(&self) -> bool {
         self.ready.len > 0 || self.slots.values().any(|slots| slots.parked.len > 0)
     }
 
     /// A key that has waited for others, if no others wait.
     fn pop_idle(&mut self) -> Option<K> {
-        while !self.is_busy() {
+        while !self.has_waiting() && self.running == 0 && self.patient < PATIENT {
             let key = self.idle.pop()?;
             if matches!(self.places.get(&key), Some(Place::Idle(_))) {
                 return Some(key);
@@ -410,21 +440,25 @@ impl<K: Key> Inner<K> {
         None
     }
 
-    fn take(&mut self, now: Instant) -> Option<(K, Option<ClusterName>, Instant)> {
-        let (key, cluster) = match self.handed.pop_front() {
-            Some((key, cluster)) => (key, Some(cluster)),
-            None => (self.ready.pop().or_else(|| self.pop_idle())?, None),
+    fn take(&mut self, now: Instant) -> Option<(K, Option<ClusterName>, Instant, bool)> {
+        let (key, cluster, patient) = if let Some((key, cluster)) = self.handed.pop_front() {
+            (key, Some(cluster), false)
+        } else if let Some(key) = self.ready.pop() {
+            (key, None, false)
+        } else {
+            (self.pop_idle()?, None, true)
         };
+        *(if patient { &mut self.patient } else { &mut self.running }) += 1;
         // Whatever it was to be looked at for later, it is looked at now.
         if let Some(timer) = self.timer_of.remove(&key) {
             self.timers.remove(&timer);
         }
-        let before = self.places.insert(key.clone(), Place::Running { since: now, dirty: false });
+        let before = self.places.insert(key.clone(), Place::Running { since: now, dirty: false, patient });
         let since = match before {
             Some(Place::Waiting(since) | Place::Idle(since)) => since,
             _ => now,
         };
-        Some((key, cluster, since))
+        Some((key, cluster, since, patient))
     }
 }
 

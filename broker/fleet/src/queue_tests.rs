@@ -20,7 +20,7 @@ fn queue(slots: usize) -> Arc<Queue<Job>> {
 }
 
 async fn take(queue: &Arc<Queue<Job>>) -> Job {
-    queue.next().await.unwrap().0
+    queue.next().await.unwrap().key
 }
 
 #[tokio::test]
@@ -60,7 +60,7 @@ async fn a_slow_cluster_holds_only_its_own_slots() {
     queue.finish(&parked, Outcome::Park(slow.clone()));
     assert_eq!(queue.stats().parked, 1);
     drop(held);
-    let (key, handed) = queue.next().await.unwrap();
+    let Turn { key, slot: handed, .. } = queue.next().await.unwrap();
     assert_eq!(key, parked);
     assert_eq!(handed.unwrap().cluster(), &slow);
     assert!(queue.slot(&slow).is_some(), "dropping the handed slot frees it");
@@ -79,7 +79,7 @@ async fn those_who_wait_for_a_slot_take_turns_by_lane() {
     drop(held);
     let mut order = Vec::new();
     for _ in 0..4 {
-        let (key, handed) = queue.next().await.unwrap();
+        let Turn { key, slot: handed, .. } = queue.next().await.unwrap();
         order.push(key.0.name().to_owned());
         drop(handed);
     }
@@ -133,8 +133,8 @@ async fn what_can_wait_waits_for_others_but_not_for_its_own_news() {
     queue.add(patient.clone());
     let key = take(&queue).await;
     queue.add(other.clone());
-    queue.finish(&key, Outcome::WhenIdle);
     assert!(queue.is_busy());
+    queue.finish(&key, Outcome::WhenIdle);
     assert_eq!(take(&queue).await, other);
     queue.finish(&other, Outcome::Done);
     assert_eq!(take(&queue).await, patient);
