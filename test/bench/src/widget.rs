@@ -2,7 +2,7 @@
 //! that cost this process as little as possible (bytes out, bytes in, nothing parsed).
 
 use anyhow::Context as _;
-use http::header::CONTENT_TYPE;
+use http::header::{ACCEPT, CONTENT_TYPE};
 use kube::Client;
 use serde_json::json;
 
@@ -145,12 +145,31 @@ fn marks() -> serde_json::Value {
     })
 }
 
+/// What the API server should answer a write with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// The object.
+    Object,
+    /// Its metadata.
+    Metadata,
+}
+
+impl Answer {
+    fn accept(self) -> &'static str {
+        match self {
+            Self::Object => "application/json",
+            Self::Metadata => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+        }
+    }
+}
+
 /// Adds marks by a merge patch.
-pub(crate) async fn merge_marks(client: &Client, name: &str) -> anyhow::Result<()> {
+pub(crate) async fn merge_marks(client: &Client, name: &str, answer: Answer) -> anyhow::Result<()> {
     let marks = json!({"metadata": marks()});
     let path = path(name, "broker");
     let request = http::Request::patch(path)
         .header(CONTENT_TYPE, "application/merge-patch+json")
+        .header(ACCEPT, answer.accept())
         .body(marks.to_string().into_bytes())?;
     client.request_text(request).await?;
     Ok(())
@@ -175,9 +194,12 @@ pub(crate) async fn update(client: &Client, name: &str, object: Vec<u8>) -> anyh
 }
 
 /// Server-side apply of the whole object.
-pub(crate) async fn apply(client: &Client, name: &str) -> anyhow::Result<()> {
+pub(crate) async fn apply(client: &Client, name: &str, answer: Answer) -> anyhow::Result<()> {
     let path = path(name, "applier") + "&force=true";
-    let request = http::Request::patch(path).header(CONTENT_TYPE, "application/apply-patch+yaml").body(body(name))?;
+    let request = http::Request::patch(path)
+        .header(CONTENT_TYPE, "application/apply-patch+yaml")
+        .header(ACCEPT, answer.accept())
+        .body(body(name))?;
     client.request_text(request).await?;
     Ok(())
 }
