@@ -154,8 +154,8 @@ impl Broker {
         }
     }
 
-    /// Where one API server is consumer and provider, an origin's marks tell of a copy; the consumer side looks again.
-    fn is_stub_wanted(&self, index: &Index, key: &ObjectKey) -> bool {
+    /// Whether an object of a provider may be a copy or a related object: those are named like copies, or listened to.
+    fn is_read(&self, index: &Index, key: &ObjectKey) -> bool {
         leading_hash(&key.name).is_some() || !self.records.interested(&Self::interest(index, key)).is_empty()
     }
 }
@@ -165,7 +165,7 @@ impl Observer for Broker {
         let spec = &**index.spec();
         match index.cluster().role() {
             Role::Consumer | Role::Coordination | Role::Compute => true,
-            Role::Provider => *spec == *self.watches.accept_apis || self.is_stub_wanted(index, key),
+            Role::Provider => *spec == *self.watches.accept_apis || self.is_read(index, key),
         }
     }
 

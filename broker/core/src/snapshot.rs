@@ -7,7 +7,7 @@ use kube::core::GroupVersionKind;
 use serde_json::Value;
 
 use crate::{
-    acceptance::{AcceptId, Acceptance},
+    acceptance::Acceptance,
     assignment::{KeyRing, Subject},
     expression::Evaluator,
     memory::Memory,
@@ -308,6 +308,3 @@ pub fn name_limit(kind: &Kind) -> NameLimit {
         NameLimit::Subdomain
     }
 }
-
-/// Which AcceptAPI an origin counts for.
-pub type Counted = Option<AcceptId>;
