@@ -9,6 +9,8 @@ pub mod expression;
 pub mod filter;
 pub mod memory;
 pub mod merge;
+pub mod migration;
+pub mod movement;
 pub mod naming;
 pub mod path;
 mod pattern;

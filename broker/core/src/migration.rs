@@ -1,0 +1,9 @@
+//! Migrations: from what was seen of one Migration to what to do about it. Pure, as `decide` is for origins.
+//!
+//! Owns the Migration's status, finalizer and end, and the objects of its stages in the compute cluster. Copies, the
+//! consumer's object and all that belongs to it are the business of [`crate::decide`].
+
+pub mod configuration;
+pub mod machine;
+pub mod observed;
+pub mod template;
