@@ -3,6 +3,7 @@
 
 use broker_api::{ClusterName, MigrationState};
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of the Migration, and any may be set with any")]
 /// A Migration, as far as it concerns the origin whose copy it moves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MigrationView {
