@@ -94,8 +94,15 @@ struct Refresh {
 const REFRESH_AFTER: [Duration; 4] =
     [Duration::from_millis(150), Duration::from_millis(600), Duration::from_secs(2), Duration::from_secs(5)];
 
+/// A watch that runs, and how it is ended.
+struct Watched {
+    index: Arc<Index>,
+    unwanted: CancellationToken,
+}
+
 #[derive(Default)]
 struct Kinds {
+    /// Kinds that are watched.
     states: HashMap<GroupVersionKind, (KindState, Option<u64>)>,
     refresh: HashMap<GroupVersionKind, Refresh>,
 }
@@ -107,7 +114,7 @@ pub struct Cluster {
     link: watch::Sender<Link>,
     kinds: Mutex<Kinds>,
     kinds_changed: watch::Sender<u64>,
-    indexes: RwLock<HashMap<Arc<WatchSpec>, Arc<Index>>>,
+    watches: RwLock<HashMap<Arc<WatchSpec>, Watched>>,
     throttled_until: Mutex<Option<Instant>>,
     pub(crate) suspicion: Notify,
     pub(crate) kinds_wanted: Notify,
@@ -131,7 +138,7 @@ impl Cluster {
             link: watch::Sender::new(Link { state: ClusterState::Connecting, connection: None }),
             kinds: Mutex::default(),
             kinds_changed: watch::Sender::new(0),
-            indexes: RwLock::default(),
+            watches: RwLock::default(),
             throttled_until: Mutex::default(),
             suspicion: Notify::new(),
             kinds_wanted: Notify::new(),
@@ -183,28 +190,55 @@ impl Cluster {
 
     /// The index of a watch, if it is wanted here.
     pub fn index(&self, spec: &WatchSpec) -> Option<Arc<Index>> {
-        self.indexes.read().unwrap_or_else(PoisonError::into_inner).get(spec).cloned()
+        let watches = self.watches.read().unwrap_or_else(PoisonError::into_inner);
+        watches.get(spec).map(|watched| Arc::clone(&watched.index))
     }
 
     /// All indexes but the broker's own of CRDs.
     pub fn indexes(&self) -> Vec<Arc<Index>> {
-        let indexes = self.indexes.read().unwrap_or_else(PoisonError::into_inner);
-        indexes.iter().filter(|(spec, _)| **spec != self.crds).map(|(_, index)| Arc::clone(index)).collect()
+        let watches = self.watches.read().unwrap_or_else(PoisonError::into_inner);
+        let others = watches.iter().filter(|(spec, _)| **spec != self.crds);
+        others.map(|(_, watched)| Arc::clone(&watched.index)).collect()
     }
 
-    /// Starts a watch; nothing happens where it runs already. It ends with the cluster.
+    /// Starts a watch; nothing happens where it runs already. It ends with the cluster, or with [`Cluster::unwatch`].
     pub fn watch(self: &Arc<Self>, spec: &Arc<WatchSpec>) -> Arc<Index> {
-        let mut indexes = self.indexes.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(index) = indexes.get(spec) {
-            return Arc::clone(index);
+        if crate::kinds::well_known(&spec.gvk).is_none() {
+            // Tells when the kind comes, changes or goes.
+            self.watch(&self.crds);
+        }
+        let mut watches = self.watches.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(watched) = watches.get(spec) {
+            return Arc::clone(&watched.index);
         }
         let index = Arc::new(Index::new(self.name.clone(), Arc::clone(spec)));
-        indexes.insert(Arc::clone(spec), Arc::clone(&index));
-        drop(indexes);
+        let unwanted = CancellationToken::new();
+        watches.insert(Arc::clone(spec), Watched { index: Arc::clone(&index), unwanted: unwanted.clone() });
+        // While the watches are held: an end of another watch of this kind must not take the kind away again.
         lock(&self.kinds).states.entry(spec.gvk.clone()).or_default();
+        drop(watches);
         self.kinds_wanted.notify_one();
-        self.spawn(watching::run(Arc::clone(self), Arc::clone(&index)));
+        let task = watching::run(Arc::clone(self), Arc::clone(&index));
+        self.spawn(async move {
+            tokio::select! {
+                () = unwanted.cancelled() => {}
+                () = task => {}
+            }
+        });
         index
+    }
+
+    /// Ends a watch. What it has seen is forgotten, and so is its kind where nothing else watches it; started again, it
+    /// begins with a list. Its last event may still be told of.
+    pub fn unwatch(&self, spec: &WatchSpec) {
+        let mut watches = self.watches.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(watched) = watches.remove(spec) else { return };
+        watched.unwanted.cancel();
+        if !watches.keys().any(|other| other.gvk == spec.gvk) {
+            let mut kinds = lock(&self.kinds);
+            kinds.states.remove(&spec.gvk);
+            kinds.refresh.remove(&spec.gvk);
+        }
     }
 
     /// Runs a task that ends when the cluster leaves.
@@ -359,7 +393,8 @@ impl Cluster {
         let digest = schema.map(digest);
         let mut kinds = lock(&self.kinds);
         let next = (state.clone(), digest);
-        if kinds.states.get(gvk) == Some(&next) {
+        // Nobody may want the kind any more by the time of the answer.
+        if kinds.states.get(gvk).is_none_or(|held| *held == next) {
             return;
         }
         kinds.states.insert(gvk.clone(), next);
@@ -419,3 +454,7 @@ fn digest(schema: &Value) -> u64 {
     schema.to_string().hash(&mut hasher);
     hasher.finish()
 }
+
+#[cfg(test)]
+#[path = "cluster_tests.rs"]
+mod tests;

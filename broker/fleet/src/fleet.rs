@@ -66,10 +66,6 @@ impl Fleet {
         cluster.spawn(connector.run());
         cluster.spawn(kinds::run(Arc::clone(&cluster)));
         let wanted = self.watches.get(&name.role()).map(Vec::as_slice).unwrap_or_default();
-        if wanted.iter().any(|spec| kinds::well_known(&spec.gvk).is_none()) {
-            let crds = Arc::clone(&cluster.crds);
-            cluster.watch(&crds);
-        }
         for spec in wanted {
             cluster.watch(spec);
         }
