@@ -232,8 +232,8 @@ impl Cluster {
     /// begins with a list. Its last event may still be told of.
     pub fn unwatch(&self, spec: &WatchSpec) {
         let mut watches = self.watches.write().unwrap_or_else(PoisonError::into_inner);
-        let Some(watched) = watches.remove(spec) else { return };
-        watched.unwanted.cancel();
+        let Some(ended) = watches.remove(spec) else { return };
+        ended.unwanted.cancel();
         if !watches.keys().any(|other| other.gvk == spec.gvk) {
             let mut kinds = lock(&self.kinds);
             kinds.states.remove(&spec.gvk);
