@@ -1,0 +1,43 @@
+//! `keyvalue-provider`: serves the KeyValues of one cluster. The stores are in that cluster's ConfigMaps, and it answers
+//! for all of them over HTTP.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use anyhow::Context as _;
+use clap::Parser;
+use migration_example::{
+    cluster,
+    provider::{self, Context},
+    server,
+};
+use tokio::net::TcpListener;
+
+/// Serves the KeyValues (databases.generic.platform-mesh.io/v1alpha1) of one cluster.
+#[derive(Parser)]
+#[command(version)]
+struct Args {
+    /// Kubeconfig of the provider's cluster. In a pod, or with $KUBECONFIG, it can be left out.
+    #[arg(long, env = "KEYVALUE_PROVIDER_KUBECONFIG")]
+    kubeconfig: Option<PathBuf>,
+    /// Where it listens. Port 0 is any that is free.
+    #[arg(long, env = "KEYVALUE_PROVIDER_LISTEN", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// Address under which users reach it, such as http://stores.example.org. Default: where it listens.
+    #[arg(long, env = "KEYVALUE_PROVIDER_URL")]
+    url: Option<String>,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let args = Args::parse();
+    cluster::set_up_process();
+    let client = cluster::client(args.kubeconfig.as_deref()).await?;
+    let listener = TcpListener::bind(args.listen).await.with_context(|| format!("cannot listen on {}", args.listen))?;
+    let url = args.url.map_or_else(|| listener.local_addr().map(|address| format!("http://{address}")), Ok)?;
+    tracing::info!(url, "serving KeyValues");
+    let server = axum::serve(listener, server::router(client.clone()));
+    tokio::select! {
+        ended = async { server.await } => ended.context("the HTTP server ended"),
+        () = provider::run(Context { client, url }) => Ok(()),
+    }
+}
