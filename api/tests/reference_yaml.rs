@@ -2,8 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use broker_api::{
-    AcceptApi, Broker, BrokeredStatus, Migration, MigrationConfiguration, MigrationState, accept_api::Bound,
-    brokered_status::Availability, migration_configuration::OnFailure,
+    AcceptApi, Broker, BrokeredStatus, Migration, MigrationConfiguration, MigrationState, MigrationStatus,
+    accept_api::Bound,
+    brokered_status::Availability,
+    migration::{millis_of, time_of},
+    migration_configuration::OnFailure,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -112,6 +115,30 @@ status:
     assert_eq!(migration.spec.to.cluster_name, "arm64");
     assert_eq!(migration.status.unwrap().state, MigrationState::InitialInProgress);
     assert_eq!(serde_json::to_value(MigrationState::Unknown).unwrap(), json!(""));
+}
+
+#[test]
+fn a_migration_keeps_the_stages_it_recorded() {
+    let stages = json!([{
+        "name": "copy",
+        "templates": {"job": {"apiVersion": "batch/v1", "kind": "Job", "spec": {"anything": [1, {"a": "${to.spec.b}"}]}}},
+        "successConditions": ["job.status.succeeded == 1"],
+        "progress": true,
+        "timeoutSeconds": 60,
+        "onFailure": "Hold",
+    }]);
+    let source = json!({
+        "state": "InitialInProgress",
+        "configurationGeneration": 3,
+        "configuration": {"namespace": "ns", "name": "certs", "generation": 3, "stages": stages},
+        "stages": [{"name": "copy", "state": "Running", "started": "2026-01-01T00:00:00Z", "retry": 2}],
+    });
+    let status: MigrationStatus = serde_json::from_value(source.clone()).unwrap();
+    let written = serde_json::to_value(&status).unwrap();
+    assert_eq!(written, source);
+    assert_eq!(millis_of(&time_of(1_767_225_600_999)), 1_767_225_600_000);
+    assert_eq!(status.stages[0].started.as_ref().map(millis_of), Some(1_767_225_600_000));
+    assert_eq!(millis_of(&time_of(u64::MAX)), 0, "no calendar has it");
 }
 
 #[test]
