@@ -13,10 +13,15 @@
 //!
 //! Time is only a bound here, never an input: the same expression over the same values has the same answer.
 
+mod argument;
+mod json;
+mod list;
 mod meter;
 mod pool;
+mod quantity;
 mod rewrite;
 mod shape;
+mod text;
 mod view;
 
 use std::{
@@ -28,10 +33,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cel_interpreter::{Context, Env, ExecutionError, Value as CelValue, common::types::CelBool, parser::Expression};
+use cel_interpreter::{
+    Context, Env, ExecutionError, Value as CelValue,
+    common::{types::CelBool, value::Val},
+    parser::Expression,
+};
 use serde_json::Value;
 
 use pool::{Pool, PoolError};
+
+pub use json::MAX_JSON;
+pub use shape::closing_brace;
 
 /// Longest expression, in bytes.
 pub const MAX_SOURCE: usize = 2048;
@@ -86,6 +98,14 @@ pub enum ExpressionError {
     #[error("is a {got}, not true or false: {expression:?}")]
     NotBool {
         /// The type it has.
+        got: String,
+        /// The beginning of the expression.
+        expression: String,
+    },
+    /// A value that JSON cannot hold.
+    #[error("is {got}, which JSON cannot hold: {expression:?}")]
+    NotJson {
+        /// What it is.
         got: String,
         /// The beginning of the expression.
         expression: String,
@@ -237,6 +257,23 @@ impl Evaluator {
     ///
     /// Blocks for microseconds as a rule, for [`Limits::evaluate`] at the most (twice that when all threads are taken).
     pub fn evaluate_bool(&self, program: &Program, vars: &[(&str, Arc<Value>)]) -> Result<bool, ExpressionError> {
+        self.run(program, vars, truth)
+    }
+
+    /// Evaluates an expression over these variables to a value of at most [`MAX_JSON`] bytes of JSON. Timestamps and
+    /// durations become text as `string()` has it, bytes become base64.
+    ///
+    /// Blocks as [`Evaluator::evaluate_bool`] does.
+    pub fn evaluate(&self, program: &Program, vars: &[(&str, Arc<Value>)]) -> Result<Value, ExpressionError> {
+        self.run(program, vars, json)
+    }
+
+    fn run<T: Send + 'static>(
+        &self,
+        program: &Program,
+        vars: &[(&str, Arc<Value>)],
+        read: Read<T>,
+    ) -> Result<T, ExpressionError> {
         let Inner { strikes, proven, .. } = &*program.inner;
         if strikes.load(Ordering::Relaxed) >= STRIKES {
             return Err(ExpressionError::Quarantined { expression: program.shown() });
@@ -247,7 +284,7 @@ impl Evaluator {
         let vars: Vec<(String, Arc<Value>)> =
             vars.iter().map(|(name, value)| ((*name).to_owned(), Arc::clone(value))).collect();
         let (env, shared, limits) = (Arc::clone(&self.env), program.clone(), self.limits);
-        match self.pool.run(limits.evaluate, move || evaluate(env, &shared, &vars, limits)) {
+        match self.pool.run(limits.evaluate, move || evaluate(&env, &shared, &vars, limits, read)) {
             Ok(result) => {
                 strikes.store(0, Ordering::Relaxed);
                 proven.store(true, Ordering::Relaxed);
@@ -263,28 +300,41 @@ impl Evaluator {
     }
 }
 
+/// Takes the result over, while the steps are still counted.
+type Read<T> = fn(&dyn Val, &Env, &Program) -> Result<T, ExpressionError>;
+
 /// Runs on a thread of the pool.
-fn evaluate(
-    env: Arc<Env>,
+fn evaluate<T>(
+    env: &Arc<Env>,
     program: &Program,
     vars: &[(String, Arc<Value>)],
     limits: Limits,
-) -> Result<bool, ExpressionError> {
+    read: Read<T>,
+) -> Result<T, ExpressionError> {
     meter::start(limits.steps, Instant::now() + limits.evaluate);
-    let mut context = Context::with_env(env);
+    let mut context = Context::with_env(Arc::clone(env));
     for (name, value) in vars {
         context.add_variable_as_val(name.as_str(), view::of(value));
     }
-    let result = CelValue::resolve_val(&program.inner.expression, &context);
+    let result = CelValue::resolve_val(&program.inner.expression, &context)
+        .map_err(|error| failed(&program.inner.source, described(&error)))
+        .and_then(|value| read(&*value, env, program));
     // First: `too costly || true` is true to the interpreter.
-    if let Some(what) = meter::exceeded() {
-        return Err(ExpressionError::TooCostly { what, expression: program.shown() });
+    match meter::exceeded() {
+        Some(what) => Err(ExpressionError::TooCostly { what, expression: program.shown() }),
+        None => result,
     }
-    let value = result.map_err(|error| failed(&program.inner.source, described(&error)))?;
+}
+
+fn truth(value: &dyn Val, _: &Env, program: &Program) -> Result<bool, ExpressionError> {
     value.downcast_ref::<CelBool>().map(|value| *value.inner()).ok_or_else(|| ExpressionError::NotBool {
         got: value.get_type().name().to_owned(),
         expression: program.shown(),
     })
+}
+
+fn json(value: &dyn Val, env: &Env, program: &Program) -> Result<Value, ExpressionError> {
+    json::of(value, env).map_err(|got| ExpressionError::NotJson { got, expression: program.shown() })
 }
 
 /// The interpreter's words, with a hint where they alone do not help.

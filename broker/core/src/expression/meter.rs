@@ -10,7 +10,7 @@ use std::{
 };
 
 use cel_interpreter::{
-    Env, ExecutionError,
+    DeclarationError, Env, ExecutionError,
     common::{
         types::{CelBool, CelBytes, CelList, CelMap, CelOptional, CelString, DYN_TYPE, STRING_TYPE},
         value::{CowVal, Val},
@@ -20,7 +20,7 @@ use regex::Regex;
 
 use crate::pattern;
 
-use super::view;
+use super::{list, quantity, text, view};
 
 /// Counts a turn of a loop, and what it makes.
 pub(super) const TURN: &str = "@turn";
@@ -37,8 +37,8 @@ pub(super) const MATCHES: &str = "@matches";
 /// Most elements of a list or map that is looped over.
 pub(super) const MAX_LOOP: usize = 1000;
 
-/// Longest text that `+` may make, in bytes. Texts of the object may be longer.
-const MAX_MADE: usize = 8 * 1024;
+/// Longest text that `+` and the like may make, in bytes. Texts of the object may be longer.
+pub(super) const MAX_MADE: usize = 8 * 1024;
 
 /// Steps for compiling a pattern.
 const PATTERN: u64 = 500;
@@ -84,19 +84,38 @@ pub(super) fn spend(steps: u64) -> bool {
     false
 }
 
-/// CEL's standard functions, and the counters.
+/// `spend`, for a function that ends when there are no steps left.
+pub(super) fn charge(steps: u64) -> Result<(), ExecutionError> {
+    if spend(steps) { Ok(()) } else { Err(refused()) }
+}
+
+/// What a function answers once a bound was met; the bound itself is told by [`exceeded`].
+fn refused() -> ExecutionError {
+    ExecutionError::function_error("limit", "too costly")
+}
+
+/// Steps for so many bytes of text.
+pub(super) fn steps_of(bytes: usize) -> u64 {
+    bytes as u64 / 64
+}
+
+/// CEL's standard functions, those that people know from Kubernetes, and the counters.
 pub(super) fn environment() -> Env {
     let mut env = Env::stdlib();
-    // These names hold a sign that no expression can write, so nothing of the kind can be declared already.
-    let declared = [
-        env.add_overload(TURN, "turn", vec![DYN_TYPE], turn),
-        env.add_overload(MADE, "made", vec![DYN_TYPE], made),
-        env.add_overload(JOINED, "joined", vec![DYN_TYPE], joined),
-        env.add_overload(MATCHES, "matches", vec![STRING_TYPE, STRING_TYPE], matches),
-        env.add_member_overload(MATCHES, "string_matches", STRING_TYPE, vec![STRING_TYPE], matches),
-    ];
-    debug_assert!(declared.iter().all(Result::is_ok));
+    let declared = declare(&mut env);
+    debug_assert!(declared.is_ok(), "a name is declared already: {declared:?}");
     env
+}
+
+fn declare(env: &mut Env) -> Result<(), DeclarationError> {
+    env.add_overload(TURN, "turn", vec![DYN_TYPE], turn)?;
+    env.add_overload(MADE, "made", vec![DYN_TYPE], made)?;
+    env.add_overload(JOINED, "joined", vec![DYN_TYPE], joined)?;
+    env.add_overload(MATCHES, "matches", vec![STRING_TYPE, STRING_TYPE], matches)?;
+    env.add_member_overload(MATCHES, "string_matches", STRING_TYPE, vec![STRING_TYPE], matches)?;
+    text::declare(env)?;
+    list::declare(env)?;
+    quantity::declare(env)
 }
 
 fn turn<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
@@ -111,14 +130,26 @@ fn joined<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Execution
     let bytes = |value: &CowVal<'b, 'v>| value.downcast_ref::<CelBytes>().map_or(0, |bytes| bytes.inner().len());
     let length = args.first().map_or(0, |value| text(value).max(bytes(value)));
     if length > MAX_MADE {
-        exceed(|| format!("it makes a text of {length} bytes, at most {MAX_MADE} are allowed"));
+        return Err(too_long(length));
     }
     made(args)
 }
 
+/// Notes that a text of so many bytes would be made.
+pub(super) fn too_long(length: usize) -> ExecutionError {
+    exceed(|| format!("it makes a text of {length} bytes, at most {MAX_MADE} are allowed"));
+    refused()
+}
+
+/// Counts a value that is made, or copied.
+pub(super) fn copied(value: &dyn Val) -> Result<(), ExecutionError> {
+    if measure(value) { Ok(()) } else { Err(refused()) }
+}
+
 fn made<'b, 'v>(mut args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let value = args.pop().ok_or_else(ExecutionError::missing_argument_or_target)?;
-    if measure(&*value) { Ok(value) } else { Err(ExecutionError::function_error("limit", "too costly")) }
+    copied(&*value)?;
+    Ok(value)
 }
 
 /// Takes the steps for a value: one for itself, one for each part, one for each 64 bytes of text.
@@ -149,7 +180,7 @@ fn measure(value: &dyn Val) -> bool {
 }
 
 fn measure_text(length: usize) -> bool {
-    spend(length as u64 / 64)
+    spend(steps_of(length))
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the signature that the interpreter calls")]

@@ -47,6 +47,22 @@ pub(super) fn check(source: &str) -> Result<(), ExpressionError> {
     Ok(())
 }
 
+/// Where the `}` is that closes an expression, in bytes; those in its texts, comments and maps do not. The error says why
+/// there is none.
+pub fn closing_brace(source: &str) -> Result<usize, &'static str> {
+    let mut open = 0_usize;
+    let mut tokens = Tokens { source, position: 0 };
+    while let Some((position, token)) = tokens.next_token() {
+        match (token?, source.as_bytes()[position]) {
+            (Token::Open, b'{') => open += 1,
+            (Token::Close, b'}') if open == 0 => return Ok(position),
+            (Token::Close, b'}') => open -= 1,
+            _ => {}
+        }
+    }
+    Err("a brace that is not closed")
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Token<'a> {
     Open,

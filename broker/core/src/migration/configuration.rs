@@ -1,11 +1,14 @@
 //! A MigrationConfiguration, compiled: its stages, ready to run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use broker_api::{MigrationStage, migration_configuration::OnFailure};
 
-use super::template::Template;
+use super::template::{Template, unknown_names};
 use crate::expression::{Evaluator, Program};
+
+/// Names that mean the same in every stage; no template may be called so.
+const NAMES: [&str; 4] = ["from", "to", "migration", "stage"];
 
 /// A MigrationConfiguration whose stages are sound.
 #[derive(Debug, Clone)]
@@ -50,21 +53,128 @@ impl Configuration {
         stages: &[MigrationStage],
         evaluator: &Evaluator,
     ) -> Result<Self, Vec<String>> {
-        let _ = evaluator;
-        if stages.is_empty() {
-            return Ok(Self {
-                namespace: namespace.into(),
-                name: name.into(),
-                generation,
-                source: Vec::new(),
-                stages: Vec::new(),
-            });
+        let mut errors = Vec::new();
+        let mut names = BTreeSet::new();
+        let mut compiled = Vec::with_capacity(stages.len());
+        for (index, stage) in stages.iter().enumerate() {
+            let place = format!("spec.stages[{index}]");
+            if !names.insert(&stage.name) {
+                errors.push(format!("{place}.name: another stage is called {:?}; names tell stages apart", stage.name));
+            }
+            compiled.push(Stage::compile(stage, &place, evaluator, &mut errors));
         }
-        Err(vec!["not written yet".into()])
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        Ok(Self {
+            namespace: namespace.into(),
+            name: name.into(),
+            generation,
+            source: stages.to_vec(),
+            stages: compiled,
+        })
+    }
+}
+
+impl Stage {
+    /// What could be compiled of it; it counts only when no errors were added.
+    fn compile(stage: &MigrationStage, place: &str, evaluator: &Evaluator, errors: &mut Vec<String>) -> Self {
+        // Named one by one: a field added to the stage must be thought of here.
+        let MigrationStage {
+            name,
+            templates,
+            success_conditions,
+            failure_conditions,
+            progress,
+            timeout_seconds,
+            on_failure,
+        } = stage;
+        if !is_label_value(name) {
+            errors.push(format!(
+                "{place}.name: {name:?} is no value of a label: 1 to 63 letters, digits, '-', '_' and '.', a letter or \
+                 digit first and last"
+            ));
+        }
+        let mut known: Vec<String> = NAMES.map(str::to_owned).to_vec();
+        let mut objects = BTreeMap::new();
+        for (key, template) in templates {
+            let place = format!("{place}.templates.{key}");
+            if let Err(what) = check_key(key, &known, evaluator) {
+                errors.push(format!("{place}: {what}"));
+            }
+            known.push(variable(key));
+            match Template::compile(&template.0, &NAMES, evaluator) {
+                Ok(template) => {
+                    objects.insert(key.clone(), template);
+                }
+                Err(found) => errors.extend(found.iter().map(|error| format!("{place}.{error}"))),
+            }
+        }
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        let mut conditions = |field: &str, sources: &[String]| -> Vec<Program> {
+            let compile = |(index, source): (usize, &String)| {
+                let found = condition(source, &known, evaluator);
+                found.map_err(|what| format!("{place}.{field}[{index}]: {what}"))
+            };
+            let (programs, found): (Vec<_>, Vec<_>) = sources.iter().enumerate().map(compile).partition(Result::is_ok);
+            errors.extend(found.into_iter().filter_map(Result::err));
+            programs.into_iter().filter_map(Result::ok).collect()
+        };
+        let success = conditions("successConditions", success_conditions);
+        let failure = conditions("failureConditions", failure_conditions);
+        let seconds = timeout_seconds.map(|seconds| u64::try_from(seconds).unwrap_or(0));
+        if seconds == Some(0) {
+            errors.push(format!("{place}.timeoutSeconds: is less than 1; leave it out for a stage without a limit"));
+        }
+        Self {
+            name: name.clone(),
+            templates: objects,
+            success,
+            failure,
+            progress: *progress,
+            timeout_millis: seconds.map(|seconds| seconds.saturating_mul(1000)),
+            on_failure: *on_failure,
+        }
     }
 }
 
 /// The name by which conditions and templates speak of the object with this template key: CEL has no `-` in names.
 pub fn variable(key: &str) -> String {
     key.replace('-', "_")
+}
+
+fn condition(source: &str, known: &[&str], evaluator: &Evaluator) -> Result<Program, String> {
+    let program = evaluator.compile(source).map_err(|error| error.to_string())?;
+    match unknown_names(&program, known) {
+        unknown if unknown.is_empty() => Ok(program),
+        unknown => Err(unknown.join("; ")),
+    }
+}
+
+/// Whether a template may be called so: its key is part of the name of its object, and a name in conditions.
+fn check_key(key: &str, taken: &[String], evaluator: &Evaluator) -> Result<(), String> {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let first = key.starts_with(|first: char| first.is_ascii_lowercase());
+    if !first || key.len() > 63 || !key.bytes().all(plain) || key.ends_with('-') {
+        return Err("the key is not 1 to 63 lower case letters, digits and '-', a letter first, no '-' last".to_owned());
+    }
+    let name = variable(key);
+    if NAMES.contains(&name.as_str()) {
+        return Err(format!("{name:?} is what conditions call something else by; choose another key"));
+    }
+    if taken.contains(&name) {
+        return Err(format!("another key is {name:?} in conditions, too; choose another key"));
+    }
+    match evaluator.compile(&name) {
+        Ok(program) if program.variables() == [name.as_str()] => Ok(()),
+        Err(error) if error.is_transient() => Err(error.to_string()),
+        _ => Err(format!("{name:?} is a word of CEL; choose another key")),
+    }
+}
+
+fn is_label_value(text: &str) -> bool {
+    let end = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let bytes = text.as_bytes();
+    let within = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
+    bytes.len() <= 63 && end(bytes.first()) && end(bytes.last()) && bytes.iter().all(within)
 }
