@@ -1,9 +1,191 @@
-//! `migrate`: from what was seen of one Migration to what to do about it.
+//! `migrate`: from what was seen of one Migration to what to do about it. Pure, as `decide` is.
+//!
+//! One pass writes the status at most once, and last: a state, the cursor and all that goes with them change together.
+//! What follows from a state is done by later passes, which read it from the object, so that a crash between any two
+//! writes leaves what the next pass goes on from.
+
+mod begin;
+mod end;
+mod names;
+mod objects;
+mod record;
+mod related;
+mod stage;
+mod trial;
+
+use broker_api::{Migration, MigrationSpec, MigrationState, MigrationStatus, condition, migration};
+use serde::Deserialize;
 
 use super::observed::{Observed, Outcome};
+use crate::{
+    decision::Note,
+    movement::{Movement, Phase},
+    snapshot::Kind,
+};
 
 /// What to do about the Migration.
 pub fn migrate(observed: &Observed<'_>) -> Outcome {
-    let _ = observed;
-    Outcome::default()
+    let Migration { spec, status, .. } = match Migration::deserialize(&*observed.object.value) {
+        Ok(migration) => migration,
+        Err(error) => {
+            let message = format!("the Migration cannot be read: {error}; is its CRD that of this release?");
+            let notes = vec![Note::warning(condition::INVALID, message)];
+            return Outcome { notes, ..Outcome::default() };
+        }
+    };
+    let held = status.unwrap_or_default();
+    let mut pass = Pass {
+        observed,
+        spec,
+        next: held.clone(),
+        id: names::id(&observed.object.uid),
+        outcome: Outcome { state: held.state, ..Outcome::default() },
+        held,
+        note: None,
+    };
+    pass.run();
+    pass.outcome
 }
+
+/// Kind of the Migration itself.
+fn migration_kind() -> Kind {
+    Kind { group: broker_api::keys::GROUP.into(), version: "v1alpha1".into(), kind: "Migration".into() }
+}
+
+/// One pass over one Migration.
+struct Pass<'a> {
+    observed: &'a Observed<'a>,
+    spec: MigrationSpec,
+    /// The status as it is.
+    held: MigrationStatus,
+    /// The status as it should be.
+    next: MigrationStatus,
+    /// From the uid, never from the status: nobody can have us touch what belongs to another Migration.
+    id: String,
+    outcome: Outcome,
+    /// To tell once the status is written.
+    note: Option<Note>,
+}
+
+impl Pass<'_> {
+    fn run(&mut self) {
+        if self.has_ended() {
+            return self.finish();
+        }
+        self.outcome.watches = self.kinds();
+        if let Some((reason, why)) = self.cannot_go_on() {
+            self.fail(reason, &why);
+            return self.flush();
+        }
+        if !self.observed.object.deleting {
+            if self.mark() {
+                return;
+            }
+            self.sweep();
+            self.go_on();
+        } else if self.may_have_switched() {
+            // It is not known whether the consumer is served by the new copy.
+            self.sweep();
+        } else {
+            self.complete_early();
+        }
+        self.flush();
+    }
+
+    fn go_on(&mut self) {
+        if self.spec.paused {
+            return self.pause();
+        }
+        if self.resume() {
+            return;
+        }
+        match self.held.state {
+            MigrationState::Unknown => self.admit(),
+            MigrationState::Pending => self.await_movement(),
+            MigrationState::InitialInProgress | MigrationState::CutoverInProgress => self.run_stage(),
+            MigrationState::InitialCompleted => self.await_switch(),
+            MigrationState::CutoverCompleted | MigrationState::Failed => {}
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        matches!(self.held.state, MigrationState::CutoverCompleted | MigrationState::Failed)
+    }
+
+    /// Whether stages may still be undone: the consumer is served by the old copy, and is to be.
+    fn is_before_switch(&self) -> bool {
+        use MigrationState::{InitialInProgress, Pending, Unknown};
+        matches!(self.held.state, Unknown | Pending | InitialInProgress)
+    }
+
+    fn has_switched(&self) -> bool {
+        matches!(&self.observed.movement, Movement::Underway(moving) if moving.phase == Phase::Switched)
+    }
+
+    /// A deleted Migration that waits to be told whether the origin has switched. Without an origin nobody will tell.
+    fn may_have_switched(&self) -> bool {
+        self.held.state == MigrationState::InitialCompleted
+            && self.observed.movement == Movement::Unknown
+            && self.observed.origin.is_some()
+    }
+
+    /// Why the Migration fails now, whatever its stages do.
+    fn cannot_go_on(&self) -> Option<(&'static str, String)> {
+        match &self.observed.movement {
+            // A pause holds every state; that its origin is gone is told when it ends.
+            Movement::Refused(reason, why) | Movement::Over(reason, why) if !self.spec.paused => {
+                return Some((reason, why.clone()));
+            }
+            _ => {}
+        }
+        if self.spec.abort && self.is_before_switch() {
+            return Some((ABORTED, "spec.abort is set: the move is undone, the old copy stays as it was".into()));
+        }
+        let undone = match self.held.state {
+            MigrationState::InitialCompleted => !self.has_switched() && !self.may_have_switched(),
+            _ => self.is_before_switch(),
+        };
+        (self.observed.object.deleting && undone)
+            .then(|| (DELETED, "the Migration is deleted: the move is undone, the old copy stays as it was".into()))
+    }
+
+    /// `spec.paused`: no state changes, nothing is made. What is to be removed goes.
+    fn pause(&mut self) {
+        let message = match self.abort_is_late() {
+            Some(late) => format!("spec.paused is set; {late}"),
+            None => "spec.paused is set: it goes on once that is false".to_owned(),
+        };
+        self.set(migration::PROGRESSING, false, condition::PAUSED, message);
+    }
+
+    /// A stage that was paused gets the time back. Returns whether that has to be written first.
+    fn resume(&mut self) -> bool {
+        let held = &self.held.conditions;
+        let Some(progressing) = held.iter().find(|held| held.type_ == migration::PROGRESSING) else { return false };
+        if progressing.reason != condition::PAUSED {
+            return false;
+        }
+        let now = self.observed.now.millis;
+        let paused_for = now.saturating_sub(migration::millis_of(&progressing.last_transition_time));
+        let Some(entry) = self.entry_mut().filter(|entry| entry.state == migration::StageState::Running) else {
+            return false;
+        };
+        let started = entry.started.as_ref().map_or(now, migration::millis_of);
+        // A clock that was set back since must not put the start into the future.
+        entry.started = Some(migration::time_of(started.saturating_add(paused_for).min(now.max(started))));
+        self.running();
+        true
+    }
+
+    /// Why `spec.abort` has no effect (any more), if it is set.
+    fn abort_is_late(&self) -> Option<&'static str> {
+        (self.spec.abort && !self.is_before_switch()).then_some(
+            "spec.abort has no effect: the consumer is served by the new copy, and the move can only go forward",
+        )
+    }
+}
+
+/// Reason: a person set `spec.abort`.
+const ABORTED: &str = "Aborted";
+/// Reason: the Migration was deleted.
+const DELETED: &str = "Deleted";

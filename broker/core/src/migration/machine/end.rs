@@ -1,0 +1,67 @@
+//! After the end: what was made goes, then the finalizer, and after a while the Migration.
+
+use broker_api::{
+    MigrationState, keys,
+    migration::{SUCCEEDED, millis_of},
+};
+use serde_json::json;
+
+use super::Pass;
+use crate::{decision::Op, memory::Subject, merge, movement::Movement, snapshot::Reach};
+
+impl Pass<'_> {
+    /// It has ended.
+    pub(super) fn finish(&mut self) {
+        let object = self.observed.object;
+        if object.has_finalizer() {
+            self.outcome.watches = self.kinds();
+        }
+        let left = self.remove(|_| true);
+        if object.has_finalizer() {
+            if self.is_released(left) {
+                let finalizers: Vec<&str> =
+                    object.finalizers().filter(|finalizer| *finalizer != keys::FINALIZER).collect();
+                self.patch_metadata(json!({"finalizers": finalizers}));
+            }
+        } else if !object.deleting && !left {
+            self.expire();
+        }
+    }
+
+    /// Whether the finalizer may go.
+    fn is_released(&self, left: bool) -> bool {
+        let object = self.observed.object;
+        let known = self.compute_is_known();
+        // A person's word counts where waiting does not help: a cluster that is gone, an object that does not go.
+        let unreachable = matches!(self.observed.compute_reach, Reach::Unreachable(_));
+        if object.annotated_true(keys::FORCE_DELETE) && (unreachable || known) {
+            return true;
+        }
+        if !known || left {
+            return false;
+        }
+        match &self.observed.movement {
+            // Without its Migration the origin would take the same move for one that has not begun.
+            Movement::Underway(_) => false,
+            Movement::Unknown => {
+                let completed = self.held.state == MigrationState::CutoverCompleted;
+                !(object.deleting && completed && self.observed.origin.is_some())
+            }
+            Movement::Waits(_) | Movement::Refused(..) | Movement::Over(..) => true,
+        }
+    }
+
+    /// It is kept for a while, for people to read.
+    fn expire(&mut self) {
+        let object = self.observed.object;
+        let Some(ended) = self.held.conditions.iter().find(|condition| condition.type_ == SUCCEEDED) else { return };
+        let age = self.observed.now.millis.saturating_sub(millis_of(&ended.last_transition_time));
+        match self.observed.ttl_millis.checked_sub(age).filter(|left| *left > 0) {
+            Some(left) => self.again_in(left),
+            None => {
+                let intent = merge::digest(&json!("expired"));
+                self.write_own(Subject::Marks, intent, Op::Delete { uid: object.uid.clone() }, None);
+            }
+        }
+    }
+}
