@@ -55,6 +55,10 @@ pub struct Acceptance {
     pub capacity: Option<u64>,
     /// Takes no new objects.
     pub cordoned: bool,
+    /// A person wants its objects to move away; counts only with `cordoned`.
+    drain: bool,
+    /// A person wants the objects that would now be placed here to move here.
+    pub rebalance: bool,
     /// Seconds without contact to the provider after which its objects are placed anew; never when `None`.
     pub unreachable_after_seconds: Option<u64>,
     /// Narrows the broker-wide list of related kinds; the whole list when empty.
@@ -112,11 +116,24 @@ impl Acceptance {
             weight: *weight,
             capacity: *capacity,
             cordoned: *cordoned,
+            drain: false,
+            rebalance: false,
             unreachable_after_seconds: *unreachable_after_seconds,
             related_kinds: related_kinds.clone(),
             filters,
             expression,
         })
+    }
+
+    /// With what people say in its annotations: `drain` and `rebalance`.
+    #[must_use]
+    pub fn annotated(self, drain: bool, rebalance: bool) -> Self {
+        Self { drain, rebalance, ..self }
+    }
+
+    /// Whether its objects are to move away.
+    pub fn is_draining(&self) -> bool {
+        self.cordoned && self.drain
     }
 
     /// Whether judging an object evaluates CEL, which may block for a moment.

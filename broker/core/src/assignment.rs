@@ -22,6 +22,9 @@ const MAX_ID: usize = 32;
 /// Version of the texts, and first field of what is signed.
 const VERSION: &str = "v1";
 
+/// Marks the epoch of an assignment that a person chose.
+const PINNED: &str = "p";
+
 /// The entry of the Secret that names the key that signs.
 const PRIMARY: &str = "primary";
 
@@ -106,6 +109,17 @@ pub struct Assignment {
     pub new_provider: Option<String>,
     /// Grows with every assignment of the object.
     pub epoch: u64,
+    /// A person chose the provider: no other attracts the object while this one accepts it.
+    pub pinned: bool,
+}
+
+/// What an assignment's signature proves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Proven {
+    /// See [`Assignment::epoch`].
+    pub epoch: u64,
+    /// See [`Assignment::pinned`].
+    pub pinned: bool,
 }
 
 /// What a copy says of its making.
@@ -172,28 +186,31 @@ impl KeyRing {
         self.keys.first().map_or("", |(id, _)| id)
     }
 
-    /// Text of the assignment annotation: `v1.<key id>.<epoch>.<mac>`.
+    /// Text of the assignment annotation: `v1.<key id>.<epoch>.<mac>`; a `p` behind the epoch: pinned.
     pub fn sign_assignment(&self, subject: &Subject<'_>, assignment: &Assignment) -> String {
-        let Assignment { provider, new_provider, epoch } = assignment;
-        self.sign(&epoch.to_string(), |mac| {
-            feed_assignment(mac, subject, provider, new_provider.as_deref(), *epoch);
+        let Assignment { provider, new_provider, epoch, pinned } = assignment;
+        let proven = Proven { epoch: *epoch, pinned: *pinned };
+        let fields = format!("{epoch}{}", if *pinned { PINNED } else { "" });
+        self.sign(&fields, |mac| {
+            feed_assignment(mac, subject, provider, new_provider.as_deref(), proven);
         })
     }
 
-    /// The epoch, when `text` is the annotation of exactly this assignment. Malformed text is a wrong signature.
+    /// What it proves, when `text` is the annotation of exactly this assignment. Malformed text is a wrong signature.
     pub fn verify_assignment(
         &self,
         subject: &Subject<'_>,
         provider: &str,
         new_provider: Option<&str>,
         text: &str,
-    ) -> Option<u64> {
-        let (id, [epoch], mac) = split(text)?;
-        let epoch = parse_epoch(epoch)?;
+    ) -> Option<Proven> {
+        let (id, [field], mac) = split(text)?;
+        let epoch = field.strip_suffix(PINNED);
+        let proven = Proven { epoch: parse_epoch(epoch.unwrap_or(field))?, pinned: epoch.is_some() };
         self.verify(id, mac, |mac| {
-            feed_assignment(mac, subject, provider, new_provider, epoch);
+            feed_assignment(mac, subject, provider, new_provider, proven);
         })?;
-        Some(epoch)
+        Some(proven)
     }
 
     /// Text of the origin annotation: `v1.<key id>.<epoch>.<digest>.<mac>`.
@@ -253,13 +270,14 @@ fn parse_epoch(text: &str) -> Option<u64> {
     text.parse().ok().filter(|epoch: &u64| epoch.to_string() == text)
 }
 
-fn feed_assignment(mac: &mut Hmac<Sha256>, subject: &Subject<'_>, provider: &str, new: Option<&str>, epoch: u64) {
+fn feed_assignment(mac: &mut Hmac<Sha256>, subject: &Subject<'_>, provider: &str, new: Option<&str>, proven: Proven) {
     feed_subject(mac, "assignment", subject);
     feed_text(mac, provider);
     // None and Some("") are told apart.
     mac.update(&[u8::from(new.is_some())]);
     feed_text(mac, new.unwrap_or_default());
-    mac.update(&epoch.to_be_bytes());
+    mac.update(&proven.epoch.to_be_bytes());
+    mac.update(&[u8::from(proven.pinned)]);
 }
 
 fn feed_origin(mac: &mut Hmac<Sha256>, subject: &Subject<'_>, provider: &str, origin: &Origin) {

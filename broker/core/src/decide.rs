@@ -4,10 +4,13 @@
 //! One pass emits the writes that can be made on what is known now. After them the shell observes again and decides
 //! again, until a pass wants nothing: so a crash between any two writes leaves a state that `decide` goes on from.
 
+mod bring;
 mod claim;
+mod depart;
 mod leave;
 mod place;
 mod serve;
+mod transfer;
 
 use broker_api::{condition, keys};
 use serde_json::json;
@@ -22,7 +25,7 @@ use crate::{
 
 /// What to do about the snapshot's origin.
 pub fn decide(snapshot: &Snapshot<'_>) -> Decision {
-    let mut pass = Pass { snapshot, decision: Decision::default() };
+    let mut pass = Pass { snapshot, decision: Decision::default(), staying: None };
     pass.run();
     pass.decision
 }
@@ -31,6 +34,8 @@ pub fn decide(snapshot: &Snapshot<'_>) -> Decision {
 struct Pass<'a> {
     snapshot: &'a Snapshot<'a>,
     decision: Decision,
+    /// Why the origin stays where it is although it should move.
+    staying: Option<Own>,
 }
 
 impl<'a> Pass<'a> {
@@ -87,6 +92,14 @@ impl<'a> Pass<'a> {
     fn show(&mut self, origin: &'a View, copy: Option<&'a View>, in_sync: bool, own: &[Own]) {
         let snapshot = self.snapshot;
         let Serving::Served(kind) = &snapshot.consumer_kind else { return };
+        let all: Vec<Own>;
+        let own = match self.staying.take() {
+            None => own,
+            Some(staying) => {
+                all = own.iter().cloned().chain([staying]).collect();
+                &all
+            }
+        };
         if !kind.has_status {
             if copy.and_then(View::status).is_some() {
                 self.decision.notes.push(Note::warning(
@@ -142,11 +155,14 @@ impl<'a> Pass<'a> {
         if let Pace::Wait(millis) = memory.pace(subject, intent, self.snapshot.now.millis) {
             self.decision.again_in(millis);
             // What keeps the copy from being written is also in a condition: there it is told.
-            if let Some(trouble) = memory.trouble_with(subject, intent).filter(|_| subject != Subject::Copy) {
+            if let Some(trouble) = memory
+                .trouble_with(subject, intent)
+                .filter(|_| !matches!(subject, Subject::Copy | Subject::Successor | Subject::Migration))
+            {
                 self.decision.notes.push(Note::warning(trouble.reason, trouble.message.clone()));
             }
             let what = match subject {
-                Subject::Copy => None,
+                Subject::Copy | Subject::Successor | Subject::Migration => None,
                 Subject::Marks => Some("the broker's finalizer and annotations"),
                 Subject::Status => Some("the status"),
                 Subject::Related => Some("a related resource"),

@@ -5,7 +5,12 @@ use std::time::Duration;
 use broker_api::ClusterName;
 use serde_json::Value;
 
-use crate::{acceptance::AcceptId, memory::Subject, snapshot::Kind};
+use crate::{
+    acceptance::AcceptId,
+    memory::Subject,
+    movement::{Lane, Moving, Request},
+    snapshot::Kind,
+};
 
 /// One write, with the precondition under which it was decided.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,6 +81,8 @@ pub enum State {
     Served,
     /// Its provider no longer accepts it.
     NotAccepted,
+    /// It is on its way to another provider.
+    Moving,
     /// Something keeps it from being served; the condition says what.
     Blocked,
     /// It is being deleted.
@@ -88,13 +95,14 @@ pub enum State {
 
 impl State {
     /// All states, for metrics.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Unknown,
         Self::Gone,
         Self::Waiting,
         Self::Placing,
         Self::Served,
         Self::NotAccepted,
+        Self::Moving,
         Self::Blocked,
         Self::Deleting,
         Self::Paused,
@@ -110,6 +118,7 @@ impl State {
             Self::Placing => "Placing",
             Self::Served => "Served",
             Self::NotAccepted => "NotAccepted",
+            Self::Moving => "Moving",
             Self::Blocked => "Blocked",
             Self::Deleting => "Deleting",
             Self::Paused => "Paused",
@@ -177,6 +186,14 @@ pub struct Decision {
     pub when_idle: bool,
     /// Related objects to listen to.
     pub interests: Vec<Interest>,
+    /// The move that is under way.
+    pub moving: Option<Moving>,
+    /// What it counts for while it moves, or would count for, if its turn came.
+    pub lane: Option<Lane>,
+    /// What is to be said of Migrations (`namespace/name`) about this origin that are not under way.
+    pub requests: Vec<(String, Request)>,
+    /// A move to this provider is given up: it is to be last in line.
+    pub gave_up: Option<ClusterName>,
 }
 
 impl Decision {

@@ -1,7 +1,7 @@
 //! `Memory`: what the broker remembers of an origin between decisions. Losing it, as a restart does, costs nothing but
 //! time: it only tells repeated work from new work.
 
-use broker_api::condition;
+use broker_api::{ClusterName, condition};
 use serde_json::Value;
 
 use crate::merge::digest;
@@ -17,10 +17,21 @@ pub enum Subject {
     Status,
     /// A related copy.
     Related,
+    /// The copy at the provider that takes over, while the origin moves.
+    Successor,
+    /// A Migration.
+    Migration,
 }
 
 /// Subjects of which there is one per origin.
 const SINGLE: usize = 3;
+
+impl Subject {
+    /// Of some subjects there may be several at once: their writes are told apart by their intents.
+    fn is_single(self) -> bool {
+        matches!(self, Self::Marks | Self::Copy | Self::Status)
+    }
+}
 
 /// Related copies that are remembered: as many as are brought.
 const MOST_RELATED: usize = crate::related::MOST;
@@ -74,10 +85,12 @@ const LEAVING_MILLIS: u64 = 8_000;
 pub struct Memory {
     /// Of marks, copy and status.
     traces: [Option<Box<Trace>>; SINGLE],
-    /// Of related copies, of which there may be many: told apart by their intents.
+    /// Of related copies and others of which there may be many: told apart by their intents.
     related: Vec<Trace>,
-    /// Refused writes: one per subject, of related copies one per intent.
+    /// Refused writes: one per subject, of related copies and the like one per intent.
     troubles: Vec<Trouble>,
+    /// Providers that a move to was given up: they are last in line.
+    gave_up: Vec<ClusterName>,
     /// uid of the copy that we wrote last.
     pub copy_uid: Option<Box<str>>,
     /// When the copy was created by us, in milliseconds since 1970.
@@ -96,9 +109,10 @@ pub enum Pace {
 impl Memory {
     /// What was last written about the subject; of related copies, with this intent.
     fn trace(&self, subject: Subject, intent: [u8; 8]) -> Option<&Trace> {
-        match subject {
-            Subject::Related => self.related.iter().find(|trace| trace.intent == intent),
-            _ => self.traces[subject as usize].as_deref(),
+        if subject.is_single() {
+            self.traces[subject as usize].as_deref()
+        } else {
+            self.related.iter().find(|trace| trace.intent == intent)
         }
     }
 
@@ -139,9 +153,10 @@ impl Memory {
             let fought = trace.repeats >= REPEATS;
             QUIET_MILLIS.checked_sub(now.saturating_sub(trace.at)).filter(|left| fought && *left > 0)
         };
-        match subject {
-            Subject::Related => self.related.iter().filter_map(left).max(),
-            _ => self.traces[subject as usize].as_deref().and_then(left),
+        if subject.is_single() {
+            self.traces[subject as usize].as_deref().and_then(left)
+        } else {
+            self.related.iter().filter_map(left).max()
         }
     }
 
@@ -172,7 +187,7 @@ impl Memory {
     /// What a newer write about the subject replaces: of related copies, which are told apart by it, that of the intent.
     fn forget_trouble(&mut self, subject: Subject, intent: [u8; 8]) {
         let replaced =
-            |trouble: &Trouble| trouble.subject == subject && (subject != Subject::Related || trouble.intent == intent);
+            |trouble: &Trouble| trouble.subject == subject && (subject.is_single() || trouble.intent == intent);
         self.troubles.retain(|trouble| !replaced(trouble));
     }
 
@@ -180,14 +195,26 @@ impl Memory {
     pub fn wrote(&mut self, subject: Subject, intent: [u8; 8], leftover: Option<&Value>, now: u64) {
         self.forget_trouble(subject, intent);
         let result = leftover.map(digest);
-        let trace = match subject {
-            Subject::Related => self.related_trace(intent, now),
-            _ => &mut **self.traces[subject as usize].get_or_insert_with(Box::default),
+        let trace = if subject.is_single() {
+            &mut **self.traces[subject as usize].get_or_insert_with(Box::default)
+        } else {
+            self.related_trace(intent, now)
         };
         let recent = now.saturating_sub(trace.at) < QUIET_MILLIS;
         let repeats =
             if trace.intent == intent && trace.at != 0 && recent { trace.repeats.saturating_add(1) } else { 0 };
         *trace = Trace { intent, result, at: now, repeats };
+    }
+
+    /// A move to this provider did not come to its end in time.
+    pub fn give_up(&mut self, provider: &ClusterName) {
+        self.gave_up.retain(|held| held != provider);
+        self.gave_up.push(provider.clone());
+    }
+
+    /// How long ago a move to this provider was given up, counted in moves given up since; `None`: never.
+    pub fn given_up(&self, provider: &ClusterName) -> Option<usize> {
+        self.gave_up.iter().rev().position(|held| held == provider)
     }
 
     /// The trace of this intent, in the place of an old one if there are too many.

@@ -132,6 +132,13 @@ impl Schema {
         }
     }
 
+    /// Whether the schema names `status.<field>`.
+    pub fn names_status(&self, field: &str) -> bool {
+        let Shape::Object(root) = &self.0 else { return false };
+        let status = root.fields.get("status").map(|status| &status.shape);
+        matches!(status, Some(Shape::Object(status)) if status.fields.contains_key(field))
+    }
+
     /// `value` without what the server would prune. `lost` collects the paths that do not fit.
     pub fn fit(&self, value: &Value, lost: &mut Vec<String>) -> Value {
         fit(&self.0, value, &Place::Root, lost)

@@ -11,6 +11,7 @@ use crate::{
     assignment::{KeyRing, Subject},
     expression::Evaluator,
     memory::Memory,
+    movement::{Configured, Lane, MigrationView},
     naming::NameLimit,
     schema::Schema,
 };
@@ -211,6 +212,8 @@ pub struct Holder {
     pub provider: ClusterName,
     /// How it stands.
     pub reach: Reach,
+    /// For how many milliseconds requests have not gone through; 0 while they do.
+    pub silent_millis: u64,
     /// Whether and how it serves the kind.
     pub serving: Serving,
     /// What is there under the copy's name.
@@ -250,6 +253,33 @@ pub trait RelatedView {
     fn owned_known(&self) -> bool;
 }
 
+/// How long moves wait for what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// Milliseconds that a provider may be out of the configuration before its objects are placed anew.
+    pub orphan_grace: u64,
+    /// Milliseconds that a new copy may take to become ready before another provider is chosen.
+    pub ready_timeout: u64,
+}
+
+/// What concerns moves of one origin.
+pub struct Moves<'a> {
+    /// The coordination cluster, where Migrations are; `None` where there is none yet.
+    pub coordination: Option<ClusterName>,
+    /// Migrations about this origin, oldest first.
+    pub migrations: Vec<MigrationView>,
+    /// Whether these are all.
+    pub migrations_known: bool,
+    /// Whether a MigrationConfiguration speaks of the origin's kind.
+    pub configured: Configured,
+    /// For how many milliseconds a provider that is not engaged has been out of the configuration; `None`: it may be in it.
+    pub absent: &'a dyn Fn(&ClusterName) -> Option<u64>,
+    /// Whether one more may move.
+    pub may_move: &'a dyn Fn(&Lane) -> bool,
+    /// How long they wait for what.
+    pub patience: Patience,
+}
+
 /// All that one decision looks at.
 pub struct Snapshot<'a> {
     /// Which origin.
@@ -276,6 +306,8 @@ pub struct Snapshot<'a> {
     pub room_known: bool,
     /// Whether others wait for their turn: then what can wait does.
     pub busy: bool,
+    /// What concerns moves.
+    pub moves: Moves<'a>,
     /// Signing keys.
     pub ring: &'a KeyRing,
     /// Evaluates expressions.

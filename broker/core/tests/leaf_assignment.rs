@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use broker_api::{ClusterName, Role};
-use broker_core::assignment::{Assignment, Key, KeyRing, KeyRingError, Origin, Subject};
+use broker_core::assignment::{Assignment, Key, KeyRing, KeyRingError, Origin, Proven, Subject};
 use proptest::prelude::*;
 
 fn key(id: &str, byte: u8) -> Key {
@@ -20,7 +20,7 @@ fn subject(cluster: &ClusterName) -> Subject<'_> {
 }
 
 fn assignment(provider: &str, new_provider: Option<&str>, epoch: u64) -> Assignment {
-    Assignment { provider: provider.to_owned(), new_provider: new_provider.map(str::to_owned), epoch }
+    Assignment { provider: provider.to_owned(), new_provider: new_provider.map(str::to_owned), epoch, pinned: false }
 }
 
 #[test]
@@ -29,7 +29,10 @@ fn keys_rotate() {
     let old = KeyRing::new(vec![key("old", 2)]).unwrap();
     let text = old.sign_assignment(&subject(&cluster), &assignment("theseus", None, 3));
     assert!(text.starts_with("v1.old.3."), "{text}");
-    assert_eq!(ring().verify_assignment(&subject(&cluster), "theseus", None, &text), Some(3));
+    assert_eq!(
+        ring().verify_assignment(&subject(&cluster), "theseus", None, &text),
+        Some(Proven { epoch: 3, pinned: false })
+    );
     let text = ring().sign_assignment(&subject(&cluster), &assignment("theseus", None, 3));
     assert!(text.starts_with("v1.new.3."), "the first key signs: {text}");
     assert_eq!(old.verify_assignment(&subject(&cluster), "theseus", None, &text), None);
@@ -166,7 +169,8 @@ proptest! {
                 ring.verify_origin(&subject, &claim.fields[6], &origin),
             )
         };
-        prop_assert_eq!(check(&signed), (Some(signed.epoch), Some(signed.origin())));
+        let proven = Proven { epoch: signed.epoch, pinned: false };
+        prop_assert_eq!(check(&signed), (Some(proven), Some(signed.origin())));
 
         let mut claim = signed.clone();
         claim.fields[field].push_str(&letter);

@@ -7,9 +7,13 @@ use broker_api::{ClusterName, keys};
 
 use super::{LOST_MILLIS, Pass};
 use crate::{
+    assignment::Proven,
     copy::signed_origin,
     decision::{Note, State, Step},
-    snapshot::{Confirmed, Holder, Reach, Seen, View},
+    migration_object,
+    movement::MigrationView,
+    readiness::unready,
+    snapshot::{Confirmed, Holder, Reach, Seen, Serving, View},
 };
 
 /// What signatures say of an origin.
@@ -26,9 +30,20 @@ pub(super) enum Claim {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Assigned {
     pub(super) provider: ClusterName,
+    /// The provider it moves to.
+    pub(super) moving_to: Option<ClusterName>,
     pub(super) epoch: u64,
+    /// Whether a person chose the provider (during a move: the one that takes over).
+    pub(super) pinned: bool,
     /// Whether the origin's annotations say so, with a valid signature.
     pub(super) written: bool,
+}
+
+impl Assigned {
+    /// One that is still to be written: to this provider and no other.
+    pub(super) fn to(provider: ClusterName, epoch: u64) -> Self {
+        Self { provider, moving_to: None, epoch, pinned: false, written: false }
+    }
 }
 
 /// A copy of the origin.
@@ -53,13 +68,20 @@ impl<'a> Pass<'a> {
     }
 
     /// The annotation's assignment, if its signature is right.
-    pub(super) fn annotated(&self, origin: &View) -> Option<(ClusterName, u64)> {
+    pub(super) fn annotated(&self, origin: &View) -> Option<Assigned> {
         let provider = origin.annotation(keys::PROVIDER_CLUSTER)?;
         let subject = self.snapshot.key.subject(&origin.uid);
         let next = origin.annotation(keys::NEW_PROVIDER_CLUSTER);
-        let epoch =
-            self.snapshot.ring.verify_assignment(&subject, provider, next, origin.annotation(keys::ASSIGNMENT)?)?;
-        Some((ClusterName::provider(provider), epoch))
+        let text = origin.annotation(keys::ASSIGNMENT)?;
+        let Proven { epoch, pinned } = self.snapshot.ring.verify_assignment(&subject, provider, next, text)?;
+        Some(Assigned {
+            provider: ClusterName::provider(provider),
+            moving_to: next.map(ClusterName::provider),
+            epoch,
+            pinned,
+            // One that an older key has signed is signed anew, so that this key can be taken out.
+            written: self.snapshot.ring.is_current(text),
+        })
     }
 
     pub(super) fn claim(&mut self, origin: &'a View) -> Claim {
@@ -72,25 +94,19 @@ impl<'a> Pass<'a> {
         let steering = [keys::PROVIDER_CLUSTER, keys::NEW_PROVIDER_CLUSTER, keys::ASSIGNMENT];
         let forged = annotated.is_none() && steering.iter().any(|key| origin.annotation(key).is_some());
         let assigned = match (annotated, best) {
-            (Some((provider, epoch)), Some(Held { holder, epoch: Some(newer), .. })) if *newer > epoch => {
+            (Some(annotated), Some(best @ Held { holder, epoch: Some(newer), .. })) if *newer > annotated.epoch => {
                 self.decision.notes.push(Note::warning(
                     "AssignmentIgnored",
-                    format!("an older assignment (to provider {}) was put back and is ignored; provider {} serves the object", provider.name(), holder.provider.name()),
+                    format!("an older assignment (to provider {}) was put back and is ignored; provider {} serves the object", annotated.provider.name(), holder.provider.name()),
                 ));
-                Assigned { provider: holder.provider.clone(), epoch: *newer, written: false }
+                self.proven_by_copies(origin, &held, best, *newer)
             }
-            // One that an older key has signed is signed anew, so that this key can be taken out.
-            (Some((provider, epoch)), _) => {
-                let current =
-                    origin.annotation(keys::ASSIGNMENT).is_some_and(|text| self.snapshot.ring.is_current(text));
-                Assigned { provider, epoch, written: current }
-            }
-            (None, Some(Held { holder, epoch, .. })) => {
+            (Some(annotated), _) => annotated,
+            (None, Some(best @ Held { epoch, .. })) => {
                 if forged {
                     self.ignored_annotation();
                 }
-                let epoch = epoch.unwrap_or(self.snapshot.now.millis);
-                Assigned { provider: holder.provider.clone(), epoch, written: false }
+                self.proven_by_copies(origin, &held, best, epoch.unwrap_or(self.snapshot.now.millis))
             }
             (None, None) => {
                 if forged {
@@ -105,6 +121,20 @@ impl<'a> Pass<'a> {
         Claim::At(assigned)
     }
 
+    /// What the copies say where the annotations do not: the newest one serves. Where it is not ready yet, or its Migration
+    /// has not ended, it is on its way to: nobody gets past a move by taking the annotations away.
+    fn proven_by_copies(&self, origin: &View, held: &[Held<'_>], newest: &Held<'_>, epoch: u64) -> Assigned {
+        let to = newest.holder.provider.clone();
+        let older = held.iter().filter(|held| held.epoch.is_some_and(|older| older < epoch) && !held.copy.deleting);
+        let name = migration_object::name(self.snapshot.key, &origin.uid, epoch);
+        let underway = |migration: &MigrationView| migration.name == name && !migration.has_ended();
+        let moving = !is_ready(newest.holder, newest.copy) || self.snapshot.moves.migrations.iter().any(underway);
+        match older.min_by_key(|held| held.epoch).filter(|_| moving) {
+            Some(source) => Assigned { moving_to: Some(to), ..Assigned::to(source.holder.provider.clone(), epoch) },
+            None => Assigned::to(to, epoch),
+        }
+    }
+
     fn ignored_annotation(&mut self) {
         self.decision.notes.push(Note::warning(
             "AssignmentIgnored",
@@ -112,14 +142,16 @@ impl<'a> Pass<'a> {
         ));
     }
 
-    /// Copies of this very object at other providers, made under this or an older assignment: nothing refers to them. They
-    /// go once the assigned provider holds its copy, never before. What is not signed goes only if we have just written it.
-    pub(super) fn drop_superseded(&mut self, origin: &View, provider: &ClusterName, epoch: u64) {
+    /// Copies of this very object at other providers than these, made under this or an older assignment: nothing refers to
+    /// them. They go once the assigned provider holds its copy, never before; one that is ready only for one that is,
+    /// which `ready` says. What is not signed goes only if we have just written it.
+    pub(super) fn drop_superseded(&mut self, origin: &View, keep: &[&ClusterName], epoch: u64, ready: bool) {
         for held in self.held(origin) {
             let proven =
                 held.epoch.is_none_or(|older| older <= epoch) && self.is_proven(origin, held.holder, held.copy);
-            let elsewhere = held.holder.provider != *provider;
-            if elsewhere && proven && !held.copy.deleting && held.holder.reachable_copy().is_some() {
+            let elsewhere = !keep.contains(&&held.holder.provider);
+            let missed = !ready && is_ready(held.holder, held.copy);
+            if elsewhere && proven && !missed && !held.copy.deleting && held.holder.reachable_copy().is_some() {
                 self.delete_copy(&held.holder.provider, held.copy, None);
             }
         }
@@ -212,10 +244,16 @@ impl<'a> Pass<'a> {
     }
 }
 
+/// Whether a copy serves, as far as its provider says.
+fn is_ready(holder: &Holder, copy: &View) -> bool {
+    let Serving::Served(kind) = &holder.serving else { return false };
+    unready(copy, &kind.schema, kind.has_status).is_none()
+}
+
 /// Whether a provider may hold a copy that we cannot see.
 pub(super) fn unknown_copy(holder: &Holder) -> bool {
     match holder.copy {
-        Seen::Unknown => !matches!(holder.serving, crate::snapshot::Serving::Missing) || holder.reach != Reach::Ready,
+        Seen::Unknown => !matches!(holder.serving, Serving::Missing) || holder.reach != Reach::Ready,
         Seen::Absent | Seen::Present(_) => false,
     }
 }

@@ -1,6 +1,6 @@
 //! An origin that is being deleted: its copies go first, the finalizer leaves only once they are really gone.
 
-use broker_api::{condition, keys};
+use broker_api::{ClusterName, condition, keys};
 use serde_json::json;
 
 use super::{LOST_MILLIS, Pass, claim::unknown_copy};
@@ -15,11 +15,17 @@ impl<'a> Pass<'a> {
     pub(super) fn leave(&mut self, origin: &'a View) {
         self.state(State::Deleting);
         let annotated = self.annotated(origin);
-        self.decision.provider = annotated.as_ref().map(|(provider, _)| provider.clone());
+        // Where it is, and where it moves to: both may hold a copy.
+        let assigned: Vec<ClusterName> = annotated
+            .into_iter()
+            .flat_map(|annotated| [Some(annotated.provider), annotated.moving_to])
+            .flatten()
+            .collect();
+        self.decision.provider = assigned.first().cloned();
         let mut remaining = false;
         let mut unknown: Option<String> = None;
         for holder in &self.snapshot.holders {
-            let assigned_here = annotated.as_ref().is_some_and(|(provider, _)| *provider == holder.provider);
+            let assigned_here = assigned.contains(&holder.provider);
             let ours = |copy: &&View| {
                 self.is_proven(origin, holder, copy) || assigned_here && self.is_ours(origin, holder, copy)
             };
@@ -37,8 +43,7 @@ impl<'a> Pass<'a> {
         if !origin.has_finalizer() || remaining {
             return;
         }
-        let assigned = annotated.map(|(provider, _)| provider.name().to_owned());
-        if let Some(why) = unknown.or_else(|| self.unknown_holder(assigned))
+        if let Some(why) = unknown.or_else(|| self.unknown_holder(&assigned))
             && !self.released(origin, &why)
         {
             return;
@@ -74,16 +79,18 @@ impl<'a> Pass<'a> {
         false
     }
 
-    /// Why we cannot be sure that no copy is left. Only the assigned provider can hold one; without a proven
+    /// Why we cannot be sure that no copy is left. Only an assigned provider can hold one; without a proven
     /// assignment, any.
-    fn unknown_holder(&self, assigned: Option<String>) -> Option<String> {
-        match assigned {
-            Some(name) => match self.snapshot.holder(&name) {
-                None => Some(format!("provider {name} is not engaged (any more)")),
-                Some(holder) => unknown(holder).then(|| describe(holder)),
-            },
-            None => self.snapshot.holders.iter().find(|holder| unknown_copy(holder)).map(describe),
+    fn unknown_holder(&self, assigned: &[ClusterName]) -> Option<String> {
+        if assigned.is_empty() {
+            return self.snapshot.holders.iter().find(|holder| unknown_copy(holder)).map(describe);
         }
+        assigned.iter().map(ClusterName::name).find_map(|name| match self.snapshot.holder(name) {
+            // What a provider that was taken out for good still holds goes if it ever returns.
+            None if self.is_given_up(name) => None,
+            None => Some(format!("provider {name} is not engaged (any more)")),
+            Some(holder) => unknown(holder).then(|| describe(holder)),
+        })
     }
 }
 

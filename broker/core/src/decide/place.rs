@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use broker_api::{condition, keys};
+use broker_api::{ClusterName, condition, keys};
 use serde_json::json;
 
 use super::{LOST_MILLIS, Pass, claim::Assigned};
@@ -24,18 +24,49 @@ const MESSAGE: usize = 4096;
 
 impl<'a> Pass<'a> {
     pub(super) fn place(&mut self, origin: &'a View) {
+        let best = match self.choose(origin, &[]) {
+            Choice::Later(wait) => {
+                // It may be back in a moment: nothing to tell yet.
+                self.state(State::Unknown);
+                return self.decision.again_in(wait);
+            }
+            Choice::None { refusals, unreachable } => return self.waiting(origin, &refusals, unreachable),
+            Choice::Best(best) => best,
+        };
+        // Wall-clock time makes epochs grow even where nothing tells of earlier ones.
+        let assigned = Assigned::to(best.id.provider.clone(), self.snapshot.now.millis);
+        let note = Note::normal(
+            "Placed",
+            format!("assigned to provider {} by AcceptAPI {}", assigned.provider.name(), best.id),
+        );
+        self.assign(origin, best, &assigned, note);
+    }
+
+    /// Assigns the origin to the provider of this AcceptAPI and no other.
+    pub(super) fn assign(&mut self, origin: &View, best: &Acceptance, assigned: &Assigned, note: Note) {
+        self.state(State::Placing);
+        self.decision.provider = Some(best.id.provider.clone());
+        self.decision.counted = Some(best.id.clone());
+        self.mark(origin, assigned, Some(note));
+    }
+
+    /// Who would get the origin now, but for these providers.
+    pub(super) fn choose(&mut self, origin: &View, but: &[&ClusterName]) -> Choice<'a> {
         let snapshot = self.snapshot;
         if snapshot.holders.iter().any(settling) {
             // A better provider may be known in a moment; the shell bounds how long that lasts.
-            self.state(State::Unknown);
-            return self.decision.again_in(200);
+            return Choice::Later(200);
         }
         let mut refused: Vec<Vec<Refusal>> = Vec::new();
         let mut refusals: Vec<String> = Vec::new();
-        let mut candidates: Vec<&Acceptance> = Vec::new();
+        let mut candidates: Vec<&'a Acceptance> = Vec::new();
         let mut unreachable = false;
         let mut later = false;
-        for acceptance in snapshot.acceptances {
+        for acceptance in snapshot.acceptances.iter().filter(|acceptance| !but.contains(&&acceptance.id.provider)) {
+            if let Some(why) = self.rests(&acceptance.id.provider) {
+                refusals.push(format!("{}: {why}", acceptance.id));
+                continue;
+            }
             match self.judge(origin, acceptance) {
                 Judged::Candidate => candidates.push(acceptance),
                 Judged::Refused(why) => refused.push(why),
@@ -47,11 +78,14 @@ impl<'a> Pass<'a> {
                 Judged::Later => later = true,
             }
         }
-        let Some(best) = placement::rank(&origin.uid, &candidates).into_iter().next() else {
+        let mut ranked = placement::rank(&origin.uid, &candidates);
+        // Whoever did not get ready when its turn was is last in line, the latest last of all.
+        ranked.sort_by_key(|acceptance| {
+            snapshot.memory.given_up(&acceptance.id.provider).map_or(0, |position| usize::MAX - position)
+        });
+        let Some(best) = ranked.into_iter().next() else {
             if later {
-                // It may be back in a moment: nothing to tell yet.
-                self.state(State::Unknown);
-                return self.decision.again_in(LOST_MILLIS);
+                return Choice::Later(LOST_MILLIS);
             }
             for holder in snapshot.holders.iter().filter(|holder| !holder.acceptances_known) {
                 let why = if let Reach::Unreachable(why) = &holder.reach {
@@ -65,22 +99,9 @@ impl<'a> Pass<'a> {
             // Nearest misses first: only so many are spelled out.
             refused.sort_by_key(Vec::len);
             refusals.extend(refused.iter().flatten().map(ToString::to_string));
-            return self.waiting(origin, &refusals, unreachable);
+            return Choice::None { refusals, unreachable };
         };
-        self.state(State::Placing);
-        self.decision.provider = Some(best.id.provider.clone());
-        self.decision.counted = Some(best.id.clone());
-        let provider = best.id.provider.clone();
-        // Wall-clock time makes epochs grow even where nothing tells of earlier ones.
-        let assigned = Assigned { provider, epoch: snapshot.now.millis, written: false };
-        self.mark(
-            origin,
-            &assigned,
-            Some(Note::normal(
-                "Placed",
-                format!("assigned to provider {} by AcceptAPI {}", assigned.provider.name(), best.id),
-            )),
-        );
+        Choice::Best(best)
     }
 
     /// Puts finalizer and signed assignment on the origin, where they are not already.
@@ -89,8 +110,12 @@ impl<'a> Pass<'a> {
         if assigned.written && finalizer {
             return false;
         }
-        let assignment =
-            Assignment { provider: assigned.provider.name().to_owned(), new_provider: None, epoch: assigned.epoch };
+        let assignment = Assignment {
+            provider: assigned.provider.name().to_owned(),
+            new_provider: assigned.moving_to.as_ref().map(|to| to.name().to_owned()),
+            epoch: assigned.epoch,
+            pinned: assigned.pinned,
+        };
         let signature = self.snapshot.ring.sign_assignment(&self.snapshot.key.subject(&origin.uid), &assignment);
         let mut metadata = json!({});
         if !assigned.written {
@@ -98,8 +123,8 @@ impl<'a> Pass<'a> {
                 keys::PROVIDER_CLUSTER: assignment.provider,
                 keys::ASSIGNMENT: signature,
             });
-            if origin.annotation(keys::NEW_PROVIDER_CLUSTER).is_some() {
-                metadata["annotations"][keys::NEW_PROVIDER_CLUSTER] = json!(null);
+            if assignment.new_provider.is_some() || origin.annotation(keys::NEW_PROVIDER_CLUSTER).is_some() {
+                metadata["annotations"][keys::NEW_PROVIDER_CLUSTER] = json!(assignment.new_provider);
             }
         }
         if !finalizer {
@@ -124,8 +149,8 @@ impl<'a> Pass<'a> {
         self.show(origin, None, false, &[Own::not_brokered(reason, message)]);
     }
 
-    /// Whether an AcceptAPI may get an object that is not placed yet.
-    fn judge(&self, origin: &View, acceptance: &Arc<Acceptance>) -> Judged {
+    /// Whether an AcceptAPI may get an object that is not there yet.
+    pub(super) fn judge(&self, origin: &View, acceptance: &Arc<Acceptance>) -> Judged {
         let snapshot = self.snapshot;
         let Some(holder) = snapshot.holders.iter().find(|holder| holder.provider == acceptance.id.provider) else {
             return Judged::Unfit("its provider is not engaged".into());
@@ -196,6 +221,10 @@ impl<'a> Pass<'a> {
         if accepting.is_empty() && unknown {
             return None;
         }
+        // One that is not being drained, if there is one.
+        if accepting.iter().any(|acceptance| !acceptance.is_draining()) {
+            accepting.retain(|acceptance| !acceptance.is_draining());
+        }
         match placement::rank(&origin.uid, &accepting).first() {
             Some(best) => own.clone().find(|acceptance| acceptance.id == best.id).map(Ok),
             None => Some(Err(refusals)),
@@ -203,7 +232,18 @@ impl<'a> Pass<'a> {
     }
 }
 
-enum Judged {
+/// Who would get an origin.
+pub(super) enum Choice<'a> {
+    /// It cannot be said for so many milliseconds.
+    Later(u64),
+    /// Nobody, and why.
+    None { refusals: Vec<String>, unreachable: bool },
+    /// The provider of this AcceptAPI.
+    Best(&'a Acceptance),
+}
+
+/// Whether an AcceptAPI may get an origin.
+pub(super) enum Judged {
     Candidate,
     Refused(Vec<Refusal>),
     Unfit(String),

@@ -9,9 +9,10 @@ use super::{GOOD_NEWS_MILLIS, LOST_MILLIS, Pass, claim::Assigned, place::sentenc
 use crate::{
     acceptance::Acceptance,
     copy,
-    decision::{Interest, Note, Op, State, Write},
+    decision::{Note, Op, State, Write},
     memory::Subject,
-    merge, related,
+    merge,
+    readiness::unready,
     snapshot::{Holder, KindView, Reach, Seen, Serving, View},
     status::Own,
 };
@@ -19,15 +20,18 @@ use crate::{
 impl<'a> Pass<'a> {
     pub(super) fn serve(&mut self, origin: &'a View, assigned: &Assigned) {
         let snapshot = self.snapshot;
+        if let Some(to) = &assigned.moving_to {
+            return self.transfer(origin, assigned, to);
+        }
         self.decision.provider = Some(assigned.provider.clone());
         let name = assigned.provider.name();
-        let Some(holder) = snapshot.holder(name) else {
-            let why = format!("provider {name} is not engaged (any more); add its kubeconfig again");
-            return self.blocked(origin, condition::PROVIDER_UNREACHABLE, why);
-        };
+        let Some(holder) = snapshot.holder(name) else { return self.orphaned(origin, assigned) };
         let accepted = self.accepted_by(origin, holder);
         if let Some(Ok(acceptance)) = &accepted {
             self.decision.counted = Some(acceptance.id.clone());
+        }
+        if self.departs(origin, assigned, holder, &accepted) {
+            return;
         }
         // Without the finalizer a copy would be left behind: it comes first, alone.
         if self.mark(origin, assigned, None) {
@@ -38,6 +42,9 @@ impl<'a> Pass<'a> {
             return self.state(State::Unknown);
         }
         if let Reach::Unreachable(why) = &holder.reach {
+            if self.silent(origin, assigned, holder, &accepted) {
+                return;
+            }
             return self.blocked(
                 origin,
                 condition::PROVIDER_UNREACHABLE,
@@ -76,7 +83,7 @@ impl<'a> Pass<'a> {
         self.blocked(origin, condition::FORBIDDEN, why);
     }
 
-    fn desired(&self, site: &Site<'a>) -> copy::Desired {
+    pub(super) fn desired(&self, site: &Site<'a>) -> copy::Desired {
         let snapshot = self.snapshot;
         copy::desired(snapshot.key, site.origin, &site.holder.provider, site.epoch, &site.kind.schema, snapshot.ring)
     }
@@ -88,7 +95,7 @@ impl<'a> Pass<'a> {
         let note = Note::normal("CopyCreated", format!("created at provider {}", site.holder.provider.name()));
         let intent = merge::digest(&desired.body);
         let op = Op::Create(desired.body);
-        let write = |pass: &Self| pass.copy_write(site, op, intent, Some(note));
+        let write = |pass: &Self| pass.copy_write(site, Subject::Copy, op, intent, Some(note));
         if self.write(Subject::Copy, intent, &json!(null), write) {
             // The provider's first status comes by itself; if none does, there is still the good news to tell.
             self.decision.complete = true;
@@ -101,7 +108,14 @@ impl<'a> Pass<'a> {
         }
     }
 
-    fn copy_write(&self, site: &Site<'_>, op: Op, intent: [u8; 8], note: Option<Note>) -> Write {
+    pub(super) fn copy_write(
+        &self,
+        site: &Site<'_>,
+        subject: Subject,
+        op: Op,
+        intent: [u8; 8],
+        note: Option<Note>,
+    ) -> Write {
         let key = self.snapshot.key;
         Write {
             cluster: site.holder.provider.clone(),
@@ -110,12 +124,12 @@ impl<'a> Pass<'a> {
             name: copy::name(key),
             op,
             intent,
-            subject: Subject::Copy,
+            subject,
             note,
         }
     }
 
-    fn tell_lost(&mut self, desired: &copy::Desired, site: &Site<'_>) {
+    pub(super) fn tell_lost(&mut self, desired: &copy::Desired, site: &Site<'_>) {
         if !desired.lost.is_empty() {
             let fields = desired.lost.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
             self.decision.notes.push(Note::warning(
@@ -138,20 +152,10 @@ impl<'a> Pass<'a> {
             let own = self.served(site);
             return self.show(site.origin, Some(copy), false, &[own]);
         }
-        let desired = self.desired(site);
-        let intent = merge::digest(&desired.body);
-        let observed = copy::observed(&copy.value);
-        let difference = self.difference(site, &desired, copy);
-        // What the API server made of this very write before is as good as the copy gets.
-        let in_sync = difference.is_none() || snapshot.memory.is_settled(Subject::Copy, intent, &observed);
         let mut own = self.served(site);
-        let mut written = false;
-        if let (Some(path), false) = (difference, in_sync) {
-            self.tell_lost(&desired, site);
-            let op = Op::Apply { body: desired.body, uid: copy.uid.clone() };
-            let write = |pass: &Self| pass.copy_write(site, op, intent, None);
-            written = self.write(Subject::Copy, intent, &observed, write);
-            if let Some(trouble) = snapshot.memory.trouble(Subject::Copy).filter(|_| !written) {
+        let Synced { in_sync, written, difference, trouble } = self.sync(site, copy, Subject::Copy);
+        if let Some(path) = difference.filter(|_| !in_sync) {
+            if let Some(trouble) = snapshot.memory.trouble(Subject::Copy).filter(|_| trouble.is_some()) {
                 self.state(State::Blocked);
                 self.decision.notes.push(Note::warning(trouble.reason, trouble.message.clone()));
                 own = Own::not_brokered(trouble.reason, trouble.message.clone());
@@ -163,9 +167,10 @@ impl<'a> Pass<'a> {
                 self.decision.notes.push(Note::warning(condition::FIGHTING, message));
             }
         }
-        self.bring(site, copy, Some(&acceptance.related_kinds));
+        self.bring(site, copy, Some(&acceptance.related_kinds), true);
         if in_sync {
-            self.drop_superseded(site.origin, &site.holder.provider, site.epoch);
+            let ready = unready(copy, &site.kind.schema, site.kind.has_status).is_none();
+            self.drop_superseded(site.origin, &[&site.holder.provider], site.epoch, ready);
         }
         if !written {
             self.decision.complete = true;
@@ -174,7 +179,34 @@ impl<'a> Pass<'a> {
         }
     }
 
-    fn difference(&self, site: &Site<'a>, desired: &copy::Desired, copy: &View) -> Option<String> {
+    /// Puts right what is not as it should be in a copy.
+    pub(super) fn sync(&mut self, site: &Site<'a>, copy: &'a View, subject: Subject) -> Synced {
+        let memory = self.snapshot.memory;
+        let desired = self.desired(site);
+        let intent = merge::digest(&desired.body);
+        let observed = copy::observed(&copy.value);
+        let difference = self.difference(site, &desired, copy);
+        // What the API server made of this very write before is as good as the copy gets.
+        let in_sync = difference.is_none() || memory.is_settled(subject, intent, &observed);
+        let mut synced = Synced { in_sync, written: false, difference, trouble: None };
+        if !in_sync {
+            self.tell_lost(&desired, site);
+            let op = Op::Apply { body: desired.body, uid: copy.uid.clone() };
+            let write = |pass: &Self| pass.copy_write(site, subject, op, intent, None);
+            synced.written = self.write(subject, intent, &observed, write);
+            if !synced.written {
+                let trouble = if subject == Subject::Copy {
+                    memory.trouble(subject)
+                } else {
+                    memory.trouble_with(subject, intent)
+                };
+                synced.trouble = trouble.map(|trouble| trouble.message.clone());
+            }
+        }
+        synced
+    }
+
+    pub(super) fn difference(&self, site: &Site<'a>, desired: &copy::Desired, copy: &View) -> Option<String> {
         let snapshot = self.snapshot;
         let signed = copy::signed_origin(snapshot.key, &site.origin.uid, &site.holder.provider, copy, snapshot.ring);
         copy::difference(desired, site.epoch, signed, copy, &site.kind.schema)
@@ -213,7 +245,11 @@ impl<'a> Pass<'a> {
             format!("provider {name} does not accept the object")
         };
         let reasons: Vec<String> = refusals.iter().map(ToString::to_string).collect();
-        let message = sentence(&lead, &reasons);
+        let mut message = sentence(&lead, &reasons);
+        if let Some(staying) = self.staying.take_if(|staying| staying.reason == condition::NO_PROVIDER) {
+            message.push_str("; ");
+            message.push_str(&staying.message);
+        }
         self.decision.notes.push(Note::warning("NotAccepted", message.clone()));
         let mut own = vec![Own { kind: condition::ACCEPTED, status: false, reason: condition::NOT_ACCEPTED, message }];
         own.push(match copy {
@@ -225,7 +261,9 @@ impl<'a> Pass<'a> {
         });
         if let Some(copy) = copy {
             let own = snapshot.acceptances.iter().find(|acceptance| acceptance.id.provider == site.holder.provider);
-            self.bring(site, copy, own.map(|acceptance| acceptance.related_kinds.as_slice()));
+            self.bring(site, copy, own.map(|acceptance| acceptance.related_kinds.as_slice()), true);
+            // It serves as long as nobody else does: what a move that was given up has left elsewhere goes.
+            self.drop_superseded(site.origin, &[&site.holder.provider], site.epoch, true);
         }
         // What was held back is no news to the provider; where nothing was, its word on the spec stands.
         let in_sync = copy.is_some_and(|copy| self.difference(site, &self.desired(site), copy).is_none());
@@ -249,94 +287,24 @@ impl<'a> Pass<'a> {
             .push(Note { also: Some(provider.clone()), ..Note::warning(condition::NAME_CONFLICT, message.clone()) });
         self.show(site.origin, None, false, &[Own::not_brokered(condition::NAME_CONFLICT, message)]);
     }
-
-    /// Brings related resources to the consumer, keeps them up to date, removes those that are no longer listed. `narrowed`:
-    /// the kinds that the AcceptAPI allows (all that the broker brings, if empty); `None`: there is no AcceptAPI any more,
-    /// and nothing new is brought.
-    fn bring(&mut self, site: &Site<'a>, copy: &'a View, narrowed: Option<&[String]>) {
-        let snapshot = self.snapshot;
-        // Without a status nothing is known of related resources: what is there stays.
-        let Some(status) = copy.status() else { return };
-        let listing = related::listing(
-            snapshot.key,
-            status,
-            &snapshot.key.namespace,
-            snapshot.related_kinds,
-            narrowed.unwrap_or_default(),
-        );
-        for why in &listing.refused {
-            self.decision.notes.push(Note::warning("RelatedRefused", why.clone()));
-        }
-        for entry in &listing.allowed {
-            self.decision.interests.push(Interest {
-                provider: site.holder.provider.clone(),
-                kind: entry.kind.clone(),
-                namespace: entry.namespace.clone(),
-                name: entry.name.clone(),
-            });
-            self.bring_one(site, copy, entry, narrowed.is_some());
-        }
-        // A provider that is still at work has not said its last word on what there will be.
-        let unfinished = matches!(status["status"].as_str(), Some("Unknown" | "Provisioning"));
-        if unfinished || !snapshot.related.owned_known() {
-            return;
-        }
-        for (kind, held) in snapshot.related.owned(&site.origin.uid) {
-            let name = held.value["metadata"]["name"].as_str();
-            let listed = listing.allowed.iter().any(|entry| entry.kind == kind && Some(&*entry.target) == name);
-            if !listed && !held.deleting && related::belongs(&site.origin.uid, &held) {
-                self.delete_related(&kind, &held);
-            }
-        }
-    }
-
-    fn bring_one(&mut self, site: &Site<'a>, copy: &View, entry: &related::Related, new: bool) {
-        let snapshot = self.snapshot;
-        let source = snapshot.related.source(&site.holder.provider, &entry.kind, &entry.namespace, &entry.name);
-        let Some(source) = source.present().filter(|source| !source.deleting) else { return };
-        if let Some(why) = related::refusal(&entry.kind, source, copy) {
-            let message = format!("{} {} is refused: {why}", entry.kind.kind, entry.name);
-            return self.decision.notes.push(Note::warning("RelatedRefused", message));
-        }
-        let desired = related::desired(snapshot.key, site.origin, source);
-        // The target's name is part of the intent: several related copies must not look like repeats of one.
-        let intent = merge::digest(&json!([entry.kind.kind, entry.target, desired]));
-        let (op, observed) = match snapshot.related.target(&entry.kind, &snapshot.key.namespace, &entry.target) {
-            Seen::Unknown => return,
-            Seen::Absent if !new => return,
-            Seen::Absent => (Op::Create(desired), json!(null)),
-            Seen::Present(held) if held.deleting => return,
-            Seen::Present(held) if !related::belongs(&site.origin.uid, &held) => {
-                let message = format!(
-                    "{} {} exists already and is not the broker's; it is not overwritten",
-                    entry.kind.kind, entry.target
-                );
-                return self.decision.notes.push(Note::warning("RelatedConflict", message));
-            }
-            Seen::Present(held) => match related::patch(&desired, &held) {
-                None => return,
-                Some(patch) => (Op::Merge(patch), related::observed(&held.value)),
-            },
-        };
-        let cluster = snapshot.key.cluster.clone();
-        let namespace = snapshot.key.namespace.to_string();
-        self.write(Subject::Related, intent, &observed, |_| Write {
-            cluster,
-            kind: entry.kind.clone(),
-            namespace,
-            name: entry.target.clone(),
-            op,
-            intent,
-            subject: Subject::Related,
-            note: None,
-        });
-    }
 }
 
 /// Where an origin is served.
-struct Site<'a> {
-    origin: &'a View,
-    holder: &'a Holder,
-    kind: &'a KindView,
-    epoch: u64,
+pub(super) struct Site<'a> {
+    pub(super) origin: &'a View,
+    pub(super) holder: &'a Holder,
+    pub(super) kind: &'a KindView,
+    pub(super) epoch: u64,
+}
+
+/// How far a copy is what it should be.
+pub(super) struct Synced {
+    /// It is, or as much as its API server makes of it.
+    pub(super) in_sync: bool,
+    /// It is written now.
+    pub(super) written: bool,
+    /// Where it was not what it should be.
+    pub(super) difference: Option<String>,
+    /// Why it is not written.
+    pub(super) trouble: Option<String>,
 }

@@ -113,6 +113,7 @@ fn of_two_copies_the_one_of_the_newer_assignment_remains() {
 #[test]
 fn of_two_copies_one_remains_also_without_annotations() {
     let mut world = doubled();
+    world.serve("p2", &web());
     world.edit(&web(), |origin| origin["metadata"]["annotations"] = json!({}));
     world.restart();
     world.settle(&web());

@@ -352,6 +352,7 @@ impl Story {
                 world.edit_copy(provider, &name, |copy| copy["metadata"]["finalizers"] = json!([]));
             }
         }
+        world.benign = true;
         for _ in 0..3 {
             self.world.settle_all();
         }

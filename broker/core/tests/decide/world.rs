@@ -1,6 +1,7 @@
 //! A consumer, providers, and a shell that observes, decides and acts as the binary does.
 
 mod kinds;
+mod moves;
 mod server;
 mod structure;
 
@@ -18,6 +19,7 @@ use broker_core::{
     decision::{Decision, Op, State, Step, Write},
     expression::Evaluator,
     memory::{Memory, Subject},
+    movement::Lane,
     related,
     snapshot::{Confirmed, Holder, Kind, Now, OriginKey, RelatedView, Seen, Snapshot, View},
 };
@@ -25,6 +27,7 @@ use serde_json::{Value, json};
 
 pub(crate) use self::{
     kinds::{certificate, config_map, consumer_rule, provider_rule, secret},
+    moves::MovesWorld,
     server::{At, Refused, Server},
 };
 
@@ -46,6 +49,9 @@ pub(crate) struct World {
     /// The object under this key is a copy of ours.
     pub(crate) taken_for_copy: bool,
     pub(crate) owned_known: bool,
+    /// Providers bring up whatever they hold, at once.
+    pub(crate) benign: bool,
+    pub(crate) moves: MovesWorld,
     counted: BTreeMap<OriginKey, AcceptId>,
     evaluator: Arc<Evaluator>,
 }
@@ -83,6 +89,8 @@ impl World {
             log: Vec::new(),
             taken_for_copy: false,
             owned_known: true,
+            benign: false,
+            moves: MovesWorld::default(),
             counted: BTreeMap::new(),
             evaluator: EVALUATOR.with(Arc::clone),
         };
@@ -197,6 +205,25 @@ impl World {
         self.edit_copy(provider, key, |copy| copy["status"] = status);
     }
 
+    /// The provider brings the copy it holds up and says so, on top of what else its status says.
+    pub(crate) fn serve(&mut self, provider: &str, key: &OriginKey) {
+        self.edit_copy(provider, key, |copy| {
+            let generation = copy["metadata"]["generation"].clone();
+            copy["status"]["conditions"] = json!([
+                {"type": "Ready", "status": "True", "reason": "Up", "message": "", "observedGeneration": generation,
+                 "lastTransitionTime": "2026-01-01T00:00:00Z"},
+            ]);
+        });
+    }
+
+    /// Settles an origin whose providers bring up whatever they hold.
+    pub(crate) fn settle_served(&mut self, key: &OriginKey) -> Decision {
+        self.benign = true;
+        let decision = self.settle(key);
+        self.benign = false;
+        decision
+    }
+
     pub(crate) fn put_secret(&mut self, cluster: &ClusterName, name: &str, value: Value) {
         let at = (secret(), NAMESPACE.to_owned(), name.to_owned());
         self.servers.get_mut(cluster).unwrap().put(&at, value);
@@ -230,6 +257,7 @@ impl World {
         let holders = self.providers().map(|(name, server)| Holder {
             provider: name.clone(),
             reach: server.reach.clone(),
+            silent_millis: server.silent_since.map_or(0, |since| self.millis.saturating_sub(since)),
             serving: server.serving(&key.gvk),
             copy: server.seen(&Self::copy_at(key)),
             acceptances_known: server.acceptances_known,
@@ -242,6 +270,8 @@ impl World {
             let others = self.counted.iter().filter(|(other, id)| *other != key && **id == acceptance.id).count();
             acceptance.capacity.is_none_or(|capacity| (others as u64) < capacity)
         };
+        let absent = |provider: &ClusterName| self.moves.absent(provider, self.millis);
+        let may_move = |lane: &Lane| self.moves.may_move(key, lane);
         decide(&Snapshot {
             key,
             now: self.now(),
@@ -255,6 +285,7 @@ impl World {
             has_room: &has_room,
             room_known: true,
             busy: false,
+            moves: self.moves.of(key, &may_move, &absent),
             ring: &self.ring,
             evaluator: &self.evaluator,
             related_kinds: &self.related_kinds,
@@ -275,6 +306,10 @@ impl World {
             decision = self.decide(key, uid.map_or(Confirmed::Absent, Confirmed::Present));
             assert!(!decision.steps.contains(&Step::Confirm), "asks to confirm what was just confirmed");
         }
+        self.moves.absorb(key, &decision);
+        if let Some(provider) = &decision.gave_up {
+            self.memories.entry(key.clone()).or_default().give_up(provider);
+        }
         match &decision.counted {
             Some(id) => self.counted.insert(key.clone(), id.clone()),
             None => self.counted.remove(key),
@@ -291,6 +326,12 @@ impl World {
             }
         }
         self.millis += 1;
+        if self.benign {
+            let providers: Vec<ClusterName> = self.providers().map(|(name, _)| name.clone()).collect();
+            for provider in providers {
+                self.serve(provider.name(), key);
+            }
+        }
         decision
     }
 
@@ -299,6 +340,12 @@ impl World {
     }
 
     fn carry_out(&mut self, key: &OriginKey, write: &Write) -> Result<(), Refused> {
+        if write.subject == Subject::Migration {
+            self.moves.make(key, write, self.millis)?;
+            self.memories.entry(key.clone()).or_default().wrote(write.subject, write.intent, None, self.millis);
+            self.log.push(write.clone());
+            return Ok(());
+        }
         let at = (write.kind.clone(), write.namespace.clone(), write.name.clone());
         let before = self.servers[&write.cluster].get(&at).is_some();
         let after = self.servers.get_mut(&write.cluster).ok_or(Refused::Unreachable)?.execute(&at, &write.op)?;
@@ -345,6 +392,7 @@ impl World {
     pub(crate) fn restart(&mut self) {
         self.memories.clear();
         self.counted.clear();
+        self.moves.under_way.clear();
     }
 
     /// Asserts that nothing is written, now and after a restart.
@@ -386,10 +434,10 @@ pub(crate) fn verb(op: &Op) -> &'static str {
 /// What the server made of a write: as the binary tells it to the memory.
 fn leftover(write: &Write, after: &Value) -> Option<Value> {
     match write.subject {
-        Subject::Copy => Some(copy::observed(after)),
+        Subject::Copy | Subject::Successor => Some(copy::observed(after)),
         Subject::Status => Some(after.get("status").cloned().unwrap_or_else(|| json!({}))),
         Subject::Related => Some(related::observed(after)),
-        Subject::Marks => None,
+        Subject::Marks | Subject::Migration => None,
     }
 }
 

@@ -44,6 +44,8 @@ pub(crate) struct Server {
     pub(crate) kinds: BTreeMap<Kind, KindRule>,
     pub(crate) objects: BTreeMap<At, Stored>,
     pub(crate) reach: Reach,
+    /// Since when it does not answer.
+    pub(crate) silent_since: Option<u64>,
     /// Whether the broker's list of objects is complete.
     pub(crate) listed: bool,
     /// Whether the broker knows which kinds there are.
@@ -61,6 +63,7 @@ impl Server {
             kinds: BTreeMap::new(),
             objects: BTreeMap::new(),
             reach: Reach::Ready,
+            silent_since: None,
             listed: true,
             discovered: true,
             acceptances_known: true,

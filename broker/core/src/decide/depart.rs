@@ -1,0 +1,381 @@
+//! Whether an origin has to leave the provider that serves it, and where to. How it gets there is the business of
+//! `transfer`.
+
+use std::sync::Arc;
+
+use broker_api::{ClusterName, MigrationState, condition};
+
+use super::{
+    Pass,
+    claim::Assigned,
+    place::{Choice, Judged, sentence},
+};
+use crate::{
+    acceptance::Acceptance,
+    decision::{Note, State},
+    filter::Refusal,
+    movement::{Configured, Lane, MigrationView, Moving, Phase, Request},
+    placement,
+    snapshot::{Holder, Reach, Seen, View},
+    status::Own,
+};
+
+/// First and longest wait before a move that failed is tried again.
+const RETRY_MILLIS: (u64, u64) = (60_000, 3_600_000);
+
+/// Why an origin leaves its provider.
+#[derive(Clone, Copy)]
+pub(super) enum Reason<'a> {
+    /// Its provider does not accept it any more.
+    NotAccepted,
+    /// Its provider is being drained.
+    Draining,
+    /// A person wants it elsewhere.
+    Requested(&'a MigrationView),
+    /// This AcceptAPI asks for its share.
+    Rebalance(&'a Acceptance),
+}
+
+/// What the AcceptAPIs of the provider that serves an origin say of it.
+pub(super) type Accepted<'a> = Option<Result<&'a Arc<Acceptance>, Vec<Refusal>>>;
+
+impl<'a> Pass<'a> {
+    /// Whether a provider that is not engaged was taken out of the configuration long ago.
+    pub(super) fn is_given_up(&self, provider: &str) -> bool {
+        let moves = &self.snapshot.moves;
+        (moves.absent)(&ClusterName::provider(provider)).is_some_and(|millis| millis >= moves.patience.orphan_grace)
+    }
+
+    /// The provider is not engaged: after a grace its origins are placed anew. What it still holds goes if it returns.
+    pub(super) fn orphaned(&mut self, origin: &'a View, assigned: &Assigned) {
+        let moves = &self.snapshot.moves;
+        let name = assigned.provider.name();
+        let lead = format!("provider {name} is not engaged (any more)");
+        let why = match (moves.absent)(&assigned.provider) {
+            None => format!("{lead}; add its kubeconfig again"),
+            Some(millis) if millis < moves.patience.orphan_grace => {
+                let left = moves.patience.orphan_grace - millis;
+                self.decision.again_in(left);
+                format!(
+                    "{lead}; unless it returns within {} s of leaving, the object is placed anew",
+                    moves.patience.orphan_grace / 1000
+                )
+            }
+            Some(_) => match self.relocate(origin, assigned, &lead) {
+                Ok(()) => return,
+                Err(refusals) => sentence(&format!("{lead}, and no other accepts the object"), &refusals),
+            },
+        };
+        self.blocked(origin, condition::PROVIDER_UNREACHABLE, why);
+    }
+
+    /// The provider does not answer: its AcceptAPI may say after how long its origins are placed anew. Returns whether that
+    /// happens now.
+    pub(super) fn silent(
+        &mut self,
+        origin: &'a View,
+        assigned: &Assigned,
+        holder: &Holder,
+        accepted: &Accepted<'_>,
+    ) -> bool {
+        let Some(Ok(acceptance)) = accepted else { return false };
+        let Some(after) = acceptance.unreachable_after_seconds else { return false };
+        if let Some(left) = after.saturating_mul(1000).checked_sub(holder.silent_millis).filter(|left| *left > 0) {
+            self.decision.again_in(left);
+            return false;
+        }
+        let lead = format!("provider {} has been unreachable for more than {after} s", assigned.provider.name());
+        self.relocate(origin, assigned, &lead).is_ok()
+    }
+
+    /// Assigns the origin to another provider without a move: there is nothing to move from. Else says why not.
+    pub(super) fn relocate(&mut self, origin: &'a View, assigned: &Assigned, why: &str) -> Result<(), Vec<String>> {
+        match self.choose(origin, &[&assigned.provider]) {
+            Choice::Best(best) => {
+                self.relocate_to(origin, assigned, best, why);
+                Ok(())
+            }
+            Choice::None { refusals, .. } => Err(refusals),
+            Choice::Later(wait) => {
+                self.decision.again_in(wait);
+                Err(Vec::new())
+            }
+        }
+    }
+
+    fn relocate_to(&mut self, origin: &'a View, assigned: &Assigned, best: &Acceptance, why: &str) {
+        let next = Assigned::to(best.id.provider.clone(), self.next_epoch(assigned));
+        let note = format!("{why}; assigned to provider {} by AcceptAPI {}", next.provider.name(), best.id);
+        self.assign(origin, best, &next, Note::normal("Placed", note));
+    }
+
+    /// Larger than that of the assignment at hand, whatever the clock says.
+    pub(super) fn next_epoch(&self, assigned: &Assigned) -> u64 {
+        self.snapshot.now.millis.max(assigned.epoch.saturating_add(1))
+    }
+
+    /// Why the origin should leave the provider that serves it. `to`: the provider it is on its way to.
+    pub(super) fn reason(
+        &mut self,
+        origin: &'a View,
+        assigned: &Assigned,
+        accepted: &Accepted<'a>,
+        to: Option<&ClusterName>,
+    ) -> Option<Reason<'a>> {
+        if let Some(requested) = self.requested(origin, assigned, to) {
+            return Some(Reason::Requested(requested));
+        }
+        match accepted {
+            None => None,
+            Some(Err(_)) => Some(Reason::NotAccepted),
+            Some(Ok(acceptance)) if acceptance.is_draining() => Some(Reason::Draining),
+            Some(Ok(_)) if assigned.pinned && to.is_none() => None,
+            Some(Ok(acceptance)) => self.attracted(origin, acceptance, to).map(Reason::Rebalance),
+        }
+    }
+
+    /// The AcceptAPI that asks for its share and would get the origin if it were placed now.
+    fn attracted(&mut self, origin: &'a View, own: &'a Acceptance, to: Option<&ClusterName>) -> Option<&'a Acceptance> {
+        let all = self.snapshot.acceptances;
+        let asks = |acceptance: &&'a Arc<Acceptance>| acceptance.rebalance && acceptance.id.provider != own.id.provider;
+        if let Some(to) = to {
+            // Under way: it goes on while it is wanted, whatever the order is by now.
+            return all
+                .iter()
+                .filter(asks)
+                .find(|acceptance| acceptance.id.provider == *to)
+                .map(|acceptance| &**acceptance);
+        }
+        all.iter().find(asks)?;
+        let Choice::Best(best) = self.choose(origin, &[&own.id.provider]) else { return None };
+        let first = placement::rank(&origin.uid, &[best, own]).first().is_some_and(|first| first.id == best.id);
+        (best.rebalance && (first || own.cordoned)).then_some(best)
+    }
+
+    /// The oldest Migration by which a person wants the origin to leave its provider. The others wait, and what cannot be
+    /// is refused.
+    fn requested(
+        &mut self,
+        origin: &'a View,
+        assigned: &Assigned,
+        to: Option<&ClusterName>,
+    ) -> Option<&'a MigrationView> {
+        let mut current: Option<&'a MigrationView> = None;
+        let migrations = &self.snapshot.moves.migrations;
+        for migration in migrations.iter().filter(|migration| migration.by_person && !migration.has_ended()) {
+            let name = format!("{}/{}", migration.namespace, migration.name);
+            if migration.deleting {
+                continue;
+            }
+            let verdict = match current {
+                Some(first) => Err(Request::Waits(format!("for Migration {}/{} to end", first.namespace, first.name))),
+                None if to.is_some_and(|to| *to != migration.to || !assigned.pinned) => {
+                    Err(Request::Waits("for the move that is under way".into()))
+                }
+                None => self.permitted(origin, assigned, migration, to.is_some()),
+            };
+            match verdict {
+                Ok(()) => current = Some(migration),
+                Err(request) => self.decision.requests.push((name, request)),
+            }
+        }
+        current
+    }
+
+    /// Whether a person's Migration can be carried out.
+    fn permitted(
+        &self,
+        origin: &'a View,
+        assigned: &Assigned,
+        migration: &MigrationView,
+        underway: bool,
+    ) -> Result<(), Request> {
+        let snapshot = self.snapshot;
+        if migration.from != assigned.provider {
+            let why = format!(
+                "the object is served by provider {}, not by {}",
+                assigned.provider.name(),
+                migration.from.name()
+            );
+            return Err(Request::Refused("FromIsNoCopy", why));
+        }
+        if migration.to == assigned.provider {
+            return Err(Request::Refused("SameProvider", "it would move to where it is".into()));
+        }
+        if migration.aborted || underway || migration.force {
+            return if migration.aborted { Err(Request::Refused("Aborted", "it was aborted".into())) } else { Ok(()) };
+        }
+        let mut why = Vec::new();
+        for acceptance in snapshot.acceptances.iter().filter(|acceptance| acceptance.id.provider == migration.to) {
+            match self.judge(origin, acceptance) {
+                Judged::Candidate => return Ok(()),
+                Judged::Later => return Err(Request::Waits(format!("for provider {}", migration.to.name()))),
+                Judged::Refused(refusals) => why.extend(refusals.iter().map(ToString::to_string)),
+                Judged::Unfit(text) => why.push(format!("{}: {text}", acceptance.id)),
+                Judged::Unreachable(text) => return Err(Request::Waits(format!("{}: {text}", acceptance.id))),
+            }
+        }
+        match snapshot.holder(migration.to.name()) {
+            None if (snapshot.moves.absent)(&migration.to).is_none() => {
+                Err(Request::Waits(format!("for provider {} to become known", migration.to.name())))
+            }
+            None => {
+                let why = format!("there is no provider {}", migration.to.name());
+                Err(Request::Refused("ProviderUnknown", why))
+            }
+            Some(holder) if !holder.acceptances_known => {
+                Err(Request::Waits(format!("for the AcceptAPIs of provider {}", migration.to.name())))
+            }
+            Some(_) => {
+                let lead = format!("provider {} does not accept the object", migration.to.name());
+                Err(Request::Refused(condition::NOT_ACCEPTED, sentence(&lead, &why)))
+            }
+        }
+    }
+
+    /// Begins the move of an origin that has to leave its provider, if it can. Returns whether it did; else what people
+    /// should know is put into `staying`.
+    pub(super) fn departs(
+        &mut self,
+        origin: &'a View,
+        assigned: &Assigned,
+        holder: &Holder,
+        accepted: &Accepted<'a>,
+    ) -> bool {
+        let snapshot = self.snapshot;
+        if holder.reach != Reach::Ready || !snapshot.moves.migrations_known {
+            return false;
+        }
+        let Some(reason) = self.reason(origin, assigned, accepted, None) else { return false };
+        let choice = match reason {
+            Reason::NotAccepted | Reason::Draining => self.choose(origin, &[&assigned.provider]),
+            Reason::Rebalance(best) => Choice::Best(best),
+            Reason::Requested(migration) => return self.depart(origin, assigned, holder, reason, &migration.to, None),
+        };
+        match choice {
+            Choice::Best(best) => self.depart(origin, assigned, holder, reason, &best.id.provider, Some(best)),
+            Choice::Later(wait) => {
+                self.decision.again_in(wait);
+                false
+            }
+            Choice::None { refusals, .. } => {
+                let lead = match reason {
+                    Reason::Draining => format!(
+                        "provider {} is being drained, and no other accepts the object",
+                        assigned.provider.name()
+                    ),
+                    _ => "no other provider accepts the object".to_owned(),
+                };
+                self.stay(condition::NO_PROVIDER, sentence(&lead, &refusals));
+                false
+            }
+        }
+    }
+
+    fn depart(
+        &mut self,
+        origin: &'a View,
+        assigned: &Assigned,
+        holder: &Holder,
+        reason: Reason<'a>,
+        to: &ClusterName,
+        best: Option<&'a Acceptance>,
+    ) -> bool {
+        let moves = &self.snapshot.moves;
+        let ours = match &holder.copy {
+            Seen::Unknown => return false,
+            Seen::Absent => false,
+            Seen::Present(copy) => self.is_ours(origin, holder, copy),
+        };
+        if let (false, Some(best)) = (ours, best) {
+            let why = format!("provider {} holds no copy any more", assigned.provider.name());
+            self.relocate_to(origin, assigned, best, &why);
+            return true;
+        }
+        if moves.configured == Configured::Unknown {
+            return false;
+        }
+        let lane = match reason {
+            Reason::Rebalance(_) => Lane::Rebalance { to: to.clone() },
+            _ => Lane::Leave { from: assigned.provider.clone(), to: to.clone() },
+        };
+        self.decision.lane = Some(lane.clone());
+        if !(moves.may_move)(&lane) {
+            let why = format!("for its turn to move to provider {}; so many others are on their way", to.name());
+            if let Reason::Requested(migration) = reason {
+                let name = format!("{}/{}", migration.namespace, migration.name);
+                self.decision.requests.push((name, Request::Waits(why.clone())));
+            }
+            self.stay("WaitingForTurn", format!("waiting {why}"));
+            return false;
+        }
+        let next = Assigned {
+            moving_to: Some(to.clone()),
+            pinned: matches!(reason, Reason::Requested(_)),
+            ..Assigned::to(assigned.provider.clone(), self.next_epoch(assigned))
+        };
+        self.begin(origin, &next, best, self.departure(reason, &assigned.provider, to));
+        true
+    }
+
+    /// Writes that the origin moves.
+    pub(super) fn begin(&mut self, origin: &'a View, next: &Assigned, best: Option<&Acceptance>, why: String) {
+        self.state(State::Moving);
+        self.decision.provider = Some(next.provider.clone());
+        self.decision.counted = best.map(|best| best.id.clone());
+        self.decision.moving = next.moving_to.as_ref().map(|to| Moving {
+            from: next.provider.clone(),
+            to: to.clone(),
+            epoch: next.epoch,
+            phase: Phase::Copying,
+            waits_for: "the new copy".into(),
+        });
+        self.mark(origin, next, Some(Note::normal("Moving", why)));
+    }
+
+    fn departure(&self, reason: Reason<'_>, from: &ClusterName, to: &ClusterName) -> String {
+        let why = match reason {
+            Reason::NotAccepted => format!("provider {} does not accept it any more", from.name()),
+            Reason::Draining => format!("provider {} is being drained", from.name()),
+            Reason::Requested(migration) => {
+                format!("Migration {}/{} asks for it", migration.namespace, migration.name)
+            }
+            Reason::Rebalance(acceptance) => format!("AcceptAPI {} asks for its share", acceptance.id),
+        };
+        format!("moves from provider {} to provider {}: {why}", from.name(), to.name())
+    }
+
+    /// It should move and cannot: people are told in the condition `Moving`.
+    fn stay(&mut self, reason: &'static str, message: String) {
+        self.staying = Some(Own { kind: condition::MOVING, status: false, reason, message });
+    }
+
+    /// Why a move to this provider is not tried (again) yet: Migrations to it have failed. What was aborted stays so as
+    /// long as its Migration is there.
+    pub(super) fn rests(&mut self, provider: &ClusterName) -> Option<String> {
+        let moves = &self.snapshot.moves;
+        let ours = |migration: &&MigrationView| !migration.by_person && !migration.deleting;
+        let failed = moves.migrations.iter().filter(ours);
+        let failed = failed.filter(|migration| migration.to == *provider && migration.state == MigrationState::Failed);
+        let failed: Vec<&MigrationView> = failed.collect();
+        if let Some(aborted) = failed.iter().find(|migration| migration.aborted) {
+            return Some(format!(
+                "Migration {}/{} to it was aborted; delete that Migration to have the move tried again",
+                aborted.namespace, aborted.name
+            ));
+        }
+        let last = failed.iter().max_by_key(|migration| migration.ended)?;
+        let (first, longest) = RETRY_MILLIS;
+        let wait = first.saturating_mul(1 << (failed.len() - 1).min(10)).min(longest);
+        // A clock that was set back must not hold it up for longer than this.
+        let passed = self.snapshot.now.millis.saturating_sub(last.ended.unwrap_or_default());
+        let left = wait.checked_sub(passed).filter(|left| *left > 0)?;
+        self.decision.again_in(left);
+        Some(format!(
+            "Migration {}/{} to it failed; it is tried again {} s after that, or when that Migration is deleted",
+            last.namespace,
+            last.name,
+            wait / 1000
+        ))
+    }
+}

@@ -1,0 +1,491 @@
+//! A move that is under way: from the mark that began it to the one that ends it.
+//!
+//! The order keeps the object served whatever fails: the new copy is made and ready, the stages of its Migration have run,
+//! the consumer has what belongs to the new copy, and only then the old copy goes.
+
+use broker_api::{ClusterName, MigrationState, condition};
+use serde_json::json;
+
+use super::{GOOD_NEWS_MILLIS, LOST_MILLIS, Pass, claim::Assigned, depart::Accepted, place::Choice, serve::Site};
+use crate::{
+    acceptance::Acceptance,
+    copy,
+    decision::{Note, Op, State},
+    memory::Subject,
+    merge, migration_object,
+    movement::{Configured, Lane, MigrationView, Moving, Phase},
+    readiness::unready,
+    snapshot::{Holder, Reach, Seen, Serving, View},
+    status::Own,
+};
+
+/// How it stands with the provider that takes over.
+enum Target<'a> {
+    /// It can hold the copy.
+    Fits(Site<'a>, Option<&'a Acceptance>),
+    /// Nothing can be done there now, and why.
+    Waits(String),
+    /// It is no place for the object (any more), and why; `gone`: it has left for good.
+    Unfit { why: String, gone: bool },
+}
+
+/// The copy that takes over.
+struct Successor<'a> {
+    copy: Option<&'a View>,
+    in_sync: bool,
+    /// Why it cannot serve yet.
+    unready: Option<String>,
+}
+
+impl<'a> Pass<'a> {
+    pub(super) fn transfer(&mut self, origin: &'a View, assigned: &Assigned, to: &ClusterName) {
+        let snapshot = self.snapshot;
+        self.state(State::Moving);
+        self.decision.provider = Some(assigned.provider.clone());
+        let source = snapshot.holder(assigned.provider.name());
+        let accepted: Accepted<'a> = source.and_then(|source| self.accepted_by(origin, source));
+        self.report(assigned, to, Phase::Copying, String::new());
+        self.decision.lane = Some(lane(assigned, to, &accepted));
+        if !snapshot.moves.migrations_known {
+            // Whether the consumer has been switched cannot be told now: what it sees stays as it is.
+            return self.decision.again_in(LOST_MILLIS);
+        }
+        let migration = self.migration_of(origin, assigned, to);
+        let switched = migration.is_some_and(MigrationView::has_switched);
+        let gone = self.is_gone(origin, assigned, source);
+        if !switched
+            && !gone
+            && let Some(why) = self.moot(origin, assigned, to, &accepted, migration)
+        {
+            return self.undo(origin, assigned, &why);
+        }
+        let target = self.target(origin, assigned, to, migration);
+        if let Target::Unfit { why, gone: lost } = &target
+            && (*lost || !switched)
+            && self.redirect(origin, assigned, to, why)
+        {
+            return;
+        }
+        if self.mark(origin, assigned, None) {
+            return;
+        }
+        self.drop_superseded(origin, &[&assigned.provider, to], assigned.epoch, true);
+        let (site, acceptance) = match target {
+            Target::Fits(site, acceptance) => (site, acceptance),
+            Target::Waits(why) | Target::Unfit { why, .. } => {
+                if !switched && self.times_out(origin, assigned, to) {
+                    return;
+                }
+                return self.hold(origin, assigned, source, &accepted, Phase::Copying, why);
+            }
+        };
+        self.decision.counted = acceptance.map(|acceptance| acceptance.id.clone());
+        let successor = self.succeed(&site, acceptance);
+        let forced = migration.is_some_and(|migration| migration.force);
+        let ready = successor.unready.is_none() || forced && successor.copy.is_some();
+        if !switched && !ready && self.times_out(origin, assigned, to) {
+            return;
+        }
+        let closed = if switched { None } else { self.gate(&site, assigned, migration, &successor, ready, gone) };
+        match (closed, successor.copy) {
+            (Some((phase, why)), copy) => match copy.filter(|_| gone) {
+                // Nobody else serves it.
+                Some(copy) => {
+                    self.report(assigned, to, phase, why);
+                    self.shown(&site, copy, successor.in_sync, assigned);
+                }
+                None => self.hold(origin, assigned, source, &accepted, phase, why),
+            },
+            (None, Some(copy)) => self.cut_over(&site, assigned, source, migration, copy, &successor),
+            (None, None) => self.hold(origin, assigned, source, &accepted, Phase::Ready, "the new copy".into()),
+        }
+    }
+
+    /// What is told of the move to its Migration.
+    fn report(&mut self, assigned: &Assigned, to: &ClusterName, phase: Phase, waits_for: String) {
+        let (from, to) = (assigned.provider.clone(), to.clone());
+        self.decision.moving = Some(Moving { from, to, epoch: assigned.epoch, phase, waits_for });
+    }
+
+    /// The Migration of this move, if there is one.
+    fn migration_of(&self, origin: &View, assigned: &Assigned, to: &ClusterName) -> Option<&'a MigrationView> {
+        let name = migration_object::name(self.snapshot.key, &origin.uid, assigned.epoch);
+        let migrations = &self.snapshot.moves.migrations;
+        let by_person = |migration: &&MigrationView| {
+            // One that ended before this move began was another's. The end is known to the second.
+            let of_now = migration.ended.is_none_or(|ended| ended.saturating_add(1000) > assigned.epoch);
+            migration.by_person && of_now && migration.from == assigned.provider && migration.to == *to
+        };
+        let own = migrations.iter().find(|migration| !migration.by_person && migration.name == name);
+        own.or_else(|| migrations.iter().filter(|_| assigned.pinned).find(by_person))
+    }
+
+    /// Whether there is nothing (any more) to move from.
+    fn is_gone(&self, origin: &View, assigned: &Assigned, source: Option<&Holder>) -> bool {
+        let Some(source) = source else { return self.is_given_up(assigned.provider.name()) };
+        source.reach == Reach::Ready
+            && match &source.copy {
+                Seen::Unknown => false,
+                Seen::Absent => true,
+                Seen::Present(copy) => !self.is_ours(origin, source, copy),
+            }
+    }
+
+    /// Why the move is not wanted any more, if that is so.
+    fn moot(
+        &mut self,
+        origin: &'a View,
+        assigned: &Assigned,
+        to: &ClusterName,
+        accepted: &Accepted<'a>,
+        migration: Option<&MigrationView>,
+    ) -> Option<String> {
+        if let Some(failed) = migration.filter(|migration| migration.state == MigrationState::Failed) {
+            return Some(format!("Migration {}/{} has failed", failed.namespace, failed.name));
+        }
+        let wanted = self.reason(origin, assigned, accepted, Some(to)).is_some();
+        (!wanted && accepted.is_some())
+            .then(|| format!("provider {} accepts the object again", assigned.provider.name()))
+    }
+
+    /// The object stays where it is. What was made at the other provider goes as a superseded copy does.
+    fn undo(&mut self, origin: &'a View, assigned: &Assigned, why: &str) {
+        let back = Assigned::to(assigned.provider.clone(), self.next_epoch(assigned));
+        self.decision.moving = None;
+        self.decision.lane = None;
+        let note = format!("stays at provider {}: {why}", assigned.provider.name());
+        self.mark(origin, &back, Some(Note::normal("MoveUndone", note)));
+    }
+
+    fn target(
+        &mut self,
+        origin: &'a View,
+        assigned: &Assigned,
+        to: &ClusterName,
+        migration: Option<&MigrationView>,
+    ) -> Target<'a> {
+        let snapshot = self.snapshot;
+        let name = to.name();
+        let Some(holder) = snapshot.holder(name) else {
+            let why = format!("provider {name} is not engaged (any more)");
+            if self.is_given_up(name) {
+                return Target::Unfit { why, gone: true };
+            }
+            if let Some(out) = (snapshot.moves.absent)(to) {
+                self.decision.again_in(snapshot.moves.patience.orphan_grace.saturating_sub(out));
+            }
+            return Target::Waits(why);
+        };
+        match &holder.reach {
+            Reach::Ready => {}
+            Reach::Lost(_) | Reach::Settling => {
+                self.decision.again_in(LOST_MILLIS);
+                return Target::Waits(format!("provider {name} to answer"));
+            }
+            Reach::Unreachable(why) => return Target::Waits(format!("provider {name}, which is unreachable: {why}")),
+        }
+        let kind = match &holder.serving {
+            Serving::Served(kind) => kind,
+            Serving::Unknown | Serving::Missing => {
+                return Target::Waits(format!("provider {name} to serve {}", snapshot.key.gvk.kind));
+            }
+        };
+        let site = Site { origin, holder, kind, epoch: assigned.epoch };
+        match &holder.copy {
+            Seen::Unknown => {
+                let why = holder.trouble.clone().unwrap_or_else(|| "its objects are not known yet".into());
+                return Target::Waits(format!("provider {name}: {why}"));
+            }
+            Seen::Present(copy) if !self.is_ours(origin, holder, copy) => {
+                let why = format!("somebody else's object has the copy's name at provider {name}");
+                return Target::Unfit { why, gone: false };
+            }
+            Seen::Absent | Seen::Present(_) => {}
+        }
+        match self.accepted_by(origin, holder) {
+            None => Target::Waits(format!("the AcceptAPIs of provider {name}")),
+            Some(Ok(acceptance)) => Target::Fits(site, Some(acceptance)),
+            Some(Err(_)) if migration.is_some_and(|migration| migration.force) => Target::Fits(site, None),
+            Some(Err(_)) => Target::Unfit { why: format!("provider {name} does not accept the object"), gone: false },
+        }
+    }
+
+    /// Sends the object to another provider than the one it was on its way to, or back. Returns whether that was written.
+    fn redirect(&mut self, origin: &'a View, assigned: &Assigned, to: &ClusterName, why: &str) -> bool {
+        let choice = if assigned.pinned { None } else { Some(self.choose(origin, &[&assigned.provider, to])) };
+        match choice {
+            Some(Choice::Best(best)) => {
+                self.send_to(origin, assigned, best, why);
+                true
+            }
+            Some(Choice::Later(wait)) => {
+                self.decision.again_in(wait);
+                false
+            }
+            Some(Choice::None { .. }) | None => {
+                self.undo(origin, assigned, why);
+                true
+            }
+        }
+    }
+
+    fn send_to(&mut self, origin: &'a View, assigned: &Assigned, best: &Acceptance, why: &str) {
+        let to = best.id.provider.clone();
+        let note = format!("goes on to provider {}: {why}", to.name());
+        let epoch = self.next_epoch(assigned);
+        let next = Assigned { moving_to: Some(to), ..Assigned::to(assigned.provider.clone(), epoch) };
+        self.begin(origin, &next, Some(best), note);
+    }
+
+    /// The new copy has had its time to become ready: if there is somebody else, the object goes there.
+    fn times_out(&mut self, origin: &'a View, assigned: &Assigned, to: &ClusterName) -> bool {
+        let timeout = self.snapshot.moves.patience.ready_timeout;
+        let passed = self.snapshot.now.millis.saturating_sub(assigned.epoch);
+        if let Some(left) = timeout.checked_sub(passed).filter(|left| *left > 0) {
+            self.decision.again_in(left);
+            return false;
+        }
+        if assigned.pinned {
+            return false;
+        }
+        let Choice::Best(best) = self.choose(origin, &[&assigned.provider, to]) else { return false };
+        self.send_to(origin, assigned, best, &format!("provider {} was not ready in time", to.name()));
+        self.decision.gave_up = Some(to.clone());
+        true
+    }
+
+    /// Makes the copy that takes over, or keeps it in step.
+    fn succeed(&mut self, site: &Site<'a>, acceptance: Option<&'a Acceptance>) -> Successor<'a> {
+        let Some(copy) = site.holder.copy.present() else {
+            let desired = self.desired(site);
+            self.tell_lost(&desired, site);
+            let intent = merge::digest(&desired.body);
+            let op = Op::Create(desired.body);
+            let note = Note::normal("CopyCreated", format!("created at provider {}", site.holder.provider.name()));
+            let write = |pass: &Self| pass.copy_write(site, Subject::Successor, op, intent, Some(note));
+            let why = if self.write(Subject::Successor, intent, &json!(null), write) {
+                self.decision.complete = true;
+                None
+            } else {
+                self.snapshot.memory.trouble_with(Subject::Successor, intent).map(|trouble| trouble.message.clone())
+            };
+            let unready = Some(why.unwrap_or_else(|| "it is being made".into()));
+            return Successor { copy: None, in_sync: false, unready };
+        };
+        if copy.deleting {
+            return Successor { copy: Some(copy), in_sync: false, unready: Some("it is being deleted".into()) };
+        }
+        let synced = self.sync(site, copy, Subject::Successor);
+        let unready = if synced.in_sync {
+            unready(copy, &site.kind.schema, site.kind.has_status)
+                .or_else(|| self.missing_related(site, copy, acceptance))
+        } else {
+            Some(synced.trouble.unwrap_or_else(|| "it does not hold the present spec yet".into()))
+        };
+        Successor { copy: Some(copy), in_sync: synced.in_sync, unready }
+    }
+
+    /// What keeps the consumer from being switched, and how far the move is; `None`: nothing.
+    fn gate(
+        &mut self,
+        site: &Site<'a>,
+        assigned: &Assigned,
+        migration: Option<&MigrationView>,
+        successor: &Successor<'_>,
+        ready: bool,
+        gone: bool,
+    ) -> Option<(Phase, String)> {
+        let provider = site.holder.provider.name();
+        if !ready {
+            let why = successor.unready.as_deref().unwrap_or("it is not there yet");
+            return Some((Phase::Copying, format!("the copy at provider {provider} to be ready: {why}")));
+        }
+        let waits = |why: String| Some((Phase::Ready, why));
+        match (migration, &self.snapshot.moves.configured) {
+            (Some(migration), _) if migration.has_ended() => None,
+            (Some(migration), _) => waits(format!("Migration {}/{}", migration.namespace, migration.name)),
+            (None, _) if gone => None,
+            (None, Configured::No) => None,
+            (None, Configured::Unknown) => {
+                self.decision.again_in(LOST_MILLIS);
+                waits("the MigrationConfigurations to become known".into())
+            }
+            (None, Configured::Invalid(why)) => waits(format!("a valid MigrationConfiguration: {why}")),
+            (None, Configured::Yes) => waits(self.make_migration(site, assigned)),
+        }
+    }
+
+    /// Makes the Migration of this move. Says what is waited for.
+    fn make_migration(&mut self, site: &Site<'_>, assigned: &Assigned) -> String {
+        let snapshot = self.snapshot;
+        let Some(coordination) = &snapshot.moves.coordination else { return "the coordination cluster".into() };
+        let to = &site.holder.provider;
+        let name = migration_object::name(snapshot.key, &site.origin.uid, assigned.epoch);
+        let body = migration_object::body(snapshot.key, &site.origin.uid, &assigned.provider, to);
+        let intent = merge::digest(&json!([name, body]));
+        let place = format!("Migration {}/{name}", snapshot.key.namespace);
+        let write = crate::decision::Write {
+            cluster: coordination.clone(),
+            kind: migration_object::kind(),
+            namespace: snapshot.key.namespace.to_string(),
+            name,
+            op: Op::Create(body),
+            intent,
+            subject: Subject::Migration,
+            note: None,
+        };
+        self.write(Subject::Migration, intent, &json!(null), |_| write);
+        match snapshot.memory.trouble_with(Subject::Migration, intent) {
+            Some(trouble) => format!("{place} to be made: {}", trouble.message),
+            None => place,
+        }
+    }
+
+    /// The consumer is served by the new copy; once all of it is there, the old copy goes, and with it the move ends.
+    fn cut_over(
+        &mut self,
+        site: &Site<'a>,
+        assigned: &Assigned,
+        source: Option<&'a Holder>,
+        migration: Option<&MigrationView>,
+        copy: &'a View,
+        successor: &Successor<'_>,
+    ) {
+        let to = &site.holder.provider;
+        let own = self.snapshot.acceptances.iter().filter(|acceptance| acceptance.id.provider == *to);
+        let narrowed = own.clone().next().map(|acceptance| acceptance.related_kinds.as_slice());
+        // What the old copy listed stays until the move has ended: the consumer is never without.
+        let in_place = self.bring(site, copy, Some(narrowed.unwrap_or_default()), false);
+        let phase = if in_place { Phase::Switched } else { Phase::Ready };
+        let waits = match migration.filter(|migration| !migration.has_ended()) {
+            Some(migration) => format!("Migration {}/{}", migration.namespace, migration.name),
+            None if !in_place => "the related resources".into(),
+            None => match successor.unready.as_ref().filter(|_| !migration.is_some_and(|migration| migration.force)) {
+                Some(why) => format!("the copy at provider {} to be ready again: {why}", to.name()),
+                None => match self.dismiss(site.origin, assigned, source) {
+                    Dismissed::Gone => {
+                        let served = Assigned { pinned: assigned.pinned, ..Assigned::to(to.clone(), assigned.epoch) };
+                        let note =
+                            format!("moved from provider {} to provider {}", assigned.provider.name(), to.name());
+                        self.decision.moving = None;
+                        self.mark(site.origin, &served, Some(Note::normal("Moved", note)));
+                        return;
+                    }
+                    Dismissed::Deleted => return self.report(assigned, to, phase, "the old copy to go".into()),
+                    Dismissed::Waits(why) => why,
+                },
+            },
+        };
+        self.report(assigned, to, phase, waits);
+        self.shown(site, copy, successor.in_sync, assigned);
+    }
+
+    /// Deletes the old copy.
+    fn dismiss(&mut self, origin: &'a View, assigned: &Assigned, source: Option<&'a Holder>) -> Dismissed {
+        let name = assigned.provider.name();
+        if self.is_gone(origin, assigned, source) {
+            return Dismissed::Gone;
+        }
+        let Some(copy) = source.and_then(Holder::reachable_copy) else {
+            self.decision.again_in(LOST_MILLIS);
+            return Dismissed::Waits(format!("provider {name} to answer: the old copy is to be deleted there"));
+        };
+        if copy.deleting {
+            return Dismissed::Waits(format!("the old copy at provider {name} to go"));
+        }
+        self.delete_copy(&assigned.provider, copy, None);
+        Dismissed::Deleted
+    }
+
+    /// The consumer sees the new copy.
+    fn shown(&mut self, site: &Site<'a>, copy: &'a View, in_sync: bool, assigned: &Assigned) {
+        let own = [Own::placed(site.holder.provider.name()), self.moving_condition(assigned)];
+        self.show(site.origin, Some(copy), in_sync, &own);
+    }
+
+    /// The consumer goes on seeing the old copy.
+    fn hold(
+        &mut self,
+        origin: &'a View,
+        assigned: &Assigned,
+        source: Option<&'a Holder>,
+        accepted: &Accepted<'a>,
+        phase: Phase,
+        waits_for: String,
+    ) {
+        if let Some(to) = &assigned.moving_to {
+            self.report(assigned, to, phase, waits_for);
+        }
+        let moving = self.moving_condition(assigned);
+        let name = assigned.provider.name();
+        let reachable = source.filter(|source| source.reach == Reach::Ready);
+        let served = reachable.and_then(|holder| match &holder.serving {
+            Serving::Served(kind) => Some((holder, kind, holder.copy.present()?)),
+            _ => None,
+        });
+        let Some((holder, kind, copy)) = served.filter(|(holder, _, copy)| self.is_ours(origin, holder, copy)) else {
+            let own = Own::not_brokered(
+                condition::PROVIDER_UNREACHABLE,
+                format!("what provider {name} holds is not known now"),
+            );
+            return if reachable.is_some_and(|holder| holder.copy == Seen::Absent) {
+                let own = Own::not_brokered(condition::NOT_ACCEPTED, format!("the copy at provider {name} is gone"));
+                self.show(origin, None, false, &[own, moving]);
+            } else if source.is_none_or(|source| matches!(source.reach, Reach::Unreachable(_))) {
+                self.show(origin, None, false, &[own, moving]);
+            };
+        };
+        let signed = copy::signed_origin(self.snapshot.key, &origin.uid, &holder.provider, copy, self.snapshot.ring);
+        let epoch = signed.map_or(assigned.epoch, |signed| signed.epoch);
+        let site = Site { origin, holder, kind, epoch };
+        let narrowed = match accepted {
+            Some(Ok(acceptance)) => Some(acceptance.related_kinds.as_slice()),
+            _ => None,
+        };
+        let in_sync = if narrowed.is_some() && !copy.deleting {
+            self.sync(&site, copy, Subject::Copy).in_sync
+        } else {
+            // A new spec is held back from a provider that does not accept it.
+            self.difference(&site, &self.desired(&site), copy).is_none()
+        };
+        self.bring(&site, copy, narrowed, true);
+        let age = self.snapshot.now.millis.checked_sub(assigned.epoch);
+        if let Some(left) = age.and_then(|age| GOOD_NEWS_MILLIS.checked_sub(age)).filter(|left| *left > 0) {
+            // A move that is over in a moment is told when it is over.
+            return self.decision.again_in(left);
+        }
+        self.show(origin, Some(copy), in_sync, &[Own::placed(name), moving]);
+    }
+
+    fn moving_condition(&self, assigned: &Assigned) -> Own {
+        let moving = self.decision.moving.as_ref();
+        let reason = match moving.map(|moving| moving.phase) {
+            None | Some(Phase::Copying) => "Copying",
+            Some(Phase::Ready) => "Migrating",
+            Some(Phase::Switched) => "CuttingOver",
+        };
+        let to = assigned.moving_to.as_ref().map_or("", ClusterName::name);
+        let mut message = format!("from provider {} to provider {to}", assigned.provider.name());
+        if let Some(moving) = moving.filter(|moving| !moving.waits_for.is_empty()) {
+            message.push_str("; waiting for ");
+            message.push_str(&moving.waits_for);
+        }
+        Own { kind: condition::MOVING, status: true, reason, message }
+    }
+}
+
+/// How it stands with the old copy.
+enum Dismissed {
+    Gone,
+    Deleted,
+    Waits(String),
+}
+
+/// What a move counts for: one that the provider it leaves has no part in is the wish of the one that takes over.
+fn lane(assigned: &Assigned, to: &ClusterName, accepted: &Accepted<'_>) -> Lane {
+    let (from, to) = (assigned.provider.clone(), to.clone());
+    match accepted {
+        Some(Ok(acceptance)) if !acceptance.is_draining() && !assigned.pinned => Lane::Rebalance { to },
+        _ => Lane::Leave { from, to },
+    }
+}
