@@ -7,6 +7,7 @@ mod arrival;
 mod departure;
 mod garbage;
 mod healing;
+mod moving;
 mod place;
 mod refusal;
 mod screen;
@@ -63,9 +64,10 @@ async fn run(args: &Args, screen: &Screen) -> anyhow::Result<ExitCode> {
         args.directory.display()
     );
     // Before anything starts: each says how it is built.
-    for program in [harness::broker_binary(), harness::binary("cert-provider"), harness::kubectl_binary()] {
-        program?;
+    for program in ["resource-broker", "cert-provider", "cert-check", "job-worker"] {
+        harness::binary(program)?;
     }
+    harness::kubectl_binary()?;
     let options = LabOptions { directory: Some(args.directory.clone()), ..LabOptions::default() };
     let lab = Lab::start(options).await.context("cannot start etcd")?;
     let stage = match play(&lab, screen).await {
@@ -90,6 +92,7 @@ async fn play(lab: &Lab, screen: &Screen) -> anyhow::Result<Stage> {
     healing::play(&stage, screen, first).await?;
     refusal::play(&stage, screen).await?;
     departure::play(&stage, screen).await?;
+    Box::pin(moving::play(&stage, screen)).await?;
     summary::show(&stage, lab, screen).await?;
     Ok(stage)
 }

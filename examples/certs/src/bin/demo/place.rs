@@ -85,15 +85,19 @@ impl Place {
         copies.pop().context("one copy")
     }
 
-    /// Checks the certificate in Secret `name` as a web server would: it is for `fqdn`, its key is with it, and the
-    /// authority that `ca.crt` names signed it.
+    /// Checks the certificate in Secret `name` as a web server would, and that it is for `fqdn`. Also returns `ca.crt`.
     pub(crate) async fn proof(&self, name: &str, fqdn: &str) -> anyhow::Result<(Proof, String)> {
-        let secret = self.secrets.get(name).await?;
-        let data = secret.data.unwrap_or_default();
-        let text = |key| data.get(key).map_or(&[][..], |value| &value.0);
+        let (proof, authority) = Self::prove(&self.secrets.get(name).await?)?;
+        anyhow::ensure!(proof.names == [fqdn], "a certificate for {:?}", proof.names);
+        Ok((proof, authority))
+    }
+
+    /// Checks that the certificate in a Secret has its key with it, and that the authority that `ca.crt` names signed it.
+    pub(crate) fn prove(secret: &Secret) -> anyhow::Result<(Proof, String)> {
+        let data = secret.data.as_ref();
+        let text = |key| data.and_then(|data| data.get(key)).map_or(&[][..], |value| &value.0);
         let authority = text(CA_CERTIFICATE);
         let proof = prove(text(CERTIFICATE), text(KEY), authority, Timestamp::now())?;
-        anyhow::ensure!(proof.names == [fqdn], "a certificate for {:?}", proof.names);
         Ok((proof, String::from_utf8_lossy(authority).into_owned()))
     }
 }

@@ -42,13 +42,14 @@ pub(crate) struct Stage {
     pub(crate) internal: Provider,
     pub(crate) corp: Provider,
     broker: Process,
+    worker: Process,
     collectors: Vec<Process>,
 }
 
 impl Stage {
     /// The programs beside the API servers.
     pub(crate) fn processes(&mut self) -> impl Iterator<Item = &mut Process> {
-        let own = [&mut self.broker, &mut self.internal.process, &mut self.corp.process];
+        let own = [&mut self.broker, &mut self.worker, &mut self.internal.process, &mut self.corp.process];
         own.into_iter().chain(&mut self.collectors)
     }
 }
@@ -76,6 +77,7 @@ pub(crate) async fn build(lab: &Lab, screen: &Screen) -> anyhow::Result<Stage> {
     screen.heading("Programs");
     let places = [&hub, &homer, &internal, &corp];
     let broker = screen.step("resource-broker is ready", broker(lab, places)).await?;
+    let worker = screen.step("job-worker in hub, where no node runs Jobs", async { worker(lab, &hub) }).await?;
     let internal = provider(lab, screen, internal, "internal.corp CA").await?;
     let corp = provider(lab, screen, corp, "corp.com CA").await?;
 
@@ -88,7 +90,7 @@ pub(crate) async fn build(lab: &Lab, screen: &Screen) -> anyhow::Result<Stage> {
         let what = format!("provider {} accepts {names}", provider.place.name());
         screen.step(&what, offer(&provider.place, yaml)).await?;
     }
-    Ok(Stage { hub, homer, internal, corp, broker, collectors })
+    Ok(Stage { hub, homer, internal, corp, broker, worker, collectors })
 }
 
 async fn clusters(lab: &Lab) -> anyhow::Result<[Cluster; 4]> {
@@ -173,6 +175,15 @@ async fn ready(address: &str) -> anyhow::Result<()> {
 /// An address that was free a moment ago: for two that nobody else starts meanwhile, that is good enough.
 fn free_address() -> anyhow::Result<String> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string())
+}
+
+/// Runs the Jobs of migrations (`examples/migration`). Nothing has to wait for it: it takes the Jobs that it finds.
+fn worker(lab: &Lab, hub: &Place) -> anyhow::Result<Process> {
+    let kubeconfig = lab.directory().join("job-worker.kubeconfig");
+    hub.cluster.write_kubeconfig("admin", &kubeconfig)?;
+    let check = harness::binary("cert-check")?;
+    let program = Program::new("job-worker", harness::binary("job-worker")?).arg("--kubeconfig").arg(kubeconfig);
+    lab.start_process(&program.arg("--program").arg(format!("cert-check={}", check.display())))
 }
 
 async fn provider(lab: &Lab, screen: &Screen, place: Place, issuer: &str) -> anyhow::Result<Provider> {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use broker_api::{condition::BROKERED, keys};
+use broker_api::{Migration, condition::BROKERED, keys};
 use certs_example::secret::TLS;
 use comfy_table::{Table, presets::UTF8_FULL_CONDENSED};
 use harness::Lab;
@@ -36,7 +36,7 @@ pub(crate) async fn show(stage: &Stage, lab: &Lab, screen: &Screen) -> anyhow::R
 
 async fn certificates(place: &Place, role: &str) -> anyhow::Result<Vec<String>> {
     if role == "coordination" {
-        return Ok(Vec::new());
+        return migrations(place).await;
     }
     let held = place.certificates.list(&ListParams::default()).await?;
     Ok(held
@@ -50,6 +50,17 @@ async fn certificates(place: &Place, role: &str) -> anyhow::Result<Vec<String>> 
                 None => "no status".to_owned(),
             };
             format!("Certificate {} for {}: {state}", certificate.name_any(), certificate.spec.fqdn)
+        })
+        .collect())
+}
+
+async fn migrations(hub: &Place) -> anyhow::Result<Vec<String>> {
+    let held = Api::<Migration>::all(hub.client.clone()).list(&ListParams::default()).await?;
+    Ok(held
+        .iter()
+        .map(|migration| {
+            let state = migration.status.as_ref().map(|status| status.state).unwrap_or_default();
+            format!("Migration {}: {state:?}", migration.name_any())
         })
         .collect())
 }
@@ -83,17 +94,19 @@ async fn secrets(place: &Place) -> anyhow::Result<Vec<String>> {
 async fn try_out(stage: &Stage, lab: &Lab, screen: &Screen) -> anyhow::Result<()> {
     let kubectl = shown(&harness::kubectl_binary()?);
     let directory = shown(lab.directory());
-    let copy = stage.internal.place.copy_of(WEBSITE).await?.name_any();
+    let copy = stage.corp.place.copy_of(WEBSITE).await?.name_any();
     let at = |cluster: &str| format!("{kubectl} --kubeconfig {directory}/{cluster}.kubeconfig");
-    let (homer, internal) = (at("homer"), at("internal-corp"));
+    let (hub, homer, corp) = (at("hub"), at("homer"), at("corp-com"));
     screen.heading("Try");
     for line in [
         format!("{homer} get excert,secret"),
         format!("{homer} get excert {ELSEWHERE} -o yaml"),
         format!("{homer} patch excert {ELSEWHERE} --type merge -p '{{\"spec\":{{\"fqdn\":\"www.corp.com\"}}}}'"),
         format!("{homer} events"),
-        format!("{internal} get acceptapi,excert,secret"),
-        format!("{internal} delete excert {copy}"),
+        format!("{corp} get acceptapi,excert,secret"),
+        format!("{corp} delete excert {copy}"),
+        format!("{homer} patch excert {WEBSITE} --type merge -p '{{\"spec\":{{\"fqdn\":\"www.internal.corp\"}}}}'"),
+        format!("{hub} get migcfg,migrations"),
         format!("{homer} delete excert {WEBSITE}"),
         format!("tail -f {directory}/resource-broker.log"),
     ] {

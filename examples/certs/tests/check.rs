@@ -1,0 +1,52 @@
+//! `cert-check`, and the Job that runs it.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::{
+    process::{Command, Output},
+    time::Duration,
+};
+
+use broker_api::MigrationConfiguration;
+use certs_example::authority::{Authority, Leaf};
+use harness::{Lab, LabOptions};
+use k8s_openapi::jiff::Timestamp;
+use kube::ResourceExt;
+
+const CONFIGURATION: &str = include_str!("../hub/migrationconfiguration.yaml");
+
+fn check(fqdn: &str, leaf: &Leaf) -> Output {
+    let environment =
+        [("FQDN", fqdn), ("TLS_CRT", &leaf.certificate), ("TLS_KEY", &leaf.key), ("CA_CRT", &leaf.authority)];
+    Command::new(env!("CARGO_BIN_EXE_cert-check")).env_clear().envs(environment).output().unwrap()
+}
+
+#[test]
+fn a_good_certificate_passes_and_others_are_told_why() {
+    let authority = |name| Authority::generate(name, Duration::from_hours(24), Timestamp::now()).unwrap().0;
+    let (ours, other) = (authority("corp.com CA"), authority("corp.com CA"));
+    let leaf = ours.issue("www.corp.com", Timestamp::now()).unwrap();
+    let good = check("www.corp.com", &leaf);
+    let told = String::from_utf8(good.stdout).unwrap();
+    assert!(good.status.success() && told.contains("issued by CN=corp.com CA"), "{told}");
+
+    let forged = Leaf { authority: other.certificate().to_owned(), ..leaf.clone() };
+    for (fqdn, leaf, why) in [("shop.corp.com", &leaf, "not for shop.corp.com"), ("www.corp.com", &forged, "signature")]
+    {
+        let bad = check(fqdn, leaf);
+        let told = String::from_utf8(bad.stderr).unwrap();
+        assert!(!bad.status.success() && told.contains(why), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn the_api_server_takes_the_configuration() {
+    let lab = Lab::start(LabOptions::default()).await.unwrap();
+    let hub = lab.cluster("hub").await.unwrap();
+    let crds = broker_api::crds();
+    let crd = crds.iter().find(|crd| crd.name_any().starts_with("migrationconfigurations.")).unwrap();
+    hub.apply("person", &serde_json::to_string(crd).unwrap()).await.unwrap();
+    let stored = hub.apply("person", CONFIGURATION).await.unwrap().remove(0);
+    let stored: MigrationConfiguration = stored.try_parse().unwrap();
+    let names: Vec<_> = stored.spec.stages.iter().map(|stage| (stage.name.as_str(), stage.progress)).collect();
+    assert_eq!(names, [("check", true), ("settle", false)]);
+}
