@@ -15,7 +15,7 @@ use tracing::{info, warn};
 use crate::{
     accept_apis,
     broker::{Broker, Channels},
-    events,
+    events, migrations,
     options::Options,
     server, sources, worker,
 };
@@ -38,10 +38,14 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         .clone()
         .or_else(|| kubeconfig.namespace().map(str::to_owned))
         .unwrap_or_else(|| "default".into());
-    let (broker, Channels { accept_changes, secret_changes }) = Broker::new(options, namespace);
+    let (broker, channels) = Broker::new(options, namespace);
+    let Channels { accept_changes, secret_changes, configuration_changes } = channels;
     let stop = CancellationToken::new();
     server::serve(Arc::clone(&broker), stop.clone()).await?;
     let work = tokio::spawn(worker::run(Arc::clone(&broker), stop.clone()));
+    let migrating = tokio::spawn(migrations::worker::run(Arc::clone(&broker), stop.clone()));
+    tokio::spawn(migrations::configured::compile(Arc::clone(&broker), configuration_changes, stop.clone()));
+    tokio::spawn(migrations::configured::report(Arc::clone(&broker), stop.clone()));
     tokio::spawn(accept_apis::compile(Arc::clone(&broker), accept_changes, stop.clone()));
     tokio::spawn(accept_apis::report(Arc::clone(&broker), stop.clone()));
     tokio::spawn(events::run(Arc::clone(&broker), stop.clone()));
@@ -58,7 +62,10 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         _ = interrupt.recv() => info!("SIGINT: finishing the work in hand"),
     }
     stop.cancel();
-    wait(work, DRAIN, "work in hand").await;
+    let both = tokio::spawn(async move {
+        let _ = tokio::join!(work, migrating);
+    });
+    wait(both, DRAIN, "work in hand").await;
     // Only now: until then the lease covers the last writes.
     release.cancel();
     wait(election, Duration::from_secs(2), "the release of the lease").await;
@@ -127,10 +134,11 @@ impl LeaseStore for HubLease {
 }
 
 impl Broker {
-    /// Every origin that is known is looked at again.
+    /// Every origin and every Migration that is known is looked at again.
     fn look_at_all(&self) {
         for key in self.records.select(|_, _| true) {
             self.enqueue(key);
         }
+        self.migrations.enqueue_all();
     }
 }

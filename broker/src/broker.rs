@@ -27,9 +27,17 @@ use broker_fleet::{
     source::Provenance,
     watch::WatchSpec,
 };
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
-use crate::{events::Recorder, metrics, options::Options, owned::Owned, records::Records, registry::Registry};
+use crate::{
+    events::Recorder,
+    metrics,
+    migrations::{Configurations, Migrations, Stages, configured::ConfigurationChange},
+    options::Options,
+    owned::Owned,
+    records::Records,
+    registry::Registry,
+};
 
 /// An origin as the queue has it: its turn is that of its consumer cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -72,6 +80,10 @@ pub struct Watches {
     pub related: Vec<RelatedKind>,
     /// AcceptAPIs, in providers.
     pub accept_apis: Arc<WatchSpec>,
+    /// Migrations, in the coordination cluster.
+    pub migrations: Arc<WatchSpec>,
+    /// MigrationConfigurations, in the coordination cluster.
+    pub configurations: Arc<WatchSpec>,
     /// The signing key, in the coordination cluster.
     pub signing_key: Arc<WatchSpec>,
     /// Cluster Secrets, in the coordination cluster.
@@ -99,10 +111,13 @@ impl Watches {
             let spec = WatchSpec::all(secret()).within(namespace).labelled(broker_fleet::source::secret::SELECTOR);
             Arc::new(spec)
         });
+        let own = |kind| Arc::new(WatchSpec::all(GroupVersionKind::gvk(keys::GROUP, "v1alpha1", kind)));
         Self {
             brokered: brokered.collect(),
             related: related.collect(),
-            accept_apis: Arc::new(WatchSpec::all(GroupVersionKind::gvk(keys::GROUP, "v1alpha1", "AcceptAPI"))),
+            accept_apis: own("AcceptAPI"),
+            migrations: own("Migration"),
+            configurations: own("MigrationConfiguration"),
             signing_key: Arc::new(WatchSpec::all(secret()).within(namespace).named(keys::SIGNING_KEY_SECRET)),
             cluster_secrets: secrets,
         }
@@ -119,7 +134,16 @@ impl Watches {
             (Role::Provider, provider),
             (
                 Role::Coordination,
-                [Some(&self.signing_key), self.cluster_secrets.as_ref()].into_iter().flatten().cloned().collect(),
+                [
+                    Some(&self.signing_key),
+                    self.cluster_secrets.as_ref(),
+                    Some(&self.migrations),
+                    Some(&self.configurations),
+                ]
+                .into_iter()
+                .flatten()
+                .cloned()
+                .collect(),
             ),
         ])
     }
@@ -135,6 +159,7 @@ impl Watches {
         let related = self.related.iter().find(|related| related.kind == *kind);
         match role {
             Role::Consumer => brokered.or(related.map(|related| &related.target)),
+            Role::Coordination => Some(&self.migrations).filter(|spec| spec.gvk == kind.to_gvk()),
             _ => brokered.or(related.map(|related| &related.source)),
         }
     }
@@ -168,6 +193,16 @@ pub struct Broker {
     pub accept_changes: mpsc::UnboundedSender<AcceptChange>,
     /// Changes of cluster Secrets.
     pub secret_changes: mpsc::UnboundedSender<ObjectKey>,
+    /// Migrations, and those of them to look at.
+    pub migrations: Migrations,
+    /// Objects of their stages.
+    pub stages: Stages,
+    /// MigrationConfigurations.
+    pub configurations: ArcSwap<Configurations>,
+    /// Changes of MigrationConfigurations, for the one task that compiles them.
+    pub configuration_changes: mpsc::UnboundedSender<ConfigurationChange>,
+    /// One of them was compiled: statuses may be out of date.
+    pub configurations_changed: Notify,
     /// What is remembered of origins.
     pub records: Records,
     /// Related copies in consumers, by owner.
@@ -195,6 +230,8 @@ pub struct Channels {
     pub accept_changes: mpsc::UnboundedReceiver<AcceptChange>,
     /// See [`Broker::secret_changes`].
     pub secret_changes: mpsc::UnboundedReceiver<ObjectKey>,
+    /// See [`Broker::configuration_changes`].
+    pub configuration_changes: mpsc::UnboundedReceiver<ConfigurationChange>,
 }
 
 impl Broker {
@@ -202,6 +239,7 @@ impl Broker {
     pub fn new(options: Options, namespace: String) -> (Arc<Self>, Channels) {
         let (accept_changes, accept_receiver) = mpsc::unbounded_channel();
         let (secret_changes, secret_receiver) = mpsc::unbounded_channel();
+        let (configuration_changes, configuration_receiver) = mpsc::unbounded_channel();
         let broker = Arc::new_cyclic(|itself| Self {
             itself: itself.clone(),
             watches: Watches::new(&options, &namespace),
@@ -211,6 +249,11 @@ impl Broker {
             registry: ArcSwap::default(),
             accept_changes,
             secret_changes,
+            migrations: Migrations::new(options.concurrent_writes),
+            stages: Stages::default(),
+            configurations: ArcSwap::default(),
+            configuration_changes,
+            configurations_changed: Notify::new(),
             records: Records::default(),
             owned: Owned::default(),
             ring: ArcSwapOption::empty(),
@@ -226,7 +269,12 @@ impl Broker {
         let fleet = Fleet::new(broker.watches.by_role(), Arc::clone(&broker) as Arc<_>, metrics::meter);
         // Nobody else has the broker yet.
         let _ = broker.fleet.set(Arc::new(fleet));
-        (broker, Channels { accept_changes: accept_receiver, secret_changes: secret_receiver })
+        let channels = Channels {
+            accept_changes: accept_receiver,
+            secret_changes: secret_receiver,
+            configuration_changes: configuration_receiver,
+        };
+        (broker, channels)
     }
 
     /// The clusters.
@@ -293,6 +341,7 @@ impl Broker {
         for key in self.records.select(|key, _| key.cluster == *cluster) {
             self.enqueue(key);
         }
+        self.migrations.enqueue_open();
     }
 
     /// The engaged consumer whose copies carry this prefix.

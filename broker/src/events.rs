@@ -184,6 +184,17 @@ async fn send(broker: Arc<Broker>, about: About, note: Note) {
     }
 }
 
+/// Notes that this is told now. Says whether it was not told, or so long ago that its Event is gone.
+pub(crate) fn is_news(told: &mut HashMap<u64, Instant>, note: &Note) -> bool {
+    if told.len() >= TOLD
+        && let Some(oldest) = told.iter().min_by_key(|(_, at)| **at).map(|(digest, _)| *digest)
+    {
+        told.remove(&oldest);
+    }
+    let before = told.insert(hash(note), Instant::now());
+    before.is_none_or(|before| before.elapsed() > KEPT)
+}
+
 impl Broker {
     /// Tells what a decision has to tell. What was so before this process started is not news.
     pub(crate) fn tell(&self, key: &OriginKey, decision: &Decision, known: bool) {
@@ -203,18 +214,7 @@ impl Broker {
     }
 
     fn is_news(&self, key: &OriginKey, note: &Note) -> bool {
-        let digest = hash(note);
-        let news = self.records.with(key, |record| {
-            let told = &mut record.told;
-            if told.len() >= TOLD
-                && let Some(oldest) = told.iter().min_by_key(|(_, at)| **at).map(|(digest, _)| *digest)
-            {
-                told.remove(&oldest);
-            }
-            let before = told.insert(digest, Instant::now());
-            before.is_none_or(|before| before.elapsed() > KEPT)
-        });
-        news == Some(true)
+        self.records.with(key, |record| is_news(&mut record.told, note)) == Some(true)
     }
 
     pub(crate) fn tell_note(&self, key: &OriginKey, note: &Note) {

@@ -75,6 +75,13 @@ pub struct ReasonLabels {
     pub reason: String,
 }
 
+/// How something ended.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ResultLabels {
+    /// `Succeeded` or `Failed`.
+    pub result: &'static str,
+}
+
 /// All metrics.
 pub struct Metrics {
     registry: Registry,
@@ -100,6 +107,12 @@ pub struct Metrics {
     pub staleness: Family<WatchLabels, Gauge<f64, AtomicU64>>,
     /// Seconds from the origin's creation, as the broker saw it, to its copy.
     pub create_to_copy: Histogram,
+    /// Migrations by state.
+    pub migrations: Family<StateLabels, Gauge>,
+    /// Seconds that stages took, by how they ended.
+    pub stage_duration: Family<ResultLabels, Histogram>,
+    /// Migrations that failed.
+    pub migration_failures: Family<ReasonLabels, Counter>,
     /// Writes that failed.
     pub write_errors: Family<ReasonLabels, Counter>,
     /// Events that were not sent because there were too many.
@@ -108,6 +121,11 @@ pub struct Metrics {
     pub kubeconfigs_rejected: Gauge,
     /// Whether this process leads.
     pub leader: Family<QueueLabels, Gauge>,
+}
+
+/// Stages run for hours.
+fn long_seconds() -> Histogram {
+    Histogram::new(exponential_buckets(0.05, 4.0, 12))
 }
 
 fn seconds() -> Histogram {
@@ -130,6 +148,9 @@ impl Metrics {
             clusters: Family::default(),
             staleness: Family::default(),
             create_to_copy: seconds(),
+            migrations: Family::default(),
+            stage_duration: Family::new_with_constructor(long_seconds),
+            migration_failures: Family::default(),
             write_errors: Family::default(),
             events_dropped: Counter::default(),
             kubeconfigs_rejected: Gauge::default(),
@@ -176,6 +197,17 @@ impl Metrics {
             "resource_broker_create_to_copy_seconds",
             "From seeing a new object to its copy",
             metrics.create_to_copy.clone(),
+        );
+        registry.register("resource_broker_migrations", "Migrations by state", metrics.migrations.clone());
+        registry.register(
+            "resource_broker_migration_stage_seconds",
+            "How long stages of migrations took, by result",
+            metrics.stage_duration.clone(),
+        );
+        registry.register(
+            "resource_broker_migration_failures",
+            "Migrations that failed, by reason",
+            metrics.migration_failures.clone(),
         );
         registry.register(
             "resource_broker_write_errors",

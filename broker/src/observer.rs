@@ -156,7 +156,11 @@ impl Broker {
 
     /// Whether an object of a provider may be a copy or a related object: those are named like copies, or listened to.
     fn is_read(&self, index: &Index, key: &ObjectKey) -> bool {
-        leading_hash(&key.name).is_some() || !self.records.interested(&Self::interest(index, key)).is_empty()
+        if leading_hash(&key.name).is_some() {
+            return true;
+        }
+        let interest = Self::interest(index, key);
+        !self.records.interested(&interest).is_empty() || self.migrations.is_interested(&interest)
     }
 }
 
@@ -189,17 +193,18 @@ impl Observer for Broker {
                     if change.new.is_none() {
                         self.copy_gone(cluster, &change.key.namespace);
                     }
+                    self.migrations.copy_moved(&change.key);
                 }
-                for origin in self.records.interested(&Self::interest(index, &change.key)) {
+                let interest = Self::interest(index, &change.key);
+                for origin in self.records.interested(&interest) {
                     self.enqueue(origin);
                 }
+                self.migrations.related_moved(&interest);
             }
+            Role::Coordination | Role::Compute if self.hub_changed(index, change) => {}
+            Role::Coordination if *spec == self.watches.signing_key => self.read_signing_key(change.new.as_deref()),
             Role::Coordination => {
-                if *spec == self.watches.signing_key {
-                    self.read_signing_key(change.new.as_deref());
-                } else {
-                    let _ = self.secret_changes.send(change.key.clone());
-                }
+                let _ = self.secret_changes.send(change.key.clone());
             }
             Role::Compute => {}
         }
@@ -217,10 +222,11 @@ impl Observer for Broker {
             (Role::Provider, Some(brokered)) => {
                 self.enqueue_concerned(cluster, Some(&brokered.kind));
                 self.enqueue_unremembered(cluster, Some(&brokered.kind));
+                self.migrations.enqueue_open();
             }
             (Role::Provider, None) => self.enqueue_concerned(cluster, None),
             (Role::Coordination, _) if *index.spec() == self.watches.signing_key => self.ensure_signing_key(index),
-            (Role::Coordination | Role::Compute, _) => {}
+            (Role::Coordination | Role::Compute, _) => self.hub_completed(index),
         }
     }
 
@@ -232,7 +238,7 @@ impl Observer for Broker {
         match cluster.role() {
             Role::Consumer => self.enqueue_consumer(cluster, Some(&kind)),
             Role::Provider => self.enqueue_concerned(cluster, Some(&kind)),
-            Role::Coordination | Role::Compute => {}
+            Role::Coordination | Role::Compute => self.hub_kind(&kind, state),
         }
     }
 
@@ -247,8 +253,9 @@ impl Observer for Broker {
                 if matches!(state, ClusterState::Ready) {
                     self.enqueue_unremembered(cluster, None);
                 }
+                self.migrations.enqueue_open();
             }
-            Role::Coordination | Role::Compute => {}
+            Role::Coordination | Role::Compute => self.hub_state(state),
         }
     }
 }

@@ -25,7 +25,7 @@ pub struct Options {
     #[arg(long, env = "RESOURCE_BROKER_KUBECONFIG", value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
 
-    /// Kubeconfig of the coordination cluster (signing key, cluster Secrets, leases)
+    /// Kubeconfig of the coordination cluster (signing key, cluster Secrets, leases, migrations)
     #[arg(long, env = "RESOURCE_BROKER_COORDINATION_KUBECONFIG", value_name = "FILE")]
     pub coordination_kubeconfig: Option<PathBuf>,
 
@@ -95,20 +95,20 @@ pub struct Options {
     #[arg(long, env = "RESOURCE_BROKER_LOG_FORMAT", value_enum, default_value = "text")]
     pub log_format: LogFormat,
 
-    /// How long completed Migrations are kept
-    #[arg(long, env = "RESOURCE_BROKER_MIGRATION_TTL", value_name = "DURATION", default_value = "24h", value_parser = duration, hide = true)]
+    /// How long Migrations are kept once they have ended
+    #[arg(long, env = "RESOURCE_BROKER_MIGRATION_TTL", value_name = "DURATION", default_value = "24h", value_parser = duration)]
     pub migration_ttl: Duration,
 
     /// How long a provider may be out of the configuration before its objects are placed anew
-    #[arg(long, env = "RESOURCE_BROKER_ORPHAN_GRACE", value_name = "DURATION", default_value = "60s", value_parser = duration, hide = true)]
+    #[arg(long, env = "RESOURCE_BROKER_ORPHAN_GRACE", value_name = "DURATION", default_value = "60s", value_parser = duration)]
     pub orphan_grace: Duration,
 
     /// How long a new copy may take to become ready during a move
-    #[arg(long, env = "RESOURCE_BROKER_READY_TIMEOUT", value_name = "DURATION", default_value = "10m", value_parser = duration, hide = true)]
+    #[arg(long, env = "RESOURCE_BROKER_READY_TIMEOUT", value_name = "DURATION", default_value = "10m", value_parser = duration)]
     pub ready_timeout: Duration,
 
     /// How many objects move at once between two providers
-    #[arg(long, env = "RESOURCE_BROKER_MAX_MOVES", value_name = "NUMBER", default_value = "50", hide = true)]
+    #[arg(long, env = "RESOURCE_BROKER_MAX_MOVES", value_name = "NUMBER", default_value = "50")]
     pub max_moves: usize,
 
     /// Writes under way at once per cluster

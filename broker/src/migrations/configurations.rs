@@ -1,0 +1,218 @@
+//! `Configurations`: the MigrationConfigurations, compiled, as of now. Of two for one pair of kinds the older is in force.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use broker_api::MigrationConfiguration;
+use broker_core::{
+    expression::Evaluator,
+    migration::{configuration::Configuration, observed::Applicable},
+    movement::Configured,
+    snapshot::Kind,
+};
+use broker_fleet::object::{Object, ObjectKey};
+
+use super::known::kind_of;
+
+/// From which kind to which.
+pub type Pair = (Kind, Kind);
+
+/// One MigrationConfiguration.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// uid and generation that were compiled.
+    version: (Box<str>, i64),
+    /// Seconds since 1970.
+    created: i64,
+    /// The kinds that it is for, if they could be read.
+    pub pair: Option<Pair>,
+    /// Compiled, or all that is wrong.
+    pub compiled: Result<Arc<Configuration>, String>,
+}
+
+/// All MigrationConfigurations. Cheap to clone, so that decisions work on one that does not change under them.
+#[derive(Debug, Clone, Default)]
+pub struct Configurations {
+    entries: BTreeMap<ObjectKey, Arc<Entry>>,
+    in_force: HashMap<Pair, ObjectKey>,
+    complete: bool,
+}
+
+impl Configurations {
+    /// All of them.
+    pub fn entries(&self) -> impl Iterator<Item = (&ObjectKey, &Arc<Entry>)> {
+        self.entries.iter()
+    }
+
+    /// Whether all that there were at the first list are in.
+    pub fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// Notes that all are in.
+    pub fn mark_complete(&mut self) {
+        self.complete = true;
+    }
+
+    /// The kind is not served any more, and with it all have gone.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// The one in force for a pair of kinds.
+    pub fn in_force(&self, pair: &Pair) -> Option<(&ObjectKey, &Arc<Entry>)> {
+        self.entries.get_key_value(self.in_force.get(pair)?)
+    }
+
+    /// The one by which a Migration between these kinds would run if it began now.
+    pub fn applicable(&self, pair: &Pair) -> Applicable<'_> {
+        match self.in_force(pair) {
+            None => Applicable::None,
+            Some((_, entry)) => match &entry.compiled {
+                Ok(configuration) => Applicable::Found(configuration),
+                Err(why) => Applicable::Invalid(why),
+            },
+        }
+    }
+
+    /// Whether there is one for moves of a kind.
+    pub fn configured(&self, kind: &Kind) -> Configured {
+        match self.in_force(&(kind.clone(), kind.clone())) {
+            None => Configured::No,
+            Some((_, entry)) if entry.compiled.is_ok() => Configured::Yes,
+            Some((key, entry)) => {
+                let why = entry.compiled.as_ref().err().map(String::as_str).unwrap_or_default();
+                Configured::Invalid(format!("{key}: {why}"))
+            }
+        }
+    }
+
+    /// Takes a new version of one, or its absence. Returns whether anything but its status changed.
+    pub fn update(&mut self, key: &ObjectKey, object: Option<&Object>, evaluator: &Evaluator) -> bool {
+        let before = self.entries.get(key).cloned();
+        match object {
+            Some(object) => {
+                let entry = compile(key, object, evaluator, before.as_deref());
+                if before.is_some_and(|before| before.version == entry.version) {
+                    return false;
+                }
+                self.entries.insert(key.clone(), Arc::new(entry));
+            }
+            None if before.is_none() => return false,
+            None => {
+                self.entries.remove(key);
+            }
+        }
+        self.reorder();
+        true
+    }
+
+    fn reorder(&mut self) {
+        let mut oldest: HashMap<Pair, (i64, &ObjectKey)> = HashMap::new();
+        for (key, entry) in &self.entries {
+            let Some(pair) = &entry.pair else { continue };
+            let place = (entry.created, key);
+            oldest.entry(pair.clone()).and_modify(|held| *held = place.min(*held)).or_insert(place);
+        }
+        self.in_force = oldest.into_iter().map(|(pair, (_, key))| (pair, key.clone())).collect();
+    }
+}
+
+fn compile(key: &ObjectKey, object: &Object, evaluator: &Evaluator, before: Option<&Entry>) -> Entry {
+    let broken = |generation, why: String| Entry {
+        version: (object.uid.clone(), generation),
+        created: 0,
+        pair: None,
+        compiled: Err(why),
+    };
+    let value = match object.value() {
+        Ok(value) => value,
+        Err(error) => return broken(0, error.to_string()),
+    };
+    let generation = value["metadata"]["generation"].as_i64().unwrap_or_default();
+    let version = (object.uid.clone(), generation);
+    if let Some(before) = before.filter(|before| before.version == version) {
+        return before.clone();
+    }
+    match serde_json::from_value::<MigrationConfiguration>(value) {
+        Ok(MigrationConfiguration { metadata, spec, .. }) => Entry {
+            version,
+            created: metadata.creation_timestamp.map_or(0, |time| time.0.as_second()),
+            pair: Some((kind_of(&spec.from), kind_of(&spec.to))),
+            compiled: Configuration::compile(&key.namespace, &key.name, generation, &spec.stages, evaluator)
+                .map(Arc::new)
+                .map_err(|errors| errors.join("; ")),
+        },
+        Err(error) => broken(generation, format!("cannot be read: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn kind() -> Kind {
+        Kind { group: "example.platform-mesh.io".into(), version: "v1alpha1".into(), kind: "Certificate".into() }
+    }
+
+    fn object(name: &str, created: &str, generation: i64, stages: &Value) -> (ObjectKey, Object) {
+        let gvk = json!({"group": "example.platform-mesh.io", "version": "v1alpha1", "kind": "Certificate"});
+        let value = json!({
+            "metadata": {"name": name, "namespace": "n", "uid": name, "resourceVersion": "1", "generation": generation, "creationTimestamp": created},
+            "spec": {"from": gvk, "to": gvk, "stages": stages},
+        });
+        Object::parse(value.to_string().as_bytes(), None).unwrap()
+    }
+
+    fn add(all: &mut Configurations, name: &str, created: &str) -> bool {
+        let (key, object) = object(name, created, 1, &json!([]));
+        all.update(&key, Some(&object), &Evaluator::new())
+    }
+
+    fn in_force(all: &Configurations) -> Option<String> {
+        Some(all.in_force(&(kind(), kind()))?.0.name.to_string())
+    }
+
+    #[test]
+    fn the_older_of_two_is_in_force_until_it_goes() {
+        let mut all = Configurations::default();
+        assert_eq!(all.configured(&kind()), Configured::No);
+        assert!(add(&mut all, "young", "2026-01-02T00:00:00Z"));
+        assert_eq!((in_force(&all).as_deref(), all.configured(&kind())), (Some("young"), Configured::Yes));
+        assert!(add(&mut all, "old", "2026-01-01T00:00:00Z"));
+        assert!(add(&mut all, "also-old", "2026-01-01T00:00:00Z"));
+        assert_eq!(in_force(&all).as_deref(), Some("also-old"), "of the same age the first by name");
+        assert!(!add(&mut all, "old", "2026-01-01T00:00:00Z"), "nothing new");
+        for (name, next) in [("also-old", Some("old")), ("old", Some("young")), ("young", None)] {
+            assert!(all.update(&ObjectKey::new("n", name), None, &Evaluator::new()));
+            assert_eq!(in_force(&all).as_deref(), next);
+        }
+        assert!(!all.update(&ObjectKey::new("n", "old"), None, &Evaluator::new()), "it is gone already");
+    }
+
+    #[test]
+    fn one_that_is_not_valid_is_still_in_force() {
+        let mut all = Configurations::default();
+        let stages = json!([{"name": "s", "successConditions": ["1 +"]}]);
+        let (key, object) = object("broken", "2026-01-01T00:00:00Z", 1, &stages);
+        all.update(&key, Some(&object), &Evaluator::new());
+        let Configured::Invalid(why) = all.configured(&kind()) else { panic!("{:?}", all.configured(&kind())) };
+        assert!(why.starts_with("n/broken: "), "{why}");
+        assert!(matches!(all.applicable(&(kind(), kind())), Applicable::Invalid(_)));
+        add(&mut all, "young", "2026-01-02T00:00:00Z");
+        assert!(matches!(all.configured(&kind()), Configured::Invalid(_)), "the younger does not take its place");
+    }
+
+    #[test]
+    fn other_kinds_are_not_concerned() {
+        let mut all = Configurations::default();
+        add(&mut all, "a", "2026-01-01T00:00:00Z");
+        let other = Kind { kind: "VM".into(), ..kind() };
+        assert_eq!(all.configured(&other), Configured::No);
+        assert!(matches!(all.applicable(&(kind(), other)), Applicable::None));
+    }
+}

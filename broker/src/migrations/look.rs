@@ -1,0 +1,82 @@
+//! From what indexes hold to what decisions look at, for Migrations and all around them.
+
+use std::sync::Arc;
+
+use broker_api::Role;
+use broker_core::snapshot::{Kind, KindView, Reach, Seen, Serving, View};
+use broker_fleet::{
+    cluster::{Cluster, ClusterState},
+    index::Lookup,
+    kind::KindState,
+    object::{Object, ObjectKey},
+    watch::WatchSpec,
+};
+
+use crate::broker::Broker;
+
+/// The object as it was seen. `None`: its body was not kept, or cannot be read.
+pub fn view(object: &Object) -> Option<View> {
+    let value = object.value().ok()?;
+    Some(View {
+        uid: object.uid.clone(),
+        resource_version: object.resource_version,
+        deleting: object.deleting,
+        applied_by_us: object.applied_by_us,
+        value: Arc::new(value),
+    })
+}
+
+/// What a cluster's watch knows of an object. One whose body is not held is not known: whoever wants it reads it.
+pub fn look(cluster: &Cluster, spec: &WatchSpec, key: &ObjectKey) -> Seen {
+    match cluster.index(spec).map_or(Lookup::Unknown, |index| index.get(key)) {
+        Lookup::Unknown => Seen::Unknown,
+        Lookup::Absent => Seen::Absent,
+        Lookup::Found(object) => view(&object).map_or(Seen::Unknown, Seen::Present),
+    }
+}
+
+/// How it stands with the compute cluster.
+pub fn reach(cluster: &Cluster) -> Reach {
+    match cluster.state() {
+        ClusterState::Ready => Reach::Ready,
+        ClusterState::Connecting => Reach::Settling,
+        ClusterState::Leaving => Reach::Unreachable("it is being taken out of the configuration".into()),
+        ClusterState::Unreachable { why, .. } => Reach::Unreachable(why),
+    }
+}
+
+impl Broker {
+    /// The coordination cluster.
+    pub(crate) fn hub(&self) -> Option<Arc<Cluster>> {
+        self.fleet().in_role(Role::Coordination).into_iter().next()
+    }
+
+    /// The cluster where stages run.
+    pub(crate) fn compute(&self) -> Option<Arc<Cluster>> {
+        if self.options.compute_kubeconfig.is_none() {
+            return self.hub();
+        }
+        self.fleet().in_role(Role::Compute).into_iter().next()
+    }
+
+    /// Whether and how the compute cluster serves a kind.
+    pub(crate) fn computes(&self, cluster: &Cluster, kind: &Kind) -> Serving {
+        match cluster.kind(&kind.to_gvk()) {
+            KindState::Unknown => Serving::Unknown,
+            KindState::Missing => Serving::Missing,
+            KindState::Found(info) => Serving::Served(KindView {
+                plural: info.plural.clone(),
+                namespaced: info.namespaced,
+                has_status: info.has_status,
+                schema: self.schema(cluster.name(), kind),
+            }),
+        }
+    }
+
+    /// Whether all objects of a watch in the coordination cluster are known. A kind that is not installed there has none.
+    pub(crate) fn hub_knows(&self, spec: &WatchSpec) -> bool {
+        self.hub().is_some_and(|hub| {
+            hub.kind(&spec.gvk) == KindState::Missing || hub.index(spec).is_some_and(|index| index.is_complete())
+        })
+    }
+}

@@ -1,0 +1,162 @@
+//! From indexes to what one decision about a Migration looks at. Reads caches only.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use broker_api::{ClusterName, Role};
+use broker_core::{
+    decision::State,
+    memory::Memory,
+    migration::{
+        machine::migrate,
+        observed::{Applicable, Observed, Outcome, StageView},
+    },
+    movement::{MigrationView, Movement},
+    snapshot::{Kind, OriginKey, Seen, Serving, View},
+};
+use broker_fleet::{cluster::Cluster, kind::KindState, object::ObjectKey};
+
+use super::{
+    known::{Known, Side},
+    look::{look, reach, view},
+    movement::{Standing, movement},
+    origin::About,
+};
+use crate::{broker::Broker, observe};
+
+/// The objects of stages, in the compute cluster's indexes.
+struct Stage<'a> {
+    broker: &'a Broker,
+    compute: &'a Cluster,
+}
+
+impl StageView for Stage<'_> {
+    fn serving(&self, kind: &Kind) -> Serving {
+        self.broker.computes(self.compute, kind)
+    }
+
+    fn object(&self, kind: &Kind, namespace: &str, name: &str) -> Seen {
+        let spec = self.broker.stages.spec_of(kind);
+        spec.map_or(Seen::Unknown, |spec| look(self.compute, &spec, &ObjectKey::new(namespace, name)))
+    }
+
+    fn all(&self, id: &str) -> Vec<(Kind, View)> {
+        let found = self.broker.stages.of(id).into_iter().filter_map(|(kind, key)| {
+            let spec = self.broker.stages.spec_of(&kind)?;
+            let object = self.compute.index(&spec)?.get(&key).found()?;
+            Some((kind, view(&object)?))
+        });
+        found.collect()
+    }
+
+    fn all_known(&self, kinds: &BTreeSet<Kind>) -> bool {
+        kinds.iter().all(|kind| {
+            self.compute.kind(&kind.to_gvk()) == KindState::Missing
+                || self
+                    .broker
+                    .stages
+                    .spec_of(kind)
+                    .and_then(|spec| self.compute.index(&spec))
+                    .is_some_and(|index| index.is_complete())
+        })
+    }
+
+    fn source(&self, provider: &ClusterName, kind: &Kind, namespace: &str, name: &str) -> Seen {
+        self.broker.provided(provider, kind, &ObjectKey::new(namespace, name))
+    }
+}
+
+impl Broker {
+    /// The Migrations of an origin, the oldest first.
+    pub fn migrations_of(&self, origin: &OriginKey) -> Vec<MigrationView> {
+        self.migrations.of(origin)
+    }
+
+    /// Whether all Migrations are known. Where their kind is not installed there are none.
+    pub fn migrations_known(&self) -> bool {
+        self.hub_knows(&self.watches.migrations)
+    }
+
+    /// An object in a provider. One whose body is not held is not known; it is read by whoever listens to it.
+    fn provided(&self, provider: &ClusterName, kind: &Kind, key: &ObjectKey) -> Seen {
+        let Some(provider) = self.fleet().cluster(provider) else { return Seen::Unknown };
+        let spec = self.watches.spec_of(Role::Provider, kind);
+        spec.map_or(Seen::Unknown, |spec| look(&provider, spec, key))
+    }
+
+    fn copy_at(&self, side: &Side) -> Seen {
+        self.provided(&side.provider, &side.kind, &side.key)
+    }
+
+    /// What is known of the move that a Migration is about.
+    fn movement(&self, known: &Known, about: &About) -> Movement {
+        let (origin, uid) = match about {
+            About::Unknown => return Movement::Unknown,
+            About::Refused(reason, why) => return Movement::Refused(reason, why.clone()),
+            About::Origin(origin, uid) => (origin, uid),
+        };
+        let Some(consumer) = self.fleet().cluster(&origin.cluster) else { return Movement::Unknown };
+        let Some(spec) = self.watches.spec_of(Role::Consumer, &origin.gvk) else { return Movement::Unknown };
+        let key = ObjectKey { namespace: Arc::clone(&origin.namespace), name: Arc::clone(&origin.name) };
+        let found = consumer.index(spec).map(|index| index.get(&key));
+        match found {
+            None | Some(broker_fleet::index::Lookup::Unknown) => Movement::Unknown,
+            Some(broker_fleet::index::Lookup::Absent) => {
+                movement(known, &Standing { state: State::Gone, ..Standing::default() })
+            }
+            // Recreated under its name: another object.
+            Some(broker_fleet::index::Lookup::Found(object)) if object.uid != *uid => {
+                movement(known, &Standing { state: State::Gone, ..Standing::default() })
+            }
+            Some(broker_fleet::index::Lookup::Found(_)) => {
+                let name = known.key.to_string();
+                let standing = self.records.with(origin, |record| Standing {
+                    state: record.state,
+                    moving: record.moving.clone(),
+                    request: record
+                        .requests
+                        .iter()
+                        .find(|(asked, _)| *asked == name)
+                        .map(|(_, request)| request.clone()),
+                });
+                standing.map_or(Movement::Unknown, |standing| movement(known, &standing))
+            }
+        }
+    }
+
+    /// Observes a Migration and decides. `None`: it, or the compute cluster, is not known.
+    pub(super) fn migrate(&self, known: &Known, about: &About, memory: &Memory) -> Option<Outcome> {
+        let (hub, compute) = (self.hub()?, self.compute()?);
+        let object = look(&hub, &self.watches.migrations, &known.key);
+        let object = object.present()?;
+        let configurations = self.configurations.load_full();
+        let applicable = if self.configurations_known() {
+            configurations.applicable(&(known.from.kind.clone(), known.to.kind.clone()))
+        } else {
+            Applicable::Unknown
+        };
+        let related: Vec<Kind> = self.watches.related.iter().map(|related| related.kind.clone()).collect();
+        let stage = Stage { broker: self, compute: &compute };
+        let observed = Observed {
+            now: observe::now(),
+            object,
+            movement: self.movement(known, about),
+            origin: match about {
+                About::Origin(origin, uid) => Some((origin, &**uid)),
+                About::Unknown | About::Refused(..) => None,
+            },
+            applicable,
+            from: self.copy_at(&known.from),
+            to: self.copy_at(&known.to),
+            coordination: hub.name().clone(),
+            compute: compute.name().clone(),
+            compute_reach: reach(&compute),
+            stage: &stage,
+            related_kinds: &related,
+            evaluator: &self.evaluator,
+            memory,
+            ttl_millis: u64::try_from(self.options.migration_ttl.as_millis()).unwrap_or(u64::MAX),
+        };
+        // Expressions may be slow: others go on meanwhile.
+        Some(tokio::task::block_in_place(|| migrate(&observed)))
+    }
+}

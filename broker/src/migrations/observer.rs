@@ -1,0 +1,104 @@
+//! From what happens in clusters to the Migrations that it concerns.
+
+use broker_api::{ClusterName, Role};
+use broker_core::snapshot::Kind;
+use broker_fleet::{
+    cluster::ClusterState,
+    index::{Change, Index},
+    kind::KindState,
+    object::ObjectKey,
+    watch::WatchSpec,
+};
+use tracing::warn;
+
+use super::{configured::ConfigurationChange, known::Known, stages::is_stage};
+use crate::broker::Broker;
+
+impl Broker {
+    /// A Migration came, changed or went: by its watch, or by the answer to a write.
+    pub(crate) fn migration_changed(&self, hub: &ClusterName, change: &Change) {
+        self.migrations.set_hub(hub);
+        let known = change.new.as_ref().map(|object| Known::parse(&change.key, object)).transpose();
+        match known {
+            Ok(known) => {
+                let after = known.map(|known| {
+                    let about = self.about(&known);
+                    (known, about)
+                });
+                let gone = after.is_none();
+                for origin in self.migrations.update(&change.key, after) {
+                    self.enqueue(origin);
+                }
+                if gone {
+                    self.want_stages(&change.key, &std::collections::BTreeSet::new());
+                }
+                self.migrations.enqueue(change.key.clone());
+            }
+            // The CRD does not let such through.
+            Err(why) => warn!(migration = %change.key, %why, "a Migration that cannot be read is left alone"),
+        }
+    }
+
+    /// Starts the watches that a Migration needs, and ends those that nobody needs any more. Returns whether any is new.
+    pub(crate) fn want_stages(&self, key: &ObjectKey, kinds: &std::collections::BTreeSet<Kind>) -> bool {
+        let Some(compute) = self.compute() else { return false };
+        let start = |spec: &std::sync::Arc<WatchSpec>| {
+            compute.watch(spec);
+        };
+        self.stages.want(key, kinds, start, |spec| compute.unwatch(spec))
+    }
+
+    /// A stage object came, changed or went.
+    pub(crate) fn stage_changed(&self, spec: &WatchSpec, change: &Change) {
+        for id in self.stages.moved(&Kind::from(&spec.gvk), change) {
+            self.migrations.stage_moved(&id);
+        }
+    }
+
+    /// Something changed in the coordination or in the compute cluster. Returns whether it was about Migrations.
+    pub(crate) fn hub_changed(&self, index: &Index, change: &Change) -> bool {
+        let spec = &**index.spec();
+        if *spec == *self.watches.migrations && index.cluster().role() == Role::Coordination {
+            self.migration_changed(index.cluster(), change);
+        } else if *spec == *self.watches.configurations && index.cluster().role() == Role::Coordination {
+            let _ = self.configuration_changes.send(ConfigurationChange::Changed(change.key.clone()));
+        } else if is_stage(spec) {
+            self.stage_changed(spec, change);
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// An index of the coordination or of the compute cluster has finished its first list.
+    pub(crate) fn hub_completed(&self, index: &Index) {
+        let spec = &**index.spec();
+        if *spec == *self.watches.migrations {
+            self.migrations.enqueue_open();
+            self.enqueue_moving();
+        } else if *spec == *self.watches.configurations {
+            let _ = self.configuration_changes.send(ConfigurationChange::Complete);
+        } else if is_stage(spec) {
+            self.migrations.enqueue_each(self.stages.wanting(&Kind::from(&spec.gvk)));
+        }
+    }
+
+    /// A kind was found in the coordination or in the compute cluster, or went missing.
+    pub(crate) fn hub_kind(&self, kind: &Kind, state: &KindState) {
+        let missing = *state == KindState::Missing;
+        if kind.to_gvk() == self.watches.configurations.gvk && missing {
+            let _ = self.configuration_changes.send(ConfigurationChange::Missing);
+        }
+        if kind.to_gvk() == self.watches.migrations.gvk && missing {
+            self.enqueue_moving();
+        }
+        self.migrations.enqueue_each(self.stages.wanting(kind));
+    }
+
+    /// The coordination or the compute cluster changed its state.
+    pub(crate) fn hub_state(&self, state: &ClusterState) {
+        if matches!(state, ClusterState::Ready | ClusterState::Unreachable { .. }) {
+            self.migrations.enqueue_open();
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Which origin a Migration is about: the one that its annotations name, or the one that the copy that it is to leave
+//! was made from.
+
+use broker_api::{ClusterName, keys};
+use broker_core::{
+    assignment::{KeyRing, Subject},
+    snapshot::OriginKey,
+};
+use broker_fleet::{index::Lookup, object::Object};
+
+use super::known::{Known, Side};
+use crate::{
+    broker::{Broker, Brokered},
+    observer::leading_hash,
+};
+
+/// Which origin a Migration is about.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum About {
+    /// Not known yet.
+    #[default]
+    Unknown,
+    /// This one, with this uid.
+    Origin(OriginKey, Box<str>),
+    /// None: CamelCase word, and why.
+    Refused(&'static str, String),
+}
+
+impl About {
+    /// The origin, if it is known.
+    pub fn origin(&self) -> Option<&OriginKey> {
+        match self {
+            Self::Origin(key, _) => Some(key),
+            Self::Unknown | Self::Refused(..) => None,
+        }
+    }
+}
+
+/// What is wrong with a Migration whatever else there is.
+fn flaw(known: &Known) -> Option<(&'static str, String)> {
+    let Known { from, to, .. } = known;
+    if from.provider == to.provider {
+        let why =
+            format!("spec.from and spec.to are both at {}: name another provider in spec.to", from.provider.name());
+        return Some(("SameProvider", why));
+    }
+    if from.kind != to.kind {
+        let why = format!(
+            "a copy is of its origin's kind wherever it is: write {} {} in spec.to.gvk, too",
+            from.kind.kind,
+            from.kind.api_version()
+        );
+        return Some(("KindsDiffer", why));
+    }
+    if from.key != to.key {
+        let why = format!("a copy has the same name everywhere: write {} in spec.to, too", from.key);
+        return Some(("NamesDiffer", why));
+    }
+    None
+}
+
+fn no_copy(from: &Side, why: &str) -> About {
+    About::Refused(
+        "FromIsNoCopy",
+        format!("{} {} at {} {why}; name a copy in spec.from", from.kind.kind, from.key, from.provider.name()),
+    )
+}
+
+/// The origin that a copy's signature speaks of.
+fn signed(brokered: &Brokered, from: &Side, copy: &Object, ring: &KeyRing) -> Option<(OriginKey, Box<str>)> {
+    let marks = copy.marks().annotations;
+    let mark = |name: &str| marks.get(name).map(String::as_str);
+    let (namespace, name) = (mark(keys::CONSUMER_NAMESPACE)?, mark(keys::CONSUMER_NAME)?);
+    let (cluster, uid) = (ClusterName::consumer(mark(keys::CONSUMER_CLUSTER)?), mark(keys::CONSUMER_UID)?);
+    let kind = &brokered.kind;
+    let subject = Subject { cluster: &cluster, group: &kind.group, kind: &kind.kind, namespace, name, uid };
+    ring.verify_origin(&subject, from.provider.name(), mark(keys::ORIGIN)?)?;
+    let origin = broker_fleet::object::ObjectKey::new(namespace, name);
+    Some((Broker::origin_key(&cluster, kind, &origin), uid.into()))
+}
+
+/// The origin of the copy in `spec.from`, by what the provider's index says of it.
+fn by_copy(brokered: &Brokered, from: &Side, found: &Lookup, ring: Option<&KeyRing>) -> About {
+    // Copies are named so; what is not is never read.
+    if leading_hash(&from.key.name).is_none() {
+        return no_copy(from, "is not named like a copy");
+    }
+    match (found, ring) {
+        (Lookup::Unknown, _) | (_, None) => About::Unknown,
+        (Lookup::Absent, _) => no_copy(from, "does not exist"),
+        (Lookup::Found(copy), _) if !copy.has_body() => About::Unknown,
+        (Lookup::Found(copy), Some(ring)) => match signed(brokered, from, copy, ring) {
+            Some((origin, uid)) => About::Origin(origin, uid),
+            None => no_copy(from, "does not carry the broker's signature"),
+        },
+    }
+}
+
+impl Broker {
+    /// Which origin a Migration is about, as far as the indexes tell.
+    pub(crate) fn about(&self, known: &Known) -> About {
+        let from = &known.from;
+        let brokered = self.watches.brokered.iter().find(|brokered| *brokered.kind == from.kind);
+        let Some(brokered) = brokered else {
+            let why = format!(
+                "spec.from.gvk is {} {}, which is not among the broker's --watch-kind",
+                from.kind.kind,
+                from.kind.api_version()
+            );
+            return About::Refused("KindNotBrokered", why);
+        };
+        // What is under way is known by its annotations, whatever became of the copy since.
+        if let Some(carried) = &known.carried {
+            return About::Origin(
+                Self::origin_key(&carried.cluster, &brokered.kind, &carried.key),
+                carried.uid.clone(),
+            );
+        }
+        if let Some((reason, why)) = flaw(known) {
+            return About::Refused(reason, why);
+        }
+        for (side, field) in [(from, "spec.from"), (&known.to, "spec.to")] {
+            // After a start the sources of clusters are read one after the other.
+            if self.fleet().cluster(&side.provider).is_none() {
+                let why = format!("{field} names {}, which is no provider of this broker", side.provider.name());
+                return if self.is_synced() { About::Refused("ProviderUnknown", why) } else { About::Unknown };
+            }
+        }
+        let provider = self.fleet().cluster(&from.provider);
+        let index = provider.and_then(|provider| provider.index(&brokered.spec));
+        let found = index.map_or(Lookup::Unknown, |index| index.get(&from.key));
+        by_copy(brokered, from, &found, self.ring.load().as_deref())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use broker_core::{
+        assignment::{Key, Origin},
+        snapshot::Kind,
+    };
+    use broker_fleet::{object::ObjectKey, watch::WatchSpec};
+    use serde_json::json;
+
+    use super::*;
+    use crate::migrations::known::tests::migration;
+
+    fn ring(secret: u8) -> KeyRing {
+        KeyRing::new(vec![Key { id: "k1".into(), secret: vec![secret; 32] }]).unwrap()
+    }
+
+    fn brokered() -> Brokered {
+        let kind =
+            Kind { group: "example.platform-mesh.io".into(), version: "v1alpha1".into(), kind: "Certificate".into() };
+        let gvk = kind.to_gvk();
+        Brokered { kind: Arc::new(kind), gvk: gvk.clone(), spec: Arc::new(WatchSpec::all(gvk)) }
+    }
+
+    /// A copy of homer's `n/cert` that was signed for a provider.
+    fn copy(provider: &str) -> Lookup {
+        let cluster = ClusterName::consumer("homer");
+        let subject = Subject {
+            cluster: &cluster,
+            group: "example.platform-mesh.io",
+            kind: "Certificate",
+            namespace: "n",
+            name: "cert",
+            uid: "1",
+        };
+        let signature = ring(1).sign_origin(&subject, provider, &Origin { epoch: 1, digest: [0; 8] });
+        let object = json!({"metadata": {"name": "a8b70b353e97-cert", "namespace": "n", "uid": "c", "resourceVersion": "1", "annotations": {
+            keys::CONSUMER_CLUSTER: "homer", keys::CONSUMER_NAMESPACE: "n", keys::CONSUMER_NAME: "cert", keys::CONSUMER_UID: "1", keys::ORIGIN: signature,
+        }}});
+        Lookup::Found(Arc::new(Object::parse(object.to_string().as_bytes(), None).unwrap().1))
+    }
+
+    fn reason(about: &About) -> &str {
+        match about {
+            About::Refused(reason, _) => reason,
+            About::Unknown => "Unknown",
+            About::Origin(..) => "Origin",
+        }
+    }
+
+    #[test]
+    fn the_origin_is_that_of_a_signed_copy_only() {
+        let known = migration(&json!({}));
+        let about = by_copy(&brokered(), &known.from, &copy("one"), Some(&ring(1)));
+        let key = Broker::origin_key(&ClusterName::consumer("homer"), &brokered().kind, &ObjectKey::new("n", "cert"));
+        assert_eq!(about, About::Origin(key, "1".into()));
+        // Signed for another provider, or by somebody else.
+        for (found, ring) in [(copy("two"), ring(1)), (copy("one"), ring(2))] {
+            let about = by_copy(&brokered(), &known.from, &found, Some(&ring));
+            assert_eq!(reason(&about), "FromIsNoCopy");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_yet_is_no_refusal() {
+        let known = migration(&json!({}));
+        let about = |found: &Lookup, ring: Option<&KeyRing>| by_copy(&brokered(), &known.from, found, ring);
+        assert_eq!(about(&Lookup::Unknown, Some(&ring(1))), About::Unknown);
+        assert_eq!(about(&copy("one"), None), About::Unknown);
+        assert_eq!(reason(&about(&Lookup::Absent, Some(&ring(1)))), "FromIsNoCopy");
+    }
+
+    #[test]
+    fn an_object_that_is_not_named_like_a_copy_is_none() {
+        let known = migration(&json!({"spec": {"from": {"name": "cert"}}}));
+        let about = by_copy(&brokered(), &known.from, &Lookup::Unknown, Some(&ring(1)));
+        assert_eq!(reason(&about), "FromIsNoCopy");
+    }
+
+    #[test]
+    fn both_sides_are_the_same_copy_at_two_providers() {
+        let reason = |patch| flaw(&migration(&patch)).map(|(reason, _)| reason);
+        assert_eq!(reason(json!({})), None);
+        assert_eq!(reason(json!({"spec": {"to": {"clusterName": "one"}}})), Some("SameProvider"));
+        assert_eq!(reason(json!({"spec": {"to": {"name": "other"}}})), Some("NamesDiffer"));
+        assert_eq!(reason(json!({"spec": {"to": {"gvk": {"version": "v2"}}}})), Some("KindsDiffer"));
+    }
+}

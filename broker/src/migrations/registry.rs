@@ -1,0 +1,405 @@
+//! `Migrations`: what is remembered of each Migration, and who it concerns.
+
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    hash::Hash,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Instant,
+};
+
+use broker_api::{ClusterName, MigrationState};
+use broker_core::{decision::Interest, memory::Memory, movement::MigrationView, snapshot::OriginKey};
+use broker_fleet::{
+    object::ObjectKey,
+    queue::{Key, Queue},
+};
+
+use super::{known::Known, origin::About};
+use crate::metrics;
+
+/// A Migration as the queue has it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct MigrationWork {
+    /// The coordination cluster.
+    pub lane: ClusterName,
+    /// Namespace and name.
+    pub key: ObjectKey,
+}
+
+impl Key for MigrationWork {
+    fn lane(&self) -> &ClusterName {
+        &self.lane
+    }
+}
+
+/// What is remembered of one Migration.
+struct Entry {
+    known: Arc<Known>,
+    about: About,
+    memory: Memory,
+    interests: Vec<Interest>,
+    told: HashMap<u64, Instant>,
+}
+
+#[derive(Default)]
+struct Inner {
+    entries: HashMap<ObjectKey, Entry>,
+    by_origin: HashMap<OriginKey, BTreeSet<ObjectKey>>,
+    by_id: HashMap<String, BTreeSet<ObjectKey>>,
+    by_copy: HashMap<ObjectKey, BTreeSet<ObjectKey>>,
+    interests: HashMap<Interest, BTreeSet<ObjectKey>>,
+}
+
+/// All Migrations, and those of them to look at.
+pub struct Migrations {
+    inner: Mutex<Inner>,
+    /// Migrations to look at.
+    pub queue: Arc<Queue<MigrationWork>>,
+    hub: Mutex<Option<ClusterName>>,
+}
+
+fn remove<K: Hash + Eq>(map: &mut HashMap<K, BTreeSet<ObjectKey>>, key: &K, migration: &ObjectKey) {
+    if let Some(held) = map.get_mut(key) {
+        held.remove(migration);
+        if held.is_empty() {
+            map.remove(key);
+        }
+    }
+}
+
+impl Inner {
+    fn link(&mut self, key: &ObjectKey, known: &Known, about: &About) {
+        if let Some(origin) = about.origin() {
+            self.by_origin.entry(origin.clone()).or_default().insert(key.clone());
+        }
+        if let Some(id) = &known.id {
+            self.by_id.entry(id.clone()).or_default().insert(key.clone());
+        }
+        self.by_copy.entry(known.from.key.clone()).or_default().insert(key.clone());
+        self.by_copy.entry(known.to.key.clone()).or_default().insert(key.clone());
+    }
+
+    fn unlink(&mut self, key: &ObjectKey, known: &Known, about: &About) {
+        if let Some(origin) = about.origin() {
+            remove(&mut self.by_origin, origin, key);
+        }
+        if let Some(id) = &known.id {
+            remove(&mut self.by_id, id, key);
+        }
+        remove(&mut self.by_copy, &known.from.key, key);
+        remove(&mut self.by_copy, &known.to.key, key);
+    }
+}
+
+impl Migrations {
+    /// None.
+    pub fn new(slots_per_cluster: usize) -> Self {
+        Self { inner: Mutex::default(), queue: Queue::new(slots_per_cluster, metrics::waited), hub: Mutex::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Look at a Migration.
+    pub fn enqueue(&self, key: ObjectKey) {
+        let hub = self.hub.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        // None has been seen where there is no hub.
+        if let Some(lane) = hub {
+            self.queue.add(MigrationWork { lane, key });
+        }
+    }
+
+    pub(super) fn enqueue_each(&self, keys: impl IntoIterator<Item = ObjectKey>) {
+        for key in keys {
+            self.enqueue(key);
+        }
+    }
+
+    /// The cluster where Migrations are.
+    pub fn set_hub(&self, hub: &ClusterName) {
+        let mut held = self.hub.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.as_ref() != Some(hub) {
+            *held = Some(hub.clone());
+        }
+    }
+
+    /// Takes in what a Migration is now, or that it is gone. Returns the origins that are to be looked at because of it.
+    pub fn update(&self, key: &ObjectKey, after: Option<(Known, About)>) -> Vec<OriginKey> {
+        let mut inner = self.lock();
+        let before = inner.entries.remove(key);
+        if let Some(before) = &before {
+            inner.unlink(key, &before.known, &before.about);
+            count(before.known.view.state, -1);
+        }
+        let mut concerned: Vec<OriginKey> = Vec::new();
+        let Some((known, about)) = after else {
+            if let Some(before) = before {
+                for interest in &before.interests {
+                    remove(&mut inner.interests, interest, key);
+                }
+                concerned.extend(before.about.origin().cloned());
+            }
+            return concerned;
+        };
+        inner.link(key, &known, &about);
+        count(known.view.state, 1);
+        let news = before.as_ref().is_none_or(|before| before.known.view != known.view || before.about != about);
+        if news {
+            concerned.extend(about.origin().cloned());
+            let left = before.as_ref().and_then(|before| before.about.origin());
+            concerned.extend(left.filter(|left| Some(*left) != about.origin()).cloned());
+        }
+        // Another object under the name has no past.
+        let (memory, interests, told) = match before {
+            Some(before) if before.known.uid == known.uid => (before.memory, before.interests, before.told),
+            Some(before) => (Memory::default(), before.interests, HashMap::new()),
+            None => (Memory::default(), Vec::new(), HashMap::new()),
+        };
+        inner.entries.insert(key.clone(), Entry { known: Arc::new(known), about, memory, interests, told });
+        concerned
+    }
+
+    /// It has turned out which origin a Migration is about. Returns the origins that are to be looked at because of it.
+    pub fn set_about(&self, key: &ObjectKey, uid: &str, about: About) -> Vec<OriginKey> {
+        let mut inner = self.lock();
+        let Inner { entries, by_origin, .. } = &mut *inner;
+        let Some(entry) = entries.get_mut(key).filter(|entry| *entry.known.uid == *uid && entry.about != about) else {
+            return Vec::new();
+        };
+        let before = std::mem::replace(&mut entry.about, about);
+        let mut concerned = Vec::new();
+        if let Some(origin) = before.origin() {
+            remove(by_origin, origin, key);
+            concerned.push(origin.clone());
+        }
+        if let Some(origin) = entry.about.origin() {
+            by_origin.entry(origin.clone()).or_default().insert(key.clone());
+            concerned.push(origin.clone());
+        }
+        concerned
+    }
+
+    /// What is known of a Migration, which origin it is about, and what earlier decisions left.
+    pub fn get(&self, key: &ObjectKey) -> Option<(Arc<Known>, About, Memory)> {
+        let inner = self.lock();
+        let entry = inner.entries.get(key)?;
+        Some((Arc::clone(&entry.known), entry.about.clone(), entry.memory.clone()))
+    }
+
+    /// Changes what is remembered of a Migration.
+    pub fn remember<T>(
+        &self,
+        key: &ObjectKey,
+        change: impl FnOnce(&mut Memory, &mut HashMap<u64, Instant>) -> T,
+    ) -> Option<T> {
+        self.lock().entries.get_mut(key).map(|entry| change(&mut entry.memory, &mut entry.told))
+    }
+
+    /// Takes in which related objects a Migration listens to. Returns whether any is new: it may have changed meanwhile.
+    pub fn listen(&self, key: &ObjectKey, now: &[Interest]) -> bool {
+        let mut inner = self.lock();
+        let Inner { entries, interests, .. } = &mut *inner;
+        let Some(entry) = entries.get_mut(key) else { return false };
+        for gone in entry.interests.iter().filter(|interest| !now.contains(interest)) {
+            remove(interests, gone, key);
+        }
+        let mut new = false;
+        for interest in now.iter().filter(|interest| !entry.interests.contains(interest)) {
+            interests.entry(interest.clone()).or_default().insert(key.clone());
+            new = true;
+        }
+        if entry.interests != now {
+            entry.interests = now.to_vec();
+        }
+        new
+    }
+
+    /// The Migrations of an origin, the oldest first.
+    pub fn of(&self, origin: &OriginKey) -> Vec<MigrationView> {
+        let inner = self.lock();
+        let keys = inner.by_origin.get(origin).into_iter().flatten();
+        let mut views: Vec<MigrationView> =
+            keys.filter_map(|key| Some(inner.entries.get(key)?.known.view.clone())).collect();
+        views.sort_by(|a, b| (a.created, &a.namespace, &a.name).cmp(&(b.created, &b.namespace, &b.name)));
+        views
+    }
+
+    /// An origin's move went on, or what it says of its Migrations changed: those that have not ended look at it.
+    pub fn origin_moved(&self, origin: &OriginKey) {
+        let inner = self.lock();
+        let keys = inner.by_origin.get(origin).into_iter().flatten();
+        let concerned: Vec<ObjectKey> =
+            keys.filter(|key| inner.entries.get(key).is_some_and(Entry::is_open)).cloned().collect();
+        drop(inner);
+        self.enqueue_each(concerned);
+    }
+
+    /// Whether anybody listens to a related object.
+    pub fn is_interested(&self, interest: &Interest) -> bool {
+        self.lock().interests.contains_key(interest)
+    }
+
+    /// A related object in a provider changed.
+    pub fn related_moved(&self, interest: &Interest) {
+        let concerned = self.lock().interests.get(interest).cloned().unwrap_or_default();
+        self.enqueue_each(concerned);
+    }
+
+    /// A copy of this name changed in some provider.
+    pub fn copy_moved(&self, copy: &ObjectKey) {
+        let inner = self.lock();
+        let keys = inner.by_copy.get(copy).into_iter().flatten();
+        let concerned: Vec<ObjectKey> =
+            keys.filter(|key| inner.entries.get(key).is_some_and(Entry::is_open)).cloned().collect();
+        drop(inner);
+        self.enqueue_each(concerned);
+    }
+
+    /// A stage object with this id changed.
+    pub fn stage_moved(&self, id: &str) {
+        let concerned = self.lock().by_id.get(id).cloned().unwrap_or_default();
+        self.enqueue_each(concerned);
+    }
+
+    /// All that have not ended, or are being deleted, are looked at.
+    pub fn enqueue_open(&self) {
+        let inner = self.lock();
+        let open = inner.entries.iter().filter(|(_, entry)| entry.is_open());
+        let open: Vec<ObjectKey> = open.map(|(key, _)| key.clone()).collect();
+        drop(inner);
+        self.enqueue_each(open);
+    }
+
+    /// All are looked at.
+    pub fn enqueue_all(&self) {
+        let all: Vec<ObjectKey> = self.lock().entries.keys().cloned().collect();
+        self.enqueue_each(all);
+    }
+}
+
+impl Entry {
+    fn is_open(&self) -> bool {
+        !self.known.view.has_ended() || self.known.view.deleting
+    }
+}
+
+/// The word for a state in metrics.
+pub fn word(state: MigrationState) -> &'static str {
+    match state {
+        MigrationState::Unknown => "Unknown",
+        MigrationState::Pending => "Pending",
+        MigrationState::InitialInProgress => "InitialInProgress",
+        MigrationState::InitialCompleted => "InitialCompleted",
+        MigrationState::CutoverInProgress => "CutoverInProgress",
+        MigrationState::CutoverCompleted => "CutoverCompleted",
+        MigrationState::Failed => "Failed",
+    }
+}
+
+fn count(state: MigrationState, by: i64) {
+    metrics::METRICS.migrations.get_or_create(&metrics::StateLabels { state: word(state) }).inc_by(by);
+}
+
+#[cfg(test)]
+mod tests {
+    use broker_core::snapshot::Kind;
+    use serde_json::json;
+
+    use super::*;
+    use crate::{broker::Broker, migrations::known::tests::migration};
+
+    fn origin(name: &str) -> OriginKey {
+        let kind = Kind { group: "g".into(), version: "v1".into(), kind: "K".into() };
+        Broker::origin_key(&ClusterName::consumer("homer"), &Arc::new(kind), &ObjectKey::new("n", name))
+    }
+
+    fn about(name: &str) -> About {
+        About::Origin(origin(name), "1".into())
+    }
+
+    fn named(name: &str, created: &str) -> Known {
+        migration(&json!({"metadata": {"name": name, "creationTimestamp": created}}))
+    }
+
+    #[test]
+    fn an_origin_finds_its_migrations_the_oldest_first() {
+        let all = Migrations::new(1);
+        for (name, created) in
+            [("b", "2026-01-01T00:00:00Z"), ("c", "2025-01-01T00:00:00Z"), ("a", "2026-01-01T00:00:00Z")]
+        {
+            let known = named(name, created);
+            assert_eq!(all.update(&known.key.clone(), Some((known, about("x")))), [origin("x")]);
+        }
+        let names = |origin: &OriginKey| all.of(origin).into_iter().map(|view| view.name).collect::<Vec<_>>();
+        assert_eq!(names(&origin("x")), ["c", "a", "b"]);
+
+        // It turns out to be about another: both hear of it.
+        let known = named("c", "2025-01-01T00:00:00Z");
+        assert_eq!(all.update(&known.key.clone(), Some((known.clone(), about("y")))), [origin("y"), origin("x")]);
+        assert_eq!((names(&origin("x")), names(&origin("y"))), (vec!["a".into(), "b".into()], vec!["c".to_owned()]));
+        assert!(all.update(&known.key.clone(), Some((known.clone(), about("y")))).is_empty(), "nothing new");
+        assert_eq!(all.update(&known.key, None), [origin("y")]);
+        assert!(names(&origin("y")).is_empty());
+    }
+
+    #[test]
+    fn the_origin_may_be_found_later() {
+        let all = Migrations::new(1);
+        let known = migration(&json!({}));
+        let key = known.key.clone();
+        all.update(&key, Some((known, About::Unknown)));
+        assert!(all.of(&origin("x")).is_empty());
+        assert!(all.set_about(&key, "of another", about("x")).is_empty());
+        assert_eq!(all.set_about(&key, "u", about("x")), [origin("x")]);
+        assert!(all.set_about(&key, "u", about("x")).is_empty(), "nothing new");
+        assert_eq!(all.of(&origin("x")).len(), 1);
+        all.update(&key, None);
+        assert!(all.of(&origin("x")).is_empty());
+    }
+
+    #[test]
+    fn another_migration_of_the_same_name_has_no_past() {
+        let all = Migrations::new(1);
+        let known = migration(&json!({}));
+        let key = known.key.clone();
+        all.update(&key, Some((known, about("x"))));
+        all.remember(&key, |memory, _| memory.created_at = Some(1));
+        all.update(&key, Some((migration(&json!({"spec": {"force": true}})), about("x"))));
+        assert_eq!(all.get(&key).unwrap().2.created_at, Some(1));
+        all.update(&key, Some((migration(&json!({"metadata": {"uid": "other"}})), about("x"))));
+        assert_eq!(all.get(&key).unwrap().2.created_at, None);
+    }
+
+    #[test]
+    fn what_concerns_a_migration_puts_it_into_the_queue() {
+        let all = Migrations::new(1);
+        all.set_hub(&ClusterName::new(broker_api::Role::Coordination, "hub"));
+        let known = migration(&json!({"status": {"id": "x1"}}));
+        let key = known.key.clone();
+        let interest = Interest {
+            provider: ClusterName::provider("one"),
+            kind: Kind { group: String::new(), version: "v1".into(), kind: "Secret".into() },
+            namespace: "n".into(),
+            name: "s".into(),
+        };
+        let adds = || all.queue.stats().adds;
+        all.stage_moved("x1");
+        assert_eq!(adds(), 0);
+        all.update(&key, Some((known, about("x"))));
+        assert!(
+            all.listen(&key, std::slice::from_ref(&interest)) && !all.listen(&key, std::slice::from_ref(&interest))
+        );
+        all.stage_moved("x1");
+        all.related_moved(&interest);
+        all.copy_moved(&ObjectKey::new("n", "a8b70b353e97-cert"));
+        all.origin_moved(&origin("x"));
+        assert_eq!(adds(), 4);
+        all.copy_moved(&ObjectKey::new("other", "a8b70b353e97-cert"));
+        all.listen(&key, &[]);
+        all.related_moved(&interest);
+        all.update(&key, Some((migration(&json!({"status": {"state": "Failed"}})), about("x"))));
+        all.origin_moved(&origin("x"));
+        assert_eq!(adds(), 4, "it has ended, and listens no more");
+    }
+}

@@ -1,0 +1,196 @@
+//! Works the queue of Migrations: observe, decide, act, until nothing is left to do for one.
+
+use std::{
+    panic::AssertUnwindSafe,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use broker_api::Role;
+use broker_core::{
+    decision::{Interest, Write},
+    migration::observed::Outcome as Decided,
+};
+use broker_fleet::{
+    error::CallError,
+    lease::Leadership,
+    object::ObjectKey,
+    queue::{Outcome, Slot, Turn},
+    write::Writer,
+};
+use futures::FutureExt as _;
+use tokio::sync::Semaphore;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tracing::{debug, error};
+
+use super::{MigrationWork, known::Known, origin::About, tell};
+use crate::{act::Acted, broker::Broker, metrics::METRICS};
+
+/// Decisions in a row for one Migration before others get their turn.
+const PASSES: usize = 24;
+
+/// How long to wait for what is not there yet.
+const IDLE: Duration = Duration::from_secs(1);
+
+/// A leader stops 5 s before its lease can be taken; what it has begun may take this much of them.
+const FENCE: Duration = Duration::from_secs(4);
+
+/// Hands out work until `stop`, then lets what is under way finish.
+pub async fn run(broker: Arc<Broker>, stop: CancellationToken) {
+    let tasks = TaskTracker::new();
+    let queue = Arc::clone(&broker.migrations.queue);
+    let closing = Arc::clone(&queue);
+    tokio::spawn(async move {
+        stop.cancelled().await;
+        closing.close();
+    });
+    // Decisions block while they evaluate expressions; writes do not count.
+    let turns = Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(2, usize::from)));
+    while let Some(Turn { key: work, slot, .. }) = queue.next().await {
+        let (broker, turns) = (Arc::clone(&broker), Arc::clone(&turns));
+        tasks.spawn(async move {
+            let started = Instant::now();
+            let outcome = AssertUnwindSafe(broker.work_on(&work.key, slot, &turns)).catch_unwind().await;
+            // One that makes a decision panic must not stay under way for ever. The panic itself is logged by its hook.
+            let outcome = outcome.unwrap_or(Outcome::Failed);
+            METRICS.work_duration.observe(started.elapsed().as_secs_f64());
+            if let Some(wait) = broker.migrations.queue.finish(&work, outcome) {
+                debug!(migration = %work.key, ?wait, "will be tried again");
+            }
+        });
+    }
+    tasks.close();
+    tasks.wait().await;
+}
+
+/// What became of the writes of one decision.
+enum Went {
+    /// All done, or something else is to be done first: decide again.
+    Again,
+    /// No more for now.
+    Stopped(Outcome),
+}
+
+impl Broker {
+    async fn work_on(
+        self: &Arc<Self>,
+        key: &ObjectKey,
+        mut slot: Option<Slot<MigrationWork>>,
+        turns: &Semaphore,
+    ) -> Outcome {
+        for _ in 0..PASSES {
+            let turn = turns.acquire().await;
+            let Some((known, decided)) = self.decide_on(key) else { return Outcome::Done };
+            drop(turn);
+            let Some((decided, news)) = decided else { return Outcome::After(IDLE) };
+            if self.leads() {
+                for note in &decided.notes {
+                    self.tell_migration(&known, note);
+                }
+            }
+            match self.read_unread(&decided.interests).await {
+                Ok(read) if read || news => continue,
+                Ok(_) => {}
+                Err(error) => {
+                    debug!(migration = %key, %error, "a related object cannot be read");
+                    return Outcome::Failed;
+                }
+            }
+            if decided.writes.is_empty() {
+                return decided.again.map_or(Outcome::Done, Outcome::After);
+            }
+            if !self.leads() {
+                // Followers keep warm; on taking the lead all are looked at again.
+                return Outcome::Done;
+            }
+            match self.carry(&known, &decided, &mut slot).await {
+                Went::Again => {}
+                Went::Stopped(outcome) => return outcome,
+            }
+        }
+        error!(migration = %key, "{PASSES} decisions in a row wanted writes; slowing down");
+        Outcome::Failed
+    }
+
+    /// Decides, and takes the decision in. `None`: there is no such Migration. In it: nothing can be decided now, or the
+    /// decision, and whether there is something new to see because of it.
+    fn decide_on(&self, key: &ObjectKey) -> Option<(Arc<Known>, Option<(Decided, bool)>)> {
+        let (known, mut about, memory) = self.migrations.get(key)?;
+        if !matches!(about, About::Origin(..)) {
+            let again = self.about(&known);
+            if again != about {
+                about = again.clone();
+                for origin in self.migrations.set_about(key, &known.uid, again) {
+                    self.enqueue(origin);
+                }
+            }
+        }
+        let Some(decided) = self.migrate(&known, &about, &memory) else { return Some((known, None)) };
+        let listens = self.migrations.listen(key, &decided.interests);
+        // A watch that is new tells by itself when it knows something.
+        self.want_stages(key, &decided.watches);
+        Some((known, Some((decided, listens))))
+    }
+
+    async fn carry(self: &Arc<Self>, known: &Known, decided: &Decided, slot: &mut Option<Slot<MigrationWork>>) -> Went {
+        for write in &decided.writes {
+            if let Err(outcome) = self.take_write_slot(write, slot) {
+                return Went::Stopped(outcome);
+            }
+            // Right before each write: the process may have slept past its lease.
+            if !self.leads() {
+                return Went::Stopped(Outcome::Done);
+            }
+            match self.act_within_lease(known, write).await {
+                Acted::Done => {
+                    if let Some(note) = &write.note {
+                        self.tell_migration(known, note);
+                    }
+                }
+                Acted::Refused | Acted::Prepared => return Went::Again,
+                Acted::Failed => return Went::Stopped(Outcome::Failed),
+                Acted::Wait(wait) => return Went::Stopped(Outcome::After(wait)),
+            }
+        }
+        tell::count(decided);
+        Went::Again
+    }
+
+    /// A write that would outlive the lease is given up: its outcome is looked at by whoever leads then.
+    async fn act_within_lease(&self, known: &Known, write: &Write) -> Acted {
+        let Some(until) = self.leadership.get().and_then(Leadership::valid_until) else { return Acted::Failed };
+        tokio::time::timeout_at(until + FENCE, self.act_for(known, write)).await.unwrap_or(Acted::Failed)
+    }
+
+    /// Makes sure that `slot` is one of the write's cluster.
+    fn take_write_slot(&self, write: &Write, slot: &mut Option<Slot<MigrationWork>>) -> Result<(), Outcome> {
+        if let Some(wait) = self.fleet().cluster(&write.cluster).and_then(|cluster| cluster.throttled()) {
+            return Err(Outcome::After(wait));
+        }
+        if slot.as_ref().is_some_and(|held| *held.cluster() == write.cluster) {
+            return Ok(());
+        }
+        *slot = None;
+        *slot = self.migrations.queue.slot(&write.cluster);
+        if slot.is_some() { Ok(()) } else { Err(Outcome::Park(write.cluster.clone())) }
+    }
+
+    /// Reads objects in providers that are known by name only. Returns whether there were any.
+    async fn read_unread(&self, interests: &[Interest]) -> Result<bool, CallError> {
+        let mut read = false;
+        for interest in interests {
+            let key = ObjectKey::new(interest.namespace.as_str(), interest.name.as_str());
+            let Some(spec) = self.watches.spec_of(Role::Provider, &interest.kind) else { continue };
+            let Some((cluster, caller, kind)) = self.reachable(&interest.provider, &interest.kind) else { continue };
+            let Some(index) = cluster.index(spec) else { continue };
+            if index.get(&key).found().is_none_or(|held| held.has_body()) {
+                continue;
+            }
+            if let Some(object) = Writer::new(&caller, broker_api::keys::MANAGER).get(&kind, &key).await? {
+                index.fill(&key, object);
+                read = true;
+            }
+        }
+        Ok(read)
+    }
+}
