@@ -8,7 +8,8 @@
 //!    error, a thread that does not come back is left behind, and few of those are tolerated.
 //! 3. `rewrite`: the parsed expression is given counters at every loop and at everything that can grow.
 //! 4. `meter`: those counters end an evaluation that takes too many steps, or makes too large a value, at the same point
-//!    on every machine. `matches` is replaced by one with bounds.
+//!    on every machine. `matches` is replaced by one with bounds; the functions that people know from Kubernetes
+//!    (`quantity`, `split`, `sum`, …) count for themselves. So does the way from a result to JSON.
 //! 5. [`Program`]: one that ran out of time again and again is not run again.
 //!
 //! Time is only a bound here, never an input: the same expression over the same values has the same answer.

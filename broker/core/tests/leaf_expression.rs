@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use broker_core::expression::{Evaluator, ExpressionError, Limits};
+use broker_core::expression::{Evaluator, ExpressionError, Limits, MAX_JSON};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -16,6 +16,12 @@ fn patient() -> Evaluator {
 fn ask(evaluator: &Evaluator, source: &str, object: &Value) -> Result<bool, ExpressionError> {
     let program = evaluator.compile(source)?;
     evaluator.evaluate_bool(&program, &[("self", Arc::new(object.clone()))])
+}
+
+/// The value of an expression.
+fn value_of(evaluator: &Evaluator, source: &str, object: &Value) -> Result<Value, ExpressionError> {
+    let program = evaluator.compile(source)?;
+    evaluator.evaluate(&program, &[("self", Arc::new(object.clone()))])
 }
 
 fn object() -> Value {
@@ -60,6 +66,131 @@ fn evaluates_what_people_write() {
     ] {
         assert_eq!(ask(&evaluator, source, &object()), Ok(true), "{source}");
     }
+}
+
+#[test]
+fn functions_that_people_know_from_kubernetes() {
+    let evaluator = patient();
+    for source in [
+        // Quantities.
+        "quantity('1Gi') == quantity('1024Mi') && quantity('1Gi') != quantity('1G')",
+        "quantity('8Gi') >= quantity('8G') && quantity('250m') < quantity('0.3') && quantity('-1') <= quantity('0')",
+        "quantity(self.spec.count) == quantity('3') && quantity(self.spec.ratio) == quantity('500m')",
+        "quantity(self.spec.big) > quantity('1E')",
+        "quantity('2').isGreaterThan(quantity('1')) && quantity('1').isLessThan(quantity('2'))",
+        "quantity('2').compareTo(quantity('1')) == 1 && quantity('1k').compareTo(quantity('1000')) == 0",
+        "quantity('1').compareTo(quantity('2')) == -1",
+        "quantity('1Ki').asInteger() == 1024 && quantity('1Ki').isInteger() && !quantity('1m').isInteger()",
+        "quantity('500m').asApproximateFloat() == 0.5",
+        "isQuantity('8Gi') && isQuantity(3) && !isQuantity('8Gib') && !isQuantity('') && !isQuantity([1])",
+        "[quantity('1Gi'), quantity('1G')].min() == quantity('1G') && quantity('1') in [quantity('1')]",
+        // Texts.
+        "'aÄB'.lowerAscii() == 'aÄb' && 'aäB'.upperAscii() == 'AäB' && ' \\t a b\\n'.trim() == 'a b'",
+        "'äbc'.charAt(1) == 'b' && 'äbc'.charAt(3) == ''",
+        "'äbcd'.substring(2) == 'cd' && 'äbcd'.substring(0, 2) == 'äb' && 'ä'.substring(1) == ''",
+        "'äbäb'.indexOf('b') == 1 && 'äbäb'.indexOf('b', 2) == 3 && 'a'.indexOf('x') == -1 && 'a'.indexOf('') == 0",
+        "'äbäb'.lastIndexOf('ä') == 2 && 'a'.lastIndexOf('x') == -1 && 'äb'.lastIndexOf('') == 2",
+        "'a-b-c'.replace('-', '') == 'abc' && 'a-b-c'.replace('-', '++', 1) == 'a++b-c' && 'ab'.replace('', '.') == '.a.b.'",
+        "'a-b'.replace('-', '+', 0) == 'a-b' && 'a-b'.replace('-', '+', -1) == 'a+b'",
+        "'a,b,,c'.split(',') == ['a', 'b', '', 'c'] && 'a,b,c'.split(',', 2) == ['a', 'b,c'] && 'a'.split(',', 0) == []",
+        "'äb'.split('') == ['ä', 'b'] && 'abc'.split('', 2) == ['a', 'bc'] && ''.split('') == [] && ''.split(',') == ['']",
+        "'a,'.split(',') == ['a', ''] && 'a,b'.split(',', -1) == ['a', 'b'] && 'a,b'.split(',', 1) == ['a,b']",
+        "self.spec.zones.join('-') == 'a-b' && ['a', 'b'].join() == 'ab' && [].join(',') == ''",
+        "self.spec.fqdn.split('.').map(p, p.upperAscii()).join('.') == 'A.INTERNAL.CORP'",
+        // Lists.
+        "[1, 2, 3].sum() == 6 && [0.5, 1.5].sum() == 2.0 && [].sum() == 0 && [1u, 2u].sum() == 3u",
+        "[duration('1m'), duration('30s')].sum() == duration('90s')",
+        "[2, 1, 3].min() == 1 && [2, 1, 3].max() == 3 && ['b', 'a'].min() == 'a' && self.spec.zones.max() == 'b'",
+        "self.spec.hosts[0].ports.sum() == 523 && self.spec.hosts.map(h, h.ports.size()).max() == 2",
+        "self.spec.zones.indexOf('b') == 1 && [1, 2, 1].lastIndexOf(1) == 2 && self.spec.zones.indexOf('z') == -1",
+        "self.spec.hosts.indexOf({'name': 'y', 'ports': []}) == 1",
+        "[1, 1, 2].isSorted() && !['b', 'a'].isSorted() && [].isSorted()",
+        // What CEL has by itself.
+        "'abc'.startsWith('a') && 'abc'.endsWith('c') && 'abc'.contains('b') && size('äb') == 2 && has(self.spec)",
+    ] {
+        assert_eq!(ask(&evaluator, source, &object()), Ok(true), "{source}");
+    }
+    for (source, says) in [
+        ("quantity('8Gib') == quantity('8')", "\"8Gib\" is not a number or a quantity"),
+        ("quantity(self.spec) == quantity('8')", "a map is no quantity"),
+        ("quantity('1') > 1", "no matching overload"),
+        ("quantity('1') + quantity('1') == quantity('2')", "does not take these two values"),
+        ("quantity('1m').asInteger() == 1", "0.001 is no whole number"),
+        ("quantity('100E').asInteger() == 1", "no whole number of 64 bits"),
+        ("'ab'.substring(3) == ''", "index 3 is not within a text of 2 characters"),
+        ("'ab'.substring(2, 1) == ''", "ends before it begins"),
+        ("'ab'.charAt(-1) == ''", "index -1"),
+        ("[1].join() == ''", "an element is a int"),
+        ("['a'].sum() == 'a'", "sum"),
+        ("[[1], [2]].sum() == [1, 2]", "does not take a list"),
+        ("[].min() == 1", "the list is empty"),
+        ("[{}].max() == {}", "does not take a map"),
+        ("self.spec.trim() == ''", "trim"),
+    ] {
+        let error = ask(&evaluator, source, &object()).unwrap_err().to_string();
+        assert!(error.contains(says), "{source}: {error}");
+    }
+}
+
+#[test]
+fn any_value_as_json() {
+    let evaluator = patient();
+    for (source, expected) in [
+        ("self.spec.count + 1", json!(4)),
+        ("self.spec.ratio * 3.0", json!(1.5)),
+        ("self.spec.big", json!(u64::MAX)),
+        ("self.spec.on && false", json!(false)),
+        ("self.spec.none", Value::Null),
+        ("self.spec.fqdn + '\"\\n'", json!("a.internal.corp\"\n")),
+        ("self", object()),
+        ("{'a': [1, null, {'b': self.spec.zones}]}", json!({"a": [1, null, {"b": ["a", "b"]}]})),
+        ("self.spec.hosts.map(h, h.name)", json!(["x", "y"])),
+        ("b'\\x00\\xff'", json!("AP8=")),
+        ("timestamp('2026-01-01T01:00:00+01:00')", json!("2026-01-01T00:00:00Z")),
+        ("duration('1h30m')", json!("5400s")),
+    ] {
+        assert_eq!(value_of(&evaluator, source, &object()), Ok(expected), "{source}");
+    }
+    for (source, says) in [
+        ("{1: 'a'}", "a map with a key that is a int"),
+        ("type(1)", "is a type, which JSON cannot hold"),
+        ("quantity('1')", "is a kubernetes.Quantity"),
+        ("[self.?nope]", "orValue"),
+        ("1.0 / 0.0", "the number inf"),
+        ("self.nope", r#"no field "nope""#),
+    ] {
+        let error = value_of(&evaluator, source, &object()).unwrap_err().to_string();
+        assert!(error.contains(says), "{source}: {error}");
+    }
+}
+
+#[test]
+fn a_result_is_bounded() {
+    let evaluator = patient();
+    let fits = "x".repeat(MAX_JSON - 2);
+    assert_eq!(value_of(&evaluator, "self", &json!(fits)), Ok(json!(fits)));
+    for (source, object) in [
+        ("self", json!("x".repeat(MAX_JSON - 1))),
+        // Escapes count.
+        ("self", json!("\n".repeat(MAX_JSON / 2))),
+        ("self", json!("\u{1}".repeat(MAX_JSON / 6 + 1))),
+        ("[self, self]", json!("x".repeat(MAX_JSON / 2))),
+        ("{self: 1}", json!("x".repeat(MAX_JSON))),
+        ("self", json!(vec![0; MAX_JSON])),
+        ("self.map(x, self.map(y, y))", json!(vec![0; 500])),
+        // The result is refused, not only what came before it.
+        ("[self, self, self, self, self, self, self, self]", json!(vec!["x"; 4000])),
+        ("self", json!({"x".repeat(MAX_JSON): 1})),
+    ] {
+        let result = value_of(&evaluator, source, &object);
+        assert!(matches!(result, Err(ExpressionError::TooCostly { .. })), "{source}: {:.80}", format!("{result:?}"));
+    }
+    let deep = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!([inner]));
+    assert_eq!(value_of(&evaluator, "self", &deep(32)), Ok(deep(32)));
+    let error = value_of(&evaluator, "self", &deep(33)).unwrap_err();
+    assert!(matches!(error, ExpressionError::NotJson { .. }), "{error:?}");
+    // Under a list of its own, the same is a level deeper.
+    assert!(value_of(&evaluator, "[self]", &deep(32)).is_err());
 }
 
 #[test]
@@ -162,7 +293,7 @@ fn the_largest_allowed_texts_do_no_harm() {
 
 /// An object whose lists are as long as a loop may be.
 fn wide() -> Value {
-    json!({"l": (0..1000).collect::<Vec<_>>(), "long": (0..1001).collect::<Vec<_>>(), "text": "a".repeat(100_000)})
+    json!({"l": (0..1000).collect::<Vec<_>>(), "long": (0..1001).collect::<Vec<_>>(), "longer": vec![1; 30_000], "text": "a".repeat(100_000)})
 }
 
 #[test]
@@ -193,14 +324,64 @@ fn costly_expressions_end_after_so_many_steps() {
         format!("[optional.of(1)]{}.size() > 0", ".map(x, optional.of([x,x,x,x,x,x,x,x,x,x,x]))".repeat(8)),
         format!("[[{}]]{}.size() > 0", ["1"; 50].join(","), ".map(w, w.map(v, w))".repeat(4)),
         format!("[self.text]{}.size() > 0", ".map(x, x+x)".repeat(8)),
+        // Functions that make texts and lists.
+        format!("['aaaaaaaaaaaaaaaa']{}.size() > 0", ".map(x, x.replace('a', 'aaaaaaaaaaaaaaaa'))".repeat(4)),
+        format!("['aaaaaaaaaaaaaaaa']{}.size() > 0", ".map(x, x.replace('', x))".repeat(8)),
+        format!("['aaaaaaaaaaaaaaaa']{}.size() > 0", ".map(x, [x,x,x,x,x,x,x,x].join(x))".repeat(8)),
+        "self.text.replace('a', self.text) == ''".to_owned(),
+        "self.l.map(x, self.text).join(self.text) == ''".to_owned(),
+        "self.text.split('').size() > 0".to_owned(),
+        "self.l.map(x, self.text.split('a', 100)).size() > 0".to_owned(),
+        "self.l.map(x, self.text.trim()).size() > 0".to_owned(),
+        "self.l.map(x, self.text.lowerAscii()).size() > 0".to_owned(),
+        "self.l.all(x, self.text.indexOf('b') == -1)".to_owned(),
+        "self.l.map(x, [self.text.trim(), 'a'].max()).size() > 0".to_owned(),
+        "[[self.text.trim(), 'a']].all(l, self.l.all(x, l.max() != 'b'))".to_owned(),
+        // Functions that read lists.
+        "self.l.all(x, self.l.sum() > 0)".to_owned(),
+        "self.l.all(x, self.l.max() > 0) || true".to_owned(),
+        "self.l.all(x, self.l.indexOf(-1) == -1)".to_owned(),
+        "self.longer.sum() > 0".to_owned(),
+        "self.l.all(x, [1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20].isSorted())".to_owned(),
+        "self.l.all(x, [1,2,3].all(y, quantity(x) >= quantity(y) || true))".to_owned(),
         // Patterns.
         "self.l.all(x, 'a'.matches('a{' + string(x % 1000) + '}') || true)".to_owned(),
     ] {
         let result = ask(&evaluator, &source, &wide());
         assert!(matches!(result, Err(ExpressionError::TooCostly { .. })), "{source:.60}: {result:?}");
+        let result = value_of(&evaluator, &source, &wide());
+        assert!(matches!(result, Err(ExpressionError::TooCostly { .. })), "{source:.60} as a value");
     }
     assert_eq!(ask(&evaluator, "self.l.all(x, x < 1000)", &wide()), Ok(true), "one loop is affordable");
     assert_eq!(ask(&evaluator, "[1,2].all(x, self.l.exists(y, x == y))", &wide()), Ok(true));
+    assert_eq!(ask(&evaluator, "self.long.sum() == 500500 && self.long.max() == 1000", &wide()), Ok(true));
+    assert_eq!(ask(&evaluator, "self.text.replace('a', 'b').indexOf('a') == -1", &wide()), Ok(true));
+}
+
+#[test]
+fn texts_do_not_grow_without_bound() {
+    let evaluator = patient();
+    let object = json!({"k": "a".repeat(1024), "nine": "a".repeat(9000), "nines": ["a".repeat(9000)]});
+    for (source, fits) in [
+        ("self.k.replace('a', 'aaaaaaaa').size() == 8192", true),
+        ("self.k.replace('a', 'aaaaaaaaa').size() == 9216", false),
+        ("self.k.replace('', 'aaaaaaaa').size() > 0", false),
+        ("[self.k, self.k, self.k, self.k, self.k, self.k, self.k].join(self.k).size() > 0", false),
+        ("[self.k, self.k, self.k, self.k, self.k, self.k, self.k, self.k].join().size() == 8192", true),
+        ("[self.k, self.k, self.k, self.k, self.k, self.k, self.k, self.k].join('-').size() > 0", false),
+        // A text of the object may be longer, and what is no longer than it.
+        ("self.nine.replace('a', 'b').trim().upperAscii().size() == 9000", true),
+        ("self.nine.replace('a', 'bb', 1).size() > 0", false),
+        ("self.nines.join().size() > 0", false),
+    ] {
+        let result = ask(&evaluator, source, &object);
+        if fits {
+            assert_eq!(result, Ok(true), "{source}");
+        } else {
+            let error = result.unwrap_err().to_string();
+            assert!(error.contains("too costly: it makes a text of"), "{source}: {error}");
+        }
+    }
 }
 
 #[test]
@@ -292,14 +473,14 @@ proptest! {
             prop::sample::select(vec![
                 "self", ".a", "[0]", "[", "]", "(", ")", "{", "}", ":", ",", "1", "'a'", "1u", "1.5", "+", "-", "!", "&&", "||", "==",
                 "in", "?", ".all(x,", ".map(x,", "x", "has(", "b'a'", "r'", "\"", "`a`", "@", "\n", "//", "null", ".?a", "[?0]", "\\",
-                "dyn(", "type(", ".matches(", "é", "\u{0}",
+                "quantity(", ".split(", ".join(", ".replace(x,", ".sum()", ".max()", ".indexOf(", ".substring(", "dyn(", "type(", ".matches(", "é", "\u{0}",
             ]),
             0..24,
         ),
         value in any_json(),
     ) {
         let evaluator = patient();
-        let result = ask(&evaluator, &tokens.concat(), &json!({"a": value}));
+        let result = value_of(&evaluator, &tokens.concat(), &json!({"a": value}));
         if let Err(error) = result {
             prop_assert!(!error.to_string().contains("panicked"), "{:?}: {}", tokens.concat(), error);
         }

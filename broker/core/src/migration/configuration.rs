@@ -99,7 +99,7 @@ impl Stage {
         let mut objects = BTreeMap::new();
         for (key, template) in templates {
             let place = format!("{place}.templates.{key}");
-            if let Err(what) = check_key(key, &known, evaluator) {
+            if let Err(what) = check_key(key, evaluator) {
                 errors.push(format!("{place}: {what}"));
             }
             known.push(variable(key));
@@ -151,8 +151,9 @@ fn condition(source: &str, known: &[&str], evaluator: &Evaluator) -> Result<Prog
     }
 }
 
-/// Whether a template may be called so: its key is part of the name of its object, and a name in conditions.
-fn check_key(key: &str, taken: &[String], evaluator: &Evaluator) -> Result<(), String> {
+/// Whether a template may be called so: its key is part of the name of its object, and a name in conditions. Keys have
+/// no `_`, so two keys never are the same name there.
+fn check_key(key: &str, evaluator: &Evaluator) -> Result<(), String> {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let first = key.starts_with(|first: char| first.is_ascii_lowercase());
     if !first || key.len() > 63 || !key.bytes().all(plain) || key.ends_with('-') {
@@ -161,9 +162,6 @@ fn check_key(key: &str, taken: &[String], evaluator: &Evaluator) -> Result<(), S
     let name = variable(key);
     if NAMES.contains(&name.as_str()) {
         return Err(format!("{name:?} is what conditions call something else by; choose another key"));
-    }
-    if taken.contains(&name) {
-        return Err(format!("another key is {name:?} in conditions, too; choose another key"));
     }
     match evaluator.compile(&name) {
         Ok(program) if program.variables() == [name.as_str()] => Ok(()),
