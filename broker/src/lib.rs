@@ -6,6 +6,7 @@ pub mod app;
 pub mod broker;
 pub mod events;
 pub mod metrics;
+pub mod migrations;
 pub mod namespaces;
 pub mod observe;
 pub mod observer;
