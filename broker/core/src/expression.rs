@@ -239,7 +239,7 @@ impl Evaluator {
         let work = move || {
             let program = env.compile(&text).map_err(|errors| syntax_error(&text, &errors.errors))?;
             let mut expression = program.expression().clone();
-            let variables = rewrite::rewrite(&mut expression).map_err(|what| failed(&text, what))?;
+            let variables = rewrite::rewrite(&mut expression, &env).map_err(|what| failed(&text, what))?;
             Ok(Inner {
                 source: text,
                 expression,

@@ -133,6 +133,35 @@ fn functions_that_people_know_from_kubernetes() {
 }
 
 #[test]
+fn functions_that_do_not_exist_are_told_when_compiled() {
+    let evaluator = patient();
+    for (source, name) in [
+        ("self.spec.fqdn.startWith('a')", "startWith"),
+        ("true || frobnicate(self)", "frobnicate"),
+        ("self.l.all(x, x.frob() == 1)", "frob"),
+        ("self.l.map(x, frob(x))", "frob"),
+        ("[{'a': self.frob()}]", "frob"),
+        ("optional.frob(1)", "frob"),
+        ("self.map(1)", "map"),
+        // A function is not a method, nor the other way round.
+        ("quantity('1').quantity()", "quantity"),
+        ("trim('a')", "trim"),
+    ] {
+        let error = evaluator.compile(source).unwrap_err().to_string();
+        assert!(error.contains(&format!("there is no function {name:?}")), "{source}: {error}");
+    }
+    for source in [
+        "optional.of(1).hasValue() && optional.none().orValue(true)",
+        "timestamp(self.t).getFullYear() + timestamp(self.t).getHours('UTC') == duration('1h').getMinutes()",
+        "dyn(self) == bytes('a') || string(uint(1)) == string(double(int(bool('true') ? 1 : 0)))",
+        "[optional.of(1)].map(o, o.value())",
+        "type(self) == map && !(-self.a in [1]) && self.?b[?0].or(optional.of(1)).value() > 2",
+    ] {
+        assert!(evaluator.compile(source).is_ok(), "{source}: {:?}", evaluator.compile(source));
+    }
+}
+
+#[test]
 fn any_value_as_json() {
     let evaluator = patient();
     for (source, expected) in [

@@ -1,12 +1,14 @@
-//! Puts the counters of `meter` into a parsed expression, and finds the names it takes from outside.
+//! Puts the counters of `meter` into a parsed expression, finds the names it takes from outside, and refuses functions
+//! that do not exist: the interpreter would tell only when it calls them.
 //!
 //! Counted are each turn of each loop and everything that can grow: sums, lists, maps, and the elements that `map` and
 //! `filter` collect. All else takes time in proportion to the text of the expression and the values it is given.
 
-use std::{collections::BTreeSet, mem};
+use std::{collections::BTreeSet, mem, sync::Arc};
 
 use cel_interpreter::{
-    common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, operators},
+    Context, Env, ExecutionError, Value,
+    common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, ListExpr, operators},
     parser::Expression,
 };
 
@@ -33,14 +35,16 @@ const KNOWN: &[&str] = &[
 ];
 
 /// Rewrites in place; the free names, sorted. An error names a construct that is not allowed.
-pub(super) fn rewrite(expression: &mut Expression) -> Result<Vec<String>, String> {
-    let mut rewriter = Rewriter::default();
+pub(super) fn rewrite(expression: &mut Expression, env: &Arc<Env>) -> Result<Vec<String>, String> {
+    let mut rewriter =
+        Rewriter { context: Context::with_env(Arc::clone(env)), scope: Vec::new(), free: BTreeSet::new() };
     rewriter.expression(expression)?;
     Ok(rewriter.free.into_iter().collect())
 }
 
-#[derive(Default)]
 struct Rewriter {
+    /// Without variables: to ask for functions.
+    context: Context<'static, 'static>,
     /// Variables of the loops around, inner ones last.
     scope: Vec<String>,
     free: BTreeSet<String>,
@@ -92,10 +96,35 @@ impl Rewriter {
     }
 
     fn call(&mut self, call: &mut CallExpr) -> Result<(), String> {
+        self.function(call)?;
         if let Some(target) = &mut call.target {
             self.expression(target)?;
         }
         self.all(&mut call.args)
+    }
+
+    /// Refuses a function that does not exist. Operators and counters begin with a sign, functions with a letter.
+    fn function(&self, call: &CallExpr) -> Result<(), String> {
+        let name = call.func_name.trim_start_matches('.');
+        if !name.starts_with(|first: char| first.is_ascii_alphabetic()) {
+            return Ok(());
+        }
+        let exists = match call.target.as_deref().map(|target| &target.expr) {
+            None => self.exists(false, name),
+            // `optional.of(x)` calls `optional.of`.
+            Some(Expr::Ident(space)) => self.exists(true, name) || self.exists(false, &format!("{space}.{name}")),
+            Some(_) => self.exists(true, name),
+        };
+        if exists { Ok(()) } else { Err(format!("there is no function {name:?}")) }
+    }
+
+    /// Asks the interpreter, with more arguments than any function takes: it calls none, but says why not.
+    fn exists(&self, method: bool, name: &str) -> bool {
+        let nothing = Expression { id: 0, expr: Expr::List(ListExpr::new(Vec::new())) };
+        let target = method.then(|| Box::new(nothing.clone()));
+        let call = CallExpr { func_name: name.to_owned(), target, args: vec![nothing; 16] };
+        let call = Expression { id: 0, expr: Expr::Call(call) };
+        !matches!(Value::resolve_val(&call, &self.context), Err(ExecutionError::UndeclaredReference(_)))
     }
 
     fn name(&mut self, name: &str) {
