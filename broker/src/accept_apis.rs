@@ -54,6 +54,7 @@ pub async fn compile(broker: Arc<Broker>, mut changes: mpsc::UnboundedReceiver<A
 impl Broker {
     fn take_in(&self, change: AcceptChange) {
         let mut registry: Registry = (**self.registry.load()).clone();
+        let mut rebalances = false;
         let (provider, concerned, all) = match change {
             AcceptChange::Changed(provider, key) => {
                 let Some(index) =
@@ -64,7 +65,9 @@ impl Broker {
                 let id =
                     AcceptId { provider: provider.clone(), namespace: key.namespace.clone(), name: key.name.clone() };
                 let object = index.get(&key).found();
-                (provider, registry.update(&id, object.as_deref(), &self.evaluator), false)
+                let concerned = registry.update(&id, object.as_deref(), &self.evaluator);
+                rebalances = registry.rebalances(&id);
+                (provider, concerned, false)
             }
             AcceptChange::Complete(provider) => {
                 registry.mark_known(&provider);
@@ -82,6 +85,12 @@ impl Broker {
         for gvr in concerned {
             if let Some(brokered) = self.kind_of(&gvr) {
                 self.enqueue_concerned(&provider, Some(&brokered.kind));
+                if rebalances {
+                    // It may attract any of them.
+                    for key in self.records.select(|key, _| *key.gvk == *brokered.kind) {
+                        self.enqueue(key);
+                    }
+                }
             }
         }
     }
@@ -110,7 +119,9 @@ impl Broker {
         (
             true,
             "Ready",
-            if acceptance.cordoned {
+            if acceptance.is_draining() {
+                "cordoned and being drained: its objects move to other providers".into()
+            } else if acceptance.cordoned {
                 "in use for the objects that are here; cordoned for new ones".into()
             } else {
                 "in use".into()

@@ -177,7 +177,9 @@ impl Broker {
                 cluster.throttle(wait);
                 return Acted::Wait(wait);
             }
-            CallError::NamespaceMissing(_) if write.subject == Subject::Copy => {
+            CallError::NamespaceMissing(_)
+                if matches!(write.subject, Subject::Copy | Subject::Successor | Subject::Migration) =>
+            {
                 match self.make_namespace(caller, &write.namespace, origin).await {
                     Ok(()) => return Acted::Prepared,
                     Err(CallError::Forbidden(why)) => (
@@ -242,14 +244,10 @@ impl Broker {
             error => (condition::INVALID, format!("{place} is refused: {error}")),
         };
         warn!(%origin, reason, %message, "write refused");
-        if write.subject != Subject::Copy {
-            // A refused copy is told by the next decision, in a condition, too. What the consumer's own API server
-            // refuses can hardly be shown there.
-            self.tell_once(origin, &Note::warning(reason, message.clone()));
-        }
         let now = observe::now().millis;
-        if write.subject != Subject::Copy {
-            // No condition speaks of these.
+        if !matches!(write.subject, Subject::Copy | Subject::Successor | Subject::Migration) {
+            // The next decision tells of the others in a condition, too. What the consumer's own API server refuses can
+            // hardly be shown there.
             self.tell_once(origin, &Note::warning(reason, message.clone()));
         }
         self.records.with(origin, |record| record.memory.refused(write.subject, write.intent, reason, message, now));
@@ -321,10 +319,10 @@ fn suspect(cluster: &Cluster) {
 fn leftover(write: &Write, object: &Object) -> Option<Value> {
     let value = object.value().ok()?;
     Some(match write.subject {
-        Subject::Copy => copy::observed(&value),
+        Subject::Copy | Subject::Successor => copy::observed(&value),
         Subject::Status => value.get("status").cloned().unwrap_or_else(|| json!({})),
         Subject::Related => related::observed(&value),
-        Subject::Marks => return None,
+        Subject::Marks | Subject::Migration => return None,
     })
 }
 

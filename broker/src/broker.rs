@@ -30,6 +30,7 @@ use broker_fleet::{
 use tokio::sync::{Notify, mpsc};
 
 use crate::{
+    departures::Departures,
     events::Recorder,
     metrics,
     migrations::{Configurations, Migrations, Stages, configured::ConfigurationChange},
@@ -176,6 +177,15 @@ pub enum AcceptChange {
     Left(ClusterName),
 }
 
+/// A change of a cluster Secret, or the end of their first list.
+#[derive(Debug)]
+pub enum SecretChange {
+    /// Look at this one again.
+    Changed(ObjectKey),
+    /// All of them are in.
+    Complete,
+}
+
 /// What all parts of the process share.
 pub struct Broker {
     /// The command line.
@@ -192,7 +202,7 @@ pub struct Broker {
     /// Changes of AcceptAPIs, for the one task that compiles them.
     pub accept_changes: mpsc::UnboundedSender<AcceptChange>,
     /// Changes of cluster Secrets.
-    pub secret_changes: mpsc::UnboundedSender<ObjectKey>,
+    pub secret_changes: mpsc::UnboundedSender<SecretChange>,
     /// Migrations, and those of them to look at.
     pub migrations: Migrations,
     /// Objects of their stages.
@@ -215,6 +225,8 @@ pub struct Broker {
     pub leadership: OnceLock<Leadership>,
     /// Tells people.
     pub recorder: Recorder,
+    /// Which clusters have left the configuration.
+    pub departures: Departures,
     /// What the engaged clusters' kubeconfigs were read from.
     pub provenance: Mutex<HashMap<ClusterName, Provenance>>,
     schemas: RwLock<HashMap<(ClusterName, Kind), Arc<Schema>>>,
@@ -229,7 +241,7 @@ pub struct Channels {
     /// See [`Broker::accept_changes`].
     pub accept_changes: mpsc::UnboundedReceiver<AcceptChange>,
     /// See [`Broker::secret_changes`].
-    pub secret_changes: mpsc::UnboundedReceiver<ObjectKey>,
+    pub secret_changes: mpsc::UnboundedReceiver<SecretChange>,
     /// See [`Broker::configuration_changes`].
     pub configuration_changes: mpsc::UnboundedReceiver<ConfigurationChange>,
 }
@@ -260,6 +272,7 @@ impl Broker {
             evaluator: Evaluator::new(),
             leadership: OnceLock::new(),
             recorder: Recorder::default(),
+            departures: Departures::default(),
             provenance: Mutex::default(),
             schemas: RwLock::default(),
             synced: AtomicBool::new(false),

@@ -13,7 +13,11 @@ use broker_core::{
     decide::decide,
     decision::{Decision, State},
     memory::Memory,
-    snapshot::{Confirmed, Holder, Kind, KindView, Now, OriginKey, Reach, RelatedView, Seen, Serving, Snapshot, View},
+    movement::Lane,
+    snapshot::{
+        Confirmed, Holder, Kind, KindView, Moves, Now, OriginKey, Patience, Reach, RelatedView, Seen, Serving,
+        Snapshot, View,
+    },
 };
 use broker_fleet::{
     cluster::{Cluster, ClusterState},
@@ -85,6 +89,20 @@ fn reach(cluster: &Cluster) -> Reach {
     }
 }
 
+/// For how many milliseconds requests have not gone through.
+fn silence(cluster: &Cluster) -> u64 {
+    let silent = match cluster.state() {
+        ClusterState::Unreachable { since, .. } => since.elapsed().unwrap_or_default(),
+        ClusterState::Connecting => cluster.age(),
+        ClusterState::Ready | ClusterState::Leaving => Duration::ZERO,
+    };
+    millis(silent)
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
 impl Broker {
     fn serving(&self, cluster: &Cluster, kind: &Kind) -> Serving {
         match cluster.kind(&kind.to_gvk()) {
@@ -110,6 +128,7 @@ impl Broker {
         }
         Holder {
             provider: cluster.name().clone(),
+            silent_millis: silence(cluster),
             reach,
             serving: self.serving(cluster, &key.gvk),
             copy,
@@ -188,6 +207,21 @@ impl Broker {
         let has_room = |acceptance: &Acceptance| {
             acceptance.capacity.is_none_or(|capacity| self.records.has_room(&acceptance.id, capacity, key))
         };
+        let absent = |provider: &ClusterName| self.departures.absent(provider).map(millis);
+        let may_move = |lane: &Lane| self.records.may_move(key, lane, self.options.max_moves);
+        let hub = self.fleet().in_role(Role::Coordination);
+        let moves = Moves {
+            coordination: hub.first().map(|hub| hub.name().clone()),
+            migrations: self.migrations_of(key),
+            migrations_known: self.migrations_known(),
+            configured: self.configured(&key.gvk),
+            absent: &absent,
+            may_move: &may_move,
+            patience: Patience {
+                orphan_grace: millis(self.options.orphan_grace),
+                ready_timeout: millis(self.options.ready_timeout),
+            },
+        };
         Some(decide(&Snapshot {
             key,
             now: now(),
@@ -199,6 +233,7 @@ impl Broker {
             holders,
             acceptances: &acceptances,
             has_room: &has_room,
+            moves,
             // How much room there is is only known once all that is placed has been looked at.
             busy,
             room_known: self.is_synced() || self.started.elapsed() > 6 * SETTLING,

@@ -18,7 +18,7 @@ use broker_fleet::{
 use serde_json::Value;
 
 use crate::{
-    broker::{AcceptChange, Broker, Brokered},
+    broker::{AcceptChange, Broker, Brokered, SecretChange},
     owned::{Place, owners},
 };
 
@@ -94,6 +94,7 @@ impl Broker {
                     | State::NotAccepted
                     | State::Deleting
                     | State::Placing
+                    | State::Moving
             )
         };
         let concerned = self.records.select(|key, record| {
@@ -204,7 +205,7 @@ impl Observer for Broker {
             Role::Coordination | Role::Compute if self.hub_changed(index, change) => {}
             Role::Coordination if *spec == self.watches.signing_key => self.read_signing_key(change.new.as_deref()),
             Role::Coordination => {
-                let _ = self.secret_changes.send(change.key.clone());
+                let _ = self.secret_changes.send(SecretChange::Changed(change.key.clone()));
             }
             Role::Compute => {}
         }
@@ -226,6 +227,9 @@ impl Observer for Broker {
             }
             (Role::Provider, None) => self.enqueue_concerned(cluster, None),
             (Role::Coordination, _) if *index.spec() == self.watches.signing_key => self.ensure_signing_key(index),
+            (Role::Coordination, _) if self.watches.cluster_secrets.as_ref() == Some(index.spec()) => {
+                let _ = self.secret_changes.send(SecretChange::Complete);
+            }
             (Role::Coordination | Role::Compute, _) => self.hub_completed(index),
         }
     }

@@ -1,7 +1,7 @@
 //! What the broker remembers of origins between decisions. All of it can be lost: a restart finds it again.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::{Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
@@ -11,6 +11,7 @@ use broker_core::{
     acceptance::AcceptId,
     decision::{Decision, Interest, State},
     memory::Memory,
+    movement::{Lane, Moving, Request},
     snapshot::OriginKey,
 };
 
@@ -25,6 +26,14 @@ pub struct Record {
     pub provider: Option<ClusterName>,
     /// Which AcceptAPI it counts for.
     pub counted: Option<AcceptId>,
+    /// The move that is under way, as of the last decision.
+    pub moving: Option<Box<Moving>>,
+    /// What it said of Migrations (`namespace/name`) that are not under way.
+    pub requests: Vec<(String, Request)>,
+    /// What it counts for while it moves.
+    lane: Option<Box<Lane>>,
+    /// What it waits for a turn in.
+    queues: Option<Box<Lane>>,
     interests: Vec<Interest>,
     /// Digests of what was told as Events, and when.
     pub told: HashMap<u64, Instant>,
@@ -41,16 +50,96 @@ pub struct Absorbed {
     pub freed: Option<AcceptId>,
     /// It listens to related objects that it did not listen to before: they may have changed meanwhile.
     pub listens: bool,
+    /// What is to be told to its Migrations has changed.
+    pub moved: bool,
+    /// Origins whose turn to move has come.
+    pub turns: Vec<OriginKey>,
+}
+
+/// How much may be under way at once.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// Objects that an AcceptAPI which the origin would newly count for holds at the most.
+    pub capacity: Option<u64>,
+    /// Moves between two providers.
+    pub moves: usize,
+}
+
+/// Objects that move at once to a provider that asks for its share.
+const REBALANCED: usize = 5;
+
+impl Bounds {
+    fn of(self, lane: &Lane) -> usize {
+        match lane {
+            Lane::Leave { .. } => self.moves,
+            Lane::Rebalance { .. } => REBALANCED,
+        }
+    }
 }
 
 impl Record {
     /// The AcceptAPI that the origin counts for after this decision. One that is only held up keeps its room.
     fn counts_for<'a>(&'a self, decision: &'a Decision) -> Option<&'a AcceptId> {
-        let held_up = matches!(
-            decision.state,
-            State::Unknown | State::Paused | State::Ignored | State::Blocked | State::Deleting | State::NotAccepted
-        );
+        let held_up = decision.is_held_up() || matches!(decision.state, State::Deleting | State::NotAccepted);
         decision.counted.as_ref().or(self.counted.as_ref().filter(|_| held_up))
+    }
+
+    /// Whether the decision's move is under way already, perhaps since before this process came: then it goes on whatever
+    /// the bounds are.
+    fn goes_on(&self, decision: &Decision) -> bool {
+        decision.moving.is_some() && (self.moving.is_some() || self.state == State::Unknown)
+    }
+
+    /// Whether the decision's move has a turn: it has one already, or there is one left.
+    fn may_take(&self, decision: &Decision, lanes: &HashMap<Lane, LaneState>, bounds: Bounds) -> bool {
+        let Some(lane) = decision.lane.as_ref().filter(|_| decision.moving.is_some()) else { return true };
+        self.lane.is_some() || self.goes_on(decision) || lanes.get(lane).is_none_or(|held| held.taken < bounds.of(lane))
+    }
+
+    /// Counts the move, or notes that it waits for a turn. Returns whose turns have come.
+    fn take_lane(
+        &mut self,
+        key: &OriginKey,
+        decision: &Decision,
+        lanes: &mut HashMap<Lane, LaneState>,
+        bounds: Bounds,
+    ) -> Vec<OriginKey> {
+        let (lane, queues) = match (&decision.lane, &decision.moving) {
+            (Some(lane), Some(_)) => (Some(Box::new(lane.clone())), None),
+            (lane, _) if decision.is_held_up() => (self.lane.clone(), lane.clone().map(Box::new)),
+            (lane, _) => (None, lane.clone().map(Box::new)),
+        };
+        let mut touched: Vec<Lane> = Vec::new();
+        if lane != self.lane {
+            if let Some(before) = std::mem::replace(&mut self.lane, lane.clone()) {
+                let held = lanes.entry((*before).clone()).or_default();
+                held.taken = held.taken.saturating_sub(1);
+                touched.push(*before);
+            }
+            if let Some(after) = lane {
+                lanes.entry(*after).or_default().taken += 1;
+            }
+        }
+        if queues != self.queues {
+            if let Some(before) = std::mem::replace(&mut self.queues, queues.clone()) {
+                lanes.entry((*before).clone()).or_default().waiting.remove(key);
+                touched.push(*before);
+            }
+        }
+        if let Some(after) = queues {
+            lanes.entry(*after).or_default().waiting.insert(key.clone());
+        }
+        let mut turns = Vec::new();
+        for lane in touched {
+            let Some(held) = lanes.get_mut(&lane) else { continue };
+            let free = bounds.of(&lane).saturating_sub(held.taken);
+            // Whoever does not want its turn any more passes it on when it is looked at.
+            turns.extend(std::iter::from_fn(|| held.waiting.pop_first()).take(free));
+            if held.taken == 0 && held.waiting.is_empty() {
+                lanes.remove(&lane);
+            }
+        }
+        turns
     }
 
     /// Takes in whom the origin listens to. Says whether that is somebody new.
@@ -81,6 +170,14 @@ struct Inner {
     counts: HashMap<AcceptId, u64>,
     states: HashMap<State, i64>,
     interests: HashMap<Interest, HashSet<OriginKey>>,
+    /// How many moves count for a lane, and who waits for a turn in it.
+    lanes: HashMap<Lane, LaneState>,
+}
+
+#[derive(Default)]
+struct LaneState {
+    taken: usize,
+    waiting: BTreeSet<OriginKey>,
 }
 
 /// All origins.
@@ -114,22 +211,26 @@ impl Records {
         self.lock().records.get_mut(key).map(change)
     }
 
-    /// Takes in a decision. Forgets origins that are gone. `capacity` is that of the AcceptAPI that the origin would
-    /// newly count for; `None`: others have meanwhile taken the last room there, and nothing was taken in.
-    pub fn absorb(&self, key: &OriginKey, decision: &Decision, capacity: Option<u64>) -> Option<Absorbed> {
+    /// Takes in a decision. Forgets origins that are gone. `None`: others have meanwhile taken the last room, or the last
+    /// turn to move, and nothing was taken in.
+    pub fn absorb(&self, key: &OriginKey, decision: &Decision, bounds: Bounds) -> Option<Absorbed> {
         let mut inner = self.lock();
-        let Inner { records, counts, states, interests } = &mut *inner;
+        let Inner { records, counts, states, interests, lanes } = &mut *inner;
         let forget = decision.state == State::Gone && decision.steps.is_empty();
         let record = records.entry(key.clone()).or_default();
-        let counted = record.counts_for(decision);
-        let newly = counted.filter(|after| record.counted.as_ref() != Some(*after)).cloned();
-        if let (Some(after), Some(capacity)) = (&newly, capacity)
+        let counted = record.counts_for(decision).cloned();
+        let newly = counted.as_ref().filter(|after| record.counted.as_ref() != Some(*after)).cloned();
+        if let (Some(after), Some(capacity)) = (&newly, bounds.capacity)
+            && !record.goes_on(decision)
             && counts.get(after).copied().unwrap_or_default() >= capacity
         {
             return None;
         }
-        let freed = record.counted.as_ref().filter(|before| Some(*before) != counted).cloned();
-        let counted = counted.cloned();
+        if !record.may_take(decision, lanes, bounds) {
+            return None;
+        }
+        let turns = record.take_lane(key, decision, lanes, bounds);
+        let freed = record.counted.as_ref().filter(|before| Some(*before) != counted.as_ref()).cloned();
         if let Some(count) = freed.as_ref().and_then(|before| counts.get_mut(before)) {
             *count = count.saturating_sub(1);
         }
@@ -140,19 +241,29 @@ impl Records {
         if record.listed {
             *states.entry(record.state).or_default() -= 1;
         }
+        let moved = record.moving.as_deref() != decision.moving.as_ref() || record.requests != decision.requests;
         if forget {
             records.remove(key);
-            return Some(Absorbed { freed, listens: false });
+            return Some(Absorbed { freed, listens: false, moved, turns });
+        }
+        if let Some(provider) = &decision.gave_up {
+            record.memory.give_up(provider);
+        }
+        if moved && !decision.is_held_up() {
+            record.moving = decision.moving.clone().map(Box::new);
+            record.requests.clone_from(&decision.requests);
         }
         if !record.listed {
             record.seen_at = Some(Instant::now());
         }
         record.listed = true;
+        let restated = record.state != decision.state;
         *states.entry(decision.state).or_default() += 1;
         record.state = decision.state;
         record.provider.clone_from(&decision.provider);
         record.counted = counted;
-        Some(Absorbed { freed, listens })
+        // What a Migration is told depends on the state as well.
+        Some(Absorbed { freed, listens, moved: moved || restated, turns })
     }
 
     /// Whether an AcceptAPI has room for an origin, which may be counted there already.
@@ -160,6 +271,14 @@ impl Records {
         let inner = self.lock();
         let own = inner.records.get(key).is_some_and(|record| record.counted.as_ref() == Some(id));
         inner.counts.get(id).copied().unwrap_or_default() - u64::from(own) < capacity
+    }
+
+    /// Whether one more may move.
+    pub fn may_move(&self, key: &OriginKey, lane: &Lane, moves: usize) -> bool {
+        let inner = self.lock();
+        let own = inner.records.get(key).is_some_and(|record| record.lane.as_deref() == Some(lane));
+        let taken = inner.lanes.get(lane).map_or(0, |held| held.taken);
+        taken - usize::from(own) < Bounds { capacity: None, moves }.of(lane)
     }
 
     /// How many origins an AcceptAPI holds.

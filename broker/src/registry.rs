@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use broker_api::{AcceptApi, ClusterName, Gvr};
+use broker_api::{AcceptApi, ClusterName, Gvr, keys};
 use broker_core::{
     acceptance::{AcceptId, Acceptance},
     expression::Evaluator,
@@ -15,12 +15,22 @@ use broker_fleet::object::Object;
 /// One AcceptAPI: compiled, or what is wrong with it.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// uid and generation that were compiled.
-    version: (Box<str>, i64),
+    /// What was compiled.
+    version: Version,
     /// The resource it speaks of, if that could be read.
     pub gvr: Option<Gvr>,
     /// Compiled, or the errors.
     pub compiled: Result<Arc<Acceptance>, Vec<String>>,
+}
+
+/// What an AcceptAPI's meaning depends on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Version {
+    uid: Box<str>,
+    generation: i64,
+    /// What people say in its annotations.
+    drain: bool,
+    rebalance: bool,
 }
 
 /// All AcceptAPIs. Cheap to clone, so that decisions work on one that does not change under them.
@@ -36,6 +46,11 @@ impl Registry {
     /// AcceptAPIs for a resource.
     pub fn accepting(&self, gvr: &Gvr) -> Arc<[Arc<Acceptance>]> {
         self.by_gvr.get(gvr).cloned().unwrap_or_default()
+    }
+
+    /// Whether an AcceptAPI asks for its share of the objects that are placed already.
+    pub fn rebalances(&self, id: &AcceptId) -> bool {
+        self.entries.get(id).is_some_and(|entry| entry.compiled.as_ref().is_ok_and(|acceptance| acceptance.rebalance))
     }
 
     /// How many objects an AcceptAPI holds at the most, if it limits that.
@@ -126,7 +141,10 @@ impl Registry {
 }
 
 fn compile(id: &AcceptId, object: &Object, evaluator: &Evaluator, before: Option<&Arc<Entry>>) -> Entry {
-    let version = |generation: i64| (object.uid.clone(), generation);
+    let marks = object.marks().annotations;
+    let says = |key: &str| marks.get(key).is_some_and(|value| value == keys::TRUE);
+    let (drain, rebalance) = (says(keys::DRAIN), says(keys::REBALANCE));
+    let version = |generation: i64| Version { uid: object.uid.clone(), generation, drain, rebalance };
     let value = match object.value() {
         Ok(value) => value,
         Err(error) => return Entry { version: version(0), gvr: None, compiled: Err(vec![error.to_string()]) },
@@ -139,7 +157,8 @@ fn compile(id: &AcceptId, object: &Object, evaluator: &Evaluator, before: Option
         Ok(api) => Entry {
             version: version(generation),
             gvr: Some(api.spec.gvr.clone()),
-            compiled: Acceptance::compile(id.clone(), &api.spec, evaluator).map(Arc::new),
+            compiled: Acceptance::compile(id.clone(), &api.spec, evaluator)
+                .map(|acceptance| Arc::new(acceptance.annotated(drain, rebalance))),
         },
         Err(error) => {
             Entry { version: version(generation), gvr: None, compiled: Err(vec![format!("cannot be read: {error}")]) }

@@ -7,9 +7,10 @@ use std::{
 };
 
 use anyhow::Context as _;
-use broker_api::{ClusterName, Role};
-use broker_core::decision::Note;
+use broker_api::{ClusterName, Role, keys};
+use broker_core::{decision::Note, naming::consumer_hash};
 use broker_fleet::{
+    index::Index,
     kubeconfig::{Kubeconfig, Origin},
     object::ObjectKey,
     source::{Claims, Given, Provenance, SecretSource, SourceEvent, check_files, directory, file},
@@ -19,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 use crate::{
-    broker::{AcceptChange, Broker},
+    broker::{AcceptChange, Broker, SecretChange},
     events::About,
     metrics::METRICS,
     options::Options,
@@ -80,7 +81,7 @@ pub fn check(options: &Options) -> anyhow::Result<()> {
 }
 
 /// Follows all sources until `stop`.
-pub async fn run(broker: Arc<Broker>, mut secrets: mpsc::UnboundedReceiver<ObjectKey>, stop: CancellationToken) {
+pub async fn run(broker: Arc<Broker>, mut secrets: mpsc::UnboundedReceiver<SecretChange>, stop: CancellationToken) {
     let (sender, mut events) = mpsc::channel(64);
     let mut given = broker.options.given();
     // Their credentials rotate, too.
@@ -93,11 +94,24 @@ pub async fn run(broker: Arc<Broker>, mut secrets: mpsc::UnboundedReceiver<Objec
     }
     let mut secret_source = SecretSource::new();
     let mut engaged = Engaged { broker: &broker, rejected: BTreeSet::new() };
+    if broker.options.cluster_secrets_namespace.is_none() {
+        broker.departures.secrets_read();
+    }
+    if claims.is_synced() {
+        broker.departures.files_read();
+    }
     loop {
         let arrived = tokio::select! {
             () = stop.cancelled() => return,
             Some(event) = events.recv() => vec![event],
-            Some(key) = secrets.recv() => broker.read_cluster_secret(&mut secret_source, &key),
+            Some(change) = secrets.recv() => match change {
+                SecretChange::Changed(key) => broker.read_cluster_secret(&mut secret_source, &key),
+                SecretChange::Complete => {
+                    broker.departures.secrets_read();
+                    broker.look_for_departed();
+                    Vec::new()
+                }
+            },
         };
         for event in arrived {
             for event in claims.apply(event) {
@@ -118,6 +132,7 @@ impl Engaged<'_> {
             SourceEvent::Upsert { name, kubeconfig, from } => {
                 info!(cluster = %name, %from, server = kubeconfig.server(), "engaged");
                 self.rejected.remove(&from.to_string());
+                self.broker.departures.arrived(&name);
                 let mut provenance = self.broker.provenance.lock().unwrap_or_else(PoisonError::into_inner);
                 provenance.insert(name.clone(), from);
                 drop(provenance);
@@ -129,6 +144,10 @@ impl Engaged<'_> {
             SourceEvent::Removed { name, from } => {
                 info!(cluster = %name, %from, "taken out of the configuration; what is there stays");
                 self.rejected.remove(&from.to_string());
+                if name.role() == Role::Consumer {
+                    self.broker.tell_of_left_behind(&name);
+                }
+                self.broker.departures.left(&name);
                 self.broker.fleet().disengage(&name).await;
                 self.broker.forget(&name);
                 if name.role() == Role::Provider {
@@ -137,16 +156,49 @@ impl Engaged<'_> {
             }
             SourceEvent::Rejected { name, from, reason } => {
                 error!(cluster = %name, %from, %reason, "this kubeconfig cannot be used");
+                if self.broker.fleet().cluster(&name).is_none() {
+                    self.broker.departures.unusable(&name);
+                }
                 self.rejected.insert(from.to_string());
                 self.broker.tell_of_secret(&from, "KubeconfigRejected", &format!("{name} is not engaged: {reason}"));
             }
-            SourceEvent::Synced => info!("all configured clusters are known"),
+            SourceEvent::Synced => {
+                info!("all configured clusters are known");
+                self.broker.departures.files_read();
+                self.broker.look_for_departed();
+            }
         }
         METRICS.kubeconfigs_rejected.set(i64::try_from(self.rejected.len()).unwrap_or(i64::MAX));
     }
 }
 
 impl Broker {
+    /// Origins whose provider is not engaged: from now on it is known that it has left.
+    fn look_for_departed(&self) {
+        let departed = |provider: &Option<ClusterName>| {
+            provider.as_ref().is_some_and(|provider| self.fleet().cluster(provider).is_none())
+        };
+        for key in self.records.select(|_, record| departed(&record.provider)) {
+            self.enqueue(key);
+        }
+    }
+
+    /// A consumer is taken out: its copies stay, for nobody has asked to delete them.
+    fn tell_of_left_behind(&self, consumer: &ClusterName) {
+        let hash = consumer_hash(consumer);
+        for provider in self.fleet().in_role(Role::Provider) {
+            let indexes = self.watches.brokered.iter().filter_map(|brokered| provider.index(&brokered.spec));
+            let prefix = format!("{hash}-");
+            let copies =
+                |index: &Index| index.snapshot().iter().filter(|(key, _)| key.name.starts_with(&prefix)).count();
+            let copies: usize = indexes.map(|index| copies(&index)).sum();
+            if copies > 0 {
+                warn!(consumer = %consumer, provider = %provider.name(), copies,
+                    "the consumer was taken out of the configuration, its copies stay; to delete them: kubectl delete --all-namespaces -l {}={hash} in the provider", keys::CONSUMER);
+            }
+        }
+    }
+
     fn read_cluster_secret(&self, source: &mut SecretSource, key: &ObjectKey) -> Vec<SourceEvent> {
         let Some(spec) = &self.watches.cluster_secrets else { return Vec::new() };
         let hub = self.fleet().in_role(Role::Coordination);

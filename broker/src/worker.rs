@@ -30,7 +30,7 @@ use crate::{
     act::Acted,
     broker::{Broker, Work},
     metrics::METRICS,
-    records::Absorbed,
+    records::{Absorbed, Bounds},
 };
 
 /// Decisions in a row for one origin before others get their turn: enough for marks, copy, related and status.
@@ -164,17 +164,25 @@ impl Broker {
         let decide = || loop {
             let (memory, known) = self.records.memory(key);
             let decision = self.decide(key, &memory, confirmed.clone(), busy)?;
-            let placing = decision.counted.as_ref().filter(|_| decision.state == State::Placing);
+            let arrives = matches!(decision.state, State::Placing | State::Moving);
+            let placing = decision.counted.as_ref().filter(|_| arrives);
             let capacity = placing.and_then(|id| registry.capacity(id));
-            if let Some(absorbed) = self.records.absorb(key, &decision, capacity) {
+            let bounds = Bounds { capacity, moves: self.options.max_moves };
+            if let Some(absorbed) = self.records.absorb(key, &decision, bounds) {
                 return Some((decision, known, absorbed));
             }
         };
         // A hostile expression may take its whole time limit: others go on meanwhile.
         let decided = if registry.has_expressions() { tokio::task::block_in_place(decide) } else { decide() };
-        let (decision, known, Absorbed { freed, listens }) = decided?;
+        let (decision, known, Absorbed { freed, listens, moved, turns }) = decided?;
         if freed.is_some_and(|id| registry.capacity(&id).is_some()) {
             self.enqueue_waiting(&key.gvk);
+        }
+        if moved {
+            self.migrations.origin_moved(key);
+        }
+        for turn in turns {
+            self.enqueue(turn);
         }
         Some(Decided { decision, known, listens })
     }

@@ -208,6 +208,11 @@ impl Decision {
         self.again = Some(self.again.map_or(wait, |held| held.min(wait)));
     }
 
+    /// Whether something keeps the origin from being looked at: what was so before is so still.
+    pub fn is_held_up(&self) -> bool {
+        matches!(self.state, State::Unknown | State::Paused | State::Ignored | State::Blocked)
+    }
+
     /// Writes that are wanted.
     pub fn writes(&self) -> impl Iterator<Item = &Write> {
         self.steps.iter().filter_map(|step| match step {

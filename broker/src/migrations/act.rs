@@ -3,7 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use broker_api::{Role, condition, keys};
-use broker_core::decision::{Note, Op, Write};
+use broker_core::{
+    decision::{Note, Op, Write},
+    memory::Subject,
+    related,
+};
 use broker_fleet::{
     call::Caller,
     cluster::Cluster,
@@ -75,6 +79,17 @@ fn is_ours(object: &Object, name: &str, id: &str) -> bool {
     }
 }
 
+/// What the API server made of a copy of a related object: its content and our labels.
+fn leftover(write: &Write, object: &Object) -> Option<Value> {
+    let (Subject::Related, Op::Merge(_)) = (write.subject, &write.op) else { return None };
+    let value = object.value().ok()?;
+    let mut body = related::observed(&value);
+    let ours = [keys::MIGRATION_ID, keys::MANAGED_BY].into_iter();
+    let ours = ours.filter_map(|key| Some((key.to_owned(), value["metadata"]["labels"].get(key)?.clone())));
+    body["metadata"] = json!({"labels": ours.collect::<serde_json::Map<_, _>>()});
+    Some(body)
+}
+
 impl Broker {
     /// Executes one write.
     pub(super) async fn act_for(&self, known: &Known, write: &Write) -> Acted {
@@ -100,7 +115,12 @@ impl Broker {
         let Sending { known, write, key, cluster, spec, .. } = sending;
         let now = observe::now().millis;
         if !matches!(write.op, Op::Delete { .. }) {
-            self.migrations.remember(&known.key, |memory, _| memory.wrote(write.subject, write.intent, None, now));
+            self.migrations.remember(&known.key, |memory, _| {
+                // What the server made of a write matters only where the same was wanted before: then it was not held.
+                let again = memory.wants_again(write.subject, write.intent);
+                let leftover = object.as_ref().filter(|_| again).and_then(|object| leftover(write, object));
+                memory.wrote(write.subject, write.intent, leftover.as_ref(), now);
+            });
         }
         let Some(spec) = spec else { return };
         let change = match object.filter(|object| !object.is_gone()) {
@@ -147,9 +167,9 @@ impl Broker {
                 }
                 return Acted::Failed;
             }
-            CallError::Conflict(_) | CallError::AlreadyExists(_) => match self.is_in_the_way(sending).await {
-                Some(why) => (condition::NAME_CONFLICT, why),
-                None => return Acted::Failed,
+            CallError::Conflict(_) | CallError::AlreadyExists(_) => match self.look_what_is_there(sending).await {
+                Ok(acted) => return acted,
+                Err(why) => (condition::NAME_CONFLICT, why),
             },
             CallError::NotFound(_) | CallError::NamespaceMissing(_) | CallError::Gone(_) => return Acted::Failed,
             CallError::KindMissing(_) => {
@@ -217,27 +237,27 @@ impl Broker {
         }
     }
 
-    /// Whether the name of a stage object is taken by somebody else's object, which a watch by label does not see: then
-    /// why. One of ours is made known to the next decision, labelled again where it lost its label.
-    async fn is_in_the_way(&self, sending: &Sending<'_>) -> Option<String> {
-        let Op::Create(body) = &sending.write.op else { return None };
-        let (Some(id), Some(spec)) = (sending.id(), &sending.spec) else { return None };
-        let found = sending.writer().get(&sending.kind, &sending.key).await.ok()??;
+    /// A stage object cannot be made because something is there that the watch by label does not see. One of ours is made
+    /// known to the next decision, labelled again where it lost its label. `Err`: it is somebody else's.
+    async fn look_what_is_there(&self, sending: &Sending<'_>) -> Result<Acted, String> {
+        let Op::Create(body) = &sending.write.op else { return Ok(Acted::Failed) };
+        let (Some(id), Some(spec)) = (sending.id(), &sending.spec) else { return Ok(Acted::Failed) };
+        let Ok(Some(found)) = sending.writer().get(&sending.kind, &sending.key).await else { return Ok(Acted::Failed) };
         if !is_ours(&found, &sending.key.name, id) {
-            return Some(format!(
-                "{} exists already and is not this Migration's; it is not overwritten",
-                sending.place()
+            let place = sending.place();
+            return Err(format!(
+                "{place} exists already and was not made for this Migration; it is not overwritten: remove it"
             ));
         }
         let held = if found.marks().labels.contains_key(keys::MIGRATION_ID) || found.deleting {
-            found
+            Some(found)
         } else {
-            self.label_again(sending, body, &found).await?
+            self.label_again(sending, body, &found).await
         };
-        if let Some(change) = sending.cluster.learn(spec, sending.key.clone(), held) {
-            self.stage_changed(spec, &change);
-        }
-        None
+        let change = held.and_then(|held| sending.cluster.learn(spec, sending.key.clone(), held));
+        let Some(change) = change else { return Ok(Acted::Failed) };
+        self.stage_changed(spec, &change);
+        Ok(Acted::Prepared)
     }
 
     async fn label_again(&self, sending: &Sending<'_>, body: &Value, found: &Object) -> Option<Object> {

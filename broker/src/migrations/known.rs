@@ -1,6 +1,6 @@
 //! `Known`: one Migration, as it was read.
 
-use broker_api::{ClusterName, Migration, MigrationRef, MigrationState, Role, keys};
+use broker_api::{ClusterName, Migration, MigrationRef, MigrationState, keys};
 use broker_core::{movement::MigrationView, snapshot::Kind};
 use broker_fleet::object::{Object, ObjectKey};
 
@@ -52,11 +52,7 @@ pub fn kind_of(gvk: &broker_api::Gvk) -> Kind {
 }
 
 fn side(place: &MigrationRef, namespace: &str) -> Side {
-    // People may write a cluster as it is printed: `provider#theseus`.
-    let provider = match place.cluster_name.parse::<ClusterName>() {
-        Ok(name) if name.role() == Role::Provider => name,
-        _ => ClusterName::provider(place.cluster_name.as_str()),
-    };
+    let provider = ClusterName::provider(place.cluster_name.as_str());
     let namespace = place.namespace.as_deref().unwrap_or(namespace);
     Side { provider, kind: kind_of(&place.gvk), key: ObjectKey::new(namespace, place.name.as_str()) }
 }
@@ -191,9 +187,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_cluster_may_be_written_as_it_is_printed_and_core_is_no_group() {
-        let known = migration(&json!({"spec": {"to": {"clusterName": "provider#two"}}}));
-        assert_eq!(known.to.provider, ClusterName::provider("two"));
+    fn core_is_the_group_without_a_name() {
         let gvk = broker_api::Gvk { group: "core".into(), version: "v1".into(), kind: "Secret".into() };
         assert_eq!(kind_of(&gvk).group, "");
     }

@@ -111,7 +111,7 @@ impl Broker {
                 let name = known.key.to_string();
                 let standing = self.records.with(origin, |record| Standing {
                     state: record.state,
-                    moving: record.moving.clone(),
+                    moving: record.moving.as_deref().cloned(),
                     request: record
                         .requests
                         .iter()

@@ -121,10 +121,14 @@ impl Broker {
         }
         for (side, field) in [(from, "spec.from"), (&known.to, "spec.to")] {
             // After a start the sources of clusters are read one after the other.
-            if self.fleet().cluster(&side.provider).is_none() {
-                let why = format!("{field} names {}, which is no provider of this broker", side.provider.name());
-                return if self.is_synced() { About::Refused("ProviderUnknown", why) } else { About::Unknown };
+            if self.fleet().cluster(&side.provider).is_some() {
+                continue;
             }
+            if self.departures.absent(&side.provider).is_none() {
+                return About::Unknown;
+            }
+            let why = format!("{field} names {}, which is no provider of this broker", side.provider.name());
+            return About::Refused("ProviderUnknown", why);
         }
         let provider = self.fleet().cluster(&from.provider);
         let index = provider.and_then(|provider| provider.index(&brokered.spec));

@@ -1,7 +1,7 @@
 //! `Migrations`: what is remembered of each Migration, and who it concerns.
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{BTreeSet, HashMap},
     hash::Hash,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Instant,

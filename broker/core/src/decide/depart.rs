@@ -23,6 +23,9 @@ use crate::{
 /// First and longest wait before a move that failed is tried again.
 const RETRY_MILLIS: (u64, u64) = (60_000, 3_600_000);
 
+/// When to look again at what is known soon after a start.
+const SOON_MILLIS: u64 = 500;
+
 /// Why an origin leaves its provider.
 #[derive(Clone, Copy)]
 pub(super) enum Reason<'a> {
@@ -292,7 +295,9 @@ impl<'a> Pass<'a> {
             self.relocate_to(origin, assigned, best, &why);
             return true;
         }
-        if moves.configured == Configured::Unknown {
+        if moves.configured == Configured::Unknown || !self.snapshot.room_known {
+            // How many move already is only known once all that is there has been looked at.
+            self.decision.again_in(SOON_MILLIS);
             return false;
         }
         let lane = match reason {

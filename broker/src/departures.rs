@@ -1,0 +1,100 @@
+//! Which clusters have left the configuration, and when. Whoever is only not read yet, or cannot be used, has not.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use broker_api::ClusterName;
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// When a cluster was taken out.
+    left: HashMap<ClusterName, Instant>,
+    /// Clusters whose kubeconfig is there and cannot be used.
+    unusable: HashSet<ClusterName>,
+    /// When all files and directories had been read for the first time.
+    files_read: Option<Instant>,
+    /// When all cluster Secrets had been read for the first time.
+    secrets_read: Option<Instant>,
+}
+
+/// The clusters that have left.
+#[derive(Debug, Default)]
+pub struct Departures(Mutex<Inner>);
+
+impl Departures {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A cluster is in the configuration.
+    pub fn arrived(&self, cluster: &ClusterName) {
+        let mut inner = self.lock();
+        inner.left.remove(cluster);
+        inner.unusable.remove(cluster);
+    }
+
+    /// A cluster is in the configuration, and what is said of it cannot be used.
+    pub fn unusable(&self, cluster: &ClusterName) {
+        let mut inner = self.lock();
+        inner.left.remove(cluster);
+        inner.unusable.insert(cluster.clone());
+    }
+
+    /// A cluster was taken out of the configuration.
+    pub fn left(&self, cluster: &ClusterName) {
+        let mut inner = self.lock();
+        inner.unusable.remove(cluster);
+        inner.left.insert(cluster.clone(), Instant::now());
+    }
+
+    /// All files and directories have been read.
+    pub fn files_read(&self) {
+        self.lock().files_read.get_or_insert_with(Instant::now);
+    }
+
+    /// All cluster Secrets have been read.
+    pub fn secrets_read(&self) {
+        self.lock().secrets_read.get_or_insert_with(Instant::now);
+    }
+
+    /// For how long a cluster that is not engaged has been out of the configuration; `None`: it may be in it.
+    pub fn absent(&self, cluster: &ClusterName) -> Option<Duration> {
+        let inner = self.lock();
+        if inner.unusable.contains(cluster) {
+            return None;
+        }
+        // It left before this process came: nobody knows when, so its time is counted from the start.
+        let all_read = inner.files_read?.max(inner.secrets_read?);
+        Some(inner.left.get(cluster).copied().unwrap_or(all_read).elapsed())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_has_left_before_all_sources_are_read() {
+        let departures = Departures::default();
+        let cluster = ClusterName::provider("p");
+        departures.files_read();
+        assert_eq!(departures.absent(&cluster), None);
+        departures.secrets_read();
+        assert!(departures.absent(&cluster).is_some());
+    }
+
+    #[test]
+    fn what_cannot_be_used_has_not_left() {
+        let departures = Departures::default();
+        let cluster = ClusterName::provider("p");
+        departures.files_read();
+        departures.secrets_read();
+        departures.unusable(&cluster);
+        assert_eq!(departures.absent(&cluster), None);
+        departures.left(&cluster);
+        assert!(departures.absent(&cluster).is_some());
+    }
+}
