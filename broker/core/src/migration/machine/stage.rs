@@ -19,7 +19,7 @@ use crate::{
     migration::{
         configuration::{Configuration, Stage, variable},
         observed::Applicable,
-        template::Template,
+        template::{Namespace, Template},
     },
     snapshot::{Reach, Seen, Serving},
 };
@@ -48,14 +48,14 @@ impl<'a> Pass<'a> {
         };
         match self.entry().map(|entry| entry.state) {
             _ if self.spec.force => self.succeed(index, Some("spec.force is set: its conditions do not count")),
-            Some(StageState::Running) => self.try_stage(index, &recorded),
+            Some(StageState::Running) => self.try_stage(index),
             Some(StageState::Failed) => self.hold(&recorded),
             Some(StageState::Succeeded) => self.succeed(index, None),
             Some(StageState::Pending) | None => self.begin_stage(&recorded.name),
         }
     }
 
-    fn try_stage(&mut self, index: usize, recorded: &MigrationStage) {
+    fn try_stage(&mut self, index: usize) {
         match &self.observed.compute_reach {
             Reach::Ready => {}
             Reach::Settling | Reach::Lost(_) => return,
@@ -73,7 +73,7 @@ impl<'a> Pass<'a> {
         self.bring_related(&mut obstacles);
         let mut variables = Vec::new();
         if obstacles.is_clear() && self.outcome.writes.len() == writes {
-            variables = self.apply(&stage, recorded, &mut obstacles);
+            variables = self.apply(&stage, &mut obstacles);
         }
         // What is being made, or is not known, says nothing: not even that it takes too long.
         if self.outcome.writes.len() > writes || obstacles.unknown {
@@ -122,19 +122,16 @@ impl<'a> Pass<'a> {
     }
 
     /// Makes the stage's objects that are missing. Returns what its expressions speak of.
-    fn apply(
-        &mut self,
-        stage: &Stage,
-        recorded: &MigrationStage,
-        obstacles: &mut Obstacles,
-    ) -> Vec<(String, Arc<Value>)> {
+    fn apply(&mut self, stage: &Stage, obstacles: &mut Obstacles) -> Vec<(String, Arc<Value>)> {
         let mut variables = self.surroundings(&stage.name);
         let surroundings = variables.len();
         for (key, template) in &stage.templates {
-            let raw = recorded.templates.get(key).map(|template| &template.0);
             let wanted = Wanted {
                 kind: template.kind().clone(),
-                namespace: fixed_namespace(raw).unwrap_or_else(|| self.own_namespace()).to_owned(),
+                namespace: match template.namespace() {
+                    Namespace::Fixed(namespace) => namespace.clone(),
+                    Namespace::Own | Namespace::Computed => self.own_namespace().to_owned(),
+                },
                 name: names::stage_object(&self.id, key),
             };
             match self.observed.stage.serving(&wanted.kind) {
@@ -253,7 +250,10 @@ impl<'a> Pass<'a> {
 
     /// The same, but what was told of a stage that has only just begun would be told too soon.
     fn trouble_soon(&mut self, reason: &'static str, why: &str) {
-        match GRACE_MILLIS.checked_sub(self.stage_age()).filter(|left| *left > 0) {
+        let started = self.entry().and_then(|entry| entry.started.as_ref()).map_or(0, millis_of);
+        let age = self.observed.now.millis.checked_sub(started);
+        // A start that lies in the future, for the clock was set back, is no recent one.
+        match age.and_then(|age| GRACE_MILLIS.checked_sub(age)).filter(|left| *left > 0) {
             Some(left) => self.again_in(left),
             None => self.trouble(reason, why),
         }
@@ -343,10 +343,4 @@ impl<'a> Pass<'a> {
 
 fn borrowed(variables: &[(String, Arc<Value>)]) -> Vec<(&str, Arc<Value>)> {
     variables.iter().map(|(name, value)| (name.as_str(), Arc::clone(value))).collect()
-}
-
-/// The namespace that a template names, unless it is computed.
-fn fixed_namespace(template: Option<&Map<String, Value>>) -> Option<&str> {
-    let namespace = template?.get("metadata")?.get("namespace")?.as_str()?;
-    (!namespace.is_empty() && !namespace.contains("${")).then_some(namespace)
 }

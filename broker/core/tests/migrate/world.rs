@@ -1,0 +1,540 @@
+//! What one Migration sees and what becomes of its writes.
+
+mod rules;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, LazyLock},
+};
+
+use broker_api::{ClusterName, MigrationStage, MigrationState, MigrationStatus, Role, condition, keys};
+use broker_core::{
+    decision::{Note, Op, Write},
+    expression::Evaluator,
+    memory::{Memory, Subject},
+    migration::{
+        configuration::Configuration,
+        machine::migrate,
+        observed::{Applicable, Observed, Outcome, StageView},
+    },
+    movement::{Movement, Moving, Phase},
+    schema::Schema,
+    snapshot::{Kind, KindView, Now, OriginKey, Reach, Seen, Serving, View},
+};
+use serde_json::{Value, json};
+
+pub(crate) static EVALUATOR: LazyLock<Evaluator> = LazyLock::new(Evaluator::new);
+
+pub(crate) const START: u64 = 1_700_000_000_000;
+pub(crate) const TTL: u64 = 24 * 3600 * 1000;
+pub(crate) const FROM: &str = "alpha";
+pub(crate) const TO: &str = "beta";
+pub(crate) const NAMESPACE: &str = "team";
+/// Id of the Migration of every world.
+pub(crate) const ID: &str = "m6dd0ea776254";
+
+pub(crate) type At = (Kind, String, String);
+
+pub(crate) fn kind(group: &str, name: &str) -> Kind {
+    Kind { group: group.into(), version: "v1".into(), kind: name.into() }
+}
+
+pub(crate) fn job() -> Kind {
+    kind("batch", "Job")
+}
+
+pub(crate) fn secret() -> Kind {
+    kind("", "Secret")
+}
+
+pub(crate) fn configuration(stages: Value) -> Configuration {
+    let stages: Vec<MigrationStage> = serde_json::from_value(stages).unwrap();
+    Configuration::compile("config", "certs", 1, &stages, &EVALUATOR).unwrap()
+}
+
+/// The configuration that would apply now.
+#[derive(Debug, Clone)]
+pub(crate) enum Applied {
+    Unknown,
+    None,
+    Found(Arc<Configuration>),
+    Invalid(String),
+}
+
+#[derive(Clone)]
+pub(crate) struct World {
+    pub(crate) now: u64,
+    /// The Migration, as its API server has it.
+    pub(crate) migration: Option<Value>,
+    pub(crate) objects: BTreeMap<At, Value>,
+    /// Related objects by provider.
+    pub(crate) sources: BTreeMap<(String, At), Value>,
+    pub(crate) from: Option<Value>,
+    pub(crate) to: Option<Value>,
+    pub(crate) sides_known: bool,
+    pub(crate) movement: Movement,
+    pub(crate) origin: Option<OriginKey>,
+    pub(crate) applied: Applied,
+    pub(crate) reach: Reach,
+    /// Whether the broker has listed what is in the compute cluster.
+    pub(crate) listed: bool,
+    /// Kinds that the compute cluster serves, and whether they are namespaced.
+    pub(crate) kinds: BTreeMap<Kind, bool>,
+    pub(crate) memory: Memory,
+    pub(crate) notes: Vec<Note>,
+    /// Writes that went through.
+    pub(crate) written: Vec<Write>,
+    version: u64,
+    /// A person has released the Migration whatever is left.
+    pub(crate) forced: bool,
+}
+
+impl World {
+    /// A Migration that the broker has just made, of a move whose new copy is ready.
+    pub(crate) fn new(stages: Value) -> Self {
+        let found = Applied::Found(Arc::new(configuration(stages)));
+        Self::with(found)
+    }
+
+    pub(crate) fn with(applied: Applied) -> Self {
+        let gvk = json!({"group": "example.platform-mesh.io", "version": "v1alpha1", "kind": "Certificate"});
+        let side =
+            |cluster: &str| json!({"gvk": gvk, "name": "0123-cert", "namespace": NAMESPACE, "clusterName": cluster});
+        let copy = |cluster: &str| {
+            json!({
+                "apiVersion": "example.platform-mesh.io/v1alpha1",
+                "kind": "Certificate",
+                "metadata": {"name": "0123-cert", "namespace": NAMESPACE, "uid": format!("uid-{cluster}"), "resourceVersion": "1"},
+                "spec": {"fqdn": format!("{cluster}.example")},
+                "status": {"status": "Available"},
+            })
+        };
+        let gvk_kind =
+            Kind { group: "example.platform-mesh.io".into(), version: "v1alpha1".into(), kind: "Certificate".into() };
+        Self {
+            now: START,
+            migration: Some(json!({
+                "apiVersion": "broker.platform-mesh.io/v1alpha1",
+                "kind": "Migration",
+                "metadata": {
+                    "name": "certificate-1", "namespace": NAMESPACE, "uid": "uid-m", "resourceVersion": "1", "generation": 1,
+                },
+                "spec": {"from": side(FROM), "to": side(TO)},
+            })),
+            objects: BTreeMap::new(),
+            sources: BTreeMap::new(),
+            from: Some(copy(FROM)),
+            to: Some(copy(TO)),
+            sides_known: true,
+            movement: underway(Phase::Ready),
+            origin: Some(OriginKey {
+                cluster: ClusterName::consumer("homer"),
+                gvk: Arc::new(gvk_kind),
+                namespace: NAMESPACE.into(),
+                name: "cert".into(),
+            }),
+            applied,
+            reach: Reach::Ready,
+            listed: true,
+            kinds: [(job(), true), (secret(), true), (kind("", "ConfigMap"), true), (kind("", "Node"), false)].into(),
+            memory: Memory::default(),
+            notes: Vec::new(),
+            written: Vec::new(),
+            version: 1,
+            forced: false,
+        }
+    }
+
+    pub(crate) fn id(&self) -> String {
+        self.status().id.unwrap()
+    }
+
+    pub(crate) fn status(&self) -> MigrationStatus {
+        let status = self.migration.as_ref().unwrap().get("status").cloned();
+        status.map_or_else(MigrationStatus::default, |status| serde_json::from_value(status).unwrap())
+    }
+
+    pub(crate) fn state(&self) -> MigrationState {
+        self.status().state
+    }
+
+    /// The status and reason of a condition, and its message.
+    pub(crate) fn condition(&self, kind: &str) -> Option<(String, String, String)> {
+        let conditions = self.status().conditions;
+        let found = conditions.into_iter().find(|condition| condition.type_ == kind)?;
+        Some((found.status, found.reason, found.message))
+    }
+
+    pub(crate) fn reason(&self, kind: &str) -> String {
+        self.condition(kind).map(|(_, reason, _)| reason).unwrap_or_default()
+    }
+
+    pub(crate) fn message(&self, kind: &str) -> String {
+        self.condition(kind).map(|(_, _, message)| message).unwrap_or_default()
+    }
+
+    /// A person edits the Migration's spec.
+    pub(crate) fn edit(&mut self, field: &str, value: Value) {
+        let version = self.tick();
+        if let Some(migration) = &mut self.migration
+            && migration["spec"][field] != value
+        {
+            migration["spec"][field] = value;
+            migration["metadata"]["resourceVersion"] = json!(version);
+            let generation = migration["metadata"]["generation"].as_i64().unwrap();
+            migration["metadata"]["generation"] = json!(generation + 1);
+        }
+    }
+
+    pub(crate) fn annotate(&mut self, key: &str, value: &str) {
+        let version = self.tick();
+        self.forced |= key == keys::FORCE_DELETE;
+        if let Some(migration) = &mut self.migration {
+            migration["metadata"]["annotations"][key] = json!(value);
+            migration["metadata"]["resourceVersion"] = json!(version);
+        }
+    }
+
+    /// A person deletes the Migration.
+    pub(crate) fn delete(&mut self) {
+        let version = self.tick();
+        if let Some(migration) = &mut self.migration {
+            migration["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+            migration["metadata"]["resourceVersion"] = json!(version);
+            self.collect();
+        }
+    }
+
+    fn collect(&mut self) {
+        let metadata = &self.migration.as_ref().unwrap()["metadata"];
+        let held = metadata["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty());
+        if metadata.get("deletionTimestamp").is_some() && !held {
+            self.migration = None;
+        }
+    }
+
+    fn tick(&mut self) -> String {
+        self.version += 1;
+        self.version.to_string()
+    }
+
+    /// Somebody else puts an object into the compute cluster.
+    pub(crate) fn put(&mut self, at: &At, mut value: Value) {
+        let version = self.tick();
+        value["metadata"]["name"] = json!(at.2);
+        value["metadata"]["namespace"] = json!(at.1);
+        value["metadata"]["uid"] = json!(format!("object-{version}"));
+        value["metadata"]["resourceVersion"] = json!(version);
+        self.objects.insert(at.clone(), value);
+    }
+
+    /// What plays the compute cluster's controllers sets a status.
+    pub(crate) fn report(&mut self, at: &At, status: Value) {
+        let version = self.tick();
+        let object = self.objects.get_mut(at).unwrap_or_else(|| panic!("no {at:?}"));
+        object["status"] = status;
+        object["metadata"]["resourceVersion"] = json!(version);
+    }
+
+    pub(crate) fn at(&self, kind: Kind, key: &str) -> At {
+        (kind, NAMESPACE.into(), format!("{}-{key}", self.id()))
+    }
+
+    /// Objects labelled with the Migration's id.
+    pub(crate) fn made(&self) -> BTreeSet<String> {
+        let made = |value: &Value| value["metadata"]["labels"].get(keys::MIGRATION_ID).is_some();
+        self.objects.iter().filter(|(_, value)| made(value)).map(|((_, _, name), _)| name.clone()).collect()
+    }
+
+    /// What was made for the Migration and is still there.
+    pub(crate) fn ours(&self) -> impl Iterator<Item = &At> {
+        let ours = |(at, value): &(&At, &Value)| {
+            value["metadata"]["labels"][keys::MIGRATION_ID] == ID && at.2.starts_with(&format!("{ID}-"))
+        };
+        self.objects.iter().filter(ours).map(|(at, _)| at)
+    }
+
+    /// Names of what was made, without the id.
+    pub(crate) fn made_keys(&self) -> Vec<String> {
+        self.made().iter().map(|name| name.split_once('-').unwrap().1.to_owned()).collect()
+    }
+
+    pub(crate) fn decide(&self) -> Outcome {
+        let Some(migration) = &self.migration else { return Outcome::default() };
+        let object = view(migration);
+        let side = |side: &Option<Value>| match side {
+            _ if !self.sides_known => Seen::Unknown,
+            Some(value) => Seen::Present(view(value)),
+            None => Seen::Absent,
+        };
+        let related_kinds = [secret(), kind("", "ConfigMap")];
+        migrate(&Observed {
+            now: Now { millis: self.now, text: String::new() },
+            object: &object,
+            movement: self.movement.clone(),
+            origin: self.origin.as_ref().map(|origin| (origin, "uid-origin")),
+            applicable: match &self.applied {
+                Applied::Unknown => Applicable::Unknown,
+                Applied::None => Applicable::None,
+                Applied::Found(configuration) => Applicable::Found(configuration),
+                Applied::Invalid(why) => Applicable::Invalid(why),
+            },
+            from: side(&self.from),
+            to: side(&self.to),
+            coordination: ClusterName::new(Role::Coordination, "hub"),
+            compute: ClusterName::new(Role::Compute, "work"),
+            compute_reach: self.reach.clone(),
+            stage: self,
+            related_kinds: &related_kinds,
+            evaluator: &EVALUATOR,
+            memory: &self.memory,
+            ttl_millis: TTL,
+        })
+    }
+
+    /// Decides once and carries out at most so many writes, up to the first that fails.
+    pub(crate) fn pass_at_most(&mut self, most: usize) -> Outcome {
+        let outcome = self.decide();
+        assert!(!outcome.notes.iter().any(|note| note.message.contains("cannot be read")), "{:?}", outcome.notes);
+        self.notes.extend(outcome.notes.iter().cloned());
+        for write in outcome.writes.iter().take(most) {
+            if !self.execute(write) {
+                break;
+            }
+        }
+        outcome
+    }
+
+    pub(crate) fn pass(&mut self) -> Outcome {
+        self.pass_at_most(usize::MAX)
+    }
+
+    /// Decides until nothing more is written.
+    pub(crate) fn settle(&mut self) -> Outcome {
+        for _ in 0..40 {
+            let outcome = self.pass();
+            if outcome.writes.is_empty() {
+                return outcome;
+            }
+        }
+        panic!("it does not come to rest: {:#?}", self.decide().writes);
+    }
+
+    /// Carries out a write as its API server would. Returns whether it went through.
+    fn execute(&mut self, write: &Write) -> bool {
+        rules::check(self, write);
+        let done = if write.cluster.role() == Role::Coordination {
+            self.write_migration(write)
+        } else {
+            self.write_object(write)
+        };
+        if done {
+            if !matches!(write.op, Op::Delete { .. }) {
+                self.memory.wrote(write.subject, write.intent, None, self.now);
+            }
+            self.notes.extend(write.note.clone());
+            self.written.push(write.clone());
+        }
+        done
+    }
+
+    fn write_migration(&mut self, write: &Write) -> bool {
+        let version = self.tick();
+        let Some(migration) = &mut self.migration else { return false };
+        let metadata = migration["metadata"].clone();
+        assert_eq!((&*write.namespace, &*write.name), (NAMESPACE, "certificate-1"));
+        match &write.op {
+            Op::Merge(patch) | Op::MergeStatus(patch) => {
+                assert_eq!(patch["metadata"]["uid"], metadata["uid"], "a patch names the uid");
+                if patch["metadata"]["resourceVersion"] != metadata["resourceVersion"] {
+                    return false;
+                }
+                let is_status = matches!(write.op, Op::MergeStatus(_));
+                assert_eq!(patch.get("status").is_some(), is_status);
+                assert_eq!(write.subject, if is_status { Subject::Status } else { Subject::Marks });
+                merge(migration, patch);
+                migration["metadata"]["resourceVersion"] = json!(version);
+                self.collect();
+                true
+            }
+            Op::Delete { uid } => {
+                assert_eq!(metadata["uid"], **uid);
+                self.delete();
+                true
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn write_object(&mut self, write: &Write) -> bool {
+        assert_eq!(write.subject, Subject::Related);
+        if self.reach != Reach::Ready {
+            return false;
+        }
+        let at = (write.kind.clone(), write.namespace.clone(), write.name.clone());
+        let held = self.objects.get(&at).cloned();
+        let refuse = |world: &mut Self, reason, message: &str| {
+            world.memory.refused(write.subject, write.intent, reason, message.into(), world.now);
+            false
+        };
+        match (&write.op, held) {
+            (Op::Create(_), Some(held)) => {
+                let ours = held["metadata"]["labels"].get(keys::MIGRATION_ID).is_some();
+                !ours && refuse(self, "RelatedConflict", "it exists already and is not the broker's")
+            }
+            (Op::Create(_), None) if !self.kinds.contains_key(&at.0) => false,
+            (Op::Create(body), None) if body["spec"]["invalid"] == true => {
+                refuse(self, condition::INVALID, "the API server says it is invalid")
+            }
+            (Op::Create(body), None) => {
+                self.put(&at, body.clone());
+                true
+            }
+            (Op::Merge(patch), Some(held)) => {
+                let current = patch["metadata"]["resourceVersion"] == held["metadata"]["resourceVersion"];
+                current && {
+                    let version = self.tick();
+                    let object = self.objects.get_mut(&at).unwrap();
+                    merge(object, patch);
+                    object["metadata"]["resourceVersion"] = json!(version);
+                    true
+                }
+            }
+            (Op::Delete { uid }, Some(held)) => {
+                held["metadata"]["uid"] == **uid && {
+                    if held["metadata"].get("finalizers").is_some() {
+                        let object = self.objects.get_mut(&at).unwrap();
+                        object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+                    } else {
+                        self.objects.remove(&at);
+                    }
+                    true
+                }
+            }
+            (Op::Delete { .. }, None) => true,
+            (Op::Merge(_), None) => false,
+            (other, _) => panic!("{other:?}"),
+        }
+    }
+}
+
+impl StageView for World {
+    fn serving(&self, kind: &Kind) -> Serving {
+        self.kinds.get(kind).map_or(Serving::Missing, |namespaced| {
+            Serving::Served(KindView {
+                plural: String::new(),
+                namespaced: *namespaced,
+                has_status: true,
+                schema: Arc::new(Schema::any()),
+            })
+        })
+    }
+
+    fn object(&self, kind: &Kind, namespace: &str, name: &str) -> Seen {
+        if !self.listed {
+            return Seen::Unknown;
+        }
+        let found = self.objects.get(&(kind.clone(), namespace.into(), name.into()));
+        // The watch is by label.
+        let labelled = found.filter(|value| value["metadata"]["labels"].get(keys::MIGRATION_ID).is_some());
+        labelled.map_or(Seen::Absent, |value| Seen::Present(view(value)))
+    }
+
+    fn all(&self, id: &str) -> Vec<(Kind, View)> {
+        if !self.listed {
+            return Vec::new();
+        }
+        let ours = |value: &Value| value["metadata"]["labels"][keys::MIGRATION_ID] == id;
+        let found = self.objects.iter().filter(|(_, value)| ours(value));
+        found.map(|((kind, ..), value)| (kind.clone(), view(value))).collect()
+    }
+
+    fn all_known(&self, _: &BTreeSet<Kind>) -> bool {
+        self.listed
+    }
+
+    fn source(&self, provider: &ClusterName, kind: &Kind, namespace: &str, name: &str) -> Seen {
+        if !self.sides_known {
+            return Seen::Unknown;
+        }
+        let at = (provider.name().to_owned(), (kind.clone(), namespace.to_owned(), name.to_owned()));
+        self.sources.get(&at).map_or(Seen::Absent, |value| Seen::Present(view(value)))
+    }
+}
+
+pub(crate) fn underway(phase: Phase) -> Movement {
+    Movement::Underway(Moving {
+        from: ClusterName::provider(FROM),
+        to: ClusterName::provider(TO),
+        epoch: START,
+        phase,
+        waits_for: "the copy at beta is not ready yet".into(),
+    })
+}
+
+fn view(value: &Value) -> View {
+    let metadata = &value["metadata"];
+    View {
+        uid: metadata["uid"].as_str().unwrap().into(),
+        resource_version: metadata["resourceVersion"].as_str().unwrap().parse().unwrap(),
+        deleting: metadata.get("deletionTimestamp").is_some(),
+        applied_by_us: false,
+        value: Arc::new(value.clone()),
+    }
+}
+
+fn merge(target: &mut Value, patch: &Value) {
+    let Value::Object(patch) = patch else {
+        *target = patch.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = json!({});
+    }
+    for (name, value) in patch {
+        if value.is_null() {
+            target.as_object_mut().unwrap().remove(name);
+        } else {
+            merge(&mut target[name.as_str()], value);
+        }
+    }
+}
+
+/// A Job that a stage makes; `key` names the template.
+pub(crate) fn job_stage(name: &str, key: &str) -> Value {
+    let variable = key.replace('-', "_");
+    json!({
+        "name": name,
+        "templates": {key: {"apiVersion": "batch/v1", "kind": "Job", "spec": {"from": "${from.spec.fqdn}"}}},
+        "successConditions": [format!("has({variable}.status) && has({variable}.status.succeeded) && {variable}.status.succeeded == 1")],
+        "failureConditions": [format!("has({variable}.status) && has({variable}.status.failed) && {variable}.status.failed > 0")],
+    })
+}
+
+/// The same stage with other fields.
+pub(crate) fn with(mut stage: Value, fields: Value) -> Value {
+    merge(&mut stage, &fields);
+    stage
+}
+
+pub(crate) fn related(provider: &str, name: &str) -> (String, At) {
+    (provider.to_owned(), (secret(), NAMESPACE.to_owned(), name.to_owned()))
+}
+
+impl World {
+    /// The copy in a provider lists a Secret that is there.
+    pub(crate) fn relate(&mut self, provider: &str, name: &str, data: &str) {
+        let side = if provider == FROM { &mut self.from } else { &mut self.to };
+        let copy = side.as_mut().unwrap();
+        copy["status"]["relatedResources"][name] =
+            json!({"gvk": {"group": "core", "version": "v1", "kind": "Secret"}, "name": name});
+        let source = json!({
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": name, "namespace": NAMESPACE, "uid": format!("s-{name}"), "resourceVersion": "1"},
+            "data": {"key": data},
+            "type": "Opaque",
+        });
+        self.sources.insert(related(provider, name), source);
+    }
+}
