@@ -3,14 +3,20 @@
 
 use std::{
     process::{Command, Output},
+    sync::Arc,
     time::Duration,
 };
 
 use broker_api::MigrationConfiguration;
+use broker_core::{
+    expression::{Evaluator, Limits},
+    migration::configuration::Configuration,
+};
 use certs_example::authority::{Authority, Leaf};
 use harness::{Lab, LabOptions};
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
+use serde_json::json;
 
 const CONFIGURATION: &str = include_str!("../hub/migrationconfiguration.yaml");
 
@@ -35,6 +41,29 @@ fn a_good_certificate_passes_and_others_are_told_why() {
         let bad = check(fqdn, leaf);
         let told = String::from_utf8(bad.stderr).unwrap();
         assert!(!bad.status.success() && told.contains(why), "{told}");
+    }
+}
+
+#[test]
+fn the_broker_reads_the_configuration() {
+    let minute = Duration::from_mins(1);
+    let evaluator = Evaluator::with_limits(Limits { compile: minute, evaluate: minute, ..Limits::default() });
+    let read: MigrationConfiguration = serde_saphyr::from_str(CONFIGURATION).unwrap();
+    let configuration = Configuration::compile("default", "certificates", 1, &read.spec.stages, &evaluator).unwrap();
+    let related = json!({ "tls": { "name": "b2-website-tls" } });
+    let to = json!({ "spec": { "fqdn": "app.corp.com" }, "status": { "relatedResources": related } });
+    let variables = [("to", Arc::new(to)), ("migration", Arc::new(json!({ "status": { "id": "m1" } })))];
+    let job = configuration.stages[0].templates["check"].render(&variables, &evaluator).unwrap();
+    let environment = &job["spec"]["template"]["spec"]["containers"][0]["env"];
+    assert_eq!(environment[0]["value"], "app.corp.com");
+    assert_eq!(
+        environment[1]["valueFrom"]["secretKeyRef"],
+        json!({ "name": "m1-to-b2-website-tls", "key": "tls.crt" })
+    );
+    for (status, waits) in [("Provisioning", true), ("Available", false)] {
+        let to = Arc::new(json!({ "status": { "status": status } }));
+        let settled = evaluator.evaluate_bool(&configuration.stages[1].success[0], &[("to", to)]).unwrap();
+        assert_eq!(settled, !waits, "{status}");
     }
 }
 

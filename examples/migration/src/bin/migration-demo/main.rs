@@ -23,7 +23,7 @@ const DEADLINE: Duration = Duration::from_mins(1);
 #[derive(Parser)]
 struct Args {
     /// Where kubeconfigs, logs and data live while the demo runs. Must not exist; removed at the end.
-    #[arg(long, default_value = ".migration-demo")]
+    #[arg(long, default_value = ".demo")]
     directory: PathBuf,
     /// End after the checks, with exit code 0 when all of them passed.
     #[arg(long, env = "ONCE", value_parser = clap::builder::FalseyValueParser::new())]
