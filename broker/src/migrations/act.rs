@@ -123,17 +123,16 @@ impl Broker {
             });
         }
         let Some(spec) = spec else { return };
-        let change = match object.filter(|object| !object.is_gone()) {
-            Some(object) => cluster.learn(spec, key.clone(), object),
-            None => {
-                let uid = match &write.op {
-                    Op::Delete { uid } => Some(&**uid),
-                    // The last finalizer left with it.
-                    Op::Merge(patch) => patch["metadata"]["uid"].as_str(),
-                    Op::Create(_) | Op::Apply { .. } | Op::MergeStatus(_) => None,
-                };
-                uid.and_then(|uid| cluster.forget(spec, key, uid))
-            }
+        let change = if let Some(object) = object.filter(|object| !object.is_gone()) {
+            cluster.learn(spec, key.clone(), object)
+        } else {
+            let uid = match &write.op {
+                Op::Delete { uid } => Some(&**uid),
+                // The last finalizer left with it.
+                Op::Merge(patch) => patch["metadata"]["uid"].as_str(),
+                Op::Create(_) | Op::Apply { .. } | Op::MergeStatus(_) => None,
+            };
+            uid.and_then(|uid| cluster.forget(spec, key, uid))
         };
         let Some(change) = change else { return };
         if **spec == *self.watches.migrations {

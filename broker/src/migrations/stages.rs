@@ -41,8 +41,8 @@ pub fn is_stage(spec: &WatchSpec) -> bool {
     spec.label_selector.as_deref() == Some(keys::MIGRATION_ID)
 }
 
-fn id(object: &Option<Arc<Object>>) -> Option<String> {
-    object.as_ref()?.marks().labels.remove(keys::MIGRATION_ID)
+fn id(object: Option<&Arc<Object>>) -> Option<String> {
+    object?.marks().labels.remove(keys::MIGRATION_ID)
 }
 
 impl Stages {
@@ -51,7 +51,7 @@ impl Stages {
     }
 
     /// A Migration needs these kinds from now on, and no others. `start` and `end` are called for each watch that is newly
-    /// needed, or needed no more, while nobody else can come in between. Returns whether any was started.
+    /// needed, or needed no more, while nobody else can come in between.
     pub fn want(
         &self,
         migration: &ObjectKey,
@@ -66,12 +66,12 @@ impl Stages {
             inner.by_migration.insert(migration.clone(), kinds.clone())
         };
         let before = before.unwrap_or_default();
-        let mut started = false;
+        let mut new = false;
         for kind in kinds.difference(&before) {
+            new = true;
             let wanted = inner.kinds.entry(kind.clone()).or_insert_with(|| {
                 let wanted = Wanted { spec: Arc::new(spec(kind)), by: HashSet::new() };
                 start(&wanted.spec);
-                started = true;
                 wanted
             });
             wanted.by.insert(migration.clone());
@@ -88,7 +88,7 @@ impl Stages {
                 });
             }
         }
-        started
+        new
     }
 
     /// Whether a Migration needs any watch.
@@ -108,7 +108,7 @@ impl Stages {
 
     /// A labelled object came, changed or went. Returns the ids that it carried and carries.
     pub fn moved(&self, kind: &Kind, change: &Change) -> Vec<String> {
-        let (before, after) = (id(&change.old), id(&change.new));
+        let (before, after) = (id(change.old.as_ref()), id(change.new.as_ref()));
         let mut inner = self.lock();
         if let Some(before) = before.as_ref().filter(|before| Some(*before) != after.as_ref())
             && let Some(objects) = inner.objects.get_mut(before)
@@ -165,7 +165,7 @@ mod tests {
             stages.want(&key(migration), &kinds, start, end)
         };
         assert!(want("a", &["Job"]));
-        assert!(!want("b", &["Job"]), "it runs already");
+        assert!(want("b", &["Job"]), "it runs already, but is new to this one");
         assert!(!want("a", &["Job"]), "nothing new");
         assert!(want("a", &["Pod"]));
         assert_eq!(stages.wanting(&kind("Job")), [key("b")]);

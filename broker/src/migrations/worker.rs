@@ -63,6 +63,15 @@ pub async fn run(broker: Arc<Broker>, stop: CancellationToken) {
     tasks.wait().await;
 }
 
+/// A decision that was taken in.
+struct Taken {
+    known: Arc<Known>,
+    /// `None`: nothing can be decided now.
+    decided: Option<Decided>,
+    /// It watches kinds or listens to related objects that it did not before: there may be more to see.
+    listens: bool,
+}
+
 /// What became of the writes of one decision.
 enum Went {
     /// All done, or something else is to be done first: decide again.
@@ -80,16 +89,16 @@ impl Broker {
     ) -> Outcome {
         for _ in 0..PASSES {
             let turn = turns.acquire().await;
-            let Some((known, decided)) = self.decide_on(key) else { return Outcome::Done };
+            let Some(Taken { known, decided, listens }) = self.decide_on(key) else { return Outcome::Done };
             drop(turn);
-            let Some((decided, news)) = decided else { return Outcome::After(IDLE) };
+            let Some(decided) = decided else { return Outcome::After(IDLE) };
             if self.leads() {
                 for note in &decided.notes {
                     self.tell_migration(&known, note);
                 }
             }
             match self.read_unread(&decided.interests).await {
-                Ok(read) if read || news => continue,
+                Ok(read) if read || listens => continue,
                 Ok(_) => {}
                 Err(error) => {
                     debug!(migration = %key, %error, "a related object cannot be read");
@@ -112,9 +121,8 @@ impl Broker {
         Outcome::Failed
     }
 
-    /// Decides, and takes the decision in. `None`: there is no such Migration. In it: nothing can be decided now, or the
-    /// decision, and whether there is something new to see because of it.
-    fn decide_on(&self, key: &ObjectKey) -> Option<(Arc<Known>, Option<(Decided, bool)>)> {
+    /// Decides, and takes the decision in. `None`: there is no such Migration.
+    fn decide_on(&self, key: &ObjectKey) -> Option<Taken> {
         let (known, mut about, memory) = self.migrations.get(key)?;
         if !matches!(about, About::Origin(..)) {
             let again = self.about(&known);
@@ -125,11 +133,12 @@ impl Broker {
                 }
             }
         }
-        let Some(decided) = self.migrate(&known, &about, &memory) else { return Some((known, None)) };
-        let listens = self.migrations.listen(key, &decided.interests);
-        // A watch that is new tells by itself when it knows something.
-        self.want_stages(key, &decided.watches);
-        Some((known, Some((decided, listens))))
+        let decided = self.migrate(&known, &about, &memory);
+        let listens = decided.as_ref().is_some_and(|decided| {
+            let watches = self.want_stages(key, &decided.watches);
+            self.migrations.listen(key, &decided.interests) || watches
+        });
+        Some(Taken { known, decided, listens })
     }
 
     async fn carry(self: &Arc<Self>, known: &Known, decided: &Decided, slot: &mut Option<Slot<MigrationWork>>) -> Went {
