@@ -67,6 +67,10 @@ impl<'a> Pass<'a> {
                 refusals.push(format!("{}: {why}", acceptance.id));
                 continue;
             }
+            if !but.is_empty() && self.is_taken(origin, &acceptance.id.provider) {
+                refusals.push(format!("{}: somebody else's object has the copy's name there", acceptance.id));
+                continue;
+            }
             match self.judge(origin, acceptance) {
                 Judged::Candidate => candidates.push(acceptance),
                 Judged::Refused(why) => refused.push(why),
@@ -102,6 +106,12 @@ impl<'a> Pass<'a> {
             return Choice::None { refusals, unreachable };
         };
         Choice::Best(best)
+    }
+
+    /// Whether somebody else's object has the copy's name at a provider.
+    fn is_taken(&self, origin: &View, provider: &ClusterName) -> bool {
+        let Some(holder) = self.snapshot.holder(provider.name()) else { return false };
+        holder.copy.present().is_some_and(|copy| !self.is_ours(origin, holder, copy))
     }
 
     /// Puts finalizer and signed assignment on the origin, where they are not already.

@@ -156,6 +156,12 @@ impl World {
         self.acceptances.insert(format!("{provider}/{name}"), Arc::new(acceptance));
     }
 
+    /// What people say in an AcceptAPI's annotations.
+    pub(crate) fn annotate(&mut self, id: &str, drain: bool, rebalance: bool) {
+        let held = self.acceptances.get_mut(id).unwrap();
+        *held = Arc::new((**held).clone().annotated(drain, rebalance));
+    }
+
     pub(crate) fn accept_no_more(&mut self, provider: &str) {
         self.acceptances.retain(|_, acceptance| acceptance.id.provider.name() != provider);
     }
@@ -380,6 +386,17 @@ impl World {
             }
         }
         panic!("{key} never gets quiet; the last passes: {:#?}", &seen[seen.len() - 2..]);
+    }
+
+    /// Passes until one wants nothing now; what it wants later does not come.
+    pub(crate) fn settle_briefly(&mut self, key: &OriginKey) -> Decision {
+        for _ in 0..PASSES {
+            let decision = self.pass(key);
+            if decision.steps.is_empty() {
+                return decision;
+            }
+        }
+        panic!("{key} never gets quiet");
     }
 
     pub(crate) fn settle_all(&mut self) {
