@@ -1,9 +1,10 @@
 //! Whatever people, providers and faults do, in whatever order: once all is well again, every accepted origin has exactly
 //! one copy that holds its spec, no copy is without its origin, and nothing more is written.
 
-use broker_api::{ClusterName, keys};
+use broker_api::{ClusterName, MigrationState, keys};
 use broker_core::{
     decision::State,
+    movement::Configured,
     snapshot::{OriginKey, Reach},
 };
 use proptest::{prelude::*, test_runner::Config};
@@ -103,6 +104,39 @@ enum Event {
     AcceptNoMore {
         provider: usize,
     },
+    /// A person wants an AcceptAPI's objects to leave, or the AcceptAPI to get its share.
+    Annotate {
+        provider: usize,
+        drain: bool,
+        rebalance: bool,
+    },
+    /// A provider leaves the configuration, or is back.
+    Leave {
+        provider: usize,
+        back: bool,
+    },
+    /// There is a MigrationConfiguration, there is none, or nobody knows.
+    Configure {
+        how: usize,
+    },
+    MigrationsKnown {
+        known: bool,
+    },
+    /// The machine goes on with a Migration, or it fails, or is removed.
+    Migration {
+        which: usize,
+        how: usize,
+    },
+    /// A person wants an object elsewhere.
+    Ask {
+        name: usize,
+        from: usize,
+        to: usize,
+    },
+    Serve {
+        name: usize,
+        provider: usize,
+    },
     Wait {
         millis: u64,
     },
@@ -136,7 +170,7 @@ impl Dice {
     }
 
     fn event(&mut self) -> Event {
-        let kind = self.roll(46);
+        let kind = self.roll(64);
         let name = self.roll(NAMES.len());
         // A provider, or the consumer.
         let cluster = self.roll(PROVIDERS.len() + 1);
@@ -164,6 +198,13 @@ impl Dice {
             39..41 => Event::Freeze { cluster, frozen: self.yes() },
             41..44 => Event::Accept { provider, least: self.number(4), priority: self.number(3), cordoned: self.yes() },
             44 => Event::AcceptNoMore { provider },
+            45..50 => Event::Serve { name, provider },
+            50..52 => Event::Annotate { provider, drain: self.yes(), rebalance: self.yes() },
+            52..54 => Event::Leave { provider, back: self.yes() },
+            54 => Event::Configure { how: self.roll(3) },
+            55 => Event::MigrationsKnown { known: self.yes() },
+            56..61 => Event::Migration { which: self.roll(4), how: self.roll(6) },
+            61 => Event::Ask { name, from: provider, to: self.roll(PROVIDERS.len()) },
             _ => Event::Wait { millis: 1000 * self.roll(400) as u64 },
         }
     }
@@ -296,6 +337,48 @@ impl Story {
                 world.accept(PROVIDERS[provider], &spec);
             }
             Event::AcceptNoMore { provider } => world.accept_no_more(PROVIDERS[provider]),
+            Event::Serve { name, provider } => world.serve(PROVIDERS[provider], &origin(name)),
+            Event::Annotate { provider, drain, rebalance } => {
+                let id = format!("{}/all", PROVIDERS[provider]);
+                if world.acceptances.contains_key(&id) {
+                    world.annotate(&id, drain, rebalance);
+                }
+            }
+            Event::Leave { provider, back } => {
+                let provider = ClusterName::provider(PROVIDERS[provider]);
+                if back {
+                    world.moves.left.remove(&provider);
+                } else {
+                    world.moves.left.entry(provider).or_insert(world.millis);
+                }
+            }
+            Event::Configure { how } => {
+                let [unknown, no, yes] = [Configured::Unknown, Configured::No, Configured::Yes];
+                world.moves.configured = [unknown, no, yes][how].clone();
+            }
+            Event::MigrationsKnown { known } => world.moves.migrations_known = known,
+            Event::Migration { which, how } => match how {
+                0 => {
+                    if let Some((_, view)) =
+                        world.moves.migrations.get_mut(which).filter(|(_, view)| !view.has_switched())
+                    {
+                        view.state = MigrationState::Failed;
+                        view.ended = Some(world.millis);
+                    }
+                }
+                1 if which < world.moves.migrations.len() && world.moves.migrations[which].1.has_ended() => {
+                    world.moves.migrations.remove(which);
+                }
+                _ => world.moves.step(which, world.millis),
+            },
+            Event::Ask { name, from, to } => {
+                let number = world.moves.migrations.len();
+                if from != to && number < 6 {
+                    let millis = world.millis;
+                    let asked = format!("asked-{millis}-{number}");
+                    world.moves.ask(&origin(name), &asked, PROVIDERS[from], PROVIDERS[to], millis);
+                }
+            }
             Event::Wait { millis } => world.millis += millis,
             Event::Pass { name } => {
                 world.pass(&origin(name));
@@ -353,6 +436,22 @@ impl Story {
             }
         }
         world.benign = true;
+        world.moves.left.clear();
+        world.moves.migrations_known = true;
+        if world.moves.configured == Configured::Unknown {
+            world.moves.configured = Configured::Yes;
+        }
+        for _ in 0..12 {
+            for name in (0..NAMES.len()).map(origin) {
+                world.settle_briefly(&name);
+            }
+            for which in 0..world.moves.migrations.len() {
+                world.moves.step(which, world.millis);
+            }
+        }
+        // Whatever failed is forgotten, and so tried again.
+        world.moves.configured = Configured::No;
+        world.moves.migrations.clear();
         for _ in 0..3 {
             self.world.settle_all();
         }

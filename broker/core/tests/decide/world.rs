@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
 };
 
-use broker_api::{AcceptApiSpec, ClusterName, Role};
+use broker_api::{AcceptApiSpec, ClusterName, Role, keys};
 use broker_core::{
     acceptance::{AcceptId, Acceptance},
     assignment::{Key, KeyRing, Origin},
@@ -260,7 +260,8 @@ impl World {
     }
 
     pub(crate) fn decide(&self, key: &OriginKey, confirmed: Confirmed) -> Decision {
-        let holders = self.providers().map(|(name, server)| Holder {
+        let engaged = self.providers().filter(|(name, _)| !self.moves.left.contains_key(name));
+        let holders = engaged.map(|(name, server)| Holder {
             provider: name.clone(),
             reach: server.reach.clone(),
             silent_millis: server.silent_since.map_or(0, |since| self.millis.saturating_sub(since)),
@@ -271,7 +272,8 @@ impl World {
         });
         let consumer = &self.servers[&key.cluster];
         let nothing = Memory::default();
-        let acceptances: Vec<_> = self.acceptances.values().cloned().collect();
+        let engaged = |acceptance: &&Arc<Acceptance>| !self.moves.left.contains_key(&acceptance.id.provider);
+        let acceptances: Vec<_> = self.acceptances.values().filter(engaged).cloned().collect();
         let has_room = |acceptance: &Acceptance| {
             let others = self.counted.iter().filter(|(other, id)| *other != key && **id == acceptance.id).count();
             acceptance.capacity.is_none_or(|capacity| (others as u64) < capacity)
@@ -352,6 +354,7 @@ impl World {
             self.log.push(write.clone());
             return Ok(());
         }
+        self.check_succession(key, write);
         let at = (write.kind.clone(), write.namespace.clone(), write.name.clone());
         let before = self.servers[&write.cluster].get(&at).is_some();
         let after = self.servers.get_mut(&write.cluster).ok_or(Refused::Unreachable)?.execute(&at, &write.op)?;
@@ -369,6 +372,28 @@ impl World {
         }
         self.log.push(write.clone());
         Ok(())
+    }
+
+    /// I11: while an object moves, its copy goes only when the one that takes over is ready, if it was ready itself.
+    fn check_succession(&self, key: &OriginKey, write: &Write) {
+        let (Op::Delete { .. }, Some(origin)) = (&write.op, self.origin(key)) else { return };
+        let metadata = &origin["metadata"];
+        let annotations = &metadata["annotations"];
+        let text = |name: &str| annotations[name].as_str();
+        let (Some(from), Some(to), Some(signature)) =
+            (text(keys::PROVIDER_CLUSTER), text(keys::NEW_PROVIDER_CLUSTER), text(keys::ASSIGNMENT))
+        else {
+            return;
+        };
+        let subject = key.subject(metadata["uid"].as_str().unwrap());
+        let proven = self.ring.verify_assignment(&subject, from, Some(to), signature).is_some();
+        if proven && write.cluster == ClusterName::provider(from) && metadata.get("deletionTimestamp").is_none() {
+            let ready = |provider: &str| {
+                let copy = self.copy(provider, key);
+                copy.is_some_and(|copy| copy["status"]["conditions"][0]["status"] == "True")
+            };
+            assert!(!ready(from) || ready(to), "{key}: the copy at {from} is deleted before that at {to} is ready");
+        }
     }
 
     /// Passes until one wants nothing, now or later; returns that one.

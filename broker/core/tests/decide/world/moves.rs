@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use broker_api::{ClusterName, MigrationState, Role};
 use broker_core::{
     decision::{Decision, Op, Write},
-    movement::{Configured, Lane, MigrationView, Request},
+    movement::{Configured, Lane, MigrationView, Moving, Phase, Request},
     snapshot::{Moves, OriginKey, Patience},
 };
 use serde_json::Value;
@@ -23,6 +23,7 @@ pub(crate) struct MovesWorld {
     /// What each origin counts for while it moves.
     pub(crate) under_way: BTreeMap<OriginKey, Lane>,
     pub(crate) requests: BTreeMap<OriginKey, Vec<(String, Request)>>,
+    pub(crate) moving: BTreeMap<OriginKey, Moving>,
 }
 
 impl Default for MovesWorld {
@@ -36,6 +37,7 @@ impl Default for MovesWorld {
             patience: Patience { orphan_grace: 60_000, ready_timeout: 600_000 },
             under_way: BTreeMap::new(),
             requests: BTreeMap::new(),
+            moving: BTreeMap::new(),
         }
     }
 }
@@ -73,7 +75,13 @@ impl MovesWorld {
             (Some(lane), Some(_)) => self.under_way.insert(key.clone(), lane.clone()),
             _ => self.under_way.remove(key),
         };
-        self.requests.insert(key.clone(), decision.requests.clone());
+        if !decision.is_held_up() {
+            self.requests.insert(key.clone(), decision.requests.clone());
+            match &decision.moving {
+                Some(moving) => self.moving.insert(key.clone(), moving.clone()),
+                None => self.moving.remove(key),
+            };
+        }
     }
 
     /// The broker makes a Migration.
@@ -116,6 +124,34 @@ impl MovesWorld {
             ended: None,
         };
         self.migrations.push((key.clone(), view));
+    }
+
+    /// The machine goes one step on with an unfinished Migration: with the move of its origin, or to its end without it.
+    pub(crate) fn step(&mut self, which: usize, millis: u64) {
+        use MigrationState::{
+            CutoverCompleted, CutoverInProgress, Failed, InitialCompleted, InitialInProgress, Pending, Unknown,
+        };
+        let Some((key, view)) = self.migrations.get_mut(which) else { return };
+        let moving = self.moving.get(key).filter(|moving| moving.from == view.from && moving.to == view.to);
+        let own = |moving: &&Moving| view.by_person || view.name.ends_with(&format!("-{}", moving.epoch));
+        let phase = moving.filter(own).map(|moving| moving.phase);
+        let refused = self.requests.get(key).is_some_and(|all| {
+            all.iter().any(|(name, request)| name.ends_with(&view.name) && matches!(request, Request::Refused(..)))
+        });
+        view.state = match (view.state, phase) {
+            (ended @ (CutoverCompleted | Failed), _) => ended,
+            _ if refused => Failed,
+            (Unknown, _) => Pending,
+            (Pending, Some(Phase::Ready | Phase::Switched)) => InitialInProgress,
+            (InitialInProgress, Some(Phase::Ready | Phase::Switched)) => InitialCompleted,
+            (InitialCompleted, Some(Phase::Switched)) => CutoverInProgress,
+            (CutoverInProgress, Some(_)) => CutoverCompleted,
+            // A person's waits for its turn.
+            (Pending, None) if view.by_person => Pending,
+            (_, None) => Failed,
+            (state, Some(_)) => state,
+        };
+        view.ended = view.ended.or(view.has_ended().then_some(millis));
     }
 
     /// The machine has brought the last Migration to this state.
