@@ -39,7 +39,7 @@ impl Broker {
         }
     }
 
-    /// Starts the watches that a Migration needs, and ends those that nobody needs any more. Returns whether any is new.
+    /// Starts the watches that a Migration needs, and ends those that nobody needs any more. Returns whether any is new to it.
     pub(crate) fn want_stages(&self, key: &ObjectKey, kinds: &std::collections::BTreeSet<Kind>) -> bool {
         let Some(compute) = self.compute() else { return false };
         let start = |spec: &std::sync::Arc<WatchSpec>| {
