@@ -1,1 +1,122 @@
-//! Not written yet.
+//! After the end: cleanup, finalizer and time to live.
+
+use broker_api::{
+    MigrationState::{CutoverCompleted, Failed},
+    keys,
+};
+use broker_core::{
+    movement::{Movement, Phase},
+    snapshot::Reach,
+};
+use serde_json::json;
+
+use crate::world::{Applied, TTL, World, job, job_stage, underway};
+
+fn running() -> World {
+    let mut world = World::new(json!([job_stage("a", "a")]));
+    world.settle();
+    world
+}
+
+fn over() -> Movement {
+    Movement::Over("Ended", "it has ended".into())
+}
+
+#[test]
+fn the_finalizer_waits_for_a_compute_cluster_that_does_not_answer() {
+    let mut world = running();
+    world.reach = Reach::Unreachable("refused".into());
+    world.edit("abort", json!(true));
+    world.delete();
+    world.settle();
+    world.movement = over();
+    world.settle();
+    assert_eq!((world.state(), world.made().len()), (Failed, 1));
+    let mut healed = world.clone();
+    healed.reach = Reach::Ready;
+    healed.listed = false;
+    healed.settle();
+    assert!(healed.migration.is_some(), "what is not listed is not gone");
+    healed.listed = true;
+    healed.settle();
+    assert!(healed.migration.is_none() && healed.objects.is_empty());
+    // Gone for good: a person says so.
+    world.annotate(keys::FORCE_DELETE, "true");
+    world.settle();
+    assert!(world.migration.is_none());
+}
+
+#[test]
+fn an_object_that_does_not_go_holds_the_finalizer_until_a_person_releases_it() {
+    let mut world = running();
+    let at = world.at(job(), "a");
+    world.objects.get_mut(&at).unwrap()["metadata"]["finalizers"] = json!(["stuck"]);
+    world.delete();
+    world.settle();
+    world.movement = over();
+    assert!(world.settle().writes.is_empty(), "it is deleted once, not again and again");
+    assert!(world.migration.is_some());
+    world.annotate(keys::FORCE_DELETE, "true");
+    world.settle();
+    assert!(world.migration.is_none());
+}
+
+#[test]
+fn it_is_kept_for_a_while_and_then_removed() {
+    let mut world = World::with(Applied::None);
+    world.settle();
+    world.movement = underway(Phase::Switched);
+    world.settle();
+    world.movement = over();
+    let outcome = world.settle();
+    assert_eq!((world.state(), outcome.again.unwrap().as_millis()), (CutoverCompleted, u128::from(TTL)));
+    assert!(outcome.watches.is_empty() && outcome.interests.is_empty());
+    world.now += TTL - 1;
+    world.memory = broker_core::memory::Memory::default();
+    assert_eq!(world.settle().again.unwrap().as_millis(), 1);
+    // A clock that is set back removes nothing.
+    world.now -= 3_600_000;
+    world.settle();
+    assert!(world.migration.is_some());
+    world.now += 3_600_001;
+    world.settle();
+    assert!(world.migration.is_none());
+}
+
+#[test]
+fn what_has_ended_is_not_written_again_whatever_is_edited() {
+    let mut world = running();
+    world.edit("abort", json!(true));
+    world.settle();
+    world.movement = over();
+    world.settle();
+    let written = world.written.len();
+    for (field, value) in
+        [("abort", json!(false)), ("retry", json!(9)), ("paused", json!(true)), ("force", json!(true))]
+    {
+        world.edit(field, value);
+        world.settle();
+    }
+    assert_eq!((world.state(), world.written.len()), (Failed, written));
+}
+
+#[test]
+fn the_finalizer_stays_while_the_origin_has_not_taken_note() {
+    let mut world = running();
+    world.edit("abort", json!(true));
+    world.settle();
+    assert_eq!(world.state(), Failed);
+    let finalizers = |world: &World| world.migration.as_ref().unwrap()["metadata"]["finalizers"].clone();
+    assert_eq!(finalizers(&world), json!([keys::FINALIZER]), "its copy at the new provider is not gone yet");
+    world.movement = over();
+    world.settle();
+    assert_eq!(finalizers(&world), json!([]));
+}
+
+#[test]
+fn a_finalizer_taken_away_while_it_runs_comes_back() {
+    let mut world = running();
+    world.migration.as_mut().unwrap()["metadata"]["finalizers"] = json!(["other"]);
+    world.settle();
+    assert_eq!(world.migration.as_ref().unwrap()["metadata"]["finalizers"], json!(["other", keys::FINALIZER]));
+}

@@ -21,6 +21,7 @@ use broker_core::{
     schema::Schema,
     snapshot::{Kind, KindView, Now, OriginKey, Reach, Seen, Serving, View},
 };
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub(crate) static EVALUATOR: LazyLock<Evaluator> = LazyLock::new(Evaluator::new);
@@ -155,7 +156,8 @@ impl World {
     }
 
     pub(crate) fn state(&self) -> MigrationState {
-        self.status().state
+        let state = self.migration.as_ref().unwrap().get("status").and_then(|status| status.get("state"));
+        state.map_or(MigrationState::Unknown, |state| MigrationState::deserialize(state).unwrap())
     }
 
     /// The status and reason of a condition, and its message.
