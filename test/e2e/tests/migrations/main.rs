@@ -1,6 +1,8 @@
 //! Migrations: what happens in the coordination and in the compute cluster while an object moves.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod compute;
+
 use broker_api::keys;
 use e2e::{
     Kind, Object, Place, Scene, Shared, World,
