@@ -12,7 +12,7 @@ use broker_fleet::{
     watch::WatchSpec,
 };
 
-use crate::broker::Broker;
+use crate::{broker::Broker, observe::BLIP};
 
 /// The object as it was seen. `None`: its body was not kept, or cannot be read.
 pub fn view(object: &Object) -> Option<View> {
@@ -41,6 +41,8 @@ pub fn reach(cluster: &Cluster) -> Reach {
         ClusterState::Ready => Reach::Ready,
         ClusterState::Connecting => Reach::Settling,
         ClusterState::Leaving => Reach::Unreachable("it is being taken out of the configuration".into()),
+        // A blip is not worth a write per Migration.
+        ClusterState::Unreachable { since, why } if since.elapsed().is_ok_and(|age| age < BLIP) => Reach::Lost(why),
         ClusterState::Unreachable { why, .. } => Reach::Unreachable(why),
     }
 }

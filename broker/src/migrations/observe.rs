@@ -4,16 +4,16 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use broker_api::{ClusterName, Role};
 use broker_core::{
-    decision::State,
+    decision::{Note, State},
     memory::Memory,
     migration::{
         machine::migrate,
         observed::{Applicable, Observed, Outcome, StageView},
     },
     movement::{MigrationView, Movement},
-    snapshot::{Kind, OriginKey, Seen, Serving, View},
+    snapshot::{Kind, OriginKey, Reach, Seen, Serving, View},
 };
-use broker_fleet::{cluster::Cluster, kind::KindState, object::ObjectKey};
+use broker_fleet::{cluster::Cluster, index::Lookup, kind::KindState, object::ObjectKey};
 
 use super::{
     known::{Known, Side},
@@ -21,7 +21,10 @@ use super::{
     movement::{Standing, movement},
     origin::About,
 };
-use crate::{broker::Broker, observe};
+use crate::{
+    broker::Broker,
+    observe::{self, BLIP},
+};
 
 /// The objects of stages, in the compute cluster's indexes.
 struct Stage<'a> {
@@ -97,17 +100,13 @@ impl Broker {
         let Some(consumer) = self.fleet().cluster(&origin.cluster) else { return Movement::Unknown };
         let Some(spec) = self.watches.spec_of(Role::Consumer, &origin.gvk) else { return Movement::Unknown };
         let key = ObjectKey { namespace: Arc::clone(&origin.namespace), name: Arc::clone(&origin.name) };
-        let found = consumer.index(spec).map(|index| index.get(&key));
-        match found {
-            None | Some(broker_fleet::index::Lookup::Unknown) => Movement::Unknown,
-            Some(broker_fleet::index::Lookup::Absent) => {
-                movement(known, &Standing { state: State::Gone, ..Standing::default() })
-            }
+        let gone = || movement(known, &Standing { state: State::Gone, ..Standing::default() });
+        match consumer.index(spec).map_or(Lookup::Unknown, |index| index.get(&key)) {
+            Lookup::Unknown => Movement::Unknown,
+            Lookup::Absent => gone(),
             // Recreated under its name: another object.
-            Some(broker_fleet::index::Lookup::Found(object)) if object.uid != *uid => {
-                movement(known, &Standing { state: State::Gone, ..Standing::default() })
-            }
-            Some(broker_fleet::index::Lookup::Found(_)) => {
+            Lookup::Found(object) if object.uid != *uid => gone(),
+            Lookup::Found(_) => {
                 let name = known.key.to_string();
                 let standing = self.records.with(origin, |record| Standing {
                     state: record.state,
@@ -157,6 +156,25 @@ impl Broker {
             ttl_millis: u64::try_from(self.options.migration_ttl.as_millis()).unwrap_or(u64::MAX),
         };
         // Expressions may be slow: others go on meanwhile.
-        Some(tokio::task::block_in_place(|| migrate(&observed)))
+        let mut outcome = tokio::task::block_in_place(|| migrate(&observed));
+        if self.tell_of_blindness(&compute, &mut outcome) || matches!(observed.compute_reach, Reach::Lost(_)) {
+            outcome.again = Some(outcome.again.map_or(BLIP, |again| again.min(BLIP)));
+        }
+        Some(outcome)
+    }
+
+    /// Says why stage objects cannot be seen. Returns whether some cannot: nothing tells of a watch that fails.
+    fn tell_of_blindness(&self, compute: &Cluster, outcome: &mut Outcome) -> bool {
+        let mut blind = false;
+        for kind in &outcome.watches {
+            let index = self.stages.spec_of(kind).and_then(|spec| compute.index(&spec));
+            let Some(index) = index.filter(|index| !index.is_complete()) else { continue };
+            blind |= compute.kind(&kind.to_gvk()) != KindState::Missing;
+            if let Some(why) = index.trouble() {
+                let message = format!("the broker cannot watch {} at {}: {why}", kind.kind, compute.name());
+                outcome.notes.push(Note::warning("CannotWatch", message));
+            }
+        }
+        blind
     }
 }

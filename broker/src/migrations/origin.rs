@@ -109,15 +109,16 @@ impl Broker {
             );
             return About::Refused("KindNotBrokered", why);
         };
+        let flaw = flaw(known).filter(|_| known.view.by_person && known.is_new());
+        if let Some((reason, why)) = flaw {
+            return About::Refused(reason, why);
+        }
         // What is under way is known by its annotations, whatever became of the copy since.
         if let Some(carried) = &known.carried {
             return About::Origin(
                 Self::origin_key(&carried.cluster, &brokered.kind, &carried.key),
                 carried.uid.clone(),
             );
-        }
-        if let Some((reason, why)) = flaw(known) {
-            return About::Refused(reason, why);
         }
         for (side, field) in [(from, "spec.from"), (&known.to, "spec.to")] {
             // After a start the sources of clusters are read one after the other.
