@@ -104,7 +104,8 @@ impl Acceptance {
         if let Some(program) = &expression
             && let Some(unknown) = program.variables().iter().find(|name| *name != "self")
         {
-            errors.push(format!("spec.expression: unknown name {unknown:?}; the object is called self"));
+            let place = program.place_of(unknown);
+            errors.push(format!("spec.expression: {place}: unknown name {unknown:?}; the object is called self"));
         }
         if !errors.is_empty() {
             return Err(errors);

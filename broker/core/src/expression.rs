@@ -180,6 +180,12 @@ impl Program {
         &self.inner.variables
     }
 
+    /// Where a name that it takes from outside stands first: `line 1, column 7`.
+    pub fn place_of(&self, name: &str) -> String {
+        let (line, column) = shape::place_of(&self.inner.source, name, false).unwrap_or((1, 1));
+        format!("line {line}, column {column}")
+    }
+
     fn shown(&self) -> String {
         shown(&self.inner.source)
     }
@@ -239,7 +245,7 @@ impl Evaluator {
         let work = move || {
             let program = env.compile(&text).map_err(|errors| syntax_error(&text, &errors.errors))?;
             let mut expression = program.expression().clone();
-            let variables = rewrite::rewrite(&mut expression, &env).map_err(|what| failed(&text, what))?;
+            let variables = rewrite::rewrite(&mut expression, &env).map_err(|flaw| flawed(&text, &flaw))?;
             Ok(Inner {
                 source: text,
                 expression,
@@ -365,6 +371,14 @@ fn syntax_error(source: &str, errors: &[cel_interpreter::ParseError]) -> Express
 
 fn failed(source: &str, what: String) -> ExpressionError {
     ExpressionError::Failed { what, expression: shown(source) }
+}
+
+fn flawed(source: &str, flaw: &rewrite::Flaw) -> ExpressionError {
+    let place = |name: &String| {
+        shape::place_of(source, name, true).or_else(|| shape::place_of(source, name, false)).unwrap_or_default()
+    };
+    let (line, column) = flaw.name.as_ref().map(place).unwrap_or_default();
+    ExpressionError::Syntax { line, column, what: flaw.what.clone(), expression: shown(source) }
 }
 
 fn overloaded() -> ExpressionError {

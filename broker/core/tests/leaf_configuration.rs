@@ -86,16 +86,16 @@ fn all_errors_are_told_with_their_places() {
     let errors = errors(&stages);
     let expected = [
         "spec.stages[0].templates.job.spec.bar[0]: the expression that begins at character 1 has no end",
-        "spec.stages[0].templates.job.spec.foo: unknown name \"job\"; known here: from, to, migration, stage",
+        "spec.stages[0].templates.job.spec.foo: line 1, column 1: unknown name \"job\"; known here: from, to, migration, stage",
         "spec.stages[0].successConditions[1]: line 1, column ",
         "spec.stages[0].successConditions[2]: the expression is empty",
-        "spec.stages[0].failureConditions[0]: unknown name \"other\"; known here: from, to, migration, stage, job",
-        "spec.stages[0].failureConditions[1]: unknown name \"self\"",
+        "spec.stages[0].failureConditions[0]: line 1, column 1: unknown name \"other\"; known here: from, to, migration, stage, job",
+        "spec.stages[0].failureConditions[1]: line 1, column 1: unknown name \"self\"",
         "spec.stages[0].timeoutSeconds: is less than 1",
         "spec.stages[1].name: another stage is called \"one\"",
         "spec.stages[1].templates.a.apiVersion: is missing",
         // The template of another stage.
-        "spec.stages[1].successConditions[0]: unknown name \"job\"",
+        "spec.stages[1].successConditions[0]: line 1, column 1: unknown name \"job\"",
         "spec.stages[2].name: \"-\" is no value of a label",
         "spec.stages[2].timeoutSeconds: is less than 1",
     ];
@@ -104,7 +104,7 @@ fn all_errors_are_told_with_their_places() {
         assert!(error.starts_with(expected), "{error}\n{expected}");
         assert!(!error.contains('\n'), "{error}");
     }
-    assert!(errors[5].contains("unknown name \"slf\""), "{}", errors[5]);
+    assert!(errors[5].contains("line 1, column 11: unknown name \"slf\""), "{}", errors[5]);
 }
 
 #[test]

@@ -319,7 +319,7 @@ impl<'a> Pass<'a> {
             pinned: matches!(reason, Reason::Requested(_)),
             ..Assigned::to(assigned.provider.clone(), self.next_epoch(assigned))
         };
-        self.begin(origin, &next, best, self.departure(reason, &assigned.provider, to));
+        self.begin(origin, &next, best, departure(reason, &assigned.provider, to));
         true
     }
 
@@ -336,18 +336,6 @@ impl<'a> Pass<'a> {
             waits_for: "the new copy".into(),
         });
         self.mark(origin, next, Some(Note::normal("Moving", why)));
-    }
-
-    fn departure(&self, reason: Reason<'_>, from: &ClusterName, to: &ClusterName) -> String {
-        let why = match reason {
-            Reason::NotAccepted => format!("provider {} does not accept it any more", from.name()),
-            Reason::Draining => format!("provider {} is being drained", from.name()),
-            Reason::Requested(migration) => {
-                format!("Migration {}/{} asks for it", migration.namespace, migration.name)
-            }
-            Reason::Rebalance(acceptance) => format!("AcceptAPI {} asks for its share", acceptance.id),
-        };
-        format!("moves from provider {} to provider {}: {why}", from.name(), to.name())
     }
 
     /// It should move and cannot: people are told in the condition `Moving`.
@@ -383,4 +371,17 @@ impl<'a> Pass<'a> {
             wait / 1000
         ))
     }
+}
+
+/// Why it moves, for people.
+fn departure(reason: Reason<'_>, from: &ClusterName, to: &ClusterName) -> String {
+    let why = match reason {
+        Reason::NotAccepted => format!("provider {} does not accept it any more", from.name()),
+        Reason::Draining => format!("provider {} is being drained", from.name()),
+        Reason::Requested(migration) => {
+            format!("Migration {}/{} asks for it", migration.namespace, migration.name)
+        }
+        Reason::Rebalance(acceptance) => format!("AcceptAPI {} asks for its share", acceptance.id),
+    };
+    format!("moves from provider {} to provider {}: {why}", from.name(), to.name())
 }

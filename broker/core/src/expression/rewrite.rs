@@ -34,8 +34,21 @@ const KNOWN: &[&str] = &[
     "uint",
 ];
 
+/// What is not allowed.
+pub(super) struct Flaw {
+    pub(super) what: String,
+    /// The name that is to blame.
+    pub(super) name: Option<String>,
+}
+
+impl Flaw {
+    fn of(name: &str, what: String) -> Self {
+        Self { what, name: Some(name.to_owned()) }
+    }
+}
+
 /// Rewrites in place; the free names, sorted. An error names a construct that is not allowed.
-pub(super) fn rewrite(expression: &mut Expression, env: &Arc<Env>) -> Result<Vec<String>, String> {
+pub(super) fn rewrite(expression: &mut Expression, env: &Arc<Env>) -> Result<Vec<String>, Flaw> {
     let mut rewriter =
         Rewriter { context: Context::with_env(Arc::clone(env)), scope: Vec::new(), free: BTreeSet::new() };
     rewriter.expression(expression)?;
@@ -51,7 +64,7 @@ struct Rewriter {
 }
 
 impl Rewriter {
-    fn expression(&mut self, expression: &mut Expression) -> Result<(), String> {
+    fn expression(&mut self, expression: &mut Expression) -> Result<(), Flaw> {
         match &mut expression.expr {
             Expr::Literal(_) => Ok(()),
             Expr::Ident(name) => {
@@ -86,16 +99,18 @@ impl Rewriter {
                 Ok(())
             }
             Expr::Comprehension(comprehension) => self.comprehension(comprehension),
-            Expr::Struct(message) => Err(format!("messages ({}{{…}}) are not known here", message.type_name)),
+            Expr::Struct(message) => {
+                Err(Flaw::of(&message.type_name, format!("messages ({}{{…}}) are not known here", message.type_name)))
+            }
             Expr::Unspecified => Err(strange()),
         }
     }
 
-    fn all(&mut self, expressions: &mut [Expression]) -> Result<(), String> {
+    fn all(&mut self, expressions: &mut [Expression]) -> Result<(), Flaw> {
         expressions.iter_mut().try_for_each(|expression| self.expression(expression))
     }
 
-    fn call(&mut self, call: &mut CallExpr) -> Result<(), String> {
+    fn call(&mut self, call: &mut CallExpr) -> Result<(), Flaw> {
         self.function(call)?;
         if let Some(target) = &mut call.target {
             self.expression(target)?;
@@ -104,7 +119,7 @@ impl Rewriter {
     }
 
     /// Refuses a function that does not exist. Operators and counters begin with a sign, functions with a letter.
-    fn function(&self, call: &CallExpr) -> Result<(), String> {
+    fn function(&self, call: &CallExpr) -> Result<(), Flaw> {
         let name = call.func_name.trim_start_matches('.');
         if !name.starts_with(|first: char| first.is_ascii_alphabetic()) {
             return Ok(());
@@ -115,7 +130,7 @@ impl Rewriter {
             Some(Expr::Ident(space)) => self.exists(true, name) || self.exists(false, &format!("{space}.{name}")),
             Some(_) => self.exists(true, name),
         };
-        if exists { Ok(()) } else { Err(format!("there is no function {name:?}")) }
+        if exists { Ok(()) } else { Err(Flaw::of(name, format!("there is no function {name:?}"))) }
     }
 
     /// Asks the interpreter, with more arguments than any function takes: it calls none, but says why not.
@@ -136,7 +151,7 @@ impl Rewriter {
     }
 
     /// The macros make three kinds of loops; another shape is none of ours.
-    fn comprehension(&mut self, comprehension: &mut ComprehensionExpr) -> Result<(), String> {
+    fn comprehension(&mut self, comprehension: &mut ComprehensionExpr) -> Result<(), Flaw> {
         let ComprehensionExpr {
             iter_range,
             iter_var,
@@ -162,7 +177,7 @@ impl Rewriter {
     }
 
     /// The step of a loop keeps its shape: the interpreter knows it, and then appends in place instead of copying.
-    fn step(&mut self, step: &mut Expression, accu: &str, counted: bool) -> Result<(), String> {
+    fn step(&mut self, step: &mut Expression, accu: &str, counted: bool) -> Result<(), Flaw> {
         let Expr::Call(CallExpr { func_name, target: None, args }) = &mut step.expr else {
             return Err(strange());
         };
@@ -185,7 +200,7 @@ impl Rewriter {
     }
 
     /// `@result + [element]`, `@result + 1`
-    fn append(&mut self, step: &mut Expression, accu: &str) -> Result<(), String> {
+    fn append(&mut self, step: &mut Expression, accu: &str) -> Result<(), Flaw> {
         let Expr::Call(CallExpr { func_name, target: None, args }) = &mut step.expr else {
             return Err(strange());
         };
@@ -216,6 +231,6 @@ fn wrap(expression: &mut Expression, counter: &str) {
     *expression = Expression { id, expr: Expr::Call(call) };
 }
 
-fn strange() -> String {
-    "a construct that is not allowed".to_owned()
+fn strange() -> Flaw {
+    Flaw { what: "a construct that is not allowed".to_owned(), name: None }
 }

@@ -38,13 +38,31 @@ pub(super) fn check(source: &str) -> Result<(), ExpressionError> {
     while let Some((position, token)) = tokens.next_token() {
         let verdict = token.map_err(str::to_owned).and_then(|token| counter.count(token));
         verdict.map_err(|what| {
-            let before = &source[..position];
-            let line = before.matches('\n').count() + 1;
-            let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+            let (line, column) = place(source, position);
             ExpressionError::TooComplex { line, column, what }
         })?;
     }
     Ok(())
+}
+
+/// Line and column of a byte, both from 1, the column in characters.
+fn place(source: &str, position: usize) -> (usize, usize) {
+    let before = &source[..position];
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    (before.matches('\n').count() + 1, column)
+}
+
+/// Where a name stands first: as one of its own, or behind a dot.
+pub(super) fn place_of(source: &str, name: &str, behind_dot: bool) -> Option<(usize, usize)> {
+    let mut tokens = Tokens { source, position: 0 };
+    let mut dot = false;
+    while let Some((position, Ok(token))) = tokens.next_token() {
+        if token == Token::Word(name) && dot == behind_dot {
+            return Some(place(source, position));
+        }
+        dot = token == Token::Dot;
+    }
+    None
 }
 
 /// Where the `}` is that closes an expression, in bytes; those in its texts, comments and maps do not. The error says why

@@ -43,7 +43,7 @@ fn what_is_wrong_with_it_is_said_and_it_accepts_nothing() {
         let scene = Scene::new(world, "accept-invalid", &[homer]).await;
         let wrong = [
             (json!({"expression": "self.spec.fqdn =="}), "spec.expression"),
-            (json!({"expression": "object.spec.fqdn == 'x'"}), "spec.expression: unknown name"),
+            (json!({"expression": "object.spec.fqdn == 'x'"}), "spec.expression: line 1, column 1: unknown name"),
             (json!({"filters": [{"key": "v", "boundary": {"min": "8Gi", "max": "4Gi"}}]}), "spec.filters[1].boundary"),
             (json!({"filters": [{"key": "a..b", "suffix": "x"}]}), "spec.filters[1].key"),
         ];

@@ -170,7 +170,12 @@ pub(in crate::migration) fn unknown_names(program: &Program, known: &[&str]) -> 
     let unknown = program.variables().iter().filter(|name| !known.contains(&name.as_str()));
     unknown
         .map(|name| {
-            format!("unknown name {name:?}; known here: {}, in {:?}", known.join(", "), shown(program.source()))
+            let place = program.place_of(name);
+            format!(
+                "{place}: unknown name {name:?}; known here: {}, in {:?}",
+                known.join(", "),
+                shown(program.source())
+            )
         })
         .collect()
 }
