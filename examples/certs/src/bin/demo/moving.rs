@@ -100,7 +100,7 @@ async fn moved(stage: &Stage, old: &str, sights: &mut Vec<Sight>) -> anyhow::Res
         let migration = held.remove(0);
         let status = migration.status.clone().unwrap_or_default();
         let sight = (status.state, status.stage.clone());
-        if sights.last() != Some(&sight) {
+        if status.state != MigrationState::Unknown && sights.last() != Some(&sight) {
             sights.push(sight);
         }
         let ended = matches!(status.state, MigrationState::CutoverCompleted | MigrationState::Failed);

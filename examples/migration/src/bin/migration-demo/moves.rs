@@ -54,8 +54,10 @@ pub(crate) async fn play(world: &World) -> anyhow::Result<()> {
     for held in moved.status.unwrap_or_default().stages {
         println!("         stage {}: {:?} {}", held.name, held.state, held.message.unwrap_or_default());
     }
-    for line in world.worker.log()?.lines().filter(|line| line.contains("complete:")) {
-        println!("         job-worker: {}", line.split("complete:").nth(1).unwrap_or_default().trim());
+    for line in world.worker.log()?.lines() {
+        if let Some((_, told)) = line.split_once("complete: ") {
+            println!("         {told}");
+        }
     }
 
     step("its user was not disturbed: its Secret was always there, and changed once", async {

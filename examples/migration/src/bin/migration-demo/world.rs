@@ -69,7 +69,8 @@ fn own(lab: &Lab, place: &Place, program: &str, args: &[&str]) -> anyhow::Result
     let name = format!("{program}-{}", place.name());
     let kubeconfig = lab.directory().join(format!("{name}.kubeconfig"));
     place.cluster.write_kubeconfig("provider-controller", &kubeconfig)?;
-    let program = Program::new(name, harness::binary(program)?).arg("--kubeconfig").arg(kubeconfig);
+    let program =
+        Program::new(name, harness::binary(program)?).env("NO_COLOR", "1").arg("--kubeconfig").arg(kubeconfig);
     lab.start_process(&program.args(args.iter().copied()))
 }
 
