@@ -79,7 +79,9 @@ fn states(mut world: World) -> Vec<MigrationState> {
     let mut states = vec![world.state()];
     for _ in 0..40 {
         let at = world.objects.keys().cloned().collect::<Vec<_>>();
-        at.iter().for_each(|at| world.report(at, json!({"succeeded": 1})));
+        for at in &at {
+            world.report(at, json!({"succeeded": 1}));
+        }
         if world.state() == InitialCompleted {
             world.movement = underway(Phase::Switched);
         }

@@ -1,5 +1,6 @@
 //! The migration machine against a coordination cluster, a compute cluster and providers in memory.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+// `json!` in the place of an argument reads best without a `&`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::needless_pass_by_value)]
 
 mod ending;
 mod flow;

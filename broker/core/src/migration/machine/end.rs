@@ -56,12 +56,10 @@ impl Pass<'_> {
         let object = self.observed.object;
         let Some(ended) = self.held.conditions.iter().find(|condition| condition.type_ == SUCCEEDED) else { return };
         let age = self.observed.now.millis.saturating_sub(millis_of(&ended.last_transition_time));
-        match self.observed.ttl_millis.checked_sub(age).filter(|left| *left > 0) {
-            Some(left) => self.again_in(left),
-            None => {
-                let intent = merge::digest(&json!("expired"));
-                self.write_own(Subject::Marks, intent, Op::Delete { uid: object.uid.clone() }, None);
-            }
+        if let Some(left) = self.observed.ttl_millis.checked_sub(age).filter(|left| *left > 0) {
+            return self.again_in(left);
         }
+        let intent = merge::digest(&json!("expired"));
+        self.write_own(Subject::Marks, intent, Op::Delete { uid: object.uid.clone() }, None);
     }
 }

@@ -220,8 +220,8 @@ impl<'a> Pass<'a> {
     }
 
     /// What is applied: a template's content, its labels and annotations, and the labels that it is known by.
-    fn stage_object(&self, stage: &str, mut rendered: Value) -> Value {
-        let metadata = rendered["metadata"].take();
+    fn stage_object(&self, stage: &str, rendered: Value) -> Value {
+        let metadata = rendered["metadata"].clone();
         let map = |field: &str| metadata[field].as_object().cloned().unwrap_or_default();
         let (mut labels, annotations) = (map("labels"), map("annotations"));
         let ours = [(keys::MIGRATION_ID, &*self.id), (keys::MIGRATION_STAGE, stage), (keys::MANAGED_BY, keys::MANAGER)];

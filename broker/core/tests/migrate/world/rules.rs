@@ -8,7 +8,7 @@ use broker_api::{
 use broker_core::decision::{Op, Write};
 use serde_json::{Value, json};
 
-use super::{World, merge};
+use super::{World, server::merge};
 
 /// Panics when a write breaks a rule.
 pub(super) fn check(world: &World, write: &Write) {
