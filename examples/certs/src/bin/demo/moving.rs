@@ -104,7 +104,7 @@ async fn moved(stage: &Stage, old: &str, sights: &mut Vec<Sight>) -> anyhow::Res
             sights.push(sight);
         }
         let ended = matches!(status.state, MigrationState::CutoverCompleted | MigrationState::Failed);
-        anyhow::ensure!(ended, "{status:?}");
+        anyhow::ensure!(ended, "{:?}, {:?}", status.state, status.stages);
         Ok(migration)
     })
     .await?;
@@ -112,7 +112,8 @@ async fn moved(stage: &Stage, old: &str, sights: &mut Vec<Sight>) -> anyhow::Res
     let done: Vec<_> = status.stages.iter().map(|held| (held.name.as_str(), held.state)).collect();
     let complete = status.state == MigrationState::CutoverCompleted;
     let wanted = STAGES.map(|name| (name, StageState::Succeeded));
-    anyhow::ensure!(complete && done == wanted, "expected the Migration to be complete, it is {status:?}");
+    let seen = format!("{:?}, {:?}", status.state, status.stages);
+    anyhow::ensure!(complete && done == wanted, "expected the Migration to be complete, it is {seen}");
     Ok(migration)
 }
 

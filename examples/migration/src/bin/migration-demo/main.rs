@@ -41,7 +41,9 @@ async fn main() -> ExitCode {
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            println!("{error:?}");
+            for cause in error.chain() {
+                println!("{cause}");
+            }
             ExitCode::FAILURE
         }
     }

@@ -90,9 +90,9 @@ async fn moved(world: &World) -> anyhow::Result<Migration> {
         let mut held = migrations.list(&ListParams::default()).await?.items;
         anyhow::ensure!(held.len() == 1, "{} Migrations", held.len());
         let migration = held.remove(0);
-        let state = migration.status.as_ref().map(|status| status.state).unwrap_or_default();
-        let ended = matches!(state, MigrationState::CutoverCompleted | MigrationState::Failed);
-        anyhow::ensure!(ended, "{:?}", migration.status);
+        let status = migration.status.clone().unwrap_or_default();
+        let ended = matches!(status.state, MigrationState::CutoverCompleted | MigrationState::Failed);
+        anyhow::ensure!(ended, "{:?}, {:?}", status.state, status.stages);
         Ok(migration)
     })
     .await?;
@@ -100,7 +100,7 @@ async fn moved(world: &World) -> anyhow::Result<Migration> {
     let done: Vec<_> = status.stages.iter().map(|held| (held.name.as_str(), held.state)).collect();
     let wanted = STAGES.map(|name| (name, StageState::Succeeded));
     let complete = status.state == MigrationState::CutoverCompleted && done == wanted;
-    anyhow::ensure!(complete, "expected a complete Migration, it is {status:?}");
+    anyhow::ensure!(complete, "expected a complete Migration, it is {:?}, {:?}", status.state, status.stages);
     Ok(migration)
 }
 
