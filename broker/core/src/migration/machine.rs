@@ -13,7 +13,7 @@ mod related;
 mod stage;
 mod trial;
 
-use broker_api::{Migration, MigrationSpec, MigrationState, MigrationStatus, condition, migration};
+use broker_api::{Migration, MigrationSpec, MigrationState, MigrationStatus, condition, keys, migration};
 use serde::Deserialize;
 
 use super::observed::{Observed, Outcome};
@@ -49,7 +49,7 @@ pub fn migrate(observed: &Observed<'_>) -> Outcome {
 
 /// Kind of the Migration itself.
 fn migration_kind() -> Kind {
-    Kind { group: broker_api::keys::GROUP.into(), version: "v1alpha1".into(), kind: "Migration".into() }
+    Kind { group: keys::GROUP.into(), version: "v1alpha1".into(), kind: "Migration".into() }
 }
 
 /// One pass over one Migration.
@@ -122,11 +122,13 @@ impl Pass<'_> {
         matches!(&self.observed.movement, Movement::Underway(moving) if moving.phase == Phase::Switched)
     }
 
-    /// A deleted Migration that waits to be told whether the origin has switched. Without an origin nobody will tell.
+    /// A deleted Migration that waits to be told whether the origin has switched. Without an origin nobody will tell, and
+    /// a person may know that nobody will.
     fn may_have_switched(&self) -> bool {
         self.held.state == MigrationState::InitialCompleted
             && self.observed.movement == Movement::Unknown
             && self.observed.origin.is_some()
+            && !self.observed.object.annotated_true(keys::FORCE_DELETE)
     }
 
     /// Why the Migration fails now, whatever its stages do.

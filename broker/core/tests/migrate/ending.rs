@@ -47,6 +47,18 @@ fn the_finalizer_waits_for_a_compute_cluster_that_does_not_answer() {
 }
 
 #[test]
+fn where_nothing_was_made_the_compute_cluster_is_not_asked() {
+    let mut world = World::new(json!([job_stage("a", "a")]));
+    world.reach = Reach::Unreachable("refused".into());
+    world.movement = underway(Phase::Copying);
+    world.settle();
+    world.delete();
+    world.movement = over();
+    world.settle();
+    assert!(world.migration.is_none());
+}
+
+#[test]
 fn an_object_that_does_not_go_holds_the_finalizer_until_a_person_releases_it() {
     let mut world = running();
     let at = world.at(job(), "a");

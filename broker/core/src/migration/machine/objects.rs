@@ -81,9 +81,10 @@ impl Pass<'_> {
         view.label(keys::MIGRATION_ID) == Some(&*self.id) && names::belongs(&self.id, name)
     }
 
-    /// Whether all that was made for the Migration can be known now.
+    /// Whether all that was made for the Migration can be known now. Where no stage has begun, there is nothing to know.
     pub(super) fn compute_is_known(&self) -> bool {
-        self.observed.compute_reach == Reach::Ready && self.observed.stage.all_known(&self.kinds())
+        let kinds = self.kinds();
+        kinds.is_empty() || self.observed.compute_reach == Reach::Ready && self.observed.stage.all_known(&kinds)
     }
 
     /// Removes the objects of all stages but the current one: the cursor is stored, they are no longer needed.

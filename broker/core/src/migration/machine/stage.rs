@@ -37,6 +37,9 @@ const GRACE_MILLIS: u64 = 2000;
 /// When to try again what the machine was too busy for.
 const BUSY_MILLIS: u64 = 1000;
 
+/// When to compile again what did not compile.
+const RECOMPILE_MILLIS: u64 = 60_000;
+
 impl<'a> Pass<'a> {
     /// Does what the current stage needs next.
     pub(super) fn run_stage(&mut self) {
@@ -66,7 +69,11 @@ impl<'a> Pass<'a> {
         }
         let stage = match self.compiled(index) {
             Ok(stage) => stage,
-            Err(why) => return self.trouble(EXPRESSION_ERROR, &why),
+            Err(why) => {
+                // It compiled once, when it was recorded: perhaps the machine was too busy.
+                self.again_in(RECOMPILE_MILLIS);
+                return self.trouble(EXPRESSION_ERROR, &why);
+            }
         };
         let writes = self.outcome.writes.len();
         let mut obstacles = Obstacles::default();
