@@ -132,3 +132,12 @@ fn a_finalizer_taken_away_while_it_runs_comes_back() {
     world.settle();
     assert_eq!(world.migration.as_ref().unwrap()["metadata"]["finalizers"], json!(["other", keys::FINALIZER]));
 }
+
+#[test]
+fn a_migration_that_cannot_be_read_is_told_and_left_alone() {
+    let mut world = running();
+    world.migration.as_mut().unwrap()["spec"]["retry"] = json!("twice");
+    let outcome = world.decide();
+    assert!(outcome.writes.is_empty());
+    assert!(outcome.notes[0].warning && outcome.notes[0].message.contains("cannot be read"));
+}
