@@ -554,3 +554,87 @@ fn a_name_that_is_taken_at_the_target_sends_the_object_elsewhere() {
     assert!(world.copy("p1", &web()).is_some());
     assert!(!world.log.iter().any(|write| matches!(write.op, Op::Delete { .. })));
 }
+
+/// `web` on its way to p2, whose copy is ready, with a Migration in this state.
+fn migrating(state: MigrationState) -> World {
+    let mut world = corp();
+    world.moves.configured = Configured::Yes;
+    rename(&mut world, "a.com");
+    begin(&mut world);
+    world.provider_status("p2", &web(), ready("new"));
+    world.settle_briefly(&web());
+    let now = world.millis;
+    world.moves.reach(state, now);
+    world.settle_briefly(&web());
+    world
+}
+
+#[test]
+fn the_old_copy_stays_while_the_new_one_is_not_ready_also_when_all_stages_are_done() {
+    let mut world = migrating(MigrationState::CutoverInProgress);
+    world.provider_status("p2", &web(), json!({"phase": "down again"}));
+    let now = world.millis;
+    world.moves.reach(MigrationState::CutoverCompleted, now);
+    world.settle_briefly(&web());
+    assert!(world.copy("p1", &web()).is_some());
+    assert_eq!(phase(&world), "down again", "the consumer has been switched");
+    // Unless a person forces it.
+    world.moves.migrations[0].1.force = true;
+    world.settle(&web());
+    assert!(world.copy("p1", &web()).is_none());
+}
+
+#[test]
+fn while_migrations_are_not_known_a_move_neither_goes_on_nor_back() {
+    for state in [MigrationState::InitialInProgress, MigrationState::CutoverInProgress] {
+        let mut world = migrating(state);
+        let migrations = std::mem::take(&mut world.moves.migrations);
+        world.moves.migrations_known = false;
+        world.moves.configured = Configured::No;
+        rename(&mut world, "a.corp");
+        world.restart();
+        let before = (phase(&world), world.log.len());
+        world.settle_briefly(&web());
+        assert_eq!((phase(&world), world.log.len()), before, "{state:?}");
+        assert_eq!(next(&world), "p2");
+        world.moves.migrations = migrations;
+        world.moves.migrations_known = true;
+        world.settle_served(&web());
+        let expected = if state == MigrationState::InitialInProgress { Value::Null } else { json!("p2") };
+        assert_eq!(next(&world), expected, "after the switch it only goes forward");
+    }
+}
+
+#[test]
+fn a_migration_begins_only_when_what_the_new_copy_lists_is_there() {
+    let mut world = corp();
+    world.moves.configured = Configured::Yes;
+    rename(&mut world, "a.com");
+    begin(&mut world);
+    let mut status = ready("new");
+    status["relatedResources"] =
+        json!({"tls": {"gvk": {"group": "core", "version": "v1", "kind": "Secret"}, "name": "tls"}});
+    world.provider_status("p2", &web(), status);
+    world.settle_briefly(&web());
+    assert!(world.moves.migrations.is_empty());
+    world.put_secret(&ClusterName::provider("p2"), "tls", json!({"metadata": {}, "data": {}}));
+    world.settle_briefly(&web());
+    assert_eq!(world.moves.migrations.len(), 1);
+}
+
+#[test]
+fn a_deletion_waits_for_both_providers_of_a_move() {
+    for unknown in ["p1", "p2"] {
+        let mut world = corp();
+        rename(&mut world, "a.com");
+        begin(&mut world);
+        world.provider(unknown).listed = false;
+        world.delete(&web());
+        world.settle(&web());
+        assert!(world.origin(&web()).is_some(), "it is not known whether {unknown} holds a copy");
+        world.provider(unknown).listed = true;
+        world.settle(&web());
+        assert!(world.origin(&web()).is_none());
+        assert!(world.copy("p1", &web()).is_none() && world.copy("p2", &web()).is_none());
+    }
+}

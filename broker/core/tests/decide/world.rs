@@ -385,6 +385,9 @@ impl World {
         else {
             return;
         };
+        if self.moves.migrations.iter().any(|(owner, view)| owner == key && view.force) {
+            return;
+        }
         let subject = key.subject(metadata["uid"].as_str().unwrap());
         let proven = self.ring.verify_assignment(&subject, from, Some(to), signature).is_some();
         if proven && write.cluster == ClusterName::provider(from) && metadata.get("deletionTimestamp").is_none() {
