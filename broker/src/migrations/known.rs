@@ -39,6 +39,8 @@ pub struct Known {
     pub from: Side,
     /// The copy that takes over.
     pub to: Side,
+    /// Whether a finalizer holds it: something of it may be left although it has ended.
+    pub held: bool,
     /// `status.id`.
     pub id: Option<String>,
     /// The origin that its annotations name.
@@ -101,6 +103,7 @@ impl Known {
             },
             from,
             to,
+            held: object.has_finalizers,
             id: status.id,
             carried,
         })

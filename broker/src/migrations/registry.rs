@@ -225,7 +225,7 @@ impl Migrations {
         views
     }
 
-    /// An origin's move went on, or what it says of its Migrations changed: those that have not ended look at it.
+    /// An origin's move went on, or what it says of its Migrations changed: those that are open look at it.
     pub fn origin_moved(&self, origin: &OriginKey) {
         let inner = self.lock();
         let keys = inner.by_origin.get(origin).into_iter().flatten();
@@ -262,7 +262,7 @@ impl Migrations {
         self.enqueue_each(concerned);
     }
 
-    /// All that have not ended, or are being deleted, are looked at.
+    /// All that are open are looked at.
     pub fn enqueue_open(&self) {
         let inner = self.lock();
         let open = inner.entries.iter().filter(|(_, entry)| entry.is_open());
@@ -279,8 +279,9 @@ impl Migrations {
 }
 
 impl Entry {
+    /// Whether anything is left to do for it but to be removed in the end.
     fn is_open(&self) -> bool {
-        !self.known.view.has_ended() || self.known.view.deleting
+        !self.known.view.has_ended() || self.known.view.deleting || self.known.held
     }
 }
 
@@ -303,6 +304,7 @@ fn count(state: MigrationState, by: i64) {
 
 #[cfg(test)]
 mod tests {
+    use broker_api::keys;
     use broker_core::snapshot::Kind;
     use serde_json::json;
 
@@ -401,5 +403,11 @@ mod tests {
         all.update(&key, Some((migration(&json!({"status": {"state": "Failed"}})), about("x"))));
         all.origin_moved(&origin("x"));
         assert_eq!(adds(), 4, "it has ended, and listens no more");
+        // Its finalizer waits for the move to end.
+        let held = json!({"metadata": {"finalizers": [keys::FINALIZER]}, "status": {"state": "CutoverCompleted"}});
+        all.update(&key, Some((migration(&held), about("x"))));
+        all.stage_moved("x1");
+        all.origin_moved(&origin("x"));
+        assert_eq!(adds(), 5);
     }
 }
