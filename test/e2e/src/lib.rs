@@ -6,6 +6,9 @@
 //! - [`Scene`]: what one test has for itself in a world that it shares: a namespace, a domain, AcceptAPIs.
 //! - [`Shared`]: a world for all tests of a binary.
 //! - [`Tally`]: what brokers asked API servers for, counted from the audit logs.
+//! - [`Controller`]: what runs at a provider, and brings copies up.
+//! - [`Recording`]: all that happens to objects of a kind in a namespace.
+//! - [`Traveller`]: an object that moves between providers.
 //! - [`Kind`], [`Object`]: a kind, and an object as JSON with the questions that tests ask.
 //!
 //! Helpers panic when what they are asked for does not come to be: they are the assertions of the tests. Nothing here
@@ -14,23 +17,29 @@
 
 pub mod broker;
 mod clear;
+pub mod controller;
 pub mod kind;
 pub mod object;
 pub mod place;
+pub mod recording;
 pub mod scene;
 pub mod shared;
 pub mod tally;
+pub mod traveller;
 pub mod world;
 
 use std::time::Duration;
 
 pub use broker::{Broker, BrokerSetup};
+pub use controller::Controller;
 pub use kind::Kind;
 pub use object::{Object, Told};
 pub use place::Place;
+pub use recording::{Change, Recording};
 pub use scene::Scene;
 pub use shared::Shared;
 pub use tally::{Requests, Tally, until_quiet};
+pub use traveller::Traveller;
 pub use world::World;
 
 /// How long a fact may take to come to be on a busy machine. Never a measure of speed.
