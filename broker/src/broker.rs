@@ -160,8 +160,7 @@ impl Watches {
         let related = self.related.iter().find(|related| related.kind == *kind);
         match role {
             Role::Consumer => brokered.or(related.map(|related| &related.target)),
-            // What is written there is known by its watch: it tells whom it concerns, which an answer does not.
-            Role::Coordination => None,
+            Role::Coordination => Some(&self.migrations).filter(|spec| spec.gvk == kind.to_gvk()),
             _ => brokered.or(related.map(|related| &related.source)),
         }
     }

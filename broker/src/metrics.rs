@@ -39,7 +39,7 @@ pub struct LatencyLabels {
 /// The name of a queue.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct QueueLabels {
-    /// Always `origins`.
+    /// `origins` or `migrations`; of the election, the lease's.
     pub name: &'static str,
 }
 

@@ -99,7 +99,7 @@ impl Broker {
         };
         let concerned = self.records.select(|key, record| {
             kind.is_none_or(|kind| *key.gvk == *kind)
-                && (record.provider.as_ref() == Some(provider) || waits(record.state))
+                && (record.provider.as_ref() == Some(provider) || waits(record.state) || record.restless)
         });
         for key in concerned {
             self.enqueue(key);
@@ -108,7 +108,8 @@ impl Broker {
 
     /// Origins of a kind that wait for room.
     pub(crate) fn enqueue_waiting(&self, kind: &Kind) {
-        for key in self.records.select(|key, record| *key.gvk == *kind && record.state == State::Waiting) {
+        let waits = |state| matches!(state, State::Waiting | State::NotAccepted | State::Moving);
+        for key in self.records.select(|key, record| *key.gvk == *kind && (waits(record.state) || record.restless)) {
             self.enqueue(key);
         }
     }

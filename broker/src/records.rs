@@ -28,6 +28,8 @@ pub struct Record {
     pub counted: Option<AcceptId>,
     /// The move that is under way, as of the last decision.
     pub moving: Option<Box<Moving>>,
+    /// It should leave its provider and cannot now.
+    pub restless: bool,
     /// What it said of Migrations (`namespace/name`) that are not under way.
     pub requests: Vec<(String, Request)>,
     /// What it counts for while it moves.
@@ -120,14 +122,16 @@ impl Record {
                 lanes.entry(*after).or_default().taken += 1;
             }
         }
-        if queues != self.queues {
-            if let Some(before) = std::mem::replace(&mut self.queues, queues.clone()) {
-                lanes.entry((*before).clone()).or_default().waiting.remove(key);
-                touched.push(*before);
-            }
+        if queues != self.queues
+            && let Some(before) = std::mem::replace(&mut self.queues, queues.clone())
+        {
+            lanes.entry((*before).clone()).or_default().waiting.remove(key);
+            touched.push(*before);
         }
         if let Some(after) = queues {
-            lanes.entry(*after).or_default().waiting.insert(key.clone());
+            lanes.entry((*after).clone()).or_default().waiting.insert(key.clone());
+            // A turn may have come free since it was decided that there is none.
+            touched.push(*after);
         }
         let mut turns = Vec::new();
         for lane in touched {
@@ -249,6 +253,10 @@ impl Records {
         if let Some(provider) = &decision.gave_up {
             record.memory.give_up(provider);
         }
+        if record.moving.is_some() && decision.moving.is_none() && !decision.is_held_up() {
+            record.memory.forget_given_up();
+        }
+        record.restless = decision.restless;
         if moved && !decision.is_held_up() {
             record.moving = decision.moving.clone().map(Box::new);
             record.requests.clone_from(&decision.requests);
@@ -299,5 +307,81 @@ impl Records {
     /// Origins that satisfy a test.
     pub fn select(&self, mut test: impl FnMut(&OriginKey, &Record) -> bool) -> Vec<OriginKey> {
         self.lock().records.iter().filter(|(key, record)| test(key, record)).map(|(key, _)| key.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use broker_core::{movement::Phase, snapshot::Kind};
+
+    use super::*;
+
+    fn key(name: &str) -> OriginKey {
+        let kind = Kind { group: "g".into(), version: "v1".into(), kind: "K".into() };
+        let cluster = ClusterName::consumer("homer");
+        OriginKey { cluster, gvk: Arc::new(kind), namespace: "n".into(), name: name.into() }
+    }
+
+    fn lane() -> Lane {
+        Lane::Leave { from: ClusterName::provider("one"), to: ClusterName::provider("two") }
+    }
+
+    fn moving() -> Decision {
+        let (from, to) = (ClusterName::provider("one"), ClusterName::provider("two"));
+        let moving = Moving { from, to, epoch: 1, phase: Phase::Copying, waits_for: String::new() };
+        Decision { moving: Some(moving), lane: Some(lane()), ..Decision::state(State::Moving) }
+    }
+
+    fn waiting() -> Decision {
+        Decision { lane: Some(lane()), ..Decision::state(State::NotAccepted) }
+    }
+
+    fn served() -> Decision {
+        Decision::state(State::Served)
+    }
+
+    const ONE: Bounds = Bounds { capacity: None, moves: 1 };
+
+    #[test]
+    fn a_turn_goes_to_who_waits_for_it() {
+        let records = Records::default();
+        for name in ["a", "b", "c"] {
+            records.absorb(&key(name), &served(), ONE).unwrap();
+        }
+        assert!(records.may_move(&key("a"), &lane(), 1));
+        assert!(records.absorb(&key("a"), &moving(), ONE).unwrap().moved);
+        assert!(!records.may_move(&key("b"), &lane(), 1) && records.may_move(&key("a"), &lane(), 1));
+        assert_eq!(records.absorb(&key("b"), &moving(), ONE), None, "it was decided before a took the turn");
+        assert!(records.absorb(&key("b"), &waiting(), ONE).unwrap().turns.is_empty());
+        assert!(records.absorb(&key("c"), &waiting(), ONE).unwrap().turns.is_empty());
+        assert_eq!(records.absorb(&key("a"), &served(), ONE).unwrap().turns, [key("b")]);
+        // Who does not want it any more passes it on.
+        assert_eq!(records.absorb(&key("b"), &served(), ONE).unwrap().turns, [key("c")]);
+        assert!(records.absorb(&key("c"), &moving(), ONE).is_some());
+        let gone = Decision::state(State::Gone);
+        records.absorb(&key("c"), &gone, ONE).unwrap();
+        assert!(records.may_move(&key("b"), &lane(), 1));
+    }
+
+    #[test]
+    fn a_turn_that_came_free_meanwhile_is_taken() {
+        let records = Records::default();
+        records.absorb(&key("a"), &served(), ONE).unwrap();
+        assert_eq!(records.absorb(&key("a"), &waiting(), ONE).unwrap().turns, [key("a")]);
+    }
+
+    #[test]
+    fn what_was_under_way_before_a_restart_goes_on_and_counts() {
+        let records = Records::default();
+        for name in ["a", "b"] {
+            assert!(records.absorb(&key(name), &moving(), ONE).is_some());
+        }
+        assert!(!records.may_move(&key("c"), &lane(), 2));
+        // Held up, it keeps its turn.
+        records.absorb(&key("a"), &Decision::state(State::Paused), ONE).unwrap();
+        assert!(!records.may_move(&key("c"), &lane(), 2));
+        assert!(records.with(&key("a"), |record| record.moving.is_some()).unwrap());
     }
 }

@@ -49,7 +49,7 @@ fn on(bind: Disabled<SocketAddr>, router: Router<Arc<Broker>>) -> Option<(Socket
 }
 
 async fn healthz(State(broker): State<Arc<Broker>>) -> (StatusCode, String) {
-    let longest = broker.queue.stats().longest_running;
+    let longest = broker.queue.stats().longest_running.max(broker.migrations.queue.stats().longest_running);
     if longest > HUNG {
         return (StatusCode::SERVICE_UNAVAILABLE, format!("work has been under way for {} s\n", longest.as_secs()));
     }
@@ -103,16 +103,18 @@ async fn metrics(State(broker): State<Arc<Broker>>) -> (StatusCode, String) {
 
 /// What is counted when it is asked for.
 fn collect(broker: &Broker) {
-    let queue = QueueLabels { name: "origins" };
-    let stats = broker.queue.stats();
     let gauge = |value: usize| i64::try_from(value).unwrap_or(i64::MAX);
-    METRICS.queue_depth.get_or_create(&queue).set(gauge(stats.depth));
-    METRICS.longest_running.get_or_create(&queue).set(stats.longest_running.as_secs_f64());
-    METRICS.leader.get_or_create(&QueueLabels { name: "resource-broker" }).set(i64::from(broker.leads()));
-    for (counter, total) in [(&METRICS.queue_adds, stats.adds), (&METRICS.queue_retries, stats.retries)] {
-        let counter = counter.get_or_create(&queue);
-        counter.inc_by(total.saturating_sub(counter.get()));
+    let queues = [("origins", broker.queue.stats()), ("migrations", broker.migrations.queue.stats())];
+    for (name, stats) in queues {
+        let queue = QueueLabels { name };
+        METRICS.queue_depth.get_or_create(&queue).set(gauge(stats.depth));
+        METRICS.longest_running.get_or_create(&queue).set(stats.longest_running.as_secs_f64());
+        for (counter, total) in [(&METRICS.queue_adds, stats.adds), (&METRICS.queue_retries, stats.retries)] {
+            let counter = counter.get_or_create(&queue);
+            counter.inc_by(total.saturating_sub(counter.get()));
+        }
     }
+    METRICS.leader.get_or_create(&QueueLabels { name: "resource-broker" }).set(i64::from(broker.leads()));
     for state in decision::State::ALL {
         METRICS.objects.get_or_create(&StateLabels { state: state.as_str() }).set(broker.records.in_state(state));
     }

@@ -262,6 +262,10 @@ impl Broker {
 
     /// The answer to a write is news for those who listen to the index, except for the origin that wrote it.
     pub(crate) fn learned(&self, cluster: &Cluster, spec: &Arc<WatchSpec>, change: &Change) {
+        if cluster.name().role() == Role::Coordination {
+            // Nobody else would hear of a Migration that was made: its watch brings the same version.
+            return self.migration_changed(cluster.name(), change);
+        }
         if cluster.name().role() == Role::Consumer && self.watches.brokered_by(spec).is_none() {
             let place = crate::owned::Place {
                 cluster: cluster.name().clone(),

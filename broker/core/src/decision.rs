@@ -192,6 +192,8 @@ pub struct Decision {
     pub lane: Option<Lane>,
     /// What is to be said of Migrations (`namespace/name`) about this origin that are not under way.
     pub requests: Vec<(String, Request)>,
+    /// It should leave its provider and cannot now: whatever changes at any provider concerns it.
+    pub restless: bool,
     /// A move to this provider is given up: it is to be last in line.
     pub gave_up: Option<ClusterName>,
 }

@@ -212,6 +212,11 @@ impl Memory {
         self.gave_up.push(provider.clone());
     }
 
+    /// A move has come to its end: the next one tries all again.
+    pub fn forget_given_up(&mut self) {
+        self.gave_up.clear();
+    }
+
     /// How long ago a move to this provider was given up, counted in moves given up since; `None`: never.
     pub fn given_up(&self, provider: &ClusterName) -> Option<usize> {
         self.gave_up.iter().rev().position(|held| held == provider)

@@ -55,6 +55,11 @@ impl<'a> Pass<'a> {
         let name = assigned.provider.name();
         let lead = format!("provider {name} is not engaged (any more)");
         let why = match (moves.absent)(&assigned.provider) {
+            None if !self.snapshot.room_known => {
+                // Not all that is configured has been read yet.
+                self.state(State::Unknown);
+                return self.decision.again_in(SOON_MILLIS);
+            }
             None => format!("{lead}; add its kubeconfig again"),
             Some(millis) if millis < moves.patience.orphan_grace => {
                 let left = moves.patience.orphan_grace - millis;
@@ -340,6 +345,7 @@ impl<'a> Pass<'a> {
 
     /// It should move and cannot: people are told in the condition `Moving`.
     fn stay(&mut self, reason: &'static str, message: String) {
+        self.decision.restless = true;
         self.staying = Some(Own { kind: condition::MOVING, status: false, reason, message });
     }
 
