@@ -44,7 +44,8 @@ pub fn now() -> Now {
     Now { millis, text: stamp.to_string() }
 }
 
-fn view(object: &Object) -> Option<View> {
+/// The object as it was seen. `None`: its body was not kept, or cannot be read.
+pub(crate) fn view(object: &Object) -> Option<View> {
     let value = object.value().ok()?;
     Some(View {
         uid: object.uid.clone(),
@@ -104,7 +105,8 @@ fn millis(duration: Duration) -> u64 {
 }
 
 impl Broker {
-    fn serving(&self, cluster: &Cluster, kind: &Kind) -> Serving {
+    /// Whether and how a cluster serves a kind.
+    pub(crate) fn serving(&self, cluster: &Cluster, kind: &Kind) -> Serving {
         match cluster.kind(&kind.to_gvk()) {
             KindState::Unknown => Serving::Unknown,
             KindState::Missing => Serving::Missing,

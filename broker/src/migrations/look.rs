@@ -3,28 +3,19 @@
 use std::sync::Arc;
 
 use broker_api::Role;
-use broker_core::snapshot::{Kind, KindView, Reach, Seen, Serving, View};
+use broker_core::snapshot::{Reach, Seen};
 use broker_fleet::{
     cluster::{Cluster, ClusterState},
     index::Lookup,
     kind::KindState,
-    object::{Object, ObjectKey},
+    object::ObjectKey,
     watch::WatchSpec,
 };
 
-use crate::{broker::Broker, observe::BLIP};
-
-/// The object as it was seen. `None`: its body was not kept, or cannot be read.
-pub fn view(object: &Object) -> Option<View> {
-    let value = object.value().ok()?;
-    Some(View {
-        uid: object.uid.clone(),
-        resource_version: object.resource_version,
-        deleting: object.deleting,
-        applied_by_us: object.applied_by_us,
-        value: Arc::new(value),
-    })
-}
+use crate::{
+    broker::Broker,
+    observe::{BLIP, view},
+};
 
 /// What a cluster's watch knows of an object. One whose body is not held is not known: whoever wants it reads it.
 pub fn look(cluster: &Cluster, spec: &WatchSpec, key: &ObjectKey) -> Seen {
@@ -59,20 +50,6 @@ impl Broker {
             return self.hub();
         }
         self.fleet().in_role(Role::Compute).into_iter().next()
-    }
-
-    /// Whether and how the compute cluster serves a kind.
-    pub(crate) fn computes(&self, cluster: &Cluster, kind: &Kind) -> Serving {
-        match cluster.kind(&kind.to_gvk()) {
-            KindState::Unknown => Serving::Unknown,
-            KindState::Missing => Serving::Missing,
-            KindState::Found(info) => Serving::Served(KindView {
-                plural: info.plural.clone(),
-                namespaced: info.namespaced,
-                has_status: info.has_status,
-                schema: self.schema(cluster.name(), kind),
-            }),
-        }
     }
 
     /// Whether all objects of a watch in the coordination cluster are known. A kind that is not installed there has none.

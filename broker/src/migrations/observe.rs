@@ -17,13 +17,13 @@ use broker_fleet::{cluster::Cluster, index::Lookup, kind::KindState, object::Obj
 
 use super::{
     known::{Known, Side},
-    look::{look, reach, view},
+    look::{look, reach},
     movement::{Standing, movement},
     origin::About,
 };
 use crate::{
     broker::Broker,
-    observe::{self, BLIP},
+    observe::{self, BLIP, view},
 };
 
 /// The objects of stages, in the compute cluster's indexes.
@@ -34,7 +34,7 @@ struct Stage<'a> {
 
 impl StageView for Stage<'_> {
     fn serving(&self, kind: &Kind) -> Serving {
-        self.broker.computes(self.compute, kind)
+        self.broker.serving(self.compute, kind)
     }
 
     fn object(&self, kind: &Kind, namespace: &str, name: &str) -> Seen {
