@@ -139,16 +139,17 @@ impl Broker {
         }
     }
 
-    /// Copies in a provider whose origins nothing is remembered of. A provider that comes back may hold what was given
-    /// up meanwhile (a released finalizer), and its watch tells of nothing that did not change there.
-    fn enqueue_unremembered(&self, provider: &ClusterName, kind: Option<&Kind>) {
+    /// Copies in a provider that does not serve their origins, as far as is remembered. A provider that comes back may hold
+    /// what was given up meanwhile (a released finalizer, an object placed anew), and its watch tells of nothing that did
+    /// not change there.
+    fn enqueue_stranded(&self, provider: &ClusterName, kind: Option<&Kind>) {
         let Some(cluster) = self.fleet().cluster(provider) else { return };
         let wanted = |brokered: &&Brokered| kind.is_none_or(|kind| *brokered.kind == *kind);
         for brokered in self.watches.brokered.iter().filter(wanted) {
             let Some(index) = cluster.index(&brokered.spec) else { continue };
             for (key, object) in index.snapshot() {
                 for origin in self.origins_of(brokered, &key, &[Some(&object)]) {
-                    if !self.records.knows(&origin) {
+                    if self.records.provider(&origin).as_ref() != Some(provider) {
                         self.enqueue(origin);
                     }
                 }
@@ -223,7 +224,7 @@ impl Observer for Broker {
             }
             (Role::Provider, Some(brokered)) => {
                 self.enqueue_concerned(cluster, Some(&brokered.kind));
-                self.enqueue_unremembered(cluster, Some(&brokered.kind));
+                self.enqueue_stranded(cluster, Some(&brokered.kind));
                 self.migrations.enqueue_open();
             }
             (Role::Provider, None) => self.enqueue_concerned(cluster, None),
@@ -256,7 +257,7 @@ impl Observer for Broker {
             Role::Provider => {
                 self.enqueue_concerned(cluster, None);
                 if matches!(state, ClusterState::Ready) {
-                    self.enqueue_unremembered(cluster, None);
+                    self.enqueue_stranded(cluster, None);
                 }
                 self.migrations.enqueue_open();
             }

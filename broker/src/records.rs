@@ -108,6 +108,8 @@ impl Record {
     ) -> Vec<OriginKey> {
         let (lane, queues) = match (&decision.lane, &decision.moving) {
             (Some(lane), Some(_)) => (Some(Box::new(lane.clone())), None),
+            // Its end is being written: until that is done it moves.
+            (_, None) if decision.state == State::Moving => (self.lane.clone(), None),
             (lane, _) if decision.is_held_up() => (self.lane.clone(), lane.clone().map(Box::new)),
             (lane, _) => (None, lane.clone().map(Box::new)),
         };
@@ -203,11 +205,6 @@ impl Records {
     /// Which provider an origin is assigned to, as of the last decision.
     pub fn provider(&self, key: &OriginKey) -> Option<ClusterName> {
         self.lock().records.get(key)?.provider.clone()
-    }
-
-    /// Whether anything is remembered of an origin.
-    pub fn knows(&self, key: &OriginKey) -> bool {
-        self.lock().records.contains_key(key)
     }
 
     /// Reads or changes a record, if there is one: what is gone is not remembered again.
@@ -356,6 +353,8 @@ mod tests {
         assert_eq!(records.absorb(&key("b"), &moving(), ONE), None, "it was decided before a took the turn");
         assert!(records.absorb(&key("b"), &waiting(), ONE).unwrap().turns.is_empty());
         assert!(records.absorb(&key("c"), &waiting(), ONE).unwrap().turns.is_empty());
+        let ending = Decision { moving: None, ..moving() };
+        assert!(records.absorb(&key("a"), &ending, ONE).unwrap().turns.is_empty(), "its end is not written yet");
         assert_eq!(records.absorb(&key("a"), &served(), ONE).unwrap().turns, [key("b")]);
         // Who does not want it any more passes it on.
         assert_eq!(records.absorb(&key("b"), &served(), ONE).unwrap().turns, [key("c")]);
