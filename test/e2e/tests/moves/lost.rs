@@ -3,17 +3,39 @@
 use std::fs;
 
 use e2e::{
-    Object, Scene, Tally,
+    Object, Scene, Tally, World,
     traveller::{NEW_PROVIDER, PROVIDER, settled_at},
 };
 use serde_json::{Value, json};
 
 use crate::{PEACE, WORLD, cast, controllers, engage, file, served};
 
+/// Waits until so many providers are engaged.
+async fn until_engaged(world: &World, count: usize) {
+    let wanted = format!("resource_broker_clusters{{role=\"provider\",state=\"Ready\"}} {count}\n");
+    let what = format!("{count} providers to be engaged");
+    let guard = world.broker().await;
+    let engaged = harness::wait_for(e2e::DEADLINE, &what, async || {
+        let metrics = guard.as_ref().unwrap().metrics().await?;
+        anyhow::ensure!(metrics.contains(&wanted), "{metrics}");
+        Ok(())
+    });
+    engaged.await.unwrap();
+}
+
+/// All are in the configuration, whatever the test before has left.
+async fn all_engaged(world: &World) {
+    for provider in world.providers() {
+        engage(world, provider);
+    }
+    until_engaged(world, world.providers().len()).await;
+}
+
 #[test]
 fn what_a_provider_held_is_placed_anew_when_it_is_taken_out() {
     WORLD.run(async |world| {
         let _broken = PEACE.write().await;
+        all_engaged(world).await;
         let [homer, ariadne, theseus, _] = cast(world);
         let scene = Scene::new(world, "moves-orphans", &[homer]).await;
         let _controllers = controllers(&scene, &[ariadne, theseus]);
@@ -51,6 +73,7 @@ fn what_a_provider_held_is_placed_anew_when_it_is_taken_out() {
 fn a_move_goes_on_when_its_source_is_taken_out_and_elsewhere_when_its_target_is() {
     WORLD.run(async |world| {
         let _broken = PEACE.write().await;
+        all_engaged(world).await;
         let [homer, ariadne, theseus, icarus] = cast(world);
         let scene = Scene::new(world, "moves-orphaned", &[homer]).await;
         let brought_up = controllers(&scene, &[ariadne]);
@@ -65,10 +88,14 @@ fn a_move_goes_on_when_its_source_is_taken_out_and_elsewhere_when_its_target_is(
         source.copy(theseus).await;
         // The target goes: its turn comes to the next.
         fs::remove_file(file(world, theseus)).unwrap();
+        let waits = |seen: &Object| seen.condition("Moving").is_some_and(|told| told.message.contains("not engaged"));
+        source.until("to wait for a target that is not engaged", waits).await;
         scene.accept(icarus, letter("b-")).await;
         source.copy(icarus).await;
+        assert!(source.find_copy(theseus).await.is_some(), "nobody can reach it");
         // The source goes: nobody else serves it, so the new copy does.
         fs::remove_file(file(world, ariadne)).unwrap();
+        until_engaged(world, 1).await;
         let _controllers = controllers(&scene, &[icarus]);
         source.until_served_by(icarus).await;
         for provider in [ariadne, theseus] {
@@ -85,6 +112,7 @@ fn a_move_goes_on_when_its_source_is_taken_out_and_elsewhere_when_its_target_is(
 fn an_unreachable_provider_moves_nothing_unless_its_accept_api_says_so() {
     WORLD.run(async |world| {
         let _broken = PEACE.write().await;
+        all_engaged(world).await;
         let [homer, ariadne, theseus, icarus] = cast(world);
         let scene = Scene::new(world, "moves-unreachable", &[homer]).await;
         let _controllers = controllers(&scene, &[ariadne, theseus, icarus]);
