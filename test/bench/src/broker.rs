@@ -26,6 +26,11 @@ pub(crate) struct Broker {
 impl Broker {
     /// Starts it. Returns at once.
     pub(crate) fn start(stage: &Stage) -> anyhow::Result<Self> {
+        Self::start_with(stage, &[])
+    }
+
+    /// The same, with some more of its flags.
+    fn start_with(stage: &Stage, flags: &[&str]) -> anyhow::Result<Self> {
         let [hub, consumer, east, west] = stage.kubeconfigs()?;
         let (metrics, health) = (probe::free_address()?, probe::free_address()?);
         let program = Program::new("resource-broker", harness::broker_binary()?).args([
@@ -44,6 +49,7 @@ impl Broker {
             "--health-probe-bind-address",
             &health,
         ]);
+        let program = program.args(flags.iter().copied());
         let (started, started_at) = (Instant::now(), Timestamp::now());
         let process = stage.lab.start_process(&program)?;
         Ok(Self { process, started, started_at, metrics, health })
@@ -119,6 +125,13 @@ impl Broker {
     pub(crate) fn start_again(&mut self, stage: &Stage) -> anyhow::Result<()> {
         *self = Self::start(stage)?;
         Ok(())
+    }
+
+    /// Stops it and starts it with these flags, and waits until it is ready.
+    pub(crate) async fn restart_with(&mut self, stage: &Stage, flags: &[&str]) -> anyhow::Result<()> {
+        self.stop().await?;
+        *self = Self::start_with(stage, flags)?;
+        self.ready().await
     }
 
     /// SIGTERM; returns how many seconds it took to end.

@@ -11,6 +11,9 @@
 //!   event of the provider's API server.
 //! - status→consumer: from the answer to the provider's status write to the MODIFIED event of the origin with it.
 //! - requests: the API servers' audit logs, where the broker is a user of its own.
+//! - a move: from the edit of an AcceptAPI to the event of the origin that says that it has come to its end.
+//! - condition→Migration: from the answer to the write that makes a condition true to the event of the Migration that has
+//!   gone on.
 //! - CPU and memory: `/proc`.
 
 mod broker;
@@ -19,11 +22,14 @@ mod load;
 mod options;
 mod parts;
 mod probe;
+mod provider;
 mod report;
 mod sighting;
 mod stage;
+mod staged;
 mod tally;
 mod usage;
+mod watch;
 mod widget;
 
 use std::path::Path;
@@ -32,7 +38,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Parser as _;
 
-use crate::options::Options;
+use crate::options::{Options, Part};
 use crate::parts::Bench;
 use crate::report::Report;
 
@@ -55,8 +61,16 @@ async fn main() -> anyhow::Result<ExitCode> {
 }
 
 async fn measure(options: &Options) -> anyhow::Result<Report> {
-    let bench = Box::pin(Bench::start(options)).await?;
-    bench.run(options).await
+    let mut report = Report::new(options.quick);
+    if options.wants_any(&Part::STAYING) {
+        let bench = Box::pin(Bench::start(options.sizes(), report)).await?;
+        report = Box::pin(bench.run_staying(options)).await?;
+    }
+    if options.wants_any(&Part::MOVING) {
+        let bench = Box::pin(Bench::start(options.sizes(), report)).await?;
+        report = Box::pin(bench.run_moving(options)).await?;
+    }
+    Ok(report)
 }
 
 /// `bench.json` in the directory for build results, which is where this program is: `target/release/bench`.

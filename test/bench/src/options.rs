@@ -36,12 +36,29 @@ pub(crate) enum Part {
     Restart,
     /// Requests while nothing happens
     Idle,
+    /// Moves between two providers, without and with a bound that matters
+    Moves,
+    /// Moves with a MigrationConfiguration of two stages
+    Migrations,
+}
+
+impl Part {
+    /// What is measured of objects that stay where they are.
+    pub(crate) const STAYING: [Self; 6] =
+        [Self::Paced, Self::Writes, Self::Burst, Self::Memory, Self::Restart, Self::Idle];
+    /// What is measured of objects that move: on clusters of their own, where nothing else is.
+    pub(crate) const MOVING: [Self; 2] = [Self::Moves, Self::Migrations];
 }
 
 impl Options {
     /// Whether a part is to be measured.
     pub(crate) fn wants(&self, part: Part) -> bool {
         self.only.is_empty() || self.only.contains(&part)
+    }
+
+    /// Whether one of these is to be measured.
+    pub(crate) fn wants_any(&self, parts: &[Part]) -> bool {
+        parts.iter().any(|part| self.wants(*part))
     }
 
     /// How much to measure.
@@ -63,10 +80,30 @@ pub(crate) struct Sizes {
     pub(crate) many: usize,
     /// How long to look for idle requests.
     pub(crate) idle: Duration,
+    /// Objects that move.
+    pub(crate) moves: usize,
+    /// Objects that move with stages.
+    pub(crate) migrations: usize,
 }
 
 /// Requests per second of the paced part.
 pub(crate) const RATE: u32 = 10;
 
-const FULL: Sizes = Sizes { ceiling: 1_500, paced: 200, burst: 2_000, many: 10_000, idle: Duration::from_secs(15) };
-const QUICK: Sizes = Sizes { ceiling: 400, paced: 50, burst: 500, many: 2_000, idle: Duration::from_secs(5) };
+const FULL: Sizes = Sizes {
+    ceiling: 1_500,
+    paced: 200,
+    burst: 2_000,
+    many: 10_000,
+    idle: Duration::from_secs(15),
+    moves: 500,
+    migrations: 200,
+};
+const QUICK: Sizes = Sizes {
+    ceiling: 400,
+    paced: 50,
+    burst: 500,
+    many: 2_000,
+    idle: Duration::from_secs(5),
+    moves: 100,
+    migrations: 40,
+};

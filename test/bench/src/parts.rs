@@ -1,8 +1,12 @@
 //! The parts of the bench, on a stage with a broker.
 
 mod burst;
+mod ceiling;
+mod departure;
 mod idle;
 mod memory;
+mod migrations;
+mod moves;
 mod paced;
 mod restart;
 mod writes;
@@ -16,6 +20,7 @@ use crate::broker::Broker;
 use crate::latency::Latencies;
 use crate::load::{self, Request};
 use crate::options::{Options, Part, Sizes};
+use crate::provider::Controllers;
 use crate::report::{Goal, Report};
 use crate::sighting::{Kind, Sighting, Sightings};
 use crate::stage::Stage;
@@ -31,6 +36,7 @@ const SETTLED: Duration = Duration::from_secs(2);
 const CLIENTS: usize = 16;
 /// Objects that come before everything that is measured: connections, namespaces and code paths are warm.
 const WARM_UP: usize = 50;
+const WARM: &str = "warm";
 
 /// What the parts share.
 pub(crate) struct Bench {
@@ -48,8 +54,7 @@ pub(crate) struct Bench {
 
 impl Bench {
     /// Starts everything and warms it up.
-    pub(crate) async fn start(options: &Options) -> anyhow::Result<Self> {
-        let sizes = options.sizes();
+    pub(crate) async fn start(sizes: Sizes, report: Report) -> anyhow::Result<Self> {
         say("starting four API servers");
         let stage = Box::pin(Stage::build()).await?;
         say("starting the broker");
@@ -57,17 +62,16 @@ impl Bench {
         broker.ready().await?;
         stage.offers_ready().await?;
         let [east, west] = &stage.controllers;
-        let copies = Sightings::begin(&[east, west], Kind::Added).await?;
-        let report = Report::new(options.quick);
+        let copies = Sightings::begin(&[east, west], &[Kind::Added]).await?;
         let mut bench = Self { stage, broker, copies, sizes, objects: 0, base: (0.0, 0), report };
-        bench.fill("warm-up", WARM_UP).await?;
+        bench.fill(WARM, WARM_UP).await?;
         bench.stage.quiet(SETTLED, DEADLINE).await?;
         bench.base = (bench.broker.resident_kib()?, bench.objects);
         Ok(bench)
     }
 
-    /// Measures what is wanted.
-    pub(crate) async fn run(mut self, options: &Options) -> anyhow::Result<Report> {
+    /// Measures what is wanted of objects that stay.
+    pub(crate) async fn run_staying(mut self, options: &Options) -> anyhow::Result<Report> {
         if options.wants(Part::Paced) {
             paced::measure(&mut self).await?;
         }
@@ -88,6 +92,20 @@ impl Bench {
         }
         let stopped = self.broker.stop().await?;
         self.report.judge("stop", "SIGTERM to exit 0", stopped, "s", Goal::AtMost(5.0));
+        Ok(self.report)
+    }
+
+    /// Measures what is wanted of objects that move.
+    pub(crate) async fn run_moving(mut self, options: &Options) -> anyhow::Result<Report> {
+        let ceiling = ceiling::measure(&mut self).await?;
+        let _providers = Controllers::start(&self.stage.controllers).await?;
+        if options.wants(Part::Moves) {
+            moves::measure(&mut self, ceiling).await?;
+        }
+        if options.wants(Part::Migrations) {
+            migrations::measure(&mut self, ceiling).await?;
+        }
+        self.broker.stop().await?;
         Ok(self.report)
     }
 

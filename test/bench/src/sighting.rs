@@ -1,20 +1,15 @@
-//! When this process saw what, on watches of its own.
-//!
-//! An event is timed when its line is complete, before anything of it is parsed.
+//! When this process saw which Widget.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
-use std::pin::pin;
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
-use futures::AsyncBufReadExt as _;
 use kube::Client;
 use serde::Deserialize;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::task::JoinSet;
 
+use crate::watch::{Seen, Watched, Watches};
 use crate::widget;
+
+pub(crate) use crate::watch::Kind;
 
 /// An object in a state.
 #[derive(Clone, Debug)]
@@ -23,35 +18,30 @@ pub(crate) struct Sighting {
     pub(crate) name: String,
     /// `status.revision`; 0 without one.
     pub(crate) revision: u64,
+    /// Of an origin: the provider that serves it.
+    pub(crate) provider: Option<String>,
+    /// Of an origin: the provider it moves to.
+    pub(crate) moving_to: Option<String>,
     /// Which of the watched servers.
     pub(crate) server: usize,
+    /// Which event it was.
+    pub(crate) kind: Kind,
     /// When.
     pub(crate) at: Instant,
 }
 
 /// Watches on all Widgets of some servers, from now on. Dropping it ends them.
-pub(crate) struct Sightings {
-    receiver: UnboundedReceiver<Sighting>,
-    _watches: JoinSet<()>,
-}
-
-/// Which events count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Added,
-    Modified,
-}
+pub(crate) struct Sightings(Watches<Widget>);
 
 impl Sightings {
     /// Begins to watch; what happens after this returns is seen.
-    pub(crate) async fn begin(clients: &[&Client], kind: Kind) -> anyhow::Result<Self> {
-        let (sender, receiver) = unbounded_channel();
-        let mut watches = JoinSet::new();
-        for (server, client) in clients.iter().enumerate() {
-            let watch = Watch::new((*client).clone(), server, kind, sender.clone()).await?;
-            watches.spawn(watch.run());
-        }
-        Ok(Self { receiver, _watches: watches })
+    pub(crate) async fn begin(clients: &[&Client], kinds: &'static [Kind]) -> anyhow::Result<Self> {
+        Watches::begin(clients, kinds).await.map(Self)
+    }
+
+    /// The next one; `None`: nothing has come for `patience`.
+    pub(crate) async fn next(&mut self, patience: Duration) -> anyhow::Result<Option<Sighting>> {
+        Ok(self.0.next(patience).await?.map(Sighting::from))
     }
 
     /// The first `count` sightings that `wanted` says yes to, by name.
@@ -66,10 +56,9 @@ impl Sightings {
     ) -> anyhow::Result<HashMap<String, Sighting>> {
         let mut seen: HashMap<String, Sighting> = HashMap::with_capacity(count);
         while seen.len() < count {
-            let Ok(sighting) = tokio::time::timeout(patience, self.receiver.recv()).await else {
+            let Some(sighting) = self.next(patience).await? else {
                 anyhow::bail!("{} of {count} were seen, and nothing more for {patience:?}", seen.len());
             };
-            let sighting = sighting.context("the watches ended")?;
             if wanted(&sighting) {
                 seen.entry(sighting.name.clone()).or_insert(sighting);
             }
@@ -78,85 +67,51 @@ impl Sightings {
     }
 }
 
-#[derive(Deserialize)]
-struct Event<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Cow<'a, str>,
-    #[serde(borrow)]
-    object: Object<'a>,
+impl From<Seen<Widget>> for Sighting {
+    fn from(Seen { kind, object, server, at }: Seen<Widget>) -> Self {
+        let Metadata { name, annotations: Annotations { provider, moving_to }, .. } = object.metadata;
+        Self { name, revision: object.status.revision, provider, moving_to, server, kind, at }
+    }
 }
 
 #[derive(Deserialize)]
-struct Object<'a> {
-    #[serde(borrow)]
-    metadata: Metadata<'a>,
+struct Widget {
+    metadata: Metadata,
     #[serde(default)]
     status: Status,
 }
 
+impl Watched for Widget {
+    fn path() -> String {
+        widget::ALL.to_owned()
+    }
+
+    fn version(&self) -> &str {
+        &self.metadata.resource_version
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Metadata<'a> {
-    #[serde(borrow, default)]
-    name: Cow<'a, str>,
-    #[serde(borrow, default)]
-    resource_version: Cow<'a, str>,
+struct Metadata {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    resource_version: String,
+    #[serde(default)]
+    annotations: Annotations,
+}
+
+#[derive(Default, Deserialize)]
+struct Annotations {
+    #[serde(rename = "broker.platform-mesh.io/provider-cluster")]
+    provider: Option<String>,
+    #[serde(rename = "broker.platform-mesh.io/new-provider-cluster")]
+    moving_to: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
 struct Status {
     #[serde(default)]
     revision: u64,
-}
-
-/// One watch. The API server ends watches that it takes for too slow, so it goes on where it was.
-struct Watch {
-    client: Client,
-    server: usize,
-    kind: Kind,
-    sender: UnboundedSender<Sighting>,
-    version: String,
-}
-
-impl Watch {
-    /// From what there is now.
-    async fn new(client: Client, server: usize, kind: Kind, sender: UnboundedSender<Sighting>) -> anyhow::Result<Self> {
-        #[derive(Deserialize)]
-        struct List {
-            metadata: kube::core::ListMeta,
-        }
-        let list: List =
-            client.request(http::Request::get(format!("{}?limit=1", widget::ALL)).body(Vec::new())?).await?;
-        let version = list.metadata.resource_version.context("a list without a version")?;
-        Ok(Self { client, server, kind, sender, version })
-    }
-
-    /// Until nobody listens, or the API server is gone; the latter is noticed by who waits for sightings.
-    async fn run(mut self) {
-        while let Ok(true) = self.session().await {}
-    }
-
-    /// Whether to go on.
-    async fn session(&mut self) -> anyhow::Result<bool> {
-        let path = format!("{}?watch=1&resourceVersion={}", widget::ALL, self.version);
-        let stream = self.client.request_stream(http::Request::get(path).body(Vec::new())?).await?;
-        let mut stream = pin!(stream);
-        let mut line = Vec::new();
-        while stream.read_until(b'\n', &mut line).await? > 0 {
-            let at = Instant::now();
-            let event: Event<'_> = serde_json::from_slice(&line)?;
-            let metadata = event.object.metadata;
-            self.version = metadata.resource_version.into_owned();
-            let counts = match self.kind {
-                Kind::Added => event.kind == "ADDED",
-                Kind::Modified => event.kind == "MODIFIED",
-            };
-            let (name, revision) = (metadata.name.into_owned(), event.object.status.revision);
-            if counts && self.sender.send(Sighting { name, revision, server: self.server, at }).is_err() {
-                return Ok(false);
-            }
-            line.clear();
-        }
-        Ok(true)
-    }
 }

@@ -11,8 +11,10 @@ use crate::widget;
 
 /// The user that the broker is.
 pub(crate) const BROKER: &str = "broker";
-const PERSON: &str = "person";
-const PROVIDER: &str = "provider-controller";
+/// The user that creates objects and configures.
+pub(crate) const PERSON: &str = "person";
+/// The user that the providers' controllers are.
+pub(crate) const PROVIDER: &str = "provider-controller";
 const ACCEPT_APIS: &str = "acceptapis.broker.platform-mesh.io";
 const DEADLINE: Duration = Duration::from_secs(30);
 
@@ -38,6 +40,8 @@ pub(crate) struct Marks(Vec<Mark>);
 pub(crate) struct Requests {
     /// `consumer`, `provider` or `hub`.
     pub(crate) role: &'static str,
+    /// Name of the cluster.
+    pub(crate) cluster: String,
     pub(crate) events: AuditEvents,
 }
 
@@ -75,14 +79,21 @@ impl Stage {
         [("hub", &self.hub), ("consumer", &self.consumer), ("provider", east), ("provider", west)]
     }
 
-    /// Waits until the broker says of both AcceptAPIs that it uses them.
+    /// Sets which objects a provider takes, by [`widget::offer`].
+    pub(crate) async fn offer(&self, provider: usize, parts: &[&str]) -> anyhow::Result<()> {
+        self.providers[provider].apply(PERSON, &widget::offer(parts)).await.map(drop)
+    }
+
+    /// Waits until the broker says of both AcceptAPIs that it uses them as they are.
     pub(crate) async fn offers_ready(&self) -> anyhow::Result<()> {
         for controller in &self.controllers {
             let offers = Api::<AcceptApi>::namespaced(controller.clone(), "default");
             wait_for(DEADLINE, "condition Ready=True on AcceptAPI widgets", async || {
-                let conditions = offers.get("widgets").await?.status.unwrap_or_default().conditions;
-                let ready = conditions.iter().any(|one| one.type_ == "Ready" && one.status == "True");
-                anyhow::ensure!(ready, "conditions {conditions:?}");
+                let offer = offers.get("widgets").await?;
+                let status = offer.status.unwrap_or_default();
+                let ready = status.conditions.iter().any(|one| one.type_ == "Ready" && one.status == "True");
+                let seen = status.observed_generation == offer.metadata.generation;
+                anyhow::ensure!(ready && seen, "status {status:?}");
                 Ok(())
             })
             .await?;
@@ -114,10 +125,15 @@ impl Stage {
 
     /// What the broker asked for since then, by cluster.
     pub(crate) async fn broker_requests(&self, since: &Marks) -> anyhow::Result<Vec<Requests>> {
+        self.requests_of(BROKER, since).await
+    }
+
+    /// What a user asked for since then, by cluster.
+    pub(crate) async fn requests_of(&self, user: &str, since: &Marks) -> anyhow::Result<Vec<Requests>> {
         let mut requests = Vec::new();
         for ((role, cluster), mark) in self.clusters().into_iter().zip(&since.0) {
-            let events = cluster.audit().settled_since(*mark).await?.of(BROKER);
-            requests.push(Requests { role, events });
+            let events = cluster.audit().settled_since(*mark).await?.of(user);
+            requests.push(Requests { role, cluster: cluster.name().to_owned(), events });
         }
         Ok(requests)
     }

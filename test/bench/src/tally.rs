@@ -51,6 +51,26 @@ pub(crate) fn widget_writes(requests: &[Requests]) -> usize {
     all(requests).filter(|(_, event)| event.is_write() && event.resource == widget::RESOURCE).count()
 }
 
+/// Writes that are for one object or another: neither Events, which are sent beside the work, nor the AcceptAPIs' status.
+pub(crate) fn work(requests: &[Requests]) -> usize {
+    all(requests).filter(|(_, event)| is_work(event)).count()
+}
+
+/// The same in one cluster.
+pub(crate) fn work_at(requests: &[Requests], role: &str) -> usize {
+    all(requests).filter(|(of, event)| *of == role && is_work(event)).count()
+}
+
+fn is_work(event: &AuditEvent) -> bool {
+    event.is_write() && !matches!(event.resource.as_str(), "events" | "acceptapis" | "leases")
+}
+
+/// Writes to one resource, or to its subresource.
+pub(crate) fn writes_on(requests: &[Requests], resource: &str, subresource: &str) -> usize {
+    let on = |event: &AuditEvent| event.resource == resource && event.subresource == subresource;
+    all(requests).filter(|(_, event)| event.is_write() && on(event)).count()
+}
+
 /// Those of [`widget_writes`] that had come when the last copy was made: more than two per object are writes that could
 /// have waited.
 pub(crate) fn widget_writes_until_last_copy(requests: &[Requests]) -> usize {

@@ -36,6 +36,7 @@ spec:
             spec:
               type: object
               properties:
+                part: {type: string}
                 engine: {type: string}
                 version: {type: string}
                 replicas: {type: integer}
@@ -66,6 +67,7 @@ spec:
               properties:
                 status: {type: string}
                 revision: {type: integer}
+                relatedResources: {type: object, x-kubernetes-preserve-unknown-fields: true}
                 conditions:
                   type: array
                   x-kubernetes-list-type: map
@@ -92,6 +94,12 @@ spec:
   weight: 1
 ";
 
+/// The same for only those objects whose names begin with one of these words and a number.
+pub(crate) fn offer(parts: &[&str]) -> String {
+    let parts = parts.join(", ");
+    format!("{}  filters: [{{key: part, valueIn: [{parts}]}}]\n", ACCEPT_API.trim_start())
+}
+
 /// The object as JSON.
 pub(crate) fn body(name: &str) -> Vec<u8> {
     let env: Vec<_> = (0..10)
@@ -111,12 +119,13 @@ pub(crate) fn body(name: &str) -> Vec<u8> {
             )
         })
         .collect();
+    let (part, _) = name.rsplit_once('-').unwrap_or_default();
     let object = json!({
         "apiVersion": "bench.example.org/v1",
         "kind": "Widget",
         "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"team": "bench"}},
         "spec": {
-            "engine": "postgres", "version": "18.1", "replicas": 3,
+            "part": part, "engine": "postgres", "version": "18.1", "replicas": 3,
             "resources": {"cpu": "500m", "memory": "8Gi", "storage": "100Gi"},
             "notes": "An object of a size that one meets in real clusters. ".repeat(8),
             "parameters": parameters, "env": env, "rules": rules,
@@ -206,19 +215,60 @@ pub(crate) async fn apply(client: &Client, name: &str, answer: Answer) -> anyhow
 
 /// Writes a status such as a provider's controller would. `copy` is the object's name at the provider.
 pub(crate) async fn write_status(client: &Client, copy: &str, revision: u64) -> anyhow::Result<()> {
-    let status = json!({"status": {
+    patch_status(client, copy, &json!({"status": status(revision)})).await
+}
+
+/// The same, with the copy's Secret as a related resource.
+pub(crate) async fn write_status_with_secret(client: &Client, copy: &str, revision: u64) -> anyhow::Result<()> {
+    let mut status = status(revision);
+    let gvk = json!({"group": "", "version": "v1", "kind": "Secret"});
+    status["relatedResources"] = json!({"credentials": {"gvk": gvk, "name": secret(copy), "namespace": NAMESPACE}});
+    patch_status(client, copy, &json!({"status": status})).await
+}
+
+fn status(revision: u64) -> serde_json::Value {
+    json!({
         "status": "Available",
         "revision": revision,
         "conditions": [{
             "type": "Ready", "status": "True", "reason": "Running", "message": "3 of 3 replicas serve",
             "lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 1,
         }],
-    }});
+    })
+}
+
+async fn patch_status(client: &Client, copy: &str, status: &serde_json::Value) -> anyhow::Result<()> {
     let path = format!("/apis/bench.example.org/v1/namespaces/{NAMESPACE}/widgets/{copy}/status?fieldManager=provider");
     let request = http::Request::patch(path)
         .header(CONTENT_TYPE, "application/merge-patch+json")
         .body(status.to_string().into_bytes())?;
     client.request_text(request).await?;
+    Ok(())
+}
+
+/// Name of the Secret of a copy.
+fn secret(copy: &str) -> String {
+    format!("{copy}-credentials")
+}
+
+/// Makes the Secret of a copy, which says who issued it.
+pub(crate) async fn create_secret(client: &Client, copy: &str, issuer: usize) -> anyhow::Result<()> {
+    let secret = json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": secret(copy), "namespace": NAMESPACE},
+        "stringData": {"issuer": issuer.to_string(), "password": "0".repeat(64)},
+    });
+    let path = format!("/api/v1/namespaces/{NAMESPACE}/secrets?fieldManager=provider");
+    let body = secret.to_string().into_bytes();
+    client.request_text(http::Request::post(path).header(CONTENT_TYPE, "application/json").body(body)?).await?;
+    Ok(())
+}
+
+/// Deletes the Secret of a copy.
+pub(crate) async fn delete_secret(client: &Client, copy: &str) -> anyhow::Result<()> {
+    let path = format!("/api/v1/namespaces/{NAMESPACE}/secrets/{}", secret(copy));
+    client.request_text(http::Request::delete(path).body(Vec::new())?).await?;
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::ceiling::{self, Ceiling};
 use super::{Bench, CLIENTS, Copies, DEADLINE, PATIENCE, SETTLED, copy_of, latencies, name, say};
 use crate::load::{self, Request, per_second};
 use crate::report::{Goal, ratio};
@@ -10,59 +11,14 @@ use crate::sighting::{Kind, Sighting, Sightings};
 use crate::usage::CpuTime;
 use crate::{tally, widget};
 
-const CEILING: &str = "ceiling";
 const CREATES: &str = "burst of creates";
 const STATUSES: &str = "burst of status changes";
 const PREFIX: &str = "burst";
-/// Share of the machine that others may take until the numbers are called noisy.
-const NOISE: f64 = 0.05;
 
 pub(crate) async fn measure(bench: &mut Bench) -> anyhow::Result<()> {
-    let ceiling = ceiling(bench).await?;
+    let ceiling = ceiling::measure(bench).await?;
     let copies = creates(bench, ceiling).await?;
     statuses(bench, copies).await
-}
-
-/// What one API server takes.
-#[derive(Clone, Copy)]
-struct Ceiling {
-    /// Creates per second.
-    rate: f64,
-    /// CPU time of all programs here per create, in milliseconds.
-    cpu: f64,
-}
-
-/// Creates per second of the same objects on one API server that nobody watches, the best of some degrees of
-/// parallelism. The machine is idle but for that.
-async fn ceiling(bench: &mut Bench) -> anyhow::Result<Ceiling> {
-    let count = bench.sizes.ceiling;
-    say(&format!("{count} creates on one API server with 8, 16 and 32 clients"));
-    create_on_hub(bench, "warm-up", count.min(300), CLIENTS).await?;
-    let mut best = Ceiling { rate: 0.0, cpu: f64::INFINITY };
-    for (prefix, clients) in [("eight", 8), ("sixteen", 16), ("thirty-two", 32)] {
-        let cpu = CpuTime::now()?;
-        let began = Instant::now();
-        let rate = load::rate(&create_on_hub(bench, prefix, count, clients).await?);
-        let used = CpuTime::now()? - &cpu;
-        noise(bench, &used, began, CEILING);
-        bench.report.note(CEILING, format!("creates on one API server, {clients} clients"), rate, "objects/s");
-        best = Ceiling { rate: best.rate.max(rate), cpu: best.cpu.min(used.ours() * ratio(1, count)) };
-    }
-    Ok(best)
-}
-
-async fn create_on_hub(
-    bench: &Bench,
-    prefix: &'static str,
-    count: usize,
-    clients: usize,
-) -> anyhow::Result<Vec<Request>> {
-    let person = bench.stage.person_at_hub.clone();
-    let create = move |number: usize| {
-        let person = person.clone();
-        async move { widget::create(&person, &name(prefix, number)).await }
-    };
-    load::at_full_speed(count, clients, create).await
 }
 
 async fn creates(bench: &mut Bench, ceiling: Ceiling) -> anyhow::Result<Copies> {
@@ -75,7 +31,7 @@ async fn creates(bench: &mut Bench, ceiling: Ceiling) -> anyhow::Result<Copies> 
     let (sent, copies) = bench.fill(PREFIX, count).await?;
     let used = CpuTime::now()? - &cpu;
     let until_last_copy = bench.broker.cpu()? - broker_cpu;
-    noise(bench, &used, began, CREATES);
+    bench.noise(&used, began, CREATES);
     bench.stage.quiet(SETTLED, DEADLINE).await?;
     let broker_cpu = bench.broker.cpu()? - broker_cpu;
     let turns = bench.broker.turns().await? - turns;
@@ -137,7 +93,7 @@ fn rate_of_copies(sent: &[Request], copies: &Copies) -> f64 {
 async fn statuses(bench: &mut Bench, copies: Copies) -> anyhow::Result<()> {
     let count = copies.len();
     say(&format!("{count} status changes at full speed"));
-    let mut origins = Sightings::begin(&[&bench.stage.person], Kind::Modified).await?;
+    let mut origins = Sightings::begin(&[&bench.stage.person], &[Kind::Modified]).await?;
     let mark = bench.stage.mark().await?;
     let cpu = bench.broker.cpu()?;
     let controllers = bench.stage.controllers.clone();
@@ -168,15 +124,4 @@ async fn statuses(bench: &mut Bench, copies: Copies) -> anyhow::Result<()> {
     report.note(STATUSES, "broker CPU per change", cpu * ratio(1, count), "ms");
     report.requests(STATUSES, tally::by_verb(&requests), count);
     Ok(())
-}
-
-/// Says so when programs outside of the bench took much of the machine meanwhile.
-#[allow(clippy::cast_precision_loss)]
-fn noise(bench: &mut Bench, used: &CpuTime, began: Instant, part: &str) {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
-    let share = used.others() / (began.elapsed().as_secs_f64() * 1_000.0 * cores);
-    if share > NOISE {
-        let percent = share * 100.0;
-        bench.report.remark(format!("noisy: other programs took {percent:.0} % of the machine during {part}"));
-    }
 }

@@ -57,7 +57,7 @@ async fn creates(bench: &mut Bench, count: usize) -> anyhow::Result<(Vec<Request
 }
 
 async fn statuses(bench: &Bench, copies: Copies, count: usize) -> anyhow::Result<(Vec<Request>, Copies)> {
-    let mut origins = Sightings::begin(&[&bench.stage.person], Kind::Modified).await?;
+    let mut origins = Sightings::begin(&[&bench.stage.person], &[Kind::Modified]).await?;
     let controllers = bench.stage.controllers.clone();
     let copies = Arc::new(copies);
     let write = move |number: usize| {

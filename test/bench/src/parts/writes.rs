@@ -23,7 +23,7 @@ pub(crate) async fn measure(bench: &mut Bench) -> anyhow::Result<()> {
     each(bench, "warm", None, create).await?;
     each(bench, "made", Some("create"), create).await?;
     {
-        let _watch = Sightings::begin(&[&bench.stage.person_at_hub], Kind::Added).await?;
+        let _watch = Sightings::begin(&[&bench.stage.person_at_hub], &[Kind::Added]).await?;
         each(bench, "watched", Some("create, with one watch on the kind"), create).await?;
     }
     each(bench, "made", Some("merge patch of marks"), merge_marks(Answer::Object)).await?;
