@@ -2,14 +2,21 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod compute;
+mod configurations;
+mod crash;
+mod failures;
+mod flow;
+mod people;
+mod templates;
+mod trip;
 
 use broker_api::keys;
 use e2e::{
     Kind, Object, Place, Scene, Shared, World,
-    kind::{ACCEPT_API, CERTIFICATE, CONFIG_MAP, MIGRATION, MIGRATION_CONFIGURATION, SECRET},
+    kind::{ACCEPT_API, CERTIFICATE, CONFIG_MAP, MIGRATION, MIGRATION_CONFIGURATION, SECRET, WIDGET},
     scene::ACCEPT_NAMESPACE,
 };
-use futures::FutureExt as _;
+use futures::{FutureExt as _, future::join_all};
 use serde_json::{Value, json};
 
 /// A consumer.
@@ -19,7 +26,18 @@ const ARIADNE: &str = "ariadne";
 /// Another provider.
 const THESEUS: &str = "theseus";
 
-static WORLD: Shared = Shared::new(|| World::start(&[HOMER], &[ARIADNE, THESEUS]).boxed_local());
+static WORLD: Shared = Shared::new(|| start().boxed_local());
+
+async fn start() -> World {
+    let world = World::without_broker(&[HOMER], &[ARIADNE, THESEUS], &[CERTIFICATE]).await;
+    let crds = trip::crds();
+    let places = [world.consumer(HOMER), world.provider(ARIADNE), world.provider(THESEUS)];
+    join_all(places.map(|place| place.apply(&crds))).await;
+    world.hub.apply(&WIDGET.crd().to_string()).await;
+    let kinds: Vec<Kind> = trip::kinds().into_iter().chain([CERTIFICATE]).collect();
+    world.start_broker(&kinds, &[]).await;
+    world
+}
 
 /// A MigrationConfiguration is in force for all Certificates: tests that move some take turns.
 static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
@@ -79,6 +97,7 @@ async fn until_swept(hub: &Place, kind: &Kind, namespace: &str, id: &str) {
 #[test]
 fn stages_run_while_an_object_moves() {
     WORLD.run(async |world| {
+        let _peace = trip::PEACE.read().await;
         let _turn = TURN.lock().await;
         let (homer, ariadne, theseus) = (world.consumer(HOMER), world.provider(ARIADNE), world.provider(THESEUS));
         let hub = &world.hub;
@@ -126,6 +145,7 @@ fn stages_run_while_an_object_moves() {
 #[test]
 fn a_person_moves_an_object_by_hand() {
     WORLD.run(async |world| {
+        let _peace = trip::PEACE.read().await;
         let _turn = TURN.lock().await;
         let (homer, ariadne, theseus) = (world.consumer(HOMER), world.provider(ARIADNE), world.provider(THESEUS));
         let hub = &world.hub;
@@ -150,6 +170,7 @@ fn a_person_moves_an_object_by_hand() {
 #[test]
 fn a_migration_that_cannot_be_is_refused() {
     WORLD.run(async |world| {
+        let _peace = trip::PEACE.read().await;
         let hub = &world.hub;
         let name = "mig-refused";
         hub.make_namespace(name).await;
@@ -178,6 +199,7 @@ fn a_migration_that_cannot_be_is_refused() {
 #[test]
 fn a_configuration_says_what_is_wrong_with_it() {
     WORLD.run(async |world| {
+        let _peace = trip::PEACE.read().await;
         let hub = &world.hub;
         let other = Kind::example("VM", "vms");
         let spec = |kind: &Kind, condition: &str| {

@@ -100,6 +100,7 @@ fn killed_while_a_move_is_undone_the_old_copy_is_as_it_was() {
         }
         web.until("to be marked as staying", settled_at(ariadne)).await;
         restart(world).await;
+        println!("{} {}", web.get().await, web.copy(ariadne).await);
         web.until_copy_gone(theseus).await;
         let kept = web.copy(ariadne).await;
         assert_eq!((kept.uid(), kept.generation()), (old.uid(), old.generation()));
