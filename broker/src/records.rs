@@ -86,16 +86,10 @@ impl Record {
         decision.counted.as_ref().or(self.counted.as_ref().filter(|_| held_up))
     }
 
-    /// Whether the decision's move is under way already, perhaps since before this process came: then it goes on whatever
-    /// the bounds are.
-    fn goes_on(&self, decision: &Decision) -> bool {
-        decision.moving.is_some() && (self.moving.is_some() || self.state == State::Unknown)
-    }
-
     /// Whether the decision's move has a turn: it has one already, or there is one left.
     fn may_take(&self, decision: &Decision, lanes: &HashMap<Lane, LaneState>, bounds: Bounds) -> bool {
         let Some(lane) = decision.lane.as_ref().filter(|_| decision.moving.is_some()) else { return true };
-        self.lane.is_some() || self.goes_on(decision) || lanes.get(lane).is_none_or(|held| held.taken < bounds.of(lane))
+        !decision.begins || self.lane.is_some() || lanes.get(lane).is_none_or(|held| held.taken < bounds.of(lane))
     }
 
     /// Counts the move, or notes that it waits for a turn. Returns whose turns have come.
@@ -222,7 +216,7 @@ impl Records {
         let counted = record.counts_for(decision).cloned();
         let newly = counted.as_ref().filter(|after| record.counted.as_ref() != Some(*after)).cloned();
         if let (Some(after), Some(capacity)) = (&newly, bounds.capacity)
-            && !record.goes_on(decision)
+            && decision.begins
             && counts.get(after).copied().unwrap_or_default() >= capacity
         {
             return None;
@@ -250,7 +244,9 @@ impl Records {
         if let Some(provider) = &decision.gave_up {
             record.memory.give_up(provider);
         }
-        if record.moving.is_some() && decision.moving.is_none() && !decision.is_held_up() {
+        // It has arrived: the next move tries all again.
+        if decision.moving.is_none() && record.moving.as_deref().map(|moving| &moving.to) == decision.provider.as_ref()
+        {
             record.memory.forget_given_up();
         }
         record.restless = decision.restless;
@@ -328,7 +324,7 @@ mod tests {
     fn moving() -> Decision {
         let (from, to) = (ClusterName::provider("one"), ClusterName::provider("two"));
         let moving = Moving { from, to, epoch: 1, phase: Phase::Copying, waits_for: String::new() };
-        Decision { moving: Some(moving), lane: Some(lane()), ..Decision::state(State::Moving) }
+        Decision { moving: Some(moving), lane: Some(lane()), begins: true, ..Decision::state(State::Moving) }
     }
 
     fn waiting() -> Decision {
@@ -375,7 +371,8 @@ mod tests {
     fn what_was_under_way_before_a_restart_goes_on_and_counts() {
         let records = Records::default();
         for name in ["a", "b"] {
-            assert!(records.absorb(&key(name), &moving(), ONE).is_some());
+            let goes_on = Decision { begins: false, ..moving() };
+            assert!(records.absorb(&key(name), &goes_on, ONE).is_some());
         }
         assert!(!records.may_move(&key("c"), &lane(), 2));
         // Held up, it keeps its turn.

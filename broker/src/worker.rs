@@ -8,7 +8,7 @@ use std::{
 
 use broker_api::Role;
 use broker_core::{
-    decision::{Decision, State, Step, Write},
+    decision::{Decision, Step, Write},
     snapshot::{Confirmed, OriginKey},
 };
 use broker_fleet::{
@@ -35,6 +35,9 @@ use crate::{
 
 /// Decisions in a row for one origin before others get their turn: enough for marks, copy, related and status.
 const PASSES: usize = 12;
+
+/// How often in a row a decision may find that others have taken what it wanted.
+const TRIES: usize = 8;
 
 /// How long a follower or a broker without keys waits before it looks whether it may write.
 const IDLE: Duration = Duration::from_secs(1);
@@ -161,16 +164,18 @@ impl Broker {
     /// Decides, and takes the decision in. Where others have taken the last room meanwhile, decides again.
     fn decide_and_remember(&self, key: &OriginKey, busy: bool, confirmed: &Confirmed) -> Option<Decided> {
         let registry = self.registry.load();
-        let decide = || loop {
-            let (memory, known) = self.records.memory(key);
-            let decision = self.decide(key, &memory, confirmed.clone(), busy)?;
-            let arrives = matches!(decision.state, State::Placing | State::Moving);
-            let placing = decision.counted.as_ref().filter(|_| arrives);
-            let capacity = placing.and_then(|id| registry.capacity(id));
-            let bounds = Bounds { capacity, moves: self.options.max_moves };
-            if let Some(absorbed) = self.records.absorb(key, &decision, bounds) {
-                return Some((decision, known, absorbed));
+        let decide = || {
+            for _ in 0..TRIES {
+                let (memory, known) = self.records.memory(key);
+                let decision = self.decide(key, &memory, confirmed.clone(), busy)?;
+                let placing = decision.counted.as_ref().filter(|_| decision.begins);
+                let capacity = placing.and_then(|id| registry.capacity(id));
+                let bounds = Bounds { capacity, moves: self.options.max_moves };
+                if let Some(absorbed) = self.records.absorb(key, &decision, bounds) {
+                    return Some((decision, known, absorbed));
+                }
             }
+            None
         };
         // A hostile expression may take its whole time limit: others go on meanwhile.
         let decided = if registry.has_expressions() { tokio::task::block_in_place(decide) } else { decide() };

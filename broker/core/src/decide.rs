@@ -10,6 +10,7 @@ mod depart;
 mod leave;
 mod place;
 mod serve;
+mod target;
 mod transfer;
 
 use broker_api::{condition, keys};

@@ -166,6 +166,7 @@ pub struct Interest {
 }
 
 /// What to do about one origin now.
+#[expect(clippy::struct_excessive_bools, reason = "each says one thing to the shell, and any may be said with any")]
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Decision {
     /// In this order; after the first failure no more.
@@ -192,6 +193,8 @@ pub struct Decision {
     pub lane: Option<Lane>,
     /// What is to be said of Migrations (`namespace/name`) about this origin that are not under way.
     pub requests: Vec<(String, Request)>,
+    /// It takes room or a turn that it did not have: where that has just gone to another, it is decided again.
+    pub begins: bool,
     /// It should leave its provider and cannot now: whatever changes at any provider concerns it.
     pub restless: bool,
     /// A move to this provider is given up: it is to be last in line.

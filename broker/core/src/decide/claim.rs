@@ -11,7 +11,6 @@ use crate::{
     copy::signed_origin,
     decision::{Note, State, Step},
     migration_object,
-    movement::MigrationView,
     readiness::unready,
     snapshot::{Confirmed, Holder, Reach, Seen, Serving, View},
 };
@@ -126,13 +125,19 @@ impl<'a> Pass<'a> {
     fn proven_by_copies(&self, origin: &View, held: &[Held<'_>], newest: &Held<'_>, epoch: u64) -> Assigned {
         let to = newest.holder.provider.clone();
         let older = held.iter().filter(|held| held.epoch.is_some_and(|older| older < epoch) && !held.copy.deleting);
-        let name = migration_object::name(self.snapshot.key, &origin.uid, epoch);
-        let underway = |migration: &MigrationView| migration.name == name && !migration.has_ended();
-        let moving = !is_ready(newest.holder, newest.copy) || self.snapshot.moves.migrations.iter().any(underway);
-        match older.min_by_key(|held| held.epoch).filter(|_| moving) {
-            Some(source) => Assigned { moving_to: Some(to), ..Assigned::to(source.holder.provider.clone(), epoch) },
-            None => Assigned::to(to, epoch),
+        let source = older.min_by_key(|held| held.epoch).map(|held| held.holder.provider.clone());
+        let Some(source) = source else { return Assigned::to(to, epoch) };
+        let moves = &self.snapshot.moves;
+        let own = migration_object::name(self.snapshot.key, &origin.uid, epoch);
+        let underway = moves.migrations.iter().find(|migration| {
+            let its = migration.name == own || migration.by_person && migration.from == source && migration.to == to;
+            its && !migration.has_ended()
+        });
+        if is_ready(newest.holder, newest.copy) && underway.is_none() && moves.migrations_known {
+            return Assigned::to(to, epoch);
         }
+        let pinned = underway.is_some_and(|migration| migration.by_person);
+        Assigned { moving_to: Some(to), pinned, ..Assigned::to(source, epoch) }
     }
 
     fn ignored_annotation(&mut self) {
@@ -142,15 +147,21 @@ impl<'a> Pass<'a> {
         ));
     }
 
-    /// Copies of this very object at other providers than these, made under this or an older assignment: nothing refers to
-    /// them. They go once the assigned provider holds its copy, never before; one that is ready only for one that is,
-    /// which `ready` says. What is not signed goes only if we have just written it.
-    pub(super) fn drop_superseded(&mut self, origin: &View, keep: &[&ClusterName], epoch: u64, ready: bool) {
-        for held in self.held(origin) {
+    /// Copies of this very object at other providers than these, of which the first serves it, made under this or an older
+    /// assignment: nothing refers to them. They go once the assigned provider holds its copy, never before; one that is
+    /// ready, and was made before the one that serves, only for one that is. What is not signed goes only if we have just
+    /// written it.
+    pub(super) fn drop_superseded(&mut self, origin: &View, keep: &[&ClusterName], epoch: u64) {
+        let all = self.held(origin);
+        let mut kept = all.iter().filter(|held| keep.contains(&&held.holder.provider));
+        let ready = kept.clone().any(|held| is_ready(held.holder, held.copy));
+        let serving = kept.find(|held| keep.first() == Some(&&held.holder.provider)).and_then(|held| held.epoch);
+        for held in &all {
             let proven =
                 held.epoch.is_none_or(|older| older <= epoch) && self.is_proven(origin, held.holder, held.copy);
             let elsewhere = !keep.contains(&&held.holder.provider);
-            let missed = !ready && is_ready(held.holder, held.copy);
+            let older = serving.is_none_or(|serving| held.epoch.is_none_or(|epoch| epoch < serving));
+            let missed = !ready && older && is_ready(held.holder, held.copy);
             if elsewhere && proven && !missed && !held.copy.deleting && held.holder.reachable_copy().is_some() {
                 self.delete_copy(&held.holder.provider, held.copy, None);
             }

@@ -155,7 +155,12 @@ impl<'a> Pass<'a> {
                 .map(|acceptance| &**acceptance);
         }
         all.iter().find(asks)?;
+        // Whoever asks may come to be able to take it.
+        self.decision.restless = true;
         let Choice::Best(best) = self.choose(origin, &[&own.id.provider]) else { return None };
+        if self.snapshot.memory.given_up(&best.id.provider).is_some() {
+            return None;
+        }
         let first = placement::rank(&origin.uid, &[best, own]).first().is_some_and(|first| first.id == best.id);
         (best.rebalance && (first || own.cordoned)).then_some(best)
     }
@@ -184,7 +189,10 @@ impl<'a> Pass<'a> {
             };
             match verdict {
                 Ok(()) => current = Some(migration),
-                Err(request) => self.decision.requests.push((name, request)),
+                Err(request) => {
+                    self.decision.restless |= matches!(request, Request::Waits(_));
+                    self.decision.requests.push((name, request));
+                }
             }
         }
         current
@@ -210,8 +218,25 @@ impl<'a> Pass<'a> {
         if migration.to == assigned.provider {
             return Err(Request::Refused("SameProvider", "it would move to where it is".into()));
         }
-        if migration.aborted || underway || migration.force {
-            return if migration.aborted { Err(Request::Refused("Aborted", "it was aborted".into())) } else { Ok(()) };
+        if migration.aborted {
+            return Err(Request::Refused("Aborted", "it was aborted".into()));
+        }
+        if underway {
+            return Ok(());
+        }
+        let Some(target) = snapshot.holder(migration.to.name()) else {
+            let name = migration.to.name();
+            return Err(match (snapshot.moves.absent)(&migration.to) {
+                None => Request::Waits(format!("for provider {name} to become known")),
+                Some(_) => Request::Refused("ProviderUnknown", format!("there is no provider {name}")),
+            });
+        };
+        if self.is_taken(origin, &migration.to) {
+            let why = format!("somebody else's object has the copy's name at provider {}", migration.to.name());
+            return Err(Request::Refused(condition::NAME_CONFLICT, why));
+        }
+        if migration.force {
+            return Ok(());
         }
         let mut why = Vec::new();
         for acceptance in snapshot.acceptances.iter().filter(|acceptance| acceptance.id.provider == migration.to) {
@@ -223,22 +248,11 @@ impl<'a> Pass<'a> {
                 Judged::Unreachable(text) => return Err(Request::Waits(format!("{}: {text}", acceptance.id))),
             }
         }
-        match snapshot.holder(migration.to.name()) {
-            None if (snapshot.moves.absent)(&migration.to).is_none() => {
-                Err(Request::Waits(format!("for provider {} to become known", migration.to.name())))
-            }
-            None => {
-                let why = format!("there is no provider {}", migration.to.name());
-                Err(Request::Refused("ProviderUnknown", why))
-            }
-            Some(holder) if !holder.acceptances_known => {
-                Err(Request::Waits(format!("for the AcceptAPIs of provider {}", migration.to.name())))
-            }
-            Some(_) => {
-                let lead = format!("provider {} does not accept the object", migration.to.name());
-                Err(Request::Refused(condition::NOT_ACCEPTED, sentence(&lead, &why)))
-            }
+        if !target.acceptances_known {
+            return Err(Request::Waits(format!("for the AcceptAPIs of provider {}", migration.to.name())));
         }
+        let lead = format!("provider {} does not accept the object", migration.to.name());
+        Err(Request::Refused(condition::NOT_ACCEPTED, sentence(&lead, &why)))
     }
 
     /// Begins the move of an origin that has to leave its provider, if it can. Returns whether it did; else what people
@@ -251,7 +265,11 @@ impl<'a> Pass<'a> {
         accepted: &Accepted<'a>,
     ) -> bool {
         let snapshot = self.snapshot;
-        if holder.reach != Reach::Ready || !snapshot.moves.migrations_known {
+        if holder.reach != Reach::Ready {
+            return false;
+        }
+        if !snapshot.moves.migrations_known {
+            self.decision.restless = true;
             return false;
         }
         let Some(reason) = self.reason(origin, assigned, accepted, None) else { return false };
@@ -333,6 +351,7 @@ impl<'a> Pass<'a> {
         self.state(State::Moving);
         self.decision.provider = Some(next.provider.clone());
         self.decision.counted = best.map(|best| best.id.clone());
+        self.decision.begins = true;
         self.decision.moving = next.moving_to.as_ref().map(|to| Moving {
             from: next.provider.clone(),
             to: to.clone(),

@@ -47,6 +47,7 @@ impl<'a> Pass<'a> {
         self.state(State::Placing);
         self.decision.provider = Some(best.id.provider.clone());
         self.decision.counted = Some(best.id.clone());
+        self.decision.begins = true;
         self.mark(origin, assigned, Some(note));
     }
 
@@ -109,7 +110,7 @@ impl<'a> Pass<'a> {
     }
 
     /// Whether somebody else's object has the copy's name at a provider.
-    fn is_taken(&self, origin: &View, provider: &ClusterName) -> bool {
+    pub(super) fn is_taken(&self, origin: &View, provider: &ClusterName) -> bool {
         let Some(holder) = self.snapshot.holder(provider.name()) else { return false };
         holder.copy.present().is_some_and(|copy| !self.is_ours(origin, holder, copy))
     }

@@ -12,7 +12,6 @@ use crate::{
     decision::{Note, Op, State, Write},
     memory::Subject,
     merge,
-    readiness::unready,
     snapshot::{Holder, KindView, Reach, Seen, Serving, View},
     status::Own,
 };
@@ -169,8 +168,7 @@ impl<'a> Pass<'a> {
         }
         self.bring(site, copy, Some(&acceptance.related_kinds), true);
         if in_sync {
-            let ready = unready(copy, &site.kind.schema, site.kind.has_status).is_none();
-            self.drop_superseded(site.origin, &[&site.holder.provider], site.epoch, ready);
+            self.drop_superseded(site.origin, &[&site.holder.provider], site.epoch);
         }
         if !written {
             self.decision.complete = true;
@@ -263,7 +261,7 @@ impl<'a> Pass<'a> {
             let own = snapshot.acceptances.iter().find(|acceptance| acceptance.id.provider == site.holder.provider);
             self.bring(site, copy, own.map(|acceptance| acceptance.related_kinds.as_slice()), true);
             // It serves as long as nobody else does: what a move that was given up has left elsewhere goes.
-            self.drop_superseded(site.origin, &[&site.holder.provider], site.epoch, true);
+            self.drop_superseded(site.origin, &[&site.holder.provider], site.epoch);
         }
         // What was held back is no news to the provider; where nothing was, its word on the spec stands.
         let in_sync = copy.is_some_and(|copy| self.difference(site, &self.desired(site), copy).is_none());

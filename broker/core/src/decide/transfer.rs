@@ -6,7 +6,9 @@
 use broker_api::{ClusterName, MigrationState, condition};
 use serde_json::json;
 
-use super::{GOOD_NEWS_MILLIS, LOST_MILLIS, Pass, claim::Assigned, depart::Accepted, place::Choice, serve::Site};
+use super::{
+    GOOD_NEWS_MILLIS, LOST_MILLIS, Pass, claim::Assigned, depart::Accepted, place::Choice, serve::Site, target::Target,
+};
 use crate::{
     acceptance::Acceptance,
     copy,
@@ -18,16 +20,6 @@ use crate::{
     snapshot::{Holder, Reach, Seen, Serving, View},
     status::Own,
 };
-
-/// How it stands with the provider that takes over.
-enum Target<'a> {
-    /// It can hold the copy.
-    Fits(Site<'a>, Option<&'a Acceptance>),
-    /// Nothing can be done there now, and why.
-    Waits(String),
-    /// It is no place for the object (any more), and why; `gone`: it has left for good.
-    Unfit { why: String, gone: bool },
-}
 
 /// The copy that takes over.
 struct Successor<'a> {
@@ -51,7 +43,9 @@ impl<'a> Pass<'a> {
             return self.decision.again_in(LOST_MILLIS);
         }
         let migration = self.migration_of(origin, assigned, to);
-        let switched = migration.is_some_and(MigrationView::has_switched);
+        let dying = source.and_then(|source| source.copy.present()).is_some_and(|copy| copy.deleting);
+        // With the old copy on its way out there is nothing to go back to either.
+        let switched = migration.map_or(dying, MigrationView::has_switched);
         let gone = self.is_gone(origin, assigned, source);
         if !switched
             && !gone
@@ -59,21 +53,26 @@ impl<'a> Pass<'a> {
         {
             return self.undo(origin, assigned, &why);
         }
-        let target = self.target(origin, assigned, to, migration);
+        let target = self.target(origin, assigned, to, switched, migration);
         if let Target::Unfit { why, gone: lost } = &target
             && (*lost || !switched)
-            && self.redirect(origin, assigned, to, why)
+            && self.redirect(origin, assigned, to, gone, why)
         {
             return;
         }
         if self.mark(origin, assigned, None) {
             return;
         }
-        self.drop_superseded(origin, &[&assigned.provider, to], assigned.epoch, true);
+        self.drop_superseded(origin, &[&assigned.provider, to], assigned.epoch);
+        // Stages take as long as they take: they have limits of their own.
+        let begun = migration.is_some_and(|migration| migration.state > MigrationState::Pending);
         let (site, acceptance) = match target {
             Target::Fits(site, acceptance) => (site, acceptance),
             Target::Waits(why) | Target::Unfit { why, .. } => {
-                if !switched && self.times_out(origin, assigned, to) {
+                if switched {
+                    return self.await_target(origin, assigned, to, &why);
+                }
+                if !begun && self.times_out(origin, assigned, to) {
                     return;
                 }
                 return self.hold(origin, assigned, source, &accepted, Phase::Copying, why);
@@ -83,7 +82,7 @@ impl<'a> Pass<'a> {
         let successor = self.succeed(&site, acceptance);
         let forced = migration.is_some_and(|migration| migration.force);
         let ready = successor.unready.is_none() || forced && successor.copy.is_some();
-        if !switched && !ready && self.times_out(origin, assigned, to) {
+        if !switched && !begun && !ready && self.times_out(origin, assigned, to) {
             return;
         }
         let closed = if switched { None } else { self.gate(&site, assigned, migration, &successor, ready, gone) };
@@ -117,7 +116,8 @@ impl<'a> Pass<'a> {
             migration.by_person && of_now && migration.from == assigned.provider && migration.to == *to
         };
         let own = migrations.iter().find(|migration| !migration.by_person && migration.name == name);
-        own.or_else(|| migrations.iter().filter(|_| assigned.pinned).find(by_person))
+        let of_person = || migrations.iter().filter(|_| assigned.pinned).filter(by_person);
+        own.or_else(|| of_person().find(|migration| !migration.has_ended())).or_else(|| of_person().next())
     }
 
     /// Whether there is nothing (any more) to move from.
@@ -157,61 +157,14 @@ impl<'a> Pass<'a> {
         self.mark(origin, &back, Some(Note::normal("MoveUndone", note)));
     }
 
-    fn target(
-        &mut self,
-        origin: &'a View,
-        assigned: &Assigned,
-        to: &ClusterName,
-        migration: Option<&MigrationView>,
-    ) -> Target<'a> {
-        let snapshot = self.snapshot;
-        let name = to.name();
-        let Some(holder) = snapshot.holder(name) else {
-            let why = format!("provider {name} is not engaged (any more)");
-            if self.is_given_up(name) {
-                return Target::Unfit { why, gone: true };
-            }
-            if let Some(out) = (snapshot.moves.absent)(to) {
-                self.decision.again_in(snapshot.moves.patience.orphan_grace.saturating_sub(out));
-            }
-            return Target::Waits(why);
-        };
-        match &holder.reach {
-            Reach::Ready => {}
-            Reach::Lost(_) | Reach::Settling => {
-                self.decision.again_in(LOST_MILLIS);
-                return Target::Waits(format!("provider {name} to answer"));
-            }
-            Reach::Unreachable(why) => return Target::Waits(format!("provider {name}, which is unreachable: {why}")),
-        }
-        let kind = match &holder.serving {
-            Serving::Served(kind) => kind,
-            Serving::Unknown | Serving::Missing => {
-                return Target::Waits(format!("provider {name} to serve {}", snapshot.key.gvk.kind));
-            }
-        };
-        let site = Site { origin, holder, kind, epoch: assigned.epoch };
-        match &holder.copy {
-            Seen::Unknown => {
-                let why = holder.trouble.clone().unwrap_or_else(|| "its objects are not known yet".into());
-                return Target::Waits(format!("provider {name}: {why}"));
-            }
-            Seen::Present(copy) if !self.is_ours(origin, holder, copy) => {
-                let why = format!("somebody else's object has the copy's name at provider {name}");
-                return Target::Unfit { why, gone: false };
-            }
-            Seen::Absent | Seen::Present(_) => {}
-        }
-        match self.accepted_by(origin, holder) {
-            None => Target::Waits(format!("the AcceptAPIs of provider {name}")),
-            Some(Ok(acceptance)) => Target::Fits(site, Some(acceptance)),
-            Some(Err(_)) if migration.is_some_and(|migration| migration.force) => Target::Fits(site, None),
-            Some(Err(_)) => Target::Unfit { why: format!("provider {name} does not accept the object"), gone: false },
-        }
-    }
-
     /// Sends the object to another provider than the one it was on its way to, or back. Returns whether that was written.
-    fn redirect(&mut self, origin: &'a View, assigned: &Assigned, to: &ClusterName, why: &str) -> bool {
+    fn redirect(&mut self, origin: &'a View, assigned: &Assigned, to: &ClusterName, gone: bool, why: &str) -> bool {
+        let held = self.snapshot.holder(to.name()).and_then(|holder| Some((holder, holder.reachable_copy()?)));
+        if gone && held.is_some_and(|(holder, copy)| self.is_ours(origin, holder, copy)) {
+            // Nobody else serves it: it leaves from there as from any provider.
+            self.arrive(origin, assigned, to);
+            return true;
+        }
         let choice = if assigned.pinned { None } else { Some(self.choose(origin, &[&assigned.provider, to])) };
         match choice {
             Some(Choice::Best(best)) => {
@@ -247,6 +200,11 @@ impl<'a> Pass<'a> {
         }
         if assigned.pinned {
             return false;
+        }
+        if matches!(self.decision.lane, Some(Lane::Rebalance { .. })) {
+            self.undo(origin, assigned, &format!("provider {} was not ready in time", to.name()));
+            self.decision.gave_up = Some(to.clone());
+            return true;
         }
         let Choice::Best(best) = self.choose(origin, &[&assigned.provider, to]) else { return false };
         self.send_to(origin, assigned, best, &format!("provider {} was not ready in time", to.name()));
@@ -363,14 +321,7 @@ impl<'a> Pass<'a> {
             None => match successor.unready.as_ref().filter(|_| !migration.is_some_and(|migration| migration.force)) {
                 Some(why) => format!("the copy at provider {} to be ready again: {why}", to.name()),
                 None => match self.dismiss(site.origin, assigned, source) {
-                    Dismissed::Gone => {
-                        let served = Assigned { pinned: assigned.pinned, ..Assigned::to(to.clone(), assigned.epoch) };
-                        let note =
-                            format!("moved from provider {} to provider {}", assigned.provider.name(), to.name());
-                        self.decision.moving = None;
-                        self.mark(site.origin, &served, Some(Note::normal("Moved", note)));
-                        return;
-                    }
+                    Dismissed::Gone => return self.arrive(site.origin, assigned, to),
                     Dismissed::Deleted => return self.report(assigned, to, phase, "the old copy to go".into()),
                     Dismissed::Waits(why) => why,
                 },
@@ -378,6 +329,28 @@ impl<'a> Pass<'a> {
         };
         self.report(assigned, to, phase, waits);
         self.shown(site, copy, successor.in_sync, assigned);
+    }
+
+    /// The move has ended: the object is assigned to who took over.
+    fn arrive(&mut self, origin: &'a View, assigned: &Assigned, to: &ClusterName) {
+        let served = Assigned { pinned: assigned.pinned, ..Assigned::to(to.clone(), assigned.epoch) };
+        let note = format!("moved from provider {} to provider {}", assigned.provider.name(), to.name());
+        self.decision.moving = None;
+        self.mark(origin, &served, Some(Note::normal("Moved", note)));
+    }
+
+    /// The consumer is served by the new copy, about which nothing can be said or done now: all stays as it is.
+    fn await_target(&mut self, origin: &'a View, assigned: &Assigned, to: &ClusterName, why: &str) {
+        // What was told of the move before is still so.
+        self.state(State::Unknown);
+        self.decision.moving = None;
+        self.decision.again_in(LOST_MILLIS);
+        let unreachable = self.snapshot.holder(to.name()).is_none_or(|to| matches!(to.reach, Reach::Unreachable(_)));
+        if unreachable {
+            let own = Own::not_brokered(condition::PROVIDER_UNREACHABLE, format!("waiting for {why}"));
+            let moving = self.moving_condition(assigned);
+            self.show(origin, None, false, &[own, moving]);
+        }
     }
 
     /// Deletes the old copy.

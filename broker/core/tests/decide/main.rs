@@ -12,5 +12,6 @@ mod moves;
 mod property;
 mod related;
 mod steady;
+mod switched;
 mod unknown;
 mod world;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::world::{World, key, verb, web};
 
 /// `web` is served by p1, which takes names under .corp; p2 takes what is under .com.
-fn corp() -> World {
+pub(crate) fn corp() -> World {
     let mut world = World::new(&["p1", "p2"]);
     world.accept("p1", &json!({"filters": [{"key": "fqdn", "suffix": ".corp"}]}));
     world.accept("p2", &json!({"filters": [{"key": "fqdn", "suffix": ".com"}]}));
@@ -23,13 +23,13 @@ fn corp() -> World {
     world
 }
 
-fn ready(phase: &str) -> Value {
+pub(crate) fn ready(phase: &str) -> Value {
     json!({"phase": phase, "conditions": [
         {"type": "Ready", "status": "True", "reason": "Up", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"},
     ]})
 }
 
-fn rename(world: &mut World, fqdn: &str) {
+pub(crate) fn rename(world: &mut World, fqdn: &str) {
     world.edit(&web(), |origin| origin["spec"]["fqdn"] = json!(fqdn));
 }
 
@@ -37,23 +37,23 @@ fn annotation(world: &World, key: &str) -> Value {
     world.origin(&web()).unwrap()["metadata"]["annotations"][key].clone()
 }
 
-fn assigned(world: &World) -> Value {
+pub(crate) fn assigned(world: &World) -> Value {
     annotation(world, keys::PROVIDER_CLUSTER)
 }
 
-fn next(world: &World) -> Value {
+pub(crate) fn next(world: &World) -> Value {
     annotation(world, keys::NEW_PROVIDER_CLUSTER)
 }
 
 /// Passes until the new copy is there and the broker waits for it.
-fn begin(world: &mut World) {
+pub(crate) fn begin(world: &mut World) {
     for _ in 0..3 {
         world.pass(&web());
     }
 }
 
 /// What the consumer's status says of the phase.
-fn phase(world: &World) -> Value {
+pub(crate) fn phase(world: &World) -> Value {
     world.origin(&web()).unwrap()["status"]["phase"].clone()
 }
 
@@ -556,7 +556,7 @@ fn a_name_that_is_taken_at_the_target_sends_the_object_elsewhere() {
 }
 
 /// `web` on its way to p2, whose copy is ready, with a Migration in this state.
-fn migrating(state: MigrationState) -> World {
+pub(crate) fn migrating(state: MigrationState) -> World {
     let mut world = corp();
     world.moves.configured = Configured::Yes;
     rename(&mut world, "a.com");
