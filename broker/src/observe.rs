@@ -179,6 +179,13 @@ impl Broker {
         served_by.is_some_and(|provider| same.contains(&provider))
     }
 
+    /// Whether a namespace of the coordination cluster holds what stages must not come near: the cluster's own objects,
+    /// kubeconfigs, the signing key. Consumers choose the names of their namespaces.
+    fn is_reserved(&self, namespace: &str) -> bool {
+        let own = [&self.options.cluster_secrets_namespace, &self.options.namespace];
+        namespace.starts_with("kube-") || own.into_iter().flatten().any(|own| *own == *namespace)
+    }
+
     /// Observes an origin and decides. `confirmed` is what a live read has just said. `None`: keys are not read yet.
     pub fn decide(&self, key: &OriginKey, memory: &Memory, confirmed: Confirmed, busy: bool) -> Option<Decision> {
         let ring = self.ring.load_full()?;
@@ -214,9 +221,10 @@ impl Broker {
         let hub = self.fleet().in_role(Role::Coordination);
         let moves = Moves {
             coordination: hub.first().map(|hub| hub.name().clone()),
-            migrations: self.migrations_of(key),
+            migrations: origin.present().map(|view| self.migrations_of(key, &view.uid)).unwrap_or_default(),
             migrations_known: self.migrations_known(),
             configured: self.configured(&key.gvk),
+            reserved: self.is_reserved(&key.namespace),
             absent: &absent,
             may_move: &may_move,
             patience: Patience {

@@ -24,6 +24,7 @@ use crate::{
     events::About,
     metrics::METRICS,
     options::Options,
+    records::Record,
 };
 
 /// Name of the coordination cluster where the Pod's own is used.
@@ -175,10 +176,12 @@ impl Engaged<'_> {
 impl Broker {
     /// Origins whose provider is not engaged: from now on it is known that it has left.
     fn look_for_departed(&self) {
-        let departed = |provider: &Option<ClusterName>| {
-            provider.as_ref().is_some_and(|provider| self.fleet().cluster(provider).is_none())
+        let departed =
+            |provider: Option<&ClusterName>| provider.is_some_and(|provider| self.fleet().cluster(provider).is_none());
+        let concerned = |record: &Record| {
+            departed(record.provider.as_ref()) || departed(record.moving.as_deref().map(|moving| &moving.to))
         };
-        for key in self.records.select(|_, record| departed(&record.provider)) {
+        for key in self.records.select(|_, record| concerned(record)) {
             self.enqueue(key);
         }
     }

@@ -32,6 +32,11 @@ pub struct MigrationView {
 }
 
 impl MigrationView {
+    /// Whether both are views of one Migration.
+    pub fn is(&self, other: &Self) -> bool {
+        (&self.namespace, &self.name) == (&other.namespace, &other.name)
+    }
+
     /// Whether it has come to its end, one way or the other.
     pub fn has_ended(&self) -> bool {
         matches!(self.state, MigrationState::CutoverCompleted | MigrationState::Failed)

@@ -272,6 +272,8 @@ pub struct Moves<'a> {
     pub migrations_known: bool,
     /// Whether a MigrationConfiguration speaks of the origin's kind.
     pub configured: Configured,
+    /// Whether the origin's namespace is one where no Migration may be: it holds what is the broker's own.
+    pub reserved: bool,
     /// For how many milliseconds a provider that is not engaged has been out of the configuration; `None`: it may be in it.
     pub absent: &'a dyn Fn(&ClusterName) -> Option<u64>,
     /// Whether one more may move.

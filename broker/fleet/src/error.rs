@@ -103,6 +103,8 @@ impl CallError {
             429 => Self::Throttled { retry_after, message },
             // structured-merge-diff's error for undeclared fields comes as a plain 500.
             500 if message.contains("field not declared in schema") => Self::SchemaMismatch(message),
+            // So do its other errors about the content: a value of another type, two list entries under one key.
+            500 if message.contains("failed to create typed patch object") => Self::Invalid(message),
             // etcd's and gRPC's own limits come as a plain 500, too.
             500 if message.contains("request is too large") || message.contains("larger than max") => {
                 Self::TooLarge(message)
@@ -175,6 +177,8 @@ mod tests {
     fn a_server_error_leaves_the_outcome_open() {
         assert_eq!(read(500, "boom").reason(), "UnknownOutcome");
         assert_eq!(read(500, r#"{"message":"x: field not declared in schema"}"#).reason(), "SchemaMismatch");
+        let typed = "failed to create typed patch object (/x; /v1, Kind=ConfigMap): .data.a: expected string";
+        assert_eq!(read(500, &format!(r#"{{"message":"{typed}"}}"#)).reason(), "Invalid");
         let throttled = CallError::from_response(503, Some(Duration::from_secs(1)), b"");
         assert_eq!(throttled.reason(), "Throttled");
     }

@@ -27,6 +27,10 @@ pub fn movement(known: &Known, standing: &Standing) -> Movement {
         State::Deleting => return Movement::Over("OriginDeleted", "the object that moved is being deleted".into()),
         _ => {}
     }
+    // Another's move between the same providers is not its own.
+    if let Some(Request::Waits(why)) = &standing.request {
+        return Movement::Waits(why.clone());
+    }
     if let Some(moving) = &standing.moving {
         let its =
             moving.from == view.from && moving.to == view.to && (view.by_person || known.epoch() == Some(moving.epoch));
@@ -34,13 +38,12 @@ pub fn movement(known: &Known, standing: &Standing) -> Movement {
             return Movement::Underway(moving.clone());
         }
     }
-    match &standing.request {
-        Some(Request::Waits(why)) => return Movement::Waits(why.clone()),
-        Some(Request::Refused(reason, why)) => return Movement::Refused(reason, why.clone()),
-        None => {}
+    if let Some(Request::Refused(reason, why)) = &standing.request {
+        return Movement::Refused(reason, why.clone());
     }
     // What holds the object up is decided before its move is looked at.
-    if matches!(standing.state, State::Paused | State::Blocked) && standing.moving.is_none() {
+    let held_up = matches!(standing.state, State::Paused | State::Blocked | State::Ignored);
+    if held_up && standing.moving.is_none() {
         return Movement::Unknown;
     }
     // The origin may not have been decided on since a person made this one.
@@ -97,6 +100,8 @@ mod tests {
         let person = migration(&json!({}));
         let now = standing(State::Moving, Some(moving("two", 7)), None);
         assert!(matches!(movement(&person, &now), Movement::Underway(_)));
+        let other = standing(State::Moving, Some(moving("two", 7)), Some(Request::Waits("the first".into())));
+        assert_eq!(movement(&person, &other), Movement::Waits("the first".into()), "another's move is not its own");
         let waits = standing(State::Served, None, Some(Request::Waits("room".into())));
         assert_eq!(movement(&person, &waits), Movement::Waits("room".into()));
         let refused = standing(State::Served, None, Some(Request::Refused("NotAccepted", "no".into())));
@@ -113,7 +118,7 @@ mod tests {
 
     #[test]
     fn what_is_only_held_up_is_not_over() {
-        for state in [State::Unknown, State::Paused, State::Blocked] {
+        for state in [State::Unknown, State::Paused, State::Blocked, State::Ignored] {
             assert_eq!(movement(&ours(7), &standing(state, None, None)), Movement::Unknown, "{state:?}");
         }
         assert!(matches!(movement(&ours(7), &standing(State::Gone, None, None)), Movement::Over("OriginGone", _)));

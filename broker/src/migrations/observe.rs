@@ -69,9 +69,9 @@ impl StageView for Stage<'_> {
 }
 
 impl Broker {
-    /// The Migrations of an origin, the oldest first.
-    pub fn migrations_of(&self, origin: &OriginKey) -> Vec<MigrationView> {
-        self.migrations.of(origin)
+    /// The Migrations of the origin with this uid, the oldest first.
+    pub fn migrations_of(&self, origin: &OriginKey, uid: &str) -> Vec<MigrationView> {
+        self.migrations.of(origin, uid)
     }
 
     /// Whether all Migrations are known. Where their kind is not installed there are none.
@@ -81,7 +81,11 @@ impl Broker {
 
     /// An object in a provider. One whose body is not held is not known; it is read by whoever listens to it.
     fn provided(&self, provider: &ClusterName, kind: &Kind, key: &ObjectKey) -> Seen {
-        let Some(provider) = self.fleet().cluster(provider) else { return Seen::Unknown };
+        let Some(provider) = self.fleet().cluster(provider) else {
+            // What a provider that was taken out for good held is not to be had any more.
+            let absent = self.departures.absent(provider).is_some_and(|absent| absent >= self.options.orphan_grace);
+            return if absent { Seen::Absent } else { Seen::Unknown };
+        };
         let spec = self.watches.spec_of(Role::Provider, kind);
         spec.map_or(Seen::Unknown, |spec| look(&provider, spec, key))
     }

@@ -27,6 +27,11 @@ pub enum About {
 }
 
 impl About {
+    /// Whether it is the object with this uid.
+    pub fn is_of(&self, uid: &str) -> bool {
+        matches!(self, Self::Origin(_, own) if **own == *uid)
+    }
+
     /// The origin, if it is known.
     pub fn origin(&self) -> Option<&OriginKey> {
         match self {
@@ -113,8 +118,10 @@ impl Broker {
         if let Some((reason, why)) = flaw {
             return About::Refused(reason, why);
         }
-        // What is under way is known by its annotations, whatever became of the copy since.
-        if let Some(carried) = &known.carried {
+        // What is under way is known by its annotations, whatever became of the copy since. What a person has just made is
+        // known by the copy that it names.
+        let trusted = !known.view.by_person || !known.is_new();
+        if let Some(carried) = known.carried.as_ref().filter(|_| trusted) {
             return About::Origin(
                 Self::origin_key(&carried.cluster, &brokered.kind, &carried.key),
                 carried.uid.clone(),
@@ -134,7 +141,11 @@ impl Broker {
         let provider = self.fleet().cluster(&from.provider);
         let index = provider.and_then(|provider| provider.index(&brokered.spec));
         let found = index.map_or(Lookup::Unknown, |index| index.get(&from.key));
-        by_copy(brokered, from, &found, self.ring.load().as_deref())
+        match by_copy(brokered, from, &found, self.ring.load().as_deref()) {
+            // It has its turn when the copy that it is to leave has been made.
+            About::Refused(..) if self.migrations.makes(&from.key, &from.provider, known) => About::Unknown,
+            about => about,
+        }
     }
 }
 

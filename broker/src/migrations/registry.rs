@@ -215,12 +215,14 @@ impl Migrations {
         new
     }
 
-    /// The Migrations of an origin, the oldest first.
-    pub fn of(&self, origin: &OriginKey) -> Vec<MigrationView> {
+    /// The Migrations of the origin with this uid, the oldest first. Those of an earlier object of its name are not its own.
+    pub fn of(&self, origin: &OriginKey, uid: &str) -> Vec<MigrationView> {
         let inner = self.lock();
         let keys = inner.by_origin.get(origin).into_iter().flatten();
-        let mut views: Vec<MigrationView> =
-            keys.filter_map(|key| Some(inner.entries.get(key)?.known.view.clone())).collect();
+        let mut views: Vec<MigrationView> = keys
+            .filter_map(|key| inner.entries.get(key).filter(|entry| entry.about.is_of(uid)))
+            .map(|entry| entry.known.view.clone())
+            .collect();
         views.sort_by(|a, b| (a.created, &a.namespace, &a.name).cmp(&(b.created, &b.namespace, &b.name)));
         views
     }
@@ -233,6 +235,16 @@ impl Migrations {
             keys.filter(|key| inner.entries.get(key).is_some_and(Entry::is_open)).cloned().collect();
         drop(inner);
         self.enqueue_each(concerned);
+    }
+
+    /// Whether another, older Migration that has not ended makes the copy of this name that one at `provider` is to leave.
+    pub fn makes(&self, copy: &ObjectKey, provider: &ClusterName, but: &Known) -> bool {
+        let inner = self.lock();
+        let others = inner.by_copy.get(copy).into_iter().flatten().filter(|key| **key != but.key);
+        others.filter_map(|key| inner.entries.get(key)).any(|entry| {
+            let view = &entry.known.view;
+            entry.is_open() && view.to == *provider && view.created <= but.view.created
+        })
     }
 
     /// Whether anybody listens to a related object.
@@ -333,7 +345,7 @@ mod tests {
             let known = named(name, created);
             assert_eq!(all.update(&known.key.clone(), Some((known, about("x")))), [origin("x")]);
         }
-        let names = |origin: &OriginKey| all.of(origin).into_iter().map(|view| view.name).collect::<Vec<_>>();
+        let names = |origin: &OriginKey| all.of(origin, "1").into_iter().map(|view| view.name).collect::<Vec<_>>();
         assert_eq!(names(&origin("x")), ["c", "a", "b"]);
 
         // It turns out to be about another: both hear of it.
@@ -351,13 +363,14 @@ mod tests {
         let known = migration(&json!({}));
         let key = known.key.clone();
         all.update(&key, Some((known, About::Unknown)));
-        assert!(all.of(&origin("x")).is_empty());
+        assert!(all.of(&origin("x"), "1").is_empty());
         assert!(all.set_about(&key, "of another", about("x")).is_empty());
         assert_eq!(all.set_about(&key, "u", about("x")), [origin("x")]);
         assert!(all.set_about(&key, "u", about("x")).is_empty(), "nothing new");
-        assert_eq!(all.of(&origin("x")).len(), 1);
+        assert_eq!(all.of(&origin("x"), "1").len(), 1);
+        assert!(all.of(&origin("x"), "of another object").is_empty());
         all.update(&key, None);
-        assert!(all.of(&origin("x")).is_empty());
+        assert!(all.of(&origin("x"), "1").is_empty());
     }
 
     #[test]

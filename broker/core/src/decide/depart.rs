@@ -165,37 +165,52 @@ impl<'a> Pass<'a> {
         (best.rebalance && (first || own.cordoned)).then_some(best)
     }
 
-    /// The oldest Migration by which a person wants the origin to leave its provider. The others wait, and what cannot be
-    /// is refused.
+    /// The Migration by which a person wants the origin to leave its provider: that of the move which is under way, else the
+    /// oldest. The others wait, and what cannot be is refused.
     fn requested(
         &mut self,
         origin: &'a View,
         assigned: &Assigned,
         to: Option<&ClusterName>,
     ) -> Option<&'a MigrationView> {
+        let underway = to.and_then(|to| self.migration_of(origin, assigned, to));
         let mut current: Option<&'a MigrationView> = None;
-        let migrations = &self.snapshot.moves.migrations;
-        for migration in migrations.iter().filter(|migration| migration.by_person && !migration.has_ended()) {
-            let name = format!("{}/{}", migration.namespace, migration.name);
-            if migration.deleting {
-                continue;
-            }
+        for migration in self.open_requests() {
             let verdict = match current {
+                // Told by `others_wait`.
+                _ if to.is_some() && underway.is_none_or(|underway| !migration.is(underway)) => continue,
                 Some(first) => Err(Request::Waits(format!("for Migration {}/{} to end", first.namespace, first.name))),
-                None if to.is_some_and(|to| *to != migration.to || !assigned.pinned) => {
-                    Err(Request::Waits("for the move that is under way".into()))
-                }
                 None => self.permitted(origin, assigned, migration, to.is_some()),
             };
             match verdict {
                 Ok(()) => current = Some(migration),
                 Err(request) => {
                     self.decision.restless |= matches!(request, Request::Waits(_));
-                    self.decision.requests.push((name, request));
+                    self.decision.requests.push((format!("{}/{}", migration.namespace, migration.name), request));
                 }
             }
         }
         current
+    }
+
+    /// People's Migrations that are to be carried out, oldest first.
+    fn open_requests(&self) -> impl Iterator<Item = &'a MigrationView> + use<'a> {
+        let open =
+            |migration: &&MigrationView| migration.by_person && !migration.has_ended() && !migration.deleting;
+        self.snapshot.moves.migrations.iter().filter(open)
+    }
+
+    /// Whatever people want beside the move that is under way waits for it to end.
+    pub(super) fn others_wait(&mut self, underway: Option<&MigrationView>) {
+        for migration in self.open_requests() {
+            let why = match underway {
+                Some(underway) if migration.is(underway) => continue,
+                Some(underway) => format!("for Migration {}/{} to end", underway.namespace, underway.name),
+                None => "for the move that is under way".to_owned(),
+            };
+            let name = format!("{}/{}", migration.namespace, migration.name);
+            self.decision.requests.push((name, Request::Waits(why)));
+        }
     }
 
     /// Whether a person's Migration can be carried out.

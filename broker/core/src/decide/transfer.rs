@@ -43,6 +43,7 @@ impl<'a> Pass<'a> {
             return self.decision.again_in(LOST_MILLIS);
         }
         let migration = self.migration_of(origin, assigned, to);
+        self.others_wait(migration);
         let dying = source.and_then(|source| source.copy.present()).is_some_and(|copy| copy.deleting);
         // With the old copy on its way out there is nothing to go back to either.
         let switched = migration.map_or(dying, MigrationView::has_switched);
@@ -107,7 +108,7 @@ impl<'a> Pass<'a> {
     }
 
     /// The Migration of this move, if there is one.
-    fn migration_of(&self, origin: &View, assigned: &Assigned, to: &ClusterName) -> Option<&'a MigrationView> {
+    pub(super) fn migration_of(&self, origin: &View, assigned: &Assigned, to: &ClusterName) -> Option<&'a MigrationView> {
         let name = migration_object::name(self.snapshot.key, &origin.uid, assigned.epoch);
         let migrations = &self.snapshot.moves.migrations;
         let by_person = |migration: &&MigrationView| {
@@ -269,6 +270,10 @@ impl<'a> Pass<'a> {
                 waits("the MigrationConfigurations to become known".into())
             }
             (None, Configured::Invalid(why)) => waits(format!("a valid MigrationConfiguration: {why}")),
+            (None, Configured::Yes) if self.snapshot.moves.reserved => waits(format!(
+                "nothing that will come: stages never run in namespace {}, which is reserved in the coordination cluster",
+                self.snapshot.key.namespace
+            )),
             (None, Configured::Yes) => waits(self.make_migration(site, assigned)),
         }
     }

@@ -141,3 +141,18 @@ fn the_only_copy_left_is_what_a_changed_mind_moves_from() {
     world.settle_served(&web());
     assert_eq!(assigned(&world), "p3");
 }
+
+#[test]
+fn stages_never_run_in_a_reserved_namespace() {
+    let mut world = corp();
+    world.moves.configured = Configured::Yes;
+    world.moves.reserved = true;
+    rename(&mut world, "a.com");
+    begin(&mut world);
+    world.provider_status("p2", &web(), ready("new"));
+    world.millis += 2000;
+    world.settle_briefly(&web());
+    assert!(world.moves.migrations.is_empty());
+    assert!(world.condition(&web(), "Moving").unwrap().contains("which is reserved"));
+    assert!(world.copy("p1", &web()).is_some());
+}

@@ -23,7 +23,7 @@ impl Pass<'_> {
                     object.finalizers().filter(|finalizer| *finalizer != keys::FINALIZER).collect();
                 self.patch_metadata(json!({"finalizers": finalizers}));
             }
-        } else if !object.deleting && !left {
+        } else if !object.deleting && !left && !self.is_needed() {
             self.expire();
         }
     }
@@ -40,14 +40,16 @@ impl Pass<'_> {
         if !known || left {
             return false;
         }
+        !self.is_needed()
+    }
+
+    /// Whether the origin goes by this Migration still, or may: without it, it would take the same move for one that has
+    /// not begun.
+    fn is_needed(&self) -> bool {
         match &self.observed.movement {
-            // Without its Migration the origin would take the same move for one that has not begun.
-            Movement::Underway(_) => false,
-            Movement::Unknown => {
-                let completed = self.held.state == MigrationState::CutoverCompleted;
-                !(object.deleting && completed && self.observed.origin.is_some())
-            }
-            Movement::Waits(_) | Movement::Refused(..) | Movement::Over(..) => true,
+            Movement::Underway(_) => true,
+            Movement::Unknown => self.held.state == MigrationState::CutoverCompleted && self.observed.origin.is_some(),
+            Movement::Waits(_) | Movement::Refused(..) | Movement::Over(..) => false,
         }
     }
 

@@ -15,6 +15,7 @@ use super::Refused;
 pub(crate) struct MovesWorld {
     pub(crate) configured: Configured,
     pub(crate) migrations_known: bool,
+    pub(crate) reserved: bool,
     pub(crate) migrations: Vec<(OriginKey, MigrationView)>,
     /// When a provider was taken out of the configuration.
     pub(crate) left: BTreeMap<ClusterName, u64>,
@@ -31,6 +32,7 @@ impl Default for MovesWorld {
         Self {
             configured: Configured::No,
             migrations_known: true,
+            reserved: false,
             migrations: Vec::new(),
             left: BTreeMap::new(),
             most: 50,
@@ -55,6 +57,7 @@ impl MovesWorld {
             migrations: own.collect(),
             migrations_known: self.migrations_known,
             configured: self.configured.clone(),
+            reserved: self.reserved,
             absent,
             may_move,
             patience: self.patience,
