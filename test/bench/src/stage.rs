@@ -79,7 +79,7 @@ impl Stage {
         [("hub", &self.hub), ("consumer", &self.consumer), ("provider", east), ("provider", west)]
     }
 
-    /// Sets which objects a provider takes, by [`widget::offer`].
+    /// Sets of which parts of the bench a provider takes objects, by [`widget::offer`].
     pub(crate) async fn offer(&self, provider: usize, parts: &[&str]) -> anyhow::Result<()> {
         self.providers[provider].apply(PERSON, &widget::offer(parts)).await.map(drop)
     }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::ceiling::Ceiling;
-use super::{Bench, Copies, DEADLINE, PATIENCE, SETTLED, WARM, say};
+use super::{Bench, Copies, DEADLINE, PATIENCE, SETTLED, WARM, migrations, moves, say};
 use crate::load::per_second;
 use crate::report::ratio;
 use crate::sighting::{Kind, Sighting, Sightings};
@@ -16,6 +16,8 @@ pub(super) const ALL_AT_ONCE: [&str; 2] = ["--max-moves", "100000"];
 /// Positions of the providers.
 pub(super) const EAST: usize = 0;
 pub(super) const WEST: usize = 1;
+/// Whose objects there are.
+const ALL: [&str; 3] = [WARM, moves::PREFIX, migrations::PREFIX];
 /// What the clusters are called in the report.
 const ROLES: [&str; 4] = ["consumer", "old provider", "new provider", "hub"];
 
@@ -28,12 +30,17 @@ impl Bench {
         count: usize,
     ) -> anyhow::Result<()> {
         say(&format!("{count} objects at one provider"));
-        self.stage.offer(1 - provider, &[WARM]).await?;
-        self.stage.offer(provider, &[WARM, prefix]).await?;
+        self.stage.offer(1 - provider, &others(prefix)).await?;
+        self.stage.offer(provider, &ALL).await?;
         self.stage.offers_ready().await?;
         self.fill(prefix, count).await?;
         self.stage.quiet(SETTLED, DEADLINE).await
     }
+}
+
+/// All but one: their objects stay where they are.
+fn others(prefix: &str) -> Vec<&'static str> {
+    ALL.into_iter().filter(|other| *other != prefix).collect()
 }
 
 /// Objects that leave a provider.
@@ -81,11 +88,11 @@ impl Departure {
         bench.stage.quiet(SETTLED, DEADLINE).await?;
         let origins = Sightings::begin(&[&bench.stage.person], &[Kind::Modified]).await?;
         let marks = bench.stage.mark().await?;
-        bench.stage.offer(to, &[WARM, prefix]).await?;
+        bench.stage.offer(to, &ALL).await?;
         let (cpu, broker_cpu) = (CpuTime::now()?, bench.broker.cpu()?);
         let turns = bench.broker.turns().await?;
         let began = Instant::now();
-        bench.stage.offer(1 - to, &[WARM]).await?;
+        bench.stage.offer(1 - to, &others(prefix)).await?;
         Ok(Self { part, prefix, to, count, origins, marks, cpu, broker_cpu, turns, began })
     }
 

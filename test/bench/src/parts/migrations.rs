@@ -22,7 +22,7 @@ use crate::staged::{self, Migration, StageObject};
 use crate::tally;
 use crate::watch::{Kind, Seen, Watches};
 
-const PREFIX: &str = "migrations";
+pub(super) const PREFIX: &str = "migrations";
 const FAST: &str = "migrations at full speed";
 const PACED: &str = "migrations, stages done at 10/s";
 /// Pending, InitialInProgress, InitialCompleted, CutoverInProgress, CutoverCompleted.

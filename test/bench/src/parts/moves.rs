@@ -6,7 +6,7 @@ use super::departure::{ALL_AT_ONCE, Departure, EAST, WEST};
 use crate::report::Goal;
 use crate::widget;
 
-const PREFIX: &str = "moves";
+pub(super) const PREFIX: &str = "moves";
 const BOUNDED: &str = "moves, 50 at once";
 const UNBOUNDED: &str = "moves, all at once";
 /// Mark, new copy, the old copy's deletion, mark; and the one related resource.
