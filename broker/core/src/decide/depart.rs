@@ -195,8 +195,7 @@ impl<'a> Pass<'a> {
 
     /// People's Migrations that are to be carried out, oldest first.
     fn open_requests(&self) -> impl Iterator<Item = &'a MigrationView> + use<'a> {
-        let open =
-            |migration: &&MigrationView| migration.by_person && !migration.has_ended() && !migration.deleting;
+        let open = |migration: &&MigrationView| migration.by_person && !migration.has_ended() && !migration.deleting;
         self.snapshot.moves.migrations.iter().filter(open)
     }
 

@@ -108,7 +108,12 @@ impl<'a> Pass<'a> {
     }
 
     /// The Migration of this move, if there is one.
-    pub(super) fn migration_of(&self, origin: &View, assigned: &Assigned, to: &ClusterName) -> Option<&'a MigrationView> {
+    pub(super) fn migration_of(
+        &self,
+        origin: &View,
+        assigned: &Assigned,
+        to: &ClusterName,
+    ) -> Option<&'a MigrationView> {
         let name = migration_object::name(self.snapshot.key, &origin.uid, assigned.epoch);
         let migrations = &self.snapshot.moves.migrations;
         let by_person = |migration: &&MigrationView| {
