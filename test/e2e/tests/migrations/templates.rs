@@ -2,7 +2,7 @@
 
 use e2e::{
     Object,
-    kind::{CONFIG_MAP, NAMESPACE, WIDGET},
+    kind::{CONFIG_MAP, WIDGET},
 };
 use serde_json::{Value, json};
 
@@ -93,15 +93,17 @@ fn what_the_api_server_refuses_is_told_and_can_be_aborted() {
 }
 
 #[test]
-fn a_template_may_name_a_namespace_that_does_not_exist() {
+fn a_template_that_names_a_namespace_waits_for_it() {
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "mig-elsewhere"}});
     let stages = json!([stage("copy", json!({"templates": {"copy": map}}))]);
     on_its_way("mig-namespace", stages, async |trip| {
         let migration = trip.migration("InitialInProgress").await;
+        let stalled = trip.until_stalled(&migration, "NamespaceMissing").await;
+        assert!(stalled.condition("Stalled").unwrap().message.contains("mig-elsewhere"), "{stalled}");
+        trip.hub.make_namespace("mig-elsewhere").await;
         let name = format!("{}-copy", migration.text("/status/id"));
         let map = trip.hub.until_there(&CONFIG_MAP, "mig-elsewhere", &name).await;
         assert!(trip.is_labelled(&map, &migration, "copy"), "{map}");
-        assert!(trip.hub.find(&NAMESPACE, "", "mig-elsewhere").await.is_some());
         trip.hub.edit(&CONFIG_MAP, "mig-elsewhere", &name, json!({"data": {"done": "true"}})).await;
         trip.until_arrived().await;
         trip.hub.until_gone(&CONFIG_MAP, "mig-elsewhere", &name).await;

@@ -100,6 +100,7 @@ fn killed_while_a_move_is_undone_the_old_copy_is_as_it_was() {
         }
         web.until("to be marked as staying", settled_at(ariadne)).await;
         restart(world).await;
+        // Shown when it fails.
         println!("{} {}", web.get().await, web.copy(ariadne).await);
         web.until_copy_gone(theseus).await;
         let kept = web.copy(ariadne).await;

@@ -1,12 +1,13 @@
 //! Objects leave a provider for another, in a world that all these tests share, without a MigrationConfiguration.
 //!
-//! The patience of its broker is short: two moves at once between two providers, 2 s for a new copy to become ready, 2 s
-//! for a provider that was taken out of the configuration. A test that breaks something, or counts the moves of all, holds
+//! The patience of its broker is short: two moves at once between two providers, 2 s for a new copy to become ready, for
+//! a provider that was taken out of the configuration, and for Migrations that have ended. A test that breaks something, or counts the moves of all, holds
 //! [`PEACE`] for writing.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod bounds;
 mod crash;
+mod expiry;
 mod leaving;
 mod lost;
 mod rebalance;
@@ -45,7 +46,8 @@ async fn start() -> World {
         engage(&world, provider);
     }
     let directory = folder(&world).display().to_string();
-    let patience = ["--max-moves", "2", "--ready-timeout", "2s", "--orphan-grace", "2s"].map(str::to_owned);
+    let seconds = ["--ready-timeout", "--orphan-grace", "--migration-ttl"].into_iter().flat_map(|flag| [flag, "2s"]);
+    let patience = ["--max-moves", "2"].into_iter().chain(seconds).map(str::to_owned);
     let args = ["--provider-kubeconfig-dir".to_owned(), directory].into_iter().chain(patience).collect();
     let setup = BrokerSetup { name: "broker", kinds: &[CERTIFICATE], args, providers: Vec::new(), ..world.setup() };
     let broker = Broker::start(&world.lab, &setup).await;
