@@ -123,7 +123,12 @@ impl<'a> Pass<'a> {
         };
         let own = migrations.iter().find(|migration| !migration.by_person && migration.name == name);
         let of_person = || migrations.iter().filter(|_| assigned.pinned).filter(by_person);
-        own.or_else(|| of_person().find(|migration| !migration.has_ended())).or_else(|| of_person().next())
+        // The one that has begun is that of this move, to its very end: the next waits until the old copy is gone.
+        let begun = |migration: &&MigrationView| {
+            migration.state > MigrationState::Pending && migration.state != MigrationState::Failed
+        };
+        let open = || of_person().find(|migration| !migration.has_ended());
+        own.or_else(|| of_person().find(begun)).or_else(open).or_else(|| of_person().next())
     }
 
     /// Whether there is nothing (any more) to move from.

@@ -81,8 +81,8 @@ fn what_the_api_server_refuses_is_told_and_can_be_aborted() {
     on_its_way("mig-invalid", stages, async |trip| {
         let migration = trip.migration("InitialInProgress").await;
         let told = |seen: &Object| {
-            seen.condition("Stalled")
-                .is_some_and(|told| told.status == "True" && told.message.contains("templates[copy]"))
+            seen.has("Stalled", "True", "Invalid")
+                && seen.condition("Stalled").unwrap().message.contains(".data.size: expected string")
         };
         trip.until(&migration, "to say what is wrong", told).await;
         trip.edit(&migration, json!({"abort": true})).await;
