@@ -178,7 +178,10 @@ fn a_missing_field_is_told_with_path_and_text() {
 #[test]
 fn what_is_wrong_with_an_expression_is_told_when_it_is_compiled() {
     for (text, says) in [
-        ("${form.spec}", "spec.x: line 1, column 1: unknown name \"form\"; known here: from, to, migration, stage, in \"form.spec\""),
+        (
+            "${form.spec}",
+            "spec.x: line 1, column 1: unknown name \"form\"; known here: from, to, migration, stage, in \"form.spec\"",
+        ),
         ("${self.spec}", "unknown name \"self\""),
         ("${job.status}", "unknown name \"job\""),
         ("${}", "spec.x: an expression is empty"),

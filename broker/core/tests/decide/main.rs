@@ -8,6 +8,7 @@ mod deletion;
 mod fights;
 mod flow;
 mod marks;
+mod migrated;
 mod moves;
 mod property;
 mod related;

@@ -9,7 +9,8 @@ use broker_core::{
 use serde_json::{Value, json};
 
 use crate::{
-    moves::{assigned, begin, corp, migrating, next, phase, ready, rename},
+    migrated::migrating,
+    moves::{assigned, begin, corp, next, phase, ready, rename},
     world::{World, web},
 };
 
