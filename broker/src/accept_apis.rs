@@ -81,6 +81,8 @@ impl Broker {
         self.registry.store(Arc::new(registry));
         if all {
             self.enqueue_concerned(&provider, None);
+            // Until now it counted as settling, and what it holds of others' objects was left alone.
+            self.enqueue_stranded(&provider, None);
         }
         for gvr in concerned {
             if let Some(brokered) = self.kind_of(&gvr) {

@@ -142,7 +142,7 @@ impl Broker {
     /// Copies in a provider that does not serve their origins, as far as is remembered. A provider that comes back may hold
     /// what was given up meanwhile (a released finalizer, an object placed anew), and its watch tells of nothing that did
     /// not change there.
-    fn enqueue_stranded(&self, provider: &ClusterName, kind: Option<&Kind>) {
+    pub(crate) fn enqueue_stranded(&self, provider: &ClusterName, kind: Option<&Kind>) {
         let Some(cluster) = self.fleet().cluster(provider) else { return };
         let wanted = |brokered: &&Brokered| kind.is_none_or(|kind| *brokered.kind == *kind);
         for brokered in self.watches.brokered.iter().filter(wanted) {
