@@ -53,10 +53,10 @@ fn killed_in_each_state_it_goes_on_where_it_was() {
             without_broker(world, async || {}).await;
             trip.until_arrived().await;
             trip.until_swept(&migration).await;
-            let states = trip.states(&migration).await;
+            let course = trip.states(&migration).await;
             let expected =
                 ["", "Pending", "InitialInProgress", "InitialCompleted", "CutoverInProgress", "CutoverCompleted"];
-            assert_eq!(states, expected);
+            assert_eq!(course, expected);
 
             // After it is over, a restart writes nothing.
             let places = [HOMER].map(|name| world.consumer(name)).into_iter();

@@ -55,10 +55,10 @@ fn two_stages_run_one_before_and_one_after_the_switch() {
         let migration = trip.until_ended(&migration, "CutoverCompleted", "Completed").await;
         trip.until_arrived().await;
         trip.until_swept(&migration).await;
-        let states = trip.states(&migration).await;
+        let course = trip.states(&migration).await;
         let expected =
             ["", "Pending", "InitialInProgress", "InitialCompleted", "CutoverInProgress", "CutoverCompleted"];
-        assert_eq!(states, expected);
+        assert_eq!(course, expected);
         let stages = migration.at("/status/stages").as_array().unwrap();
         for (entry, name) in stages.iter().zip(["copy", "check"]) {
             assert!(entry["name"] == name && entry["state"] == "Succeeded", "{migration}");
@@ -85,8 +85,8 @@ fn without_progress_all_stages_come_before_the_switch() {
         let migration = trip.until_ended(&migration, "CutoverCompleted", "Completed").await;
         trip.until_arrived().await;
         trip.until_swept(&migration).await;
-        let states = trip.states(&migration).await;
-        assert_eq!(states, ["", "Pending", "InitialInProgress", "InitialCompleted", "CutoverCompleted"]);
+        let course = trip.states(&migration).await;
+        assert_eq!(course, ["", "Pending", "InitialInProgress", "InitialCompleted", "CutoverCompleted"]);
     });
 }
 

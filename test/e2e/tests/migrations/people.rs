@@ -88,8 +88,8 @@ fn a_migration_that_is_deleted_after_the_switch_ends_well() {
         trip.until_arrived().await;
         trip.hub.until_gone(&MIGRATION, trip.scene.ns(), deleted.name()).await;
         trip.until_swept(&deleted).await;
-        let states = trip.states(&deleted).await;
-        assert_eq!(states.last().unwrap(), "CutoverCompleted", "it says so before it goes");
+        let course = trip.states(&deleted).await;
+        assert_eq!(course.last().unwrap(), "CutoverCompleted", "it says so before it goes");
     });
 }
 
