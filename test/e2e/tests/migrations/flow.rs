@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     state,
-    trip::{on_its_way, stage},
+    trip::{is_labelled, on_its_way, stage},
 };
 
 /// `Job` of Kubernetes: nobody runs it here.
@@ -21,7 +21,7 @@ fn two_stages_run_one_before_and_one_after_the_switch() {
     on_its_way("mig-two", stages, async |trip| {
         let migration = trip.migration("InitialInProgress").await;
         let map = trip.object(&migration, &CONFIG_MAP, "copy").await;
-        assert!(trip.is_labelled(&map, &migration, "copy"), "{map}");
+        assert!(is_labelled(&map, &migration, "copy"), "{map}");
         assert_eq!(map.text("/data/of"), migration.name());
         let copy = trip.item.copy_name();
         let sides = [("from", trip.ariadne), ("to", trip.theseus)];
@@ -43,7 +43,7 @@ fn two_stages_run_one_before_and_one_after_the_switch() {
         let secret = trip.homer.get(&SECRET, trip.scene.ns(), "item-key").await;
         assert!(secret_of(trip.theseus)(&secret), "it is switched before the second stage: {secret}");
         let map = trip.object(&migration, &CONFIG_MAP, "check").await;
-        assert!(trip.is_labelled(&map, &migration, "check"), "{map}");
+        assert!(is_labelled(&map, &migration, "check"), "{map}");
         let first = format!("{}-copy", migration.text("/status/id"));
         trip.hub.until_gone(&CONFIG_MAP, trip.scene.ns(), &first).await;
         for (side, _) in sides {

@@ -6,7 +6,7 @@ use e2e::{
 };
 use serde_json::{Value, json};
 
-use crate::trip::{on_its_way, stage};
+use crate::trip::{is_labelled, on_its_way, stage};
 
 fn widget(name: &str, spec: &Value) -> Value {
     let widget = json!({"apiVersion": WIDGET.api_version(), "kind": WIDGET.kind, "spec": spec});
@@ -94,7 +94,7 @@ fn a_template_that_names_a_namespace_waits_for_it() {
         trip.hub.make_namespace("mig-elsewhere").await;
         let name = format!("{}-copy", migration.text("/status/id"));
         let map = trip.hub.until_there(&CONFIG_MAP, "mig-elsewhere", &name).await;
-        assert!(trip.is_labelled(&map, &migration, "copy"), "{map}");
+        assert!(is_labelled(&map, &migration, "copy"), "{map}");
         trip.hub.edit(&CONFIG_MAP, "mig-elsewhere", &name, json!({"data": {"done": "true"}})).await;
         trip.until_arrived().await;
         trip.hub.until_gone(&CONFIG_MAP, "mig-elsewhere", &name).await;
@@ -115,7 +115,7 @@ fn a_foreign_object_in_the_way_is_never_overwritten() {
         let kept = trip.hub.get(&CONFIG_MAP, trip.scene.ns(), &name).await;
         assert_eq!((kept.uid(), kept.version()), (theirs.uid(), theirs.version()), "{kept}");
         trip.hub.delete(&CONFIG_MAP, trip.scene.ns(), &name).await;
-        let ours = |seen: &Object| trip.is_labelled(seen, &migration, "second");
+        let ours = |seen: &Object| is_labelled(seen, &migration, "second");
         trip.hub.until(&CONFIG_MAP, trip.scene.ns(), &name, "to be ours", ours).await;
         trip.say(&migration, "second", "done").await;
         trip.until_arrived().await;

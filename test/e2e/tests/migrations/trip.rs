@@ -145,8 +145,8 @@ pub(crate) fn stage(name: &str, more: Value) -> Value {
         "successConditions": [format!("has({name}.data.done)")],
         "failureConditions": [format!("has({name}.data.failed)")],
     });
-    for (field, value) in more.as_object().into_iter().flatten() {
-        stage[field] = value.clone();
+    if let Value::Object(more) = more {
+        stage.as_object_mut().unwrap().extend(more);
     }
     stage
 }
@@ -281,10 +281,10 @@ impl Trip<'_> {
         self.hub.make_namespace(self.scene.ns()).await;
         self.hub.create(&MIGRATION, self.scene.ns(), name, json!({"spec": spec})).await
     }
+}
 
-    /// Which keys its id is found under.
-    pub(crate) fn is_labelled(&self, object: &Object, migration: &Object, stage: &str) -> bool {
-        object.label(keys::MIGRATION_ID) == Some(migration.text("/status/id"))
-            && object.label(keys::MIGRATION_STAGE) == Some(stage)
-    }
+/// Whether an object carries the labels of a Migration's stage.
+pub(crate) fn is_labelled(object: &Object, migration: &Object, stage: &str) -> bool {
+    object.label(keys::MIGRATION_ID) == Some(migration.text("/status/id"))
+        && object.label(keys::MIGRATION_STAGE) == Some(stage)
 }

@@ -70,7 +70,7 @@ fn a_spec_that_no_longer_matches_moves_the_object_without_a_gap() {
 }
 
 /// A Certificate of ariadne moves to theseus when something happens to the AcceptAPI of ariadne.
-fn leaves_when(name: &str, cause: impl AsyncFn(&Place, &str)) {
+fn leaves_when(name: &str, cause: &impl AsyncFn(&Place, &str)) {
     WORLD.run(async |world| {
         let _peace = PEACE.read().await;
         let [homer, ariadne, theseus, _] = cast(world);
@@ -90,14 +90,14 @@ fn leaves_when(name: &str, cause: impl AsyncFn(&Place, &str)) {
 
 #[test]
 fn an_accept_api_that_is_edited_moves_its_objects() {
-    leaves_when("moves-edited", async |ariadne, accept| {
+    leaves_when("moves-edited", &async |ariadne, accept| {
         change(ariadne, accept, json!({"spec": {"filters": [{"key": "fqdn", "suffix": ".elsewhere"}]}})).await;
     });
 }
 
 #[test]
 fn an_accept_api_that_is_deleted_moves_its_objects() {
-    leaves_when("moves-deleted", async |ariadne, accept| reject(ariadne, accept).await);
+    leaves_when("moves-deleted", &async |ariadne, accept| reject(ariadne, accept).await);
 }
 
 #[test]
