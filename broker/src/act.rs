@@ -221,27 +221,12 @@ impl Broker {
                 cluster.refresh_kind(&write.kind.to_gvk());
                 return Acted::Failed;
             }
-            CallError::SchemaMismatch(why) => {
+            error @ CallError::SchemaMismatch(_) => {
                 // The schema that pruned this write is out of date.
                 cluster.refresh_kind(&write.kind.to_gvk());
-                (condition::INVALID, format!("{place} does not fit the kind's schema there: {why}"))
+                refusal(error, &place, write)
             }
-            CallError::NamespaceTerminating(_) => (
-                condition::NAMESPACE_TERMINATING,
-                format!(
-                    "namespace {} at {} is being deleted; the object is brought back once it is gone",
-                    write.namespace, write.cluster
-                ),
-            ),
-            CallError::Forbidden(why) => (
-                condition::FORBIDDEN,
-                format!("the broker may not write {place}: {why}; grant it in that cluster's RBAC"),
-            ),
-            CallError::TooLarge(why) => (
-                condition::TOO_LARGE,
-                format!("{place} is larger than its API server takes: {why}; make the object smaller"),
-            ),
-            error => (condition::INVALID, format!("{place} is refused: {error}")),
+            error => refusal(error, &place, write),
         };
         warn!(%origin, reason, %message, "write refused");
         let now = observe::now().millis;
@@ -306,6 +291,30 @@ impl Broker {
             suspect(&cluster);
         }
         Ok(found?.map(|object| object.uid))
+    }
+}
+
+/// What an API server's refusal of a write means, for conditions: CamelCase word, and what to do about it.
+pub(crate) fn refusal(error: &CallError, place: &str, write: &Write) -> (&'static str, String) {
+    match error {
+        CallError::SchemaMismatch(why) => {
+            (condition::INVALID, format!("{place} does not fit the kind's schema there: {why}"))
+        }
+        CallError::NamespaceTerminating(_) => (
+            condition::NAMESPACE_TERMINATING,
+            format!(
+                "namespace {} at {} is being deleted; the object is brought back once it is gone",
+                write.namespace, write.cluster
+            ),
+        ),
+        CallError::Forbidden(why) => {
+            (condition::FORBIDDEN, format!("the broker may not write {place}: {why}; grant it in that cluster's RBAC"))
+        }
+        CallError::TooLarge(why) => (
+            condition::TOO_LARGE,
+            format!("{place} is larger than its API server takes: {why}; make the object smaller"),
+        ),
+        error => (condition::INVALID, format!("{place} is refused: {error}")),
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 
 use broker_api::Role;
 use broker_core::{
-    decision::{Decision, Step, Write},
+    decision::{Decision, Interest, Step, Write},
     snapshot::{Confirmed, OriginKey},
 };
 use broker_fleet::{
@@ -131,7 +131,7 @@ impl Broker {
                 self.tell(key, &decision, known);
             }
             turns.give_back();
-            match self.read_stubs(&decision).await {
+            match self.read_stubs(&decision.interests).await {
                 Ok(false) if listens => continue,
                 Ok(false) => {}
                 Ok(true) => continue,
@@ -247,9 +247,9 @@ impl Broker {
     }
 
     /// Reads related objects that are known by name only. Returns whether there were any.
-    async fn read_stubs(&self, decision: &Decision) -> Result<bool, CallError> {
+    pub(crate) async fn read_stubs(&self, interests: &[Interest]) -> Result<bool, CallError> {
         let mut read = false;
-        for interest in &decision.interests {
+        for interest in interests {
             let key = ObjectKey::new(interest.namespace.as_str(), interest.name.as_str());
             let Some(spec) = self.watches.spec_of(Role::Provider, &interest.kind) else { continue };
             let Some((cluster, caller, kind)) = self.reachable(&interest.provider, &interest.kind) else { continue };

@@ -22,7 +22,7 @@ use tracing::{debug, info, warn};
 
 use super::known::Known;
 use crate::{
-    act::{Acted, namespaces},
+    act::{Acted, namespaces, refusal},
     broker::Broker,
     metrics::{METRICS, ReasonLabels},
     observe,
@@ -175,25 +175,12 @@ impl Broker {
                 cluster.refresh_kind(&write.kind.to_gvk());
                 return Acted::Failed;
             }
-            CallError::SchemaMismatch(why) => {
-                cluster.refresh_kind(&write.kind.to_gvk());
-                (condition::INVALID, format!("{place} does not fit the kind's schema there: {why}"))
+            error => {
+                if matches!(error, CallError::SchemaMismatch(_)) {
+                    cluster.refresh_kind(&write.kind.to_gvk());
+                }
+                refusal(&error, &place, write)
             }
-            CallError::NamespaceTerminating(_) => (
-                condition::NAMESPACE_TERMINATING,
-                format!(
-                    "namespace {} at {} is being deleted; the object is made once it is back",
-                    write.namespace, write.cluster
-                ),
-            ),
-            CallError::Forbidden(why) => (
-                condition::FORBIDDEN,
-                format!("the broker may not write {place}: {why}; grant it in that cluster's RBAC"),
-            ),
-            CallError::TooLarge(why) => {
-                (condition::TOO_LARGE, format!("{place} is larger than its API server takes: {why}"))
-            }
-            error => (condition::INVALID, format!("{place} is refused: {error}")),
         };
         warn!(migration = %known.key, reason, %message, "write refused");
         let now = observe::now().millis;

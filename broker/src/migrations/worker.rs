@@ -6,17 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use broker_api::Role;
-use broker_core::{
-    decision::{Interest, Write},
-    migration::observed::Outcome as Decided,
-};
+use broker_core::{decision::Write, migration::observed::Outcome as Decided};
 use broker_fleet::{
-    error::CallError,
     lease::Leadership,
     object::ObjectKey,
     queue::{Outcome, Slot, Turn},
-    write::Writer,
 };
 use futures::FutureExt as _;
 use tokio::sync::Semaphore;
@@ -97,7 +91,7 @@ impl Broker {
                     self.tell_migration(&known, note);
                 }
             }
-            match self.read_unread(&decided.interests).await {
+            match self.read_stubs(&decided.interests).await {
                 Ok(read) if read || listens => continue,
                 Ok(_) => {}
                 Err(error) => {
@@ -182,24 +176,5 @@ impl Broker {
         *slot = None;
         *slot = self.migrations.queue.slot(&write.cluster);
         if slot.is_some() { Ok(()) } else { Err(Outcome::Park(write.cluster.clone())) }
-    }
-
-    /// Reads objects in providers that are known by name only. Returns whether there were any.
-    async fn read_unread(&self, interests: &[Interest]) -> Result<bool, CallError> {
-        let mut read = false;
-        for interest in interests {
-            let key = ObjectKey::new(interest.namespace.as_str(), interest.name.as_str());
-            let Some(spec) = self.watches.spec_of(Role::Provider, &interest.kind) else { continue };
-            let Some((cluster, caller, kind)) = self.reachable(&interest.provider, &interest.kind) else { continue };
-            let Some(index) = cluster.index(spec) else { continue };
-            if index.get(&key).found().is_none_or(|held| held.has_body()) {
-                continue;
-            }
-            if let Some(object) = Writer::new(&caller, broker_api::keys::MANAGER).get(&kind, &key).await? {
-                index.fill(&key, object);
-                read = true;
-            }
-        }
-        Ok(read)
     }
 }
