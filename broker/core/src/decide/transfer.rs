@@ -12,7 +12,7 @@ use super::{
 use crate::{
     acceptance::Acceptance,
     copy,
-    decision::{Note, Op, State},
+    decision::{Note, Op, State, Step},
     memory::Subject,
     merge, migration_object,
     movement::{Configured, Lane, MigrationView, Moving, Phase},
@@ -97,6 +97,7 @@ impl<'a> Pass<'a> {
                 None => self.hold(origin, assigned, source, &accepted, phase, why),
             },
             (None, Some(copy)) => self.cut_over(&site, assigned, source, migration, copy, &successor),
+            (None, None) if switched => self.await_copy(&site, assigned, &successor),
             (None, None) => self.hold(origin, assigned, source, &accepted, Phase::Ready, "the new copy".into()),
         }
     }
@@ -343,7 +344,17 @@ impl<'a> Pass<'a> {
             },
         };
         self.report(assigned, to, phase, waits);
+        if self.is_bringing() {
+            // What is being written is told with what comes of it: one write instead of two.
+            return;
+        }
         self.shown(site, copy, successor.in_sync, assigned);
+    }
+
+    /// Whether a related resource is written now.
+    fn is_bringing(&self) -> bool {
+        let related = |step: &Step| matches!(step, Step::Write(write) if write.subject == Subject::Related);
+        self.decision.steps.iter().any(related)
     }
 
     /// The move has ended: the object is assigned to who took over.
@@ -365,6 +376,19 @@ impl<'a> Pass<'a> {
             let own = Own::not_brokered(condition::PROVIDER_UNREACHABLE, format!("waiting for {why}"));
             let moving = self.moving_condition(assigned);
             self.show(origin, None, false, &[own, moving]);
+        }
+    }
+
+    /// The consumer is served by the new copy, which is gone and is being made again: what the consumer has stays.
+    fn await_copy(&mut self, site: &Site<'a>, assigned: &Assigned, successor: &Successor<'_>) {
+        let to = &site.holder.provider;
+        let why = successor.unready.clone().unwrap_or_default();
+        let waits = format!("the copy at provider {} to be made again: {why}", to.name());
+        self.report(assigned, to, Phase::Ready, waits.clone());
+        if !self.decision.complete {
+            let own = Own::not_brokered(condition::NOT_ACCEPTED, format!("waiting for {waits}"));
+            let moving = self.moving_condition(assigned);
+            self.show(site.origin, None, false, &[own, moving]);
         }
     }
 
