@@ -34,8 +34,8 @@ fn nobody_else_accepts_it_so_it_stays_until_somebody_does() {
 
         let _controllers = controllers(&scene, &[theseus]);
         scene.accept(theseus, prefix("b-")).await;
-        let seen = web.until_served_by(theseus).await;
-        assert!(seen.condition("Accepted").is_none_or(|told| told.status == "True"), "{seen}");
+        web.until_served_by(theseus).await;
+        web.until("to be accepted", |seen| !refused(seen)).await;
         assert_eq!(web.copy(theseus).await.text("/spec/fqdn"), scene.fqdn("b-web"));
         web.until_copy_gone(ariadne).await;
     });
