@@ -38,6 +38,18 @@ fn a_blip_of_the_new_provider_changes_nothing_for_the_consumer() {
 }
 
 #[test]
+fn a_new_copy_that_is_deleted_is_made_again_and_the_consumer_is_not_sent_back_meanwhile() {
+    let mut world = migrating(MigrationState::CutoverInProgress);
+    assert_eq!(phase(&world), "new");
+    world.provider("p2").delete(&World::copy_at(&web()));
+    for _ in 0..4 {
+        world.pass(&web());
+        assert_eq!(phase(&world), "new");
+    }
+    assert!(world.copy("p1", &web()).is_some() && world.copy("p2", &web()).is_some());
+}
+
+#[test]
 fn a_new_provider_that_stops_accepting_ends_its_move_and_is_left_by_another() {
     let mut world = migrating(MigrationState::CutoverInProgress);
     world.accept_no_more("p2");

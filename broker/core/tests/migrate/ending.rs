@@ -3,6 +3,7 @@
 use broker_api::{
     MigrationState::{CutoverCompleted, Failed},
     keys,
+    migration::millis_of,
 };
 use broker_core::{
     movement::{Movement, Phase},
@@ -10,7 +11,7 @@ use broker_core::{
 };
 use serde_json::json;
 
-use crate::world::{Applied, TTL, World, job, job_stage, underway};
+use crate::world::{Applied, START, TTL, World, job, job_stage, underway};
 
 fn running() -> World {
     let mut world = World::new(json!([job_stage("a", "a")]));
@@ -140,4 +141,17 @@ fn a_migration_that_cannot_be_read_is_told_and_left_alone() {
     let outcome = world.decide();
     assert!(outcome.writes.is_empty());
     assert!(outcome.notes[0].warning && outcome.notes[0].message.contains("cannot be read"));
+}
+
+#[test]
+fn an_end_is_never_dated_before_its_move_began() {
+    let mut world = running();
+    // The move began by a clock that was ahead.
+    world.now = START - 3_600_000;
+    world.edit("abort", json!(true));
+    world.settle();
+    assert_eq!(world.state(), Failed);
+    let conditions = world.status().conditions;
+    let ended = conditions.iter().map(|condition| millis_of(&condition.last_transition_time)).max();
+    assert!(ended.unwrap() + 1000 > START, "else the origin takes it for one of before");
 }

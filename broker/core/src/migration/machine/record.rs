@@ -16,13 +16,21 @@ use crate::{
     decision::{Note, Op, Write},
     memory::{Pace, Subject},
     merge,
+    movement::Movement,
 };
 
 impl Pass<'_> {
     /// Sets one condition of the next status.
     pub(super) fn set(&mut self, kind: &str, status: bool, reason: &str, message: impl Into<String>) {
         let object = self.observed.object;
-        let at = time_of(self.observed.now.millis).0;
+        let now = self.observed.now.millis;
+        // By its time the origin knows the end of its own move from that of an earlier one: a clock that was set back must
+        // not date it before the move.
+        let at = match &self.observed.movement {
+            Movement::Underway(moving) if kind == SUCCEEDED => now.max(moving.epoch),
+            _ => now,
+        };
+        let at = time_of(at).0;
         let new = condition(kind, status, reason, shortened(message.into()), Some(object.generation()), at);
         set_condition(&mut self.next.conditions, new);
     }
@@ -73,7 +81,7 @@ impl Pass<'_> {
         self.set(STALLED, true, reason, message);
         self.set(SUCCEEDED, false, reason, message);
         self.outcome.failed = Some(reason);
-        let refused = matches!(self.observed.movement, crate::movement::Movement::Refused(..));
+        let refused = matches!(self.observed.movement, Movement::Refused(..));
         let what = if refused { "Refused" } else { "Failed" };
         self.tell(Note::warning(what, format!("{reason}: {message}")));
     }
