@@ -6,6 +6,7 @@ mod configurations;
 mod crash;
 mod failures;
 mod flow;
+mod names;
 mod people;
 mod templates;
 mod trip;
@@ -21,6 +22,8 @@ use serde_json::{Value, json};
 
 /// A consumer.
 const HOMER: &str = "homer";
+/// Another consumer.
+const BART: &str = "bart";
 /// A provider.
 const ARIADNE: &str = "ariadne";
 /// Another provider.
@@ -29,7 +32,7 @@ const THESEUS: &str = "theseus";
 static WORLD: Shared = Shared::new(|| start().boxed_local());
 
 async fn start() -> World {
-    let world = World::without_broker(&[HOMER], &[ARIADNE, THESEUS], &[CERTIFICATE]).await;
+    let world = World::without_broker(&[HOMER, BART], &[ARIADNE, THESEUS], &[CERTIFICATE]).await;
     let crds = trip::crds();
     let places = [world.consumer(HOMER), world.provider(ARIADNE), world.provider(THESEUS)];
     join_all(places.map(|place| place.apply(&crds))).await;
