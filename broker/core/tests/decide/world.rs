@@ -254,7 +254,7 @@ impl World {
         self.ring.verify_origin(&key.subject(uid), provider, text)
     }
 
-    fn now(&self) -> Now {
+    pub(crate) fn now(&self) -> Now {
         let seconds = self.millis / 1000;
         Now { millis: self.millis, text: format!("2026-01-01T00:00:00Z+{seconds}") }
     }
@@ -347,8 +347,9 @@ impl World {
         self.pass_within(key, usize::MAX)
     }
 
-    fn carry_out(&mut self, key: &OriginKey, write: &Write) -> Result<(), Refused> {
-        if write.subject == Subject::Migration {
+    pub(crate) fn carry_out(&mut self, key: &OriginKey, write: &Write) -> Result<(), Refused> {
+        // Where there is a coordination cluster the Migration is made there, else by what is scripted.
+        if write.subject == Subject::Migration && !self.servers.contains_key(&write.cluster) {
             self.moves.make(key, write, self.millis)?;
             self.memories.entry(key.clone()).or_default().wrote(write.subject, write.intent, None, self.millis);
             self.log.push(write.clone());
