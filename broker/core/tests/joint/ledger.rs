@@ -120,10 +120,14 @@ impl Ledger {
             );
         }
         // With nobody left at the old side the consumer is shown the new one, and nothing says that it stays so.
-        let is_switched =
-            world.moves.migrations.iter().any(|(_, view)| {
-                view.from.name() == from && view.to.name() == to && view.has_switched() && !view.deleting
-            });
+        let is_switched = world.moves.migrations.iter().any(|(_, view)| {
+            let its = if view.by_person {
+                view.ended.is_none_or(|ended| ended + 1000 > epoch)
+            } else {
+                view.name.ends_with(&format!("-{epoch}"))
+            };
+            its && view.from.name() == from && view.to.name() == to && view.has_switched() && !view.deleting
+        });
         if after.status == *to && is_switched {
             self.switched.insert(epoch);
         }
