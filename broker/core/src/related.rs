@@ -131,6 +131,11 @@ pub fn refusal(kind: &Kind, source: &View, copy: &View) -> Option<String> {
             return Some(format!("Secrets of type {secret_type} are never brought"));
         }
     }
+    is_anothers(source, copy).then(|| "it belongs to another object of this kind".into())
+}
+
+/// Whether a related object belongs to another copy, perhaps an earlier one of the same name.
+pub fn is_anothers(source: &View, copy: &View) -> bool {
     let owners = source.value["metadata"]["ownerReferences"].as_array();
     let (api_version, copy_kind) = (&copy.value["apiVersion"], &copy.value["kind"]);
     let mut of_copies = owners.into_iter().flatten().filter(|owner| {
@@ -138,10 +143,7 @@ pub fn refusal(kind: &Kind, source: &View, copy: &View) -> Option<String> {
     });
     // A Secret that belongs to copies belongs to ours: a tenant whose spec steers names must not reach another's.
     let mut owned = of_copies.clone().peekable();
-    if owned.peek().is_some() && !of_copies.any(|owner| owner["uid"].as_str() == Some(&*copy.uid)) {
-        return Some("it belongs to another object of this kind".into());
-    }
-    None
+    owned.peek().is_some() && !of_copies.any(|owner| owner["uid"].as_str() == Some(&*copy.uid))
 }
 
 fn group_of(api_version: Option<&str>) -> &str {

@@ -1,6 +1,6 @@
 //! From indexes to what one decision about a Migration looks at. Reads caches only.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use broker_api::{ClusterName, Role};
 use broker_core::{
@@ -164,7 +164,17 @@ impl Broker {
         if self.tell_of_blindness(&compute, &mut outcome) || matches!(observed.compute_reach, Reach::Lost(_)) {
             outcome.again = Some(outcome.again.map_or(BLIP, |again| again.min(BLIP)));
         }
+        if let Some(left) = self.departing(known) {
+            outcome.again = Some(outcome.again.map_or(left, |again| again.min(left)));
+        }
         Some(outcome)
+    }
+
+    /// When a side's provider that is not engaged will count as gone.
+    fn departing(&self, known: &Known) -> Option<Duration> {
+        let missing = |side: &&Side| self.fleet().cluster(&side.provider).is_none();
+        let left = |side: &Side| self.options.orphan_grace.checked_sub(self.departures.absent(&side.provider)?);
+        [&known.from, &known.to].into_iter().filter(missing).filter_map(left).filter(|left| !left.is_zero()).min()
     }
 
     /// Says why stage objects cannot be seen. Returns whether some cannot: nothing tells of a watch that fails.

@@ -72,7 +72,13 @@ async fn serve(place: &Place, kind: &Kind, copy: &Object) -> kube::Result<()> {
     let secret: DynamicObject = serde_json::from_value(secret).unwrap();
     match place.api(&SECRET, namespace).create(&PostParams::default(), &secret).await {
         Ok(_) => {}
-        Err(kube::Error::Api(status)) if status.code == 409 => {}
+        Err(kube::Error::Api(status)) if status.code == 409 => {
+            // That of an earlier copy of this name goes by itself; until then this one cannot be brought up.
+            let held = Object::from(place.api(&SECRET, namespace).get(&format!("{name}-key")).await?);
+            if held.text("/metadata/ownerReferences/0/uid") != copy.uid() {
+                return Err(kube::Error::Api(status));
+            }
+        }
         Err(error) => return Err(error),
     }
     let related = json!({"key": {"gvk": SECRET.gvk(), "name": format!("{name}-key"), "namespace": namespace}});

@@ -26,7 +26,8 @@ impl<'a> Pass<'a> {
         let mut missing = None;
         for entry in listing.allowed {
             let source = snapshot.related.source(&site.holder.provider, &entry.kind, &entry.namespace, &entry.name);
-            if source.present().is_none_or(|source| source.deleting) {
+            // That of an earlier copy of this name goes, and its successor comes.
+            if source.present().is_none_or(|source| source.deleting || related::is_anothers(source, copy)) {
                 missing.get_or_insert(format!("its {} {} is not there yet", entry.kind.kind, entry.name));
             }
             self.decision.interests.push(Interest {

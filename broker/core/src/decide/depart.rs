@@ -49,6 +49,15 @@ impl<'a> Pass<'a> {
         (moves.absent)(&ClusterName::provider(provider)).is_some_and(|millis| millis >= moves.patience.orphan_grace)
     }
 
+    /// Has the origin looked at again when a provider that is not engaged counts as gone.
+    pub(super) fn await_departure(&mut self, provider: &ClusterName) {
+        let moves = &self.snapshot.moves;
+        let left = (moves.absent)(provider).and_then(|out| moves.patience.orphan_grace.checked_sub(out));
+        if let Some(left) = left.filter(|left| *left > 0) {
+            self.decision.again_in(left);
+        }
+    }
+
     /// The provider is not engaged: after a grace its origins are placed anew. What it still holds goes if it returns.
     pub(super) fn orphaned(&mut self, origin: &'a View, assigned: &Assigned) {
         let moves = &self.snapshot.moves;

@@ -36,9 +36,7 @@ impl<'a> Pass<'a> {
             if self.is_given_up(name) {
                 return Target::Unfit { why, gone: true };
             }
-            if let Some(out) = (snapshot.moves.absent)(to) {
-                self.decision.again_in(snapshot.moves.patience.orphan_grace.saturating_sub(out));
-            }
+            self.await_departure(to);
             return Target::Waits(why);
         };
         match &holder.reach {

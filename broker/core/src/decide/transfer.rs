@@ -48,6 +48,9 @@ impl<'a> Pass<'a> {
         // With the old copy on its way out there is nothing to go back to either.
         let switched = migration.map_or(dying, MigrationView::has_switched);
         let gone = self.is_gone(origin, assigned, source);
+        if source.is_none() {
+            self.await_departure(&assigned.provider);
+        }
         if !switched
             && !gone
             && let Some(why) = self.moot(origin, assigned, to, &accepted, migration)

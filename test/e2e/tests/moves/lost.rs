@@ -4,6 +4,7 @@ use std::fs;
 
 use e2e::{
     Object, Scene, Tally, World,
+    kind::{CERTIFICATE, CONFIG_MAP, MIGRATION, MIGRATION_CONFIGURATION},
     traveller::{NEW_PROVIDER, PROVIDER, settled_at},
 };
 use serde_json::{Value, json};
@@ -141,5 +142,67 @@ fn an_unreachable_provider_moves_nothing_unless_its_accept_api_says_so() {
         assert_ne!(soon.copy(theseus).await.uid(), stranded.uid());
         let touched = tally.requests().await.writes().on("certificates").within(scene.ns());
         assert!(touched.0.is_empty(), "the copy that serves is not touched: {touched}");
+    });
+}
+
+/// The Migration that has not ended, in the state in which its stage runs.
+async fn until_running(world: &World, namespace: &str) -> Object {
+    let found = harness::wait_for(e2e::DEADLINE, "a Migration whose stage runs", async || {
+        let all = world.hub.list(&MIGRATION, namespace).await;
+        let running = all.iter().find(|one| one.text("/status/state") == "InitialInProgress").cloned();
+        running.ok_or_else(|| format!("{all:?}"))
+    });
+    found.await.unwrap()
+}
+
+#[test]
+fn a_cluster_that_is_taken_out_while_stages_run_ends_them_or_is_done_without() {
+    WORLD.run(async |world| {
+        let _broken = PEACE.write().await;
+        all_engaged(world).await;
+        let hub = &world.hub;
+        let [homer, ariadne, theseus, _] = cast(world);
+        let scene = Scene::new(world, "moves-staged", &[homer]).await;
+        let _controllers = controllers(&scene, &[ariadne, theseus]);
+        let stages = json!([{
+            "name": "wait",
+            "progress": true,
+            "templates": {"work": {"apiVersion": "v1", "kind": "ConfigMap", "data": {"fqdn": "${to.spec.fqdn}"}}},
+            "successConditions": ["has(work.data.done)"],
+        }]);
+        let spec = json!({"from": CERTIFICATE.gvk(), "to": CERTIFICATE.gvk(), "stages": stages});
+        hub.create(&MIGRATION_CONFIGURATION, "default", "staged", json!({"spec": spec})).await;
+        let letter = |letter: &str| json!({"filters": [{"key": "fqdn", "prefix": letter}]});
+        scene.accept(ariadne, letter("a-")).await;
+        scene.accept(theseus, letter("b-")).await;
+        let (web, old) = served(&scene, homer, "a-web", ariadne).await;
+        web.edit(json!({"fqdn": scene.fqdn("b-web")})).await;
+        let first = until_running(world, scene.ns()).await;
+        let id = first.text("/status/id").to_owned();
+        hub.until_there(&CONFIG_MAP, scene.ns(), &format!("{id}-work")).await;
+
+        // The target goes: the stage ends, nothing of it is left, the old copy is as it was.
+        fs::remove_file(file(world, theseus)).unwrap();
+        hub.until_gone(&CONFIG_MAP, scene.ns(), &format!("{id}-work")).await;
+        hub.until_gone(&MIGRATION, scene.ns(), first.name()).await;
+        let stays =
+            |seen: &Object| seen.has("Accepted", "False", "NotAccepted") && seen.annotation(NEW_PROVIDER).is_none();
+        web.until("to stay where it is", stays).await;
+        assert_eq!(web.copy(ariadne).await.uid(), old.uid());
+
+        // It is back: the move begins anew. Then the source goes: the stages end without it.
+        engage(world, theseus);
+        let second = until_running(world, scene.ns()).await;
+        let id = second.text("/status/id").to_owned();
+        let work = hub.until_there(&CONFIG_MAP, scene.ns(), &format!("{id}-work")).await;
+        fs::remove_file(file(world, ariadne)).unwrap();
+        until_engaged(world, 2).await;
+        hub.edit(&CONFIG_MAP, scene.ns(), work.name(), json!({"data": {"done": "yes"}})).await;
+        web.until_served_by(theseus).await;
+        hub.until_gone(&CONFIG_MAP, scene.ns(), work.name()).await;
+        hub.until_gone(&MIGRATION, scene.ns(), second.name()).await;
+        engage(world, ariadne);
+        web.until_copy_gone(ariadne).await;
+        hub.delete(&MIGRATION_CONFIGURATION, "default", "staged").await;
     });
 }
