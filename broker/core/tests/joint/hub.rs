@@ -176,14 +176,14 @@ impl Joint {
     fn carry_out(&mut self, decision: &Decision, budget: usize, at_once: bool) -> bool {
         let mut wrote = false;
         for write in decision.writes().take(budget) {
-            self.ledger.before(&self.world, write, at_once);
+            Ledger::before(&self.world, write, at_once);
             let shown = Ledger::shown(&self.world);
             if self.world.carry_out(&web(), write).is_err() {
                 break;
             }
             wrote = true;
             self.link();
-            self.ledger.after(&self.world, shown);
+            self.ledger.after(&self.world, &shown);
         }
         self.world.millis += 1;
         wrote

@@ -74,7 +74,7 @@ impl Ledger {
     }
 
     /// Before a write of the origin's. `at_once`: it was decided on what is there now.
-    pub(crate) fn before(&mut self, world: &World, write: &Write, at_once: bool) {
+    pub(crate) fn before(world: &World, write: &Write, at_once: bool) {
         if !matches!(write.subject, Subject::Copy | Subject::Successor) || !at_once {
             return;
         }
@@ -105,7 +105,7 @@ impl Ledger {
     }
 
     /// After a write of the origin's.
-    pub(crate) fn after(&mut self, world: &World, before: Shown) {
+    pub(crate) fn after(&mut self, world: &World, before: &Shown) {
         let Some(Marked { from, to, epoch }) = marked(world) else { return };
         let after = Self::shown(world);
         for (what, before, after) in
