@@ -26,6 +26,9 @@ impl Broker {
                     (known, about)
                 });
                 let gone = after.is_none();
+                let last = change.new.as_ref().or(change.old.as_ref());
+                let last = last.and_then(|object| Known::parse(&change.key, object).ok());
+                let ended = last.filter(|last| gone || last.view.has_ended());
                 for origin in self.migrations.update(&change.key, after) {
                     self.enqueue(origin);
                 }
@@ -33,6 +36,10 @@ impl Broker {
                     self.want_stages(&change.key, &std::collections::BTreeSet::new());
                 }
                 self.migrations.enqueue(change.key.clone());
+                if let Some(ended) = ended {
+                    // Another may have waited for what this one would have made.
+                    self.migrations.copy_moved(&ended.from.key);
+                }
             }
             // The CRD does not let such through.
             Err(why) => warn!(migration = %change.key, %why, "a Migration that cannot be read is left alone"),

@@ -1,7 +1,7 @@
 //! Which origin a Migration is about: the one that its annotations name, or the one that the copy that it is to leave
 //! was made from.
 
-use broker_api::{ClusterName, keys};
+use broker_api::{ClusterName, MigrationState, keys};
 use broker_core::{
     assignment::{KeyRing, Subject},
     snapshot::OriginKey,
@@ -120,7 +120,7 @@ impl Broker {
         }
         // What is under way is known by its annotations, whatever became of the copy since. What a person has just made is
         // known by the copy that it names.
-        let trusted = !known.view.by_person || !known.is_new();
+        let trusted = !known.view.by_person || known.view.state != MigrationState::Unknown;
         if let Some(carried) = known.carried.as_ref().filter(|_| trusted) {
             return About::Origin(
                 Self::origin_key(&carried.cluster, &brokered.kind, &carried.key),

@@ -243,7 +243,10 @@ impl Migrations {
         let others = inner.by_copy.get(copy).into_iter().flatten().filter(|key| **key != but.key);
         others.filter_map(|key| inner.entries.get(key)).any(|entry| {
             let view = &entry.known.view;
-            entry.is_open() && view.to == *provider && view.created <= but.view.created
+            // Of two that were made at once, one that has an origin goes before one that waits for it.
+            let before =
+                view.created < but.view.created || view.created == but.view.created && entry.about.origin().is_some();
+            entry.is_open() && view.to == *provider && before
         })
     }
 

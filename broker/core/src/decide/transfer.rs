@@ -45,14 +45,18 @@ impl<'a> Pass<'a> {
         let migration = self.migration_of(origin, assigned, to);
         self.others_wait(migration);
         let dying = source.and_then(|source| source.copy.present()).is_some_and(|copy| copy.deleting);
-        // With the old copy on its way out there is nothing to go back to either.
-        let switched = migration.map_or(dying, MigrationView::has_switched);
+        // With the old copy on its way out there is nothing to go back to either, and without stages nothing to wait for.
+        let switched = match migration {
+            Some(migration) => migration.has_switched(),
+            None => dying && snapshot.moves.configured == Configured::No,
+        };
         let gone = self.is_gone(origin, assigned, source);
         if source.is_none() {
             self.await_departure(&assigned.provider);
         }
         if !switched
             && !gone
+            && (!dying || migration.is_some())
             && let Some(why) = self.moot(origin, assigned, to, &accepted, migration)
         {
             return self.undo(origin, assigned, &why);
