@@ -7,6 +7,7 @@
 mod bring;
 mod claim;
 mod depart;
+mod gate;
 mod leave;
 mod place;
 mod serve;

@@ -22,11 +22,11 @@ use crate::{
 };
 
 /// The copy that takes over.
-struct Successor<'a> {
+pub(super) struct Successor<'a> {
     copy: Option<&'a View>,
     in_sync: bool,
     /// Why it cannot serve yet.
-    unready: Option<String>,
+    pub(super) unready: Option<String>,
 }
 
 impl<'a> Pass<'a> {
@@ -260,66 +260,6 @@ impl<'a> Pass<'a> {
             Some(synced.trouble.unwrap_or_else(|| "it does not hold the present spec yet".into()))
         };
         Successor { copy: Some(copy), in_sync: synced.in_sync, unready }
-    }
-
-    /// What keeps the consumer from being switched, and how far the move is; `None`: nothing.
-    fn gate(
-        &mut self,
-        site: &Site<'a>,
-        assigned: &Assigned,
-        migration: Option<&MigrationView>,
-        successor: &Successor<'_>,
-        ready: bool,
-        gone: bool,
-    ) -> Option<(Phase, String)> {
-        let provider = site.holder.provider.name();
-        if !ready {
-            let why = successor.unready.as_deref().unwrap_or("it is not there yet");
-            return Some((Phase::Copying, format!("the copy at provider {provider} to be ready: {why}")));
-        }
-        let waits = |why: String| Some((Phase::Ready, why));
-        match (migration, &self.snapshot.moves.configured) {
-            (Some(migration), _) if migration.has_ended() => None,
-            (Some(migration), _) => waits(format!("Migration {}/{}", migration.namespace, migration.name)),
-            (None, _) if gone => None,
-            (None, Configured::No) => None,
-            (None, Configured::Unknown) => {
-                self.decision.again_in(LOST_MILLIS);
-                waits("the MigrationConfigurations to become known".into())
-            }
-            (None, Configured::Invalid(why)) => waits(format!("a valid MigrationConfiguration: {why}")),
-            (None, Configured::Yes) if self.snapshot.moves.reserved => waits(format!(
-                "nothing that will come: stages never run in namespace {}, which is reserved in the coordination cluster",
-                self.snapshot.key.namespace
-            )),
-            (None, Configured::Yes) => waits(self.make_migration(site, assigned)),
-        }
-    }
-
-    /// Makes the Migration of this move. Says what is waited for.
-    fn make_migration(&mut self, site: &Site<'_>, assigned: &Assigned) -> String {
-        let snapshot = self.snapshot;
-        let Some(coordination) = &snapshot.moves.coordination else { return "the coordination cluster".into() };
-        let to = &site.holder.provider;
-        let name = migration_object::name(snapshot.key, &site.origin.uid, assigned.epoch);
-        let body = migration_object::body(snapshot.key, &site.origin.uid, &assigned.provider, to);
-        let intent = merge::digest(&json!([name, body]));
-        let place = format!("Migration {}/{name}", snapshot.key.namespace);
-        let write = crate::decision::Write {
-            cluster: coordination.clone(),
-            kind: migration_object::kind(),
-            namespace: snapshot.key.namespace.to_string(),
-            name,
-            op: Op::Create(body),
-            intent,
-            subject: Subject::Migration,
-            note: None,
-        };
-        self.write(Subject::Migration, intent, &json!(null), |_| write);
-        match snapshot.memory.trouble_with(Subject::Migration, intent) {
-            Some(trouble) => format!("{place} to be made: {}", trouble.message),
-            None => place,
-        }
     }
 
     /// The consumer is served by the new copy; once all of it is there, the old copy goes, and with it the move ends.

@@ -2,6 +2,7 @@
 
 mod kinds;
 mod moves;
+mod relations;
 mod server;
 mod structure;
 
@@ -21,10 +22,11 @@ use broker_core::{
     memory::{Memory, Subject},
     movement::Lane,
     related,
-    snapshot::{Confirmed, Holder, Kind, Now, OriginKey, RelatedView, Seen, Snapshot, View},
+    snapshot::{Confirmed, Holder, Kind, Now, OriginKey, Snapshot},
 };
 use serde_json::{Value, json};
 
+use self::relations::Relations;
 pub(crate) use self::{
     kinds::{certificate, config_map, consumer_rule, provider_rule, secret},
     moves::MovesWorld,
@@ -484,39 +486,5 @@ fn leftover(write: &Write, after: &Value) -> Option<Value> {
         Subject::Status => Some(after.get("status").cloned().unwrap_or_else(|| json!({}))),
         Subject::Related => Some(related::observed(after)),
         Subject::Marks | Subject::Migration => None,
-    }
-}
-
-struct Relations<'a> {
-    world: &'a World,
-    consumer: &'a ClusterName,
-}
-
-impl Relations<'_> {
-    fn seen(&self, cluster: &ClusterName, kind: &Kind, namespace: &str, name: &str) -> Seen {
-        self.world.servers[cluster].seen(&(kind.clone(), namespace.to_owned(), name.to_owned()))
-    }
-}
-
-impl RelatedView for Relations<'_> {
-    fn source(&self, provider: &ClusterName, kind: &Kind, namespace: &str, name: &str) -> Seen {
-        self.seen(provider, kind, namespace, name)
-    }
-
-    fn target(&self, kind: &Kind, namespace: &str, name: &str) -> Seen {
-        self.seen(self.consumer, kind, namespace, name)
-    }
-
-    fn owned(&self, uid: &str) -> Vec<(Kind, View)> {
-        let views = self.world.servers[self.consumer].cached_views();
-        let owned = views.filter(|(at, view)| {
-            let owners = view.value["metadata"]["ownerReferences"].as_array();
-            self.world.related_kinds.contains(&at.0) && owners.into_iter().flatten().any(|owner| owner["uid"] == uid)
-        });
-        owned.map(|(at, view)| (at.0.clone(), view)).collect()
-    }
-
-    fn owned_known(&self) -> bool {
-        self.world.owned_known && self.world.servers[self.consumer].listed
     }
 }
