@@ -30,6 +30,11 @@ demo: need-cargo need-cc controlplane ## Run the main job on real API servers, c
 	cargo build --locked --workspace --bins
 	ONCE=$(ONCE) $(TARGET)/debug/demo
 
+.PHONY: demo-migration
+demo-migration: need-cargo need-cc controlplane ## Move a store with its data while somebody writes to it (examples/migration)
+	cargo build --locked --workspace --bins
+	ONCE=$(ONCE) $(TARGET)/debug/migration-demo
+
 .PHONY: build
 build: need-cargo need-cc ## Build the release binary, target/release/resource-broker
 	cargo build --locked --release --package resource-broker
