@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use kube::{
     Api,
-    api::{DynamicObject, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams},
+    api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams},
 };
 use serde_json::json;
 use tokio::task::JoinHandle;
@@ -73,9 +73,11 @@ async fn serve(place: &Place, kind: &Kind, copy: &Object) -> kube::Result<()> {
     match place.api(&SECRET, namespace).create(&PostParams::default(), &secret).await {
         Ok(_) => {}
         Err(kube::Error::Api(status)) if status.code == 409 => {
-            // That of an earlier copy of this name goes by itself; until then this one cannot be brought up.
-            let held = Object::from(place.api(&SECRET, namespace).get(&format!("{name}-key")).await?);
+            // That of an earlier copy of this name would go with its owner, sooner or later.
+            let secrets = place.api(&SECRET, namespace);
+            let held = Object::from(secrets.get(&format!("{name}-key")).await?);
             if held.text("/metadata/ownerReferences/0/uid") != copy.uid() {
+                secrets.delete(held.name(), &DeleteParams::default()).await?;
                 return Err(kube::Error::Api(status));
             }
         }

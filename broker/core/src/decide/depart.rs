@@ -144,11 +144,22 @@ impl<'a> Pass<'a> {
         }
         match accepted {
             None => None,
+            // A person has put it there against the AcceptAPIs' word, and has not taken that back.
+            Some(Err(_)) if to.is_none() && assigned.pinned && self.is_forced(assigned) => None,
             Some(Err(_)) => Some(Reason::NotAccepted),
             Some(Ok(acceptance)) if acceptance.is_draining() => Some(Reason::Draining),
             Some(Ok(_)) if assigned.pinned && to.is_none() => None,
             Some(Ok(acceptance)) => self.attracted(origin, acceptance, to).map(Reason::Rebalance),
         }
+    }
+
+    /// Whether a person's Migration with `spec.force` has brought the origin where it is. It counts while it is there.
+    fn is_forced(&self, assigned: &Assigned) -> bool {
+        let forced = |migration: &MigrationView| {
+            let done = migration.state == MigrationState::CutoverCompleted && !migration.deleting;
+            migration.by_person && migration.force && done && migration.to == assigned.provider
+        };
+        self.snapshot.moves.migrations.iter().any(forced)
     }
 
     /// The AcceptAPI that asks for its share and would get the origin if it were placed now.

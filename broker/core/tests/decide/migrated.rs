@@ -236,3 +236,23 @@ fn a_migration_begins_only_when_what_the_new_copy_lists_is_there() {
     world.settle_briefly(&web());
     assert_eq!(world.moves.migrations.len(), 1);
 }
+
+#[test]
+fn what_a_person_forced_stays_while_its_migration_is_kept() {
+    let mut world = corp();
+    world.moves.ask(&web(), "mine", "p1", "p2", world.millis);
+    world.moves.migrations[0].1.force = true;
+    for _ in 0..4 {
+        world.pass(&web());
+        world.serve("p2", &web());
+    }
+    let now = world.millis;
+    world.moves.reach(MigrationState::CutoverCompleted, now);
+    world.settle_served(&web());
+    assert_eq!((assigned(&world), next(&world)), (json!("p2"), Value::Null));
+    assert!(world.copy("p1", &web()).is_none(), "p1 accepts it still");
+    world.assert_steady(&web());
+    world.moves.migrations.clear();
+    world.settle_served(&web());
+    assert_eq!(assigned(&world), "p1");
+}

@@ -187,8 +187,10 @@ fn what_cannot_be_is_refused_and_force_goes_on() {
         let forced = trip.create("forced", spec).await;
         trip.until_ended(&forced, "CutoverCompleted", "Completed").await;
         trip.item.until_copy_gone(trip.ariadne).await;
-        let there = |seen: &Object| seen.annotation(PROVIDER) == Some("theseus");
-        trip.item.until("to be at theseus", there).await;
+        let there = |seen: &Object| {
+            seen.annotation(PROVIDER) == Some("theseus") && seen.has("Accepted", "False", "NotAccepted")
+        };
+        trip.item.until("to stay at theseus, which does not accept it", there).await;
     });
 }
 
