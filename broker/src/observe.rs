@@ -218,9 +218,8 @@ impl Broker {
         };
         let absent = |provider: &ClusterName| self.departures.absent(provider).map(millis);
         let may_move = |lane: &Lane| self.records.may_move(key, lane, self.options.max_moves);
-        let hub = self.fleet().in_role(Role::Coordination);
         let moves = Moves {
-            coordination: hub.first().map(|hub| hub.name().clone()),
+            coordination: self.hub().map(|hub| hub.name().clone()),
             migrations: origin.present().map(|view| self.migrations_of(key, &view.uid)).unwrap_or_default(),
             migrations_known: self.migrations_known(),
             configured: self.configured(&key.gvk),

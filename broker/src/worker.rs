@@ -17,7 +17,7 @@ use broker_fleet::{
     index::Change,
     lease::Leadership,
     object::ObjectKey,
-    queue::{Outcome, Slot, Turn},
+    queue::{Key, Outcome, Queue, Slot, Turn},
     watch::WatchSpec,
     write::Writer,
 };
@@ -206,13 +206,13 @@ impl Broker {
                     };
                 }
             };
-            if let Err(outcome) = self.take_slot(write, slot) {
+            if let Err(outcome) = self.take_slot(&self.queue, write, slot) {
                 return Went::Stopped(outcome);
             }
             if !self.leads() {
                 return Went::Stopped(Outcome::Done);
             }
-            match self.act_while_leading(key, write).await {
+            match self.act_while_leading(self.act(key, write)).await {
                 Acted::Done => {
                     if let Some(note) = &write.note {
                         self.tell_note(key, note);
@@ -228,13 +228,18 @@ impl Broker {
     }
 
     /// A write that would outlive the lease is given up: its outcome is looked at by whoever leads then.
-    async fn act_while_leading(&self, key: &OriginKey, write: &Write) -> Acted {
+    pub(crate) async fn act_while_leading(&self, act: impl Future<Output = Acted>) -> Acted {
         let Some(until) = self.leadership.get().and_then(Leadership::valid_until) else { return Acted::Failed };
-        tokio::time::timeout_at(until + FENCE, self.act(key, write)).await.unwrap_or(Acted::Failed)
+        tokio::time::timeout_at(until + FENCE, act).await.unwrap_or(Acted::Failed)
     }
 
     /// Makes sure that `slot` is one of the write's cluster.
-    fn take_slot(self: &Arc<Self>, write: &Write, slot: &mut Option<Slot<Work>>) -> Result<(), Outcome> {
+    pub(crate) fn take_slot<K: Key>(
+        &self,
+        queue: &Arc<Queue<K>>,
+        write: &Write,
+        slot: &mut Option<Slot<K>>,
+    ) -> Result<(), Outcome> {
         if let Some(wait) = self.fleet().cluster(&write.cluster).and_then(|cluster| cluster.throttled()) {
             return Err(Outcome::After(wait));
         }
@@ -242,7 +247,7 @@ impl Broker {
             return Ok(());
         }
         *slot = None;
-        *slot = self.queue.slot(&write.cluster);
+        *slot = queue.slot(&write.cluster);
         if slot.is_some() { Ok(()) } else { Err(Outcome::Park(write.cluster.clone())) }
     }
 

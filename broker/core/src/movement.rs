@@ -1,6 +1,8 @@
 //! What decisions about an origin and decisions about its Migration know of each other. Each of them writes its own
 //! objects only; this is what they read of one another.
 
+use std::fmt;
+
 use broker_api::{ClusterName, MigrationState};
 
 #[expect(clippy::struct_excessive_bools, reason = "each is a field of the Migration, and any may be set with any")]
@@ -29,6 +31,13 @@ pub struct MigrationView {
     pub created: u64,
     /// When it ended, in milliseconds since 1970, if it has.
     pub ended: Option<u64>,
+}
+
+/// `namespace/name`.
+impl fmt::Display for MigrationView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
 }
 
 impl MigrationView {

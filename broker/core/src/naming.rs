@@ -27,9 +27,13 @@ pub fn consumer_hash(cluster: &ClusterName) -> String {
 
 /// Name of the copy of the object `name` of `cluster`: `<consumer hash>-<name>`.
 ///
-/// A name over the limit is cut and ends with `-<8 hex>` of SHA-256 over the whole, so that two long names stay two.
+/// One over the limit is cut.
 pub fn copy_name(cluster: &ClusterName, name: &str, limit: NameLimit) -> String {
-    let whole = format!("{}-{name}", consumer_hash(cluster));
+    cut(format!("{}-{name}", consumer_hash(cluster)), limit)
+}
+
+/// A name over the limit is cut and ends with `-<8 hex>` of SHA-256 over the whole, so that two long names stay two.
+pub(crate) fn cut(whole: String, limit: NameLimit) -> String {
     let limit = limit as usize;
     if whole.len() <= limit {
         return whole;
@@ -61,7 +65,8 @@ pub fn foreign_prefix(cluster: &ClusterName, name: &str) -> bool {
         && prefix != consumer_hash(cluster)
 }
 
-fn hex_prefix(text: &str, digits: usize) -> String {
+/// The first hex digits of SHA-256.
+pub(crate) fn hex_prefix(text: &str, digits: usize) -> String {
     let mut hash = hex::encode(Sha256::digest(text.as_bytes()));
     hash.truncate(digits);
     hash

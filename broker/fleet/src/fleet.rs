@@ -97,6 +97,12 @@ impl Fleet {
         clusters.values().filter(|cluster| cluster.name().role() == role).cloned().collect()
     }
 
+    /// The engaged cluster of a role that there is at most one of.
+    pub fn the(&self, role: Role) -> Option<Arc<Cluster>> {
+        let clusters = self.clusters.read().unwrap_or_else(PoisonError::into_inner);
+        clusters.values().find(|cluster| cluster.name().role() == role).cloned()
+    }
+
     /// Ends everything.
     pub async fn shut_down(&self) {
         for cluster in self.clusters() {

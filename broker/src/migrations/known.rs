@@ -1,7 +1,7 @@
 //! `Known`: one Migration, as it was read.
 
 use broker_api::{ClusterName, Migration, MigrationRef, MigrationState, keys};
-use broker_core::{movement::MigrationView, snapshot::Kind};
+use broker_core::{migration_object, movement::MigrationView, snapshot::Kind};
 use broker_fleet::object::{Object, ObjectKey};
 
 /// The copy on one side of a move.
@@ -119,7 +119,7 @@ impl Known {
         if self.view.by_person {
             return None;
         }
-        self.key.name.rsplit_once('-')?.1.parse().ok()
+        migration_object::epoch_of(&self.key.name)
     }
 }
 

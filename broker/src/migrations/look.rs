@@ -41,7 +41,7 @@ pub fn reach(cluster: &Cluster) -> Reach {
 impl Broker {
     /// The coordination cluster.
     pub(crate) fn hub(&self) -> Option<Arc<Cluster>> {
-        self.fleet().in_role(Role::Coordination).into_iter().next()
+        self.fleet().the(Role::Coordination)
     }
 
     /// The cluster where stages run.
@@ -49,7 +49,7 @@ impl Broker {
         if self.options.compute_kubeconfig.is_none() {
             return self.hub();
         }
-        self.fleet().in_role(Role::Compute).into_iter().next()
+        self.fleet().the(Role::Compute)
     }
 
     /// Whether all objects of a watch in the coordination cluster are known. A kind that is not installed there has none.

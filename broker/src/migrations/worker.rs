@@ -6,9 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use broker_core::{decision::Write, migration::observed::Outcome as Decided};
+use broker_core::migration::observed::Outcome as Decided;
 use broker_fleet::{
-    lease::Leadership,
     object::ObjectKey,
     queue::{Outcome, Slot, Turn},
 };
@@ -25,9 +24,6 @@ const PASSES: usize = 24;
 
 /// How long to wait for what is not there yet.
 const IDLE: Duration = Duration::from_secs(1);
-
-/// A leader stops 5 s before its lease can be taken; what it has begun may take this much of them.
-const FENCE: Duration = Duration::from_secs(4);
 
 /// Hands out work until `stop`, then lets what is under way finish.
 pub async fn run(broker: Arc<Broker>, stop: CancellationToken) {
@@ -137,14 +133,14 @@ impl Broker {
 
     async fn carry(self: &Arc<Self>, known: &Known, decided: &Decided, slot: &mut Option<Slot<MigrationWork>>) -> Went {
         for write in &decided.writes {
-            if let Err(outcome) = self.take_write_slot(write, slot) {
+            if let Err(outcome) = self.take_slot(&self.migrations.queue, write, slot) {
                 return Went::Stopped(outcome);
             }
             // Right before each write: the process may have slept past its lease.
             if !self.leads() {
                 return Went::Stopped(Outcome::Done);
             }
-            match self.act_within_lease(known, write).await {
+            match self.act_while_leading(self.act_for(known, write)).await {
                 Acted::Done => {
                     if let Some(note) = &write.note {
                         self.tell_migration(known, note);
@@ -157,24 +153,5 @@ impl Broker {
         }
         tell::count(decided);
         Went::Again
-    }
-
-    /// A write that would outlive the lease is given up: its outcome is looked at by whoever leads then.
-    async fn act_within_lease(&self, known: &Known, write: &Write) -> Acted {
-        let Some(until) = self.leadership.get().and_then(Leadership::valid_until) else { return Acted::Failed };
-        tokio::time::timeout_at(until + FENCE, self.act_for(known, write)).await.unwrap_or(Acted::Failed)
-    }
-
-    /// Makes sure that `slot` is one of the write's cluster.
-    fn take_write_slot(&self, write: &Write, slot: &mut Option<Slot<MigrationWork>>) -> Result<(), Outcome> {
-        if let Some(wait) = self.fleet().cluster(&write.cluster).and_then(|cluster| cluster.throttled()) {
-            return Err(Outcome::After(wait));
-        }
-        if slot.as_ref().is_some_and(|held| *held.cluster() == write.cluster) {
-            return Ok(());
-        }
-        *slot = None;
-        *slot = self.migrations.queue.slot(&write.cluster);
-        if slot.is_some() { Ok(()) } else { Err(Outcome::Park(write.cluster.clone())) }
     }
 }

@@ -199,14 +199,14 @@ impl<'a> Pass<'a> {
             let verdict = match current {
                 // Told by `others_wait`.
                 _ if to.is_some() && underway.is_none_or(|underway| !migration.is(underway)) => continue,
-                Some(first) => Err(Request::Waits(format!("for Migration {}/{} to end", first.namespace, first.name))),
+                Some(first) => Err(Request::Waits(format!("for Migration {first} to end"))),
                 None => self.permitted(origin, assigned, migration, to.is_some()),
             };
             match verdict {
                 Ok(()) => current = Some(migration),
                 Err(request) => {
                     self.decision.restless |= matches!(request, Request::Waits(_));
-                    self.decision.requests.push((format!("{}/{}", migration.namespace, migration.name), request));
+                    self.decision.requests.push((migration.to_string(), request));
                 }
             }
         }
@@ -224,10 +224,10 @@ impl<'a> Pass<'a> {
         for migration in self.open_requests() {
             let why = match underway {
                 Some(underway) if migration.is(underway) => continue,
-                Some(underway) => format!("for Migration {}/{} to end", underway.namespace, underway.name),
+                Some(underway) => format!("for Migration {underway} to end"),
                 None => "for the move that is under way".to_owned(),
             };
-            let name = format!("{}/{}", migration.namespace, migration.name);
+            let name = migration.to_string();
             self.decision.requests.push((name, Request::Waits(why)));
         }
     }
@@ -365,7 +365,7 @@ impl<'a> Pass<'a> {
         if !(moves.may_move)(&lane) {
             let why = format!("for its turn to move to provider {}; so many others are on their way", to.name());
             if let Reason::Requested(migration) = reason {
-                let name = format!("{}/{}", migration.namespace, migration.name);
+                let name = migration.to_string();
                 self.decision.requests.push((name, Request::Waits(why.clone())));
             }
             self.stay("WaitingForTurn", format!("waiting {why}"));
@@ -412,8 +412,7 @@ impl<'a> Pass<'a> {
         let failed: Vec<&MigrationView> = failed.collect();
         if let Some(aborted) = failed.iter().find(|migration| migration.aborted) {
             return Some(format!(
-                "Migration {}/{} to it was aborted; delete that Migration to have the move tried again",
-                aborted.namespace, aborted.name
+                "Migration {aborted} to it was aborted; delete that Migration to have the move tried again"
             ));
         }
         let last = failed.iter().max_by_key(|migration| migration.ended)?;
@@ -424,9 +423,7 @@ impl<'a> Pass<'a> {
         let left = wait.checked_sub(passed).filter(|left| *left > 0)?;
         self.decision.again_in(left);
         Some(format!(
-            "Migration {}/{} to it failed; it is tried again {} s after that, or when that Migration is deleted",
-            last.namespace,
-            last.name,
+            "Migration {last} to it failed; it is tried again {} s after that, or when that Migration is deleted",
             wait / 1000
         ))
     }
@@ -438,7 +435,7 @@ fn departure(reason: Reason<'_>, from: &ClusterName, to: &ClusterName) -> String
         Reason::NotAccepted => format!("provider {} does not accept it any more", from.name()),
         Reason::Draining => format!("provider {} is being drained", from.name()),
         Reason::Requested(migration) => {
-            format!("Migration {}/{} asks for it", migration.namespace, migration.name)
+            format!("Migration {migration} asks for it")
         }
         Reason::Rebalance(acceptance) => format!("AcceptAPI {} asks for its share", acceptance.id),
     };

@@ -29,7 +29,7 @@ impl<'a> Pass<'a> {
         let waits = |why: String| Some((Phase::Ready, why));
         match (migration, &self.snapshot.moves.configured) {
             (Some(migration), _) if migration.has_ended() => None,
-            (Some(migration), _) => waits(format!("Migration {}/{}", migration.namespace, migration.name)),
+            (Some(migration), _) => waits(format!("Migration {migration}")),
             (None, _) if gone => None,
             (None, Configured::No) => None,
             (None, Configured::Unknown) => {

@@ -160,7 +160,7 @@ impl<'a> Pass<'a> {
         migration: Option<&MigrationView>,
     ) -> Option<String> {
         if let Some(failed) = migration.filter(|migration| migration.state == MigrationState::Failed) {
-            return Some(format!("Migration {}/{} has failed", failed.namespace, failed.name));
+            return Some(format!("Migration {failed} has failed"));
         }
         let wanted = self.reason(origin, assigned, accepted, Some(to)).is_some();
         (!wanted && accepted.is_some())
@@ -279,7 +279,7 @@ impl<'a> Pass<'a> {
         let in_place = self.bring(site, copy, Some(narrowed.unwrap_or_default()), false);
         let phase = if in_place { Phase::Switched } else { Phase::Ready };
         let waits = match migration.filter(|migration| !migration.has_ended()) {
-            Some(migration) => format!("Migration {}/{}", migration.namespace, migration.name),
+            Some(migration) => format!("Migration {migration}"),
             None if !in_place => "the related resources".into(),
             None => match successor.unready.as_ref().filter(|_| !migration.is_some_and(|migration| migration.force)) {
                 Some(why) => format!("the copy at provider {} to be ready again: {why}", to.name()),

@@ -20,7 +20,6 @@ use super::observed::{Observed, Outcome};
 use crate::{
     decision::Note,
     movement::{Movement, Phase},
-    snapshot::Kind,
 };
 
 /// What to do about the Migration.
@@ -45,11 +44,6 @@ pub fn migrate(observed: &Observed<'_>) -> Outcome {
     };
     pass.run();
     pass.outcome
-}
-
-/// Kind of the Migration itself.
-fn migration_kind() -> Kind {
-    Kind { group: keys::GROUP.into(), version: "v1alpha1".into(), kind: "Migration".into() }
 }
 
 /// One pass over one Migration.

@@ -1,11 +1,6 @@
 //! Names of what is made for a Migration. Each begins with its id.
 
-use sha2::{Digest, Sha256};
-
-use crate::naming::NameLimit;
-
-/// Hex digits that keep a cut name unique.
-const TAIL: usize = 8;
+use crate::naming::{NameLimit, cut, hex_prefix};
 
 /// `m` and 12 hex digits of the Migration's uid: valid as a name, a label and the beginning of either.
 pub(super) fn id(uid: &str) -> String {
@@ -25,26 +20,6 @@ pub(super) fn related(id: &str, side: &str, name: &str) -> String {
 /// Whether an object of this name can have been made for the Migration with this id.
 pub(super) fn belongs(id: &str, name: &str) -> bool {
     name.strip_prefix(id).is_some_and(|rest| rest.starts_with('-'))
-}
-
-/// Cuts as names of copies are cut: a name over the limit ends with `-<8 hex>` of SHA-256 over the whole.
-fn cut(whole: String, limit: NameLimit) -> String {
-    let limit = limit as usize;
-    if whole.len() <= limit {
-        return whole;
-    }
-    let mut end = limit - TAIL - 1;
-    while !whole.is_char_boundary(end) {
-        end -= 1;
-    }
-    let kept = whole[..end].trim_end_matches(['.', '-']);
-    format!("{kept}-{}", hex_prefix(&whole, TAIL))
-}
-
-fn hex_prefix(text: &str, digits: usize) -> String {
-    let mut hash = hex::encode(Sha256::digest(text.as_bytes()));
-    hash.truncate(digits);
-    hash
 }
 
 #[cfg(test)]

@@ -11,11 +11,11 @@ use broker_api::{
 };
 use serde_json::{Value, json};
 
-use super::{Pass, migration_kind};
+use super::Pass;
 use crate::{
     decision::{Note, Op, Write},
     memory::{Pace, Subject},
-    merge,
+    merge, migration_object,
     movement::Movement,
 };
 
@@ -232,7 +232,7 @@ impl Pass<'_> {
         let text = |field: &str| self.observed.object.value["metadata"][field].as_str().unwrap_or_default().to_owned();
         self.outcome.writes.push(Write {
             cluster: self.observed.coordination.clone(),
-            kind: migration_kind(),
+            kind: migration_object::kind(),
             namespace: text("namespace"),
             name: text("name"),
             op,
