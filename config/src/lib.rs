@@ -1,0 +1,3 @@
+//! What is applied to clusters besides people's own objects: CRDs and permissions. `config/` is generated from here.
+
+pub mod roles;

@@ -1,0 +1,3 @@
+//! The demo of this example.
+
+fn main() {}

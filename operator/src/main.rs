@@ -1,0 +1,3 @@
+//! `resource-broker-operator`: deploys resource brokers from `Broker` objects.
+
+fn main() {}
