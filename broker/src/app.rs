@@ -20,9 +20,6 @@ use crate::{
     server, sources, worker,
 };
 
-/// Name of the Lease.
-const LEASE: &str = "resource-broker";
-
 /// How long work in hand may take after SIGTERM; with the release of the lease it stays under 5 s.
 const DRAIN: Duration = Duration::from_millis(2500);
 
@@ -87,7 +84,8 @@ async fn elect(broker: Arc<Broker>, release: CancellationToken) {
         return;
     }
     let lease = HubLease { broker: broker.itself() };
-    let (elector, leadership) = Elector::with_store(lease, LeaseOptions::new(broker.namespace.clone(), LEASE));
+    let (elector, leadership) =
+        Elector::with_store(lease, LeaseOptions::new(broker.namespace.clone(), broker.options.lease_name.clone()));
     let mut changes = leadership.changes();
     let _ = broker.leadership.set(leadership);
     let follow = async {
@@ -115,7 +113,7 @@ impl HubLease {
         let hub = self.broker.fleet().in_role(Role::Coordination);
         let connection = hub.iter().find_map(|hub| hub.connection());
         let connection = connection.ok_or_else(|| StoreError::Other("the coordination cluster is not ready".into()))?;
-        Ok(ApiLease::new(connection.caller.client().clone(), &self.broker.namespace, LEASE))
+        Ok(ApiLease::new(connection.caller.client().clone(), &self.broker.namespace, &self.broker.options.lease_name))
     }
 }
 

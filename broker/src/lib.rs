@@ -4,6 +4,7 @@ pub mod accept_apis;
 pub mod act;
 pub mod app;
 pub mod broker;
+pub mod command_line;
 pub mod departures;
 pub mod events;
 pub mod metrics;

@@ -2,11 +2,7 @@
 
 use std::{io::IsTerminal as _, process::ExitCode, time::Duration};
 
-use clap::Parser as _;
-use resource_broker::{
-    app,
-    options::{LogFormat, Options},
-};
+use resource_broker::{app, command_line::CommandLine, options::LogFormat};
 use tracing_subscriber::EnvFilter;
 
 /// Decisions parse and drop many small values on several threads; the system's allocator takes a quarter of the time for that.
@@ -17,7 +13,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const LINGER: Duration = Duration::from_millis(200);
 
 fn main() -> ExitCode {
-    let options = Options::parse();
+    let CommandLine { options, notes } =
+        CommandLine::parse(std::env::args_os().skip(1)).unwrap_or_else(|error| error.exit());
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     let logs = tracing_subscriber::fmt()
         .with_env_filter(filter)
@@ -26,6 +23,9 @@ fn main() -> ExitCode {
     match options.log_format {
         LogFormat::Text => logs.init(),
         LogFormat::Json => logs.json().init(),
+    }
+    for note in notes {
+        tracing::warn!("{note}");
     }
     // One TLS provider for the whole process; it can only be set once, here.
     let _ = rustls::crypto::ring::default_provider().install_default();

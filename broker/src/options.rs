@@ -1,4 +1,5 @@
-//! The command line. Every flag is also an environment variable: `--watch-kind` is `RESOURCE_BROKER_WATCH_KIND`.
+//! The flags. Every flag is also an environment variable: `--watch-kind` is `RESOURCE_BROKER_WATCH_KIND`.
+//! [`crate::command_line`] reads them.
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -19,7 +20,7 @@ pub enum LogFormat {
 
 /// Places objects of consumer clusters in provider clusters that accept them, and keeps both in step.
 #[derive(Debug, Clone, Parser)]
-#[command(name = "resource-broker", version, max_term_width = 110)]
+#[command(name = "resource-broker", version, max_term_width = 110, args_override_self = true)]
 pub struct Options {
     /// Kubeconfig of the coordination cluster where no other flag says otherwise; without it the Pod's own cluster
     #[arg(long, env = "RESOURCE_BROKER_KUBECONFIG", value_name = "FILE")]
@@ -78,6 +79,10 @@ pub struct Options {
     /// Take part in a leader election; without it this process must be the only one
     #[arg(long, env = "RESOURCE_BROKER_LEADER_ELECT")]
     pub leader_elect: bool,
+
+    /// Name of the Lease of that election; brokers that share the namespace, but not their work, need different ones
+    #[arg(long, env = "RESOURCE_BROKER_LEASE_NAME", value_name = "NAME", default_value = "resource-broker")]
+    pub lease_name: String,
 
     /// Address for /metrics; 0 switches it off
     #[arg(long, env = "RESOURCE_BROKER_METRICS_BIND_ADDRESS", value_name = "ADDRESS", default_value = "0", value_parser = bind_address)]
