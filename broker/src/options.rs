@@ -34,15 +34,15 @@ pub struct Options {
     #[arg(long, env = "RESOURCE_BROKER_COMPUTE_KUBECONFIG", value_name = "FILE")]
     pub compute_kubeconfig: Option<PathBuf>,
 
-    /// Kubeconfig of a consumer cluster, which is named by the file's stem; repeatable
+    /// Kubeconfig of a consumer cluster, which is named by the file's stem, or by the folder of a file named kubeconfig; repeatable
     #[arg(long, env = "RESOURCE_BROKER_CONSUMER_KUBECONFIG", value_name = "FILE", value_delimiter = ',')]
     pub consumer_kubeconfig: Vec<PathBuf>,
 
-    /// Directory that is watched for kubeconfigs of consumer clusters (*.kubeconfig, *.kubeconfig.yaml, kubeconfig.yaml)
+    /// Directory that is watched for kubeconfigs of consumer clusters (*.kubeconfig, *.kubeconfig.yaml, kubeconfig.yaml, kubeconfig)
     #[arg(long, env = "RESOURCE_BROKER_CONSUMER_KUBECONFIG_DIR", value_name = "DIR", value_delimiter = ',')]
     pub consumer_kubeconfig_dir: Vec<PathBuf>,
 
-    /// Kubeconfig of a provider cluster, which is named by the file's stem; repeatable
+    /// Kubeconfig of a provider cluster, which is named by the file's stem, or by the folder of a file named kubeconfig; repeatable
     #[arg(long, env = "RESOURCE_BROKER_PROVIDER_KUBECONFIG", value_name = "FILE", value_delimiter = ',')]
     pub provider_kubeconfig: Vec<PathBuf>,
 

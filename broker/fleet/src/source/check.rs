@@ -37,7 +37,7 @@ pub fn check_files(given: &[Given]) -> Result<Vec<String>, Vec<String>> {
             }
         };
         if paths.is_empty() {
-            let expected = "*.kubeconfig, *.kubeconfig.yaml or kubeconfig.yaml";
+            let expected = "*.kubeconfig, *.kubeconfig.yaml, kubeconfig.yaml or kubeconfig";
             warnings.push(format!("{} has no {expected} yet: waiting for some", one.path.display()));
         }
         for path in paths {

@@ -1,4 +1,4 @@
-//! A directory of kubeconfig files: `*.kubeconfig`, `*.kubeconfig.yaml` and `kubeconfig.yaml`.
+//! A directory of kubeconfig files: `*.kubeconfig`, `*.kubeconfig.yaml`, `kubeconfig.yaml` and `kubeconfig`.
 
 use std::{
     ffi::OsStr,
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     SourceEvent,
-    listing::Found,
+    listing::{Found, MOUNTED},
     poll::{self, Scan},
 };
 
@@ -65,5 +65,5 @@ fn is_kubeconfig(name: &OsStr) -> bool {
         return false;
     };
     let suffixed = name.ends_with(".kubeconfig") || name.ends_with(".kubeconfig.yaml");
-    !name.starts_with('.') && (suffixed || name == "kubeconfig.yaml")
+    !name.starts_with('.') && (suffixed || name == "kubeconfig.yaml" || name == MOUNTED)
 }

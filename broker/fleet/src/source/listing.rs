@@ -17,6 +17,10 @@ use crate::kubeconfig::{Fingerprint, Kubeconfig};
 /// and a creation, and removing a cluster is expensive.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
+/// Name of a file that is named by its folder: the key of the Secrets that `kubectl create secret` and the Go broker's
+/// examples make of a kubeconfig.
+pub(super) const MOUNTED: &str = "kubeconfig";
+
 /// The files of one look; `Err` holds why one cannot be used.
 pub(super) type Found = BTreeMap<PathBuf, Result<Kubeconfig, String>>;
 
@@ -98,16 +102,26 @@ impl Listing {
 /// `.kubeconfig`, else without its extension: `homer.kubeconfig`, `homer.kubeconfig.yaml` and `homer.yaml` are `homer`,
 /// `kubeconfig.yaml` is `kubeconfig` in whatever folder it is. None for hidden files and names that are not plain text.
 ///
+/// A file named exactly `kubeconfig` is what a mounted Secret's key makes of it, and the same in each mount: the folder
+/// names the cluster, so `/kubeconfigs/homer/kubeconfig` is `homer`.
+///
 /// The Go broker named clusters by the file's whole path and its contexts; a name that moves with the folder would move
 /// every copy, so the contract takes the stem.
 pub fn cluster_of(role: Role, path: &Path) -> Option<ClusterName> {
-    let name = path.file_name()?.to_str()?;
-    if name.starts_with('.') || name.chars().any(char::is_control) {
-        return None;
+    let name = plain(path)?;
+    if name == MOUNTED {
+        let folder = path.parent().and_then(plain).unwrap_or(MOUNTED);
+        return Some(ClusterName::new(role, folder));
     }
     let stem = [".kubeconfig.yaml", ".kubeconfig.yml", ".kubeconfig"]
         .iter()
         .find_map(|suffix| name.strip_suffix(suffix))
         .or_else(|| path.file_stem()?.to_str())?;
     Some(ClusterName::new(role, stem))
+}
+
+/// The last part of a path, unless it is hidden or no plain text.
+fn plain(path: &Path) -> Option<&str> {
+    let name = path.file_name()?.to_str()?;
+    (!name.starts_with('.') && !name.chars().any(char::is_control)).then_some(name)
 }

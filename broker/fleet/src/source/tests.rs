@@ -67,7 +67,7 @@ fn reason(event: &SourceEvent) -> &str {
 }
 
 #[test]
-fn a_file_is_named_by_its_stem() {
+fn a_file_is_named_by_its_stem_or_folder() {
     let name = |path: &str| cluster_of(Role::Consumer, Path::new(path)).map(|name| name.to_string());
     for (path, expected) in [
         ("/a/homer.kubeconfig", "consumer#homer"),
@@ -78,7 +78,11 @@ fn a_file_is_named_by_its_stem() {
         ("homer", "consumer#homer"),
         ("/a/homer.eu.kubeconfig", "consumer#homer.eu"),
         ("/a/kubeconfig.yaml", "consumer#kubeconfig"),
-        ("/a/kubeconfig", "consumer#kubeconfig"),
+        // The key of a mounted Secret.
+        ("/kubeconfigs/homer/kubeconfig", "consumer#homer"),
+        ("kubeconfig", "consumer#kubeconfig"),
+        ("/kubeconfig", "consumer#kubeconfig"),
+        ("/.kube/kubeconfig", "consumer#kubeconfig"),
     ] {
         assert_eq!(name(path).as_deref(), Some(expected), "{path}");
     }
@@ -281,7 +285,7 @@ fn start_up_names_what_is_wrong_with_the_paths() {
 fn an_empty_directory_is_only_a_warning() {
     let folder = tempfile::tempdir().unwrap();
     let warnings = check_files(&[given(Role::Consumer, folder.path(), true)]).unwrap();
-    assert!(warnings[0].contains("kubeconfig.yaml yet"), "{warnings:?}");
+    assert!(warnings[0].contains("or kubeconfig yet"), "{warnings:?}");
 }
 
 /// A running source and what it reports.
@@ -377,29 +381,31 @@ async fn a_directory_that_cannot_be_read_removes_nothing() {
     task.await.unwrap();
 }
 
-/// As the kubelet updates a Secret volume: files are links through `..data`, which is swapped.
+/// As the kubelet updates a Secret volume: files are links through `..data`, which is swapped. The key is `kubeconfig`.
 #[cfg(unix)]
 #[tokio::test]
-async fn a_swapped_symlink_is_new_content() {
+async fn a_mounted_secret_is_named_by_its_folder_and_may_rotate() {
     use std::os::unix::fs::symlink;
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
-    for version in ["v1", "v2"] {
-        std::fs::create_dir(at(version)).unwrap();
-        std::fs::write(at(version).join("a.kubeconfig"), text(version)).unwrap();
+    let mounts = tempfile::tempdir().unwrap();
+    let folder = mounts.path().join("homer");
+    let at = |name: &str| folder.join(name);
+    for version in ["..2026_1", "..2026_2"] {
+        std::fs::create_dir_all(at(version)).unwrap();
+        std::fs::write(at(version).join("kubeconfig"), text(version)).unwrap();
     }
-    symlink("v1", at("..data")).unwrap();
-    symlink("..data/a.kubeconfig", at("a.kubeconfig")).unwrap();
-    let mut by_directory = Running::start(folder.path(), true);
-    let mut by_file = Running::start(&at("a.kubeconfig"), false);
+    symlink("..2026_1", at("..data")).unwrap();
+    symlink("..data/kubeconfig", at("kubeconfig")).unwrap();
+    let mut by_directory = Running::start(&folder, true);
+    let mut by_file = Running::start(&at("kubeconfig"), false);
     for running in [&mut by_directory, &mut by_file] {
-        assert_eq!(running.next().await, "+consumer#a https://v1 a.kubeconfig");
+        assert_eq!(running.next().await, "+consumer#homer https://..2026_1 kubeconfig");
         assert_eq!(running.next().await, "synced");
     }
-    symlink("v2", at("..data_tmp")).unwrap();
+    symlink("..2026_2", at("..data_tmp")).unwrap();
     std::fs::rename(at("..data_tmp"), at("..data")).unwrap();
+    std::fs::remove_dir_all(at("..2026_1")).unwrap();
     for running in [&mut by_directory, &mut by_file] {
-        assert_eq!(running.next().await, "+consumer#a https://v2 a.kubeconfig");
+        assert_eq!(running.next().await, "+consumer#homer https://..2026_2 kubeconfig");
     }
 }
 
