@@ -22,7 +22,13 @@ use crate::{
 };
 
 /// First line of every generated file.
-pub const HEADER: &str = "# Generated from api/ with `make crds`. Do not edit.\n";
+pub const HEADER: &str = "# Generated from api/ with `make manifests`. Do not edit.\n";
+
+/// What the kustomization says about itself.
+const KUSTOMIZATION: &str = "\
+# The CRDs of the coordination cluster, for config/default. The others are applied by file where they belong: AcceptAPI
+# in providers, the kinds to broker in consumers and providers.
+";
 
 /// Why the files cannot be made.
 #[derive(Debug, thiserror::Error)]
@@ -65,19 +71,27 @@ fn brokered_crds() -> Vec<CustomResourceDefinition> {
     ]
 }
 
-/// The files of `config/crd/` by name: one per CRD, named as controller-gen does, and a kustomization that lists them.
+fn file_name(crd: &CustomResourceDefinition) -> String {
+    format!("{}_{}.yaml", crd.spec.group, crd.spec.names.plural)
+}
+
+/// The files of `config/crd/` by name: one per CRD, named as controller-gen does, and a kustomization that lists those
+/// of the coordination cluster.
 pub fn files() -> Result<BTreeMap<String, String>, FilesError> {
     let mut files = BTreeMap::new();
     for crd in crds() {
-        let name = format!("{}_{}.yaml", crd.spec.group, crd.spec.names.plural);
-        files.insert(name, yaml(serde_json::to_value(crd)?)?);
+        files.insert(file_name(&crd), yaml(serde_json::to_value(crd)?)?);
     }
-    let kustomization = serde_json::json!({
+    let coordination = [Broker::crd(), Migration::crd(), MigrationConfiguration::crd()];
+    let mut resources = coordination.each_ref().map(file_name);
+    resources.sort();
+    let kustomization = yaml(serde_json::json!({
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
-        "resources": files.keys().collect::<Vec<_>>(),
-    });
-    files.insert("kustomization.yaml".to_owned(), yaml(kustomization)?);
+        "resources": resources,
+    }))?;
+    let kustomization = kustomization.replacen(HEADER, &format!("{HEADER}{KUSTOMIZATION}"), 1);
+    files.insert("kustomization.yaml".to_owned(), kustomization);
     Ok(files)
 }
 

@@ -90,12 +90,15 @@ fn the_files_on_disk_are_the_generated_ones() {
     let wanted = files().unwrap();
     for (name, text) in &wanted {
         let found = fs::read_to_string(folder.join(name)).unwrap_or_default();
-        assert!(found == *text, "config/crd/{name} is out of date: run `make crds`");
+        assert!(found == *text, "config/crd/{name} is out of date: run `make manifests`");
     }
     for entry in fs::read_dir(&folder).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         let generated = fs::read_to_string(folder.join(&name)).unwrap().starts_with(HEADER);
-        assert!(!generated || wanted.contains_key(&name), "config/crd/{name} is no longer generated: run `make crds`");
+        assert!(
+            !generated || wanted.contains_key(&name),
+            "config/crd/{name} is no longer generated: run `make manifests`"
+        );
     }
 }
 

@@ -17,7 +17,7 @@ fn main() -> ExitCode {
         Ok(differences) if differences.is_empty() => ExitCode::SUCCESS,
         Ok(differences) => {
             for name in differences {
-                eprintln!("{folder}/{name} {}", if check { "is out of date: run `make crds`" } else { "written" });
+                eprintln!("{folder}/{name} {}", if check { "is out of date: run `make manifests`" } else { "written" });
             }
             ExitCode::from(u8::from(check))
         }

@@ -1,0 +1,115 @@
+//! What the operator may do in the coordination cluster.
+//!
+//! It binds the broker's roles without holding what they allow (`bind` by their names), and has no `escalate`, no
+//! `impersonate`. Whoever may write Brokers still has the operator run any image as a ServiceAccount of that namespace.
+
+use super::{CLUSTERS_NAMESPACE, Grant, Role, Rule, SYSTEM_NAMESPACE};
+use crate::roles;
+
+/// In the whole coordination cluster.
+pub const OPERATOR_OWN: Role = Role {
+    name: roles::OPERATOR,
+    why: "In the whole coordination cluster: Brokers are in any namespace.",
+    namespaced: false,
+    rules: &[
+        Rule {
+            why: "Brokers. `patch` is for the finalizer.",
+            groups: &["operator.broker.platform-mesh.io"],
+            resources: &["brokers"],
+            names: &[],
+            verbs: &["list", "watch", "patch"],
+        },
+        Rule {
+            why: "",
+            groups: &["operator.broker.platform-mesh.io"],
+            resources: &["brokers/status"],
+            names: &[],
+            verbs: &["patch"],
+        },
+        Rule {
+            why: "What a Broker becomes.",
+            groups: &[""],
+            resources: &["serviceaccounts", "services"],
+            names: &[],
+            verbs: &["list", "watch", "create", "patch", "delete"],
+        },
+        Rule {
+            why: "",
+            groups: &["apps"],
+            resources: &["deployments"],
+            names: &[],
+            verbs: &["list", "watch", "create", "patch", "delete"],
+        },
+        Rule {
+            why: "",
+            groups: &["policy"],
+            resources: &["poddisruptionbudgets"],
+            names: &[],
+            verbs: &["list", "watch", "create", "patch", "delete"],
+        },
+        Rule {
+            why: "",
+            groups: &["networking.k8s.io"],
+            resources: &["networkpolicies"],
+            names: &[],
+            verbs: &["list", "watch", "create", "patch", "delete"],
+        },
+        Rule {
+            why: "",
+            groups: &["rbac.authorization.k8s.io"],
+            resources: &["rolebindings", "clusterrolebindings"],
+            names: &[],
+            verbs: &["list", "watch", "create", "patch", "delete"],
+        },
+        Rule {
+            why: "It may bind the broker's roles, and no others, without holding what they allow.",
+            groups: &["rbac.authorization.k8s.io"],
+            resources: &["clusterroles"],
+            names: &[
+                roles::COORDINATION,
+                roles::INSTANCE,
+                roles::CLUSTER_SECRETS,
+                roles::COMPUTE,
+                roles::COMPUTE_STAGES,
+            ],
+            verbs: &["bind"],
+        },
+        Rule {
+            why: "Why a broker does not run, told in the Broker's conditions.",
+            groups: &[""],
+            resources: &["pods"],
+            names: &[],
+            verbs: &["list", "watch"],
+        },
+    ],
+};
+
+/// In its own namespace.
+pub const OPERATOR_LEASE: Role = Role {
+    name: roles::OPERATOR,
+    why: "Its lease.",
+    namespaced: true,
+    rules: &[Rule {
+        why: "RBAC cannot bind `create` to a name.",
+        groups: &["coordination.k8s.io"],
+        resources: &["leases"],
+        names: &[],
+        verbs: &["get", "create", "update"],
+    }],
+};
+
+/// In the namespace of the cluster Secrets.
+pub const OPERATOR_CLUSTER_SECRETS: Role = Role {
+    name: roles::OPERATOR,
+    why: "Whether there are cluster Secrets, for the condition NoClusterSecrets. Bind such a role in other namespaces \
+          that Brokers name in clusterSecretsNamespace; without it the operator cannot tell, and says nothing.",
+    namespaced: true,
+    rules: &[Rule { why: "", groups: &[""], resources: &["secrets"], names: &[], verbs: &["list"] }],
+};
+
+/// All that the operator holds.
+pub const OPERATOR: &[Grant] = &[
+    Grant::everywhere(&OPERATOR_OWN),
+    Grant::within(SYSTEM_NAMESPACE, &OPERATOR_LEASE),
+    Grant::within(CLUSTERS_NAMESPACE, &OPERATOR_CLUSTER_SECRETS),
+];

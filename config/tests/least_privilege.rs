@@ -1,0 +1,176 @@
+//! What no list of permissions may hold, whoever edits it; and that the YAML says what the list says.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::collections::BTreeSet;
+
+use manifests::{
+    permissions::{
+        CLUSTERS_NAMESPACE, Grant, Rule, SYSTEM_NAMESPACE,
+        broker::{COMPUTE, CONSUMER, COORDINATION, PROVIDER, PROVIDER_NAMESPACES},
+        operator::OPERATOR,
+    },
+    rbac, roles,
+};
+use serde_json::{Value, json};
+
+/// All of the broker's but what the owner of a provider may add.
+fn of_the_broker() -> impl Iterator<Item = &'static Grant> {
+    [CONSUMER, PROVIDER, COMPUTE, COORDINATION].into_iter().flatten()
+}
+
+fn rules<'a>(grants: impl IntoIterator<Item = &'a Grant>) -> impl Iterator<Item = (&'static str, &'static Rule)> {
+    grants.into_iter().flat_map(|grant| grant.role.rules.iter().map(|rule| (grant.role.name, rule)))
+}
+
+#[test]
+fn nobody_may_all_of_something() {
+    for (role, rule) in rules(of_the_broker().chain(OPERATOR)) {
+        let words = [rule.groups, rule.resources, rule.verbs].concat();
+        assert!(!words.iter().any(|word| word.contains('*')), "{role}: {rule:?}");
+        assert!(!rule.verbs.contains(&"deletecollection"), "{role}: {rule:?}");
+    }
+    for (role, rule) in rules(PROVIDER_NAMESPACES) {
+        assert!(!rule.verbs.contains(&"*"), "{role}: {rule:?}");
+        let wide = rule.resources.contains(&"*") || rule.groups.contains(&"*");
+        assert!(!wide || rule.verbs == ["list"], "{role} may only list everything: {rule:?}");
+    }
+}
+
+#[test]
+fn nobody_may_become_somebody_else() {
+    for (role, rule) in rules(of_the_broker().chain(PROVIDER_NAMESPACES).chain(OPERATOR)) {
+        for verb in ["escalate", "impersonate"] {
+            assert!(!rule.verbs.contains(&verb), "{role}: {rule:?}");
+        }
+        assert!(!rule.resources.contains(&"serviceaccounts/token"), "{role}: {rule:?}");
+        assert!(!rule.resources.iter().any(|resource| resource.starts_with("pods/")), "{role}: {rule:?}");
+    }
+    for (role, rule) in rules(of_the_broker().chain(PROVIDER_NAMESPACES)) {
+        assert!(!rule.groups.contains(&"rbac.authorization.k8s.io"), "{role}: {rule:?}");
+        assert!(!rule.verbs.contains(&"bind"), "{role}: {rule:?}");
+    }
+}
+
+#[test]
+fn the_operator_binds_the_roles_of_brokers_by_name() {
+    let bound: Vec<&Rule> =
+        rules(OPERATOR).filter(|(_, rule)| rule.verbs.contains(&"bind")).map(|(_, rule)| rule).collect();
+    let [rule] = bound[..] else { panic!("one rule binds: {bound:?}") };
+    assert_eq!(
+        (rule.groups, rule.resources, rule.verbs),
+        (&["rbac.authorization.k8s.io"][..], &["clusterroles"][..], &["bind"][..])
+    );
+    let names: BTreeSet<&str> = rule.names.iter().copied().collect();
+    let theirs = [roles::COORDINATION, roles::INSTANCE, roles::CLUSTER_SECRETS, roles::COMPUTE, roles::COMPUTE_STAGES];
+    assert_eq!(names, theirs.into_iter().collect());
+    let made: BTreeSet<&str> = COORDINATION.iter().chain(COMPUTE).map(|grant| grant.role.name).collect();
+    assert_eq!(names, made, "those, and only those, are there to be bound");
+}
+
+#[test]
+fn secrets_of_the_hub_are_read_in_two_namespaces_only() {
+    for grant in COORDINATION.iter().chain(OPERATOR) {
+        for rule in grant.role.rules.iter().filter(|rule| rule.resources.contains(&"secrets")) {
+            match grant.within {
+                // One object; and no `get` of others by guessing names.
+                Some(SYSTEM_NAMESPACE) => {
+                    assert!(rule.verbs == ["create"] || rule.names == ["resource-broker-signing-key"], "{rule:?}");
+                }
+                Some(CLUSTERS_NAMESPACE) => {
+                    assert!(!rule.verbs.iter().any(|verb| ["create", "patch", "update", "delete"].contains(verb)));
+                }
+                other => panic!("{}: {other:?} {rule:?}", grant.role.name),
+            }
+        }
+    }
+}
+
+#[test]
+fn consumers_and_providers_keep_what_is_theirs() {
+    for (role, rule) in rules(CONSUMER).filter(|(_, rule)| rule.groups == ["example.platform-mesh.io"]) {
+        assert!(!rule.verbs.contains(&"create") && !rule.verbs.contains(&"delete"), "{role}: {rule:?}");
+    }
+    for (role, rule) in rules(PROVIDER) {
+        let related = rule.resources.contains(&"secrets");
+        assert!(!related || rule.verbs.iter().all(|verb| ["get", "list", "watch"].contains(verb)), "{role}: {rule:?}");
+        let brokered = rule.groups == ["example.platform-mesh.io"];
+        assert!(!brokered || rule.resources == ["certificates"], "the status is the provider's: {role}: {rule:?}");
+    }
+}
+
+fn documents(path: &str) -> Vec<Value> {
+    let files = rbac::files();
+    let documents: Vec<Value> = serde_saphyr::from_multiple(&files[path]).unwrap();
+    documents.into_iter().filter(|document| !document.is_null()).collect()
+}
+
+fn of_kind<'a>(documents: &'a [Value], kinds: &[&str]) -> Vec<&'a Value> {
+    documents.iter().filter(|document| kinds.contains(&document["kind"].as_str().unwrap())).collect()
+}
+
+/// The rules of a role as an API server takes them.
+fn written(grant: &Grant) -> Value {
+    let rules = grant.role.rules.iter().map(|rule| {
+        let mut written = json!({"apiGroups": rule.groups, "resources": rule.resources, "verbs": rule.verbs});
+        if !rule.names.is_empty() {
+            written["resourceNames"] = json!(rule.names);
+        }
+        written
+    });
+    Value::Array(rules.collect())
+}
+
+#[test]
+fn the_yaml_says_what_the_list_says() {
+    let files: [(&str, &[Grant], Option<&str>); 8] = [
+        ("rbac/consumer.yaml", CONSUMER, Some("resource-broker")),
+        ("rbac/provider.yaml", PROVIDER, Some("resource-broker")),
+        ("rbac/provider-namespaces.yaml", PROVIDER_NAMESPACES, Some("resource-broker")),
+        ("rbac/compute.yaml", COMPUTE, Some("resource-broker")),
+        ("rbac/compute-roles.yaml", COMPUTE, None),
+        ("rbac/coordination.yaml", COORDINATION, Some("resource-broker")),
+        ("rbac/roles.yaml", COORDINATION, None),
+        ("operator/role.yaml", OPERATOR, Some("resource-broker-operator")),
+    ];
+    for (path, grants, account) in files {
+        let documents = documents(path);
+        let roles = of_kind(&documents, &["Role", "ClusterRole"]);
+        let bindings = of_kind(&documents, &["RoleBinding", "ClusterRoleBinding"]);
+        assert_eq!(roles.len(), grants.len(), "{path}");
+        assert_eq!(bindings.len(), if account.is_some() { grants.len() } else { 0 }, "{path}");
+        for (grant, role) in grants.iter().zip(roles) {
+            assert_eq!(role["metadata"]["name"], grant.role.name, "{path}");
+            assert_eq!(role["rules"], written(grant), "{path}: {}", grant.role.name);
+            let namespace = if grant.role.namespaced { json!(grant.within.unwrap()) } else { Value::Null };
+            assert_eq!(role["metadata"]["namespace"], namespace, "{path}: {}", grant.role.name);
+        }
+        for (grant, binding) in grants.iter().zip(bindings) {
+            assert_eq!(binding["metadata"]["namespace"], json!(grant.within), "{path}: {}", grant.role.name);
+            let kind = if grant.role.namespaced { "Role" } else { "ClusterRole" };
+            let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": grant.role.name});
+            assert_eq!(binding["roleRef"], role, "{path}");
+            let subject = json!({"kind": "ServiceAccount", "name": account, "namespace": SYSTEM_NAMESPACE});
+            assert_eq!(binding["subjects"], json!([subject]), "{path}");
+        }
+    }
+}
+
+#[test]
+fn what_an_owner_edits_is_marked() {
+    let files = rbac::files();
+    for (path, marks) in [("rbac/consumer.yaml", 2), ("rbac/provider.yaml", 2), ("rbac/compute.yaml", 2)] {
+        assert_eq!(files[path].matches("# EDIT: ").count(), marks, "{path}");
+    }
+    for path in ["rbac/coordination.yaml", "rbac/roles.yaml", "operator/role.yaml"] {
+        assert!(!files[path].contains("EDIT"), "{path}");
+    }
+}
+
+#[test]
+fn no_line_is_too_long() {
+    for (path, text) in rbac::files() {
+        for line in text.lines() {
+            assert!(line.chars().count() <= 120, "{path}: {line}");
+        }
+    }
+}
