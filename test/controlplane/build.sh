@@ -2,6 +2,9 @@
 # Builds the control plane that the tests, the demo and the bench run against: etcd, kube-apiserver,
 # kube-controller-manager and kubectl, pinned by go.mod and go.sum, into test/controlplane/bin/.
 #
+#   test/controlplane/build.sh          # these four
+#   test/controlplane/build.sh node     # and what a node needs: kube-scheduler and kubelet
+#
 # Needs Go. Takes minutes the first time, and nothing at all once the binaries of this go.sum exist.
 # Where $KUBEBUILDER_ASSETS names a directory with such binaries (the layout of setup-envtest), those are
 # used, and only what it lacks is built: setup-envtest has no kube-controller-manager.
@@ -13,8 +16,15 @@ assets=${KUBEBUILDER_ASSETS:-}
 
 say() { printf 'controlplane: %s\n' "$*" >&2; }
 
+names='etcd kube-apiserver kube-controller-manager kubectl'
+case ${1:-} in
+    '') ;;
+    node) names="$names kube-scheduler kubelet" ;;
+    *) say "usage: $0 [node]"; exit 2 ;;
+esac
+
 needed=''
-for name in etcd kube-apiserver kube-controller-manager kubectl; do
+for name in $names; do
     if [ -n "$assets" ] && [ -x "$assets/$name" ]; then
         say "$name: using KUBEBUILDER_ASSETS ($assets)"
     else
