@@ -63,6 +63,8 @@ pub struct AuditEvent {
     pub name: String,
     /// HTTP status of the answer.
     pub code: u16,
+    /// What the answer says where the request failed; mostly empty.
+    pub message: String,
     /// The client's `User-Agent`.
     pub user_agent: String,
     /// Path and query.
@@ -286,6 +288,7 @@ struct ObjectRef {
 #[serde(default)]
 struct ResponseStatus {
     code: u16,
+    message: String,
 }
 
 impl From<Line> for AuditEvent {
@@ -299,6 +302,7 @@ impl From<Line> for AuditEvent {
             namespace: line.object_ref.namespace,
             name: line.object_ref.name,
             code: line.response_status.code,
+            message: line.response_status.message,
             user_agent: line.user_agent,
             uri: line.request_uri,
             received: line.request_received_timestamp,
