@@ -2,14 +2,9 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use anyhow::Context as _;
 use certs_example::{authority::Authority, controller, reconcile::Context, retries::Retries};
 use clap::Parser;
-use kube::{
-    Client, Config,
-    config::{KubeConfigOptions, Kubeconfig},
-};
-use tracing_subscriber::EnvFilter;
+use example_stage::program;
 
 /// Issues certificates for the Certificates (example.platform-mesh.io/v1alpha1) of one cluster.
 #[derive(Parser)]
@@ -37,24 +32,8 @@ struct Args {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let args = Args::parse();
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
-    // One TLS provider for the process; the only way to fail is that there is one already.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-
-    let mut config = match &args.kubeconfig {
-        Some(path) => {
-            let file = Kubeconfig::read_from(path).with_context(|| format!("kubeconfig {}", path.display()))?;
-            let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;
-            config.with_context(|| format!("kubeconfig {}", path.display()))?
-        }
-        None => Config::infer().await.context("no kubeconfig: give --kubeconfig")?,
-    };
-    // The controller retries, object by object; a client that sleeps over a call would hold its object up unseen.
-    config.default_retry = false;
-    config.connect_timeout = Some(Duration::from_secs(10));
-    let client = Client::try_from(config)?;
-
+    program::set_up_process();
+    let client = program::client(args.kubeconfig.as_deref()).await?;
     let lifetime = Duration::from_secs(args.lifetime_seconds);
     let authority = Authority::load(&client, &args.ca_namespace, &args.issuer_name, lifetime).await?;
     tracing::info!(issuer = authority.name(), "serving Certificates");

@@ -1,15 +1,15 @@
 //! Two Certificates are wanted in the consumer cluster; each is served by the provider that accepts it.
 
-use broker_api::{brokered_status::Availability, condition::BROKERED};
+use broker_api::{brokered_status::Availability, condition::BROKERED, example::Certificate};
 use certs_example::{proof::Proof, status::RELATED};
+use example_stage::{DEADLINE, Screen, Stage};
 use harness::wait_for;
+use kube::ResourceExt;
 use serde_json::json;
 
 use crate::{
-    DEADLINE,
-    place::condition,
-    screen::Screen,
-    stage::{Provider, Stage},
+    proven::proof,
+    scene::{Provider, Scene},
 };
 
 /// The Certificate that most of the demo is about, with its Secret in the consumer cluster and its first name.
@@ -21,12 +21,12 @@ pub(crate) const SHOP: &str = "shop";
 const SHOP_FQDN: &str = "shop.corp.com";
 
 /// Returns what is known of the website's first certificate.
-pub(crate) async fn play(stage: &Stage, screen: &Screen) -> anyhow::Result<Proof> {
-    let Stage { homer, internal, corp, .. } = stage;
-    screen.heading("A Certificate is served");
+pub(crate) async fn play(scene: &Scene, stage: &Stage) -> anyhow::Result<Proof> {
+    let Scene { homer, internal, corp, .. } = scene;
+    stage.screen.heading("A Certificate is served");
     let what = format!("homer wants Certificate {WEBSITE} for {WEBSITE_FQDN}");
-    screen.step(&what, homer.apply(include_str!("../../../consumer/certificate.yaml"))).await?;
-    let proof = served(stage, screen, WEBSITE, WEBSITE_FQDN, internal, corp).await?;
+    stage.step(&what, homer.apply(include_str!("../../../consumer/certificate.yaml"))).await?;
+    let proof = served(scene, stage, WEBSITE, WEBSITE_FQDN, internal, corp).await?;
 
     let what = format!("homer wants Certificate {SHOP} for {SHOP_FQDN}");
     let shop = json!({
@@ -35,14 +35,14 @@ pub(crate) async fn play(stage: &Stage, screen: &Screen) -> anyhow::Result<Proof
         "metadata": { "name": SHOP },
         "spec": { "fqdn": SHOP_FQDN },
     });
-    screen.step(&what, homer.apply(&shop.to_string())).await?;
-    served(stage, screen, SHOP, SHOP_FQDN, corp, internal).await?;
+    stage.step(&what, homer.apply(&shop.to_string())).await?;
+    served(scene, stage, SHOP, SHOP_FQDN, corp, internal).await?;
     Ok(proof)
 }
 
 async fn served(
+    scene: &Scene,
     stage: &Stage,
-    screen: &Screen,
     name: &str,
     fqdn: &str,
     by: &Provider,
@@ -51,16 +51,16 @@ async fn served(
     let what = format!("the broker makes its copy in {}, and none in {}", by.place.name(), not_by.place.name());
     let copied = async {
         let what = format!("a copy of {name} in {}", by.place.name());
-        let copy = wait_for(DEADLINE, &what, async || by.place.copy_of(name).await).await?;
-        let others = not_by.place.copies_of(name).await?.len();
+        let copy = wait_for(DEADLINE, &what, async || by.place.copy_of::<Certificate>(name).await).await?;
+        let others = not_by.place.copies_of::<Certificate>(name).await?.len();
         anyhow::ensure!(others == 0, "expected no copy of {name} in {}, found {others}", not_by.place.name());
         anyhow::Ok(copy)
     };
-    let copy = screen.step(&what, copied).await?;
-    screen.detail(&format!("copy: {}", copy.metadata.name.unwrap_or_default()));
+    let copy = stage.step(&what, copied).await?;
+    stage.screen.detail(&format!("copy: {}", copy.name_any()));
     let what = format!("a real certificate is back in homer: Secret {name}-tls");
-    let proof = screen.step(&what, arrived(stage, name, fqdn, by, None)).await?;
-    tell(screen, &proof);
+    let proof = stage.step(&what, arrived(scene, name, fqdn, by, None)).await?;
+    tell(&stage.screen, &proof);
     Ok(proof)
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn tell(screen: &Screen, proof: &Proof) {
 /// Waits until the consumer has a certificate for `fqdn` from this provider's authority, another one than `not`, and a
 /// status that says so.
 pub(crate) async fn arrived(
-    stage: &Stage,
+    scene: &Scene,
     name: &str,
     fqdn: &str,
     by: &Provider,
@@ -83,14 +83,14 @@ pub(crate) async fn arrived(
     let what = format!("a certificate for {fqdn} from {} in homer", by.issuer);
     wait_for(DEADLINE, &what, async || {
         let secret = format!("{name}-tls");
-        let (proof, authority) = stage.homer.proof(&secret, fqdn).await?;
+        let (proof, authority) = proof(&scene.homer, &secret, fqdn).await?;
         anyhow::ensure!(proof.issuer == format!("CN={}", by.issuer), "issued by {}", proof.issuer);
         anyhow::ensure!(authority == by.authority, "ca.crt is not the authority of {}", by.place.name());
         anyhow::ensure!(not.is_none_or(|not| not.serial != proof.serial), "still serial {}", proof.serial);
 
-        let certificate = stage.homer.certificates.get(name).await?;
-        let brokered = condition(&certificate, BROKERED);
-        anyhow::ensure!(brokered.as_ref().is_some_and(|(status, _)| status == "True"), "Brokered is {brokered:?}");
+        let certificate = scene.homer.api::<Certificate>().get(name).await?;
+        let brokered = scene.homer.condition::<Certificate>(name, BROKERED).await?;
+        anyhow::ensure!(brokered.as_ref().is_some_and(|held| held.status == "True"), "Brokered is {brokered:?}");
         let status = certificate.status.unwrap_or_default();
         anyhow::ensure!(status.status == Some(Availability::Available), "status.status is {:?}", status.status);
         let related = status.related_resources.get(RELATED).map(|related| related.name.as_str());

@@ -3,22 +3,23 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use broker_api::{Migration, MigrationConfiguration, MigrationState, migration::StageState};
-use certs_example::proof::Proof;
-use harness::wait_for;
-use kube::{
-    Api, ResourceExt,
-    api::{DynamicObject, ListParams},
-    core::{ApiResource, GroupVersionKind},
+use broker_api::{
+    Migration, MigrationConfiguration, MigrationState, example::Certificate, keys::MIGRATION_ID, migration::StageState,
 };
+use certs_example::proof::Proof;
+use example_stage::{DEADLINE, Place, Stage};
+use harness::wait_for;
+use k8s_openapi::api::{
+    batch::v1::Job,
+    core::v1::{Pod, Secret},
+};
+use kube::ResourceExt;
 use serde_json::json;
 
 use crate::{
-    DEADLINE,
     arrival::{WEBSITE, arrived, tell},
-    place::{NAMESPACE, Place, gone},
-    screen::Screen,
-    stage::Stage,
+    proven::proof_of,
+    scene::Scene,
 };
 
 /// The name that the consumer asks for from here on.
@@ -31,26 +32,26 @@ const STAGES: [&str; 2] = ["check", "settle"];
 /// Where a Migration was seen: its state, and the stage that runs.
 type Sight = (MigrationState, Option<String>);
 
-pub(crate) async fn play(stage: &Stage, screen: &Screen) -> anyhow::Result<()> {
-    let Stage { homer, internal, corp, .. } = stage;
-    screen.heading("It moves to another provider");
-    screen.step("hub: MigrationConfiguration certificates says what has to be done", configure(&stage.hub)).await?;
+pub(crate) async fn play(scene: &Scene, stage: &Stage) -> anyhow::Result<()> {
+    let Scene { homer, internal, corp, .. } = scene;
+    stage.screen.heading("It moves to another provider");
+    stage.step("hub: MigrationConfiguration certificates says what has to be done", configure(&scene.hub)).await?;
 
-    let old = internal.place.copy_of(WEBSITE).await?.name_any();
+    let old = internal.place.copy_of::<Certificate>(WEBSITE).await?.name_any();
     let audit = homer.cluster.audit();
     let mark = audit.settle().await?;
     let mut sights = Vec::new();
     let what = format!("homer edits spec.fqdn to {FQDN}: a Migration runs its stages, {}", STAGES.join(" and "));
-    let (migration, seen) = screen.step(&what, beside(homer, moved(stage, &old, &mut sights))).await?;
+    let (migration, seen) = stage.step(&what, beside(homer, moved(scene, &old, &mut sights))).await?;
     for (state, running) in sights {
-        screen.detail(&format!("{state:?} {}", running.unwrap_or_default()));
+        stage.screen.detail(&format!("{state:?} {}", running.unwrap_or_default()));
     }
     for held in migration.status.unwrap_or_default().stages {
-        screen.detail(&format!("stage {}: {:?} {}", held.name, held.state, held.message.unwrap_or_default()));
+        stage.screen.detail(&format!("stage {}: {:?} {}", held.name, held.state, held.message.unwrap_or_default()));
     }
 
-    let proof = screen.step("homer's certificate is the other provider's", switched(stage, &seen)).await?;
-    tell(screen, &proof);
+    let proof = stage.step("homer's certificate is the other provider's", switched(scene, &seen)).await?;
+    tell(&stage.screen, &proof);
     let whole = async {
         let deletions = audit.settled_since(mark).await?.on("secrets").only(|event| event.verb.starts_with("delete"));
         anyhow::ensure!(
@@ -62,39 +63,31 @@ pub(crate) async fn play(stage: &Stage, screen: &Screen) -> anyhow::Result<()> {
         anyhow::ensure!(seen.flaws.is_empty(), "not a good certificate all the time: {:?}", seen.flaws);
         Ok(())
     };
-    screen.step("in between its Secret was never missing, and never half one and half the other", whole).await?;
-    screen.detail(&format!("{} looks: {}", seen.looks, seen.issuers.join(", then ")));
+    stage.step("in between its Secret was never missing, and never half one and half the other", whole).await?;
+    stage.screen.detail(&format!("{} looks: {}", seen.looks, seen.issuers.join(", then ")));
 
     let left = async {
         let (place, secret) = (&internal.place, format!("{old}-tls"));
-        let held = place.certificates.get_opt(&old).await?;
+        let held = place.api::<Certificate>().get_opt(&old).await?;
         anyhow::ensure!(held.is_none(), "expected the copy {old} to be gone when its Migration is complete");
-        gone(&place.secrets, &format!("Secret {secret} in {}", place.name()), &secret).await?;
-        let copies = corp.place.copies_of(WEBSITE).await?.len();
+        place.gone::<Secret>(&secret).await?;
+        let copies = corp.place.copies_of::<Certificate>(WEBSITE).await?.len();
         anyhow::ensure!(copies == 1, "expected one copy in {}, found {copies}", corp.place.name());
-        cleared(&stage.hub).await
+        cleared(&scene.hub).await
     };
-    screen.step("the old copy is gone, and so is all that the Migration made in hub", left).await
+    stage.step("the old copy is gone, and so is all that the Migration made in hub", left).await
 }
 
 async fn configure(hub: &Place) -> anyhow::Result<()> {
     hub.apply(include_str!("../../../hub/migrationconfiguration.yaml")).await?;
-    let configurations = Api::<MigrationConfiguration>::namespaced(hub.client.clone(), NAMESPACE);
-    wait_for(DEADLINE, "condition Ready=True on MigrationConfiguration certificates", async || {
-        let conditions = configurations.get("certificates").await?.status.unwrap_or_default().conditions;
-        let ready = conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True");
-        anyhow::ensure!(ready, "conditions {conditions:?}");
-        Ok(())
-    })
-    .await
+    hub.until_ready::<MigrationConfiguration>("certificates").await
 }
 
 /// Edits the name and follows the Migration to its end. `sights` is where it was seen on its way.
-async fn moved(stage: &Stage, old: &str, sights: &mut Vec<Sight>) -> anyhow::Result<Migration> {
-    stage.homer.edit(WEBSITE, json!({ "spec": { "fqdn": FQDN } })).await?;
-    let migrations = Api::<Migration>::namespaced(stage.hub.client.clone(), NAMESPACE);
+async fn moved(scene: &Scene, old: &str, sights: &mut Vec<Sight>) -> anyhow::Result<Migration> {
+    scene.homer.edit::<Certificate>(WEBSITE, json!({ "spec": { "fqdn": FQDN } })).await?;
     let migration = wait_for(DEADLINE, "a Migration that has ended", async || {
-        let mut held = migrations.list(&ListParams::default()).await?.items;
+        let mut held = scene.hub.list::<Migration>().await?;
         held.retain(|migration| migration.spec.from.name == old);
         anyhow::ensure!(held.len() == 1, "{} Migrations of {old}", held.len());
         let migration = held.remove(0);
@@ -143,11 +136,11 @@ async fn beside<T>(homer: &Place, work: impl Future<Output = anyhow::Result<T>>)
 
 async fn look(homer: &Place, seen: &mut Seen) -> anyhow::Result<()> {
     seen.looks += 1;
-    let Some(secret) = homer.secrets.get_opt(&format!("{WEBSITE}-tls")).await? else {
+    let Some(secret) = homer.api::<Secret>().get_opt(&format!("{WEBSITE}-tls")).await? else {
         seen.missing += 1;
         return Ok(());
     };
-    match Place::prove(&secret) {
+    match proof_of(&secret) {
         Ok((proof, _)) if seen.issuers.last() != Some(&proof.issuer) => seen.issuers.push(proof.issuer),
         Ok(_) => {}
         Err(flaw) => {
@@ -157,21 +150,20 @@ async fn look(homer: &Place, seen: &mut Seen) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn switched(stage: &Stage, seen: &Seen) -> anyhow::Result<Proof> {
-    let proof = arrived(stage, WEBSITE, FQDN, &stage.corp, None).await?;
-    let wanted = [&stage.internal, &stage.corp].map(|provider| format!("CN={}", provider.issuer));
+async fn switched(scene: &Scene, seen: &Seen) -> anyhow::Result<Proof> {
+    let proof = arrived(scene, WEBSITE, FQDN, &scene.corp, None).await?;
+    let wanted = [&scene.internal, &scene.corp].map(|provider| format!("CN={}", provider.issuer));
     anyhow::ensure!(seen.issuers == wanted, "expected issuers {wanted:?} in this order, saw {:?}", seen.issuers);
     Ok(proof)
 }
 
 /// Nothing of a migration is left in the cluster where its stages ran.
 async fn cleared(hub: &Place) -> anyhow::Result<()> {
-    for (group, kind) in [("batch", "Job"), ("", "Secret")] {
-        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
-        let objects = Api::<DynamicObject>::all_with(hub.client.clone(), &resource);
-        let left = objects.list(&ListParams::default().labels(broker_api::keys::MIGRATION_ID)).await?;
-        let names: Vec<_> = left.iter().map(ResourceExt::name_any).collect();
-        anyhow::ensure!(names.is_empty(), "expected no {kind} of a migration in hub, found {names:?}");
-    }
-    Ok(())
+    // The broker's own doing is there at once. Pods go with their Job, by the hands of the garbage collector.
+    let jobs = hub.list::<Job>().await?.iter().map(ResourceExt::name_any).collect::<Vec<_>>();
+    let secrets = hub.list::<Secret>().await?.into_iter().filter(|held| held.labels().contains_key(MIGRATION_ID));
+    let secrets = secrets.map(|held| held.name_any()).collect::<Vec<_>>();
+    anyhow::ensure!(jobs.is_empty(), "expected no Job of a migration in hub, found {jobs:?}");
+    anyhow::ensure!(secrets.is_empty(), "expected no Secret of a migration in hub, found {secrets:?}");
+    hub.none::<Pod>("of a Job", |pod| pod.labels().contains_key("batch.kubernetes.io/job-name")).await
 }

@@ -1,40 +1,32 @@
 //! A Certificate that no provider accepts is told why.
 
-use broker_api::condition::BROKERED;
-use harness::wait_for;
+use broker_api::{condition::BROKERED, example::Certificate};
+use example_stage::Stage;
 
-use crate::{DEADLINE, place::condition, screen::Screen, stage::Stage};
+use crate::scene::Scene;
 
 /// The Certificate that no provider accepts. It stays, for the person to edit.
 pub(crate) const ELSEWHERE: &str = "elsewhere";
 
-pub(crate) async fn play(stage: &Stage, screen: &Screen) -> anyhow::Result<()> {
-    screen.heading("Nobody accepts it");
+pub(crate) async fn play(scene: &Scene, stage: &Stage) -> anyhow::Result<()> {
+    stage.screen.heading("Nobody accepts it");
     let yaml = include_str!("../../../consumer/certificate-unserved.yaml");
     let what = format!("homer wants Certificate {ELSEWHERE} for www.example.org");
-    screen.step(&what, stage.homer.apply(yaml)).await?;
-    let told = screen.step("condition Brokered is False and says who refused what", refused(stage)).await?;
-    screen.detail(&told);
+    stage.step(&what, scene.homer.apply(yaml)).await?;
+    let told = stage.step("condition Brokered is False and says who refused what", refused(scene)).await?;
+    stage.screen.detail(&told);
     Ok(())
 }
 
-async fn refused(stage: &Stage) -> anyhow::Result<String> {
-    let told = wait_for(DEADLINE, "Brokered=False with a refusal from each provider", async || {
-        let certificate = stage.homer.certificates.get(ELSEWHERE).await?;
-        let brokered = condition(&certificate, BROKERED);
-        match brokered {
-            Some((status, told))
-                if status == "False" && told.contains(".internal.corp") && told.contains(".corp.com") =>
-            {
-                anyhow::Ok(told)
-            }
-            other => anyhow::bail!("Brokered is {other:?}"),
-        }
-    })
-    .await?;
-    for provider in [&stage.internal, &stage.corp] {
-        let copies = provider.place.copies_of(ELSEWHERE).await?.len();
+async fn refused(scene: &Scene) -> anyhow::Result<String> {
+    // Each of the providers is named with its rule.
+    let told = |message: &str| message.contains(".internal.corp") && message.contains(".corp.com");
+    let brokered =
+        scene.homer.until::<Certificate>(ELSEWHERE, BROKERED, |held| held.status == "False" && told(&held.message));
+    let brokered = brokered.await?;
+    for provider in [&scene.internal, &scene.corp] {
+        let copies = provider.place.copies_of::<Certificate>(ELSEWHERE).await?.len();
         anyhow::ensure!(copies == 0, "expected no copy of it in {}, found {copies}", provider.place.name());
     }
-    Ok(told)
+    Ok(format!("{}: {}", brokered.reason, brokered.message))
 }

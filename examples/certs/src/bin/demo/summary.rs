@@ -1,25 +1,17 @@
 //! What lives where, and what to try.
 
-use std::path::Path;
-
-use broker_api::{Migration, condition::BROKERED, keys};
+use broker_api::{AcceptApi, Migration, condition::BROKERED, example::Certificate, keys};
 use certs_example::secret::TLS;
 use comfy_table::{Table, presets::UTF8_FULL_CONDENSED};
-use harness::Lab;
+use example_stage::{Place, Stage};
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, ResourceExt, api::ListParams};
 
-use crate::{
-    arrival::WEBSITE,
-    place::{Place, condition},
-    refusal::ELSEWHERE,
-    screen::Screen,
-    stage::Stage,
-};
+use crate::{arrival::WEBSITE, refusal::ELSEWHERE, scene::Scene};
 
-pub(crate) async fn show(stage: &Stage, lab: &Lab, screen: &Screen) -> anyhow::Result<()> {
-    let Stage { hub, homer, internal, corp, .. } = stage;
-    screen.heading("What lives where");
+pub(crate) async fn show(scene: &Scene, stage: &Stage) -> anyhow::Result<()> {
+    let Scene { hub, homer, internal, corp, .. } = scene;
+    stage.screen.heading("What lives where");
     let mut table = Table::new();
     table.load_preset(UTF8_FULL_CONDENSED).set_header(["cluster", "role", "objects"]);
     for (place, role) in
@@ -30,21 +22,21 @@ pub(crate) async fn show(stage: &Stage, lab: &Lab, screen: &Screen) -> anyhow::R
         objects.extend(secrets(place).await?);
         table.add_row([place.name(), role, &objects.join("\n")]);
     }
-    screen.say(&table.to_string());
-    try_out(stage, lab, screen).await
+    stage.screen.say(&table.to_string());
+    suggest(scene, stage).await
 }
 
 async fn certificates(place: &Place, role: &str) -> anyhow::Result<Vec<String>> {
     if role == "coordination" {
         return migrations(place).await;
     }
-    let held = place.certificates.list(&ListParams::default()).await?;
+    let held = place.list::<Certificate>().await?;
     Ok(held
         .iter()
         .map(|certificate| {
-            let refused = condition(certificate, BROKERED).is_some_and(|(status, _)| status == "False");
-            let word = certificate.status.as_ref().and_then(|status| status.status);
-            let state = match word {
+            let status = certificate.status.clone().unwrap_or_default();
+            let refused = status.conditions.iter().any(|held| held.type_ == BROKERED && held.status == "False");
+            let state = match status.status {
                 _ if refused => "not brokered".to_owned(),
                 Some(word) => format!("{word:?}"),
                 None => "no status".to_owned(),
@@ -55,7 +47,7 @@ async fn certificates(place: &Place, role: &str) -> anyhow::Result<Vec<String>> 
 }
 
 async fn migrations(hub: &Place) -> anyhow::Result<Vec<String>> {
-    let held = Api::<Migration>::all(hub.client.clone()).list(&ListParams::default()).await?;
+    let held = hub.list::<Migration>().await?;
     Ok(held
         .iter()
         .map(|migration| {
@@ -69,7 +61,7 @@ async fn offers(place: &Place, role: &str) -> anyhow::Result<Vec<String>> {
     if role != "provider" {
         return Ok(Vec::new());
     }
-    let held = place.accept_apis.list(&ListParams::default()).await?;
+    let held = place.list::<AcceptApi>().await?;
     let offer =
         |suffixes: Vec<String>, name: String| format!("AcceptAPI {name}: fqdn ends with {}", suffixes.join(", "));
     Ok(held
@@ -91,35 +83,20 @@ async fn secrets(place: &Place) -> anyhow::Result<Vec<String>> {
         .collect())
 }
 
-async fn try_out(stage: &Stage, lab: &Lab, screen: &Screen) -> anyhow::Result<()> {
-    let kubectl = shown(&harness::kubectl_binary()?);
-    let directory = shown(lab.directory());
-    let copy = stage.corp.place.copy_of(WEBSITE).await?.name_any();
-    let at = |cluster: &str| format!("{kubectl} --kubeconfig {directory}/{cluster}.kubeconfig");
-    let (hub, homer, corp) = (at("hub"), at("homer"), at("corp-com"));
-    screen.heading("Try");
-    for line in [
-        format!("{homer} get excert,secret"),
-        format!("{homer} get excert {ELSEWHERE} -o yaml"),
-        format!("{homer} patch excert {ELSEWHERE} --type merge -p '{{\"spec\":{{\"fqdn\":\"www.corp.com\"}}}}'"),
-        format!("{homer} events"),
-        format!("{corp} get acceptapi,excert,secret"),
-        format!("{corp} delete excert {copy}"),
-        format!("{homer} patch excert {WEBSITE} --type merge -p '{{\"spec\":{{\"fqdn\":\"www.internal.corp\"}}}}'"),
-        format!("{hub} get migcfg,migrations"),
-        format!("{homer} delete excert {WEBSITE}"),
-        format!("tail -f {directory}/resource-broker.log"),
-    ] {
-        screen.say(&format!("  {line}"));
-    }
-    screen.say("");
-    Ok(())
-}
-
-/// A path as a person in this directory would type it.
-fn shown(path: &Path) -> String {
-    let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let here = std::env::current_dir().ok();
-    let short = here.and_then(|here| whole.strip_prefix(here).ok().map(Path::to_owned));
-    short.unwrap_or(whole).display().to_string()
+async fn suggest(scene: &Scene, stage: &Stage) -> anyhow::Result<()> {
+    let Scene { hub, homer, corp, .. } = scene;
+    let copy = corp.place.copy_of::<Certificate>(WEBSITE).await?.name_any();
+    let edit =
+        |name: &str, fqdn: &str| format!("patch excert {name} --type merge -p '{{\"spec\":{{\"fqdn\":\"{fqdn}\"}}}}'");
+    stage.suggest(&[
+        (homer, "get excert,secret"),
+        (homer, &format!("get excert {ELSEWHERE} -o yaml")),
+        (homer, &edit(ELSEWHERE, "www.corp.com")),
+        (homer, "events"),
+        (&corp.place, "get acceptapi,excert,secret"),
+        (&corp.place, &format!("delete excert {copy}")),
+        (homer, &edit(WEBSITE, "www.internal.corp")),
+        (hub, "get migcfg,migrations"),
+        (homer, &format!("delete excert {WEBSITE}")),
+    ])
 }

@@ -12,20 +12,21 @@ const TICK: Duration = Duration::from_millis(100);
 const WIDTH: usize = 79;
 
 /// Standard output.
-pub(crate) struct Screen {
+pub struct Screen {
     start: Instant,
     terminal: bool,
 }
 
 impl Screen {
     /// The clock starts now.
-    pub(crate) fn new() -> Self {
+    #[allow(clippy::new_without_default, reason = "a screen is begun, not a value")]
+    pub fn new() -> Self {
         let terminal = stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         Self { start: Instant::now(), terminal }
     }
 
     /// Does the work of a step, and prints its line: while it runs (on a terminal) and when it is done or has failed.
-    pub(crate) async fn step<T>(&self, what: &str, work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    pub async fn step<T>(&self, what: &str, work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
         let mut clock = tokio::time::interval(TICK);
         // On the heap: what starts API servers is a large future.
         let mut work = Box::pin(work);
@@ -52,7 +53,7 @@ impl Screen {
     }
 
     /// A heading between steps.
-    pub(crate) fn heading(&self, text: &str) {
+    pub fn heading(&self, text: &str) {
         if self.terminal {
             self.print(&format!("\n\x1b[1m{text}\x1b[0m\n"));
         } else {
@@ -61,14 +62,14 @@ impl Screen {
     }
 
     /// More about the step before.
-    pub(crate) fn detail(&self, text: &str) {
+    pub fn detail(&self, text: &str) {
         for line in text.lines() {
             self.print(&format!("          {line}\n"));
         }
     }
 
     /// A line of its own.
-    pub(crate) fn say(&self, text: &str) {
+    pub fn say(&self, text: &str) {
         let clear = if self.terminal { "\r\x1b[2K" } else { "" };
         self.print(&format!("{clear}{text}\n"));
     }

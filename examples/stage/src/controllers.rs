@@ -1,0 +1,37 @@
+//! Kubernetes' own controllers, for clusters that are only API servers.
+//!
+//! Start them once the kinds are there: the garbage collector looks for new ones only every 30 s, and nobody wants to
+//! watch that; which is why this does not use the controller manager that a lab can start with a cluster. Nothing has to
+//! wait for them: they look at what is there when they come.
+
+use harness::{Cluster, Lab, Program};
+
+/// A cluster deletes objects whose owner is gone, and namespaces with all that is in them.
+pub const GARBAGE: [&str; 2] = ["garbage-collector-controller", "namespace-controller"];
+/// Beyond [`GARBAGE`]: Deployments and Jobs get their pods. Which nobody runs unless `pod-runner` does.
+pub const WORKLOADS: [&str; 5] = [
+    "garbage-collector-controller",
+    "namespace-controller",
+    "deployment-controller",
+    "replicaset-controller",
+    "job-controller",
+];
+
+/// The program that runs these controllers in a cluster.
+pub fn program(lab: &Lab, cluster: &Cluster, controllers: &[&str]) -> anyhow::Result<Program> {
+    let name = format!("{}-controller-manager", cluster.name());
+    let kubeconfig = lab.directory().join(cluster.name()).join("controller-manager.kubeconfig");
+    cluster.write_kubeconfig("controller-manager", &kubeconfig)?;
+    let path = harness::kubectl_binary()?.with_file_name("kube-controller-manager");
+    Ok(Program::new(name, path)
+        .arg("--kubeconfig")
+        .arg(kubeconfig)
+        .arg(format!("--controllers={}", controllers.join(",")))
+        .args([
+            "--leader-elect=false",
+            "--use-service-account-credentials=false",
+            "--secure-port=0",
+            "--kube-api-qps=200",
+            "--kube-api-burst=400",
+        ]))
+}

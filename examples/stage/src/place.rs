@@ -1,0 +1,163 @@
+//! One cluster, as a person with its kubeconfig sees it.
+
+use std::fmt::Debug;
+
+use anyhow::Context as _;
+use broker_api::keys;
+use harness::{Cluster, Lab, wait_for};
+use k8s_openapi::{NamespaceResourceScope, apimachinery::pkg::apis::meta::v1::Condition};
+use kube::{
+    Api, Client, Resource, ResourceExt,
+    api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams},
+    core::ApiResource,
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use crate::DEADLINE;
+
+/// The namespace of everything in the examples' YAML.
+pub const NAMESPACE: &str = "default";
+/// The user of whom demos make a person.
+pub const PERSON: &str = "person";
+
+/// A kind of objects that live in namespaces.
+pub trait Namespaced:
+    Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + Serialize + DeserializeOwned
+{
+}
+
+impl<K> Namespaced for K where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + Serialize + DeserializeOwned
+{
+}
+
+/// A cluster, and a person's client for it.
+pub struct Place {
+    /// The API server.
+    pub cluster: Cluster,
+    /// The person's client.
+    pub client: Client,
+}
+
+impl Place {
+    /// Also writes `<name>.kubeconfig` for the person into the lab's directory.
+    pub(crate) async fn open(lab: &Lab, cluster: Cluster) -> anyhow::Result<Self> {
+        cluster.write_kubeconfig(PERSON, &lab.directory().join(format!("{}.kubeconfig", cluster.name())))?;
+        Ok(Self { client: cluster.client(PERSON).await?, cluster })
+    }
+
+    /// Name of the cluster.
+    pub fn name(&self) -> &str {
+        self.cluster.name()
+    }
+
+    /// Objects of a kind in [`NAMESPACE`].
+    pub fn api<K: Namespaced>(&self) -> Api<K> {
+        Api::namespaced(self.client.clone(), NAMESPACE)
+    }
+
+    /// `kubectl apply`.
+    pub async fn apply(&self, yaml: &str) -> anyhow::Result<()> {
+        self.cluster.apply(PERSON, yaml).await.map(drop)
+    }
+
+    /// Installs this project's CRDs whose full names are wanted.
+    pub async fn install(&self, wanted: impl Fn(&str) -> bool) -> anyhow::Result<()> {
+        let crds = broker_api::crds().into_iter().filter(|crd| wanted(&crd.name_any()));
+        let documents: Vec<_> = crds.map(|crd| serde_json::to_string(&crd)).collect::<Result<_, _>>()?;
+        Box::pin(self.apply(&documents.join("\n---\n"))).await
+    }
+
+    /// `kubectl patch --type merge`; returns what the server stored.
+    pub async fn edit<K: Namespaced>(&self, name: &str, patch: Value) -> anyhow::Result<K> {
+        let edited = self.api().patch(name, &PatchParams::default(), &Patch::Merge(patch)).await;
+        edited.with_context(|| format!("cannot edit {} {name} in {}", K::kind(&()), self.name()))
+    }
+
+    /// `kubectl delete`, without waiting.
+    pub async fn delete<K: Namespaced>(&self, name: &str) -> anyhow::Result<()> {
+        let deleted = self.api::<K>().delete(name, &DeleteParams::default()).await;
+        deleted.map(drop).with_context(|| format!("cannot delete {} {name} in {}", K::kind(&()), self.name()))
+    }
+
+    /// The objects of a kind in [`NAMESPACE`].
+    pub async fn list<K: Namespaced>(&self) -> anyhow::Result<Vec<K>> {
+        Ok(self.api().list(&ListParams::default()).await?.items)
+    }
+
+    /// The copies that the broker made here, by their marks.
+    pub async fn copies<K: Namespaced>(&self) -> anyhow::Result<Vec<K>> {
+        let ours = ListParams::default().labels(&format!("{}={}", keys::MANAGED_BY, keys::MANAGER));
+        Ok(self.api().list(&ours).await?.items)
+    }
+
+    /// Those of `origin`: expected to be one or none.
+    pub async fn copies_of<K: Namespaced>(&self, origin: &str) -> anyhow::Result<Vec<K>> {
+        let mut copies = self.copies::<K>().await?;
+        copies.retain(|copy| {
+            let name = copy.annotations().get(keys::CONSUMER_NAME);
+            name.is_some_and(|name| name == origin)
+        });
+        Ok(copies)
+    }
+
+    /// The one copy of `origin`.
+    pub async fn copy_of<K: Namespaced>(&self, origin: &str) -> anyhow::Result<K> {
+        let mut copies = self.copies_of(origin).await?;
+        anyhow::ensure!(copies.len() == 1, "{} copies of {origin} in {}", copies.len(), self.name());
+        copies.pop().context("one copy")
+    }
+
+    /// The condition of this type, if the object has it.
+    pub async fn condition<K: Namespaced>(&self, name: &str, kind: &str) -> anyhow::Result<Option<Condition>> {
+        let objects =
+            Api::<DynamicObject>::namespaced_with(self.client.clone(), NAMESPACE, &ApiResource::erase::<K>(&()));
+        let mut object = objects.get(name).await?;
+        let conditions = object.data["status"]["conditions"].take();
+        let conditions = serde_json::from_value::<Option<Vec<Condition>>>(conditions)?.unwrap_or_default();
+        Ok(conditions.into_iter().find(|condition| condition.type_ == kind))
+    }
+
+    /// Waits until a condition is what `fits` says, and returns it.
+    pub async fn until<K: Namespaced>(
+        &self,
+        name: &str,
+        kind: &str,
+        fits: impl Fn(&Condition) -> bool,
+    ) -> anyhow::Result<Condition> {
+        let what = format!("the right condition {kind} on {} {name} in {}", K::kind(&()), self.name());
+        wait_for(DEADLINE, &what, async || match self.condition::<K>(name, kind).await? {
+            Some(condition) if fits(&condition) => Ok(condition),
+            Some(Condition { status, reason, message, .. }) => anyhow::bail!("{status}, {reason}: {message}"),
+            None => anyhow::bail!("no such condition"),
+        })
+        .await
+    }
+
+    /// Waits until an object says `Ready=True`.
+    pub async fn until_ready<K: Namespaced>(&self, name: &str) -> anyhow::Result<()> {
+        self.until::<K>(name, "Ready", |condition| condition.status == "True").await.map(drop)
+    }
+
+    /// Waits until there is no object of this name.
+    pub async fn gone<K: Namespaced>(&self, name: &str) -> anyhow::Result<()> {
+        let what = format!("{} {name} in {} to be gone", K::kind(&()), self.name());
+        wait_for(DEADLINE, &what, async || {
+            anyhow::ensure!(self.api::<K>().get_opt(name).await?.is_none(), "it is there");
+            Ok(())
+        })
+        .await
+    }
+
+    /// Waits until no object of any namespace matches.
+    pub async fn none<K: Namespaced>(&self, what: &str, matches: impl Fn(&K) -> bool) -> anyhow::Result<()> {
+        wait_for(DEADLINE, &format!("no {} {what} in {}", K::kind(&()), self.name()), async || {
+            let held = Api::<K>::all(self.client.clone()).list(&ListParams::default()).await?;
+            let names: Vec<_> = held.iter().filter(|object| matches(object)).map(ResourceExt::name_any).collect();
+            anyhow::ensure!(names.is_empty(), "{names:?}");
+            Ok(())
+        })
+        .await
+    }
+}

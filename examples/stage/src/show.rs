@@ -1,0 +1,121 @@
+//! The frame of every demo: flags, the lab, what is told when a step fails, and the end.
+
+use std::{path::PathBuf, process::ExitCode, time::Duration};
+
+use anyhow::Context as _;
+use clap::{CommandFactory, FromArgMatches, Parser};
+use harness::{Lab, LabOptions};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::{Screen, Stage, installation::BROKER};
+
+/// How often it is looked whether everything still runs.
+pub(crate) const LOOK: Duration = Duration::from_secs(1);
+/// Lines of the broker's log that are shown when a step fails.
+const LOG_LINES: usize = 30;
+
+#[derive(Parser)]
+struct Options {
+    /// Where kubeconfigs, logs and data live while the demo runs. Must not exist; removed at the end.
+    #[arg(long, default_value = ".demo")]
+    directory: PathBuf,
+    /// End after the checks, with exit code 0 when all of them passed.
+    #[arg(long, env = "ONCE", value_parser = clap::builder::FalseyValueParser::new())]
+    once: bool,
+}
+
+/// Runs a demo: `play` is its story, `about` the first line of its `--help`, `programs` the binaries of this workspace
+/// that it needs beside the broker. It stays until it is told to end, unless `--once` is given.
+pub async fn show(
+    about: &'static str,
+    programs: &[&str],
+    play: impl AsyncFnOnce(&Stage) -> anyhow::Result<()>,
+) -> ExitCode {
+    let matches = Options::command().about(about).long_about(None).get_matches();
+    let options = match Options::from_arg_matches(&matches) {
+        Ok(options) => options,
+        Err(error) => error.exit(),
+    };
+    // Whichever future loses is dropped before its branch is left, and with it the lab: that is the whole cleaning up.
+    let ended = tokio::select! {
+        ended = Box::pin(run(&options, programs, play)) => ended,
+        told = told_to_end() => told.map(|()| {
+            println!("\neverything is stopped and removed");
+            ExitCode::SUCCESS
+        }),
+    };
+    ended.unwrap_or_else(|error| {
+        println!("{error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+async fn run(
+    options: &Options,
+    programs: &[&str],
+    play: impl AsyncFnOnce(&Stage) -> anyhow::Result<()>,
+) -> anyhow::Result<ExitCode> {
+    anyhow::ensure!(
+        !options.directory.exists(),
+        "{} exists: another demo is running, or one could not clean up; end it, or remove the directory",
+        options.directory.display()
+    );
+    // Before anything starts: each says how it is built.
+    for program in [BROKER, "pod-runner"].iter().chain(programs) {
+        harness::binary(program)?;
+    }
+    harness::kubectl_binary()?;
+    let lab = LabOptions { directory: Some(options.directory.clone()), ..LabOptions::default() };
+    let lab = Lab::start(lab).await.context("cannot start etcd")?;
+    let stage = Stage::new(lab, Screen::new());
+    if let Err(error) = Box::pin(play(&stage)).await {
+        tell_failure(&stage, &error);
+        return Ok(ExitCode::FAILURE);
+    }
+    if options.once {
+        stage.screen.say("all checks passed");
+        return Ok(ExitCode::SUCCESS);
+    }
+    stage.screen.say("Ctrl-C ends everything and removes it.");
+    stay(&stage).await
+}
+
+/// Which step failed was printed where it failed; this adds what was expected, what was seen, and what the broker said.
+fn tell_failure(stage: &Stage, error: &anyhow::Error) {
+    let Stage { screen, .. } = stage;
+    screen.say("");
+    for (depth, cause) in error.chain().enumerate() {
+        screen.say(&format!("{}{cause}", "  ".repeat(depth)));
+    }
+    let text = stage.log(BROKER);
+    let lines: Vec<_> = text.lines().collect();
+    if lines.is_empty() {
+        return screen.say("\nthe broker was not started yet");
+    }
+    screen.say(&format!("\nlast lines of the broker's log ({} in all):", lines.len()));
+    for line in &lines[lines.len().saturating_sub(LOG_LINES)..] {
+        screen.say(&format!("  {line}"));
+    }
+}
+
+/// Until one of the programs ends by itself.
+async fn stay(stage: &Stage) -> anyhow::Result<ExitCode> {
+    let mut look = tokio::time::interval(LOOK);
+    loop {
+        look.tick().await;
+        if let Some(ended) = stage.ended()? {
+            stage.screen.say(&ended);
+            return Ok(ExitCode::FAILURE);
+        }
+    }
+}
+
+async fn told_to_end() -> anyhow::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}
