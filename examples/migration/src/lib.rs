@@ -4,16 +4,12 @@
 //!   data ([`content`]) and a Secret with its address and token ([`access`]); [`server`] answers its users over HTTP.
 //! - `keyvalue-migrate` is the program in the Jobs of a migration: [`remote`] speaks to both stores, [`transfer`] copies,
 //!   compares and seals.
-//! - `job-worker` runs such Jobs where no node does ([`job`], [`worker`]).
 //!
 //! `README.md` of this folder tells the story. Nothing here knows how the broker works.
 
 pub mod access;
-pub mod cluster;
 pub mod content;
-pub mod job;
 pub mod provider;
 pub mod remote;
 pub mod server;
 pub mod transfer;
-pub mod worker;

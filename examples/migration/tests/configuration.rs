@@ -8,8 +8,8 @@ use broker_core::{
     expression::{Evaluator, Limits, Program},
     migration::configuration::{Configuration, Stage},
 };
-use k8s_openapi::{api::batch::v1::Job, jiff::Timestamp};
-use migration_example::job::{self, Variable};
+use example_stage::pod::{self, Variable};
+use k8s_openapi::api::{batch::v1::Job, core::v1::Pod};
 use serde_json::{Value, json};
 
 fn evaluator() -> Evaluator {
@@ -41,15 +41,16 @@ fn jobs_get_the_secrets_of_both_sides() {
     for stage in stages {
         let rendered = stage.templates[&stage.name].render(&environment(), &evaluator()).unwrap();
         let job: Job = serde_json::from_value(rendered).unwrap();
-        let task = job::task(&job).unwrap();
-        assert_eq!(task.command, ["keyvalue-migrate", &stage.name]);
+        let pod = Pod { spec: job.spec.unwrap().template.spec, ..Pod::default() };
+        let work = pod::work(&pod).unwrap();
+        assert_eq!((work.program.as_str(), work.args.as_slice()), ("keyvalue-migrate", &[stage.name.clone()][..]));
         let secret = |name: &str, secret: &str, key: &str| Variable::Secret {
             name: name.to_owned(),
             secret: format!("m0123456789ab-{secret}-cart-access"),
             key: key.to_owned(),
         };
         assert_eq!(
-            task.environment,
+            work.environment,
             [
                 secret("FROM_URL", "from-a1", "url"),
                 secret("FROM_TOKEN", "from-a1", "token"),
@@ -68,12 +69,14 @@ fn a_stage_ends_as_its_job_ends() {
         variables.push((stage.name.as_str(), job));
         programs.iter().all(|program| evaluator().evaluate_bool(program, &variables).unwrap())
     };
-    let now = Timestamp::now();
-    let complete = job::ended(&Ok(()), now);
-    let failed = job::ended(&Err("it broke".to_owned()), now);
+    // As the job controller writes it.
+    let condition = |kind: &str| json!({ "type": kind, "status": "True", "reason": "x", "message": "" });
+    let running = json!({ "startTime": "2026-01-01T00:00:00Z", "active": 1, "ready": 0, "terminating": 0 });
+    let complete = json!({ "succeeded": 1, "conditions": [condition("SuccessCriteriaMet"), condition("Complete")] });
+    let failed = json!({ "failed": 1, "conditions": [condition("FailureTarget"), condition("Failed")] });
     for stage in configuration().stages {
         // Success and failure after each status that a Job may have, the empty one first.
-        let seen = [json!({}), job::running(now), complete.clone(), failed.clone()]
+        let seen = [json!({}), running.clone(), complete.clone(), failed.clone()]
             .map(|status| (holds(&stage.success, &stage, &status), holds(&stage.failure, &stage, &status)));
         assert_eq!(seen, [(false, false), (false, false), (true, false), (false, true)], "{}", stage.name);
     }

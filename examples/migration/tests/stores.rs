@@ -1,15 +1,16 @@
-//! Providers, worker and the Jobs of the configuration against real API servers. The test plays the broker.
+//! Providers, and the Jobs of the configuration against real API servers. The test plays the broker.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::time::Duration;
 
-use broker_api::{Availability, MigrationConfiguration, generic::databases::KeyValue, keys};
+use broker_api::{Availability, MigrationConfiguration, generic::databases::KeyValue};
+use example_stage::controllers;
 use harness::{Cluster, Lab, LabOptions, Process, Program, wait_for};
 use k8s_openapi::api::{
     batch::v1::Job,
-    core::v1::{ConfigMap, Secret},
+    core::v1::{ConfigMap, Pod, Secret},
 };
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, Client, ResourceExt, api::ListParams};
 use migration_example::{
     access::Access,
     content::Entries,
@@ -73,7 +74,7 @@ fn entries(pairs: &[(&str, &str)]) -> Entries {
     pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
 
-/// Creates the Job of a stage, and returns the word and message of the condition with which it ends.
+/// Creates the Job of a stage, and returns how it ended, and what its program said last.
 async fn run(hub: &Client, stage: &str, name: &str, change: impl FnOnce(&mut Value)) -> (String, String) {
     let text = CONFIGURATION
         .replace("${migration.status.id}", "m1")
@@ -82,18 +83,22 @@ async fn run(hub: &Client, stage: &str, name: &str, change: impl FnOnce(&mut Val
     let configuration: MigrationConfiguration = serde_saphyr::from_str(&text).unwrap();
     let stage = configuration.spec.stages.into_iter().find(|held| held.name == stage).unwrap();
     let mut job = Value::Object(stage.templates[&stage.name].0.clone());
-    job["metadata"] = json!({ "name": name, "labels": { keys::MIGRATION_ID: "m1" } });
+    job["metadata"] = json!({ "name": name });
     change(&mut job);
     let jobs = Api::<Job>::namespaced(hub.clone(), "default");
     jobs.create(&kube::api::PostParams::default(), &serde_json::from_value(job).unwrap()).await.unwrap();
-    wait_for(DEADLINE, &format!("Job {name} to end"), async || {
+    let what = format!("Job {name} to end");
+    let end = wait_for(DEADLINE, &what, async || {
         let status = jobs.get(name).await?.status.unwrap_or_default();
         let end = status.conditions.iter().flatten().find(|held| matches!(held.type_.as_str(), "Complete" | "Failed"));
-        let end = end.ok_or_else(|| anyhow::anyhow!("{status:?}"))?;
-        anyhow::Ok((end.type_.clone(), end.message.clone().unwrap_or_default()))
-    })
-    .await
-    .unwrap()
+        anyhow::Ok(end.ok_or_else(|| anyhow::anyhow!("{status:?}"))?.type_.clone())
+    });
+    let end = end.await.unwrap();
+    let pods = Api::<Pod>::namespaced(hub.clone(), "default");
+    let pod = ListParams::default().labels(&format!("batch.kubernetes.io/job-name={name}"));
+    let pod = pods.list(&pod).await.unwrap().items.remove(0);
+    let said = pod.status.unwrap().container_statuses.unwrap().remove(0).state.unwrap().terminated.unwrap().message;
+    (end, said.unwrap_or_default())
 }
 
 #[tokio::test]
@@ -104,13 +109,17 @@ async fn data_moves_from_one_store_to_another() {
         tokio::join!(Box::pin(Provider::start(&lab, classic)), Box::pin(Provider::start(&lab, modern)));
     install(&hub, "migrationconfigurations.").await;
     hub.apply("person", CONFIGURATION).await.expect("the API server takes the configuration");
-    let kubeconfig = lab.directory().join("job-worker.kubeconfig");
+    let controllers = controllers::program(&lab, &hub, &controllers::WORKLOADS).unwrap();
+    let _controllers = lab.start_process(&controllers).unwrap();
+    let kubeconfig = lab.directory().join("pod-runner.kubeconfig");
     hub.write_kubeconfig("admin", &kubeconfig).unwrap();
-    let program = Program::new("job-worker", env!("CARGO_BIN_EXE_job-worker"))
+    let program = Program::new("pod-runner", harness::binary("pod-runner").unwrap())
         .arg("--kubeconfig")
         .arg(kubeconfig)
+        .arg("--directory")
+        .arg(lab.directory())
         .args(["--program", concat!("keyvalue-migrate=", env!("CARGO_BIN_EXE_keyvalue-migrate"))]);
-    let _worker = lab.start_process(&program).unwrap();
+    let _runner = lab.start_process(&program).unwrap();
     let hub_client = hub.client("person").await.unwrap();
 
     // Two stores, one with data.
@@ -163,7 +172,7 @@ async fn data_moves_from_one_store_to_another() {
     assert_eq!(run(&hub_client, "seal", "m1-seal", |_| ()).await.0, "Complete");
     assert!(old.put("late", "2").await.unwrap_err().is_held());
 
-    // A worker runs what it was given, and nothing else.
+    // A runner runs what it was given, and nothing else.
     let command = |job: &mut Value| job["spec"]["template"]["spec"]["containers"][0]["command"] = json!(["/bin/sh"]);
     let (word, message) = run(&hub_client, "copy", "m1-shell", command).await;
     assert_eq!(word, "Failed");

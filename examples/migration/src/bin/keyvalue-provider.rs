@@ -5,8 +5,8 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use anyhow::Context as _;
 use clap::Parser;
+use example_stage::program;
 use migration_example::{
-    cluster,
     provider::{self, Context},
     server,
 };
@@ -30,8 +30,8 @@ struct Args {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let args = Args::parse();
-    cluster::set_up_process();
-    let client = cluster::client(args.kubeconfig.as_deref()).await?;
+    program::set_up_process();
+    let client = program::client(args.kubeconfig.as_deref()).await?;
     let listener = TcpListener::bind(args.listen).await.with_context(|| format!("cannot listen on {}", args.listen))?;
     let url = args.url.map_or_else(|| listener.local_addr().map(|address| format!("http://{address}")), Ok)?;
     tracing::info!(url, "serving KeyValues");

@@ -5,80 +5,27 @@
 //! cluster, and is gone at the end.
 
 mod moves;
-mod place;
+mod scene;
 mod user;
-mod world;
 
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use std::process::ExitCode;
 
-use clap::Parser;
-use harness::{Lab, LabOptions};
+use example_stage::{Stage, show};
 
-use crate::world::World;
-
-/// How long a fact may take on a machine that has other things to do.
-const DEADLINE: Duration = Duration::from_mins(1);
-
-/// Shows a migration on real API servers.
-#[derive(Parser)]
-struct Args {
-    /// Where kubeconfigs, logs and data live while the demo runs. Must not exist; removed at the end.
-    #[arg(long, default_value = ".demo")]
-    directory: PathBuf,
-    /// End after the checks, with exit code 0 when all of them passed.
-    #[arg(long, env = "ONCE", value_parser = clap::builder::FalseyValueParser::new())]
-    once: bool,
-}
+use crate::scene::Scene;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let args = Args::parse();
-    // Whichever future loses is dropped, and with it the lab: that is the whole cleaning up.
-    let ended = tokio::select! {
-        ended = Box::pin(run(&args)) => ended,
-        told = tokio::signal::ctrl_c() => told.map_err(Into::into),
-    };
-    match ended {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            for cause in error.chain() {
-                println!("{cause}");
-            }
-            ExitCode::FAILURE
-        }
-    }
+    let about = "Moves a key-value store to another provider while it is in use, on real API servers.";
+    show(about, &["keyvalue-provider", "keyvalue-migrate"], play).await
 }
 
-async fn run(args: &Args) -> anyhow::Result<()> {
-    let options = LabOptions { directory: Some(args.directory.clone()), ..LabOptions::default() };
-    let lab = Lab::start(options).await?;
-    let played = Box::pin(play(&lab)).await;
-    if let Err(error) = played {
-        let log = std::fs::read_to_string(lab.directory().join("resource-broker.log")).unwrap_or_default();
-        let lines: Vec<_> = log.lines().collect();
-        let last = lines[lines.len().saturating_sub(30)..].join("\n");
-        return Err(error.context(format!("last lines of the broker's log:\n{last}\n")));
-    }
-    println!("all checks passed");
-    if !args.once {
-        println!("Ctrl-C ends everything and removes it. Try:");
-        for (cluster, what) in [("hub", "get migcfg,migrations"), ("homer", "get gkv,secret"), ("modern", "get gkv,cm")]
-        {
-            println!("  kubectl --kubeconfig {}/{cluster}.kubeconfig {what}", args.directory.display());
-        }
-        std::future::pending::<()>().await;
-    }
-    Ok(())
-}
-
-async fn play(lab: &Lab) -> anyhow::Result<()> {
-    let world = Box::pin(World::build(lab)).await?;
-    Box::pin(moves::play(&world)).await
-}
-
-/// Does the work of a step and says so.
-async fn step<T>(what: &str, work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    let done = Box::pin(work).await;
-    println!("{} {what}", if done.is_ok() { "ok    " } else { "FAILED" });
-    done
+async fn play(stage: &Stage) -> anyhow::Result<()> {
+    let scene = Box::pin(Scene::build(stage)).await?;
+    Box::pin(moves::play(&scene, stage)).await?;
+    stage.suggest(&[
+        (&scene.hub, "get migcfg,migrations"),
+        (&scene.homer, "get gkv,secret"),
+        (&scene.modern, "get gkv,configmap"),
+    ])
 }
