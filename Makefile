@@ -14,8 +14,10 @@ DENY_VERSION := 0.20.2
 DENY := $(TARGET)/tools/bin/cargo-deny
 
 # ONCE=1: the demo ends after its checks. TESTS=…: what `make test` hands on to `cargo test`, such as a test's name.
+# REGISTRY=registry.example.com/you: where images come from; localhost without it.
 ONCE ?=
 TESTS ?=
+REGISTRY ?=
 
 ##@ Use
 
@@ -35,9 +37,41 @@ demo-migration: need-cargo need-cc controlplane ## Move a store with its data wh
 	cargo build --locked --workspace --bins
 	ONCE=$(ONCE) $(TARGET)/debug/migration-demo
 
+.PHONY: demo-generic
+demo-generic: need-cargo need-cc controlplane ## Place machines, clusters and databases by boundary, weight, capacity (examples/generic)
+	cargo build --locked --workspace --bins
+	ONCE=$(ONCE) $(TARGET)/debug/generic-demo
+
+.PHONY: demo-multi-tenant
+demo-multi-tenant: need-cargo need-cc controlplane ## Two tenants, hostile values, and what each may see (examples/multi-tenant)
+	cargo build --locked --workspace --bins
+	ONCE=$(ONCE) $(TARGET)/debug/multi-tenant-demo
+
 .PHONY: build
-build: need-cargo need-cc ## Build the release binary, target/release/resource-broker
-	cargo build --locked --release --package resource-broker
+build: need-cargo need-cc ## Build the release binaries, target/release/resource-broker and resource-broker-operator
+	cargo build --locked --release --package resource-broker --package resource-broker-operator
+
+##@ Install
+
+.PHONY: images
+images: need-cargo need-cc ## Build the container images, target/images/*.tar, without any container engine (REGISTRY=… names them)
+	@REGISTRY='$(REGISTRY)' config/images/build.sh
+
+.PHONY: install
+install: ## Install the coordination cluster's CRDs into kubectl's current context
+	kubectl apply --server-side -k config/crd
+
+.PHONY: uninstall
+uninstall: ## Remove these CRDs, and with them all Brokers, Migrations and MigrationConfigurations
+	kubectl delete --ignore-not-found -k config/crd
+
+.PHONY: deploy
+deploy: ## Install the operator into kubectl's current context (REGISTRY=registry.example.com/you: where its images are)
+	@REGISTRY='$(REGISTRY)' config/default/deploy.sh
+
+.PHONY: undeploy
+undeploy: ## Remove Brokers and operator from kubectl's current context; CRDs and Secrets stay
+	@config/default/undeploy.sh
 
 ##@ Develop
 
@@ -46,7 +80,7 @@ build: need-cargo need-cc ## Build the release binary, target/release/resource-b
 .PHONY: test
 test: need-cargo need-cc fmt-check clippy controlplane ## Format, clippy, CRD drift and all tests, end to end ones included (TESTS=… for some)
 	cargo build --locked --workspace --all-targets
-	$(TARGET)/debug/crds --check config/crd
+	$(TARGET)/debug/manifests --check config
 	@mkdir -p $(TARGET); code=0; \
 		cargo test --locked --workspace --no-fail-fast $(TESTS) 2>&1 | tee $(TARGET)/test.log || code=$$?; \
 		awk '/^test result: / { passed += $$4; failed += $$6; seen = 1 } \
@@ -60,9 +94,9 @@ lint: need-cargo need-cc fmt-check clippy deny ## Format, clippy, and licences, 
 fmt: need-cargo ## Format the code
 	cargo fmt --all
 
-.PHONY: crds
-crds: need-cargo need-cc ## Write config/crd/ from the types in api/
-	cargo run --locked --package broker-api --bin crds -- config/crd
+.PHONY: manifests
+manifests: need-cargo need-cc ## Write CRDs and permissions in config/ from the code in api/ and config/src/
+	cargo run --locked --package manifests -- config
 
 .PHONY: bench
 bench: need-cargo need-cc controlplane ## Measure latency, throughput, writes and memory on its own API servers (minutes)
