@@ -20,8 +20,9 @@ use crate::{
     server, sources, worker,
 };
 
-/// How long work in hand may take after SIGTERM; with the release of the lease it stays under 5 s.
-const DRAIN: Duration = Duration::from_millis(2500);
+/// How long writes in hand may take after SIGTERM. Nobody is served meanwhile, and an API server that does not answer must
+/// not make that long; what its write became is seen by whoever leads next, as after a crash.
+const DRAIN: Duration = Duration::from_secs(1);
 
 /// Runs the broker until SIGTERM or SIGINT.
 pub async fn run(options: Options) -> anyhow::Result<()> {
@@ -37,7 +38,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         .unwrap_or_else(|| "default".into());
     let (broker, channels) = Broker::new(options, namespace);
     let Channels { accept_changes, secret_changes, configuration_changes } = channels;
-    let stop = CancellationToken::new();
+    let stop = broker.stop.clone();
     server::serve(Arc::clone(&broker), stop.clone()).await?;
     let work = tokio::spawn(worker::run(Arc::clone(&broker), stop.clone()));
     let migrating = tokio::spawn(migrations::worker::run(Arc::clone(&broker), stop.clone()));
@@ -55,14 +56,14 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let election = tokio::spawn(elect(Arc::clone(&broker), release.clone()));
 
     tokio::select! {
-        _ = terminate.recv() => info!("SIGTERM: finishing the work in hand"),
-        _ = interrupt.recv() => info!("SIGINT: finishing the work in hand"),
+        _ = terminate.recv() => info!("SIGTERM: finishing the writes in hand"),
+        _ = interrupt.recv() => info!("SIGINT: finishing the writes in hand"),
     }
     stop.cancel();
     let both = tokio::spawn(async move {
         let _ = tokio::join!(work, migrating);
     });
-    wait(both, DRAIN, "work in hand").await;
+    wait(both, DRAIN, "writes in hand").await;
     // Only now: until then the lease covers the last writes.
     release.cancel();
     wait(election, Duration::from_secs(2), "the release of the lease").await;
@@ -128,6 +129,10 @@ impl LeaseStore for HubLease {
 
     async fn replace(&self, lease: &Lease) -> Result<Lease, StoreError> {
         self.api()?.replace(lease).await
+    }
+
+    async fn released(&self, seen: &Lease) -> Result<bool, StoreError> {
+        self.api()?.released(seen).await
     }
 }
 

@@ -28,6 +28,7 @@ use broker_fleet::{
     watch::WatchSpec,
 };
 use tokio::sync::{Notify, mpsc};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     departures::Departures,
@@ -223,6 +224,8 @@ pub struct Broker {
     pub evaluator: Evaluator,
     /// Whether we may write.
     pub leadership: OnceLock<Leadership>,
+    /// The process is to end: it begins no more writes.
+    pub stop: CancellationToken,
     /// Tells people.
     pub recorder: Recorder,
     /// Which clusters have left the configuration.
@@ -271,6 +274,7 @@ impl Broker {
             ring: ArcSwapOption::empty(),
             evaluator: Evaluator::new(),
             leadership: OnceLock::new(),
+            stop: CancellationToken::new(),
             recorder: Recorder::default(),
             departures: Departures::default(),
             provenance: Mutex::default(),
@@ -302,7 +306,7 @@ impl Broker {
 
     /// Whether this process may write now.
     pub fn leads(&self) -> bool {
-        self.leadership.get().is_some_and(Leadership::is_leader)
+        !self.stop.is_cancelled() && self.leadership.get().is_some_and(Leadership::is_leader)
     }
 
     /// Whether everything that was there at the start has been looked at once.

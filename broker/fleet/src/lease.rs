@@ -7,6 +7,9 @@
 //! [`LeaseOptions::duration`]: it stops before another can start. What is left between the two is the time that a write
 //! in flight may still take, so writes need a deadline below it.
 //!
+//! A leader that stops releases the Lease, and followers watch for that. The watch decides nothing: it is a reason to look
+//! now, and without it they look at intervals.
+//!
 //! This makes two leaders unlikely, not impossible (a paused process may have checked just before its pause): writes
 //! still carry preconditions.
 

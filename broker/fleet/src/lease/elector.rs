@@ -1,9 +1,10 @@
 //! The election itself: one task that takes, renews and releases the Lease.
 
-use std::{fmt, future::Future};
+use std::{fmt, future::Future, sync::Arc};
 
+use futures::future::BoxFuture;
 use k8s_openapi::{
-    api::coordination::v1::{Lease, LeaseSpec},
+    api::coordination::v1::Lease,
     apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta},
     jiff::Timestamp,
 };
@@ -14,8 +15,9 @@ use tracing::{debug, info, warn};
 use super::{
     Leadership, LeaseOptions,
     leadership::Grant,
-    store::{ApiLease, LeaseStore, StoreError},
+    store::{ApiLease, LeaseStore, StoreError, holder},
 };
+use crate::backoff::Backoff;
 
 /// Longest time for one request; a leader's is also bounded by its lease.
 const CALL_DEADLINE: Duration = Duration::from_secs(5);
@@ -23,15 +25,26 @@ const CALL_DEADLINE: Duration = Duration::from_secs(5);
 /// Time that a shutdown spends on releasing the Lease; afterwards it simply expires.
 const RELEASE_DEADLINE: Duration = Duration::from_secs(2);
 
+/// Shortest and longest time without a watch after one that failed.
+const UNWATCHED: (Duration, Duration) = (Duration::from_secs(2), Duration::from_mins(1));
+
 /// Takes part in an election. [`Elector::run`] does the work, the [`Leadership`] tells the result.
 pub struct Elector<S = ApiLease> {
     options: LeaseOptions,
-    store: S,
+    store: Arc<S>,
     grant: Grant,
     seen: Option<Seen>,
+    release: ReleaseWatch,
     /// A write that takes the Lease was sent, so it may be ours even if no answer said so.
     attempted: bool,
     failing: bool,
+}
+
+/// A follower's watch for the release of the Lease, so that it need not wait for its next look.
+struct ReleaseWatch {
+    watch: Option<BoxFuture<'static, Result<bool, StoreError>>>,
+    backoff: Backoff,
+    not_before: Instant,
 }
 
 /// The Lease as last seen, and since when its content has been this.
@@ -58,7 +71,10 @@ impl<S: LeaseStore> Elector<S> {
     /// An election on a Lease that is kept elsewhere.
     pub fn with_store(store: S, options: LeaseOptions) -> (Self, Leadership) {
         let (leadership, grant) = Leadership::follower();
-        (Self { options, store, grant, seen: None, attempted: false, failing: false }, leadership)
+        let backoff = Backoff::new(UNWATCHED.0, UNWATCHED.1);
+        let release = ReleaseWatch { watch: None, backoff, not_before: Instant::now() };
+        let store = Arc::new(store);
+        (Self { options, store, grant, seen: None, release, attempted: false, failing: false }, leadership)
     }
 
     /// Takes part until `cancel`, then releases the Lease, so that a follower takes over at once. Cancel it only when
@@ -94,12 +110,42 @@ impl<S: LeaseStore> Elector<S> {
         }
         match self.grant.valid_until() {
             Some(until) => {
+                self.release.watch = None;
                 sleep_until(until.min(started + self.options.retry_period)).await;
                 self.expire();
             }
             // Followers that started together must not go on asking together.
-            None => sleep_until(started + self.options.retry_period.mul_f64(rand::random_range(1.0..1.2))).await,
+            None => self.follow(started + self.options.retry_period.mul_f64(rand::random_range(1.0..1.2))).await,
         }
+    }
+
+    /// A follower's pause: until the Lease is released, `next` at the latest. Whoever looks earlier and does not get the
+    /// Lease watches it again only after its next look: a watch can double the looks, not more.
+    async fn follow(&mut self, next: Instant) {
+        let seen = self.seen.as_ref().map(|seen| &seen.lease).filter(|lease| !holder(lease.spec.as_ref()).is_empty());
+        if let Some(lease) = seen.filter(|_| self.release.watch.is_none() && self.release.not_before <= Instant::now())
+        {
+            let (store, lease) = (Arc::clone(&self.store), lease.clone());
+            self.release.watch = Some(Box::pin(async move { store.released(&lease).await }));
+        }
+        let Some(watch) = &mut self.release.watch else { return sleep_until(next).await };
+        let Ok(ended) = timeout_at(next, watch).await else { return };
+        self.release.watch = None;
+        match ended {
+            Ok(released) => {
+                self.release.backoff.reset();
+                if released {
+                    self.release.not_before = next;
+                    return;
+                }
+            }
+            Err(error) => {
+                let wait = self.release.backoff.wait();
+                self.release.not_before = Instant::now() + wait;
+                debug!(%error, ?wait, "the lease cannot be watched: a release is noticed by looking");
+            }
+        }
+        sleep_until(next).await;
     }
 
     async fn renew(&mut self) -> Result<(), StoreError> {
@@ -189,7 +235,7 @@ impl<S: LeaseStore> Elector<S> {
     }
 
     /// Empties the holder, if that is us.
-    async fn release(&self) -> Result<(), StoreError> {
+    async fn release(&mut self) -> Result<(), StoreError> {
         let Some(mut lease) = self.store.get().await? else {
             return Ok(());
         };
@@ -246,10 +292,6 @@ impl<S: LeaseStore> Elector<S> {
         warn!(lease = %self.options.name, "no longer leading: lost the lease: {reason}");
         self.grant.follow();
     }
-}
-
-fn holder(spec: Option<&LeaseSpec>) -> &str {
-    spec.and_then(|spec| spec.holder_identity.as_deref()).unwrap_or_default()
 }
 
 async fn within<T>(

@@ -3,6 +3,7 @@
 
 use std::{
     future::pending,
+    pin::pin,
     sync::{Arc, Mutex, MutexGuard},
 };
 
@@ -12,6 +13,7 @@ use k8s_openapi::{
     jiff::{SignedDuration, Timestamp},
 };
 use tokio::{
+    sync::Notify,
     task::JoinHandle,
     time::{Duration, Instant, advance, timeout},
 };
@@ -31,10 +33,24 @@ enum Link {
     LosesAnswers,
 }
 
+/// What a wait for a release is like.
+#[derive(Clone, Copy, PartialEq)]
+enum Watch {
+    Works,
+    Refused,
+    /// Says that the Lease is released, whatever it is.
+    Lies,
+    /// Ends at once.
+    Ends,
+}
+
 #[derive(Default)]
 struct Server {
     lease: Option<Lease>,
     version: u64,
+    reads: usize,
+    watches: usize,
+    changed: Arc<Notify>,
 }
 
 /// One elector's way to the shared Lease.
@@ -42,11 +58,13 @@ struct Server {
 struct Store {
     server: Arc<Mutex<Server>>,
     link: Arc<Mutex<Link>>,
+    watch: Arc<Mutex<Watch>>,
 }
 
 impl Store {
     fn new() -> Self {
-        Self { server: Arc::default(), link: Arc::new(Mutex::new(Link::Works)) }
+        let (link, watch) = (Arc::new(Mutex::new(Link::Works)), Arc::new(Mutex::new(Watch::Works)));
+        Self { server: Arc::default(), link, watch }
     }
 
     /// Another way to the same Lease.
@@ -62,6 +80,11 @@ impl Store {
         *self.link.lock().unwrap() = link;
     }
 
+    fn watching(self, watch: Watch) -> Self {
+        *self.watch.lock().unwrap() = watch;
+        self
+    }
+
     fn holder(&self) -> String {
         let spec = self.server().lease.clone().unwrap().spec.unwrap();
         spec.holder_identity.unwrap()
@@ -74,10 +97,12 @@ impl Store {
         let lease = server.lease.get_or_insert_default();
         lease.metadata.resource_version = Some(version);
         edit(lease);
+        server.changed.notify_waiters();
     }
 
     async fn read(&self) -> Result<Option<Lease>, StoreError> {
         let link = *self.link.lock().unwrap();
+        self.server().reads += 1;
         match link {
             Link::Works | Link::LosesAnswers => Ok(self.server().lease.clone()),
             Link::Hangs => pending().await,
@@ -104,6 +129,7 @@ fn put(server: &mut Server, lease: &Lease) -> Lease {
     let mut lease = lease.clone();
     lease.metadata.resource_version = Some(server.version.to_string());
     server.lease = Some(lease.clone());
+    server.changed.notify_waiters();
     lease
 }
 
@@ -130,6 +156,29 @@ impl LeaseStore for Store {
             Ok(put(server, lease))
         })
         .await
+    }
+
+    async fn released(&self, seen: &Lease) -> Result<bool, StoreError> {
+        self.server().watches += 1;
+        let watch = *self.watch.lock().unwrap();
+        match watch {
+            Watch::Works => {}
+            Watch::Refused => return Err(StoreError::Other("forbidden".into())),
+            Watch::Lies => return Ok(true),
+            Watch::Ends => return Ok(false),
+        }
+        let changed = Arc::clone(&self.server().changed);
+        let version = |lease: &Lease| lease.metadata.resource_version.clone();
+        loop {
+            let mut notified = pin!(changed.notified());
+            notified.as_mut().enable();
+            let lease = self.server().lease.clone();
+            let news = lease.filter(|lease| version(lease) != version(seen));
+            if news.is_some_and(|lease| lease.spec.unwrap().holder_identity.unwrap().is_empty()) {
+                return Ok(true);
+            }
+            notified.await;
+        }
     }
 }
 
@@ -181,18 +230,72 @@ async fn the_first_leads_and_the_second_follows() {
     assert_eq!(a.store.holder(), "a");
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_released_lease_is_taken_within_a_retry() {
+/// A leader stops at a moment between two looks of its follower; how long until that leads.
+async fn handed_over(watch: Watch) -> Duration {
     let a = Broker::start("a", Store::new());
     a.until(true).await;
-    let b = Broker::start("b", a.store.beside());
+    let b = Broker::start("b", a.store.beside().watching(watch));
+    tokio::time::sleep(Duration::from_millis(10_500)).await;
     let store = a.store.clone();
     let old = a.stop().await;
     assert!(!old.is_leader());
-    assert_eq!(store.holder(), "");
-    assert!(b.until(true).await <= Duration::from_secs(3));
+    assert_ne!(store.holder(), "a");
+    let waited = b.until(true).await;
     let spec = store.server().lease.clone().unwrap().spec.unwrap();
     assert_eq!((spec.holder_identity.as_deref(), spec.lease_transitions), (Some("b"), Some(1)));
+    waited
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_released_lease_is_taken_at_once() {
+    assert_eq!(handed_over(Watch::Works).await, Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_watch_it_is_taken_within_a_retry() {
+    for watch in [Watch::Refused, Watch::Ends, Watch::Lies] {
+        assert!(handed_over(watch).await <= Duration::from_secs(3));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_many_followers_one_takes_a_released_lease() {
+    let a = Broker::start("a", Store::new());
+    a.until(true).await;
+    let others: Vec<_> = (0..10).map(|n| Broker::start(&format!("b{n}"), a.store.beside())).collect();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    a.stop().await;
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    assert_eq!(others.iter().filter(|broker| broker.leadership.is_leader()).count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_fails_or_lies_makes_no_load() {
+    for (watch, reads, watches) in [
+        // One look in 2 s and a bit.
+        (Watch::Works, 250..=300, 1..=1),
+        (Watch::Refused, 250..=300, 5..=40),
+        (Watch::Ends, 250..=300, 250..=300),
+        (Watch::Lies, 300..=600, 50..=300),
+    ] {
+        let store = Store::new();
+        store.edit(|lease| lease.spec = Some(foreign(3600)));
+        let b = Broker::start("b", store.clone().watching(watch));
+        tokio::time::sleep(Duration::from_mins(10)).await;
+        let Server { reads: read, watches: watched, .. } = *store.server();
+        assert!(reads.contains(&read) && watches.contains(&watched), "{read} reads, {watched} watches");
+        assert!(!b.leadership.is_leader());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn renewals_and_deletions_release_nothing() {
+    let a = Broker::start("a", Store::new());
+    a.until(true).await;
+    let b = Broker::start("b", a.store.beside());
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    assert!(a.leadership.is_leader() && !b.leadership.is_leader());
+    assert_eq!(a.store.server().watches, 1);
 }
 
 #[tokio::test(start_paused = true)]
