@@ -1,3 +1,0 @@
-//! The demo of this example.
-
-fn main() {}
