@@ -1,6 +1,8 @@
 //! Two brokers with a leader election: one writes, the other takes over.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod hand_over;
+
 use std::time::Duration;
 
 use e2e::{Broker, BrokerSetup, Object, Scene, Tally, World, kind::CERTIFICATE};
@@ -80,12 +82,13 @@ async fn one_leads_and_the_other_takes_over() {
     let leader = pair.leader().await;
     pair.serve(&scene, "one", leader).await;
 
+    let leader = hand_over::under_load(&mut pair, &scene, leader).await;
     let leader = terminated(&mut pair, &scene, leader).await;
     let leader = killed(&mut pair, &scene, leader).await;
     paused(&mut pair, &scene, leader).await;
 }
 
-/// SIGTERM releases the lease: the other leads at its next look, long before the lease would have expired.
+/// SIGTERM releases the lease: the other leads long before the lease would have expired.
 async fn terminated(pair: &mut Pair<'_>, scene: &Scene<'_>, leader: usize) -> usize {
     assert_eq!(pair.brokers[leader].terminate().await, Some(0));
     assert!(pair.brokers[leader].log().contains("released the lease"), "{}", pair.brokers[leader].last_lines(10));
