@@ -28,6 +28,14 @@ pub fn kubectl_binary() -> anyhow::Result<PathBuf> {
     control_plane("kubectl")
 }
 
+/// Path of `kube-scheduler` or `kubelet`, as `kubectl`; they are built by `test/controlplane/build.sh node`.
+///
+/// # Errors
+/// When it was not built.
+pub fn node_binary(name: &str) -> anyhow::Result<PathBuf> {
+    control_plane(name).context("build them with `test/controlplane/build.sh node`")
+}
+
 /// Path of the broker that cargo built with the same profile as this program, or `$RESOURCE_BROKER_BIN`.
 ///
 /// # Errors

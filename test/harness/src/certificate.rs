@@ -1,6 +1,7 @@
 //! Certificates of one API server: its own authority, its serving certificate, its service account key.
 
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -24,16 +25,20 @@ pub(crate) struct Certificates {
 }
 
 impl Certificates {
-    /// Makes new ones in `directory`, valid for 127.0.0.1 and localhost. Elliptic keys: an API server that makes its
-    /// own RSA key spends longer on that than on anything else before it listens.
-    pub(crate) fn make(directory: &Path, cluster: &str) -> anyhow::Result<Self> {
+    /// Makes new ones in `directory`, valid for 127.0.0.1, localhost and `address`. Elliptic keys: an API server that
+    /// makes its own RSA key spends longer on that than on anything else before it listens.
+    pub(crate) fn make(directory: &Path, cluster: &str, address: Ipv4Addr) -> anyhow::Result<Self> {
         let mut authority = CertificateParams::default();
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         authority.distinguished_name.push(DnType::CommonName, format!("{cluster} test authority"));
         let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate()?)?;
 
         let key = KeyPair::generate()?;
-        let mut serving = CertificateParams::new(vec!["127.0.0.1".to_owned(), "localhost".to_owned()])?;
+        let mut names = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
+        if address != Ipv4Addr::LOCALHOST {
+            names.push(address.to_string());
+        }
+        let mut serving = CertificateParams::new(names)?;
         serving.distinguished_name.push(DnType::CommonName, format!("{cluster} API server"));
         let serving = serving.signed_by(&key, &authority)?;
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -39,6 +40,28 @@ pub struct ClusterOptions {
     pub users: Vec<(String, Vec<String>)>,
     /// Arguments for the API server, after the harness's own, so that they win.
     pub extra_args: Vec<String>,
+    /// Where it listens and what kubeconfigs name, for clients to which this machine's loopback is not theirs, such as
+    /// pods. 127.0.0.1 if not set.
+    pub address: Option<Ipv4Addr>,
+    /// Its port. One that no other lab has if not set.
+    pub port: Option<u16>,
+    /// The cluster gets nodes: all of Kubernetes' default admission, the Node authorizer and NodeRestriction, endpoints of
+    /// Service `kubernetes`; with [`ClusterOptions::controller_manager`], all its controllers.
+    pub nodes: bool,
+}
+
+impl ClusterOptions {
+    /// Arguments of an API server with nodes, or without.
+    fn node_args(&self) -> Vec<String> {
+        let args: &[&str] = if self.nodes {
+            &["--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction"]
+        } else {
+            // There is no Service to keep endpoints for.
+            &["--authorization-mode=RBAC", "--endpoint-reconciler-type=none"]
+        };
+        let disabled = (!self.nodes).then(|| format!("--disable-admission-plugins={DISABLED_ADMISSION}"));
+        args.iter().map(|&arg| arg.to_owned()).chain(disabled).collect()
+    }
 }
 
 /// One API server of a lab. Cloning it is cheap and yields the same server.
@@ -49,7 +72,10 @@ pub struct Cluster {
 
 struct Inner {
     name: String,
-    port: Port,
+    address: Ipv4Addr,
+    port: u16,
+    /// Holds the port, where it was not given.
+    _reservation: Option<Port>,
     users: Users,
     certificates: Certificates,
     audit_log: PathBuf,
@@ -72,18 +98,22 @@ impl Cluster {
         let directory = lab_directory.join(name);
         fs::create_dir_all(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
         let users = Users::new(&options.users);
-        let certificates = Certificates::make(&directory, name)?;
+        let address = options.address.unwrap_or(Ipv4Addr::LOCALHOST);
+        let certificates = Certificates::make(&directory, name, address)?;
         let audit_log = directory.join("audit.log");
         let tokens = directory.join("tokens.csv");
         let policy = directory.join("audit-policy.yaml");
         fs::write(&tokens, users.token_file())?;
         fs::write(&policy, audit::POLICY)?;
-        let port = Port::reserve()?;
+        let reservation = if options.port.is_none() { Some(Port::reserve()?) } else { None };
+        let port = options.port.or(reservation.as_ref().map(Port::number)).unwrap_or_default();
         let program = Program::new(format!("{name}-apiserver"), binaries::control_plane("kube-apiserver")?)
             .args([
                 format!("--etcd-servers={etcd_url}"),
                 format!("--etcd-prefix=/{name}"),
-                format!("--secure-port={}", port.number()),
+                format!("--secure-port={port}"),
+                format!("--bind-address={address}"),
+                format!("--advertise-address={address}"),
                 format!("--cert-dir={}", directory.display()),
                 format!("--tls-cert-file={}", certificates.serving.display()),
                 format!("--tls-private-key-file={}", certificates.serving_key.display()),
@@ -92,16 +122,11 @@ impl Cluster {
                 format!("--token-auth-file={}", tokens.display()),
                 format!("--audit-policy-file={}", policy.display()),
                 format!("--audit-log-path={}", audit_log.display()),
-                format!("--disable-admission-plugins={DISABLED_ADMISSION}"),
             ])
+            .args(options.node_args())
             .args([
                 // Rotation would take lines away from the readers; this many megabytes never come together.
                 "--audit-log-maxsize=1000000",
-                "--bind-address=127.0.0.1",
-                "--advertise-address=127.0.0.1",
-                "--authorization-mode=RBAC",
-                // There is no Service to keep endpoints for.
-                "--endpoint-reconciler-type=none",
                 "--profiling=false",
                 "--service-account-issuer=https://kubernetes.default.svc",
                 "--service-cluster-ip-range=10.0.0.0/24",
@@ -110,7 +135,9 @@ impl Cluster {
         let cluster = Self {
             inner: Arc::new(Inner {
                 name: name.to_owned(),
+                address,
                 port,
+                _reservation: reservation,
                 users,
                 certificates,
                 audit_log,
@@ -123,16 +150,16 @@ impl Cluster {
         };
         cluster.start_again().await?;
         if options.controller_manager {
-            cluster.start_controller_manager(&directory).await?;
+            cluster.start_controller_manager(&directory, options.nodes).await?;
         }
         Ok(cluster)
     }
 
-    async fn start_controller_manager(&self, directory: &Path) -> anyhow::Result<()> {
+    async fn start_controller_manager(&self, directory: &Path, nodes: bool) -> anyhow::Result<()> {
         let kubeconfig = directory.join("controller-manager.kubeconfig");
         self.write_kubeconfig(CONTROLLER_MANAGER, &kubeconfig)?;
         let inner = &self.inner;
-        let program = controller_manager::program(&inner.name, &kubeconfig, &inner.certificates)?;
+        let program = controller_manager::program(&inner.name, &kubeconfig, &inner.certificates, nodes)?;
         let mut process = program.start(&inner.lab_directory, &inner.reaper)?;
         controller_manager::until_ready(&mut process, &self.client(LAB).await?).await?;
         *lock(&inner.controller_manager) = Some(process);
@@ -144,9 +171,9 @@ impl Cluster {
         &self.inner.name
     }
 
-    /// `https://127.0.0.1:<port>`; the same after [`Cluster::start_again`].
+    /// `https://<address>:<port>`, the address mostly 127.0.0.1; the same after [`Cluster::start_again`].
     pub fn server_url(&self) -> String {
-        format!("https://127.0.0.1:{}", self.inner.port.number())
+        format!("https://{}:{}", self.inner.address, self.inner.port)
     }
 
     /// The token of a user.

@@ -15,11 +15,21 @@ const READY_DEADLINE: Duration = Duration::from_mins(1);
 const CONTROLLERS: &str =
     "garbage-collector-controller,namespace-controller,serviceaccount-controller,serviceaccount-token-controller";
 
-/// The program for one cluster. Its default limit of 20 requests a second would make a namespace's end take seconds.
-pub(crate) fn program(cluster: &str, kubeconfig: &Path, certificates: &Certificates) -> anyhow::Result<Program> {
+/// The program for one cluster, with `all` controllers that are on by default or just those. Its default limit of 20
+/// requests a second would make a namespace's end take seconds.
+pub(crate) fn program(
+    cluster: &str,
+    kubeconfig: &Path,
+    certificates: &Certificates,
+    all: bool,
+) -> anyhow::Result<Program> {
+    let controllers = if all { "*" } else { CONTROLLERS };
+    // Those of volumes look for plugins, in a folder of the machine's that they make if nobody says otherwise.
+    let plugins = kubeconfig.with_file_name("volume-plugins");
     Ok(Program::new(format!("{cluster}-controller-manager"), binaries::control_plane("kube-controller-manager")?)
         .arg(format!("--kubeconfig={}", kubeconfig.display()))
-        .arg(format!("--controllers={CONTROLLERS}"))
+        .arg(format!("--controllers={controllers}"))
+        .arg(format!("--flex-volume-plugin-dir={}", plugins.display()))
         .arg(format!("--service-account-private-key-file={}", certificates.service_account_key.display()))
         .arg(format!("--root-ca-file={}", certificates.authority.display()))
         .args([

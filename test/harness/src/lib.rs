@@ -38,7 +38,7 @@ mod wait;
 
 pub use apply::{FIELD_MANAGER, apply, parse_objects};
 pub use audit::{AuditEvent, AuditEvents, AuditLog, Mark};
-pub use binaries::{binary, broker_binary, kubectl_binary};
+pub use binaries::{binary, broker_binary, kubectl_binary, node_binary};
 pub use cluster::{Cluster, ClusterOptions};
 pub use lab::{Lab, LabOptions};
 pub use process::{Process, Program};

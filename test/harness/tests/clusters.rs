@@ -230,3 +230,16 @@ async fn a_server_that_cannot_start_says_why() {
     let error = lab.cluster_with("troy", &options).await.expect_err("no such flag");
     assert!(format!("{error:#}").contains("unknown flag: --no-such-flag"), "{error:#}");
 }
+
+#[tokio::test]
+async fn a_cluster_with_nodes_listens_where_pods_reach_it_and_admits_like_a_real_one() {
+    let (lab, clusters) = shared().await;
+    let pod = "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}";
+    clusters[0].apply("person", pod).await.unwrap();
+
+    let options = ClusterOptions { address: Some([127, 0, 0, 2].into()), nodes: true, ..ClusterOptions::default() };
+    let ogygia = lab.cluster_with("ogygia", &options).await.unwrap();
+    assert!(ogygia.server_url().starts_with("https://127.0.0.2:"), "{}", ogygia.server_url());
+    let error = ogygia.apply("person", pod).await.expect_err("nobody makes service accounts");
+    assert!(format!("{error:#}").contains("serviceaccount"), "{error:#}");
+}
