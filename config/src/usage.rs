@@ -42,6 +42,11 @@ pub struct Word {
 }
 
 impl Word {
+    /// Name of its role.
+    pub fn role(&self) -> &'static str {
+        self.grant.role.name
+    }
+
     /// Whether it allows a request.
     pub fn allows(&self, request: &Request) -> bool {
         let is = |word: &str, asked: &str| word == "*" || word == asked;

@@ -86,7 +86,7 @@ pub const PROVIDER_KINDS: Role = Role {
         groups: &["example.platform-mesh.io"],
         resources: &["certificates"],
         names: &[],
-        verbs: &["get", "list", "watch", "create", "patch", "delete"],
+        verbs: &["list", "watch", "create", "patch", "delete"],
     }],
 };
 
@@ -101,7 +101,7 @@ pub const PROVIDER_OWN: Role = Role {
             groups: &["broker.platform-mesh.io"],
             resources: &["acceptapis"],
             names: &[],
-            verbs: &["get", "list", "watch", "patch"],
+            verbs: &["list", "watch", "patch"],
         },
         Rule {
             why: "",
@@ -126,7 +126,7 @@ pub const PROVIDER_OWN: Role = Role {
             names: &[],
             verbs: &["get", "list", "watch"],
         },
-        events("Why an AcceptAPI is not used, and whose object has the name that a copy needs."),
+        events("That an object has the name that a copy needs, told on it."),
         KINDS_THAT_COME,
         CLUSTER_IDENTITY,
     ],
@@ -237,7 +237,7 @@ pub const COORDINATION_OWN: Role = Role {
             names: &[],
             verbs: &["create"],
         },
-        events("What goes on, told on Migrations."),
+        events("What goes on, told on Migrations; why a kubeconfig is not used, told on its Secret."),
         KINDS_THAT_COME,
     ],
 };
@@ -268,7 +268,7 @@ pub const INSTANCE: Role = Role {
             groups: &["coordination.k8s.io"],
             resources: &["leases"],
             names: &[],
-            verbs: &["get", "create", "update"],
+            verbs: &["get", "watch", "create", "update"],
         },
     ],
 };
@@ -279,16 +279,13 @@ pub const CLUSTER_SECRETS: Role = Role {
     why: "In the namespace of the cluster Secrets (--cluster-secrets-namespace). Whoever writes Secrets there decides \
           which clusters are served.",
     namespaced: false,
-    rules: &[
-        Rule {
-            why: "The kubeconfigs of consumers and providers.",
-            groups: &[""],
-            resources: &["secrets"],
-            names: &[],
-            verbs: &["get", "list", "watch"],
-        },
-        events("Why a kubeconfig is not used, told on its Secret."),
-    ],
+    rules: &[Rule {
+        why: "The kubeconfigs of consumers and providers.",
+        groups: &[""],
+        resources: &["secrets"],
+        names: &[],
+        verbs: &["list", "watch"],
+    }],
 };
 
 /// All that the broker holds in the coordination cluster, with the default namespaces.

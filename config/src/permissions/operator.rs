@@ -17,7 +17,7 @@ pub const OPERATOR_OWN: Role = Role {
             groups: &["operator.broker.platform-mesh.io"],
             resources: &["brokers"],
             names: &[],
-            verbs: &["list", "watch", "patch"],
+            verbs: &["get", "list", "watch", "patch"],
         },
         Rule {
             why: "",
@@ -27,39 +27,40 @@ pub const OPERATOR_OWN: Role = Role {
             verbs: &["patch"],
         },
         Rule {
-            why: "What a Broker becomes.",
+            why: "What a Broker becomes. Before anything is written for the first time the operator looks whether somebody \
+                  else's object has the name. What has an owner in its namespace goes with the Broker.",
             groups: &[""],
             resources: &["serviceaccounts", "services"],
             names: &[],
-            verbs: &["list", "watch", "create", "patch", "delete"],
+            verbs: &["get", "list", "watch", "create", "patch", "delete"],
         },
         Rule {
             why: "",
             groups: &["apps"],
             resources: &["deployments"],
             names: &[],
-            verbs: &["list", "watch", "create", "patch", "delete"],
-        },
-        Rule {
-            why: "",
-            groups: &["policy"],
-            resources: &["poddisruptionbudgets"],
-            names: &[],
-            verbs: &["list", "watch", "create", "patch", "delete"],
+            verbs: &["get", "list", "watch", "create", "patch"],
         },
         Rule {
             why: "",
             groups: &["networking.k8s.io"],
             resources: &["networkpolicies"],
             names: &[],
-            verbs: &["list", "watch", "create", "patch", "delete"],
+            verbs: &["get", "list", "watch", "create", "patch"],
+        },
+        Rule {
+            why: "",
+            groups: &["policy"],
+            resources: &["poddisruptionbudgets"],
+            names: &[],
+            verbs: &["get", "list", "watch", "create", "patch", "delete"],
         },
         Rule {
             why: "",
             groups: &["rbac.authorization.k8s.io"],
             resources: &["rolebindings", "clusterrolebindings"],
             names: &[],
-            verbs: &["list", "watch", "create", "patch", "delete"],
+            verbs: &["get", "list", "watch", "create", "patch", "delete"],
         },
         Rule {
             why: "It may bind the broker's roles, and no others, without holding what they allow.",
@@ -75,11 +76,32 @@ pub const OPERATOR_OWN: Role = Role {
             verbs: &["bind"],
         },
         Rule {
+            why: "ServiceMonitors, where the kind exists; and whether it does.",
+            groups: &["monitoring.coreos.com"],
+            resources: &["servicemonitors"],
+            names: &[],
+            verbs: &["get", "list", "watch", "create", "patch", "delete"],
+        },
+        Rule {
+            why: "",
+            groups: &["apiextensions.k8s.io"],
+            resources: &["customresourcedefinitions"],
+            names: &["servicemonitors.monitoring.coreos.com"],
+            verbs: &["list", "watch"],
+        },
+        Rule {
             why: "Why a broker does not run, told in the Broker's conditions.",
             groups: &[""],
             resources: &["pods"],
             names: &[],
             verbs: &["list", "watch"],
+        },
+        Rule {
+            why: "What happened, told on the Broker.",
+            groups: &["events.k8s.io"],
+            resources: &["events"],
+            names: &[],
+            verbs: &["create"],
         },
     ],
 };
@@ -94,7 +116,7 @@ pub const OPERATOR_LEASE: Role = Role {
         groups: &["coordination.k8s.io"],
         resources: &["leases"],
         names: &[],
-        verbs: &["get", "create", "update"],
+        verbs: &["get", "watch", "create", "update"],
     }],
 };
 

@@ -1,0 +1,78 @@
+//! `Owner`: the owner of a cluster, with kubectl and the files of `config/rbac` as they are in the repository.
+
+use std::{
+    env, fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use e2e::{Place, place::PERSON};
+use harness::Lab;
+
+/// Who applies files in a cluster.
+pub(crate) struct Owner {
+    kubeconfig: PathBuf,
+    context: String,
+}
+
+fn config(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config").join(path)
+}
+
+impl Owner {
+    /// The owner of `place`.
+    pub(crate) fn of(lab: &Lab, place: &Place) -> Self {
+        let kubeconfig = lab.directory().join(format!("{}-owner.kubeconfig", place.name()));
+        place.cluster.write_kubeconfig(PERSON, &kubeconfig).unwrap();
+        Self { kubeconfig, context: place.cluster.name().to_owned() }
+    }
+
+    /// Runs a program that finds kubectl and this cluster; returns what it prints.
+    fn run(&self, program: &Path, args: &[&str], input: &str) -> Result<String, String> {
+        let kubectl = harness::kubectl_binary().unwrap();
+        let path = format!("{}:{}", kubectl.parent().unwrap().display(), env::var("PATH").unwrap_or_default());
+        let mut child = Command::new(program)
+            .args(args)
+            .env("KUBECONFIG", &self.kubeconfig)
+            .env("PATH", path)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        if output.status.success() { Ok(text(output.stdout)) } else { Err(text(output.stderr)) }
+    }
+
+    fn kubectl(&self, args: &[&str], input: &str) -> String {
+        let done = self.run(&harness::kubectl_binary().unwrap(), args, input);
+        done.unwrap_or_else(|error| panic!("kubectl {args:?} in {}: {error}", self.context))
+    }
+
+    /// `kubectl apply -f config/<path>`.
+    pub(crate) fn apply(&self, path: &str) {
+        self.kubectl(&["apply", "-f", &config(path).display().to_string()], "");
+    }
+
+    /// `kubectl apply --server-side -f -`.
+    pub(crate) fn apply_text(&self, yaml: &str) {
+        self.kubectl(&["apply", "--server-side", "-f", "-"], yaml);
+    }
+
+    /// `config/rbac/kubeconfig.sh <args> <context>`: what it prints, or what it says is wrong.
+    pub(crate) fn kubeconfig_sh(&self, args: &[&str]) -> Result<String, String> {
+        let args: Vec<&str> = args.iter().copied().chain([self.context.as_str()]).collect();
+        self.run(&config("rbac/kubeconfig.sh"), &args, "")
+    }
+
+    /// The kubeconfig that `kubeconfig.sh` prints, as a file.
+    pub(crate) fn kubeconfig_file(&self) -> PathBuf {
+        let text = self.kubeconfig_sh(&[]).unwrap_or_else(|error| panic!("{error}"));
+        let file = self.kubeconfig.with_file_name(format!("{}.kubeconfig", self.context));
+        fs::write(&file, text).unwrap();
+        file
+    }
+}
