@@ -17,7 +17,7 @@ fi
 manifests=$("$kubectl" kustomize "$here")
 printf '%s\n' "$manifests" |
     awk 'BEGIN { RS = "\n---\n" } !/(^|\n)kind: (Namespace|CustomResourceDefinition)\n/ { print "---"; print }' |
-    "$kubectl" delete --ignore-not-found -f -
+    "$kubectl" delete --ignore-not-found --timeout=2m -f -
 
 echo 'Kept, with what is in them: the CRDs, and namespaces resource-broker-system and resource-broker-clusters.'
 echo 'Copies at providers and objects of consumers are as they were. To remove the rest, keys and kubeconfigs included:'
