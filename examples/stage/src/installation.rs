@@ -25,7 +25,7 @@ pub const SYSTEM: &str = "resource-broker-system";
 /// Namespace of the cluster Secrets in the hub.
 pub const CLUSTERS: &str = "resource-broker-clusters";
 /// ServiceAccount of the broker in consumers and providers.
-const ACCOUNT: &str = "resource-broker";
+pub const ACCOUNT: &str = "resource-broker";
 
 const CONSUMER: &str = include_str!("../../../config/rbac/consumer.yaml");
 const PROVIDER: &str = include_str!("../../../config/rbac/provider.yaml");

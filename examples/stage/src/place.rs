@@ -5,16 +5,17 @@ use std::fmt::Debug;
 use anyhow::Context as _;
 use broker_api::keys;
 use harness::{Cluster, Lab, wait_for};
-use k8s_openapi::{NamespaceResourceScope, apimachinery::pkg::apis::meta::v1::Condition};
+use k8s_openapi::{NamespaceResourceScope, api::events::v1::Event, apimachinery::pkg::apis::meta::v1::Condition};
 use kube::{
-    Api, Client, Resource, ResourceExt,
+    Api, Client, Config, Resource, ResourceExt,
     api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams},
+    config::{KubeConfigOptions, Kubeconfig},
     core::ApiResource,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::DEADLINE;
+use crate::{DEADLINE, container::with_token};
 
 /// The namespace of everything in the examples' YAML.
 pub const NAMESPACE: &str = "default";
@@ -107,6 +108,48 @@ impl Place {
         let mut copies = self.copies_of(origin).await?;
         anyhow::ensure!(copies.len() == 1, "{} copies of {origin} in {}", copies.len(), self.name());
         copies.pop().context("one copy")
+    }
+
+    /// The one copy of `origin` in cluster `consumer`: other consumers may have objects of the same name.
+    pub async fn copy_from<K: Namespaced>(&self, consumer: &Place, origin: &str) -> anyhow::Result<K> {
+        let mut copies = self.copies_of::<K>(origin).await?;
+        let from = |copy: &K| copy.annotations().get(keys::CONSUMER_CLUSTER).cloned();
+        copies.retain(|copy| from(copy).is_some_and(|from| from == consumer.name()));
+        anyhow::ensure!(
+            copies.len() == 1,
+            "{} copies of {}/{origin} in {}",
+            copies.len(),
+            consumer.name(),
+            self.name()
+        );
+        copies.pop().context("one copy")
+    }
+
+    /// Waits for an Event about an object of [`NAMESPACE`] with this reason, whose message `fits`. Returns the message.
+    pub async fn told(&self, name: &str, reason: &str, fits: impl Fn(&str) -> bool) -> anyhow::Result<String> {
+        let what = format!("an Event {reason} about {name} in {}", self.name());
+        wait_for(DEADLINE, &what, async || {
+            let mut told = Vec::new();
+            for event in self.list::<Event>().await? {
+                let note = event.note.unwrap_or_default();
+                let regarding = event.regarding.and_then(|regarding| regarding.name).unwrap_or_default();
+                if regarding == name && event.reason.as_deref() == Some(reason) && fits(&note) {
+                    return Ok(note);
+                }
+                told.push(format!("{regarding}: {}: {note}", event.reason.unwrap_or_default()));
+            }
+            anyhow::bail!("{told:?}")
+        })
+        .await
+    }
+
+    /// A client for this cluster with a token from anywhere.
+    pub async fn client_with(&self, token: &str) -> anyhow::Result<Client> {
+        let kubeconfig = Kubeconfig::from_yaml(&self.cluster.kubeconfig(PERSON)?)?;
+        let kubeconfig = with_token(&kubeconfig, "somebody", NAMESPACE, token.to_owned());
+        let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+        config.default_retry = false;
+        Ok(Client::try_from(config)?)
     }
 
     /// The condition of this type, if the object has it.
