@@ -142,15 +142,23 @@ run bash "$here/enter.sh" "$work" probe >"$work/probe.log" 2>&1 ||
 # --- build ------------------------------------------------------------------------------------------------------------
 
 run "$root/test/controlplane/build.sh" node
-run "$root/config/images/build.sh" resource-broker resource-broker-operator cert-check
-run "$here/pause.sh" "$target/images"
+run "$root/config/images/build.sh" resource-broker resource-broker-operator
 run cargo build --locked --manifest-path "$root/Cargo.toml" --package node-test --package certs-example --bins
+
+# All that the nodes will have: nothing is pulled.
+images=$work/images
+mkdir "$images"
+ln -s "$target"/images/{resource-broker,resource-broker-operator}.tar "$images/"
+run musl-gcc -static -Os -Wall -Werror -o "$work/pause" "$here/pause.c"
+run "$here/pack.sh" "$work/pause" localhost/pause:1 "$images/pause.tar"
+# What examples/certs/hub/migrationconfiguration.yaml has its Job run.
+run "$here/pack.sh" "$target/debug/cert-check" registry.example.org/cert-check:0.1 "$images/cert-check.tar"
 
 # --- go ---------------------------------------------------------------------------------------------------------------
 
 code=0
 run bash "$here/enter.sh" "$work" "$target/debug/node-test" \
-    --directory "$work/lab" --images "$target/images" --plugins "$(plugins)" || code=$?
+    --directory "$work/lab" --images "$images" --plugins "$(plugins)" || code=$?
 [ "$code" = 0 ] || [ "${HARNESS_KEEP:-}" = 1 ] || say 'HARNESS_KEEP=1 keeps the logs'
 [ "$code" = 0 ] || code=1
 exit $code

@@ -43,6 +43,11 @@ pub struct Mark {
     offset: u64,
 }
 
+impl Mark {
+    /// The beginning of every log.
+    pub const START: Self = Self { offset: 0 };
+}
+
 /// One request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditEvent {

@@ -46,7 +46,7 @@ impl Kubectl {
         let paths = env::var_os("PATH").unwrap_or_default();
         let path = env::join_paths(std::iter::once(folder.to_owned()).chain(env::split_paths(&paths)))?;
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
-        Ok(Self { kubeconfig, root, path, program })
+        Ok(Self { program, kubeconfig, root, path })
     }
 
     /// `kubectl --context CLUSTER ARGUMENTS…`; returns what it prints.

@@ -26,9 +26,9 @@ pub(crate) struct World {
     pub(crate) corp: Place,
     pub(crate) nodes: Vec<Node>,
     pub(crate) kubectl: Kubectl,
-    processes: Vec<Process>,
+    _processes: Vec<Process>,
     /// Last: it ends what the others have started.
-    pub(crate) lab: Lab,
+    _lab: Lab,
 }
 
 impl World {
@@ -58,7 +58,7 @@ impl World {
         for node in &nodes {
             node.until_ready(&hub.client).await?;
         }
-        Ok(Self { hub, homer, internal, corp, nodes, kubectl, processes, lab })
+        Ok(Self { hub, homer, internal, corp, nodes, kubectl, _processes: processes, _lab: lab })
     }
 
     /// The consumer and the providers, each with its role.

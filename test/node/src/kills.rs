@@ -1,0 +1,108 @@
+//! The leader dies without a word: its process, then its pod.
+
+use std::{fs, time::Duration};
+
+use anyhow::Context as _;
+use example_stage::Screen;
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::{
+    brokers::{Brokers, SYSTEM},
+    load::{Load, Service},
+    world::World,
+};
+
+/// What runs in a broker's container.
+const PROGRAM: &str = "/resource-broker";
+
+pub(crate) async fn play(world: &World, screen: &Screen) -> anyhow::Result<()> {
+    screen.heading("The leader dies, and somebody creates an object every 100 ms");
+    let service = screen.step("kill -9 of its process: another pod leads, the container starts again", killed(world));
+    tell(screen, &service.await?);
+    let service = screen.step("kubectl delete pod --force: another pod leads, a new pod comes", deleted(world));
+    tell(screen, &service.await?);
+    Ok(())
+}
+
+/// What the one who creates objects saw.
+pub(crate) fn tell(screen: &Screen, service: &Service) {
+    let Service { objects, longest, median } = service;
+    let millis = Duration::as_millis;
+    screen.detail(&format!(
+        "{objects} objects, none lost; create to copy: longest {} ms, median {} ms",
+        millis(longest),
+        millis(median)
+    ));
+}
+
+async fn killed(world: &World) -> anyhow::Result<Service> {
+    let brokers = Brokers::of(world);
+    let leader = brokers.leader().await?;
+    let restarts = restarts(&leader);
+    let mut load = Load::start(&world.homer, &world.internal, "killed").await?;
+    load.more(10).await?;
+    kill_process(process(&leader)?, Signal::KILL)?;
+    brokers
+        .until_pods("the killed container to run again", |pods| {
+            let same = pods.iter().find(|pod| pod.name_any() == leader.name_any());
+            same.is_some_and(|pod| restarts_more(pod, restarts))
+        })
+        .await?;
+    brokers.until_ready(2).await?;
+    another_leads(&brokers, &leader).await?;
+    load.more(10).await?;
+    load.stop(&world.homer, &world.internal).await
+}
+
+async fn deleted(world: &World) -> anyhow::Result<Service> {
+    let brokers = Brokers::of(world);
+    let leader = brokers.leader().await?;
+    let mut load = Load::start(&world.homer, &world.internal, "deleted").await?;
+    load.more(10).await?;
+    let name = leader.name_any();
+    let args = ["--namespace", SYSTEM, "delete", "pod", &name, "--force", "--grace-period=0"];
+    world.kubectl.run("hub", &args).await?;
+    brokers.until_pods("the deleted pod to be gone", |pods| pods.iter().all(|pod| pod.name_any() != name)).await?;
+    brokers.until_ready(2).await?;
+    another_leads(&brokers, &leader).await?;
+    load.more(10).await?;
+    load.stop(&world.homer, &world.internal).await
+}
+
+/// Waits until the lease names somebody of flesh and blood. A killed leader could not release it, so it has to expire.
+async fn another_leads(brokers: &Brokers, dead: &Pod) -> anyhow::Result<()> {
+    let holder = |pod: &Pod| pod.metadata.uid.clone();
+    harness::wait_for(crate::DEADLINE, "another pod to lead", async || {
+        let leader = brokers.leader().await?;
+        anyhow::ensure!(holder(&leader) != holder(dead), "the lease is still held by {}", leader.name_any());
+        Ok(())
+    })
+    .await
+}
+
+fn restarts(pod: &Pod) -> i32 {
+    let states = pod.status.iter().filter_map(|status| status.container_statuses.as_ref()).flatten();
+    states.map(|held| held.restart_count).sum()
+}
+
+fn restarts_more(pod: &Pod, than: i32) -> bool {
+    restarts(pod) > than
+}
+
+/// The process of a pod's container. Those of all pods of all nodes are to be seen here, each in a cgroup that has the
+/// pod's uid in its name.
+fn process(pod: &Pod) -> anyhow::Result<Pid> {
+    let uid = pod.metadata.uid.as_deref().context("a pod without uid")?;
+    for entry in fs::read_dir("/proc")? {
+        let path = entry?.path();
+        let read = |file: &str| fs::read_to_string(path.join(file)).unwrap_or_default();
+        let runs = read("cmdline").split('\0').next() == Some(PROGRAM);
+        if runs && read("cgroup").contains(uid) {
+            let id = path.file_name().and_then(|name| name.to_str()?.parse().ok()).and_then(Pid::from_raw);
+            return id.context("a process without an id");
+        }
+    }
+    anyhow::bail!("no process {PROGRAM} in a cgroup of pod {uid}")
+}
