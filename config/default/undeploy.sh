@@ -7,10 +7,12 @@ set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 kubectl=${KUBECTL:-kubectl}
 
-if [ -n "$("$kubectl" get customresourcedefinition brokers.operator.broker.platform-mesh.io --ignore-not-found --output name)" ] &&
-    ! "$kubectl" delete brokers.operator.broker.platform-mesh.io --all --all-namespaces --timeout=2m; then
-    echo 'undeploy: Brokers are not gone yet, and only the operator can clean up after them: see why with' >&2
-    echo '    kubectl describe brokers --all-namespaces; kubectl -n resource-broker-system logs deploy/resource-broker-operator' >&2
+brokers=brokers.operator.broker.platform-mesh.io
+if [ -n "$("$kubectl" get customresourcedefinition $brokers --ignore-not-found --output name)" ] &&
+    ! "$kubectl" delete $brokers --all --all-namespaces --timeout=2m; then
+    echo 'undeploy: Brokers are not gone yet, and only the operator can clean up after them; it says why not:' >&2
+    echo '    kubectl describe brokers --all-namespaces' >&2
+    echo '    kubectl --namespace resource-broker-system logs deployment/resource-broker-operator' >&2
     exit 1
 fi
 

@@ -68,7 +68,8 @@ CARGO_ENCODED_RUSTFLAGS=$(printf '%s' "--remap-path-prefix=$root=/src$separator"
     "--remap-path-prefix=$sysroot=/rust")
 export CARGO_ENCODED_RUSTFLAGS
 export "CC_$variable=$compiler"
-export "CFLAGS_$variable=-ffile-prefix-map=$root=/src -ffile-prefix-map=$target=/src/target -ffile-prefix-map=$home=/cargo"
+maps="-ffile-prefix-map=$root=/src -ffile-prefix-map=$target=/src/target -ffile-prefix-map=$home=/cargo"
+export "CFLAGS_$variable=$maps"
 export SOURCE_DATE_EPOCH=0
 
 # One binary, one build: the features of its dependencies do not depend on what else is built.
@@ -78,7 +79,8 @@ output=$target/$triple/release/$binary
 # --- check ------------------------------------------------------------------------------------------------------------
 
 # In an image without any other file there is neither a loader nor a library.
-if readelf --program-headers --wide "$output" | grep -q INTERP || readelf --dynamic --wide "$output" | grep -q NEEDED; then
+if readelf --program-headers --wide "$output" | grep -q INTERP ||
+    readelf --dynamic --wide "$output" | grep -q NEEDED; then
     readelf --dynamic --wide "$output" | grep NEEDED >&2 || true
     fail "$output is not static: it asks for a loader or the libraries above; a dependency links against the system"
 fi

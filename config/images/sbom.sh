@@ -13,7 +13,8 @@ triple=$(uname -m | sed 's/^arm64$/aarch64/')-unknown-linux-musl
 
 tree=$(cargo tree --locked --package "$package" --edges normal,no-proc-macro --target "$triple" \
     --charset ascii --prefix depth --format '|{p}|{l}|{r}|')
-printf '%s\n' "$tree" | awk -F'|' -v image="$1" -v digest="${2:-}" -v triple="$triple" -v rust="$(rustc --version | cut -d' ' -f2)" '
+rust=$(rustc --version | cut -d' ' -f2)
+printf '%s\n' "$tree" | awk -F'|' -v image="$1" -v digest="${2:-}" -v triple="$triple" -v rust="$rust" '
     function text(value) { gsub(/\\/, "\\\\", value); gsub(/"/, "\\\"", value); return "\"" value "\"" }
 
     # Cargo.lock: what crates.io says that the source archives are.
@@ -34,7 +35,10 @@ printf '%s\n' "$tree" | awk -F'|' -v image="$1" -v digest="${2:-}" -v triple="$t
         at[$1 + 0] = crate
         if ($1 + 0 > 0) {
             parent = at[$1 - 1]
-            if (!((parent, crate) in edge)) { edge[parent, crate]; needs[parent] = needs[parent] (needs[parent] == "" ? "" : ",") text(reference[crate]) }
+            if (!((parent, crate) in edge)) {
+                edge[parent, crate]
+                needs[parent] = needs[parent] (needs[parent] == "" ? "" : ",") text(reference[crate])
+            }
         } else top = crate
         if (crate in seen) next
         seen[crate]; order[++count] = crate
@@ -53,7 +57,8 @@ printf '%s\n' "$tree" | awk -F'|' -v image="$1" -v digest="${2:-}" -v triple="$t
         self = "image:" image "@" part[2]
         std = "rust:std@" rust
         print "{\"bomFormat\":\"CycloneDX\",\"specVersion\":\"1.5\",\"version\":1,"
-        printf "\"metadata\":{\"component\":{\"type\":\"container\",\"bom-ref\":%s,\"name\":%s,\"version\":%s", text(self), text(image), text(part[2])
+        printf "\"metadata\":{\"component\":{\"type\":\"container\",\"bom-ref\":%s,", text(self)
+        printf "\"name\":%s,\"version\":%s", text(image), text(part[2])
         if (digest != "") printf ",\"hashes\":[{\"alg\":\"SHA-256\",\"content\":%s}]", text(substr(digest, 8))
         print ",\"licenses\":[{\"expression\":" text(ours) "}]}},"
         print "\"components\":["
@@ -64,7 +69,10 @@ printf '%s\n' "$tree" | awk -F'|' -v image="$1" -v digest="${2:-}" -v triple="$t
         print "],"
         print "\"dependencies\":["
         print "{\"ref\":" text(self) ",\"dependsOn\":[" text(reference[top]) "," text(std) "]},"
-        for (i = 1; i <= count; i++) print "{\"ref\":" text(reference[order[i]]) ",\"dependsOn\":[" needs[order[i]] "]}" (i < count ? "," : "")
+        for (i = 1; i <= count; i++) {
+            crate = order[i]
+            print "{\"ref\":" text(reference[crate]) ",\"dependsOn\":[" needs[crate] "]}" (i < count ? "," : "")
+        }
         print "]}"
     }
 ' Cargo.lock -
