@@ -26,8 +26,7 @@ use crate::condition::conditions_schema;
     namespaced,
     status = "BrokerStatus",
     derive = "PartialEq",
-    doc = "A resource broker that the operator runs. Counts only in the coordination cluster.",
-    printcolumn(name = "Replicas", type_ = "integer", json_path = ".spec.replicas"),
+    doc = "A resource broker that the operator runs. Counts only in the coordination cluster. With annotation broker.platform-mesh.io/paused: \"true\" the operator writes nothing but its status; replicas: 0 stops the broker.",
     printcolumn(
         name = "Available",
         type_ = "string",
@@ -36,13 +35,15 @@ use crate::condition::conditions_schema;
     printcolumn(
         name = "Progressing",
         type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Progressing\")].status",
-        priority = 1
+        json_path = ".status.conditions[?(@.type==\"Progressing\")].status"
     ),
+    printcolumn(name = "Degraded", type_ = "string", json_path = ".status.conditions[?(@.type==\"Degraded\")].status"),
+    printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Degraded\")].reason"),
+    printcolumn(name = "Replicas", type_ = "integer", json_path = ".spec.replicas", priority = 1),
     printcolumn(
-        name = "Degraded",
+        name = "Message",
         type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Degraded\")].status",
+        json_path = ".status.conditions[?(@.type==\"Degraded\")].message",
         priority = 1
     )
 )]
@@ -52,30 +53,30 @@ use crate::condition::conditions_schema;
     "more than one replica needs leader election"
 ))]
 pub struct BrokerSpec {
-    /// How many instances run. One of them works, the others stand by. Defaults to 1.
+    /// How many instances run. One of them works, the others stand by; 0 stops the broker. Defaults to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub replicas: Option<i32>,
     /// The container image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<Image>,
-    /// ServiceAccount that the pods run as. The operator makes one when not set.
+    /// ServiceAccount that the pods run as, which must exist; the operator binds the broker's roles to it. When not set, the one that has the Broker's name, which the operator makes where it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub service_account_name: Option<String>,
-    /// Compute resources of the container.
+    /// Compute resources of the container. Defaults to requests of 100m CPU and 128Mi memory, and limits of 2 CPUs and 1Gi.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<ResourceRequirements>,
-    /// Security settings of the pods.
+    /// Security settings of the pods, instead of the default: user and group 65532, never root, seccomp profile RuntimeDefault. The container always runs without privileges, capabilities and a writable root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub security_context: Option<PodSecurityContext>,
-    /// Annotations on the Deployment.
+    /// Annotations on the Deployment and its pods.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,
-    /// Labels on the Deployment.
+    /// Labels on the Deployment and its pods. `app` and the operator's own cannot be changed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// More arguments for the broker, after those that the operator sets.
+    /// More arguments for the broker, after those that the operator sets; of a flag that is given twice, the last counts. What the broker would not take is told in condition Degraded, and the running broker is left as it is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub extra_args: Vec<String>,
     /// Entries for the hosts file of the pods.
@@ -100,11 +101,11 @@ pub struct BrokerSpec {
         extend("x-kubernetes-list-type" = "set")
     )]
     pub watch_kinds: Vec<String>,
-    /// Namespace of the coordination cluster whose labelled Secrets hold kubeconfigs of consumers and providers. None when not set.
+    /// Namespace of the coordination cluster whose Secrets with label `broker.platform-mesh.io/role` hold kubeconfigs of consumers and providers. None when not set. While it holds no such Secret, nothing is deployed, and what runs is left as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63))]
     pub cluster_secrets_namespace: Option<String>,
-    /// Let the instances agree on which one works. Defaults to true with more than one replica.
+    /// Let the instances agree on which one works. Defaults to true. Without it there is never more than one, so an update stops the old instance before it starts the new one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leader_election: Option<bool>,
     /// Prometheus metrics.
@@ -126,22 +127,10 @@ pub struct Image {
     pub tag: Option<String>,
     /// When to pull it: `Always`, `IfNotPresent` or `Never`. The kubelet's default when not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "PullPolicy")]
-    pub pull_policy: Option<PullPolicy>,
+    pub pull_policy: Option<String>,
     /// Secrets with credentials for the registry.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub image_pull_secrets: Vec<LocalObjectReference>,
-}
-
-/// When to pull an image.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-pub enum PullPolicy {
-    /// At every start.
-    Always,
-    /// When the node does not have it.
-    IfNotPresent,
-    /// Not at all.
-    Never,
 }
 
 /// Whether and where metrics are served.

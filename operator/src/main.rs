@@ -1,3 +1,49 @@
 //! `resource-broker-operator`: deploys resource brokers from `Broker` objects.
 
-fn main() {}
+use std::{io::IsTerminal as _, process::ExitCode, time::Duration};
+
+use clap::Parser as _;
+use resource_broker_operator::{
+    app, arguments,
+    options::{LogFormat, Options},
+};
+use tracing_subscriber::EnvFilter;
+
+/// How long what cannot be cancelled (name resolution) may keep the process from ending.
+const LINGER: Duration = Duration::from_millis(200);
+
+fn main() -> ExitCode {
+    let (args, notes) = arguments::normalize(std::env::args().skip(1));
+    let options = Options::parse_from(std::iter::once(env!("CARGO_PKG_NAME").to_owned()).chain(args));
+    // kube's controller logs each failed pass once more, with a span; ours says what and why.
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,kube_runtime=error"));
+    let logs = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal());
+    match options.log_format {
+        LogFormat::Text => logs.init(),
+        LogFormat::Json => logs.json().init(),
+    }
+    for note in notes {
+        tracing::warn!("{note}");
+    }
+    // One TLS provider for the whole process; it can only be set once, here.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            tracing::error!("no threads to be had: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let ended = runtime.block_on(app::run(options));
+    runtime.shutdown_timeout(LINGER);
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

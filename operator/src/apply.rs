@@ -1,0 +1,202 @@
+//! Makes what is built so, and says what came of it. Each object by itself: one that is refused keeps none from being
+//! applied.
+
+pub mod decision;
+mod memory;
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, Preconditions};
+use tracing::info;
+
+use crate::{
+    NAME,
+    build::{Built, bindings},
+    call::{CallError, call, call_opt},
+    context::Context,
+    dereference::{Dereferenced, typed},
+    desired::{Desired, Key, Kind},
+    owner::Owner,
+    trouble::{APPLY_FAILED, NAME_CONFLICT, Trouble},
+    validate::Held,
+};
+use decision::{Decision, decide};
+pub use memory::Memory;
+
+/// What there is after a pass: what a status is made of.
+#[derive(Debug)]
+pub struct Applied {
+    /// The Broker's Deployment.
+    pub deployment: Option<Deployment>,
+    /// Why nothing was applied.
+    pub held: Option<Held>,
+    /// What is amiss.
+    pub troubles: Vec<Trouble>,
+    /// Objects that the API server refused: worth another try.
+    pub refused: usize,
+}
+
+/// The API server could not be asked. Nothing is known of the objects after the one that is named.
+#[derive(Debug, thiserror::Error)]
+#[error("{key}: {error}")]
+pub struct ApplyError {
+    key: Key,
+    error: CallError,
+}
+
+impl Applied {
+    /// Everything stays as it was found.
+    pub fn untouched(held: Held, dereferenced: Dereferenced) -> Self {
+        let troubles = match &held {
+            Held::Trouble(trouble) => vec![trouble.clone()],
+            Held::Paused => Vec::new(),
+        };
+        Self { deployment: dereferenced.deployment, held: Some(held), troubles, refused: 0 }
+    }
+}
+
+/// Applies what is not yet so, and deletes what is no longer wanted.
+pub async fn apply(context: &Context, built: Built, found: Dereferenced) -> Result<Applied, ApplyError> {
+    let Built { owner, objects, troubles } = built;
+    let mut listed = found.listed;
+    let mut applied = Applied { deployment: None, held: None, troubles, refused: 0 };
+    for desired in &objects {
+        let live = match listed.remove(&desired.key) {
+            Some(live) => Some(live),
+            None => call_opt(desired.key.api(&context.client).get(&desired.key.name))
+                .await
+                .map_err(|error| ApplyError { key: desired.key.clone(), error })?,
+        };
+        match one(context, &owner, desired, live).await {
+            Ok(object) if desired.key.kind == Kind::Deployment => applied.deployment = object.as_ref().and_then(typed),
+            Ok(_) => {}
+            Err(Failure::Conflict) => applied.troubles.push(conflict(&owner, &desired.key)),
+            Err(Failure::Call(error)) if error.is_refusal() => {
+                applied.refused += 1;
+                applied.troubles.push(Trouble::new(APPLY_FAILED, &format!("{}: {error}", desired.key)));
+                if desired.key.kind == Kind::Deployment {
+                    applied.deployment.clone_from(&found.deployment);
+                }
+            }
+            Err(Failure::Call(error)) => return Err(ApplyError { key: desired.key.clone(), error }),
+        }
+    }
+    remove(context, &owner, listed).await?;
+    Ok(applied)
+}
+
+enum Failure {
+    Conflict,
+    Call(CallError),
+}
+
+impl From<CallError> for Failure {
+    fn from(error: CallError) -> Self {
+        Self::Call(error)
+    }
+}
+
+/// Makes one object so, and returns it. None: it is going, and what comes after it has to wait.
+async fn one(
+    context: &Context,
+    owner: &Owner,
+    desired: &Desired,
+    live: Option<DynamicObject>,
+) -> Result<Option<DynamicObject>, Failure> {
+    let api = desired.key.api(&context.client);
+    match decide(owner, desired, live.as_ref(), &context.memory) {
+        Decision::Keep => return Ok(live),
+        Decision::Wait => return Ok(None),
+        Decision::Conflict => return Err(Failure::Conflict),
+        Decision::Replace => {
+            info!(object = %desired.key, "replacing");
+            if let Some(live) = live {
+                let gone = call_opt(api.delete(&desired.key.name, &precisely(&live))).await;
+                gone.map_err(Failure::Call)?;
+            }
+        }
+        Decision::Write => {}
+    }
+    let params = PatchParams::apply(NAME).force();
+    let written = call(api.patch(&desired.key.name, &params, &Patch::Apply(&desired.object))).await?;
+    info!(object = %desired.key, "applied");
+    context.memory.remember(owner, desired, &written);
+    Ok(Some(written))
+}
+
+/// Deletes what carries the Broker's label and is no longer wanted.
+async fn remove(context: &Context, owner: &Owner, left: BTreeMap<Key, DynamicObject>) -> Result<(), ApplyError> {
+    for (key, object) in left {
+        if !is_leftover(owner, &key, &object) {
+            continue;
+        }
+        match call_opt(key.api(&context.client).delete(&key.name, &precisely(&object))).await {
+            Ok(_) => info!(object = %key, "deleted: no longer wanted"),
+            // Another object has its name now.
+            Err(error) if error.code() == Some(409) => {}
+            Err(error) => return Err(ApplyError { key, error }),
+        }
+    }
+    Ok(())
+}
+
+/// Whether an object is what an earlier pass made. People copy objects, labels and all: those have other names.
+fn is_leftover(owner: &Owner, key: &Key, object: &DynamicObject) -> bool {
+    let removable = match key.kind {
+        Kind::Deployment | Kind::NetworkPolicy => false,
+        Kind::RoleBinding | Kind::ClusterRoleBinding => {
+            bindings::broker_of(&key.name) == Some((&owner.namespace, &owner.name))
+        }
+        Kind::Service => key.name.ends_with("-metrics"),
+        Kind::ServiceAccount | Kind::PodDisruptionBudget | Kind::ServiceMonitor => key.name == owner.name,
+    };
+    removable && owner.owns(&object.metadata) && object.metadata.deletion_timestamp.is_none()
+}
+
+/// This object and no other of its name.
+pub(crate) fn precisely(object: &DynamicObject) -> DeleteParams {
+    let preconditions = Preconditions { uid: object.metadata.uid.clone(), resource_version: None };
+    DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() }
+}
+
+fn conflict(owner: &Owner, key: &Key) -> Trouble {
+    let message = format!(
+        "{key} is there already and is not Broker {}/{}'s: it is left as it is; delete or rename one of them",
+        owner.namespace, owner.name
+    );
+    Trouble::new(NAME_CONFLICT, &message)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_what_an_earlier_pass_made_is_left_over() {
+        let owner = Owner { name: "b".into(), namespace: "n".into(), uid: "u".into() };
+        let object: DynamicObject =
+            serde_json::from_value(json!({"metadata": {"name": "x", "labels": owner.labels()}})).unwrap();
+        let going: DynamicObject = serde_json::from_value(
+            json!({"metadata": {"name": "x", "labels": owner.labels(), "deletionTimestamp": "2026-01-01T00:00:00Z"}}),
+        )
+        .unwrap();
+        for (kind, name, expected) in [
+            (Kind::PodDisruptionBudget, "b", true),
+            (Kind::PodDisruptionBudget, "copy", false),
+            (Kind::Service, "b-metrics", true),
+            (Kind::RoleBinding, "resource-broker:n:b:cluster-secrets", true),
+            (Kind::RoleBinding, "resource-broker:n:c:cluster-secrets", false),
+            (Kind::ClusterRoleBinding, "admins", false),
+            (Kind::Deployment, "copy", false),
+        ] {
+            let key = Key { kind, namespace: None, name: name.into() };
+            assert_eq!(is_leftover(&owner, &key, &object), expected, "{key}");
+            assert!(!is_leftover(&owner, &key, &going), "{key}");
+        }
+    }
+}

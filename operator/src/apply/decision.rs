@@ -1,0 +1,132 @@
+//! What to do about one object. Knows no client.
+
+use kube::api::DynamicObject;
+use serde_json::Value;
+
+use super::Memory;
+use crate::{
+    compare::contains,
+    desired::{APPLIED, Desired, Kind},
+    owner::Owner,
+};
+
+/// What to do about one object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// It is as it shall be.
+    Keep,
+    /// Apply it.
+    Write,
+    /// Delete it and apply it anew: it differs where it cannot be changed.
+    Replace,
+    /// It is going. Its end brings another pass.
+    Wait,
+    /// It is somebody else's.
+    Conflict,
+}
+
+/// What to do about `desired`, where there is `live`.
+pub fn decide(owner: &Owner, desired: &Desired, live: Option<&DynamicObject>, memory: &Memory) -> Decision {
+    let Some(live) = live else { return Decision::Write };
+    if !owner.owns(&live.metadata) {
+        // Somebody made an account for the broker, with an identity at a cloud perhaps: it is used as it is.
+        return if desired.key.kind == Kind::ServiceAccount { Decision::Keep } else { Decision::Conflict };
+    }
+    if live.metadata.deletion_timestamp.is_some() {
+        return Decision::Wait;
+    }
+    let Ok(value) = serde_json::to_value(live) else { return Decision::Write };
+    let applied = &value["metadata"]["annotations"][APPLIED];
+    if *applied == Value::from(desired.hash.as_str())
+        && (contains(&value, &desired.object) || memory.knows(owner, desired, live))
+    {
+        return Decision::Keep;
+    }
+    let role = &desired.object["roleRef"];
+    if role.is_object() && !contains(&value["roleRef"], role) { Decision::Replace } else { Decision::Write }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn owner() -> Owner {
+        Owner { name: "b".into(), namespace: "n".into(), uid: "u".into() }
+    }
+
+    fn desired(kind: Kind) -> Desired {
+        let metadata = json!({"name": "b", "labels": owner().labels(), "ownerReferences": [owner().reference()]});
+        Desired::new(kind, json!({"apiVersion": "v1", "kind": "X", "metadata": metadata, "spec": {"replicas": 1}}))
+    }
+
+    fn decided(kind: Kind, change: impl FnOnce(&mut Value)) -> Decision {
+        let desired = desired(kind);
+        let mut live = desired.object.clone();
+        live["metadata"]["uid"] = "x".into();
+        live["status"] = json!({});
+        change(&mut live);
+        let live: DynamicObject = serde_json::from_value(live).unwrap();
+        decide(&owner(), &desired, Some(&live), &Memory::default())
+    }
+
+    #[test]
+    fn nothing_is_written_where_nothing_changed() {
+        assert_eq!(decided(Kind::Deployment, |_| {}), Decision::Keep);
+        assert_eq!(decided(Kind::Deployment, |live| live["spec"]["paused"] = true.into()), Decision::Keep);
+        assert_eq!(decide(&owner(), &desired(Kind::Deployment), None, &Memory::default()), Decision::Write);
+    }
+
+    #[test]
+    fn what_others_changed_is_put_back() {
+        assert_eq!(decided(Kind::Deployment, |live| live["spec"]["replicas"] = 2.into()), Decision::Write);
+        assert_eq!(decided(Kind::Deployment, |live| live["metadata"]["labels"] = json!({})), Decision::Write);
+        assert_eq!(decided(Kind::Deployment, |live| live["metadata"]["annotations"] = json!({})), Decision::Write);
+        let orphan = |live: &mut Value| live["metadata"]["ownerReferences"] = json!([]);
+        assert_eq!(decided(Kind::Deployment, orphan), Decision::Write, "its label is still ours");
+    }
+
+    #[test]
+    fn an_older_version_of_it_is_written_anew() {
+        let older = |live: &mut Value| live["metadata"]["annotations"][APPLIED] = "0".into();
+        assert_eq!(decided(Kind::Deployment, older), Decision::Write);
+    }
+
+    #[test]
+    fn what_is_somebody_else_s_is_left_alone() {
+        let foreign = |live: &mut Value| live["metadata"] = json!({"name": "b"});
+        assert_eq!(decided(Kind::Deployment, foreign), Decision::Conflict);
+        assert_eq!(decided(Kind::ServiceAccount, foreign), Decision::Keep);
+    }
+
+    #[test]
+    fn what_is_going_is_waited_for() {
+        let going = |live: &mut Value| live["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+        assert_eq!(decided(Kind::Service, going), Decision::Wait);
+    }
+
+    #[test]
+    fn a_binding_to_another_role_is_made_anew() {
+        let mut wanted = desired(Kind::RoleBinding).object;
+        wanted["roleRef"] = json!({"name": "new"});
+        let wanted = Desired::new(Kind::RoleBinding, wanted);
+        let mut live = wanted.object.clone();
+        live["roleRef"] = json!({"name": "old"});
+        let live: DynamicObject = serde_json::from_value(live).unwrap();
+        assert_eq!(decide(&owner(), &wanted, Some(&live), &Memory::default()), Decision::Replace);
+    }
+
+    #[test]
+    fn a_form_that_nobody_foresaw_is_written_once() {
+        let (desired, memory) = (desired(Kind::Deployment), Memory::default());
+        let mut live = desired.object.clone();
+        live["spec"]["replicas"] = "one".into();
+        let live: DynamicObject = serde_json::from_value(live).unwrap();
+        assert_eq!(decide(&owner(), &desired, Some(&live), &memory), Decision::Write);
+        memory.remember(&owner(), &desired, &live);
+        assert_eq!(decide(&owner(), &desired, Some(&live), &memory), Decision::Keep);
+    }
+}

@@ -1,0 +1,27 @@
+//! How many of several instances may be evicted at once.
+
+use serde_json::json;
+
+use super::metadata::owned;
+use crate::{
+    desired::{Desired, Kind},
+    owner::Owner,
+};
+
+/// One at a time: another one takes over, and a drained node never waits for ever.
+pub(super) fn build(owner: &Owner) -> Desired {
+    Desired::new(
+        Kind::PodDisruptionBudget,
+        json!({
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": owned(owner, &owner.name),
+            "spec": {
+                "maxUnavailable": 1,
+                "selector": {"matchLabels": owner.pod_selector()},
+                // A pod that does not get ready must not keep its node from being drained.
+                "unhealthyPodEvictionPolicy": "AlwaysAllow",
+            },
+        }),
+    )
+}

@@ -1,0 +1,22 @@
+//! The ServiceAccount of the pods.
+
+use serde_json::json;
+
+use super::metadata::owned;
+use crate::{
+    desired::{Desired, Kind},
+    owner::Owner,
+};
+
+/// Its token is not handed to other pods that happen to run as it; the broker's pods ask for it.
+pub(super) fn build(owner: &Owner) -> Desired {
+    Desired::new(
+        Kind::ServiceAccount,
+        json!({
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": owned(owner, &owner.name),
+            "automountServiceAccountToken": false,
+        }),
+    )
+}

@@ -1,0 +1,49 @@
+//! What every pass shares.
+
+use std::{fmt, sync::atomic::AtomicBool};
+
+use kube::Client;
+use tokio::sync::watch;
+
+use crate::{apply::Memory, failures::Failures, image::Image};
+
+/// What every pass shares.
+pub struct Context {
+    /// The API server.
+    pub client: Client,
+    /// Image of brokers whose Broker names none.
+    pub default_image: Image,
+    /// Whether ServiceMonitors can be made. None: not known yet.
+    pub monitors: watch::Sender<Option<bool>>,
+    /// What the API server made of what was applied.
+    pub memory: Memory,
+    /// How often in a row each Broker has failed.
+    pub failures: Failures,
+    /// Whether the Brokers are listed, or another process leads.
+    pub ready: AtomicBool,
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context").field("default_image", &self.default_image).finish_non_exhaustive()
+    }
+}
+
+impl Context {
+    /// Of a client that does not work yet.
+    pub fn new(client: Client, default_image: Image) -> Self {
+        Self {
+            client,
+            default_image,
+            monitors: watch::Sender::new(None),
+            memory: Memory::default(),
+            failures: Failures::default(),
+            ready: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether ServiceMonitors can be made, as far as that is known.
+    pub fn has_monitors(&self) -> bool {
+        self.monitors.borrow().unwrap_or(false)
+    }
+}

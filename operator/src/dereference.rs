@@ -1,0 +1,131 @@
+//! Reads what a pass goes by, live: a pass that believed a late cache would write what is there already.
+
+use std::{collections::BTreeMap, fmt::Debug};
+
+use broker_api::broker::Broker;
+use futures::future::try_join_all;
+use k8s_openapi::api::{
+    apps::v1::Deployment,
+    core::v1::{Pod, Secret},
+};
+use kube::{
+    Api, Client,
+    api::{ApiResource, DynamicObject, ListParams},
+};
+use serde::de::DeserializeOwned;
+use tracing::warn;
+
+use crate::{
+    call::{CallError, call, call_opt},
+    context::Context,
+    desired::{Key, Kind},
+    owner::Owner,
+};
+
+/// Whether a namespace holds cluster Secrets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Secrets {
+    /// At least one.
+    Some,
+    /// It was listed, and there is none.
+    None,
+    /// Nobody asked, or the operator may not look.
+    Unknown,
+}
+
+/// What is around a Broker.
+#[derive(Debug)]
+pub struct Dereferenced {
+    /// Objects that carry the Broker's label.
+    pub listed: BTreeMap<Key, DynamicObject>,
+    /// Its Deployment, also one without the label.
+    pub deployment: Option<Deployment>,
+    /// Its pods.
+    pub pods: Vec<Pod>,
+    /// Whether there are cluster Secrets.
+    pub secrets: Secrets,
+}
+
+/// Something could not be read.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {what}: {error}")]
+pub struct DereferenceError {
+    what: String,
+    error: CallError,
+}
+
+fn reading<T>(what: impl Into<String>, result: Result<T, CallError>) -> Result<T, DereferenceError> {
+    result.map_err(|error| DereferenceError { what: what.into(), error })
+}
+
+/// Brokers as they come: one that is not as it should be is no reason to serve none.
+pub fn brokers(client: &Client, namespace: &str) -> Api<DynamicObject> {
+    Api::namespaced_with(client.clone(), namespace, &ApiResource::erase::<Broker>(&()))
+}
+
+/// The Broker as it is now.
+pub async fn broker(client: &Client, namespace: &str, name: &str) -> Result<Option<DynamicObject>, DereferenceError> {
+    reading(format!("Broker {namespace}/{name}"), call_opt(brokers(client, namespace).get(name)).await)
+}
+
+/// What is around a Broker; `secrets_namespace` is where its cluster Secrets are.
+pub async fn surroundings(
+    context: &Context,
+    owner: &Owner,
+    secrets_namespace: Option<&str>,
+) -> Result<Dereferenced, DereferenceError> {
+    let client = &context.client;
+    let lists = try_join_all(
+        Kind::ALL
+            .into_iter()
+            .filter(|kind| *kind != Kind::ServiceMonitor || context.has_monitors())
+            .map(|kind| list(client, kind, owner)),
+    );
+    let pods: Api<Pod> = Api::namespaced(client.clone(), &owner.namespace);
+    let labelled = ListParams::default().labels(&owner.selector());
+    let (lists, pods, secrets) = tokio::join!(lists, call(pods.list(&labelled)), secrets(client, secrets_namespace));
+    let listed: BTreeMap<Key, DynamicObject> = lists?.into_iter().flatten().collect();
+    let key = Key { kind: Kind::Deployment, namespace: Some(owner.namespace.clone()), name: owner.name.clone() };
+    let deployment = match listed.get(&key) {
+        Some(object) => Some(object.clone()),
+        None => reading(key.to_string(), call_opt(key.api(client).get(&key.name)).await)?,
+    };
+    let deployment = deployment.filter(|object| owner.owns(&object.metadata));
+    Ok(Dereferenced {
+        listed,
+        deployment: deployment.and_then(|object| typed(&object)),
+        pods: reading("Pods", pods)?.items,
+        secrets,
+    })
+}
+
+async fn list(client: &Client, kind: Kind, owner: &Owner) -> Result<Vec<(Key, DynamicObject)>, DereferenceError> {
+    let namespace = (kind != Kind::RoleBinding).then_some(owner.namespace.as_str());
+    let labelled = ListParams::default().labels(&owner.selector());
+    match call(kind.api(client, namespace).list(&labelled)).await {
+        Ok(list) => Ok(list.items.into_iter().map(|object| (Key::of(kind, &object), object)).collect()),
+        // The CRD went a moment ago.
+        Err(error) if kind == Kind::ServiceMonitor && error.code() == Some(404) => Ok(Vec::new()),
+        Err(error) => reading(format!("{kind:?}s"), Err(error)),
+    }
+}
+
+async fn secrets(client: &Client, namespace: Option<&str>) -> Secrets {
+    let Some(namespace) = namespace else { return Secrets::Unknown };
+    let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
+    let one = ListParams::default().labels(broker_api::keys::ROLE).limit(1);
+    match call(api.list_metadata(&one)).await {
+        Ok(list) if list.items.is_empty() => Secrets::None,
+        Ok(_) => Secrets::Some,
+        Err(error) => {
+            warn!(%namespace, %error, "cannot tell whether there are cluster Secrets: the broker is deployed all the same");
+            Secrets::Unknown
+        }
+    }
+}
+
+/// An object that the API server gave as one of a kind. None if it is not.
+pub fn typed<T: DeserializeOwned + Debug>(object: &DynamicObject) -> Option<T> {
+    let value = serde_json::to_value(object).ok()?;
+    serde_json::from_value(value).inspect_err(|error| warn!(%error, "an object is not what its kind says")).ok()
+}

@@ -1,0 +1,130 @@
+//! One pass over one Broker. Each step takes what the one before it made, so none can be left out:
+//! `dereference → validate → build → apply → update_status`.
+
+use std::{sync::Arc, time::Duration};
+
+use broker_api::broker::Broker;
+use broker_fleet::backoff::delay;
+use kube::{
+    ResourceExt as _,
+    api::{DynamicObject, PartialObjectMeta},
+    runtime::controller::Action,
+};
+use tracing::warn;
+
+use crate::{
+    apply::{Applied, ApplyError, apply},
+    build::build,
+    call::CallError,
+    cleanup::{self, CleanupError},
+    context::Context,
+    dereference::{self, DereferenceError},
+    finalizer,
+    invocation::Invocation,
+    metrics::METRICS,
+    owner::Owner,
+    trouble::NO_CLUSTER_SECRETS,
+    update_status::update_status,
+    validate::{Held, Input, validate},
+};
+
+/// Nothing calls for a pass so long: events are watched. This is for what nobody foresaw.
+const IDLE: Duration = Duration::from_mins(10);
+/// How often it is looked whether cluster Secrets have come.
+const NO_SECRETS: Duration = Duration::from_secs(10);
+
+/// What Brokers are watched as: their metadata, which even those have that cannot be read otherwise.
+pub type Seen = PartialObjectMeta<Broker>;
+
+/// A pass that did not come to its end, by step.
+#[derive(Debug, thiserror::Error)]
+pub enum ReconcileError {
+    /// Reading.
+    #[error(transparent)]
+    Dereference(#[from] DereferenceError),
+    /// Setting the finalizer.
+    #[error("cannot set the finalizer: {0}")]
+    Finalizer(CallError),
+    /// Applying.
+    #[error(transparent)]
+    Apply(#[from] ApplyError),
+    /// The status says what.
+    #[error("{0} objects were refused, see condition Degraded")]
+    Refused(usize),
+    /// Writing the status.
+    #[error("cannot write the status: {0}")]
+    Status(CallError),
+    /// Deleting what a Broker leaves.
+    #[error(transparent)]
+    Cleanup(#[from] CleanupError),
+    /// A Broker without namespace or uid: no API server gives such.
+    #[error("the Broker has no namespace or uid")]
+    Anonymous,
+}
+
+/// One pass over one Broker.
+pub async fn reconcile(seen: Arc<Seen>, context: Arc<Context>) -> Result<Action, ReconcileError> {
+    let (namespace, name) = (seen.namespace().unwrap_or_default(), seen.name_any());
+    let result = pass(&context, &namespace, &name).await;
+    METRICS.passed(result.is_ok());
+    if result.is_ok() {
+        context.failures.forget(&namespace, &name);
+    }
+    result
+}
+
+/// After a failure: later and later.
+pub fn error_policy(seen: Arc<Seen>, error: &ReconcileError, context: Arc<Context>) -> Action {
+    let (namespace, name) = (seen.namespace().unwrap_or_default(), seen.name_any());
+    let wait = context.failures.add(&namespace, &name);
+    warn!(broker = %format!("{namespace}/{name}"), %error, ?wait, "trying again later");
+    Action::requeue(wait)
+}
+
+async fn pass(context: &Context, namespace: &str, name: &str) -> Result<Action, ReconcileError> {
+    let Some(object) = dereference::broker(&context.client, namespace, name).await? else {
+        return Ok(Action::await_change());
+    };
+    let owner = Owner::of(&object).ok_or(ReconcileError::Anonymous)?;
+    if object.metadata.deletion_timestamp.is_some() {
+        // Also of a paused Broker: who deletes it has decided.
+        cleanup::clean(context, &owner, &object).await?;
+        return Ok(Action::await_change());
+    }
+    let broker = read(&object);
+    let invocation = broker.as_ref().ok().map(|broker| Invocation::of(&owner, &broker.spec, &context.default_image));
+    let secrets_namespace = invocation.as_ref().and_then(|invocation| invocation.as_ref().ok()?.secrets_namespace());
+    let found = dereference::surroundings(context, &owner, secrets_namespace).await?;
+    let pods = found.pods.clone();
+    let validated = validate(Input {
+        owner: &owner,
+        broker: broker.as_ref().map_err(String::as_str),
+        secrets: found.secrets,
+        invocation,
+        monitors: context.has_monitors(),
+    });
+    let applied = match validated {
+        Ok(validated) => {
+            finalizer::set(context, &owner, &object).await.map_err(ReconcileError::Finalizer)?;
+            apply(context, build(validated), found).await?
+        }
+        Err(held) => Applied::untouched(held, found),
+    };
+    update_status(context, &owner, &object, &applied, &pods).await.map_err(ReconcileError::Status)?;
+    next(&applied)
+}
+
+fn read(object: &DynamicObject) -> Result<Broker, String> {
+    let value = serde_json::to_value(object).map_err(|error| error.to_string())?;
+    serde_json::from_value(value).map_err(|error| error.to_string())
+}
+
+/// When to look again without being told.
+fn next(applied: &Applied) -> Result<Action, ReconcileError> {
+    if applied.refused > 0 {
+        return Err(ReconcileError::Refused(applied.refused));
+    }
+    let waits = matches!(&applied.held, Some(Held::Trouble(trouble)) if trouble.reason == NO_CLUSTER_SECRETS);
+    let wait = if waits { NO_SECRETS } else { IDLE };
+    Ok(Action::requeue(delay(wait, wait, 0)))
+}
