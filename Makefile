@@ -78,11 +78,17 @@ undeploy: ## Remove Brokers and operator from kubectl's current context; CRDs an
 # One build with all targets comes first: `cargo test` alone would not build the binaries that the tests start, and
 # building those by themselves would compile a third of the dependencies a second time, with other features.
 .PHONY: test
-test: need-cargo need-cc fmt-check clippy controlplane ## Format, clippy, CRD drift and all tests, end to end ones included (TESTS=… for some)
+test: need-cargo need-cc fmt-check clippy controlplane helm ## Format, clippy, manifests, all tests, and, as root on Linux, the real node (TESTS=… for some)
 	cargo build --locked --workspace --all-targets
 	$(TARGET)/debug/manifests --check config
-	@mkdir -p $(TARGET); code=0; \
+	@mkdir -p $(TARGET); code=0; node=0; \
 		cargo test --locked --workspace --no-fail-fast $(TESTS) 2>&1 | tee $(TARGET)/test.log || code=$$?; \
+		$(if $(TESTS),node=77,test/node/run.sh || node=$$?); \
+		case $$node in \
+			0) echo 'real node: passed' ;; \
+			77) echo 'real node: not run' ;; \
+			*) echo 'real node: failed'; code=1 ;; \
+		esac; \
 		awk '/^test result: / { passed += $$4; failed += $$6; seen = 1 } \
 			END { if (!seen) print "no test ran"; else printf "%d passed, %d failed\n", passed, failed }' $(TARGET)/test.log; \
 		exit $$code
@@ -103,6 +109,21 @@ bench: need-cargo need-cc controlplane ## Measure latency, throughput, writes an
 	cargo build --locked --release --workspace --bins
 	$(TARGET)/release/bench
 
+.PHONY: test-node
+test-node: need-cargo need-cc need-go ## The whole on a real kubelet and containerd, from the images (root, Linux)
+	@test/node/run.sh
+
+.PHONY: examples
+examples: need-cargo need-cc controlplane ## Run the demos of all examples to their end
+	cargo build --locked --workspace --bins
+	@for demo in demo migration-demo generic-demo multi-tenant-demo; do \
+		printf '\n=== %s\n' "$$demo"; ONCE=1 $(TARGET)/debug/$$demo; \
+	done
+
+.PHONY: helm
+helm: need-go ## Build the pinned Helm that the tests judge config/chart with (minutes, once)
+	@test/helm/build.sh
+
 .PHONY: controlplane
 controlplane: need-go ## Build the pinned etcd, API server, controller manager and kubectl (minutes, once)
 	@test/controlplane/build.sh
@@ -110,7 +131,7 @@ controlplane: need-go ## Build the pinned etcd, API server, controller manager a
 .PHONY: clean
 clean: need-cargo ## Remove everything that was built, and what an interrupted demo left
 	cargo clean
-	rm -rf test/controlplane/bin .demo
+	rm -rf test/controlplane/bin test/helm/bin .demo
 
 # --- parts of the above -----------------------------------------------------------------------------------------------
 
