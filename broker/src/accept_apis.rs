@@ -192,9 +192,11 @@ impl Broker {
     /// Brings one AcceptAPI's status up to date. Returns whether anything was written.
     async fn update_status(&self, cluster: &Cluster, id: &AcceptId, entry: &Entry) -> Result<bool, CallError> {
         let key = ObjectKey { namespace: Arc::clone(&id.namespace), name: Arc::clone(&id.name) };
-        let found = cluster.index(&self.watches.accept_apis).and_then(|index| index.get(&key).found());
-        let Some(held) = found else { return Ok(false) };
+        let find = || cluster.index(&self.watches.accept_apis).and_then(|index| index.get(&key).found());
+        let Some(held) = find() else { return Ok(false) };
         self.drop_finalizer(cluster, &key, &held).await?;
+        // The answer to that may be a newer version, or that it is gone.
+        let Some(held) = find() else { return Ok(false) };
         let Some(patch) = self.status_patch(id, entry, &held).filter(|_| !held.deleting) else { return Ok(false) };
         self.write_status(cluster, &key, &patch).await?;
         Ok(true)

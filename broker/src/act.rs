@@ -240,7 +240,7 @@ impl Broker {
     }
 
     /// Whether the name of a related copy is taken by somebody else's object, which a watch by label does not see. Ours,
-    /// its label stripped, is made known to the next decision.
+    /// its label stripped, is labelled again, and the next decision knows it.
     async fn is_taken(
         &self,
         origin: &OriginKey,
@@ -254,14 +254,29 @@ impl Broker {
         let found = Writer::new(caller, keys::MANAGER).get(&kind, key).await;
         let Ok(Some(object)) = found else { return false };
         let uid = self.uid_of(Role::Consumer, origin, &origin.cluster, &origin.name);
-        let ours = owners(&object).iter().any(|owner| Some(&owner.uid) == uid.as_ref());
+        let owned = owners(&object).iter().any(|owner| Some(&owner.uid) == uid.as_ref());
         let labelled = object.marks().labels.get(keys::MANAGED_BY).is_some_and(|manager| manager == keys::MANAGER);
-        if let Some(spec) = self.watches.spec_of(write.cluster.role(), &write.kind).filter(|_| ours)
-            && let Some(change) = cluster.learn(spec, key.clone(), object)
-        {
-            self.learned(cluster, spec, &change);
+        // An owner alone proves nothing: others make objects that the origin owns, too. The Go broker did.
+        if labelled || !(owned && object.applied_by_us) {
+            return !labelled;
         }
-        !ours && !labelled
+        // Ours, without the label by which the watch would see it.
+        let label = json!({"metadata": {
+            "labels": {keys::MANAGED_BY: keys::MANAGER},
+            "resourceVersion": object.resource_version.to_string(),
+            "uid": &*object.uid,
+        }});
+        match Writer::new(caller, keys::MANAGER).merge(&kind, key, &label, false).await {
+            Ok(written) => {
+                if let Some(spec) = self.watches.spec_of(write.cluster.role(), &write.kind)
+                    && let Some(change) = cluster.learn(spec, key.clone(), written.object)
+                {
+                    self.learned(cluster, spec, &change);
+                }
+            }
+            Err(error) => debug!(%origin, key = %key, %error, "a related copy cannot be labelled again"),
+        }
+        false
     }
 
     async fn make_namespace(&self, caller: &Caller, name: &str, origin: &OriginKey) -> Result<(), CallError> {
