@@ -1,13 +1,15 @@
-//! The broker, installed in the clusters of a demo the way the project's README says, step by step.
+//! Operator and broker, installed in the clusters of a demo the way the project's README says, step by step.
 //!
-//! Everything that a platform team applies is applied here too, from the same files: `config/rbac` with the kinds of the
-//! demo in place of the sample's, a kubeconfig per cluster in a labelled Secret. What a demo has no node for, `pod-runner`
-//! runs ([`crate::runner`]).
+//! Everything that a platform team applies is applied here too, from the same files: `config/default` in the hub,
+//! `config/rbac` with the kinds of the demo in place of the sample's, a kubeconfig per cluster in a labelled Secret, one
+//! Broker. What a demo has no node for, `pod-runner` runs ([`crate::runner`]): the operator, the broker that it deploys,
+//! and the Jobs of migrations.
 
 use anyhow::Context as _;
-use broker_api::keys;
+use broker_api::{Broker, keys};
 use harness::{Program, parse_objects, wait_for};
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::ServiceAccount};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{Api, api::DynamicObject, config::Kubeconfig};
 use serde_json::{Value, json};
 
@@ -20,17 +22,21 @@ use crate::{
 
 /// Program and log of the broker.
 pub const BROKER: &str = "resource-broker";
-/// Namespace of the broker in every cluster.
+/// Program and log of the operator.
+pub const OPERATOR: &str = "resource-broker-operator";
+/// Namespace of operator and broker in the hub, and of the broker's ServiceAccount elsewhere.
 pub const SYSTEM: &str = "resource-broker-system";
 /// Namespace of the cluster Secrets in the hub.
 pub const CLUSTERS: &str = "resource-broker-clusters";
 /// ServiceAccount of the broker in consumers and providers.
 pub const ACCOUNT: &str = "resource-broker";
+/// Name of the Broker, and so of its Deployment and its ServiceAccount in the hub.
+pub const INSTANCE: &str = "broker";
 
+const DEFAULT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/default");
 const CONSUMER: &str = include_str!("../../../config/rbac/consumer.yaml");
 const PROVIDER: &str = include_str!("../../../config/rbac/provider.yaml");
-const COORDINATION: &str = include_str!("../../../config/rbac/coordination.yaml");
-const COMPUTE: &str = include_str!("../../../config/rbac/compute.yaml");
+const COMPUTE_ROLES: &str = include_str!("../../../config/rbac/compute-roles.yaml");
 /// The group of the kinds that `config/rbac` names, for people to put theirs in their place.
 const SAMPLE_GROUP: &str = "example.platform-mesh.io";
 
@@ -51,45 +57,49 @@ pub struct Installation<'a> {
 impl Installation<'_> {
     /// Goes through all steps; the broker is ready at the end.
     pub async fn run(&self, stage: &Stage) -> anyhow::Result<()> {
+        let hub = self.hub;
         stage.screen.heading("Installation");
+        let what = "hub: kubectl apply -k config/default: CRDs, the broker's roles, and the operator";
+        stage.step(what, stage.kubectl(hub, &["apply", "-k", DEFAULT])).await?;
         let kinds: Vec<_> = self.kinds.iter().map(|kind| kind.kind.as_str()).collect();
         let kinds = kinds.join(", ");
-        let what = format!("CRDs: {kinds} in consumers and providers, AcceptAPI in providers, the broker's own in hub");
-        stage.step(&what, self.install_kinds()).await?;
-        stage.step("permissions of the broker in each cluster (config/rbac)", self.grant()).await?;
-        for (place, names) in self.controlled() {
-            stage.control(place, names)?;
+        let what =
+            format!("consumers and providers: CRDs of {kinds}, and of AcceptAPI; the broker's permissions there");
+        stage.step(&what, self.admit()).await?;
+        if !self.jobs.is_empty() {
+            let what = "hub: permissions for the stages of migrations (config/rbac/compute-roles.yaml)";
+            stage.step(what, hub.apply(COMPUTE_ROLES)).await?;
         }
         let what = "hub: a kubeconfig of the broker's ServiceAccount per cluster, in a labelled Secret";
         stage.step(what, self.introduce()).await?;
-        let what = "hub: pod-runner, in place of a node";
+        for (place, names) in self.controlled() {
+            stage.control(place, names)?;
+        }
+        let what = "hub: pod-runner, in place of a node, runs the operator";
         stage.step(what, async { self.start_pod_runner(stage) }).await?;
-        stage.step("hub: Deployment resource-broker is available", self.deploy()).await
-    }
-
-    async fn install_kinds(&self) -> anyhow::Result<()> {
-        const ACCEPT_APIS: &str = "acceptapis.broker.platform-mesh.io";
-        let brokered = |name: &str| self.kinds.iter().any(|kind| kind.crd() == name);
-        let own = |name: &str| name.ends_with(keys::GROUP) && name != ACCEPT_APIS;
-        let offered = |name: &str| brokered(name) || name == ACCEPT_APIS;
-        let hub = Box::pin(self.hub.install(own));
-        let consumers = self.consumers.iter().map(|place| place.install(brokered));
-        let providers = self.providers.iter().map(|place| place.install(offered));
-        let consumers = Box::pin(futures::future::try_join_all(consumers));
-        let providers = Box::pin(futures::future::try_join_all(providers));
-        tokio::try_join!(hub, consumers, providers)?;
+        stage.step("hub: one Broker; the operator deploys it, and says Available=True", self.broker()).await?;
+        stage.screen.detail(&stage.kubectl(hub, &["-n", SYSTEM, "get", "brokers,deployments"]).await?);
         Ok(())
     }
 
-    async fn grant(&self) -> anyhow::Result<()> {
-        for place in self.consumers {
-            place.apply(&with_kinds(CONSUMER, self.kinds)?).await?;
-        }
-        for place in self.providers {
-            place.apply(&with_kinds(PROVIDER, self.kinds)?).await?;
-        }
-        self.hub.apply(COORDINATION).await?;
-        self.hub.apply(COMPUTE).await
+    /// Kinds and permissions of the clusters that are not the hub.
+    async fn admit(&self) -> anyhow::Result<()> {
+        const ACCEPT_APIS: &str = "acceptapis.broker.platform-mesh.io";
+        let brokered = |name: &str| self.kinds.iter().any(|kind| kind.crd() == name);
+        let offered = |name: &str| brokered(name) || name == ACCEPT_APIS;
+        let (consumer, provider) = (with_kinds(CONSUMER, self.kinds)?, with_kinds(PROVIDER, self.kinds)?);
+        let consumers = self.consumers.iter().map(async |place| {
+            Box::pin(place.install(brokered)).await?;
+            Box::pin(place.apply(&consumer)).await
+        });
+        let providers = self.providers.iter().map(async |place| {
+            Box::pin(place.install(offered)).await?;
+            Box::pin(place.apply(&provider)).await
+        });
+        let consumers = futures::future::try_join_all(consumers);
+        let providers = futures::future::try_join_all(providers);
+        tokio::try_join!(consumers, providers)?;
+        Ok(())
     }
 
     /// Kubernetes' own controllers, cluster by cluster.
@@ -113,41 +123,53 @@ impl Installation<'_> {
         self.hub.cluster.write_kubeconfig("admin", &kubeconfig)?;
         let mut program = Program::new("pod-runner", harness::binary("pod-runner")?).env("NO_COLOR", "1");
         program = program.arg("--kubeconfig").arg(kubeconfig).arg("--directory").arg(stage.lab.directory());
-        for name in [BROKER].iter().chain(self.jobs) {
+        for name in [BROKER, OPERATOR].iter().chain(self.jobs) {
             program = program.arg("--program").arg(format!("{name}={}", harness::binary(name)?.display()));
         }
         stage.start(&program)
     }
 
-    async fn deploy(&self) -> anyhow::Result<()> {
-        self.hub.apply(&deployment(self.kinds).to_string()).await?;
-        let deployments = Api::<Deployment>::namespaced(self.hub.client.clone(), SYSTEM);
-        wait_for(DEADLINE, "condition Available=True on the Deployment", async || {
-            let status = deployments.get(BROKER).await?.status.unwrap_or_default();
-            let conditions = status.conditions.unwrap_or_default();
-            let available = conditions.iter().any(|held| held.type_ == "Available" && held.status == "True");
-            anyhow::ensure!(available && status.ready_replicas == Some(1), "conditions {conditions:?}");
+    async fn broker(&self) -> anyhow::Result<()> {
+        self.hub.apply(&broker(self.kinds).to_string()).await?;
+        let brokers = Api::<Broker>::namespaced(self.hub.client.clone(), SYSTEM);
+        wait_for(DEADLINE, "conditions of the Broker that say it is available", async || {
+            let broker = brokers.get(INSTANCE).await?;
+            let conditions = broker.status.unwrap_or_default().conditions;
+            let is = |kind: &str, status: &str| {
+                let now = |held: &&Condition| held.observed_generation == broker.metadata.generation;
+                conditions.iter().filter(now).any(|held| held.type_ == kind && held.status == status)
+            };
+            anyhow::ensure!(is("Available", "True") && is("Degraded", "False"), "{conditions:?}");
             Ok(())
         })
-        .await
+        .await?;
+        available(self.hub, INSTANCE).await
     }
 }
 
-fn deployment(kinds: &[Kind]) -> Value {
-    let mut args = vec![format!("--cluster-secrets-namespace={CLUSTERS}"), format!("--namespace={SYSTEM}")];
-    args.extend(kinds.iter().map(|kind| format!("--watch-kind={}", kind.flag())));
-    let labels = json!({ "app": BROKER });
-    let probe = json!({ "httpGet": { "path": "/readyz", "port": 8081 }, "periodSeconds": 1 });
-    let container = json!({ "name": BROKER, "image": BROKER, "args": args, "readinessProbe": probe });
+/// Waits until a Deployment of the hub has all its replicas.
+async fn available(hub: &Place, name: &str) -> anyhow::Result<()> {
+    let deployments = Api::<Deployment>::namespaced(hub.client.clone(), SYSTEM);
+    wait_for(DEADLINE, &format!("Deployment {name} to be available"), async || {
+        let status = deployments.get(name).await?.status.unwrap_or_default();
+        let conditions = status.conditions.unwrap_or_default();
+        let available = conditions.iter().any(|held| held.type_ == "Available" && held.status == "True");
+        anyhow::ensure!(available && status.ready_replicas == Some(1), "conditions {conditions:?}");
+        Ok(())
+    })
+    .await
+}
+
+/// What `config/samples/broker.yaml` is, for these kinds.
+fn broker(kinds: &[Kind]) -> Value {
+    let kinds: Vec<_> = kinds.iter().map(Kind::flag).collect();
     json!({
-        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": BROKER, "namespace": SYSTEM },
+        "apiVersion": "operator.broker.platform-mesh.io/v1alpha1", "kind": "Broker",
+        "metadata": { "name": INSTANCE, "namespace": SYSTEM },
         "spec": {
-            "replicas": 1,
-            "selector": { "matchLabels": labels },
-            "template": {
-                "metadata": { "labels": labels },
-                "spec": { "serviceAccountName": ACCOUNT, "containers": [container] },
-            },
+            "watchKinds": kinds, "clusterSecretsNamespace": CLUSTERS,
+            // For people who follow the log.
+            "extraArgs": ["--log-format=text"],
         },
     })
 }

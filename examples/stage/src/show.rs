@@ -7,7 +7,10 @@ use clap::{CommandFactory, FromArgMatches, Parser};
 use harness::{Lab, LabOptions};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::{Screen, Stage, installation::BROKER};
+use crate::{
+    Screen, Stage,
+    installation::{BROKER, OPERATOR},
+};
 
 /// How often it is looked whether everything still runs.
 pub(crate) const LOOK: Duration = Duration::from_secs(1);
@@ -25,7 +28,7 @@ struct Options {
 }
 
 /// Runs a demo: `play` is its story, `about` the first line of its `--help`, `programs` the binaries of this workspace
-/// that it needs beside the broker. It stays until it is told to end, unless `--once` is given.
+/// that it needs beside broker and operator. It stays until it is told to end, unless `--once` is given.
 pub async fn show(
     about: &'static str,
     programs: &[&str],
@@ -61,7 +64,7 @@ async fn run(
         options.directory.display()
     );
     // Before anything starts: each says how it is built.
-    for program in [BROKER, "pod-runner"].iter().chain(programs) {
+    for program in [BROKER, OPERATOR, "pod-runner"].iter().chain(programs) {
         harness::binary(program)?;
     }
     harness::kubectl_binary()?;
@@ -87,15 +90,18 @@ fn tell_failure(stage: &Stage, error: &anyhow::Error) {
     for (depth, cause) in error.chain().enumerate() {
         screen.say(&format!("{}{cause}", "  ".repeat(depth)));
     }
-    let text = stage.log(BROKER);
-    let lines: Vec<_> = text.lines().collect();
-    if lines.is_empty() {
-        return screen.say("\nthe broker was not started yet");
+    for program in [BROKER, OPERATOR] {
+        let text = stage.log(program);
+        let lines: Vec<_> = text.lines().collect();
+        if !lines.is_empty() {
+            screen.say(&format!("\nlast lines of {program}'s log ({} in all):", lines.len()));
+            for line in &lines[lines.len().saturating_sub(LOG_LINES)..] {
+                screen.say(&format!("  {line}"));
+            }
+            return;
+        }
     }
-    screen.say(&format!("\nlast lines of the broker's log ({} in all):", lines.len()));
-    for line in &lines[lines.len().saturating_sub(LOG_LINES)..] {
-        screen.say(&format!("  {line}"));
-    }
+    screen.say("\nneither operator nor broker was started yet");
 }
 
 /// Until one of the programs ends by itself.

@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use harness::{Lab, Process, Program, kubectl_binary};
+use harness::{Cluster, Lab, Process, Program, kubectl_binary};
 
 use crate::{Place, Screen, controllers, installation::BROKER};
 
@@ -15,6 +15,8 @@ pub struct Stage {
     pub screen: Screen,
     // Before the lab, so that processes end before their directory goes.
     processes: Mutex<Vec<Process>>,
+    /// An API server ends with the last of its values, and a story may be over before its clusters are.
+    running: Mutex<Vec<Cluster>>,
     /// Clusters, and the directory of logs and kubeconfigs.
     pub lab: Lab,
 }
@@ -22,13 +24,14 @@ pub struct Stage {
 impl Stage {
     /// A stage on which nothing stands yet.
     pub fn new(lab: Lab, screen: Screen) -> Self {
-        Self { screen, processes: Mutex::default(), lab }
+        Self { screen, processes: Mutex::default(), running: Mutex::default(), lab }
     }
 
     /// Starts one API server per name, at once, each with a kubeconfig for people in the lab's directory.
     pub async fn clusters<const N: usize>(&self, names: [&str; N]) -> anyhow::Result<[Place; N]> {
         let mut places = Vec::new();
         for cluster in Box::pin(self.lab.clusters(&names)).await? {
+            self.running.lock().unwrap_or_else(PoisonError::into_inner).push(cluster.clone());
             places.push(Place::open(&self.lab, cluster).await?);
         }
         places.try_into().map_err(|_| anyhow::anyhow!("{N} clusters are expected"))
