@@ -10,7 +10,7 @@ use k8s_openapi::api::{
 };
 use kube::{
     Api, Client,
-    api::{ApiResource, DynamicObject, ListParams},
+    api::{ApiResource, DynamicObject, ListParams, TypeMeta},
 };
 use serde::de::DeserializeOwned;
 use tracing::warn;
@@ -103,7 +103,13 @@ async fn list(client: &Client, kind: Kind, owner: &Owner) -> Result<Vec<(Key, Dy
     let namespace = (kind != Kind::RoleBinding).then_some(owner.namespace.as_str());
     let labelled = ListParams::default().labels(&owner.selector());
     match call(kind.api(client, namespace).list(&labelled)).await {
-        Ok(list) => Ok(list.items.into_iter().map(|object| (Key::of(kind, &object), object)).collect()),
+        Ok(list) => {
+            let resource = kind.resource();
+            let types = TypeMeta { api_version: resource.api_version, kind: resource.kind };
+            // Items of a list do not say what they are.
+            let objects = list.items.into_iter().map(|object| DynamicObject { types: Some(types.clone()), ..object });
+            Ok(objects.map(|object| (Key::of(kind, &object), object)).collect())
+        }
         // The CRD went a moment ago.
         Err(error) if kind == Kind::ServiceMonitor && error.code() == Some(404) => Ok(Vec::new()),
         Err(error) => reading(format!("{kind:?}s"), Err(error)),

@@ -8,7 +8,7 @@ use kube::{
     Api,
     runtime::{
         WatchStreamExt as _,
-        watcher::{self, watch_object, watcher},
+        watcher::{self, Event, watch_object, watcher},
     },
 };
 use tokio_util::task::AbortOnDropHandle;
@@ -64,9 +64,10 @@ pub async fn follow(context: Arc<Context>, mut changes: mpsc::Sender<()>) {
 async fn objects(context: Arc<Context>, mut changes: mpsc::Sender<()>) {
     let ours = watcher::Config::default().labels(&format!("{MANAGED_BY_LABEL}={NAME}"));
     let api = Kind::ServiceMonitor.api(&context.client, None);
-    let mut events = pin!(watcher(api, ours).default_backoff().touched_objects());
+    let mut events = pin!(watcher(api, ours).default_backoff());
     while let Some(event) = events.next().await {
-        if event.is_ok() {
+        // A list that is complete may lack what was there before.
+        if let Ok(Event::Apply(_) | Event::Delete(_) | Event::InitDone) = event {
             // A full channel holds the news already.
             let _ = changes.try_send(());
         }

@@ -23,15 +23,17 @@ use crate::{
     invocation::Invocation,
     metrics::METRICS,
     owner::Owner,
-    trouble::NO_CLUSTER_SECRETS,
+    trouble::{NAME_CONFLICT, NO_CLUSTER_SECRETS},
     update_status::update_status,
-    validate::{Held, Input, validate},
+    validate::{Input, validate},
 };
 
-/// Nothing calls for a pass so long: events are watched. This is for what nobody foresaw.
-const IDLE: Duration = Duration::from_mins(10);
-/// How often it is looked whether cluster Secrets have come.
-const NO_SECRETS: Duration = Duration::from_secs(10);
+/// Nothing calls for a pass so long: events are watched. This is for deletions while a watch was interrupted, which it
+/// does not tell, and for what nobody foresaw.
+const IDLE: Duration = Duration::from_mins(5);
+/// How often it is looked whether what a person has to mend was mended: cluster Secrets and other people's objects are
+/// not watched.
+const HELD: Duration = Duration::from_secs(10);
 
 /// What Brokers are watched as: their metadata, which even those have that cannot be read otherwise.
 pub type Seen = PartialObjectMeta<Broker>;
@@ -124,7 +126,7 @@ fn next(applied: &Applied) -> Result<Action, ReconcileError> {
     if applied.refused > 0 {
         return Err(ReconcileError::Refused(applied.refused));
     }
-    let waits = matches!(&applied.held, Some(Held::Trouble(trouble)) if trouble.reason == NO_CLUSTER_SECRETS);
-    let wait = if waits { NO_SECRETS } else { IDLE };
+    let watched = |reason: &str| ![NO_CLUSTER_SECRETS, NAME_CONFLICT].contains(&reason);
+    let wait = if applied.troubles.iter().all(|trouble| watched(&trouble.reason)) { IDLE } else { HELD };
     Ok(Action::requeue(delay(wait, wait, 0)))
 }

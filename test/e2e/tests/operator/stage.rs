@@ -1,0 +1,278 @@
+//! A coordination cluster with the operator, as a user that holds what `config/operator/role.yaml` grants and no more.
+
+use std::{collections::BTreeMap, fs, path::Path, time::Duration};
+
+use harness::{AuditEvents, Cluster, ClusterOptions, Lab, LabOptions, Mark, Process, Program, binary, wait_for};
+use kube::{
+    Api, Client,
+    api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams},
+};
+use serde_json::{Value, json};
+
+/// Who the operator is to the API server.
+pub(crate) const OPERATOR: &str = "operator";
+/// Where Brokers are.
+pub(crate) const SYSTEM: &str = "resource-broker-system";
+/// Where cluster Secrets are.
+pub(crate) const CLUSTERS: &str = "resource-broker-clusters";
+/// How long anything may take on a busy machine.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(40);
+/// Image of brokers that name none.
+pub(crate) const IMAGE: &str = "localhost/resource-broker:e2e";
+
+/// A kind: group and version, name, plural.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kind(&'static str, &'static str, &'static str);
+
+pub(crate) const BROKER: Kind = Kind("operator.broker.platform-mesh.io/v1alpha1", "Broker", "brokers");
+pub(crate) const DEPLOYMENT: Kind = Kind("apps/v1", "Deployment", "deployments");
+pub(crate) const SERVICE: Kind = Kind("v1", "Service", "services");
+pub(crate) const ACCOUNT: Kind = Kind("v1", "ServiceAccount", "serviceaccounts");
+pub(crate) const SECRET: Kind = Kind("v1", "Secret", "secrets");
+pub(crate) const POD: Kind = Kind("v1", "Pod", "pods");
+pub(crate) const BUDGET: Kind = Kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets");
+pub(crate) const POLICY: Kind = Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies");
+pub(crate) const BINDING: Kind = Kind("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings");
+pub(crate) const CLUSTER_BINDING: Kind =
+    Kind("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings");
+pub(crate) const MONITOR: Kind = Kind("monitoring.coreos.com/v1", "ServiceMonitor", "servicemonitors");
+pub(crate) const CRDS: Kind = Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions");
+pub(crate) const EVENT: Kind = Kind("events.k8s.io/v1", "Event", "events");
+
+/// The lab, one cluster in it, and the operator.
+pub(crate) struct Stage {
+    operator: Option<Process>,
+    program: Program,
+    pub(crate) cluster: Cluster,
+    client: Client,
+    pub(crate) lab: Lab,
+}
+
+/// A file of the repository's `config`.
+fn config(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config").join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// What `config/operator/role.yaml` binds to a ServiceAccount, bound to the user.
+fn bindings() -> String {
+    let role = |kind: &str, namespace: &str| {
+        let metadata =
+            if kind == "Role" { format!("{{name: e2e, namespace: {namespace}}}") } else { "{name: e2e}".into() };
+        let prefix = if kind == "Role" { "Role" } else { "ClusterRole" };
+        format!(
+            "{{apiVersion: rbac.authorization.k8s.io/v1, kind: {prefix}Binding, metadata: {metadata}, \
+             roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: {kind}, name: resource-broker-operator}}, \
+             subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {OPERATOR}}}]}}"
+        )
+    };
+    [role("ClusterRole", ""), role("Role", SYSTEM), role("Role", CLUSTERS)].join("\n---\n")
+}
+
+impl Stage {
+    /// Starts all but the operator.
+    pub(crate) async fn without_operator() -> Self {
+        let lab = Lab::start(LabOptions::default()).await.unwrap();
+        let options = ClusterOptions {
+            controller_manager: true,
+            users: vec![(OPERATOR.to_owned(), Vec::new())],
+            ..ClusterOptions::default()
+        };
+        let cluster = lab.cluster_with("hub", &options).await.unwrap();
+        let namespaces = [SYSTEM, CLUSTERS, "elsewhere"]
+            .map(|name| format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {name}}}}}"));
+        let crd = config("crd/operator.broker.platform-mesh.io_brokers.yaml");
+        let (roles, role) = (config("rbac/roles.yaml"), config("operator/role.yaml"));
+        for yaml in [namespaces.join("\n---\n"), crd, roles, role, bindings()] {
+            cluster.apply("person", &yaml).await.unwrap();
+        }
+        let kubeconfig = lab.directory().join("operator.kubeconfig");
+        cluster.write_kubeconfig(OPERATOR, &kubeconfig).unwrap();
+        let program = Program::new("operator", binary("resource-broker-operator").unwrap()).args([
+            format!("--kubeconfig={}", kubeconfig.display()),
+            format!("--namespace={SYSTEM}"),
+            "-leader-elect=true".to_owned(),
+            "--health-probe-bind-address=0".to_owned(),
+            format!("--broker-image={IMAGE}"),
+        ]);
+        let client = cluster.client("person").await.unwrap();
+        Self { operator: None, program, cluster, client, lab }
+    }
+
+    /// Starts everything, and one cluster Secret.
+    pub(crate) async fn start() -> Self {
+        let mut stage = Self::without_operator().await;
+        stage.cluster_secret("homer").await;
+        stage.start_operator();
+        stage
+    }
+
+    pub(crate) fn start_operator(&mut self) {
+        self.operator = Some(self.lab.start_process(&self.program).unwrap());
+    }
+
+    /// SIGKILL. Whoever comes next has to wait for the lease.
+    pub(crate) fn kill_operator(&mut self) {
+        self.operator = None;
+    }
+
+    /// SIGTERM: the lease is released.
+    pub(crate) async fn stop_operator(&mut self) {
+        let status = self.operator.as_mut().unwrap().terminate(DEADLINE).await.unwrap();
+        assert_eq!(status.code(), Some(0), "{}", self.log());
+        self.operator = None;
+    }
+
+    pub(crate) fn log(&self) -> String {
+        self.operator.as_ref().map(|process| process.log().unwrap()).unwrap_or_default()
+    }
+
+    pub(crate) fn api(&self, kind: Kind, namespace: &str) -> Api<DynamicObject> {
+        let Kind(api_version, name, plural) = kind;
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let resource = ApiResource {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            api_version: api_version.to_owned(),
+            kind: name.to_owned(),
+            plural: plural.to_owned(),
+        };
+        if namespace.is_empty() {
+            Api::all_with(self.client.clone(), &resource)
+        } else {
+            Api::namespaced_with(self.client.clone(), namespace, &resource)
+        }
+    }
+
+    /// An object, `Null` if it is not there.
+    pub(crate) async fn get(&self, kind: Kind, namespace: &str, name: &str) -> Value {
+        let found = self.api(kind, namespace).get_opt(name).await.unwrap();
+        found.map_or(Value::Null, |object| serde_json::to_value(object).unwrap())
+    }
+
+    /// Waits until an object is as `is` says; `Null` if it is not there. Returns it.
+    pub(crate) async fn until(
+        &self,
+        kind: Kind,
+        (namespace, name): (&str, &str),
+        what: &str,
+        is: impl Fn(&Value) -> bool,
+    ) -> Value {
+        let what = format!("{} {namespace}/{name}: {what}", kind.1);
+        let waited = wait_for(DEADLINE, &what, async || {
+            let seen = self.get(kind, namespace, name).await;
+            if is(&seen) { Ok(seen) } else { Err(seen.to_string()) }
+        });
+        waited.await.unwrap_or_else(|error| panic!("{error:#}\n{}", self.log()))
+    }
+
+    pub(crate) async fn until_there(&self, kind: Kind, namespace: &str, name: &str) -> Value {
+        self.until(kind, (namespace, name), "to be there", |seen| !seen.is_null()).await
+    }
+
+    pub(crate) async fn until_gone(&self, kind: Kind, namespace: &str, name: &str) {
+        self.until(kind, (namespace, name), "to be gone", Value::is_null).await;
+    }
+
+    /// Names of all objects of a kind that carry the label of a Broker's uid.
+    pub(crate) async fn labelled(&self, kind: Kind, uid: &str) -> Vec<String> {
+        let label = format!("operator.broker.platform-mesh.io/broker-uid={uid}");
+        let list = self.api(kind, "").list(&kube::api::ListParams::default().labels(&label)).await.unwrap();
+        list.items.into_iter().filter_map(|object| object.metadata.name).collect()
+    }
+
+    /// Creates or changes a Broker, as `kubectl apply` does.
+    pub(crate) async fn broker(&self, name: &str, spec: Value) -> Value {
+        let Kind(api_version, kind, _) = BROKER;
+        let body = json!({"apiVersion": api_version, "kind": kind,
+            "metadata": {"name": name, "namespace": SYSTEM}, "spec": spec});
+        let params = PatchParams::apply("kubectl").force();
+        let written = self.api(BROKER, SYSTEM).patch(name, &params, &Patch::Apply(&body)).await.unwrap();
+        serde_json::to_value(written).unwrap()
+    }
+
+    pub(crate) async fn create(&self, kind: Kind, namespace: &str, mut body: Value) {
+        body["apiVersion"] = kind.0.into();
+        body["kind"] = kind.1.into();
+        let object = serde_json::from_value(body).unwrap();
+        self.api(kind, namespace).create(&PostParams::default(), &object).await.unwrap();
+    }
+
+    pub(crate) async fn cluster_secret(&self, name: &str) {
+        let metadata = json!({"name": name, "labels": {"broker.platform-mesh.io/role": "consumer"}});
+        self.create(SECRET, CLUSTERS, json!({"metadata": metadata})).await;
+    }
+
+    pub(crate) async fn edit(&self, kind: Kind, namespace: &str, name: &str, patch: Value) {
+        self.api(kind, namespace).patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+    }
+
+    pub(crate) async fn set_status(&self, kind: Kind, name: &str, status: Value) {
+        let patch = Patch::Merge(json!({"status": status}));
+        self.api(kind, SYSTEM).patch_status(name, &PatchParams::default(), &patch).await.unwrap();
+    }
+
+    pub(crate) async fn delete(&self, kind: Kind, namespace: &str, name: &str) {
+        self.api(kind, namespace).delete(name, &DeleteParams::background()).await.unwrap();
+    }
+
+    /// Waits until the conditions of a Broker speak of its current generation and are as `stands` says: a condition and
+    /// its reason, `-` before those that are False. Returns their messages.
+    pub(crate) async fn until_stands(&self, name: &str, stands: &[(&str, &str)]) -> BTreeMap<String, String> {
+        let broker = self
+            .until(BROKER, (SYSTEM, name), &format!("{stands:?}"), |broker| {
+                let generation = &broker["metadata"]["generation"];
+                let stands_so = |(kind, reason): &(&str, &str)| {
+                    let conditions = broker["status"]["conditions"].as_array().into_iter().flatten();
+                    let mut found = conditions.filter(|condition| condition["type"] == *kind);
+                    let (status, reason) =
+                        reason.strip_prefix('-').map_or(("True", *reason), |reason| ("False", reason));
+                    found.any(|condition| {
+                        condition["status"] == status
+                            && condition["reason"] == reason
+                            && condition["observedGeneration"] == *generation
+                    })
+                };
+                broker["status"]["observedGeneration"] == *generation && stands.iter().all(stands_so)
+            })
+            .await;
+        let conditions = broker["status"]["conditions"].as_array().unwrap();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        conditions.iter().map(|condition| (text(&condition["type"]), text(&condition["message"]))).collect()
+    }
+
+    /// The end of the audit log.
+    pub(crate) async fn mark(&self) -> Mark {
+        self.cluster.audit().settle().await.unwrap()
+    }
+
+    /// What the operator asked for since then, but for its lease.
+    pub(crate) async fn asked(&self, since: Mark) -> AuditEvents {
+        let events = self.cluster.audit().settled_since(since).await.unwrap();
+        events.of(OPERATOR).only(|event| event.resource != "leases")
+    }
+
+    /// Waits until the operator has passed over a Broker from beginning to end after now.
+    ///
+    /// Passes over one Broker come one after the other, and each begins with a look at it: when a second has begun, the
+    /// first is over.
+    pub(crate) async fn until_passed(&self, name: &str) {
+        for round in 0..2 {
+            let mark = self.mark().await;
+            let poke = json!({"metadata": {"annotations": {"poke": format!("{round}-{mark:?}")}}});
+            self.edit(BROKER, SYSTEM, name, poke).await;
+            let what = format!("a pass over {name}");
+            let seen = wait_for(DEADLINE, &what, async || {
+                let asked = self.cluster.audit().requests_since(mark).unwrap().of(OPERATOR);
+                asked.iter().any(|event| event.resource == "brokers" && event.verb == "get" && event.name == name)
+            });
+            seen.await.unwrap_or_else(|error| panic!("{error:#}\n{}", self.log()));
+        }
+    }
+}
+
+/// Panics unless nothing was written.
+pub(crate) fn assert_no_writes(asked: &AuditEvents) {
+    let writes = asked.writes();
+    assert!(writes.is_empty(), "{:#?}", writes.iter().map(|event| (&event.verb, &event.uri)).collect::<Vec<_>>());
+}
