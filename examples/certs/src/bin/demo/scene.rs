@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use broker_api::{AcceptApi, example::Certificate};
 use certs_example::{authority, secret::CERTIFICATE};
 use example_stage::{DEADLINE, Installation, Kind, Place, Stage};
-use harness::wait_for;
+use harness::{Mark, wait_for};
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 
@@ -25,6 +25,8 @@ pub(crate) struct Scene {
     pub(crate) homer: Place,
     pub(crate) internal: Provider,
     pub(crate) corp: Provider,
+    /// Where the audit log of each cluster was after the installation, in the order of [`Scene::places`].
+    pub(crate) installed: Vec<Mark>,
 }
 
 impl Scene {
@@ -42,6 +44,10 @@ impl Scene {
             jobs: &["cert-check"],
         };
         Box::pin(installation.run(stage)).await?;
+        let mut installed = Vec::new();
+        for place in [&hub, &homer, &internal, &corp] {
+            installed.push(place.cluster.audit().settle().await?);
+        }
 
         stage.screen.heading("Offers");
         let internal = provider(stage, internal, "internal.corp CA").await?;
@@ -57,7 +63,12 @@ impl Scene {
             };
             stage.step(&format!("provider {} accepts {names}", place.name()), offer).await?;
         }
-        Ok(Self { hub, homer, internal, corp })
+        Ok(Self { hub, homer, internal, corp, installed })
+    }
+
+    /// All clusters.
+    pub(crate) fn places(&self) -> [&Place; 4] {
+        [&self.hub, &self.homer, &self.internal.place, &self.corp.place]
     }
 }
 

@@ -3,7 +3,11 @@
 use broker_api::{AcceptApi, Migration, condition::BROKERED, example::Certificate, keys};
 use certs_example::secret::TLS;
 use comfy_table::{Table, presets::UTF8_FULL_CONDENSED};
-use example_stage::{Place, Stage};
+use example_stage::{
+    Place, Stage,
+    installation::{ACCOUNT, INSTANCE, OPERATOR, SYSTEM},
+    place::PERSON,
+};
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, ResourceExt, api::ListParams};
 
@@ -23,6 +27,7 @@ pub(crate) async fn show(scene: &Scene, stage: &Stage) -> anyhow::Result<()> {
         table.add_row([place.name(), role, &objects.join("\n")]);
     }
     stage.screen.say(&table.to_string());
+    requests(scene, stage).await?;
     suggest(scene, stage).await
 }
 
@@ -83,6 +88,29 @@ async fn secrets(place: &Place) -> anyhow::Result<Vec<String>> {
         .collect())
 }
 
+/// Who asked which API server for how much since the installation. The broker has a ServiceAccount in each cluster, in
+/// hub the one that the operator made for it.
+async fn requests(scene: &Scene, stage: &Stage) -> anyhow::Result<()> {
+    stage.screen.heading("Who asked for how much");
+    let mut table = Table::new();
+    table.load_preset(UTF8_FULL_CONDENSED).set_header(["cluster", "user", "reads", "writes", "denied"]);
+    for (place, mark) in scene.places().into_iter().zip(&scene.installed) {
+        let seen = place.cluster.audit().settled_since(*mark).await?;
+        let accounts = [INSTANCE, ACCOUNT, OPERATOR].map(|name| format!("system:serviceaccount:{SYSTEM}:{name}"));
+        let others = ["provider-controller".to_owned(), PERSON.to_owned()];
+        for user in accounts.into_iter().chain(others) {
+            let own = seen.of(&user);
+            let denied = own.only(|event| event.code == 403);
+            let counts = [own.reads().len(), own.writes().len(), denied.len()].map(|count| count.to_string());
+            if !own.is_empty() {
+                table.add_row([place.name(), &user].into_iter().chain(counts.iter().map(String::as_str)));
+            }
+        }
+    }
+    stage.screen.say(&table.to_string());
+    Ok(())
+}
+
 async fn suggest(scene: &Scene, stage: &Stage) -> anyhow::Result<()> {
     let Scene { hub, homer, corp, .. } = scene;
     let copy = corp.place.copy_of::<Certificate>(WEBSITE).await?.name_any();
@@ -97,6 +125,8 @@ async fn suggest(scene: &Scene, stage: &Stage) -> anyhow::Result<()> {
         (&corp.place, &format!("delete excert {copy}")),
         (homer, &edit(WEBSITE, "www.internal.corp")),
         (hub, "get migcfg,migrations"),
+        (hub, "-n resource-broker-system get brokers,deployments,pods"),
+        (hub, "-n resource-broker-system patch broker broker --type merge -p '{\"spec\":{\"replicas\":2}}'"),
         (homer, &format!("delete excert {WEBSITE}")),
     ])
 }
