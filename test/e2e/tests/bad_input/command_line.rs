@@ -46,6 +46,9 @@ async fn a_malformed_watch_kind() {
         refused(ended(&["--watch-kind", kind]).await, &["--watch-kind", "Kind.version.group"]);
     }
     refused(ended(&[]).await, &["--watch-kind"]);
+    refused(ended(&["-watch-kind=certificates"]).await, &["--watch-kind", "Kind.version.group"]);
+    let of_another = ["-watch-kind=Certificate.v1alpha1.example.com", "-zap-devel=true", "-kcp-kubeconfig=/kcp"];
+    refused(ended(&of_another).await, &["unexpected argument '--kcp-kubeconfig'"]);
     let related = ["--watch-kind", "Certificate.v1alpha1.example.com", "--related-kind", "secrets"];
     refused(ended(&related).await, &["--related-kind", "secrets", "Kind.version.group"]);
 }

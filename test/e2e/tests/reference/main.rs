@@ -3,6 +3,7 @@
 
 mod leftovers;
 mod mounted;
+mod page;
 mod shapes;
 
 use e2e::{Controller, Place, World, kind::CERTIFICATE};
@@ -45,7 +46,7 @@ async fn the_references_installation_goes_on() {
     mounted::serves(&world).await;
     mounted::migrates(&world).await;
     mounted::rotates(&world).await;
-    leftovers.go().await;
+    leftovers.go(&world).await;
     assert!(!broker.log().contains("panicked"), "{}", broker.log());
     assert_eq!(broker.terminate().await, Some(0));
 }
