@@ -89,7 +89,7 @@ async fn lead(context: &Arc<Context>, leadership: Option<&Leadership>, lease: &s
         tokio::select! {
             () = work => {}
             () = lost(leadership), if leads => {}
-            changed = changes.changed() => if changed.is_err() { return },
+            turned = changes.changed() => if turned.is_err() { return },
         }
     }
 }

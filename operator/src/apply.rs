@@ -21,7 +21,7 @@ use crate::{
     trouble::{APPLY_FAILED, NAME_CONFLICT, Trouble},
     validate::Held,
 };
-use decision::{Decision, decide};
+use decision::{Decision, decide, obstacle};
 pub use memory::Memory;
 
 /// What there is after a pass: what a status is made of.
@@ -116,7 +116,12 @@ async fn one(
                 gone.map_err(Failure::Call)?;
             }
         }
-        Decision::Write => {}
+        Decision::Write => {
+            if let Some(patch) = live.as_ref().and_then(|live| obstacle(desired, live)) {
+                let params = PatchParams { field_manager: Some(NAME.to_owned()), ..PatchParams::default() };
+                call(api.patch(&desired.key.name, &params, &Patch::Merge(patch))).await?;
+            }
+        }
     }
     let params = PatchParams::apply(NAME).force();
     let written = call(api.patch(&desired.key.name, &params, &Patch::Apply(&desired.object))).await?;

@@ -95,6 +95,7 @@ async fn work(context: Arc<Context>, changes: mpsc::Receiver<()>) {
 }
 
 /// The Broker that an object in its namespace names in a label.
+#[allow(clippy::needless_pass_by_value)] // as kube calls it
 fn labelled<K: Resource<DynamicType = ()> + Debug>(object: PartialObjectMeta<K>) -> Option<ObjectRef<Seen>> {
     let name = object.labels().get(INSTANCE_LABEL)?;
     Some(ObjectRef::new(name).within(&object.namespace()?))

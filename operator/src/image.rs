@@ -32,10 +32,9 @@ impl Image {
         let Some(wanted) = wanted else { return self.clone() };
         let repository = wanted.repository.clone().unwrap_or_else(|| self.repository.clone());
         if let Some(tag) = &wanted.tag {
-            return match tag.starts_with("sha256:") {
-                true => Self { repository, tag: None, digest: Some(tag.clone()) },
-                false => Self { repository, tag: Some(tag.clone()), digest: None },
-            };
+            let is_digest = tag.starts_with("sha256:");
+            let (tag, digest) = if is_digest { (None, Some(tag.clone())) } else { (Some(tag.clone()), None) };
+            return Self { repository, tag, digest };
         }
         if repository == self.repository {
             return self.clone();

@@ -111,9 +111,10 @@ fn args(owner: &Owner, spec: &BrokerSpec) -> Vec<String> {
         args.push(format!("--lease-name={}", owner.name));
     }
     let metrics = spec.metrics.clone().unwrap_or_default();
-    args.push(match metrics.enabled.unwrap_or(true) {
-        true => format!("--metrics-bind-address=:{}", metrics.port.unwrap_or(METRICS_PORT)),
-        false => "--metrics-bind-address=0".to_owned(),
+    args.push(if metrics.enabled.unwrap_or(true) {
+        format!("--metrics-bind-address=:{}", metrics.port.unwrap_or(METRICS_PORT))
+    } else {
+        "--metrics-bind-address=0".to_owned()
     });
     args.push(format!("--health-probe-bind-address=:{PROBES_PORT}"));
     args.push("--log-format=json".to_owned());
@@ -270,8 +271,8 @@ mod tests {
             value: value.map(str::to_owned),
             value_from: value.is_none().then(EnvVarSource::default),
         };
-        let mut spec = BrokerSpec::default();
-        spec.env = vec![variable("RESOURCE_BROKER_WATCH_KIND", Some(KIND))];
+        let env = vec![variable("RESOURCE_BROKER_WATCH_KIND", Some(KIND))];
+        let mut spec = BrokerSpec { env, ..BrokerSpec::default() };
         assert_eq!(of(&spec).unwrap().options.watch_kind.len(), 1);
         spec.env = vec![variable("RESOURCE_BROKER_WATCH_KIND", None)];
         of(&spec).unwrap();

@@ -67,7 +67,7 @@ pub enum ReconcileError {
 /// One pass over one Broker.
 pub async fn reconcile(seen: Arc<Seen>, context: Arc<Context>) -> Result<Action, ReconcileError> {
     let (namespace, name) = (seen.namespace().unwrap_or_default(), seen.name_any());
-    let result = pass(&context, &namespace, &name).await;
+    let result = Box::pin(pass(&context, &namespace, &name)).await;
     METRICS.passed(result.is_ok());
     if result.is_ok() {
         context.failures.forget(&namespace, &name);
@@ -76,6 +76,7 @@ pub async fn reconcile(seen: Arc<Seen>, context: Arc<Context>) -> Result<Action,
 }
 
 /// After a failure: later and later.
+#[allow(clippy::needless_pass_by_value)] // as kube calls it
 pub fn error_policy(seen: Arc<Seen>, error: &ReconcileError, context: Arc<Context>) -> Action {
     let (namespace, name) = (seen.namespace().unwrap_or_default(), seen.name_any());
     let wait = context.failures.add(&namespace, &name);

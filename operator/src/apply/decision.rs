@@ -1,7 +1,7 @@
 //! What to do about one object. Knows no client.
 
 use kube::api::DynamicObject;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Memory;
 use crate::{
@@ -36,8 +36,7 @@ pub fn decide(owner: &Owner, desired: &Desired, live: Option<&DynamicObject>, me
         return Decision::Wait;
     }
     let Ok(value) = serde_json::to_value(live) else { return Decision::Write };
-    let applied = &value["metadata"]["annotations"][APPLIED];
-    if *applied == Value::from(desired.hash.as_str())
+    if value["metadata"]["annotations"][APPLIED] == desired.hash.as_str()
         && (contains(&value, &desired.object) || memory.knows(owner, desired, live))
     {
         return Decision::Keep;
@@ -46,11 +45,17 @@ pub fn decide(owner: &Owner, desired: &Desired, live: Option<&DynamicObject>, me
     if role.is_object() && !contains(&value["roleRef"], role) { Decision::Replace } else { Decision::Write }
 }
 
+/// A merge patch that has to come first. A server-side apply leaves what other managers own, and the API server's own
+/// defaults are somebody's: the numbers of a rolling update, which are refused next to `Recreate`.
+pub fn obstacle(desired: &Desired, live: &DynamicObject) -> Option<Value> {
+    let recreate = desired.object["spec"]["strategy"]["type"] == "Recreate";
+    let rolling = !live.data["spec"]["strategy"]["rollingUpdate"].is_null();
+    (recreate && rolling).then(|| json!({"spec": {"strategy": {"type": "Recreate", "rollingUpdate": null}}}))
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-
-    use serde_json::json;
 
     use super::*;
 

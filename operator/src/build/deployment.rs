@@ -73,7 +73,8 @@ pub(super) fn build(owner: &Owner, invocation: &Invocation, deployed: &Deployed)
         "image": invocation.image.to_string(),
         "args": invocation.args,
         "ports": ports(invocation),
-        "resources": resources.as_ref().map_or_else(default_resources, |resources| json!(resources)),
+        "resources": resources.as_ref().filter(|it| **it != ResourceRequirements::default())
+            .map_or_else(default_resources, |resources| json!(resources)),
         "securityContext": {
             "allowPrivilegeEscalation": false,
             "readOnlyRootFilesystem": true,
@@ -95,7 +96,8 @@ pub(super) fn build(owner: &Owner, invocation: &Invocation, deployed: &Deployed)
         "enableServiceLinks": false,
         // A broker finishes its writes and hands over within 3 s.
         "terminationGracePeriodSeconds": 15,
-        "securityContext": security_context.as_ref().map_or_else(default_security, |context| json!(context)),
+        "securityContext": security_context.as_ref().filter(|it| **it != PodSecurityContext::default())
+            .map_or_else(default_security, |context| json!(context)),
         "containers": [container],
     });
     set_list(&mut pod, "imagePullSecrets", image_pull_secrets);

@@ -220,6 +220,13 @@ fn what_people_say_of_pods_reaches_them() {
 }
 
 #[test]
+fn empty_fields_are_as_good_as_none() {
+    let empty = json!({"resources": {}, "securityContext": {}, "image": {}, "metrics": {}, "serviceAccountName": "",
+        "labels": {}, "env": []});
+    assert_eq!(built(&empty), built(&json!({})));
+}
+
+#[test]
 fn without_an_election_there_are_never_two() {
     for spec in [json!({"leaderElection": false}), json!({"extraArgs": ["--leader-elect=false"]})] {
         assert_eq!(deployment(&spec)["spec"]["strategy"], json!({"type": "Recreate"}), "{spec}");

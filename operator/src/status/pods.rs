@@ -46,8 +46,8 @@ fn trouble(pod: &Pod) -> Option<Trouble> {
     let name = pod.metadata.name.as_deref().unwrap_or_default();
     let status = pod.status.as_ref()?;
     let told = |(reason, message): (String, String)| Trouble::new(&reason, &format!("Pod {name}: {message}"));
-    let containers = status.init_container_statuses.iter().chain(&status.container_statuses).flatten();
-    if let Some(found) = containers.filter_map(container).next() {
+    let mut containers = status.init_container_statuses.iter().chain(&status.container_statuses).flatten();
+    if let Some(found) = containers.find_map(container) {
         return Some(told(found));
     }
     let conditions = status.conditions.iter().flatten();

@@ -105,3 +105,37 @@ async fn what_is_somebody_else_s_is_never_touched() {
     assert_eq!(stage.get(ACCOUNT, SYSTEM, "taken").await, account);
     assert_eq!(stage.get(DEPLOYMENT, SYSTEM, "other").await["spec"]["replicas"], 4);
 }
+
+/// As with the CRD of another version, or one that was edited.
+const LOOSE_CRD: &str = "
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: brokers.operator.broker.platform-mesh.io}
+spec:
+  group: operator.broker.platform-mesh.io
+  names: {kind: Broker, listKind: BrokerList, plural: brokers, singular: broker}
+  scope: Namespaced
+  versions:
+  - name: v1alpha1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_broker_that_cannot_be_read_is_told_so_and_stops_no_other() {
+    let mut stage = Stage::without_operator().await;
+    stage.cluster_secret("homer").await;
+    stage.cluster.apply("person", LOOSE_CRD).await.unwrap();
+    let broker = |name: &str, spec: Value| json!({"metadata": {"name": name}, "spec": spec});
+    stage.create(BROKER, SYSTEM, broker("odd", json!({"replicas": "three"}))).await;
+    stage.create(BROKER, SYSTEM, broker("other", json!(7))).await;
+    stage.start_operator();
+    stage.create(BROKER, SYSTEM, broker("b", spec(&[]))).await;
+    stage.until_there(DEPLOYMENT, SYSTEM, "b").await;
+    for (name, words) in [("odd", "three"), ("other", "7")] {
+        let messages = stage.until_stands(name, &[("Degraded", "InvalidSpec")]).await;
+        assert!(messages["Degraded"].contains(words), "{messages:?}");
+    }
+}

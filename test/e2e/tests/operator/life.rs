@@ -34,7 +34,7 @@ async fn a_broker_from_its_creation_to_its_deletion() {
     what_others_change_is_put_back(&stage).await;
     replicas_come_and_go(&stage).await;
     metrics_go_and_come_back(&stage).await;
-    what_people_change_is_changed(&stage).await;
+    what_people_change_is_changed(&mut stage).await;
     a_pause_keeps_everything(&stage).await;
     let denied = stage.asked(begin).await.only(|event| event.code == 403);
     assert!(denied.is_empty(), "{denied:#?}");
@@ -167,7 +167,7 @@ async fn metrics_go_and_come_back(stage: &Stage) {
     stage.until(DEPLOYMENT, (SYSTEM, "b"), "its port", port).await;
 }
 
-async fn what_people_change_is_changed(stage: &Stage) {
+async fn what_people_change_is_changed(stage: &mut Stage) {
     let more = json!({
         "image": {"tag": "2", "pullPolicy": "Never"},
         "serviceAccountName": "own",
@@ -190,16 +190,23 @@ async fn what_people_change_is_changed(stage: &Stage) {
     stage.until(DEPLOYMENT, (SYSTEM, "b"), "as the Broker says", changed).await;
     let subject = |seen: &Value| seen["subjects"][0]["name"] == "own";
     stage.until(BINDING, (SYSTEM, "b"), "its subject", subject).await;
-    // The API server keeps some of this in other forms.
+    let mut alone = spec(&more);
+    alone["leaderElection"] = false.into();
+    stage.broker("b", alone).await;
+    let recreated = |seen: &Value| seen["spec"]["strategy"]["type"] == "Recreate";
+    stage.until(DEPLOYMENT, (SYSTEM, "b"), "no two at once", recreated).await;
+    // The API server keeps some of this in other forms, of which an operator that begins remembers nothing.
     stage.until_passed("b").await;
+    stage.stop_operator().await;
     let mark = stage.mark().await;
+    stage.start_operator();
     stage.until_passed("b").await;
     assert_no_writes(&stage.asked(mark).await);
-    // Without its memory, too.
     stage.broker("b", spec(&json!({}))).await;
     let back = |seen: &Value| {
         container(seen)["env"].is_null()
             && seen["spec"]["template"]["spec"]["volumes"].is_null()
+            && seen["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
             && seen["spec"]["template"]["metadata"]["labels"]["team"].is_null()
     };
     stage.until(DEPLOYMENT, (SYSTEM, "b"), "what is no longer said to be gone", back).await;

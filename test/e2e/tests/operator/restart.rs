@@ -46,3 +46,51 @@ async fn another_operator_goes_on_where_one_ended() {
     assert_eq!(stage.labelled(CLUSTER_BINDING, &uid).await, [""; 0]);
     assert!(!stage.get(DEPLOYMENT, SYSTEM, "c").await.is_null(), "the other one stays");
 }
+
+/// A Broker and its Deployment as the Go operator left them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deployment_of_the_go_operator_is_taken_over_in_place() {
+    let mut stage = Stage::without_operator().await;
+    for (name, election) in [("b", true), ("c", false)] {
+        let args = [
+            "-consumer-kubeconfig=/kubeconfigs/consumer/kubeconfig",
+            "-zap-devel=true",
+            "-watch-kind=Certificate.v1alpha1.example.platform-mesh.io",
+        ];
+        let mut spec = json!({"image": {"repository": "localhost/resource-broker", "tag": "dev"}, "extraArgs": args});
+        if !election {
+            spec["leaderElection"] = false.into();
+        }
+        let broker = stage.broker(name, spec).await;
+        let container = json!({"name": name, "image": "localhost/resource-broker:dev", "args": args});
+        let owner = json!({"apiVersion": broker["apiVersion"], "kind": "Broker", "name": name,
+            "uid": broker["metadata"]["uid"], "controller": true, "blockOwnerDeletion": true});
+        let body = json!({"metadata": {"name": name, "ownerReferences": [owner]}, "spec": {
+            "replicas": 1, "selector": {"matchLabels": {"app": name}},
+            "template": {"metadata": {"labels": {"app": name}},
+                "spec": {"serviceAccountName": "resource-broker", "containers": [container]}}}});
+        stage.create(DEPLOYMENT, SYSTEM, body).await;
+    }
+    let before = stage.get(DEPLOYMENT, SYSTEM, "b").await;
+    stage.start_operator();
+    let strategy = |name: &'static str, kind: &'static str| {
+        let stage = &stage;
+        async move {
+            stage
+                .until(DEPLOYMENT, (SYSTEM, name), kind, |seen| {
+                    let pod = &seen["spec"]["template"]["spec"];
+                    seen["spec"]["strategy"]["type"] == kind && pod["serviceAccountName"] == name
+                })
+                .await
+        }
+    };
+    let after = strategy("b", "RollingUpdate").await;
+    assert_eq!(after["metadata"]["uid"], before["metadata"]["uid"], "the same one");
+    let containers = after["spec"]["template"]["spec"]["containers"].as_array().unwrap();
+    assert_eq!(containers.len(), 1, "{containers:?}");
+    assert!(containers[0]["args"].to_string().contains("--lease-name=b"), "{containers:?}");
+    strategy("c", "Recreate").await;
+    for name in ["b", "c"] {
+        stage.until_stands(name, &[("Degraded", "-AsExpected"), ("Progressing", "RollingOut")]).await;
+    }
+}
