@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use broker_api::generic::databases::Sql;
 use example_stage::{
     Place, Stage,
-    installation::{CLUSTERS, SYSTEM},
+    installation::{CLUSTERS, INSTANCE, SYSTEM},
     place::PERSON,
 };
 use k8s_openapi::api::{
@@ -76,10 +76,10 @@ async fn code(client: &Client) -> anyhow::Result<u16> {
     }
 }
 
-/// The tokens that the broker has, as the hub keeps them.
+/// The tokens that the broker has: for others as the hub keeps them, for the hub that of its own ServiceAccount.
 async fn tokens(scene: &Scene) -> anyhow::Result<Vec<(&Place, String)>> {
     let secrets = Api::<Secret>::namespaced(scene.hub.client.clone(), CLUSTERS);
-    let mut tokens = Vec::new();
+    let mut tokens = vec![(&scene.hub, scene.hub.token_of(SYSTEM, INSTANCE).await?)];
     for place in scene.places().into_iter().skip(1) {
         let data = secrets.get(place.name()).await?.data.unwrap_or_default();
         let text = data.get("kubeconfig").context("the cluster Secret has no kubeconfig")?;

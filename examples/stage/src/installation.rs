@@ -5,20 +5,14 @@
 //! Broker. What a demo has no node for, `pod-runner` runs ([`crate::runner`]): the operator, the broker that it deploys,
 //! and the Jobs of migrations.
 
-use anyhow::Context as _;
 use broker_api::{Broker, keys};
 use harness::{Program, parse_objects, wait_for};
-use k8s_openapi::api::{apps::v1::Deployment, core::v1::ServiceAccount};
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{Api, api::DynamicObject, config::Kubeconfig};
 use serde_json::{Value, json};
 
-use crate::{
-    DEADLINE, Kind, Place, Stage,
-    container::{token, with_token},
-    controllers,
-    place::PERSON,
-};
+use crate::{DEADLINE, Kind, Place, Stage, container::with_token, controllers, place::PERSON};
 
 /// Program and log of the broker.
 pub const BROKER: &str = "resource-broker";
@@ -177,9 +171,7 @@ fn broker(kinds: &[Kind]) -> Value {
 /// The Secret that tells the broker of a cluster. What `config/rbac/kubeconfig.sh` prints has the token of a Secret in
 /// it, which a controller of the cluster makes; labs do not run that one, so the API server is asked for a token.
 async fn cluster_secret(place: &Place, role: &str) -> anyhow::Result<Value> {
-    let accounts = Api::<ServiceAccount>::namespaced(place.client.clone(), SYSTEM);
-    let token = token(&accounts, ACCOUNT).await;
-    let token = token.with_context(|| format!("cannot get a token for the broker in {}", place.name()))?;
+    let token = place.token_of(SYSTEM, ACCOUNT).await?;
     let kubeconfig = Kubeconfig::from_yaml(&place.cluster.kubeconfig(PERSON)?)?;
     let kubeconfig = with_token(&kubeconfig, ACCOUNT, SYSTEM, token);
     Ok(json!({

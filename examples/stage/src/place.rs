@@ -15,7 +15,10 @@ use kube::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::{DEADLINE, container::with_token};
+use crate::{
+    DEADLINE,
+    container::{token, with_token},
+};
 
 /// The namespace of everything in the examples' YAML.
 pub const NAMESPACE: &str = "default";
@@ -141,6 +144,12 @@ impl Place {
             anyhow::bail!("{told:?}")
         })
         .await
+    }
+
+    /// A token of a ServiceAccount, for a day.
+    pub async fn token_of(&self, namespace: &str, account: &str) -> anyhow::Result<String> {
+        let token = token(&Api::namespaced(self.client.clone(), namespace), account).await;
+        token.with_context(|| format!("cannot get a token of ServiceAccount {account} in {}", self.name()))
     }
 
     /// A client for this cluster with a token from anywhere.

@@ -108,6 +108,9 @@ async fn requests(scene: &Scene, stage: &Stage) -> anyhow::Result<()> {
         }
     }
     stage.screen.say(&table.to_string());
+    stage
+        .screen
+        .say("denied: namespaces, to remove them once empty; config/rbac/provider-namespaces.yaml would allow it");
     Ok(())
 }
 
