@@ -31,13 +31,13 @@ impl fmt::Display for Request {
     }
 }
 
-/// One verb on one resource by one rule: the smallest thing that can be taken away.
+/// One verb on one resource, or on one object where a rule names it: the smallest thing that can be taken away.
 #[derive(Debug, Clone, Copy)]
 pub struct Word {
     grant: Grant,
-    rule: Rule,
     group: &'static str,
     resource: &'static str,
+    name: Option<&'static str>,
     verb: &'static str,
 }
 
@@ -53,38 +53,33 @@ impl Word {
         is(self.group, &request.group)
             && is(self.resource, &request.resource)
             && is(self.verb, &request.verb)
-            && (self.rule.names.is_empty() || self.rule.names.contains(&request.name.as_str()))
+            && self.name.is_none_or(|name| name == request.name)
             && self.grant.within.is_none_or(|namespace| namespace == request.namespace)
     }
 }
 
 impl fmt::Display for Word {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { grant, rule, group, resource, verb } = self;
+        let Self { grant, group, resource, name, verb } = self;
         let dot = if group.is_empty() { "" } else { "." };
         write!(f, "{}: {verb} {resource}{dot}{group}", grant.role.name)?;
-        if !rule.names.is_empty() {
-            write!(f, " {:?}", rule.names)?;
-        }
-        Ok(())
+        name.map_or(Ok(()), |name| write!(f, " {name}"))
     }
 }
 
 /// All words of grants.
 pub fn words(grants: &[Grant]) -> Vec<Word> {
+    grants.iter().flat_map(|grant| grant.role.rules.iter().flat_map(|rule| words_of(*grant, rule))).collect()
+}
+
+fn words_of(grant: Grant, rule: &'static Rule) -> Vec<Word> {
+    let names: Vec<Option<&str>> =
+        if rule.names.is_empty() { vec![None] } else { rule.names.iter().map(|name| Some(*name)).collect() };
     let mut words = Vec::new();
-    for grant in grants {
-        for rule in grant.role.rules {
-            for group in rule.groups {
-                for resource in rule.resources {
-                    words.extend(rule.verbs.iter().map(|verb| Word {
-                        grant: *grant,
-                        rule: *rule,
-                        group,
-                        resource,
-                        verb,
-                    }));
-                }
+    for group in rule.groups {
+        for resource in rule.resources {
+            for verb in rule.verbs {
+                words.extend(names.iter().map(|name| Word { grant, group, resource, name: *name, verb }));
             }
         }
     }
@@ -143,7 +138,7 @@ mod tests {
             request("get", "nodes", "", "two"),
         ];
         let unused = unused(&[Grant::everywhere(&PODS)], &asked);
-        assert_eq!(names(&unused), ["pods: patch pods", r#"pods: get nodes ["one"]"#]);
+        assert_eq!(names(&unused), ["pods: patch pods", "pods: get nodes one"]);
     }
 
     #[test]

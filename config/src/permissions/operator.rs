@@ -1,7 +1,7 @@
 //! What the operator may do in the coordination cluster.
 //!
 //! It binds the broker's roles without holding what they allow (`bind` by their names), and has no `escalate`, no
-//! `impersonate`. Whoever may write Brokers still has the operator run any image as a ServiceAccount of that namespace.
+//! `impersonate`.
 
 use super::{CLUSTERS_NAMESPACE, Grant, Role, Rule, SYSTEM_NAMESPACE};
 use crate::roles;
@@ -9,7 +9,9 @@ use crate::roles;
 /// In the whole coordination cluster.
 pub const OPERATOR_OWN: Role = Role {
     name: roles::OPERATOR,
-    why: "In the whole coordination cluster: Brokers are in any namespace.",
+    why: "In the whole coordination cluster: Brokers are in any namespace. Whoever makes Deployments in any namespace can run \
+          pods as any ServiceAccount: keep the operator's token to the operator. Whoever may write Brokers has it run any \
+          image and read the Secrets of any namespace (clusterSecretsNamespace): leave that to the cluster's owners.",
     namespaced: false,
     rules: &[
         Rule {

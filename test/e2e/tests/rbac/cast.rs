@@ -1,24 +1,30 @@
-//! Clusters whose owners applied the files of `config/rbac`, and two brokers with the tokens from there.
+//! Clusters whose owners applied the files of `config/rbac`.
 
-use std::{collections::HashMap, time::Duration};
+use std::collections::HashMap;
 
 use e2e::{
-    Broker, BrokerSetup, Place, World,
+    Place, World,
     kind::{ACCEPT_API, CERTIFICATE, MIGRATION, MIGRATION_CONFIGURATION},
     world::place,
 };
-use harness::{Mark, wait_for};
+use harness::Mark;
 
-use crate::owner::Owner;
+use crate::{brokers::Brokers, owner::Owner};
 
-/// The lease lasts 15 s, and takes some seconds more to be seen and taken on a busy machine.
-const TAKEOVER: Duration = Duration::from_secs(40);
+/// A provider whose owner applied provider.yaml only.
+pub(crate) const ARIADNE: &str = "ariadne";
 
 /// How long Migrations are kept: long enough to be looked at.
-const MIGRATION_TTL: &str = "5s";
+pub(crate) const MIGRATION_TTL: &str = "5s";
 
-/// Names in the brokers' lab.
-const BROKERS: [&str; 2] = ["broker-one", "broker-two"];
+/// What the coordination cluster is like.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hub {
+    /// Brokers come from elsewhere, and stages run in another cluster.
+    Alone,
+    /// The operator is there, and stages run there, too.
+    WithOperator,
+}
 
 /// All clusters.
 pub(crate) struct Cast {
@@ -32,44 +38,51 @@ pub(crate) struct Cast {
     pub(crate) ariadne: Place,
     /// A provider whose owner applied provider-namespaces.yaml, too, and installs the CRD of Certificates late.
     pub(crate) theseus: Place,
-    /// From where the audit log of each counts.
-    pub(crate) from: HashMap<&'static str, Mark>,
+    from: HashMap<String, Mark>,
 }
 
 impl Cast {
     /// Starts the clusters, and applies in each what its owner applies.
-    pub(crate) async fn start() -> Self {
+    pub(crate) async fn start(hub: Hub) -> Self {
         let mut world = World::without_broker(&[], &[], &[]).await;
         // With a controller manager, which fills token Secrets.
-        let hub_kinds = [MIGRATION, MIGRATION_CONFIGURATION];
-        let provider_kinds = [ACCEPT_API, CERTIFICATE];
-        let (hub, compute, homer, ariadne, theseus) = tokio::join!(
-            place(&world.lab, "coordination", true, &hub_kinds),
-            place(&world.lab, "compute", true, &[]),
+        let (coordination, homer, ariadne, theseus) = tokio::join!(
+            place(&world.lab, "coordination", true, &[]),
             place(&world.lab, "homer", true, &[CERTIFICATE]),
-            place(&world.lab, "ariadne", true, &provider_kinds),
+            place(&world.lab, ARIADNE, true, &[ACCEPT_API, CERTIFICATE]),
             place(&world.lab, "theseus", true, &[ACCEPT_API]),
         );
-        world.hub = hub;
+        world.hub = coordination;
+        let compute = match hub {
+            Hub::Alone => place(&world.lab, "compute", true, &[]).await,
+            Hub::WithOperator => world.hub.clone(),
+        };
         let mut cast = Self { world, compute, homer, ariadne, theseus, from: HashMap::new() };
-        for (place, files) in [
-            (&cast.world.hub, &["rbac/coordination.yaml"][..]),
-            (&cast.compute, &["rbac/compute.yaml"]),
-            (&cast.homer, &["rbac/consumer.yaml"]),
-            (&cast.ariadne, &["rbac/provider.yaml"]),
-            (&cast.theseus, &["rbac/provider.yaml", "rbac/provider-namespaces.yaml"]),
-        ] {
-            let owner = cast.owner(place);
-            for file in files {
-                owner.apply(file);
+        match hub {
+            Hub::Alone => {
+                cast.world.hub.apply(&format!("{}\n---\n{}", MIGRATION.crd(), MIGRATION_CONFIGURATION.crd())).await;
+                cast.owner(&cast.world.hub).apply("rbac/coordination.yaml");
+                cast.owner(&cast.compute).apply("rbac/compute.yaml");
+            }
+            Hub::WithOperator => {
+                cast.owner(&cast.world.hub).apply_folder("default");
+                cast.owner(&cast.world.hub).apply("rbac/compute-roles.yaml");
             }
         }
-        for name in ["coordination", "compute", "homer", "ariadne", "theseus"] {
-            let place = [&cast.world.hub, &cast.compute, &cast.homer, &cast.ariadne, &cast.theseus];
-            let place = place.into_iter().find(|place| place.name() == name).unwrap();
-            cast.from.insert(name, place.cluster.audit().settle().await.unwrap());
+        cast.owner(&cast.homer).apply("rbac/consumer.yaml");
+        for provider in [&cast.ariadne, &cast.theseus] {
+            cast.owner(provider).apply("rbac/provider.yaml");
+        }
+        cast.owner(&cast.theseus).apply("rbac/provider-namespaces.yaml");
+        for place in [&cast.world.hub, &cast.compute, &cast.homer, &cast.ariadne, &cast.theseus] {
+            cast.from.insert(place.name().to_owned(), place.cluster.audit().settle().await.unwrap());
         }
         cast
+    }
+
+    /// From where the audit log of a cluster counts.
+    pub(crate) fn from(&self, place: &Place) -> Mark {
+        self.from[place.name()]
     }
 
     /// The owner of a cluster.
@@ -83,38 +96,19 @@ impl Cast {
         self.owner(&self.world.hub).apply_text(&secret.unwrap_or_else(|error| panic!("{error}")));
     }
 
-    /// Two brokers with a leader election, to which all clusters but ariadne are given.
-    pub(crate) async fn start_brokers(&self) -> [Broker; 2] {
-        self.engage(&self.homer, "consumer");
-        self.engage(&self.theseus, "provider");
+    /// Two brokers that come from elsewhere, with the tokens that the clusters' owners made for them.
+    pub(crate) async fn start_brokers(&self) -> Brokers<'_> {
         let hub = self.owner(&self.world.hub).kubeconfig_file();
         let compute = self.owner(&self.compute).kubeconfig_file();
-        let args: Vec<String> = [
+        let flags = [
             ("--coordination-kubeconfig", hub.to_str().unwrap()),
             ("--compute-kubeconfig", compute.to_str().unwrap()),
             ("--cluster-secrets-namespace", "resource-broker-clusters"),
             ("--migration-ttl", MIGRATION_TTL),
-        ]
-        .into_iter()
-        .flat_map(|(flag, value)| [flag.to_owned(), value.to_owned()])
-        .chain(["--leader-elect".to_owned()])
-        .collect();
-        let setup = |name| BrokerSetup { name, kinds: &[CERTIFICATE], args: args.clone(), ..BrokerSetup::default() };
-        let (first, second) = (setup(BROKERS[0]), setup(BROKERS[1]));
-        tokio::join!(Broker::start(&self.world.lab, &first), Broker::start(&self.world.lab, &second)).into()
+            ("--watch-kind", &CERTIFICATE.flag()),
+        ];
+        let args =
+            flags.into_iter().map(|(flag, value)| format!("{flag}={value}")).chain(["--leader-elect".to_owned()]);
+        Brokers::start(self, args.collect()).await
     }
-
-    /// The one that leads ends, and the other takes over.
-    pub(crate) async fn hand_over(&self, brokers: &mut [Broker; 2]) {
-        let leader = usize::from(!leads(&brokers[0]).await);
-        assert!(leads(&brokers[leader]).await, "one leads");
-        assert_eq!(brokers[leader].terminate().await, Some(0));
-        let what = "the other broker to lead";
-        wait_for(TAKEOVER, what, async || leads(&brokers[1 - leader]).await).await.unwrap();
-    }
-}
-
-async fn leads(broker: &Broker) -> bool {
-    let metrics = broker.metrics().await.unwrap_or_default();
-    metrics.contains("leader_election_master_status{name=\"resource-broker\"} 1")
 }

@@ -1,6 +1,9 @@
 //! What a ServiceAccount asked for, judged by the list of permissions: what was denied, and what was never used.
 
+use std::panic::{AssertUnwindSafe, resume_unwind};
+
 use e2e::Place;
+use futures::FutureExt as _;
 use harness::{AuditEvent, Mark};
 use manifests::{
     permissions::Grant,
@@ -17,12 +20,15 @@ pub(crate) struct Case<'a> {
     pub(crate) granted: Vec<Grant>,
     /// What of it must be used: the names of the roles.
     pub(crate) roles: Vec<&'static str>,
+    /// What an authorizer was asked besides, of which an audit log knows nothing.
+    pub(crate) besides: Vec<Request>,
 }
 
 impl<'a> Case<'a> {
     /// A cluster where all that is granted must be used.
     pub(crate) fn new(place: &'a Place, from: Mark, granted: &[Grant]) -> Self {
-        Self { place, from, granted: granted.to_vec(), roles: granted.iter().map(|grant| grant.role.name).collect() }
+        let roles = granted.iter().map(|grant| grant.role.name).collect();
+        Self { place, from, granted: granted.to_vec(), roles, besides: Vec::new() }
     }
 }
 
@@ -46,22 +52,57 @@ fn is_denied(event: &AuditEvent) -> bool {
     event.code == 403 && !event.message.contains("because it is being terminated")
 }
 
-/// Panics with all that is wrong: each denied request that `excused` does not know, and each verb that no request needed.
-pub(crate) async fn judge(user: &str, cases: &[Case<'_>], excused: impl Fn(&Place, &AuditEvent) -> bool) {
-    let mut wrong = Vec::new();
+/// What was asked for, judged.
+pub(crate) struct Judgement {
+    denied: Vec<String>,
+    unused: Vec<String>,
+}
+
+/// Judges what `user` asked for. `excused` knows denials that are as they should be.
+pub(crate) async fn judge(user: &str, cases: &[Case<'_>], excused: impl Fn(&Place, &AuditEvent) -> bool) -> Judgement {
+    let (mut denied, mut unused) = (Vec::new(), Vec::new());
     for case in cases {
         let name = case.place.name();
         let events = case.place.cluster.audit().settled_since(case.from).await.unwrap().of(user);
-        assert!(!events.is_empty(), "{user} was never in {name}");
-        let denied = events.iter().filter(|event| is_denied(event) && !excused(case.place, event));
-        let mut told: Vec<String> = denied.map(|event| format!("denied in {name}: {}", event.message)).collect();
-        told.sort();
-        told.dedup();
-        wrong.extend(told);
-        let requests: Vec<Request> = events.iter().filter(|event| event.code != 403).flat_map(asked).collect();
-        let unused = usage::unused(&case.granted, &requests);
-        let unused = unused.iter().filter(|word| case.roles.contains(&word.role()));
-        wrong.extend(unused.map(|word| format!("never needed in {name}: {word}")));
+        let denials = events.iter().filter(|event| is_denied(event) && !excused(case.place, event));
+        denied.extend(denials.map(|event| format!("denied in {name}: {}", event.message)));
+        let carried_out = events.iter().filter(|event| event.code != 403).flat_map(asked);
+        let requests: Vec<Request> = carried_out.chain(case.besides.iter().cloned()).collect();
+        let words = usage::unused(&case.granted, &requests);
+        let words = words.iter().filter(|word| case.roles.contains(&word.role()));
+        unused.extend(words.map(|word| format!("never needed in {name}: {word}")));
     }
-    assert!(wrong.is_empty(), "{user}:\n{}", wrong.join("\n"));
+    denied.sort();
+    denied.dedup();
+    Judgement { denied, unused }
+}
+
+impl Judgement {
+    /// Plays a scenario, then judges: a denied request goes before whatever else went wrong for want of it.
+    pub(crate) async fn of(scenario: impl Future<Output = ()>, judge: impl Future<Output = Self>) -> Self {
+        let played = AssertUnwindSafe(scenario).catch_unwind().await;
+        let judgement = judge.await;
+        judgement.nothing_denied();
+        if let Err(panic) = played {
+            resume_unwind(panic);
+        }
+        judgement
+    }
+
+    /// Both judgements in one.
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        self.denied.extend(other.denied);
+        self.unused.extend(other.unused);
+        self
+    }
+
+    /// Panics with all requests that were denied.
+    pub(crate) fn nothing_denied(&self) {
+        assert!(self.denied.is_empty(), "\n{}", self.denied.join("\n"));
+    }
+
+    /// Panics with each verb that no request needed.
+    pub(crate) fn nothing_unused(&self) {
+        assert!(self.unused.is_empty(), "\n{}", self.unused.join("\n"));
+    }
 }

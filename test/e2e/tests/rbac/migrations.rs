@@ -27,14 +27,14 @@ pub(crate) async fn scenario(cast: &Cast) {
     scene.certificate(homer, "web").await;
     let web = Traveller::certificate(&scene, homer, "web");
     let old = web.copy(ariadne).await;
-    bring_up(ariadne, &old, old.name()).await;
+    bring_up(ariadne, &old).await;
     for (kind, _) in RELATED {
         homer.until_there(&kind, scene.ns(), &format!("web-{}", kind.plural)).await;
     }
     scene.accept(theseus, Value::Null).await;
     ariadne.delete(&ACCEPT_API, ACCEPT_NAMESPACE, &accept).await;
     let new = web.copy(theseus).await;
-    bring_up(theseus, &new, new.name()).await;
+    bring_up(theseus, &new).await;
 
     let migration = stages(cast, &scene, &new).await;
     web.until_copy_gone(ariadne).await;

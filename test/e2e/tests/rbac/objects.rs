@@ -13,15 +13,31 @@ use crate::cast::Cast;
 /// The namespace of the cluster Secrets.
 const CLUSTERS: &str = "resource-broker-clusters";
 
+/// Namespace of names that are taken, and the stem of some.
+const TAKEN: &str = "rbac-taken";
+const NEXT: &str = "next";
+
 /// Both kinds of related resources, and the field that holds their content.
 pub(crate) const RELATED: [(Kind, &str); 2] = [(SECRET, "stringData"), (CONFIG_MAP, "data")];
 
-/// Makes both related resources of a copy as `<stem>-secrets` and `<stem>-configmaps`, and a status that lists them.
-pub(crate) async fn bring_up(provider: &Place, copy: &Object, stem: &str) {
-    let mut related = json!({});
+/// Makes both related resources of a copy, and a status that lists them.
+pub(crate) async fn bring_up(provider: &Place, copy: &Object) {
+    make_related(provider, copy.namespace(), copy.name()).await;
+    list_related(provider, copy, copy.name()).await;
+}
+
+/// Makes `<stem>-secrets` and `<stem>-configmaps`.
+async fn make_related(provider: &Place, namespace: &str, stem: &str) {
     for (kind, field) in RELATED {
+        let content = json!({field: {"provider": provider.name()}});
+        provider.create(&kind, namespace, &format!("{stem}-{}", kind.plural), content).await;
+    }
+}
+
+async fn list_related(provider: &Place, copy: &Object, stem: &str) {
+    let mut related = json!({});
+    for (kind, _) in RELATED {
         let name = format!("{stem}-{}", kind.plural);
-        provider.create(&kind, copy.namespace(), &name, json!({field: {"provider": provider.name()}})).await;
         related[kind.plural] = json!({"gvk": kind.gvk(), "name": name, "namespace": copy.namespace()});
     }
     let status = json!({"status": "Available", "relatedResources": related});
@@ -33,6 +49,9 @@ pub(crate) async fn scenario(cast: &Cast) {
     a_cluster_that_is_refused(cast).await;
     a_kind_that_comes(cast).await;
     a_namespace_that_is_made_and_goes(cast).await;
+    // Nobody listens to these names, and they are not those of copies: the broker will have to read them.
+    cast.ariadne.make_namespace(TAKEN).await;
+    make_related(&cast.ariadne, TAKEN, NEXT).await;
     cast.engage(&cast.ariadne, "provider");
     accept_apis(cast).await;
     a_certificate(cast).await;
@@ -98,7 +117,7 @@ async fn a_certificate(cast: &Cast) {
     let accept = scene.accept(ariadne, Value::Null).await;
     scene.certificate(homer, "web").await;
     let copy = scene.copy(homer, "web", ariadne).await;
-    bring_up(ariadne, &copy, copy.name()).await;
+    bring_up(ariadne, &copy).await;
     scene.until(homer, "web", "its status", |seen| seen.text("/status/status") == "Available").await;
     for (kind, field) in RELATED {
         let (theirs, ours) = (format!("{}-{}", copy.name(), kind.plural), format!("web-{}", kind.plural));
@@ -139,9 +158,8 @@ async fn an_orphan(cast: &Cast) {
 /// Somebody's objects have the names of a copy, and of what comes back: both are told.
 async fn names_that_are_taken(cast: &Cast) {
     let (homer, ariadne) = (&cast.homer, &cast.ariadne);
-    let scene = Scene::new(&cast.world, "rbac-taken", &[homer]).await;
+    let scene = Scene::new(&cast.world, TAKEN, &[homer]).await;
     let accept = scene.accept(ariadne, Value::Null).await;
-    ariadne.make_namespace(scene.ns()).await;
     let taken = homer.copy_name("web");
     ariadne.create(&CERTIFICATE, scene.ns(), &taken, json!({"spec": {"fqdn": scene.fqdn("own")}})).await;
     scene.certificate(homer, "web").await;
@@ -149,17 +167,16 @@ async fn names_that_are_taken(cast: &Cast) {
     homer.until_event(scene.ns(), "web", "NameConflict", |_| true).await;
 
     for (kind, _) in RELATED {
-        homer.create(&kind, scene.ns(), &format!("next-{}", kind.plural), json!({})).await;
+        homer.create(&kind, scene.ns(), &format!("{NEXT}-{}", kind.plural), json!({})).await;
     }
-    scene.certificate(homer, "next").await;
-    let copy = scene.copy(homer, "next", ariadne).await;
-    // Names that are not the copy's: the broker did not keep what the watch told of them, and reads them.
-    bring_up(ariadne, &copy, "next").await;
+    scene.certificate(homer, NEXT).await;
+    let copy = scene.copy(homer, NEXT, ariadne).await;
+    list_related(ariadne, &copy, NEXT).await;
     for (kind, _) in RELATED {
-        let name = format!("next-{}", kind.plural);
-        homer.until_event(scene.ns(), "next", "RelatedConflict", |told| told.message.contains(&name)).await;
+        let name = format!("{NEXT}-{}", kind.plural);
+        homer.until_event(scene.ns(), NEXT, "RelatedConflict", |told| told.message.contains(&name)).await;
     }
-    for name in ["web", "next"] {
+    for name in ["web", NEXT] {
         homer.delete(&CERTIFICATE, scene.ns(), name).await;
         homer.until_gone(&CERTIFICATE, scene.ns(), name).await;
     }

@@ -52,9 +52,20 @@ impl Owner {
         done.unwrap_or_else(|error| panic!("kubectl {args:?} in {}: {error}", self.context))
     }
 
+    /// `kubectl --as <user>`: what it prints, or what it says is wrong. The audit log has it under the owner's name.
+    pub(crate) fn kubectl_as(&self, user: &str, args: &[&str]) -> Result<String, String> {
+        let args: Vec<&str> = ["--as", user].into_iter().chain(args.iter().copied()).collect();
+        self.run(&harness::kubectl_binary().unwrap(), &args, "")
+    }
+
     /// `kubectl apply -f config/<path>`.
     pub(crate) fn apply(&self, path: &str) {
         self.kubectl(&["apply", "-f", &config(path).display().to_string()], "");
+    }
+
+    /// `kubectl apply -k config/<folder>`.
+    pub(crate) fn apply_folder(&self, folder: &str) {
+        self.kubectl(&["apply", "-k", &config(folder).display().to_string()], "");
     }
 
     /// `kubectl apply --server-side -f -`.
@@ -72,6 +83,16 @@ impl Owner {
     pub(crate) fn kubeconfig_file(&self) -> PathBuf {
         let text = self.kubeconfig_sh(&[]).unwrap_or_else(|error| panic!("{error}"));
         let file = self.kubeconfig.with_file_name(format!("{}.kubeconfig", self.context));
+        fs::write(&file, text).unwrap();
+        file
+    }
+
+    /// A kubeconfig, as a file, with a token of a ServiceAccount, as pods get one.
+    pub(crate) fn account_file(&self, place: &Place, namespace: &str, account: &str) -> PathBuf {
+        let token = self.kubectl(&["create", "token", account, "--namespace", namespace], "");
+        let admin = place.cluster.token(PERSON).unwrap();
+        let text = place.cluster.kubeconfig(PERSON).unwrap().replace(admin, token.trim());
+        let file = self.kubeconfig.with_file_name(format!("{namespace}-{account}.kubeconfig"));
         fs::write(&file, text).unwrap();
         file
     }
