@@ -6,9 +6,14 @@ use std::{
 };
 
 use anyhow::Context as _;
-use broker_fleet::lease::{Elector, Leadership, LeaseOptions};
+use broker_api::broker::Broker;
+use broker_fleet::{
+    backoff::Backoff,
+    lease::{Elector, Leadership, LeaseOptions},
+};
 use kube::{
-    Client, Config,
+    Api, Client, Config,
+    api::ListParams,
     config::{KubeConfigOptions, Kubeconfig},
 };
 use tokio::{
@@ -16,9 +21,9 @@ use tokio::{
     time::Instant,
 };
 use tokio_util::sync::CancellationToken;
-use tracing::info;
+use tracing::{info, warn};
 
-use crate::{context::Context, controller, image::Image, metrics::METRICS, options::Options, server};
+use crate::{call::call, context::Context, controller, image::Image, metrics::METRICS, options::Options, server};
 
 /// How long the release of the lease may take; afterwards it expires by itself.
 const RELEASE: Duration = Duration::from_secs(3);
@@ -36,6 +41,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let context = Arc::new(Context::new(client.clone(), Image::parse(&options.broker_image)));
     let stop = CancellationToken::new();
     server::serve(&context, &options, &stop).await?;
+    tokio::spawn(until_listed(Arc::clone(&context)));
     let release = CancellationToken::new();
     let (leadership, election) = if options.leader_elect {
         let lease = LeaseOptions::new(namespace, options.lease_name.clone());
@@ -77,8 +83,6 @@ async fn lead(context: &Arc<Context>, leadership: Option<&Leadership>, lease: &s
     loop {
         let leads = *changes.borrow_and_update();
         METRICS.leads(lease, leads);
-        // Who follows has nothing to wait for.
-        context.ready.store(!leads, Ordering::Relaxed);
         let work = async {
             if leads {
                 controller::run(Arc::clone(context)).await;
@@ -92,6 +96,17 @@ async fn lead(context: &Arc<Context>, leadership: Option<&Leadership>, lease: &s
             turned = changes.changed() => if turned.is_err() { return },
         }
     }
+}
+
+/// Ready is who can list Brokers, also before it comes to lead: for that another one may be waiting to be replaced.
+async fn until_listed(context: Arc<Context>) {
+    let brokers: Api<Broker> = Api::all(context.client.clone());
+    let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(10));
+    while let Err(error) = call(brokers.list_metadata(&ListParams::default().limit(1))).await {
+        warn!(%error, "cannot list Brokers: is their CRD installed, and is config/operator/role.yaml applied?");
+        tokio::time::sleep(backoff.wait()).await;
+    }
+    context.ready.store(true, Ordering::Relaxed);
 }
 
 /// Until the lease has run out. It reads the clock, so a process that was frozen stops before it writes.

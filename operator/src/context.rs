@@ -19,7 +19,7 @@ pub struct Context {
     pub memory: Memory,
     /// How often in a row each Broker has failed.
     pub failures: Failures,
-    /// Whether the Brokers are listed, or another process leads.
+    /// Whether the Brokers could be listed once.
     pub ready: AtomicBool,
 }
 

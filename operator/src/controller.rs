@@ -1,10 +1,6 @@
 //! What brings a pass: a change of a Broker, of one of its objects, of its pods, or of what kinds there are.
 
-use std::{
-    fmt::Debug,
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{fmt::Debug, sync::Arc, time::Duration};
 
 use broker_api::broker::Broker;
 use futures::{StreamExt as _, channel::mpsc};
@@ -62,14 +58,8 @@ where
 async fn work(context: Arc<Context>, changes: mpsc::Receiver<()>) {
     let ours = || watcher::Config::default().labels(&format!("{MANAGED_BY_LABEL}={NAME}"));
     let brokers: Api<Seen> = every::<Broker>(&context);
+    // Its store must not be waited for anywhere else: of two that wait, kube wakes one.
     let controller = Controller::new(brokers, watcher::Config::default());
-    let store = controller.store();
-    let readiness = Arc::clone(&context);
-    let ready = tokio::spawn(async move {
-        if store.wait_until_ready().await.is_ok() {
-            readiness.ready.store(true, Ordering::Relaxed);
-        }
-    });
     controller
         .with_config(controller::Config::default().debounce(DEBOUNCE).concurrency(CONCURRENCY))
         .owns(every::<Deployment>(&context), ours())
@@ -91,7 +81,6 @@ async fn work(context: Arc<Context>, changes: mpsc::Receiver<()>) {
             }
         })
         .await;
-    ready.abort();
 }
 
 /// The Broker that an object in its namespace names in a label.

@@ -45,14 +45,14 @@ fn on(bind: Bind, router: Router<Arc<Context>>) -> Option<(SocketAddr, Router<Ar
     }
 }
 
-/// Ready when the Brokers are listed, or when it is known that another process leads.
+/// Ready once the Brokers could be listed, also while another process leads.
 async fn readyz(State(context): State<Arc<Context>>) -> (StatusCode, &'static str) {
     if context.ready.load(Ordering::Relaxed) {
         (StatusCode::OK, "ok\n")
     } else {
         (
             StatusCode::SERVICE_UNAVAILABLE,
-            "the Brokers are not listed yet: is their CRD installed, and may they be listed?\n",
+            "Brokers could not be listed yet: is their CRD installed, and may they be listed?\n",
         )
     }
 }

@@ -94,3 +94,21 @@ async fn a_deployment_of_the_go_operator_is_taken_over_in_place() {
         stage.until_stands(name, &[("Degraded", "-AsExpected"), ("Progressing", "RollingOut")]).await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_operators_one_works_and_the_other_is_ready_to() {
+    let mut stage = Stage::start().await;
+    stage.operator().until_leads(true).await;
+    let second = stage.another_operator("operator-2");
+    for operator in [stage.operator(), &second] {
+        operator.until_ready().await;
+    }
+    second.until_leads(false).await;
+    stage.broker("b", spec(1)).await;
+    stage.until_there(SERVICE, SYSTEM, "b-metrics").await;
+    stage.stop_operator().await;
+    second.until_leads(true).await;
+    second.until_ready().await;
+    stage.broker("b", spec(2)).await;
+    stage.until(DEPLOYMENT, (SYSTEM, "b"), "2 replicas", |seen| seen["spec"]["replicas"] == 2).await;
+}

@@ -1,7 +1,13 @@
 //! A coordination cluster with the operator, as a user that holds what `config/operator/role.yaml` grants and no more.
 
-use std::{collections::BTreeMap, fs, path::Path, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
+use e2e::broker::{free_address, http_get};
 use harness::{AuditEvents, Cluster, ClusterOptions, Lab, LabOptions, Mark, Process, Program, binary, wait_for};
 use kube::{
     Api, Client,
@@ -39,10 +45,38 @@ pub(crate) const MONITOR: Kind = Kind("monitoring.coreos.com/v1", "ServiceMonito
 pub(crate) const CRDS: Kind = Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions");
 pub(crate) const EVENT: Kind = Kind("events.k8s.io/v1", "Event", "events");
 
+/// An operator that was started. Dropping it kills it.
+pub(crate) struct Operator {
+    process: Process,
+    /// Of probes and metrics.
+    address: String,
+}
+
+impl Operator {
+    pub(crate) async fn until_ready(&self) {
+        let ready = wait_for(DEADLINE, "the operator to be ready", async || {
+            let (status, body) = http_get(&self.address, "/readyz").await?;
+            anyhow::ensure!(status == 200, "{status} {body}");
+            anyhow::Ok(())
+        });
+        ready.await.unwrap_or_else(|error| panic!("{error:#}\n{}", self.process.log().unwrap()));
+    }
+
+    pub(crate) async fn until_leads(&self, leads: bool) {
+        let line = format!("leader_election_master_status{{name=\"resource-broker-operator\"}} {}", i32::from(leads));
+        let seen = wait_for(DEADLINE, &line, async || {
+            let (_, metrics) = http_get(&self.address, "/metrics").await?;
+            anyhow::ensure!(metrics.contains(&line), "{metrics}");
+            anyhow::Ok(())
+        });
+        seen.await.unwrap_or_else(|error| panic!("{error:#}\n{}", self.process.log().unwrap()));
+    }
+}
+
 /// The lab, one cluster in it, and the operator.
 pub(crate) struct Stage {
-    operator: Option<Process>,
-    program: Program,
+    operator: Option<Operator>,
+    kubeconfig: PathBuf,
     pub(crate) cluster: Cluster,
     client: Client,
     pub(crate) lab: Lab,
@@ -88,15 +122,8 @@ impl Stage {
         }
         let kubeconfig = lab.directory().join("operator.kubeconfig");
         cluster.write_kubeconfig(OPERATOR, &kubeconfig).unwrap();
-        let program = Program::new("operator", binary("resource-broker-operator").unwrap()).args([
-            format!("--kubeconfig={}", kubeconfig.display()),
-            format!("--namespace={SYSTEM}"),
-            "-leader-elect=true".to_owned(),
-            "--health-probe-bind-address=0".to_owned(),
-            format!("--broker-image={IMAGE}"),
-        ]);
         let client = cluster.client("person").await.unwrap();
-        Self { operator: None, program, cluster, client, lab }
+        Self { operator: None, kubeconfig, cluster, client, lab }
     }
 
     /// Starts everything, and one cluster Secret.
@@ -108,7 +135,25 @@ impl Stage {
     }
 
     pub(crate) fn start_operator(&mut self) {
-        self.operator = Some(self.lab.start_process(&self.program).unwrap());
+        self.operator = Some(self.another_operator("operator"));
+    }
+
+    /// One more, of its own name.
+    pub(crate) fn another_operator(&self, name: &str) -> Operator {
+        let address = free_address();
+        let program = Program::new(name, binary("resource-broker-operator").unwrap()).args([
+            format!("--kubeconfig={}", self.kubeconfig.display()),
+            format!("--namespace={SYSTEM}"),
+            "-leader-elect=true".to_owned(),
+            format!("--health-probe-bind-address={address}"),
+            format!("-metrics-bind-address={address}"),
+            format!("--broker-image={IMAGE}"),
+        ]);
+        Operator { process: self.lab.start_process(&program).unwrap(), address }
+    }
+
+    pub(crate) fn operator(&self) -> &Operator {
+        self.operator.as_ref().unwrap()
     }
 
     /// SIGKILL. Whoever comes next has to wait for the lease.
@@ -118,13 +163,13 @@ impl Stage {
 
     /// SIGTERM: the lease is released.
     pub(crate) async fn stop_operator(&mut self) {
-        let status = self.operator.as_mut().unwrap().terminate(DEADLINE).await.unwrap();
+        let status = self.operator.as_mut().unwrap().process.terminate(DEADLINE).await.unwrap();
         assert_eq!(status.code(), Some(0), "{}", self.log());
         self.operator = None;
     }
 
     pub(crate) fn log(&self) -> String {
-        self.operator.as_ref().map(|process| process.log().unwrap()).unwrap_or_default()
+        self.operator.as_ref().map(|operator| operator.process.log().unwrap()).unwrap_or_default()
     }
 
     pub(crate) fn api(&self, kind: Kind, namespace: &str) -> Api<DynamicObject> {
