@@ -15,6 +15,7 @@ use crate::{
 struct Operator {
     program: Program,
     process: Process,
+    health: String,
     metrics: String,
 }
 
@@ -31,20 +32,33 @@ impl<'a> Operators<'a> {
         let file = cast.owner(hub).account_file(hub, "resource-broker-system", "resource-broker-operator");
         let path = harness::binary("resource-broker-operator").unwrap_or_else(|error| panic!("{error:#}"));
         let both = ["operator-one", "operator-two"].map(|name| {
-            let metrics = free_address();
+            let (health, metrics) = (free_address(), free_address());
             let program = Program::new(name, &path)
                 .env("NO_COLOR", "1")
                 .arg("--leader-elect")
                 .arg(format!("--kubeconfig={}", file.display()))
                 .args(["--namespace", "resource-broker-system"])
-                .args(["--health-probe-bind-address", "0"])
+                .args(["--health-probe-bind-address", &health])
                 .args(["--metrics-bind-address", &metrics]);
             let process = cast.world.lab.start_process(&program).unwrap();
-            Operator { program, process, metrics }
+            Operator { program, process, health, metrics }
         });
         let operators = Self { cast, both };
         operators.leader().await;
+        operators.until_ready().await;
         operators
+    }
+
+    /// The leader knows the Brokers, and the other knows that it follows.
+    async fn until_ready(&self) {
+        for operator in &self.both {
+            let what = format!("{} to be ready", operator.process.name());
+            let ready = wait_for(DEADLINE, &what, async || match http_get(&operator.health, "/readyz").await? {
+                (200, _) => Ok(()),
+                (status, body) => Err(anyhow::anyhow!("{status} {body}")),
+            });
+            ready.await.unwrap_or_else(|error| panic!("{error:#}\n{}", operator.process.log().unwrap_or_default()));
+        }
     }
 
     async fn leads(&self, which: usize) -> bool {
@@ -70,6 +84,7 @@ impl<'a> Operators<'a> {
         self.both[leader].process.terminate(DEADLINE).await.unwrap();
         assert_eq!(self.leader().await, 1 - leader);
         self.both[leader].process = self.cast.world.lab.start_process(&self.both[leader].program).unwrap();
+        self.until_ready().await;
     }
 
     /// Nothing is wrong with either.
