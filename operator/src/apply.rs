@@ -18,6 +18,7 @@ use crate::{
     dereference::{Dereferenced, typed},
     desired::{Desired, Key, Kind},
     owner::Owner,
+    status::rollout::is_rolled_out,
     trouble::{APPLY_FAILED, NAME_CONFLICT, Trouble},
     validate::Held,
 };
@@ -59,6 +60,7 @@ impl Applied {
 /// Applies what is not yet so, and deletes what is no longer wanted.
 pub async fn apply(context: &Context, built: Built, found: Dereferenced) -> Result<Applied, ApplyError> {
     let Built { owner, objects, troubles } = built;
+    let ending = found.running().any(|pod| pod.metadata.deletion_timestamp.is_some());
     let mut listed = found.listed;
     let mut applied = Applied { deployment: None, held: None, troubles, refused: 0 };
     for desired in &objects {
@@ -82,7 +84,9 @@ pub async fn apply(context: &Context, built: Built, found: Dereferenced) -> Resu
             Err(Failure::Call(error)) => return Err(ApplyError { key: desired.key.clone(), error }),
         }
     }
-    remove(context, &owner, listed).await?;
+    // Instances that are yet to be replaced need what they have.
+    let replaced = applied.deployment.as_ref().is_none_or(is_rolled_out) && !ending;
+    remove(context, &owner, listed, replaced).await?;
     Ok(applied)
 }
 
@@ -130,10 +134,16 @@ async fn one(
     Ok(Some(written))
 }
 
-/// Deletes what carries the Broker's label and is no longer wanted.
-async fn remove(context: &Context, owner: &Owner, left: BTreeMap<Key, DynamicObject>) -> Result<(), ApplyError> {
+/// Deletes what carries the Broker's label and is no longer wanted; what pods run with once all are `replaced`.
+async fn remove(
+    context: &Context,
+    owner: &Owner,
+    left: BTreeMap<Key, DynamicObject>,
+    replaced: bool,
+) -> Result<(), ApplyError> {
     for (key, object) in left {
-        if !is_leftover(owner, &key, &object) {
+        let needed = matches!(key.kind, Kind::ServiceAccount | Kind::RoleBinding | Kind::ClusterRoleBinding);
+        if !is_leftover(owner, &key, &object) || needed && !replaced {
             continue;
         }
         match call_opt(key.api(&context.client).delete(&key.name, &precisely(&object))).await {

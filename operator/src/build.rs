@@ -30,7 +30,7 @@ pub struct Built {
 
 /// Builds all objects of a Broker.
 pub fn build(validated: Validated) -> Built {
-    let Validated { owner, spec, invocation, monitors, troubles } = validated;
+    let Validated { owner, spec, invocation, accounts, monitors, troubles } = validated;
     // Each field is named, so that a new one does not compile until it is used here.
     let BrokerSpec {
         replicas,
@@ -52,14 +52,15 @@ pub fn build(validated: Validated) -> Built {
     } = spec;
     let Image { repository: _, tag: _, pull_policy, image_pull_secrets } = image.unwrap_or_default();
     let replicas = replicas.unwrap_or(1);
-    let account = service_account_name.clone().filter(|name| !name.is_empty());
+    // Who names the account that the operator makes anyway names none.
+    let account = service_account_name.filter(|name| !name.is_empty() && *name != owner.name);
 
     let mut objects = Vec::new();
     if account.is_none() {
         objects.push(service_account::build(&owner));
     }
     let account = account.unwrap_or_else(|| owner.name.clone());
-    objects.extend(bindings::build(&owner, &account, &invocation));
+    objects.extend(bindings::build(&owner, &account, &accounts, &invocation));
     let metrics_port = invocation.metrics_port();
     objects.push(network_policy::build(&owner, metrics_port));
     objects.push(deployment::build(

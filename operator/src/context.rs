@@ -1,6 +1,10 @@
 //! What every pass shares.
 
-use std::{fmt, sync::atomic::AtomicBool};
+use std::{
+    collections::BTreeSet,
+    fmt,
+    sync::{Mutex, PoisonError, atomic::AtomicBool},
+};
 
 use kube::Client;
 use tokio::sync::watch;
@@ -19,6 +23,8 @@ pub struct Context {
     pub memory: Memory,
     /// How often in a row each Broker has failed.
     pub failures: Failures,
+    /// Namespaces of Secrets of which it was told that the operator may not look there.
+    pub unseen: Mutex<BTreeSet<String>>,
     /// Whether the Brokers could be listed once.
     pub ready: AtomicBool,
 }
@@ -38,8 +44,14 @@ impl Context {
             monitors: watch::Sender::new(None),
             memory: Memory::default(),
             failures: Failures::default(),
+            unseen: Mutex::default(),
             ready: AtomicBool::new(false),
         }
+    }
+
+    /// Whether nobody was told yet that a namespace of Secrets cannot be seen.
+    pub fn is_news(&self, namespace: &str) -> bool {
+        self.unseen.lock().unwrap_or_else(PoisonError::into_inner).insert(namespace.to_owned())
     }
 
     /// Whether ServiceMonitors can be made, as far as that is known.

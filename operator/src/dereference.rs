@@ -1,6 +1,9 @@
 //! Reads what a pass goes by, live: a pass that believed a late cache would write what is there already.
 
-use std::{collections::BTreeMap, fmt::Debug};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Debug,
+};
 
 use broker_api::broker::Broker;
 use futures::future::try_join_all;
@@ -46,6 +49,20 @@ pub struct Dereferenced {
     pub secrets: Secrets,
 }
 
+impl Dereferenced {
+    /// Its pods that have not ended. Those that are about to end still hand over.
+    pub fn running(&self) -> impl Iterator<Item = &Pod> {
+        let phase = |pod: &Pod| pod.status.as_ref().and_then(|status| status.phase.clone()).unwrap_or_default();
+        self.pods.iter().filter(move |pod| !matches!(phase(pod).as_str(), "Failed" | "Succeeded"))
+    }
+
+    /// ServiceAccounts that its pods run as.
+    pub fn accounts(&self) -> BTreeSet<String> {
+        let specs = self.running().filter_map(|pod| pod.spec.as_ref());
+        specs.filter_map(|spec| spec.service_account_name.clone()).filter(|name| !name.is_empty()).collect()
+    }
+}
+
 /// Something could not be read.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read {what}: {error}")]
@@ -83,7 +100,7 @@ pub async fn surroundings(
     );
     let pods: Api<Pod> = Api::namespaced(client.clone(), &owner.namespace);
     let labelled = ListParams::default().labels(&owner.selector());
-    let (lists, pods, secrets) = tokio::join!(lists, call(pods.list(&labelled)), secrets(client, secrets_namespace));
+    let (lists, pods, secrets) = tokio::join!(lists, call(pods.list(&labelled)), secrets(context, secrets_namespace));
     let listed: BTreeMap<Key, DynamicObject> = lists?.into_iter().flatten().collect();
     let key = Key { kind: Kind::Deployment, namespace: Some(owner.namespace.clone()), name: owner.name.clone() };
     let deployment = match listed.get(&key) {
@@ -116,15 +133,17 @@ async fn list(client: &Client, kind: Kind, owner: &Owner) -> Result<Vec<(Key, Dy
     }
 }
 
-async fn secrets(client: &Client, namespace: Option<&str>) -> Secrets {
+async fn secrets(context: &Context, namespace: Option<&str>) -> Secrets {
     let Some(namespace) = namespace else { return Secrets::Unknown };
-    let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
+    let api: Api<Secret> = Api::namespaced(context.client.clone(), namespace);
     let one = ListParams::default().labels(broker_api::keys::ROLE).limit(1);
     match call(api.list_metadata(&one)).await {
         Ok(list) if list.items.is_empty() => Secrets::None,
         Ok(_) => Secrets::Some,
         Err(error) => {
-            warn!(%namespace, %error, "cannot tell whether there are cluster Secrets: the broker is deployed all the same");
+            if context.is_news(namespace) {
+                warn!(%namespace, %error, "cannot tell whether there are cluster Secrets: brokers are deployed all the same");
+            }
             Secrets::Unknown
         }
     }

@@ -103,6 +103,7 @@ async fn pass(context: &Context, namespace: &str, name: &str) -> Result<Action, 
         owner: &owner,
         broker: broker.as_ref().map_err(String::as_str),
         secrets: found.secrets,
+        accounts: found.accounts(),
         invocation,
         monitors: context.has_monitors(),
     });

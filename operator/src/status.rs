@@ -1,7 +1,7 @@
 //! What was applied → a Broker's status. Knows no client.
 
 mod pods;
-mod rollout;
+pub mod rollout;
 #[cfg(test)]
 mod tests;
 

@@ -1,5 +1,7 @@
 //! A Broker and what is known around it → [`Validated`], or why nothing is to be done. Knows no client.
 
+use std::collections::BTreeSet;
+
 use broker_api::broker::{Broker, BrokerSpec};
 
 use crate::{
@@ -21,6 +23,8 @@ pub struct Validated {
     pub spec: BrokerSpec,
     /// How the broker will be called.
     pub invocation: Invocation,
+    /// ServiceAccounts that its pods run as now.
+    pub accounts: BTreeSet<String>,
     /// Whether ServiceMonitors can be made.
     pub monitors: bool,
     /// What is amiss but keeps nothing from being deployed.
@@ -47,13 +51,15 @@ pub struct Input<'a> {
     pub invocation: Option<Result<Invocation, InvocationError>>,
     /// Whether there are cluster Secrets.
     pub secrets: Secrets,
+    /// ServiceAccounts that its pods run as now.
+    pub accounts: BTreeSet<String>,
     /// Whether ServiceMonitors can be made.
     pub monitors: bool,
 }
 
 /// Judges a Broker.
 pub fn validate(input: Input<'_>) -> Result<Validated, Held> {
-    let Input { owner, broker, invocation, secrets, monitors } = input;
+    let Input { owner, broker, invocation, secrets, accounts, monitors } = input;
     let invalid = |message: &str| Held::Trouble(Trouble::new(INVALID_SPEC, message));
     let broker = broker.map_err(|error| invalid(&format!("the Broker cannot be read: {error}")))?;
     if broker.metadata.annotations.iter().flatten().any(|(key, value)| key == PAUSED && value == "true") {
@@ -94,7 +100,7 @@ pub fn validate(input: Input<'_>) -> Result<Validated, Held> {
         }
         _ => {}
     }
-    Ok(Validated { owner: owner.clone(), spec, invocation, monitors, troubles })
+    Ok(Validated { owner: owner.clone(), spec, invocation, accounts, monitors, troubles })
 }
 
 /// Whether a name can be a container's: a DNS label.
@@ -128,7 +134,14 @@ mod tests {
         whole["metadata"]["annotations"] = broker["annotations"].clone();
         let broker: Broker = serde_json::from_value(whole).unwrap();
         let invocation = Some(Invocation::of(&owner, &broker.spec, &Image::parse("resource-broker:1")));
-        validate(Input { owner: &owner, broker: Ok(&broker), invocation, secrets, monitors: true })
+        validate(Input {
+            owner: &owner,
+            broker: Ok(&broker),
+            invocation,
+            secrets,
+            accounts: BTreeSet::new(),
+            monitors: true,
+        })
     }
 
     fn trouble(held: Result<Validated, Held>) -> Trouble {
@@ -189,6 +202,7 @@ mod tests {
             broker: Err("missing field"),
             invocation: None,
             secrets: Secrets::Unknown,
+            accounts: BTreeSet::new(),
             monitors: false,
         };
         assert!(trouble(validate(input)).message.contains("missing field"));

@@ -1,5 +1,7 @@
 //! What the pods may do: bindings to ClusterRoles that the operator may bind, but does not hold.
 
+use std::collections::BTreeSet;
+
 use manifests::roles;
 use serde_json::{Value, json};
 
@@ -21,7 +23,11 @@ pub fn broker_of(binding: &str) -> Option<(&str, &str)> {
     Some((parts.next()?, parts.next()?))
 }
 
-pub(super) fn build(owner: &Owner, account: &str, invocation: &Invocation) -> Vec<Desired> {
+/// For pods that run as `account`, and those that still run as another one: until they are replaced, they work.
+pub(super) fn build(owner: &Owner, account: &str, running: &BTreeSet<String>, invocation: &Invocation) -> Vec<Desired> {
+    let accounts = std::iter::once(account).chain(running.iter().map(String::as_str).filter(|name| *name != account));
+    let subject = |name| json!({"kind": "ServiceAccount", "name": name, "namespace": owner.namespace});
+    let subjects: Vec<Value> = accounts.map(subject).collect();
     let bind = |kind: Kind, name: &str, namespace: Option<&str>, role: &str| {
         let api = "rbac.authorization.k8s.io";
         let object: Value = json!({
@@ -29,7 +35,7 @@ pub(super) fn build(owner: &Owner, account: &str, invocation: &Invocation) -> Ve
             "kind": format!("{kind:?}"),
             "metadata": labelled(owner, name, namespace),
             "roleRef": {"apiGroup": api, "kind": "ClusterRole", "name": role},
-            "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": owner.namespace}],
+            "subjects": subjects,
         });
         Desired::new(kind, object)
     };

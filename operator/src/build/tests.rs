@@ -17,6 +17,11 @@ use crate::{
 const KIND: &str = "Certificate.v1alpha1.example.platform-mesh.io";
 
 fn built_with(spec: &Value, monitors: bool) -> Vec<Desired> {
+    built_around(spec, &[], monitors)
+}
+
+fn built_around(spec: &Value, accounts: &[&str], monitors: bool) -> Vec<Desired> {
+    let accounts = accounts.iter().map(|name| (*name).to_owned()).collect();
     let owner = Owner { name: "b".into(), namespace: "n".into(), uid: "u".into() };
     let mut broker = json!({"apiVersion": "operator.broker.platform-mesh.io/v1alpha1", "kind": "Broker",
         "metadata": {"name": "b", "namespace": "n", "uid": "u"}, "spec": spec});
@@ -25,7 +30,7 @@ fn built_with(spec: &Value, monitors: bool) -> Vec<Desired> {
     }
     let broker: Broker = serde_json::from_value(broker).unwrap();
     let invocation = Some(Invocation::of(&owner, &broker.spec, &Image::parse("localhost/resource-broker:1")));
-    let input = Input { owner: &owner, broker: Ok(&broker), invocation, secrets: Secrets::Some, monitors };
+    let input = Input { owner: &owner, broker: Ok(&broker), invocation, secrets: Secrets::Some, accounts, monitors };
     build(validate(input).unwrap()).objects
 }
 
@@ -123,6 +128,19 @@ fn bindings_name_the_account_that_runs() {
         instance.object["roleRef"],
         json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "resource-broker-instance"})
     );
+}
+
+#[test]
+fn pods_that_still_run_as_another_account_keep_their_permissions() {
+    let objects = built_around(&json!({"serviceAccountName": "own"}), &["b", "own"], false);
+    let bindings: Vec<_> = objects.iter().filter(|desired| desired.object["subjects"].is_array()).collect();
+    assert_eq!(bindings.len(), 4);
+    for binding in bindings {
+        let names: Vec<_> = binding.object["subjects"].as_array().unwrap().iter().map(|it| &it["name"]).collect();
+        assert_eq!(names, ["own", "b"], "{}", binding.key);
+    }
+    assert!(objects.iter().all(|desired| desired.key.kind != Kind::ServiceAccount));
+    assert_eq!(keys(&built(&json!({"serviceAccountName": "b"}))), keys(&built(&json!({}))), "the operator's own");
 }
 
 #[test]

@@ -73,6 +73,12 @@ pub(super) fn progressing(deployment: Option<&Deployment>) -> Stand {
     Stand::new(false, "Complete", format!("all {wanted} instances are as the Broker says"))
 }
 
+/// Whether no instance is left that is not as the Deployment says.
+pub fn is_rolled_out(deployment: &Deployment) -> bool {
+    let Numbers { wanted, total, updated, current, .. } = numbers(deployment);
+    current && updated >= wanted && total == updated
+}
+
 /// What the Deployment's controller complains of.
 pub(super) fn troubles(deployment: &Deployment) -> Vec<Trouble> {
     let mut troubles = Vec::new();

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::stage::{
-    ACCOUNT, BINDING, BROKER, BUDGET, CLUSTER_BINDING, CLUSTERS, DEPLOYMENT, EVENT, IMAGE, POLICY, SERVICE, SYSTEM,
-    Stage, assert_no_writes,
+    ACCOUNT, BINDING, BROKER, BUDGET, CLUSTER_BINDING, CLUSTERS, DEPLOYMENT, EVENT, IMAGE, POD, POLICY, SERVICE,
+    SYSTEM, Stage, assert_no_writes,
 };
 
 const KIND: &str = "Certificate.v1alpha1.example.platform-mesh.io";
@@ -180,16 +180,29 @@ async fn what_people_change_is_changed(stage: &mut Stage) {
         "volumeMounts": [{"name": "v", "mountPath": "/v"}],
         "extraArgs": ["--ready-timeout=30m"],
     });
+    let labels = stage.get(DEPLOYMENT, SYSTEM, "b").await["spec"]["template"]["metadata"]["labels"].clone();
+    let old = json!({"metadata": {"name": "old", "labels": labels},
+        "spec": {"serviceAccountName": "b", "containers": [{"name": "b", "image": "i"}]}});
+    stage.create(POD, SYSTEM, old).await;
     stage.broker("b", spec(&more)).await;
-    stage.until_gone(ACCOUNT, SYSTEM, "b").await;
     let changed = |seen: &Value| {
         container(seen)["image"] == "localhost/resource-broker:2"
             && seen["spec"]["template"]["spec"]["serviceAccountName"] == "own"
             && seen["spec"]["template"]["spec"]["volumes"].as_array().is_some_and(|volumes| volumes.len() == 2)
     };
     stage.until(DEPLOYMENT, (SYSTEM, "b"), "as the Broker says", changed).await;
-    let subject = |seen: &Value| seen["subjects"][0]["name"] == "own";
-    stage.until(BINDING, (SYSTEM, "b"), "its subject", subject).await;
+    // The old instance works until it is replaced.
+    let names = |seen: &Value| -> Vec<String> {
+        let subjects = seen["subjects"].as_array().unwrap().iter();
+        subjects.map(|subject| subject["name"].as_str().unwrap().to_owned()).collect()
+    };
+    stage.until(BINDING, (SYSTEM, "b"), "both subjects", |seen| names(seen) == ["own", "b"]).await;
+    stage.until_passed("b").await;
+    assert!(!stage.get(ACCOUNT, SYSTEM, "b").await.is_null(), "it is still needed");
+    stage.delete(POD, SYSTEM, "old").await;
+    stage.roll_out("b").await;
+    stage.until(BINDING, (SYSTEM, "b"), "its subject", |seen| names(seen) == ["own"]).await;
+    stage.until_gone(ACCOUNT, SYSTEM, "b").await;
     let mut alone = spec(&more);
     alone["leaderElection"] = false.into();
     stage.broker("b", alone).await;
@@ -234,6 +247,14 @@ async fn a_pause_keeps_everything(stage: &Stage) {
 async fn another_namespace_of_secrets(stage: &Stage) {
     stage.broker("b", spec(&json!({"clusterSecretsNamespace": "elsewhere", "replicas": 2}))).await;
     stage.until_there(BINDING, "elsewhere", SECRETS_BINDING).await;
+    stage
+        .until(DEPLOYMENT, (SYSTEM, "b"), "the other namespace", |seen| {
+            container(seen)["args"].to_string().contains("=elsewhere")
+        })
+        .await;
+    stage.until_passed("b").await;
+    assert!(!stage.get(BINDING, CLUSTERS, SECRETS_BINDING).await.is_null(), "the old instance reads there");
+    stage.roll_out("b").await;
     stage.until_gone(BINDING, CLUSTERS, SECRETS_BINDING).await;
     stage.until_stands("b", &[("Degraded", "-AsExpected")]).await;
     assert!(stage.log().contains("cannot tell whether there are cluster Secrets"), "{}", stage.log());

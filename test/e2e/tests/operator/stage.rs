@@ -257,6 +257,15 @@ impl Stage {
         self.api(kind, SYSTEM).patch_status(name, &PatchParams::default(), &patch).await.unwrap();
     }
 
+    /// What the controller of Deployments writes in the end.
+    pub(crate) async fn roll_out(&self, name: &str) {
+        let deployment = self.get(DEPLOYMENT, SYSTEM, name).await;
+        let count = &deployment["spec"]["replicas"];
+        let status = json!({"observedGeneration": deployment["metadata"]["generation"], "replicas": count,
+            "updatedReplicas": count, "readyReplicas": count, "availableReplicas": count});
+        self.set_status(DEPLOYMENT, name, status).await;
+    }
+
     pub(crate) async fn delete(&self, kind: Kind, namespace: &str, name: &str) {
         self.api(kind, namespace).delete(name, &DeleteParams::background()).await.unwrap();
     }
