@@ -8,6 +8,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use tokio::{
     signal::unix::{SignalKind, signal},
     task::JoinHandle,
+    time::{Instant, sleep},
 };
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -81,7 +82,7 @@ async fn wait(task: JoinHandle<()>, limit: Duration, what: &str) {
 async fn elect(broker: Arc<Broker>, release: CancellationToken) {
     if !broker.options.leader_elect {
         let _ = broker.leadership.set(Leadership::always());
-        broker.look_at_all();
+        broker.look_at_all().await;
         return;
     }
     let lease = HubLease { broker: broker.itself() };
@@ -94,7 +95,7 @@ async fn elect(broker: Arc<Broker>, release: CancellationToken) {
             let leads = *changes.borrow_and_update();
             info!(leads, "leadership changed");
             if leads {
-                broker.look_at_all();
+                broker.look_at_all().await;
             }
         }
     };
@@ -136,12 +137,27 @@ impl LeaseStore for HubLease {
     }
 }
 
+/// How many origins are looked at again at once.
+const BATCH: usize = 32;
+
+/// How long a batch waits at the most for the one before it.
+const BATCH_WAIT: Duration = Duration::from_millis(50);
+
 impl Broker {
-    /// Every origin and every Migration that is known is looked at again.
-    fn look_at_all(&self) {
-        for key in self.records.select(|_, _| true) {
+    /// Every origin and every Migration that is known is looked at again: those for which a follower had wanted to do
+    /// something at once, the others little by little, so that what happens now need not wait for all of them.
+    async fn look_at_all(&self) {
+        for key in self.records.select(|_, record| record.owed) {
             self.enqueue(key);
         }
         self.migrations.enqueue_all();
+        let others = self.records.select(|_, record| !record.owed);
+        for batch in others.chunks(BATCH) {
+            batch.iter().cloned().for_each(|key| self.enqueue(key));
+            let until = Instant::now() + BATCH_WAIT;
+            while self.queue.stats().depth >= BATCH && Instant::now() < until {
+                sleep(Duration::from_millis(2)).await;
+            }
+        }
     }
 }

@@ -30,6 +30,8 @@ pub struct Record {
     pub moving: Option<Box<Moving>>,
     /// It should leave its provider and cannot now.
     pub restless: bool,
+    /// The last decision wanted something done.
+    pub owed: bool,
     /// What it said of Migrations (`namespace/name`) that are not under way.
     pub requests: Vec<(String, Request)>,
     /// What it counts for while it moves.
@@ -250,6 +252,7 @@ impl Records {
             record.memory.forget_given_up();
         }
         record.restless = decision.restless;
+        record.owed = !decision.steps.is_empty();
         if moved && !decision.is_held_up() {
             record.moving = decision.moving.clone().map(Box::new);
             record.requests.clone_from(&decision.requests);
