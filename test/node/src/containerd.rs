@@ -43,7 +43,7 @@ impl Containerd {
 
     /// Gives an image another name.
     pub(crate) async fn tag(&self, image: &str, name: &str) -> anyhow::Result<()> {
-        run(self.ctr().args(["images", "tag", image, name])).await.map(drop)
+        run(self.ctr().args(["images", "tag", "--force", image, name])).await.map(drop)
     }
 
     fn ctr(&self) -> Command {

@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 
 use futures::future::try_join_all;
+use harness::wait_for;
 use kube::{
     Api, Client, ResourceExt,
     api::{DynamicObject, ListParams},
     discovery::{ApiGroup, Discovery, verbs},
 };
+
+use crate::DEADLINE;
 
 /// Kinds that come and go by themselves, and what only shows other objects.
 const RESTLESS: [&str; 4] = ["Event", "Lease", "ComponentStatus", "EndpointSlice"];
@@ -15,8 +18,12 @@ const RESTLESS: [&str; 4] = ["Event", "Lease", "ComponentStatus", "EndpointSlice
 /// An object: kind and group, namespace, name.
 pub(crate) type Item = (String, String, String);
 
-/// What there is, but for the restless.
+/// What there is, but for the restless. Kinds that are new may say for a moment that they are not ready.
 pub(crate) async fn inventory(client: &Client) -> anyhow::Result<BTreeSet<Item>> {
+    wait_for(DEADLINE, "a list of all objects", async || all(client).await).await
+}
+
+async fn all(client: &Client) -> anyhow::Result<BTreeSet<Item>> {
     let discovery = Discovery::new(client.clone()).run().await?;
     let kinds = discovery.groups().flat_map(ApiGroup::recommended_resources);
     let kinds = kinds.filter(|(resource, capabilities)| {

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// What runs in a broker's container.
-const PROGRAM: &str = "/resource-broker";
+const PROGRAM: &str = "resource-broker";
 
 pub(crate) async fn play(world: &World, screen: &Screen) -> anyhow::Result<()> {
     screen.heading("The leader dies, and somebody creates an object every 100 ms");
@@ -98,7 +98,7 @@ fn process(pod: &Pod) -> anyhow::Result<Pid> {
     for entry in fs::read_dir("/proc")? {
         let path = entry?.path();
         let read = |file: &str| fs::read_to_string(path.join(file)).unwrap_or_default();
-        let runs = read("cmdline").split('\0').next() == Some(PROGRAM);
+        let runs = read("cmdline").split('\0').next().and_then(|path| path.rsplit('/').next()) == Some(PROGRAM);
         if runs && read("cgroup").contains(uid) {
             let id = path.file_name().and_then(|name| name.to_str()?.parse().ok()).and_then(Pid::from_raw);
             return id.context("a process without an id");

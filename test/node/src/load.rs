@@ -48,8 +48,8 @@ impl Load {
     /// Begins to create objects in `homer`, of which `provider` is to have the copies. `run` is in their names.
     pub(crate) async fn start(homer: &Place, provider: &Place, run: &'static str) -> anyhow::Result<Self> {
         let mark = provider.cluster.audit().settle().await?;
-        let (sender, created) = watch::channel(0);
-        let task = tokio::spawn(create(homer.api(), run, sender));
+        let (progress, created) = watch::channel(0);
+        let task = tokio::spawn(create(homer.api(), run, progress));
         Ok(Self { run, created, task, mark })
     }
 
@@ -86,12 +86,12 @@ impl Load {
 async fn create(
     certificates: Api<Certificate>,
     run: &'static str,
-    count: watch::Sender<usize>,
+    progress: watch::Sender<usize>,
 ) -> anyhow::Result<Vec<(String, Timestamp)>> {
     let mut created = Vec::new();
     let mut tick = tokio::time::interval(PACE);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    while count.send(created.len()).is_ok() {
+    while progress.send(created.len()).is_ok() {
         tick.tick().await;
         let name = format!("{run}-{}", created.len());
         let object = serde_json::from_value(json!({

@@ -62,11 +62,11 @@ async fn play(world: &World, screen: &Screen) -> anyhow::Result<()> {
     let broker = install::play(world, screen).await?;
     main_job::play(world, screen).await?;
     kills::play(world, screen).await?;
-    rollout::play(world, screen, "rolled", "rolled").await?;
+    rollout::play(world, screen).await?;
     scale::play(world, screen).await?;
-    rollout::play(world, screen, rollout::INSTALLED, "back").await?;
+    rollout::play(world, screen).await?;
     troubles::play(world, screen).await?;
-    rollout::play(world, screen, "rolled", "alone").await?;
+    rollout::play(world, screen).await?;
     removal::play(world, screen, &Before { operator, broker }).await?;
     denied::play(world, screen).await?;
     screen.say("\nall checks passed");
