@@ -17,9 +17,9 @@ const ETCD_LIMIT: usize = 1_572_864;
 /// Labels of the object: annotations alone may have 256 KiB in all, labels as much as there is room for.
 const LABELS: usize = 7_000;
 /// By so much an object is smaller than the limit that fits for sure, in bytes.
-const SAFE: usize = 10_000;
+const SAFE: usize = 4_000;
 /// What the broker adds to an object is larger than this.
-const CLOSE: usize = 100;
+const CLOSE: usize = 300;
 
 pub(crate) async fn play(scene: &Scene, stage: &Stage) -> anyhow::Result<()> {
     let what = "it makes an object that cannot grow by a finalizer any more: told, and others are served meanwhile";

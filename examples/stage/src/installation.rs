@@ -69,8 +69,12 @@ impl Installation<'_> {
         for (place, names) in self.controlled() {
             stage.control(place, names)?;
         }
-        let what = "hub: pod-runner, in place of a node, runs the operator";
-        stage.step(what, async { self.start_pod_runner(stage) }).await?;
+        let what = "hub: the operator is available (pod-runner in place of a node)";
+        let operator = async {
+            self.start_pod_runner(stage)?;
+            available(hub, OPERATOR).await
+        };
+        stage.step(what, operator).await?;
         stage.step("hub: one Broker; the operator deploys it, and says Available=True", self.broker()).await?;
         stage.screen.detail(&stage.kubectl(hub, &["-n", SYSTEM, "get", "brokers,deployments"]).await?);
         Ok(())
