@@ -28,8 +28,9 @@ pub async fn clean(context: &Context, owner: &Owner, broker: &DynamicObject) -> 
         let list = call(kind.api(&context.client, None).list(&labelled)).await;
         for object in list.map_err(failed(format!("{kind:?}s")))?.items {
             let key = Key::of(kind, &object);
-            // Somebody else's object that carries the label.
-            if !owner.owns(&object.metadata) {
+            // The garbage collector's, together with the pods, which release their lease in the end; or somebody else's
+            // object that carries the label.
+            if key.namespace.as_ref() == Some(&owner.namespace) || !owner.owns(&object.metadata) {
                 continue;
             }
             match call_opt(key.api(&context.client).delete(&key.name, &precisely(&object))).await {

@@ -3,7 +3,7 @@
 use std::{fmt::Debug, sync::Arc, time::Duration};
 
 use broker_api::broker::Broker;
-use futures::{StreamExt as _, channel::mpsc};
+use futures::{Stream, StreamExt as _, channel::mpsc, future};
 use k8s_openapi::api::{
     apps::v1::Deployment,
     core::v1::{Pod, Service, ServiceAccount},
@@ -14,7 +14,11 @@ use k8s_openapi::api::{
 use kube::{
     Api, Resource, ResourceExt as _,
     api::PartialObjectMeta,
-    runtime::{Controller, controller, reflector::ObjectRef, watcher},
+    runtime::{
+        Controller, WatchStreamExt as _, controller,
+        reflector::{self, ObjectRef},
+        watcher::{self, watcher},
+    },
 };
 use tracing::{debug, warn};
 
@@ -34,12 +38,12 @@ const CONCURRENCY: u16 = 4;
 
 /// Runs until it is dropped.
 pub async fn run(context: Arc<Context>) {
-    let (sender, changes) = mpsc::channel(1);
-    let follow = monitors::follow(Arc::clone(&context), sender);
+    let (sender, others) = mpsc::channel(1);
+    let follow = monitors::follow(Arc::clone(&context), sender.clone());
     let work = async {
         // A start without this would delete ServiceMonitors, and make them again.
         monitors::known(&context).await;
-        work(Arc::clone(&context), changes).await;
+        work(Arc::clone(&context), sender, others).await;
     };
     tokio::select! {
         () = follow => {}
@@ -47,37 +51,66 @@ pub async fn run(context: Arc<Context>) {
     }
 }
 
-/// Metadata is all that the mapping needs; a pass reads the objects themselves.
-fn every<K>(context: &Context) -> Api<PartialObjectMeta<K>>
+/// Changes of all objects of a kind, as metadata: a pass reads the objects themselves.
+///
+/// Each watch waits by itself after an error, and keeps it to itself. Handed to the Controller, each error would make it
+/// deaf to all changes for a time that grows with each; after a restart of the API server all watches have one.
+fn changes<K>(
+    context: &Context,
+    config: watcher::Config,
+    mut relisted: mpsc::Sender<()>,
+) -> impl Stream<Item = Result<watcher::Event<PartialObjectMeta<K>>, watcher::Error>> + Send + use<K>
 where
-    K: Resource<DynamicType = ()>,
+    K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static,
 {
-    Api::all(context.client.clone())
+    let api: Api<PartialObjectMeta<K>> = Api::all(context.client.clone());
+    watcher(api, config).default_backoff().filter_map(move |event| {
+        if let Ok(watcher::Event::InitDone) = &event {
+            // What was deleted in the meantime is in no list. A full channel holds the news already.
+            let _ = relisted.try_send(());
+        }
+        future::ready(event.inspect_err(tell::<K>).ok().map(Ok))
+    })
 }
 
-async fn work(context: Arc<Context>, changes: mpsc::Receiver<()>) {
-    let ours = || watcher::Config::default().labels(&format!("{MANAGED_BY_LABEL}={NAME}"));
-    let brokers: Api<Seen> = every::<Broker>(&context);
-    // Its store must not be waited for anywhere else: of two that wait, kube wakes one.
-    let controller = Controller::new(brokers, watcher::Config::default());
-    controller
+fn tell<K: Resource<DynamicType = ()>>(error: &watcher::Error) {
+    let kind = K::kind(&());
+    match error {
+        // Happens to every watch now and then; it lists anew.
+        watcher::Error::WatchError(status) if status.code == 410 => debug!(%kind, %error, "a watch begins anew"),
+        error => {
+            warn!(%kind, %error, "a watch fails: is the kind installed, and is config/operator/role.yaml applied?");
+        }
+    }
+}
+
+async fn work(context: Arc<Context>, relisted: mpsc::Sender<()>, others: mpsc::Receiver<()>) {
+    let all = watcher::Config::default();
+    let ours = all.clone().labels(&format!("{MANAGED_BY_LABEL}={NAME}"));
+    let (store, writer) = reflector::store();
+    let brokers = changes::<Broker>(&context, all, relisted.clone()).reflect(writer).applied_objects();
+    // The store must not be waited for anywhere else: of two that wait, kube wakes one.
+    Controller::for_stream(brokers, store)
         .with_config(controller::Config::default().debounce(DEBOUNCE).concurrency(CONCURRENCY))
-        .owns(every::<Deployment>(&context), ours())
-        .owns(every::<Service>(&context), ours())
-        .owns(every::<ServiceAccount>(&context), ours())
-        .owns(every::<PodDisruptionBudget>(&context), ours())
-        .owns(every::<NetworkPolicy>(&context), ours())
-        .watches(every::<RoleBinding>(&context), ours(), binding)
-        .watches(every::<ClusterRoleBinding>(&context), ours(), binding)
-        .watches(every::<Pod>(&context), ours(), labelled)
-        .reconcile_all_on(changes)
+        .owns_stream(changes::<Deployment>(&context, ours.clone(), relisted.clone()).touched_objects())
+        .owns_stream(changes::<Service>(&context, ours.clone(), relisted.clone()).touched_objects())
+        .owns_stream(changes::<ServiceAccount>(&context, ours.clone(), relisted.clone()).touched_objects())
+        .owns_stream(changes::<PodDisruptionBudget>(&context, ours.clone(), relisted.clone()).touched_objects())
+        .owns_stream(changes::<NetworkPolicy>(&context, ours.clone(), relisted.clone()).touched_objects())
+        .watches_stream(changes::<RoleBinding>(&context, ours.clone(), relisted.clone()).touched_objects(), binding)
+        .watches_stream(
+            changes::<ClusterRoleBinding>(&context, ours.clone(), relisted.clone()).touched_objects(),
+            binding,
+        )
+        .watches_stream(changes::<Pod>(&context, ours.clone(), relisted.clone()).touched_objects(), labelled)
+        .reconcile_all_on(others)
         .run(reconcile, error_policy, Arc::clone(&context))
         .for_each(|done| async move {
             match done {
                 Ok((broker, _)) => debug!(%broker, "done"),
                 // Told by error_policy.
                 Err(controller::Error::ReconcilerFailed(..) | controller::Error::ObjectNotFound(_)) => {}
-                Err(error) => warn!(%error, "a watch fails: is the CRD of Brokers installed, and is config/operator/role.yaml applied?"),
+                Err(error) => warn!(%error, "the controller fails"),
             }
         })
         .await;

@@ -112,7 +112,7 @@ pub async fn surroundings(
         listed,
         deployment: deployment.and_then(|object| typed(&object)),
         pods: reading("Pods", pods)?.items,
-        secrets,
+        secrets: secrets?,
     })
 }
 
@@ -133,19 +133,20 @@ async fn list(client: &Client, kind: Kind, owner: &Owner) -> Result<Vec<(Key, Dy
     }
 }
 
-async fn secrets(context: &Context, namespace: Option<&str>) -> Secrets {
-    let Some(namespace) = namespace else { return Secrets::Unknown };
+async fn secrets(context: &Context, namespace: Option<&str>) -> Result<Secrets, DereferenceError> {
+    let Some(namespace) = namespace else { return Ok(Secrets::Unknown) };
     let api: Api<Secret> = Api::namespaced(context.client.clone(), namespace);
     let one = ListParams::default().labels(broker_api::keys::ROLE).limit(1);
     match call(api.list_metadata(&one)).await {
-        Ok(list) if list.items.is_empty() => Secrets::None,
-        Ok(_) => Secrets::Some,
-        Err(error) => {
+        Ok(list) if list.items.is_empty() => Ok(Secrets::None),
+        Ok(_) => Ok(Secrets::Some),
+        Err(error) if error.is_refusal() => {
             if context.is_news(namespace) {
                 warn!(%namespace, %error, "cannot tell whether there are cluster Secrets: brokers are deployed all the same");
             }
-            Secrets::Unknown
+            Ok(Secrets::Unknown)
         }
+        Err(error) => reading(format!("Secrets of {namespace}"), Err(error)),
     }
 }
 

@@ -15,8 +15,9 @@ const LINGER: Duration = Duration::from_millis(200);
 fn main() -> ExitCode {
     let (args, notes) = arguments::normalize(std::env::args().skip(1));
     let options = Options::parse_from(std::iter::once(env!("CARGO_PKG_NAME").to_owned()).chain(args));
-    // kube's controller logs each failed pass once more, with a span; ours says what and why.
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,kube_runtime=error"));
+    // kube tells of each failure, too; ours say what it means.
+    let filter =
+        EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,kube_runtime=off,kube_client=off"));
     let logs = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

@@ -28,9 +28,8 @@ use crate::{
     validate::{Input, validate},
 };
 
-/// Nothing calls for a pass so long: events are watched. This is for deletions while a watch was interrupted, which it
-/// does not tell, and for what nobody foresaw.
-const IDLE: Duration = Duration::from_mins(5);
+/// Nothing calls for a pass so long: changes are watched. This is for what nobody foresaw.
+const IDLE: Duration = Duration::from_mins(10);
 /// How often it is looked whether what a person has to mend was mended: cluster Secrets and other people's objects are
 /// not watched.
 const HELD: Duration = Duration::from_secs(10);

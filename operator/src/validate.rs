@@ -14,6 +14,9 @@ use crate::{
 /// Annotation by which people keep the operator from writing.
 pub const PAUSED: &str = broker_api::keys::PAUSED;
 
+/// The ServiceAccount of pods that name none.
+const EVERYBODY: &str = "default";
+
 /// A Broker that can be deployed.
 #[derive(Debug, Clone)]
 pub struct Validated {
@@ -82,6 +85,12 @@ pub fn validate(input: Input<'_>) -> Result<Validated, Held> {
         return Err(invalid(
             "spec.replicas is more than 1, but the arguments switch the leader election off: several brokers would work \
              at once; remove leader-elect=false, or set replicas to 1",
+        ));
+    }
+    if owner.name == EVERYBODY && spec.service_account_name.as_deref().unwrap_or_default().is_empty() {
+        return Err(invalid(
+            "a Broker of this name would run as ServiceAccount default, and so share its permissions with all pods of the \
+             namespace that name none: use another name, or set spec.serviceAccountName",
         ));
     }
     let mut troubles = Vec::new();
@@ -161,6 +170,7 @@ mod tests {
                 "leader-elect=false",
             ),
             ("B.c", json!({"watchKinds": [KIND]}), "container"),
+            ("default", json!({"watchKinds": [KIND]}), "ServiceAccount default"),
             (&"b".repeat(64), json!({"watchKinds": [KIND]}), "container"),
         ] {
             let trouble = trouble(judge(name, &json!({"spec": spec}), Secrets::Unknown));
@@ -186,6 +196,12 @@ mod tests {
     fn a_broker_without_clusters_is_deployed_all_the_same() {
         let validated = judge("b", &json!({"spec": {"watchKinds": [KIND]}}), Secrets::Unknown).unwrap();
         assert!(matches!(&validated.troubles[..], [trouble] if trouble.reason == NO_CLUSTERS));
+    }
+
+    #[test]
+    fn the_name_default_is_fine_with_an_account_of_its_own() {
+        judge("default", &json!({"spec": {"watchKinds": [KIND], "serviceAccountName": "own"}}), Secrets::Unknown)
+            .unwrap();
     }
 
     #[test]

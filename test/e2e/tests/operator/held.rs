@@ -1,8 +1,12 @@
 //! What cannot be deployed, and what is somebody else's.
 
+use harness::wait_for;
+use kube::api::{DynamicObject, PostParams};
 use serde_json::{Value, json};
 
-use crate::stage::{ACCOUNT, BINDING, BROKER, CLUSTERS, DEPLOYMENT, POLICY, SERVICE, SYSTEM, Stage, assert_no_writes};
+use crate::stage::{
+    ACCOUNT, BINDING, BROKER, CLUSTERS, DEADLINE, DEPLOYMENT, POLICY, SERVICE, SYSTEM, Stage, assert_no_writes,
+};
 
 const KIND: &str = "Certificate.v1alpha1.example.platform-mesh.io";
 
@@ -129,7 +133,14 @@ async fn a_broker_that_cannot_be_read_is_told_so_and_stops_no_other() {
     stage.cluster_secret("homer").await;
     stage.cluster.apply("person", LOOSE_CRD).await.unwrap();
     let broker = |name: &str, spec: Value| json!({"metadata": {"name": name}, "spec": spec});
-    stage.create(BROKER, SYSTEM, broker("odd", json!({"replicas": "three"}))).await;
+    // A changed CRD takes a moment, in which the kind may not be served at all.
+    let first = stage.api(BROKER, SYSTEM);
+    let odd: DynamicObject =
+        serde_json::from_value(json!({"apiVersion": "operator.broker.platform-mesh.io/v1alpha1", "kind": "Broker",
+            "metadata": {"name": "odd"}, "spec": {"replicas": "three"}}))
+        .unwrap();
+    let created = wait_for(DEADLINE, "the loose CRD", async || first.create(&PostParams::default(), &odd).await);
+    created.await.unwrap();
     stage.create(BROKER, SYSTEM, broker("other", json!(7))).await;
     stage.start_operator();
     stage.create(BROKER, SYSTEM, broker("b", spec(&[]))).await;

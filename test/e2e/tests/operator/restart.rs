@@ -112,3 +112,25 @@ async fn of_two_operators_one_works_and_the_other_is_ready_to() {
     stage.broker("b", spec(2)).await;
     stage.until(DEPLOYMENT, (SYSTEM, "b"), "2 replicas", |seen| seen["spec"]["replicas"] == 2).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_api_server_that_was_away_is_caught_up_with() {
+    let stage = Stage::start().await;
+    stage.broker("b", spec(1)).await;
+    stage.until_there(SERVICE, SYSTEM, "b-metrics").await;
+    stage.until_passed("b").await;
+    stage.cluster.stop();
+    stage.cluster.start_again().await.unwrap();
+    let mark = stage.mark().await;
+    // Perhaps before the watches are back: no list tells of it.
+    stage.delete(SERVICE, SYSTEM, "b-metrics").await;
+    stage.until_there(SERVICE, SYSTEM, "b-metrics").await;
+    stage.broker("b", spec(2)).await;
+    stage.until(DEPLOYMENT, (SYSTEM, "b"), "2 replicas", |seen| seen["spec"]["replicas"] == 2).await;
+    stage.until_stands("b", &[("Degraded", "-AsExpected")]).await;
+    stage.until_passed("b").await;
+    let writes =
+        stage.asked(mark).await.writes().only(|event| event.resource != "events" && event.subresource.is_empty());
+    let written: Vec<&str> = writes.iter().map(|event| event.resource.as_str()).collect();
+    assert_eq!(written, ["services", "deployments", "poddisruptionbudgets"], "nothing else was written anew");
+}
