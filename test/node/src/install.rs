@@ -53,7 +53,8 @@ async fn permissions(world: &World) -> anyhow::Result<()> {
         let rbac = format!("config/rbac/{role}.yaml");
         let mut args = vec!["apply", "-f", CERTIFICATES, "-f", &rbac];
         if role == "provider" {
-            args.extend(["-f", ACCEPT_APIS]);
+            // The latter is a provider's own choice; without it the broker asks, and is denied.
+            args.extend(["-f", ACCEPT_APIS, "-f", "config/rbac/provider-namespaces.yaml"]);
         }
         world.kubectl.run(place.name(), &args).await?;
     }

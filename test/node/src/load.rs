@@ -48,16 +48,16 @@ impl Load {
     /// Begins to create objects in `homer`, of which `provider` is to have the copies. `run` is in their names.
     pub(crate) async fn start(homer: &Place, provider: &Place, run: &'static str) -> anyhow::Result<Self> {
         let mark = provider.cluster.audit().settle().await?;
-        let (progress, created) = watch::channel(0);
-        let task = tokio::spawn(create(homer.api(), run, progress));
+        let (sender, created) = watch::channel(0);
+        let task = tokio::spawn(create(homer.api(), run, sender));
         Ok(Self { run, created, task, mark })
     }
 
     /// Waits until so many more objects are there than now.
     pub(crate) async fn more(&mut self, count: usize) -> anyhow::Result<()> {
         let wanted = *self.created.borrow() + count;
-        let waited = timeout(DEADLINE, self.created.wait_for(|created| *created >= wanted)).await;
-        waited.context("the load has stopped to create objects")?.context("the load has ended").map(drop)
+        let reached = timeout(DEADLINE, self.created.wait_for(|created| *created >= wanted)).await;
+        reached.context("the load has stopped to create objects")?.context("the load has ended").map(drop)
     }
 
     /// Ends it, waits until every object has its copy, and says how long that took. The objects go again.

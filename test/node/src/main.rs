@@ -67,8 +67,9 @@ async fn play(world: &World, screen: &Screen) -> anyhow::Result<()> {
     rollout::play(world, screen).await?;
     troubles::play(world, screen).await?;
     rollout::play(world, screen).await?;
-    removal::play(world, screen, &Before { operator, broker }).await?;
     denied::play(world, screen).await?;
+    removal::play(world, screen, &Before { operator, broker }).await?;
+    denied::at_the_end(world, screen).await?;
     screen.say("\nall checks passed");
     Ok(())
 }

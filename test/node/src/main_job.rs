@@ -1,14 +1,22 @@
 //! The main job, and a migration with a real Job.
 
 use anyhow::Context as _;
-use broker_api::{Availability, Migration, MigrationConfiguration, MigrationState, example::Certificate};
+use broker_api::{
+    Availability, Migration, MigrationConfiguration, MigrationState, example::Certificate, keys::MIGRATION_ID,
+};
 use certs_example::{
     proof::{Proof, prove},
     secret::{CA_CERTIFICATE, CERTIFICATE, KEY},
 };
-use example_stage::{Place, Screen};
+use example_stage::{Place, Screen, place::NAMESPACE};
 use harness::wait_for;
-use k8s_openapi::{api::core::v1::Secret, jiff::Timestamp};
+use k8s_openapi::{
+    api::{
+        batch::v1::Job,
+        core::v1::{Pod, Secret},
+    },
+    jiff::Timestamp,
+};
 use kube::ResourceExt;
 use serde_json::json;
 
@@ -77,7 +85,7 @@ async fn migrate(world: &World) -> anyhow::Result<(Proof, String)> {
     let proof = arrived(&world.homer, NEW_FQDN, "corp.com CA").await?;
     // The stage cleans up after itself, pods included. The log remembers who said how they were.
     let events = world.hub.cluster.audit().settled_since(mark).await?;
-    let told = events.on("pods").only(|event| event.namespace == "default" && event.subresource == "status");
+    let told = events.on("pods").only(|event| event.namespace == NAMESPACE && event.subresource == "status");
     let kubelet = told.iter().find_map(|event| event.user.strip_prefix("system:node:"));
     Ok((proof, kubelet.context("no kubelet ran a pod for the Job")?.to_owned()))
 }
@@ -86,10 +94,7 @@ async fn left(world: &World) -> anyhow::Result<()> {
     let World { hub, internal, corp, .. } = world;
     internal.none::<Certificate>("that is a copy", |_| true).await?;
     corp.copy_of::<Certificate>(WEBSITE).await?;
-    let named = [broker_api::keys::MIGRATION_ID];
-    let ours = |labels: &std::collections::BTreeMap<String, String>| named.iter().any(|&key| labels.contains_key(key));
-    hub.none::<k8s_openapi::api::batch::v1::Job>("of a migration", |held| ours(held.labels())).await?;
-    hub.none::<k8s_openapi::api::core::v1::Pod>("of a Job", |held| held.namespace().as_deref() == Some("default"))
-        .await?;
-    hub.none::<Secret>("of a migration", |held| ours(held.labels())).await
+    hub.none::<Job>("of a migration", |held| held.labels().contains_key(MIGRATION_ID)).await?;
+    hub.none::<Secret>("of a migration", |held| held.labels().contains_key(MIGRATION_ID)).await?;
+    hub.none::<Pod>("of a Job", |held| held.namespace().as_deref() == Some(NAMESPACE)).await
 }
