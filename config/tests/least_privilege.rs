@@ -53,18 +53,27 @@ fn nobody_may_become_somebody_else() {
 
 #[test]
 fn the_operator_binds_the_roles_of_brokers_by_name() {
-    let bound: Vec<&Rule> =
-        rules(OPERATOR).filter(|(_, rule)| rule.verbs.contains(&"bind")).map(|(_, rule)| rule).collect();
-    let [rule] = bound[..] else { panic!("one rule binds: {bound:?}") };
-    assert_eq!(
-        (rule.groups, rule.resources, rule.verbs),
-        (&["rbac.authorization.k8s.io"][..], &["clusterroles"][..], &["bind"][..])
-    );
-    let names: BTreeSet<&str> = rule.names.iter().copied().collect();
-    let theirs = [roles::COORDINATION, roles::INSTANCE, roles::CLUSTER_SECRETS, roles::COMPUTE, roles::COMPUTE_STAGES];
-    assert_eq!(names, theirs.into_iter().collect());
+    let bound: Vec<(Option<&str>, &Rule)> = OPERATOR
+        .iter()
+        .flat_map(|grant| grant.role.rules.iter().map(|rule| (grant.within, rule)))
+        .filter(|(_, rule)| rule.verbs.contains(&"bind"))
+        .collect();
+    let names = |within: Option<&str>| -> BTreeSet<&str> {
+        bound.iter().filter(|(there, _)| *there == within).flat_map(|(_, rule)| rule.names).copied().collect()
+    };
+    for (_, rule) in &bound {
+        assert_eq!(
+            (rule.groups, rule.resources, rule.verbs),
+            (&["rbac.authorization.k8s.io"][..], &["clusterroles"][..], &["bind"][..])
+        );
+        assert!(!rule.names.is_empty(), "{rule:?}");
+    }
+    // Whoever may write Brokers must not reach Secrets elsewhere by naming their namespace.
+    assert_eq!(names(Some(CLUSTERS_NAMESPACE)), [roles::CLUSTER_SECRETS].into());
+    assert_eq!(names(None), [roles::COORDINATION, roles::INSTANCE, roles::COMPUTE, roles::COMPUTE_STAGES].into());
+    let all: BTreeSet<&str> = bound.iter().flat_map(|(_, rule)| rule.names).copied().collect();
     let made: BTreeSet<&str> = COORDINATION.iter().chain(COMPUTE).map(|grant| grant.role.name).collect();
-    assert_eq!(names, made, "those, and only those, are there to be bound");
+    assert_eq!(all, made, "those, and only those, are there to be bound");
 }
 
 #[test]

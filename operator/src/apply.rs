@@ -19,7 +19,7 @@ use crate::{
     desired::{Desired, Key, Kind},
     owner::Owner,
     status::rollout::is_rolled_out,
-    trouble::{APPLY_FAILED, NAME_CONFLICT, Trouble},
+    trouble::{APPLY_FAILED, FIGHTING, INVALID_SPEC, NAME_CONFLICT, Trouble},
     validate::Held,
 };
 use decision::{Decision, decide, obstacle};
@@ -57,23 +57,37 @@ impl Applied {
     }
 }
 
-/// Applies what is not yet so, and deletes what is no longer wanted.
-pub async fn apply(context: &Context, built: Built, found: Dereferenced) -> Result<Applied, ApplyError> {
+/// Applies what is not yet so, and deletes what is no longer wanted. Nothing of it where the API server would refuse the
+/// Deployment, or Secrets to it: the one that runs is to keep what it has.
+pub async fn apply(context: &Context, built: Built, mut found: Dereferenced) -> Result<Applied, ApplyError> {
     let Built { owner, objects, troubles } = built;
     let ending = found.running().any(|pod| pod.metadata.deletion_timestamp.is_some());
-    let mut listed = found.listed;
-    let mut applied = Applied { deployment: None, held: None, troubles, refused: 0 };
-    for desired in &objects {
+    let mut listed = std::mem::take(&mut found.listed);
+    let mut pairs = Vec::new();
+    for desired in objects {
         let live = match listed.remove(&desired.key) {
             Some(live) => Some(live),
             None => call_opt(desired.key.api(&context.client).get(&desired.key.name))
                 .await
                 .map_err(|error| ApplyError { key: desired.key.clone(), error })?,
         };
-        match one(context, &owner, desired, live).await {
+        pairs.push((desired, live));
+    }
+    if let Some(trouble) = refused_beforehand(context, &owner, &pairs).await? {
+        return Ok(Applied { refused: 1, ..Applied::untouched(Held::Trouble(trouble), found) });
+    }
+    let mut applied = Applied { deployment: None, held: None, troubles, refused: 0 };
+    for (desired, live) in &pairs {
+        match one(context, &owner, desired, live.clone()).await {
             Ok(object) if desired.key.kind == Kind::Deployment => applied.deployment = object.as_ref().and_then(typed),
             Ok(_) => {}
             Err(Failure::Conflict) => applied.troubles.push(conflict(&owner, &desired.key)),
+            Err(Failure::Fight) => {
+                applied.troubles.push(fight(&desired.key));
+                if desired.key.kind == Kind::Deployment {
+                    applied.deployment.clone_from(&found.deployment);
+                }
+            }
             Err(Failure::Call(error)) if error.is_refusal() => {
                 applied.refused += 1;
                 applied.troubles.push(Trouble::new(APPLY_FAILED, &format!("{}: {error}", desired.key)));
@@ -90,8 +104,42 @@ pub async fn apply(context: &Context, built: Built, found: Dereferenced) -> Resu
     Ok(applied)
 }
 
+/// What the API server would not take of that without which no broker works, where it has to be written.
+async fn refused_beforehand(
+    context: &Context,
+    owner: &Owner,
+    pairs: &[(Desired, Option<DynamicObject>)],
+) -> Result<Option<Trouble>, ApplyError> {
+    let params = PatchParams::apply(NAME).force().dry_run();
+    for (desired, live) in pairs {
+        let reason = match desired.key.kind {
+            Kind::Deployment => INVALID_SPEC,
+            Kind::RoleBinding => APPLY_FAILED,
+            _ => continue,
+        };
+        let live = live.as_ref();
+        let is_written = decide(owner, desired, live, &context.memory) == Decision::Write;
+        // What the obstacle would be refused for is not what a person did.
+        if !is_written || live.is_some_and(|live| obstacle(desired, live).is_some()) {
+            continue;
+        }
+        let api = desired.key.api(&context.client);
+        match call(api.patch(&desired.key.name, &params, &Patch::Apply(&desired.object))).await {
+            Ok(_) => {}
+            // Not every admission webhook can be asked without meaning it.
+            Err(error) if error.to_string().contains("dry run") => {}
+            Err(error) if error.is_refusal() => {
+                return Ok(Some(Trouble::new(reason, &format!("{}: {error}", desired.key))));
+            }
+            Err(error) => return Err(ApplyError { key: desired.key.clone(), error }),
+        }
+    }
+    Ok(None)
+}
+
 enum Failure {
     Conflict,
+    Fight,
     Call(CallError),
 }
 
@@ -120,6 +168,7 @@ async fn one(
                 gone.map_err(Failure::Call)?;
             }
         }
+        Decision::Write if context.memory.is_fought(owner, desired) => return Err(Failure::Fight),
         Decision::Write => {
             if let Some(patch) = live.as_ref().and_then(|live| obstacle(desired, live)) {
                 let params = PatchParams { field_manager: Some(NAME.to_owned()), ..PatchParams::default() };
@@ -173,6 +222,14 @@ fn is_leftover(owner: &Owner, key: &Key, object: &DynamicObject) -> bool {
 pub(crate) fn precisely(object: &DynamicObject) -> DeleteParams {
     let preconditions = Preconditions { uid: object.metadata.uid.clone(), resource_version: None };
     DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() }
+}
+
+fn fight(key: &Key) -> Trouble {
+    let message = format!(
+        "{key} is changed back again and again by somebody else, and left as it is for a while: `kubectl get --output yaml \
+         --show-managed-fields` says by whom"
+    );
+    Trouble::new(FIGHTING, &message)
 }
 
 fn conflict(owner: &Owner, key: &Key) -> Trouble {

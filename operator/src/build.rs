@@ -30,7 +30,7 @@ pub struct Built {
 
 /// Builds all objects of a Broker.
 pub fn build(validated: Validated) -> Built {
-    let Validated { owner, spec, invocation, accounts, monitors, troubles } = validated;
+    let Validated { owner, spec, invocation, accounts, elects, monitors, troubles } = validated;
     // Each field is named, so that a new one does not compile until it is used here.
     let BrokerSpec {
         replicas,
@@ -68,6 +68,7 @@ pub fn build(validated: Validated) -> Built {
         &invocation,
         &Deployed {
             replicas,
+            elects,
             account,
             pull_policy,
             image_pull_secrets,

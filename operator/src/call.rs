@@ -37,8 +37,9 @@ impl CallError {
     }
 
     /// Whether the API server understood and said no: the same request will fail again until somebody changes something.
+    /// 500 is such an answer, too: of a webhook that fails, and of a server-side apply with duplicates in a list.
     pub fn is_refusal(&self) -> bool {
-        self.code().is_some_and(|code| matches!(code, 400..=499) && !matches!(code, 401 | 408 | 409 | 429))
+        self.code().is_some_and(|code| matches!(code, 400..=500) && !matches!(code, 401 | 408 | 409 | 429))
     }
 }
 

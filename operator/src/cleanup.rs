@@ -5,6 +5,7 @@ use tracing::info;
 
 use crate::{
     apply::precisely,
+    build::bindings,
     call::{CallError, call, call_opt},
     context::Context,
     desired::{Key, Kind},
@@ -20,6 +21,13 @@ pub struct CleanupError {
     error: CallError,
 }
 
+impl CleanupError {
+    /// Whether asking again is in vain until somebody changes something.
+    pub fn is_refusal(&self) -> bool {
+        self.error.is_refusal()
+    }
+}
+
 /// Deletes the bindings of a Broker, wherever they are, and lets the Broker go.
 pub async fn clean(context: &Context, owner: &Owner, broker: &DynamicObject) -> Result<(), CleanupError> {
     let failed = |what: String| move |error| CleanupError { what, error };
@@ -29,8 +37,9 @@ pub async fn clean(context: &Context, owner: &Owner, broker: &DynamicObject) -> 
         for object in list.map_err(failed(format!("{kind:?}s")))?.items {
             let key = Key::of(kind, &object);
             // The garbage collector's, together with the pods, which release their lease in the end; or somebody else's
-            // object that carries the label.
-            if key.namespace.as_ref() == Some(&owner.namespace) || !owner.owns(&object.metadata) {
+            // object that was copied with its labels.
+            let named = bindings::broker_of(&key.name) == Some((&owner.namespace, &owner.name));
+            if !named || !owner.owns(&object.metadata) {
                 continue;
             }
             match call_opt(key.api(&context.client).delete(&key.name, &precisely(&object))).await {

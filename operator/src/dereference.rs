@@ -22,7 +22,9 @@ use crate::{
     call::{CallError, call, call_opt},
     context::Context,
     desired::{Key, Kind},
+    invocation::Invocation,
     owner::Owner,
+    status::{pods::has_ended, rollout::is_rolled_out},
 };
 
 /// Whether a namespace holds cluster Secrets.
@@ -52,8 +54,19 @@ pub struct Dereferenced {
 impl Dereferenced {
     /// Its pods that have not ended. Those that are about to end still hand over.
     pub fn running(&self) -> impl Iterator<Item = &Pod> {
-        let phase = |pod: &Pod| pod.status.as_ref().and_then(|status| status.phase.clone()).unwrap_or_default();
-        self.pods.iter().filter(move |pod| !matches!(phase(pod).as_str(), "Failed" | "Succeeded"))
+        self.pods.iter().filter(|pod| !has_ended(pod))
+    }
+
+    /// Whether all pods that the Deployment has or may have agree on which one works, by the lease that `invocation` names.
+    /// While they are replaced by others that do, some of them may not.
+    pub fn elects(&self, invocation: &Invocation) -> bool {
+        let Some(deployment) = &self.deployment else { return true };
+        let Some(spec) = &deployment.spec else { return false };
+        let recreated = spec.strategy.as_ref().and_then(|strategy| strategy.type_.as_deref()) == Some("Recreate");
+        let containers = spec.template.spec.iter().flat_map(|spec| &spec.containers);
+        let mut args = containers.map(|container| container.args.as_deref().unwrap_or_default());
+        spec.replicas == Some(0) && self.pods.is_empty()
+            || args.all(|args| invocation.has_lease_of(args)) && (!recreated || is_rolled_out(deployment))
     }
 
     /// ServiceAccounts that its pods run as.
@@ -69,6 +82,13 @@ impl Dereferenced {
 pub struct DereferenceError {
     what: String,
     error: CallError,
+}
+
+impl DereferenceError {
+    /// Whether asking again is in vain until somebody changes something.
+    pub fn is_refusal(&self) -> bool {
+        self.error.is_refusal()
+    }
 }
 
 fn reading<T>(what: impl Into<String>, result: Result<T, CallError>) -> Result<T, DereferenceError> {

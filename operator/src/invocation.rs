@@ -88,6 +88,18 @@ impl Invocation {
         self.has_files() || self.options.cluster_secrets_namespace.is_some()
     }
 
+    /// Whether a broker with these arguments takes part in the same election. Not: where they cannot be read.
+    pub fn has_lease_of(&self, args: &[String]) -> bool {
+        let lease = |options: &Options| {
+            options
+                .leader_elect
+                .then(|| (options.namespace.clone(), options.lease_name.clone(), options.coordination().cloned()))
+        };
+        let theirs = CommandLine::parse_with_env(known(args.to_vec()), &BTreeMap::new());
+        let theirs = theirs.ok().and_then(|line| lease(&line.options));
+        theirs.is_some() && theirs == lease(&self.options)
+    }
+
     /// Whether it is given files of clusters.
     pub fn has_files(&self) -> bool {
         !self.options.given().is_empty()
@@ -262,6 +274,22 @@ mod tests {
         of(&custom(BrokerSpec::default())).unwrap();
         let told = of(&custom(spec(&["-kcp-kubeconfig=/kcp", "--max-moves=many"]))).unwrap_err().to_string();
         assert!(told.contains("--max-moves"), "{told}");
+    }
+
+    #[test]
+    fn one_election_is_of_one_lease() {
+        let invocation = of(&spec(&[])).unwrap();
+        let kind = format!("--watch-kind={KIND}");
+        let elects = |args: &[&str]| {
+            let args: Vec<String> =
+                std::iter::once(kind.as_str()).chain(args.iter().copied()).map(str::to_owned).collect();
+            invocation.has_lease_of(&args)
+        };
+        assert!(elects(&["--namespace=n", "--leader-elect", "--lease-name=b", "--max-moves=3"]));
+        assert!(elects(&["--namespace=n", "-leader-elect=true", "--lease-name=b", "-flag-of-tomorrow=1"]));
+        assert!(!elects(&["--namespace=n", "--leader-elect", "--lease-name=c"]));
+        assert!(!elects(&["--namespace=n", "--lease-name=b"]));
+        assert!(!elects(&["-leader-elect=true"]), "the Go broker's lease is another");
     }
 
     #[test]

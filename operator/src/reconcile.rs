@@ -23,8 +23,8 @@ use crate::{
     invocation::Invocation,
     metrics::METRICS,
     owner::Owner,
-    trouble::{NAME_CONFLICT, NO_CLUSTER_SECRETS},
-    update_status::update_status,
+    trouble::{CLEANUP_FAILED, FIGHTING, NAME_CONFLICT, NO_CLUSTER_SECRETS, READ_FAILED, Trouble},
+    update_status::{tell_trouble, update_status},
     validate::{Input, validate},
 };
 
@@ -90,19 +90,33 @@ async fn pass(context: &Context, namespace: &str, name: &str) -> Result<Action, 
     let owner = Owner::of(&object).ok_or(ReconcileError::Anonymous)?;
     if object.metadata.deletion_timestamp.is_some() {
         // Also of a paused Broker: who deletes it has decided.
-        cleanup::clean(context, &owner, &object).await?;
+        if let Err(error) = cleanup::clean(context, &owner, &object).await {
+            if error.is_refusal() {
+                tell_trouble(context, &owner, &object, &Trouble::new(CLEANUP_FAILED, &error.to_string())).await;
+            }
+            return Err(error.into());
+        }
         return Ok(Action::await_change());
     }
     let broker = read(&object);
     let invocation = broker.as_ref().ok().map(|broker| Invocation::of(&owner, &broker.spec, &context.default_image));
     let secrets_namespace = invocation.as_ref().and_then(|invocation| invocation.as_ref().ok()?.secrets_namespace());
-    let found = dereference::surroundings(context, &owner, secrets_namespace).await?;
+    let found = match dereference::surroundings(context, &owner, secrets_namespace).await {
+        Ok(found) => found,
+        Err(error) => {
+            if error.is_refusal() {
+                tell_trouble(context, &owner, &object, &Trouble::new(READ_FAILED, &error.to_string())).await;
+            }
+            return Err(error.into());
+        }
+    };
     let pods = found.pods.clone();
     let validated = validate(Input {
         owner: &owner,
         broker: broker.as_ref().map_err(String::as_str),
         secrets: found.secrets,
         accounts: found.accounts(),
+        elects: invocation.as_ref().and_then(|it| it.as_ref().ok()).is_none_or(|it| found.elects(it)),
         invocation,
         monitors: context.has_monitors(),
     });
@@ -127,7 +141,7 @@ fn next(applied: &Applied) -> Result<Action, ReconcileError> {
     if applied.refused > 0 {
         return Err(ReconcileError::Refused(applied.refused));
     }
-    let watched = |reason: &str| ![NO_CLUSTER_SECRETS, NAME_CONFLICT].contains(&reason);
+    let watched = |reason: &str| ![NO_CLUSTER_SECRETS, NAME_CONFLICT, FIGHTING].contains(&reason);
     let wait = if applied.troubles.iter().all(|trouble| watched(&trouble.reason)) { IDLE } else { HELD };
     Ok(Action::requeue(delay(wait, wait, 0)))
 }

@@ -1,6 +1,6 @@
 //! What was applied → a Broker's status. Knows no client.
 
-mod pods;
+pub mod pods;
 pub mod rollout;
 #[cfg(test)]
 mod tests;
@@ -71,6 +71,19 @@ pub fn status(
         set_condition(&mut status.conditions, condition(kind, is, &reason, message, generation, now));
     }
     status.observed_generation = generation;
+    status
+}
+
+/// The status after a pass that could not be made: what is known stays, and why no more is.
+pub fn degraded_only(
+    previous: &BrokerStatus,
+    generation: Option<i64>,
+    trouble: &Trouble,
+    now: Timestamp,
+) -> BrokerStatus {
+    let mut status = previous.clone();
+    let told = condition(DEGRADED, true, &trouble.reason, &trouble.message, generation, now);
+    set_condition(&mut status.conditions, told);
     status
 }
 

@@ -11,6 +11,13 @@ pub const NAME_CONFLICT: &str = "NameConflict";
 /// Reason: the API server refused an object.
 pub const APPLY_FAILED: &str = "ApplyFailed";
 
+/// Reason: what a pass has to go by could not be read.
+pub const READ_FAILED: &str = "ReadFailed";
+/// Reason: what a Broker leaves could not be deleted.
+pub const CLEANUP_FAILED: &str = "CleanupFailed";
+/// Reason: somebody changes an object back again and again.
+pub const FIGHTING: &str = "Fighting";
+
 /// Longest message of one trouble, in characters. A condition takes 32768 bytes; people read fewer.
 const LONGEST: usize = 1024;
 

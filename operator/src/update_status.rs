@@ -1,9 +1,10 @@
 //! Writes a Broker's status where it differs from what is there, and tells what turned.
 
 use broker_api::broker::BrokerStatus;
-use k8s_openapi::jiff::Timestamp;
+use k8s_openapi::{api::core::v1::Pod, jiff::Timestamp};
 use kube::api::{DynamicObject, Patch, PatchParams};
 use serde_json::json;
+use tracing::debug;
 
 use crate::{
     NAME,
@@ -13,9 +14,9 @@ use crate::{
     dereference::brokers,
     events,
     owner::Owner,
-    status::status,
+    status::{degraded_only, status},
+    trouble::Trouble,
 };
-use k8s_openapi::api::core::v1::Pod;
 
 /// Makes a Broker's status what the pass found.
 pub async fn update_status(
@@ -28,6 +29,20 @@ pub async fn update_status(
     // A status that cannot be read is no status.
     let previous: BrokerStatus = serde_json::from_value(broker.data["status"].clone()).unwrap_or_default();
     let new = status(&previous, broker.metadata.generation, applied, pods, Timestamp::now());
+    write(context, owner, previous, new).await
+}
+
+/// Says in condition Degraded why a pass could not come to its end, and leaves what the others say: nothing new is known.
+/// Best effort: the pass is tried again in any case.
+pub async fn tell_trouble(context: &Context, owner: &Owner, broker: &DynamicObject, trouble: &Trouble) {
+    let previous: BrokerStatus = serde_json::from_value(broker.data["status"].clone()).unwrap_or_default();
+    let new = degraded_only(&previous, broker.metadata.generation, trouble, Timestamp::now());
+    if let Err(error) = write(context, owner, previous, new).await {
+        debug!(%error, "the trouble could not be told");
+    }
+}
+
+async fn write(context: &Context, owner: &Owner, previous: BrokerStatus, new: BrokerStatus) -> Result<(), CallError> {
     if new == previous {
         return Ok(());
     }

@@ -28,6 +28,8 @@ pub struct Validated {
     pub invocation: Invocation,
     /// ServiceAccounts that its pods run as now.
     pub accounts: BTreeSet<String>,
+    /// Whether its pods of now take part in the election of those to come.
+    pub elects: bool,
     /// Whether ServiceMonitors can be made.
     pub monitors: bool,
     /// What is amiss but keeps nothing from being deployed.
@@ -56,13 +58,15 @@ pub struct Input<'a> {
     pub secrets: Secrets,
     /// ServiceAccounts that its pods run as now.
     pub accounts: BTreeSet<String>,
+    /// Whether its pods of now take part in the election of those to come.
+    pub elects: bool,
     /// Whether ServiceMonitors can be made.
     pub monitors: bool,
 }
 
 /// Judges a Broker.
 pub fn validate(input: Input<'_>) -> Result<Validated, Held> {
-    let Input { owner, broker, invocation, secrets, accounts, monitors } = input;
+    let Input { owner, broker, invocation, secrets, accounts, elects, monitors } = input;
     let invalid = |message: &str| Held::Trouble(Trouble::new(INVALID_SPEC, message));
     let broker = broker.map_err(|error| invalid(&format!("the Broker cannot be read: {error}")))?;
     if broker.metadata.annotations.iter().flatten().any(|(key, value)| key == PAUSED && value == "true") {
@@ -80,6 +84,12 @@ pub fn validate(input: Input<'_>) -> Result<Validated, Held> {
         Some(Err(error)) => return Err(invalid(&error.to_string())),
         None => return Err(invalid("its arguments are not known")),
     };
+    if invocation.options.coordination().is_none() && invocation.options.namespace.as_ref() != Some(&owner.namespace) {
+        return Err(invalid(&format!(
+            "extraArgs set --namespace, but the broker may keep its signing key and lease in {} only, where the Broker is",
+            owner.namespace
+        )));
+    }
     let spec = broker.spec.clone();
     if spec.replicas.unwrap_or(1) > 1 && !invocation.options.leader_elect {
         return Err(invalid(
@@ -109,7 +119,7 @@ pub fn validate(input: Input<'_>) -> Result<Validated, Held> {
         }
         _ => {}
     }
-    Ok(Validated { owner: owner.clone(), spec, invocation, accounts, monitors, troubles })
+    Ok(Validated { owner: owner.clone(), spec, invocation, accounts, elects, monitors, troubles })
 }
 
 /// Whether a name can be a container's: a DNS label.
@@ -149,6 +159,7 @@ mod tests {
             invocation,
             secrets,
             accounts: BTreeSet::new(),
+            elects: true,
             monitors: true,
         })
     }
@@ -219,6 +230,7 @@ mod tests {
             invocation: None,
             secrets: Secrets::Unknown,
             accounts: BTreeSet::new(),
+            elects: true,
             monitors: false,
         };
         assert!(trouble(validate(input)).message.contains("missing field"));

@@ -71,7 +71,6 @@ pub const OPERATOR_OWN: Role = Role {
             names: &[
                 roles::COORDINATION,
                 roles::INSTANCE,
-                roles::CLUSTER_SECRETS,
                 roles::COMPUTE,
                 roles::COMPUTE_STAGES,
             ],
@@ -125,10 +124,25 @@ pub const OPERATOR_LEASE: Role = Role {
 /// In the namespace of the cluster Secrets.
 pub const OPERATOR_CLUSTER_SECRETS: Role = Role {
     name: roles::OPERATOR,
-    why: "Whether there are cluster Secrets, for the condition NoClusterSecrets. Bind such a role in other namespaces \
-          that Brokers name in clusterSecretsNamespace; without it the operator cannot tell, and says nothing.",
+    why: "In the namespace of the cluster Secrets, and in no other: a Broker cannot reach the Secrets of another \
+          namespace by naming it in clusterSecretsNamespace. To allow one more, copy this Role and its binding there.",
     namespaced: true,
-    rules: &[Rule { why: "", groups: &[""], resources: &["secrets"], names: &[], verbs: &["list"] }],
+    rules: &[
+        Rule {
+            why: "Whether there are cluster Secrets, for the condition NoClusterSecrets.",
+            groups: &[""],
+            resources: &["secrets"],
+            names: &[],
+            verbs: &["list"],
+        },
+        Rule {
+            why: "It may let brokers read them.",
+            groups: &["rbac.authorization.k8s.io"],
+            resources: &["clusterroles"],
+            names: &[roles::CLUSTER_SECRETS],
+            verbs: &["bind"],
+        },
+    ],
 };
 
 /// All that the operator holds.

@@ -5,9 +5,11 @@ use serde_json::{Value, json};
 
 use super::Memory;
 use crate::{
+    NAME,
+    build::bindings,
     compare::contains,
     desired::{APPLIED, Desired, Kind},
-    owner::Owner,
+    owner::{MANAGED_BY_LABEL, Owner},
 };
 
 /// What to do about one object.
@@ -28,7 +30,7 @@ pub enum Decision {
 /// What to do about `desired`, where there is `live`.
 pub fn decide(owner: &Owner, desired: &Desired, live: Option<&DynamicObject>, memory: &Memory) -> Decision {
     let Some(live) = live else { return Decision::Write };
-    if !owner.owns(&live.metadata) {
+    if !owner.owns(&live.metadata) && !is_of_its_name(desired, live) {
         // Somebody made an account for the broker, with an identity at a cloud perhaps: it is used as it is.
         return if desired.key.kind == Kind::ServiceAccount { Decision::Keep } else { Decision::Conflict };
     }
@@ -43,6 +45,14 @@ pub fn decide(owner: &Owner, desired: &Desired, live: Option<&DynamicObject>, me
     }
     let role = &desired.object["roleRef"];
     if role.is_object() && !contains(&value["roleRef"], role) { Decision::Replace } else { Decision::Write }
+}
+
+/// Whether a binding outside the Broker's namespace was made for a Broker of this name, one perhaps that lost its
+/// finalizer before it could be removed: the name says for whom it is.
+fn is_of_its_name(desired: &Desired, live: &DynamicObject) -> bool {
+    let labels = live.metadata.labels.as_ref();
+    bindings::broker_of(&desired.key.name).is_some()
+        && labels.and_then(|labels| labels.get(MANAGED_BY_LABEL)).is_some_and(|manager| manager == NAME)
 }
 
 /// A merge patch that has to come first. A server-side apply leaves what other managers own, and the API server's own

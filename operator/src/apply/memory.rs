@@ -6,6 +6,7 @@
 use std::{
     collections::HashMap,
     sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
 };
 
 use kube::api::DynamicObject;
@@ -19,18 +20,37 @@ use crate::{
 #[derive(Debug, Default)]
 pub struct Memory(Mutex<HashMap<String, HashMap<Key, Outcome>>>);
 
-#[derive(Debug, PartialEq, Eq)]
+/// So many writes of the same within [`FIGHT`] are a fight.
+const WRITES: usize = 5;
+/// See [`WRITES`].
+const FIGHT: Duration = Duration::from_mins(1);
+
+#[derive(Debug)]
 struct Outcome {
     desired: String,
     live: String,
+    written: Vec<Instant>,
 }
 
 impl Memory {
     /// This came of it.
     pub fn remember(&self, owner: &Owner, desired: &Desired, live: &DynamicObject) {
-        let outcome = Outcome { desired: desired.hash.clone(), live: digest(live) };
         let mut brokers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        brokers.entry(owner.uid.clone()).or_default().insert(desired.key.clone(), outcome);
+        let objects = brokers.entry(owner.uid.clone()).or_default();
+        let before = objects.remove(&desired.key).filter(|before| before.desired == desired.hash);
+        let mut written = before.map(|before| before.written).unwrap_or_default();
+        written.retain(|at| at.elapsed() < FIGHT);
+        written.push(Instant::now());
+        let outcome = Outcome { desired: desired.hash.clone(), live: digest(live), written };
+        objects.insert(desired.key.clone(), outcome);
+    }
+
+    /// Whether the same was written so often in a short time that somebody else must be changing it back.
+    pub fn is_fought(&self, owner: &Owner, desired: &Desired) -> bool {
+        let brokers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcome = brokers.get(&owner.uid).and_then(|objects| objects.get(&desired.key));
+        let outcome = outcome.filter(|outcome| outcome.desired == desired.hash);
+        outcome.is_some_and(|outcome| outcome.written.iter().filter(|at| at.elapsed() < FIGHT).count() >= WRITES)
     }
 
     /// Whether the object is what came of applying the same before.
@@ -70,6 +90,21 @@ mod tests {
         serde_json::from_value(json!({"metadata": {"name": "b", "resourceVersion": version}, "spec": spec,
             "status": {"seen": version}}))
         .unwrap()
+    }
+
+    #[test]
+    fn the_same_write_again_and_again_is_a_fight() {
+        let memory = Memory::default();
+        let owner = Owner { name: "b".into(), namespace: "n".into(), uid: "u".into() };
+        let desired = |replicas: i32| {
+            Desired::new(Kind::Deployment, json!({"metadata": {"name": "b"}, "spec": {"replicas": replicas}}))
+        };
+        for count in 1..=WRITES {
+            assert!(!memory.is_fought(&owner, &desired(1)), "{count}");
+            memory.remember(&owner, &desired(1), &live(&json!({}), "1"));
+        }
+        assert!(memory.is_fought(&owner, &desired(1)));
+        assert!(!memory.is_fought(&owner, &desired(2)), "a person changed the Broker");
     }
 
     #[test]

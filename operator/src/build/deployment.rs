@@ -19,6 +19,8 @@ use crate::{
 pub struct Deployed {
     /// How many instances.
     pub replicas: i32,
+    /// Whether the instances that are there take part in the election of those that come.
+    pub elects: bool,
     /// ServiceAccount of the pods.
     pub account: String,
     /// When to pull the image.
@@ -48,6 +50,7 @@ pub struct Deployed {
 pub(super) fn build(owner: &Owner, invocation: &Invocation, deployed: &Deployed) -> Desired {
     let Deployed {
         replicas,
+        elects,
         account,
         pull_policy,
         image_pull_secrets,
@@ -119,7 +122,7 @@ pub(super) fn build(owner: &Owner, invocation: &Invocation, deployed: &Deployed)
         "spec": {
             "replicas": replicas,
             "selector": {"matchLabels": {"app": owner.name}},
-            "strategy": strategy(invocation.options.leader_elect),
+            "strategy": strategy(invocation.options.leader_elect && *elects),
             "progressDeadlineSeconds": 600,
             "revisionHistoryLimit": 3,
             "template": {"metadata": {"labels": own_labels, "annotations": annotations}, "spec": pod},
@@ -128,9 +131,9 @@ pub(super) fn build(owner: &Owner, invocation: &Invocation, deployed: &Deployed)
     Desired::new(Kind::Deployment, object)
 }
 
-/// A new instance is ready before an old one goes, and takes over its lease. Without an election there may never be two.
-fn strategy(leader_election: bool) -> Value {
-    if leader_election {
+/// A new instance is ready before an old one goes, and takes over its lease. Without one election there may never be two.
+fn strategy(one_election: bool) -> Value {
+    if one_election {
         json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}})
     } else {
         json!({"type": "Recreate"})

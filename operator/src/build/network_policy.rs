@@ -8,8 +8,8 @@ use crate::{
     owner::Owner,
 };
 
-/// In: the metrics, nothing else (the kubelet's probes are no matter of policies). Out: API servers may be anywhere, at
-/// any port, but never where clouds hand out a node's credentials.
+/// In: the metrics, nothing else (the kubelet's probes are no matter of policies). Out: DNS, and API servers, which may be
+/// anywhere, at any port but 80: there clouds hand out a node's credentials, in plain HTTP.
 pub(super) fn build(owner: &Owner, metrics_port: Option<u16>) -> Desired {
     let ingress: Vec<Value> =
         metrics_port.iter().map(|port| json!({"ports": [{"protocol": "TCP", "port": port}]})).collect();
@@ -23,16 +23,13 @@ pub(super) fn build(owner: &Owner, metrics_port: Option<u16>) -> Desired {
                 "podSelector": {"matchLabels": owner.pod_selector()},
                 "policyTypes": ["Ingress", "Egress"],
                 "ingress": ingress,
-                "egress": [
-                    {"to": [
-                        {"ipBlock": {"cidr": "0.0.0.0/0", "except": ["169.254.0.0/16"]}},
-                        {"ipBlock": {"cidr": "::/0", "except": ["fe80::/10", "fd00:ec2::254/128"]}},
-                        // Some network plugins do not count pods to any address block.
-                        {"namespaceSelector": {}},
-                    ]},
-                    // Node-local DNS caches have link-local addresses.
-                    {"ports": [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]},
-                ],
+                // By port, not by address: some network plugins count neither nodes, on which API servers are, nor pods
+                // to any address block.
+                "egress": [{"ports": [
+                    {"protocol": "UDP", "port": 53},
+                    {"protocol": "TCP", "port": 1, "endPort": 79},
+                    {"protocol": "TCP", "port": 81, "endPort": 65535},
+                ]}],
             },
         }),
     )

@@ -20,7 +20,9 @@ const USUAL: [&str; 2] = ["ContainerCreating", "PodInitializing"];
 
 /// Troubles of pods, one for each reason, those of the newest first.
 pub(super) fn troubles(pods: &[Pod]) -> Vec<Trouble> {
-    let mut pods: Vec<&Pod> = pods.iter().filter(|pod| pod.metadata.deletion_timestamp.is_none()).collect();
+    // A pod that has ended, evicted perhaps, stays for days; its replacement speaks for itself.
+    let mut pods: Vec<&Pod> =
+        pods.iter().filter(|pod| pod.metadata.deletion_timestamp.is_none() && !has_ended(pod)).collect();
     let born = |pod: &Pod| pod.metadata.creation_timestamp.clone().map(|Time(at)| at);
     // Instances of one version have one hash; the version of the youngest is the newest.
     let mut youngest: BTreeMap<Option<String>, _> = BTreeMap::new();
@@ -36,6 +38,12 @@ pub(super) fn troubles(pods: &[Pod]) -> Vec<Trouble> {
         }
     }
     found
+}
+
+/// Whether a pod has ended for good.
+pub fn has_ended(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    matches!(phase, Some("Failed" | "Succeeded"))
 }
 
 fn version(pod: &Pod) -> Option<String> {

@@ -60,7 +60,7 @@ async fn what_cannot_be_deployed_leaves_what_runs_as_it_is() {
     let mut refused = spec(&["-consumer-kubeconfig=/homer"]);
     refused["volumeMounts"] = json!([{"name": "nowhere", "mountPath": "/v"}]);
     stage.broker("b", refused).await;
-    let messages = stage.until_stands("b", &[("Degraded", "ApplyFailed")]).await;
+    let messages = stage.until_stands("b", &[("Degraded", "InvalidSpec")]).await;
     assert!(
         messages["Degraded"].contains("Deployment resource-broker-system/b")
             && messages["Degraded"].contains("nowhere")

@@ -84,15 +84,17 @@ async fn a_deployment_of_the_go_operator_is_taken_over_in_place() {
                 .await
         }
     };
+    // The Go broker does not look at our lease: it has to be gone before another comes.
+    strategy("b", "Recreate").await;
+    stage.roll_out("b").await;
     let after = strategy("b", "RollingUpdate").await;
     assert_eq!(after["metadata"]["uid"], before["metadata"]["uid"], "the same one");
     let containers = after["spec"]["template"]["spec"]["containers"].as_array().unwrap();
     assert_eq!(containers.len(), 1, "{containers:?}");
     assert!(containers[0]["args"].to_string().contains("--lease-name=b"), "{containers:?}");
     strategy("c", "Recreate").await;
-    for name in ["b", "c"] {
-        stage.until_stands(name, &[("Degraded", "-AsExpected"), ("Progressing", "RollingOut")]).await;
-    }
+    stage.until_stands("b", &[("Degraded", "-AsExpected")]).await;
+    stage.until_stands("c", &[("Degraded", "-AsExpected"), ("Progressing", "RollingOut")]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -130,7 +132,9 @@ async fn an_api_server_that_was_away_is_caught_up_with() {
     stage.until_stands("b", &[("Degraded", "-AsExpected")]).await;
     stage.until_passed("b").await;
     let writes =
-        stage.asked(mark).await.writes().only(|event| event.resource != "events" && event.subresource.is_empty());
+        stage.asked(mark).await.writes().only(|event| {
+            event.resource != "events" && event.subresource.is_empty() && !event.uri.contains("dryRun=All")
+        });
     let written: Vec<&str> = writes.iter().map(|event| event.resource.as_str()).collect();
     assert_eq!(written, ["services", "deployments", "poddisruptionbudgets"], "nothing else was written anew");
 }

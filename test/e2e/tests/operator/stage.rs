@@ -39,6 +39,7 @@ pub(crate) const POD: Kind = Kind("v1", "Pod", "pods");
 pub(crate) const BUDGET: Kind = Kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets");
 pub(crate) const POLICY: Kind = Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies");
 pub(crate) const BINDING: Kind = Kind("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings");
+pub(crate) const ROLE: Kind = Kind("rbac.authorization.k8s.io/v1", "Role", "roles");
 pub(crate) const CLUSTER_BINDING: Kind =
     Kind("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings");
 pub(crate) const MONITOR: Kind = Kind("monitoring.coreos.com/v1", "ServiceMonitor", "servicemonitors");
@@ -90,17 +91,16 @@ fn config(path: &str) -> String {
 
 /// What `config/operator/role.yaml` binds to a ServiceAccount, bound to the user.
 fn bindings() -> String {
-    let role = |kind: &str, namespace: &str| {
-        let metadata =
-            if kind == "Role" { format!("{{name: e2e, namespace: {namespace}}}") } else { "{name: e2e}".into() };
-        let prefix = if kind == "Role" { "Role" } else { "ClusterRole" };
-        format!(
-            "{{apiVersion: rbac.authorization.k8s.io/v1, kind: {prefix}Binding, metadata: {metadata}, \
-             roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: {kind}, name: resource-broker-operator}}, \
-             subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {OPERATOR}}}]}}"
-        )
-    };
-    [role("ClusterRole", ""), role("Role", SYSTEM), role("Role", CLUSTERS)].join("\n---\n")
+    [binding("ClusterRole", ""), binding("Role", SYSTEM), binding("Role", CLUSTERS)].join("\n---\n")
+}
+
+fn binding(kind: &str, namespace: &str) -> String {
+    let metadata = if kind == "Role" { format!("{{name: e2e, namespace: {namespace}}}") } else { "{name: e2e}".into() };
+    format!(
+        "{{apiVersion: rbac.authorization.k8s.io/v1, kind: {kind}Binding, metadata: {metadata}, \
+         roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: {kind}, name: resource-broker-operator}}, \
+         subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {OPERATOR}}}]}}"
+    )
 }
 
 impl Stage {
@@ -246,6 +246,16 @@ impl Stage {
     pub(crate) async fn cluster_secret(&self, name: &str) {
         let metadata = json!({"name": name, "labels": {"broker.platform-mesh.io/role": "consumer"}});
         self.create(SECRET, CLUSTERS, json!({"metadata": metadata})).await;
+    }
+
+    /// What `config/operator/role.yaml` allows in one namespace, allowed in another.
+    pub(crate) async fn allow_secrets(&self, namespace: &str) {
+        let role = self.get(ROLE, CLUSTERS, "resource-broker-operator").await;
+        let metadata = json!({"name": "resource-broker-operator", "namespace": namespace});
+        self.create(ROLE, namespace, json!({"metadata": metadata, "rules": role["rules"]})).await;
+        self.cluster.apply("person", &binding("Role", namespace)).await.unwrap();
+        let labels = json!({"broker.platform-mesh.io/role": "provider"});
+        self.create(SECRET, namespace, json!({"metadata": {"name": "theseus", "labels": labels}})).await;
     }
 
     pub(crate) async fn edit(&self, kind: Kind, namespace: &str, name: &str, patch: Value) {
