@@ -61,7 +61,7 @@ if [ -n "$missing" ]; then
     command -v apt-get >/dev/null ||
         cannot "programs are missing; on Debian they are in the packages: $missing (for CNI plugins elsewhere set CNI_PATH)"
     say "apt-get install $missing"
-    # Not asked: what the packages would start. A containerd of the machine's own would be none of ours, but no loss.
+    # Where systemd runs, Debian starts a containerd with it. That one is the machine's: it is neither used nor ended.
     # shellcheck disable=SC2086 # a list of words
     install=(env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends $missing)
     { "${install[@]}" || { apt-get update && "${install[@]}"; }; } >&2 || cannot "these packages could not be installed: $missing"

@@ -4,11 +4,13 @@ use std::{fs, time::Duration};
 
 use anyhow::Context as _;
 use example_stage::Screen;
+use harness::wait_for;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{
+    DEADLINE,
     brokers::{Brokers, SYSTEM},
     load::{Load, Service},
     world::World,
@@ -40,14 +42,14 @@ pub(crate) fn tell(screen: &Screen, service: &Service) {
 async fn killed(world: &World) -> anyhow::Result<Service> {
     let brokers = Brokers::of(world);
     let leader = brokers.leader().await?;
-    let restarts = restarts(&leader);
+    let restarts = restarts_of(&leader);
     let mut load = Load::start(&world.homer, &world.internal, "killed").await?;
     load.more(10).await?;
     kill_process(process(&leader)?, Signal::KILL)?;
     brokers
         .until_pods("the killed container to run again", |pods| {
             let same = pods.iter().find(|pod| pod.name_any() == leader.name_any());
-            same.is_some_and(|pod| restarts_more(pod, restarts))
+            same.is_some_and(|pod| restarts_of(pod) > restarts)
         })
         .await?;
     brokers.until_ready(2).await?;
@@ -71,24 +73,19 @@ async fn deleted(world: &World) -> anyhow::Result<Service> {
     load.stop(&world.homer, &world.internal).await
 }
 
-/// Waits until the lease names somebody of flesh and blood. A killed leader could not release it, so it has to expire.
+/// Waits until the lease names another pod. A killed leader could not release it, so it has to run out.
 async fn another_leads(brokers: &Brokers, dead: &Pod) -> anyhow::Result<()> {
-    let holder = |pod: &Pod| pod.metadata.uid.clone();
-    harness::wait_for(crate::DEADLINE, "another pod to lead", async || {
+    wait_for(DEADLINE, "another pod to lead", async || {
         let leader = brokers.leader().await?;
-        anyhow::ensure!(holder(&leader) != holder(dead), "the lease is still held by {}", leader.name_any());
+        anyhow::ensure!(leader.metadata.uid != dead.metadata.uid, "the lease is still held by {}", leader.name_any());
         Ok(())
     })
     .await
 }
 
-fn restarts(pod: &Pod) -> i32 {
+fn restarts_of(pod: &Pod) -> i32 {
     let states = pod.status.iter().filter_map(|status| status.container_statuses.as_ref()).flatten();
     states.map(|held| held.restart_count).sum()
-}
-
-fn restarts_more(pod: &Pod, than: i32) -> bool {
-    restarts(pod) > than
 }
 
 /// The process of a pod's container. Those of all pods of all nodes are to be seen here, each in a cgroup that has the

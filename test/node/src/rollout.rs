@@ -29,7 +29,7 @@ const TRIES: usize = 4;
 pub(crate) async fn play(world: &World, screen: &Screen) -> anyhow::Result<()> {
     let replicas = replicas(&Brokers::of(world)).await?;
     screen.heading("The image is rolled, and somebody creates an object every 100 ms");
-    let what = format!("rolled with {replicas} replicas: no object waits longer than {} s", LONGEST.as_secs());
+    let what = format!("rolled, replicas: {replicas}: no object waits longer than {} s", LONGEST.as_secs());
     let tries = screen.step(&what, rolled(world)).await?;
     for service in &tries {
         tell(screen, service);
