@@ -149,7 +149,7 @@ async fn binds(hub: &Place) -> Vec<Request> {
         group: ROLE_BINDING.group.to_owned(),
         resource: "clusterroles".to_owned(),
         verb: "bind".to_owned(),
-        namespace: String::new(),
+        namespace: held.namespace().to_owned(),
         name: held.text("/roleRef/name").to_owned(),
     });
     bind.collect()
@@ -180,6 +180,11 @@ async fn changes(hub: &Place) {
     hub.until_gone(&SERVICE_MONITOR, TEAM, NAME).await;
     hub.create(&ACCOUNT, TEAM, "own", json!({})).await;
     edit(json!({"serviceAccountName": "own"})).await;
+    let account = |seen: &Object| seen.text("/spec/template/spec/serviceAccountName") == "own";
+    let seen = hub.until(&DEPLOYMENT, TEAM, NAME, "the other account", account).await;
+    // As its controller says once the last pod of the old account is gone, which keeps that until then.
+    let rolled_out = json!({"observedGeneration": seen.generation(), "replicas": 1, "updatedReplicas": 1});
+    hub.set_status(&DEPLOYMENT, TEAM, NAME, rolled_out).await;
     hub.until_gone(&ACCOUNT, TEAM, NAME).await;
 
     // Another Broker, whose name is taken.
