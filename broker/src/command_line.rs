@@ -10,7 +10,7 @@ use clap::{ArgAction, Command, CommandFactory as _, FromArgMatches as _, builder
 use crate::options::Options;
 
 /// Flags of controller-runtime's programs without an effect here, and whether they take a value of their own.
-const WITHOUT_EFFECT: [(&str, bool); 12] = [
+pub const WITHOUT_EFFECT: [(&str, bool); 12] = [
     ("zap-devel", false),
     ("zap-log-level", true),
     ("zap-stacktrace-level", true),

@@ -1,21 +1,9 @@
 //! This program's own command line, in the forms that the Go operator's Deployments have: `-leader-elect=true`.
 
-/// Flags of controller-runtime's programs without an effect here, and whether they take a value of their own.
-const WITHOUT_EFFECT: [(&str, bool); 13] = [
-    ("zap-devel", false),
-    ("zap-encoder", true),
-    ("zap-log-level", true),
-    ("zap-stacktrace-level", true),
-    ("zap-time-encoding", true),
-    ("metrics-secure", false),
-    ("enable-http2", false),
-    ("webhook-cert-path", true),
-    ("webhook-cert-name", true),
-    ("webhook-cert-key", true),
-    ("metrics-cert-path", true),
-    ("metrics-cert-name", true),
-    ("metrics-cert-key", true),
-];
+use resource_broker::command_line::WITHOUT_EFFECT;
+
+/// The broker makes of it the log's format; here that is a flag of its own.
+const ENCODER: (&str, bool) = ("zap-encoder", true);
 
 /// Arguments with two dashes, without those that have no effect; and a line about each of these.
 pub fn normalize(args: impl IntoIterator<Item = String>) -> (Vec<String>, Vec<String>) {
@@ -28,7 +16,7 @@ pub fn normalize(args: impl IntoIterator<Item = String>) -> (Vec<String>, Vec<St
             continue;
         };
         let (flag, value) = long.split_once('=').map_or((long, None), |(flag, value)| (flag, Some(value)));
-        match WITHOUT_EFFECT.iter().find(|(name, _)| *name == flag) {
+        match WITHOUT_EFFECT.iter().chain([&ENCODER]).find(|(name, _)| *name == flag) {
             Some((_, takes_value)) => {
                 notes.push(format!("--{flag} has no effect in this operator; you may remove it"));
                 if *takes_value && value.is_none() {

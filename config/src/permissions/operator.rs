@@ -68,12 +68,7 @@ pub const OPERATOR_OWN: Role = Role {
             why: "It may bind the broker's roles, and no others, without holding what they allow.",
             groups: &["rbac.authorization.k8s.io"],
             resources: &["clusterroles"],
-            names: &[
-                roles::COORDINATION,
-                roles::INSTANCE,
-                roles::COMPUTE,
-                roles::COMPUTE_STAGES,
-            ],
+            names: &[roles::COORDINATION, roles::INSTANCE, roles::COMPUTE, roles::COMPUTE_STAGES],
             verbs: &["bind"],
         },
         Rule {
