@@ -69,6 +69,12 @@ if [ -n "$missing" ]; then
     [ -z "$missing" ] || cannot "installed, but not found: what should be in $missing"
 fi
 
+# Images hold static binaries. rustup reads which toolchain from the project's folder.
+triple=$(uname -m)-unknown-linux-musl
+library=$(cd "$root" && rustc --print target-libdir --target "$triple" 2>/dev/null || true)
+[ -d "${library:-/nowhere}" ] || (cd "$root" && rustup target add "$triple") >&2 ||
+    cannot "Rust's library for $triple is missing and could not be fetched: rustup target add $triple"
+
 # --- the end, whatever happens to this script -------------------------------------------------------------------------
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/node-test.XXXXXX")
