@@ -65,6 +65,19 @@ impl Owner {
         })
     }
 
+    /// Whether an object is controlled by a Broker of this name that is no more: the garbage collector is about to delete
+    /// it.
+    pub fn is_heir_of(&self, metadata: &ObjectMeta) -> bool {
+        let mut references = metadata.owner_references.iter().flatten();
+        references.any(|reference| {
+            reference.controller == Some(true)
+                && reference.kind == Broker::kind(&())
+                && reference.name == self.name
+                && reference.uid != self.uid
+                && metadata.namespace.as_ref().is_none_or(|namespace| *namespace == self.namespace)
+        })
+    }
+
     /// Whether an object is this Broker's: it is controlled by it or, where nobody controls it, carries its label.
     pub fn owns(&self, metadata: &ObjectMeta) -> bool {
         let mut references = metadata.owner_references.iter().flatten();

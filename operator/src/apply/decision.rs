@@ -31,6 +31,9 @@ pub enum Decision {
 pub fn decide(owner: &Owner, desired: &Desired, live: Option<&DynamicObject>, memory: &Memory) -> Decision {
     let Some(live) = live else { return Decision::Write };
     if !owner.owns(&live.metadata) && !is_of_its_name(desired, live) {
+        if owner.is_heir_of(&live.metadata) {
+            return Decision::Wait;
+        }
         // Somebody made an account for the broker, with an identity at a cloud perhaps: it is used as it is.
         return if desired.key.kind == Kind::ServiceAccount { Decision::Keep } else { Decision::Conflict };
     }
@@ -115,6 +118,19 @@ mod tests {
         let foreign = |live: &mut Value| live["metadata"] = json!({"name": "b"});
         assert_eq!(decided(Kind::Deployment, foreign), Decision::Conflict);
         assert_eq!(decided(Kind::ServiceAccount, foreign), Decision::Keep);
+    }
+
+    #[test]
+    fn what_an_earlier_broker_of_this_name_left_is_waited_out() {
+        for kind in [Kind::Deployment, Kind::ServiceAccount] {
+            let earlier = |live: &mut Value| live["metadata"]["ownerReferences"][0]["uid"] = "before".into();
+            assert_eq!(decided(kind, earlier), Decision::Wait);
+            let other = |live: &mut Value| {
+                live["metadata"]["ownerReferences"][0]["uid"] = "before".into();
+                live["metadata"]["ownerReferences"][0]["name"] = "c".into();
+            };
+            assert_ne!(decided(kind, other), Decision::Wait);
+        }
     }
 
     #[test]
