@@ -7,6 +7,7 @@ pub mod broker;
 pub mod command_line;
 pub mod departures;
 pub mod events;
+pub mod logs;
 pub mod metrics;
 pub mod migrations;
 pub mod namespaces;

@@ -1,9 +1,8 @@
 //! `resource-broker`: places objects of consumer clusters in provider clusters that accept them.
 
-use std::{io::IsTerminal as _, process::ExitCode, time::Duration};
+use std::{process::ExitCode, time::Duration};
 
-use resource_broker::{app, command_line::CommandLine, options::LogFormat};
-use tracing_subscriber::EnvFilter;
+use resource_broker::{app, command_line::CommandLine, logs};
 
 /// Decisions parse and drop many small values on several threads; the system's allocator takes a quarter of the time for that.
 #[global_allocator]
@@ -15,15 +14,7 @@ const LINGER: Duration = Duration::from_millis(200);
 fn main() -> ExitCode {
     let CommandLine { options, notes } =
         CommandLine::parse(std::env::args_os().skip(1)).unwrap_or_else(|error| error.exit());
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    let logs = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal());
-    match options.log_format {
-        LogFormat::Text => logs.init(),
-        LogFormat::Json => logs.json().init(),
-    }
+    logs::start(options.log_format, "info");
     for note in notes {
         tracing::warn!("{note}");
     }

@@ -134,7 +134,7 @@ pub enum Disabled<T> {
 }
 
 /// `0`, `:port` or `address:port`, as controller-runtime's flags have it.
-fn bind_address(text: &str) -> Result<Bind, String> {
+pub fn bind_address(text: &str) -> Result<Bind, String> {
     if text == "0" || text.is_empty() {
         return Ok(Disabled::Off);
     }

@@ -1,13 +1,10 @@
 //! `resource-broker-operator`: deploys resource brokers from `Broker` objects.
 
-use std::{io::IsTerminal as _, process::ExitCode, time::Duration};
+use std::{process::ExitCode, time::Duration};
 
 use clap::Parser as _;
-use resource_broker_operator::{
-    app, arguments,
-    options::{LogFormat, Options},
-};
-use tracing_subscriber::EnvFilter;
+use resource_broker::logs;
+use resource_broker_operator::{app, arguments, options::Options};
 
 /// How long what cannot be cancelled (name resolution) may keep the process from ending.
 const LINGER: Duration = Duration::from_millis(200);
@@ -16,16 +13,7 @@ fn main() -> ExitCode {
     let (args, notes) = arguments::normalize(std::env::args().skip(1));
     let options = Options::parse_from(std::iter::once(env!("CARGO_PKG_NAME").to_owned()).chain(args));
     // kube tells of each failure, too; ours say what it means.
-    let filter =
-        EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,kube_runtime=off,kube_client=off"));
-    let logs = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal());
-    match options.log_format {
-        LogFormat::Text => logs.init(),
-        LogFormat::Json => logs.json().init(),
-    }
+    logs::start(options.log_format, "info,kube_runtime=off,kube_client=off");
     for note in notes {
         tracing::warn!("{note}");
     }

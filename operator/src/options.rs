@@ -1,17 +1,9 @@
 //! The flags. Every flag is also an environment variable: `--broker-image` is `RESOURCE_BROKER_OPERATOR_BROKER_IMAGE`.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::path::PathBuf;
 
-use clap::{ArgAction, Parser, ValueEnum};
-
-/// How log lines look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum LogFormat {
-    /// For people.
-    Text,
-    /// One JSON object a line.
-    Json,
-}
+use clap::{ArgAction, Parser};
+use resource_broker::options::{Bind, LogFormat, bind_address};
 
 /// Deploys resource brokers from Broker objects.
 #[derive(Debug, Clone, Parser)]
@@ -69,29 +61,10 @@ pub struct Options {
     pub log_format: LogFormat,
 }
 
-/// An address to listen on, or none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bind {
-    /// None.
-    Off,
-    /// This one.
-    On(SocketAddr),
-}
-
-/// `0`, `:port` or `address:port`, as controller-runtime's flags have it.
-fn bind_address(text: &str) -> Result<Bind, String> {
-    if text == "0" || text.is_empty() {
-        return Ok(Bind::Off);
-    }
-    let full = if text.starts_with(':') { format!("0.0.0.0{text}") } else { text.to_owned() };
-    full.parse()
-        .map(Bind::On)
-        .map_err(|_| format!("{text:?} is no address: use :8081, 127.0.0.1:8081, or 0 to switch it off"))
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
+    use resource_broker::options::Disabled;
 
     use super::*;
 
@@ -114,7 +87,7 @@ mod tests {
         assert!(parse(&["--leader-elect"]).is_ok_and(|options| options.leader_elect));
         assert!(parse(&["--leader-elect=false"]).is_ok_and(|options| !options.leader_elect));
         assert!(parse(&["--leader-elect=perhaps"]).is_err() && parse(&["--metrics-bind-address=nowhere"]).is_err());
-        assert_eq!(bind_address(":80"), Ok(Bind::On(([0, 0, 0, 0], 80).into())));
-        assert_eq!(bind_address("0"), Ok(Bind::Off));
+        assert_eq!(bind_address(":80"), Ok(Disabled::On(([0, 0, 0, 0], 80).into())));
+        assert_eq!(bind_address("0"), Ok(Disabled::Off));
     }
 }

@@ -7,14 +7,11 @@ use std::{
 
 use anyhow::Context as _;
 use axum::{Router, extract::State, http::StatusCode, routing::get};
+use resource_broker::options::{Bind, Disabled};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    context::Context,
-    metrics::METRICS,
-    options::{Bind, Options},
-};
+use crate::{context::Context, metrics::METRICS, options::Options};
 
 /// Serves what the flags ask for until `stop`. Metrics and probes may share an address.
 pub async fn serve(context: &Arc<Context>, options: &Options, stop: &CancellationToken) -> anyhow::Result<()> {
@@ -22,7 +19,7 @@ pub async fn serve(context: &Arc<Context>, options: &Options, stop: &Cancellatio
     let metrics = || Router::new().route("/metrics", get(metrics));
     let mut routers: Vec<(SocketAddr, Router<Arc<Context>>)> = Vec::new();
     match (options.health_probe_bind_address, options.metrics_bind_address) {
-        (Bind::On(health), Bind::On(at)) if health == at => routers.push((at, probes().merge(metrics()))),
+        (Disabled::On(health), Disabled::On(at)) if health == at => routers.push((at, probes().merge(metrics()))),
         (health, at) => {
             routers.extend(on(health, probes()));
             routers.extend(on(at, metrics()));
@@ -40,8 +37,8 @@ pub async fn serve(context: &Arc<Context>, options: &Options, stop: &Cancellatio
 
 fn on(bind: Bind, router: Router<Arc<Context>>) -> Option<(SocketAddr, Router<Arc<Context>>)> {
     match bind {
-        Bind::On(address) => Some((address, router)),
-        Bind::Off => None,
+        Disabled::On(address) => Some((address, router)),
+        Disabled::Off => None,
     }
 }
 
