@@ -164,6 +164,11 @@ impl Broker {
         lines[lines.len().saturating_sub(count)..].join("\n")
     }
 
+    /// Address of `/healthz` and `/readyz`.
+    pub fn health_address(&self) -> &str {
+        &self.health
+    }
+
     /// `GET` on the health address (`/healthz`, `/readyz`): status and body.
     pub async fn health(&self, path: &str) -> anyhow::Result<(u16, String)> {
         http_get(&self.health, path).await

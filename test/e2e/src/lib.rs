@@ -9,6 +9,7 @@
 //! - [`Controller`]: what runs at a provider, and brings copies up.
 //! - [`Recording`]: all that happens to objects of a kind in a namespace.
 //! - [`Traveller`]: an object that moves between providers.
+//! - [`Neighbour`]: a tenant who is served while somebody else attacks.
 //! - [`Kind`], [`Object`]: a kind, and an object as JSON with the questions that tests ask.
 //!
 //! Helpers panic when what they are asked for does not come to be: they are the assertions of the tests. Nothing here
@@ -19,6 +20,7 @@ pub mod broker;
 mod clear;
 pub mod controller;
 pub mod kind;
+pub mod neighbour;
 pub mod object;
 pub mod place;
 pub mod recording;
@@ -33,6 +35,7 @@ use std::time::Duration;
 pub use broker::{Broker, BrokerSetup};
 pub use controller::Controller;
 pub use kind::Kind;
+pub use neighbour::Neighbour;
 pub use object::{Object, Told};
 pub use place::Place;
 pub use recording::{Change, Recording};

@@ -1,0 +1,115 @@
+//! `Neighbour`: a tenant who has done nothing, and is served while somebody else attacks.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use harness::wait_for;
+use serde_json::json;
+use tokio::{sync::watch, task::JoinHandle};
+
+use crate::{
+    DEADLINE, Kind, Place,
+    broker::http_get,
+    kind::{ACCEPT_API, CERTIFICATE},
+    scene::ACCEPT_NAMESPACE,
+};
+
+/// What half of its objects' copies must come within. Each of them must come within [`DEADLINE`]: one hiccup of the
+/// machine says nothing, starvation does.
+const SERVED: Duration = Duration::from_secs(2);
+
+/// Between two objects.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// A tenant who makes one object after another, waits for the copy of each, and deletes it.
+pub struct Neighbour {
+    done: Arc<AtomicUsize>,
+    stop: watch::Sender<bool>,
+    task: JoinHandle<Vec<Duration>>,
+}
+
+impl Neighbour {
+    /// Begins: Certificates in the namespace `name` of `consumer`, which an AcceptAPI of `provider` accepts. `health` is
+    /// the broker's health address, which must answer after each of them.
+    pub async fn start(name: &str, consumer: &Place, provider: &Place, health: &str) -> Self {
+        Self::of_kind(&CERTIFICATE, name, consumer, provider, health).await
+    }
+
+    /// The same with objects of another kind whose `spec` takes `fqdn`.
+    pub async fn of_kind(kind: &Kind, name: &str, consumer: &Place, provider: &Place, health: &str) -> Self {
+        consumer.make_namespace(name).await;
+        let domain = json!({"key": "fqdn", "suffix": format!(".{name}.test")});
+        let spec = json!({"gvr": kind.gvr(), "filters": [domain]});
+        provider.create(&ACCEPT_API, ACCEPT_NAMESPACE, name, json!({"spec": spec})).await;
+        let done = Arc::new(AtomicUsize::new(0));
+        let (stop, stopped) = watch::channel(false);
+        let life = Life {
+            kind: *kind,
+            name: name.to_owned(),
+            consumer: consumer.clone(),
+            provider: provider.clone(),
+            health: health.to_owned(),
+        };
+        let task = tokio::spawn(life.live(Arc::clone(&done), stopped));
+        Self { done, stop, task }
+    }
+
+    /// Waits until `count` more objects have been served.
+    pub async fn until_served(&self, count: usize) {
+        let wanted = self.done.load(Ordering::Relaxed) + count;
+        let what = format!("{count} more objects of the neighbour to be served");
+        let limit = DEADLINE * u32::try_from(count).unwrap();
+        let waited = wait_for(limit, &what, async || {
+            // A panic of the task is told by `end`.
+            let found = self.done.load(Ordering::Relaxed);
+            if found >= wanted || self.task.is_finished() { Ok(()) } else { Err(format!("{found} of {wanted}")) }
+        });
+        waited.await.unwrap_or_else(|error| panic!("{error:#}"));
+    }
+
+    /// Ends, and says that it was served all the time. Panics where it was not.
+    pub async fn end(self) {
+        let _ = self.stop.send(true);
+        let mut took = self.task.await.unwrap_or_else(|error| panic!("the neighbour was not served: {error}"));
+        took.sort();
+        assert!(!took.is_empty(), "no object of the neighbour was served");
+        let median = took[took.len() / 2];
+        println!("neighbour: {} objects, half of them within {median:?}, all within {:?}", took.len(), took[took.len() - 1]);
+        assert!(median <= SERVED, "half of the neighbour's {} objects waited for {median:?} or more", took.len());
+    }
+}
+
+struct Life {
+    kind: Kind,
+    name: String,
+    consumer: Place,
+    provider: Place,
+    health: String,
+}
+
+impl Life {
+    async fn live(self, done: Arc<AtomicUsize>, mut stopped: watch::Receiver<bool>) -> Vec<Duration> {
+        let Self { kind, name: namespace, consumer, provider, health } = self;
+        let mut took = Vec::new();
+        while !*stopped.borrow() {
+            let name = format!("calm-{}", took.len());
+            let fqdn = format!("{name}.{namespace}.test");
+            let started = Instant::now();
+            consumer.create(&kind, &namespace, &name, json!({"spec": {"fqdn": fqdn}})).await;
+            provider.until_there(&kind, &namespace, &consumer.copy_name(&name)).await;
+            took.push(started.elapsed());
+            let asked = tokio::time::timeout(DEADLINE, http_get(&health, "/healthz")).await;
+            let (status, body) = asked.expect("/healthz did not answer").expect("/healthz cannot be reached");
+            assert_eq!(status, 200, "{body}");
+            consumer.delete(&kind, &namespace, &name).await;
+            done.fetch_add(1, Ordering::Relaxed);
+            let _ = tokio::time::timeout(PAUSE, stopped.changed()).await;
+        }
+        took
+    }
+}

@@ -1,0 +1,1 @@
+//! Capacity counts copies, whoever is away.

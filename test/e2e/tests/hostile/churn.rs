@@ -1,0 +1,1 @@
+//! A provider that fills consumers' API servers: what it writes arrives, at a bounded rate and size.

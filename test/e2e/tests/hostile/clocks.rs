@@ -1,0 +1,1 @@
+//! Clocks that jump move nothing.

@@ -1,0 +1,1 @@
+//! Clusters that turn out empty: nothing goes before a person has confirmed it.

@@ -1,0 +1,1 @@
+//! A provider's finalizers and replays hold nobody hostage without a word.

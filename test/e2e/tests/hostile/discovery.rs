@@ -1,0 +1,1 @@
+//! Discovery and OpenAPI of a tenant's API server decide nothing for others.

@@ -1,0 +1,1 @@
+//! Many and costly AcceptAPIs are charged to their provider.

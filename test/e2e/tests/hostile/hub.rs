@@ -1,0 +1,1 @@
+//! A user of one namespace of the hub reaches no other: Migrations and MigrationConfigurations.

@@ -1,0 +1,1 @@
+//! A signing key that is lost is not made anew silently.

@@ -1,0 +1,1 @@
+//! What is held of all clusters stays within the memory budget.

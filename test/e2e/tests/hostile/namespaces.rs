@@ -1,0 +1,1 @@
+//! Namespaces at providers: system namespaces are refused, emptied ones go slowly.

@@ -1,0 +1,1 @@
+//! Objects that cannot be read are told, and never written over.

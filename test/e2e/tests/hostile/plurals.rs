@@ -1,0 +1,1 @@
+//! The consumer's names for kinds decide nothing at a provider.

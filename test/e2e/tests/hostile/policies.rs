@@ -1,0 +1,1 @@
+//! What the platform says of a provider bounds what it attracts.

@@ -1,0 +1,1 @@
+//! Quotas and turns are shared between tenants.

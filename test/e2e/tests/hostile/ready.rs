@@ -1,0 +1,1 @@
+//! A cluster that does not come up is only itself not ready.

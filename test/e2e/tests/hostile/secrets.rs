@@ -1,0 +1,1 @@
+//! The role of a cluster is what the namespace of its Secret says.

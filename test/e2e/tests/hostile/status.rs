@@ -1,0 +1,1 @@
+//! A status that takes long to compare holds up nobody else.
