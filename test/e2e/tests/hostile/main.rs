@@ -25,10 +25,11 @@ mod secrets;
 mod status;
 
 use e2e::{
-    Shared, World,
+    Neighbour, Scene, Shared, World,
     kind::{CERTIFICATE, VM, WIDGET},
 };
 use futures::FutureExt as _;
+use serde_json::Value;
 
 /// A consumer whose owner attacks.
 const HOMER: &str = "homer";
@@ -46,4 +47,21 @@ async fn start() -> World {
     let world = World::without_broker(&[HOMER, BART], &[ARIADNE, THESEUS], &kinds).await;
     world.start_broker(&kinds, &[]).await;
     world
+}
+
+/// Nothing attacks: what the other tests say of a neighbour can be so.
+#[test]
+fn a_neighbour_is_served_beside_an_honest_tenant() {
+    WORLD.run(async |world| {
+        let (homer, bart) = (world.consumer(HOMER), world.consumer(BART));
+        let (ariadne, theseus) = (world.provider(ARIADNE), world.provider(THESEUS));
+        let health = world.broker().await.as_ref().unwrap().health_address().to_owned();
+        let neighbour = Neighbour::start("beside-honest", bart, theseus, &health).await;
+        let scene = Scene::new(world, "honest", &[homer]).await;
+        scene.accept(ariadne, Value::Null).await;
+        scene.certificate(homer, "www").await;
+        scene.copy(homer, "www", ariadne).await;
+        neighbour.until_served(3).await;
+        neighbour.end().await;
+    });
 }
