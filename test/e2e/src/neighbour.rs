@@ -67,12 +67,12 @@ impl Neighbour {
         let wanted = self.done.load(Ordering::Relaxed) + count;
         let what = format!("{count} more objects of the neighbour to be served");
         let limit = DEADLINE * u32::try_from(count).unwrap();
-        let waited = wait_for(limit, &what, async || {
+        let served = wait_for(limit, &what, async || {
             // A panic of the task is told by `end`.
             let found = self.done.load(Ordering::Relaxed);
             if found >= wanted || self.task.is_finished() { Ok(()) } else { Err(format!("{found} of {wanted}")) }
         });
-        waited.await.unwrap_or_else(|error| panic!("{error:#}"));
+        served.await.unwrap_or_else(|error| panic!("{error:#}"));
     }
 
     /// Ends, and says that it was served all the time. Panics where it was not.
