@@ -10,6 +10,7 @@
 //! - [`Recording`]: all that happens to objects of a kind in a namespace.
 //! - [`Traveller`]: an object that moves between providers.
 //! - [`Neighbour`]: a tenant who is served while somebody else attacks.
+//! - [`Liar`]: an API server that answers as a test wants it to.
 //! - [`Kind`], [`Object`]: a kind, and an object as JSON with the questions that tests ask.
 //!
 //! Helpers panic when what they are asked for does not come to be: they are the assertions of the tests. Nothing here
@@ -20,6 +21,7 @@ pub mod broker;
 mod clear;
 pub mod controller;
 pub mod kind;
+pub mod liar;
 pub mod neighbour;
 pub mod object;
 pub mod place;
@@ -35,6 +37,7 @@ use std::time::Duration;
 pub use broker::{Broker, BrokerSetup};
 pub use controller::Controller;
 pub use kind::Kind;
+pub use liar::{Liar, Lie};
 pub use neighbour::Neighbour;
 pub use object::{Object, Told};
 pub use place::Place;
