@@ -19,6 +19,10 @@ pub const MOVING: &str = "Moving";
 pub const PLACED: &str = "Placed";
 /// Reason: no provider accepts the object.
 pub const NO_PROVIDER: &str = "NoProvider";
+/// Reason: an AcceptAPI's expression has run out of time again and again, or could not be compiled yet: it says nothing.
+pub const EXPRESSION_SILENT: &str = "ExpressionSilent";
+/// Reason of an Event: the status has more conditions than the broker shows.
+pub const STATUS_TRUNCATED: &str = "StatusTruncated";
 /// Reason: the copy's name is taken by an object that is not ours.
 pub const NAME_CONFLICT: &str = "NameConflict";
 /// Reason: the provider's API server does not answer.

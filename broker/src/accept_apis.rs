@@ -35,6 +35,9 @@ const LONGEST_REST: Duration = Duration::from_mins(5);
 /// After so long counts are taken to be right, although the queue was never empty.
 const LONG_ENOUGH: Duration = Duration::from_mins(1);
 
+/// After so long an expression is compiled again that the machine was too busy for.
+pub(crate) const RECOMPILE: Duration = Duration::from_secs(5);
+
 /// Compiles AcceptAPIs one after the other: their expressions come from providers and may be hostile.
 pub async fn compile(broker: Arc<Broker>, mut changes: mpsc::UnboundedReceiver<AcceptChange>, stop: CancellationToken) {
     loop {
@@ -67,6 +70,13 @@ impl Broker {
                 let object = index.get(&key).found();
                 let concerned = registry.update(&id, object.as_deref(), &self.evaluator);
                 rebalances = registry.rebalances(&id);
+                if registry.is_pending(&id) {
+                    let (changes, again) = (self.accept_changes.clone(), AcceptChange::Changed(provider.clone(), key));
+                    tokio::spawn(async move {
+                        tokio::time::sleep(RECOMPILE).await;
+                        let _ = changes.send(again);
+                    });
+                }
                 (provider, concerned, false)
             }
             AcceptChange::Complete(provider) => {
@@ -102,6 +112,9 @@ impl Broker {
             Err(errors) => return (false, condition::INVALID, errors.join("; ")),
             Ok(acceptance) => acceptance,
         };
+        if let Some(why) = acceptance.silence() {
+            return (false, condition::EXPRESSION_SILENT, why);
+        }
         let gvr = &acceptance.gvr;
         let Some(brokered) = self.kind_of(gvr) else {
             let message = format!(

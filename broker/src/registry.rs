@@ -23,6 +23,13 @@ pub struct Entry {
     pub compiled: Result<Arc<Acceptance>, Vec<String>>,
 }
 
+impl Entry {
+    /// Whether the machine was too busy to compile all of it: it is to be compiled again.
+    fn is_pending(&self) -> bool {
+        self.compiled.as_ref().is_ok_and(|acceptance| acceptance.is_pending())
+    }
+}
+
 /// What an AcceptAPI's meaning depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Version {
@@ -58,6 +65,11 @@ impl Registry {
         self.entries.get(id)?.compiled.as_ref().ok()?.capacity
     }
 
+    /// Whether an AcceptAPI's expression is still to be compiled.
+    pub fn is_pending(&self, id: &AcceptId) -> bool {
+        self.entries.get(id).is_some_and(|entry| entry.is_pending())
+    }
+
     /// Whether judging objects may evaluate CEL.
     pub fn has_expressions(&self) -> bool {
         self.expressions
@@ -88,7 +100,7 @@ impl Registry {
         let after = object.and_then(|object| {
             let entry = compile(id, object, evaluator, before.as_ref());
             match &before {
-                Some(before) if before.version == entry.version => None,
+                Some(before) if before.version == entry.version && before.is_pending() == entry.is_pending() => None,
                 _ => Some(Arc::new(entry)),
             }
         });
@@ -150,7 +162,7 @@ fn compile(id: &AcceptId, object: &Object, evaluator: &Evaluator, before: Option
         Err(error) => return Entry { version: version(0), gvr: None, compiled: Err(vec![error.to_string()]) },
     };
     let generation = value["metadata"]["generation"].as_i64().unwrap_or_default();
-    if let Some(before) = before.filter(|before| before.version == version(generation)) {
+    if let Some(before) = before.filter(|before| before.version == version(generation) && !before.is_pending()) {
         return (**before).clone();
     }
     match serde_json::from_value::<AcceptApi>(value) {

@@ -8,7 +8,8 @@ use broker_api::{AcceptApiSpec, ClusterName, Gvr};
 use serde_json::Value;
 
 use crate::{
-    expression::{Evaluator, Program},
+    allowance::Allowance,
+    expression::{Evaluator, ExpressionError, Program},
     filter::{FilterSet, Refusal},
 };
 
@@ -36,8 +37,10 @@ pub enum Verdict {
     Accepted,
     /// It is not, and why.
     Refused(Vec<Refusal>),
-    /// It cannot be said now, and why.
+    /// It cannot be said now, and why; in a moment it may be.
     Unknown(String),
+    /// It cannot be said for a while, and why.
+    Silent(String),
 }
 
 /// An AcceptAPI whose spec is sound.
@@ -64,11 +67,20 @@ pub struct Acceptance {
     /// Narrows the broker-wide list of related kinds; the whole list when empty.
     pub related_kinds: Vec<String>,
     filters: FilterSet,
-    expression: Option<Program>,
+    expression: Expression,
+}
+
+#[derive(Debug, Clone)]
+enum Expression {
+    None,
+    Compiled(Program),
+    /// The machine was too busy to compile it: why.
+    Pending(String),
 }
 
 impl Acceptance {
     /// Compiles the spec. The errors are all that is wrong with it, each led by its place (`spec.filters[2].pattern: …`).
+    /// Where the machine is too busy to compile the expression it is compiled [later](Self::is_pending).
     pub fn compile(id: AcceptId, spec: &AcceptApiSpec, evaluator: &Evaluator) -> Result<Self, Vec<String>> {
         // Named one by one: a field added to the spec must be thought of here.
         let AcceptApiSpec {
@@ -96,12 +108,17 @@ impl Acceptance {
             errors.extend(found);
             FilterSet::default()
         });
-        let compiled = expression.as_deref().map(|source| evaluator.compile(source)).transpose();
-        let expression = compiled.unwrap_or_else(|error| {
-            errors.push(format!("spec.expression: {error}"));
-            None
-        });
-        if let Some(program) = &expression
+        let owner = id.provider.name();
+        let expression = match expression.as_deref().map(|source| evaluator.compile_for(owner, source)) {
+            None => Expression::None,
+            Some(Ok(program)) => Expression::Compiled(program),
+            Some(Err(error @ ExpressionError::Unavailable(_))) => Expression::Pending(error.to_string()),
+            Some(Err(error)) => {
+                errors.push(format!("spec.expression: {error}"));
+                Expression::None
+            }
+        };
+        if let Expression::Compiled(program) = &expression
             && let Some(unknown) = program.variables().iter().find(|name| *name != "self")
         {
             let place = program.place_of(unknown);
@@ -139,22 +156,43 @@ impl Acceptance {
 
     /// Whether judging an object evaluates CEL, which may block for a moment.
     pub fn has_expression(&self) -> bool {
-        self.expression.is_some()
+        matches!(self.expression, Expression::Compiled(_))
     }
 
-    /// What this AcceptAPI says of the object. An expression that could not be evaluated for want of time or threads says
-    /// nothing: other tenants' load must not make a provider refuse.
-    pub fn judge(&self, object: &Arc<Value>, evaluator: &Evaluator) -> Verdict {
+    /// Whether its expression is still to be compiled: it says nothing of what its filters do not refuse, and is to be
+    /// compiled anew.
+    pub fn is_pending(&self) -> bool {
+        matches!(self.expression, Expression::Pending(_))
+    }
+
+    /// Why its expression says nothing for a while, if that is so.
+    pub fn silence(&self) -> Option<String> {
+        match &self.expression {
+            Expression::None => None,
+            Expression::Compiled(program) => program.struck().map(|error| format!("spec.expression: {error}")),
+            Expression::Pending(why) => Some(format!("spec.expression: {why}; it is compiled later")),
+        }
+    }
+
+    /// What this AcceptAPI says of the object, as far as its provider's allowance suffices. An expression that had no time
+    /// or no thread says nothing: neither a provider's own slowness nor others' load is a refusal.
+    pub fn judge(&self, object: &Arc<Value>, evaluator: &Evaluator, allowance: &mut Allowance) -> Verdict {
         let spec = object.get("spec").unwrap_or(&Value::Null);
-        let refusals = self.filters.refusals(&self.id.to_string(), spec);
+        let refusals = self.filters.refusals(&self.id.to_string(), spec, allowance);
         if !refusals.is_empty() {
             return Verdict::Refused(refusals);
         }
-        let Some(program) = &self.expression else { return Verdict::Accepted };
-        let reason = match evaluator.evaluate_bool(program, &[("self", Arc::clone(object))]) {
+        let program = match &self.expression {
+            Expression::None => return Verdict::Accepted,
+            Expression::Pending(why) => return Verdict::Silent(why.clone()),
+            Expression::Compiled(program) => program,
+        };
+        let vars = [("self", Arc::clone(object))];
+        let reason = match evaluator.evaluate_bool_within(&mut allowance.steps, program, &vars) {
             Ok(true) => return Verdict::Accepted,
             Ok(false) => "is false".to_owned(),
             Err(error) if error.is_transient() => return Verdict::Unknown(error.to_string()),
+            Err(error) if error.is_resting() => return Verdict::Silent(error.to_string()),
             Err(error) => error.to_string(),
         };
         Verdict::Refused(vec![Refusal::of_expression(self.id.to_string(), program.source(), reason)])

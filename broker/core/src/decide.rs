@@ -14,10 +14,13 @@ mod serve;
 mod target;
 mod transfer;
 
-use broker_api::{condition, keys};
+use std::{cell::RefCell, collections::HashMap};
+
+use broker_api::{ClusterName, condition, keys};
 use serde_json::json;
 
 use crate::{
+    acceptance::{AcceptId, Verdict},
     decision::{Decision, Note, Op, State, Step, Write},
     memory::{Pace, Subject},
     merge,
@@ -27,7 +30,7 @@ use crate::{
 
 /// What to do about the snapshot's origin.
 pub fn decide(snapshot: &Snapshot<'_>) -> Decision {
-    let mut pass = Pass { snapshot, decision: Decision::default(), staying: None };
+    let mut pass = Pass { snapshot, decision: Decision::default(), staying: None, verdicts: RefCell::default() };
     pass.run();
     pass.decision
 }
@@ -38,6 +41,8 @@ struct Pass<'a> {
     decision: Decision,
     /// Why the origin stays where it is although it should move.
     staying: Option<Own>,
+    /// What the AcceptAPIs of each provider say of the origin, once they were asked.
+    verdicts: RefCell<HashMap<&'a ClusterName, HashMap<&'a AcceptId, Verdict>>>,
 }
 
 impl<'a> Pass<'a> {
@@ -111,6 +116,15 @@ impl<'a> Pass<'a> {
             }
             return;
         }
+        if let Some(count) = status::curtailed(origin, copy) {
+            self.decision.notes.push(Note::warning(
+                condition::STATUS_TRUNCATED,
+                format!(
+                    "the status has {count} conditions, of which the consumer is shown the first {}",
+                    status::MOST_CONDITIONS
+                ),
+            ));
+        }
         let inputs =
             status::Inputs { key: snapshot.key, origin, copy, in_sync, own, schema: &kind.schema, now: &snapshot.now };
         let Some(patch) = status::patch(&inputs) else { return };
@@ -127,9 +141,10 @@ impl<'a> Pass<'a> {
                 return self.decision.again_in(left);
             }
         }
-        let held = origin.value.get("status").cloned().unwrap_or_else(|| json!({}));
+        let nothing = json!({});
+        let held = origin.value.get("status").unwrap_or(&nothing);
         let intent = patch.intent;
-        self.write(Subject::Status, intent, &held, |_| Write {
+        self.write(Subject::Status, intent, held, |_| Write {
             cluster: snapshot.key.cluster.clone(),
             kind: (*snapshot.key.gvk).clone(),
             namespace: snapshot.key.namespace.to_string(),
@@ -207,7 +222,7 @@ impl<'a> Pass<'a> {
     }
 
     /// Deletes a copy at a provider.
-    fn delete_copy(&mut self, provider: &broker_api::ClusterName, copy: &View, note: Option<Note>) {
+    fn delete_copy(&mut self, provider: &ClusterName, copy: &View, note: Option<Note>) {
         let key = self.snapshot.key;
         let write = Write {
             cluster: provider.clone(),
@@ -248,3 +263,6 @@ const PATIENCE_MILLIS: u64 = 60_000;
 
 /// When to look again at what depends on a cluster that was lost a moment ago.
 const LOST_MILLIS: u64 = 2000;
+
+/// When to look again at what depends on an expression that says nothing for a while.
+const SILENT_MILLIS: u64 = 60_000;

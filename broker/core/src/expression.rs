@@ -4,21 +4,23 @@
 //! take all memory. So an expression passes five gates, each enough for the plain cases of the next:
 //!
 //! 1. `shape`: size, nesting, operators and loops are counted in the text, before the parser recurses over it.
-//! 2. `pool`: parser and interpreter run on threads of their own with a large stack and a time limit; a panic is an
-//!    error, a thread that does not come back is left behind, and few of those are tolerated.
+//! 2. `pool`: parser and interpreter run on threads of their own with a large stack, of which each owner has a share; a
+//!    panic is an error, a thread that does not come back is left behind, and counts for its owner until it does.
 //! 3. `rewrite`: the parsed expression is given counters at every loop and at everything that can grow.
 //! 4. `meter`: those counters end an evaluation that takes too many steps, or makes too large a value, at the same point
 //!    on every machine. `matches` is replaced by one with bounds; the functions that people know from Kubernetes
 //!    (`quantity`, `split`, `sum`, …) count for themselves. So does the way from a result to JSON.
-//! 5. [`Program`]: one that ran out of time again and again is not run again.
+//! 5. [`Program`]: one that ran out of time again and again is not run for a while.
 //!
-//! Time is only a bound here, never an input: the same expression over the same values has the same answer.
+//! Time is only a bound here, never an input: the same expression over the same values has the same answer, or none
+//! for want of time. It is the thread's own processor time: a machine that is busy with others takes nothing from it.
 
 mod argument;
 mod json;
 mod list;
 mod meter;
 mod pool;
+mod processor;
 mod quantity;
 mod rewrite;
 mod shape;
@@ -27,10 +29,7 @@ mod view;
 
 use std::{
     fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU32, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -49,12 +48,17 @@ pub use shape::closing_brace;
 /// Longest expression, in bytes.
 pub const MAX_SOURCE: usize = 2048;
 
-/// Evaluations in a row that ran out of time before a program is not run again. More than one: on a machine that has
-/// no time to give, an innocent expression runs out of it too.
+/// Evaluations in a row that ran out of time before a program rests.
 const STRIKES: u32 = 3;
 
-/// Threads left behind before only proven programs run.
-const MAX_STUCK: usize = 4;
+/// How long it rests before it is tried once more.
+const REST: Duration = Duration::from_mins(1);
+
+/// How much longer than their processor time the work of a thread is waited for, on a machine that has others to serve.
+const PATIENCE: u32 = 20;
+
+/// The same in time, at the least and at the most.
+const WAIT: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
 
 /// What is wrong with an expression, or with evaluating it. One line each, no longer than some 300 characters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -120,7 +124,7 @@ pub enum ExpressionError {
         expression: String,
     },
     /// It did not end in time.
-    #[error("did not end within {milliseconds} ms: {expression:?}")]
+    #[error("did not end within {milliseconds} ms of processor time: {expression:?}")]
     TimedOut {
         /// The limit.
         milliseconds: u128,
@@ -128,12 +132,14 @@ pub enum ExpressionError {
         expression: String,
     },
     /// It ran out of time too often.
-    #[error("is no longer evaluated, for it ran out of time {STRIKES} times in a row; simplify it: {expression:?}")]
+    #[error(
+        "is not evaluated for a while, for it ran out of time {STRIKES} times in a row; simplify it: {expression:?}"
+    )]
     Quarantined {
         /// The beginning of the expression.
         expression: String,
     },
-    /// The threads for expressions are all taken, or cannot be made.
+    /// The threads for expressions are all taken, cannot be made, or get no time from a busy machine.
     #[error("no expression can be evaluated now: {0}")]
     Unavailable(String),
 }
@@ -141,9 +147,9 @@ pub enum ExpressionError {
 /// How far an expression may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Wall-clock time to compile an expression.
+    /// Processor time to compile an expression.
     pub compile: Duration,
-    /// Wall-clock time to evaluate one.
+    /// Processor time to evaluate one.
     pub evaluate: Duration,
     /// Steps of one evaluation: turns of loops, elements made, 64 bytes of text made.
     pub steps: u64,
@@ -163,10 +169,36 @@ pub struct Program {
 
 struct Inner {
     source: String,
+    /// Whose it is: each owner has a share of the threads.
+    owner: Arc<str>,
     expression: Expression,
     variables: Vec<String>,
-    strikes: AtomicU32,
-    proven: AtomicBool,
+    strikes: Mutex<Strikes>,
+}
+
+/// How often in a row a program has run out of time, and when it last did.
+#[derive(Default)]
+struct Strikes {
+    count: u32,
+    last: Option<Instant>,
+}
+
+impl Inner {
+    fn strikes(&self) -> MutexGuard<'_, Strikes> {
+        self.strikes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it is not run now.
+    fn rests(&self) -> bool {
+        let strikes = self.strikes();
+        strikes.count >= STRIKES && strikes.last.is_some_and(|last| last.elapsed() < REST)
+    }
+
+    fn ended(&self, in_time: bool) {
+        let mut strikes = self.strikes();
+        let count = if in_time { 0 } else { strikes.count.saturating_add(1) };
+        *strikes = Strikes { count, last: (!in_time).then(Instant::now) };
+    }
 }
 
 impl Program {
@@ -184,6 +216,20 @@ impl Program {
     pub fn place_of(&self, name: &str) -> String {
         let (line, column) = shape::place_of(&self.inner.source, name, false).unwrap_or((1, 1));
         format!("line {line}, column {column}")
+    }
+
+    /// That it is not run for a while, if that is so.
+    pub fn resting(&self) -> Option<ExpressionError> {
+        self.inner.rests().then(|| self.quarantined())
+    }
+
+    /// The same, until it has ended in time again: whether it is just being tried once more or not.
+    pub fn struck(&self) -> Option<ExpressionError> {
+        (self.inner.strikes().count >= STRIKES).then(|| self.quarantined())
+    }
+
+    fn quarantined(&self) -> ExpressionError {
+        ExpressionError::Quarantined { expression: self.shown() }
     }
 
     fn shown(&self) -> String {
@@ -211,9 +257,14 @@ impl fmt::Debug for Evaluator {
 }
 
 impl ExpressionError {
-    /// Whether the same may work in a moment: it is the machine that was too busy, not the expression that is wrong.
+    /// Whether the same may work in a moment: it had no time, which says nothing of what it would say.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::TimedOut { .. } | Self::Unavailable(_))
+    }
+
+    /// Whether it is not run for a while, which says as little.
+    pub fn is_resting(&self) -> bool {
+        matches!(self, Self::Quarantined { .. })
     }
 }
 
@@ -234,37 +285,53 @@ impl Evaluator {
         Self { pool: Pool::new(), env: Arc::new(meter::environment()), limits }
     }
 
-    /// Compiles an expression. Blocks for microseconds as a rule, for [`Limits::compile`] at the most.
+    /// Compiles an expression of the platform's own. Blocks for microseconds as a rule, for [`Limits::compile`] of
+    /// processor time at the most.
     pub fn compile(&self, source: &str) -> Result<Program, ExpressionError> {
+        self.compile_for("", source)
+    }
+
+    /// Compiles an expression of this owner, who has a share of the threads for compiling and evaluating all of his.
+    pub fn compile_for(&self, owner: &str, source: &str) -> Result<Program, ExpressionError> {
         shape::check(source)?;
-        if self.pool.stuck() >= MAX_STUCK {
-            return Err(overloaded());
-        }
         let env = Arc::clone(&self.env);
         let text = source.to_owned();
+        let owner: Arc<str> = owner.into();
+        let (whose, limit) = (Arc::clone(&owner), self.limits.compile);
         let work = move || {
+            let begun = processor::time();
             let program = env.compile(&text).map_err(|errors| syntax_error(&text, &errors.errors))?;
             let mut expression = program.expression().clone();
             let variables = rewrite::rewrite(&mut expression, &env).map_err(|flaw| flawed(&text, &flaw))?;
-            Ok(Inner {
-                source: text,
-                expression,
-                variables,
-                strikes: AtomicU32::new(0),
-                proven: AtomicBool::new(false),
-            })
+            if processor::time().saturating_sub(begun) > limit {
+                return Err(timed_out(limit, &text));
+            }
+            Ok(Inner { source: text, owner: whose, expression, variables, strikes: Mutex::default() })
         };
-        match self.pool.run(self.limits.compile, work) {
+        match self.pool.run(&owner, limit, patience(limit), work) {
             Ok(inner) => inner.map(|inner| Program { inner: Arc::new(inner) }),
-            Err(error) => Err(pool_error(error, shown(source), self.limits.compile)),
+            Err(error) => Err(pool_error(error, shown(source))),
         }
     }
 
     /// Evaluates an expression over these variables; anything but true or false is an error, and an error means no.
     ///
-    /// Blocks for microseconds as a rule, for [`Limits::evaluate`] at the most (twice that when all threads are taken).
+    /// Blocks for microseconds as a rule, for [`Limits::evaluate`] of processor time at the most.
     pub fn evaluate_bool(&self, program: &Program, vars: &[(&str, Arc<Value>)]) -> Result<bool, ExpressionError> {
-        self.run(program, vars, truth)
+        self.run(program, vars, self.limits.steps, truth).0
+    }
+
+    /// The same with so many steps at the most, from which those that it takes are taken. What ran out of time takes none:
+    /// how far it came is chance.
+    pub fn evaluate_bool_within(
+        &self,
+        steps: &mut u64,
+        program: &Program,
+        vars: &[(&str, Arc<Value>)],
+    ) -> Result<bool, ExpressionError> {
+        let (result, taken) = self.run(program, vars, self.limits.steps.min(*steps), truth);
+        *steps = steps.saturating_sub(taken);
+        result
     }
 
     /// Evaluates an expression over these variables to a value of at most [`MAX_JSON`] bytes of JSON. Timestamps and
@@ -272,53 +339,54 @@ impl Evaluator {
     ///
     /// Blocks as [`Evaluator::evaluate_bool`] does.
     pub fn evaluate(&self, program: &Program, vars: &[(&str, Arc<Value>)]) -> Result<Value, ExpressionError> {
-        self.run(program, vars, json)
+        self.run(program, vars, self.limits.steps, json).0
     }
 
     fn run<T: Send + 'static>(
         &self,
         program: &Program,
         vars: &[(&str, Arc<Value>)],
+        steps: u64,
         read: Read<T>,
-    ) -> Result<T, ExpressionError> {
-        let Inner { strikes, proven, .. } = &*program.inner;
-        if strikes.load(Ordering::Relaxed) >= STRIKES {
-            return Err(ExpressionError::Quarantined { expression: program.shown() });
-        }
-        if self.pool.stuck() >= MAX_STUCK && !proven.load(Ordering::Relaxed) {
-            return Err(overloaded());
+    ) -> (Result<T, ExpressionError>, u64) {
+        if let Some(resting) = program.resting() {
+            return (Err(resting), 0);
         }
         let vars: Vec<(String, Arc<Value>)> =
             vars.iter().map(|(name, value)| ((*name).to_owned(), Arc::clone(value))).collect();
-        let (env, shared, limits) = (Arc::clone(&self.env), program.clone(), self.limits);
-        match self.pool.run(limits.evaluate, move || evaluate(&env, &shared, &vars, limits, read)) {
-            Ok(result) => {
-                strikes.store(0, Ordering::Relaxed);
-                proven.store(true, Ordering::Relaxed);
-                result
-            }
-            Err(error) => {
-                if error == PoolError::TimedOut {
-                    strikes.fetch_add(1, Ordering::Relaxed);
-                }
-                Err(pool_error(error, program.shown(), limits.evaluate))
-            }
+        let (env, shared, limits) = (Arc::clone(&self.env), program.clone(), Limits { steps, ..self.limits });
+        let limit = limits.evaluate;
+        // Whether it was in time is noted by the thread itself: whoever has waited for it knows only that it was not here.
+        let work = move || {
+            let (result, taken) = evaluate(&env, &shared, &vars, limits, read);
+            shared.inner.ended(!matches!(result, Err(ExpressionError::TimedOut { .. })));
+            (result, taken)
+        };
+        match self.pool.run(&program.inner.owner, limit, patience(limit), work) {
+            Ok(ended) => ended,
+            Err(error) => (Err(pool_error(error, program.shown())), 0),
         }
     }
+}
+
+/// How long a thread's work of so much processor time is waited for.
+fn patience(limit: Duration) -> Duration {
+    let (least, most) = WAIT;
+    limit.saturating_mul(PATIENCE).clamp(least, most).max(limit)
 }
 
 /// Takes the result over, while the steps are still counted.
 type Read<T> = fn(&dyn Val, &Env, &Program) -> Result<T, ExpressionError>;
 
-/// Runs on a thread of the pool.
+/// Runs on a thread of the pool. Returns how many steps it took as well.
 fn evaluate<T>(
     env: &Arc<Env>,
     program: &Program,
     vars: &[(String, Arc<Value>)],
     limits: Limits,
     read: Read<T>,
-) -> Result<T, ExpressionError> {
-    meter::start(limits.steps, Instant::now() + limits.evaluate);
+) -> (Result<T, ExpressionError>, u64) {
+    meter::start(limits.steps, limits.evaluate);
     let mut context = Context::with_env(Arc::clone(env));
     for (name, value) in vars {
         context.add_variable_as_val(name.as_str(), view::of(value));
@@ -326,10 +394,14 @@ fn evaluate<T>(
     let result = CelValue::resolve_val(&program.inner.expression, &context)
         .map_err(|error| failed(&program.inner.source, described(&error)))
         .and_then(|value| read(&*value, env, program));
+    let end = meter::end(limits.steps);
+    if end.late {
+        return (Err(timed_out(limits.evaluate, &program.inner.source)), 0);
+    }
     // First: `too costly || true` is true to the interpreter.
-    match meter::exceeded() {
-        Some(what) => Err(ExpressionError::TooCostly { what, expression: program.shown() }),
-        None => result,
+    match end.exceeded {
+        Some(what) => (Err(ExpressionError::TooCostly { what, expression: program.shown() }), end.steps),
+        None => (result, end.steps),
     }
 }
 
@@ -381,13 +453,13 @@ fn flawed(source: &str, flaw: &rewrite::Flaw) -> ExpressionError {
     ExpressionError::Syntax { line, column, what: flaw.what.clone(), expression: shown(source) }
 }
 
-fn overloaded() -> ExpressionError {
-    ExpressionError::Unavailable(format!("{MAX_STUCK} others do not come to an end"))
+fn timed_out(limit: Duration, source: &str) -> ExpressionError {
+    ExpressionError::TimedOut { milliseconds: limit.as_millis(), expression: shown(source) }
 }
 
-fn pool_error(error: PoolError, expression: String, limit: Duration) -> ExpressionError {
+fn pool_error(error: PoolError, expression: String) -> ExpressionError {
     match error {
-        PoolError::TimedOut => ExpressionError::TimedOut { milliseconds: limit.as_millis(), expression },
+        PoolError::Late => ExpressionError::Unavailable("the machine is too busy to come to an end with it".to_owned()),
         PoolError::Panicked => ExpressionError::Failed { what: "the interpreter panicked".to_owned(), expression },
         PoolError::Busy => ExpressionError::Unavailable("all threads for expressions are taken".to_owned()),
         PoolError::Spawn(error) => ExpressionError::Unavailable(format!("no thread can be started: {error}")),

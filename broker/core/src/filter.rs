@@ -3,24 +3,30 @@
 //! All filters, and all checks of a filter, must hold. Values are compared by value: the number 1 and the string "1"
 //! are both the text `1`; numbers are written as plain decimals (`1.0` is `1`), bools as `true` and `false`.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, collections::HashSet, fmt};
 
 use broker_api::{Boundary, Filter, Missing, accept_api::Bound};
-use regex::Regex;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
+    allowance::Allowance,
     path::Path,
-    pattern::{self, MAX_TEXT},
+    pattern::{MAX_TEXT, Pattern},
     quantity::Quantity,
 };
 
 /// How much of a value or of a rule a refusal repeats, in characters.
 const SHOWN: usize = 64;
 
-/// Most filters of an AcceptAPI.
-const MAX_FILTERS: usize = 128;
+/// Most filters of an AcceptAPI, as its CRD has it.
+const MAX_FILTERS: usize = 64;
+
+/// Most values of one filter, as the CRD has it.
+const MAX_VALUES: usize = 256;
+
+/// Bytes that the compiled patterns of an AcceptAPI may take in all.
+const MAX_PATTERNS: usize = 256 * 1024;
 
 /// Why an AcceptAPI does not accept an object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -84,13 +90,15 @@ struct Compiled {
     max: Option<Limit>,
     suffix: Option<String>,
     prefix: Option<String>,
-    pattern: Option<Regex>,
+    pattern: Option<Pattern>,
     pattern_text: String,
 }
 
 #[derive(Debug, Clone)]
 struct ValueIn {
-    texts: Vec<String>,
+    texts: HashSet<String>,
+    /// Those that are plain numbers, as [`decimal`] writes them.
+    numbers: HashSet<String>,
     rule: String,
 }
 
@@ -111,15 +119,23 @@ impl FilterSet {
             .iter()
             .enumerate()
             .filter_map(|(index, filter)| compile(filter, &format!("spec.filters[{index}]"), &mut errors))
-            .collect();
+            .collect::<Vec<Compiled>>();
+        let patterns: usize = filters.iter().filter_map(|filter| Some(filter.pattern.as_ref()?.size())).sum();
+        if patterns > MAX_PATTERNS {
+            errors.push(format!(
+                "spec.filters: the patterns take {patterns} bytes when compiled, at most {MAX_PATTERNS} are allowed; \
+                 use fewer, or smaller repetitions"
+            ));
+        }
         if errors.is_empty() { Ok(Self { filters }) } else { Err(errors) }
     }
 
-    /// Every check that does not hold for an object with this `spec` (`null` when it has none).
-    pub fn refusals(&self, accept_api: &str, spec: &Value) -> Vec<Refusal> {
+    /// Every check that does not hold for an object with this `spec` (`null` when it has none). What patterns cost is
+    /// taken from the allowance; one that it does not suffice for does not hold.
+    pub fn refusals(&self, accept_api: &str, spec: &Value, allowance: &mut Allowance) -> Vec<Refusal> {
         let mut refusals = Vec::new();
         for filter in &self.filters {
-            filter.check(spec, |reason, rule, value| {
+            filter.check(spec, allowance, |reason, rule, value| {
                 refusals.push(Refusal {
                     accept_api: accept_api.to_owned(),
                     key: filter.key.clone(),
@@ -160,6 +176,9 @@ fn compile(filter: &Filter, place: &str, errors: &mut Vec<String>) -> Option<Com
     {
         errors.push(format!("{place}: checks nothing; set valueIn, boundary, suffix, prefix or pattern, or remove it"));
     }
+    if value_in.len() > MAX_VALUES {
+        errors.push(format!("{place}.valueIn: has {} values; at most {MAX_VALUES} are allowed", value_in.len()));
+    }
     let min = min.and_then(|bound| limit(&bound, "min", place, errors));
     let max = max.and_then(|bound| limit(&bound, "max", place, errors));
     if let (Some(min), Some(max)) = (&min, &max)
@@ -169,14 +188,13 @@ fn compile(filter: &Filter, place: &str, errors: &mut Vec<String>) -> Option<Com
     }
     let pattern = pattern_text
         .as_deref()
-        .and_then(|text| pattern::compile(text).map_err(|error| errors.push(format!("{place}.pattern: {error}"))).ok());
+        .and_then(|text| Pattern::compile(text).map_err(|error| errors.push(format!("{place}.pattern: {error}"))).ok());
     let path = path.filter(|_| errors.len() == before)?;
     Some(Compiled {
         key: key.clone(),
         path,
         accept_missing: *missing == Some(Missing::Accept),
-        value_in: (!value_in.is_empty())
-            .then(|| ValueIn { texts: value_in.clone(), rule: shown(&format!("valueIn: {}", value_in.join(", "))) }),
+        value_in: (!value_in.is_empty()).then(|| ValueIn::of(value_in)),
         min,
         max,
         suffix,
@@ -200,8 +218,23 @@ fn limit(bound: &Bound, name: &str, place: &str, errors: &mut Vec<String>) -> Op
     }
 }
 
+impl ValueIn {
+    fn of(texts: &[String]) -> Self {
+        Self {
+            texts: texts.iter().cloned().collect(),
+            numbers: texts.iter().filter_map(|text| plain_number(text)).collect(),
+            rule: shown(&format!("valueIn: {}", texts.join(", "))),
+        }
+    }
+
+    /// A text equals itself; a number also every other way to write it (`1.0`, `1e0`), but no quantity.
+    fn holds(&self, value: &Value, text: &str) -> bool {
+        self.texts.contains(text) || value.is_number() && self.numbers.contains(text)
+    }
+}
+
 impl Compiled {
-    fn check(&self, spec: &Value, mut refuse: impl FnMut(&str, String, &str)) {
+    fn check(&self, spec: &Value, allowance: &mut Allowance, mut refuse: impl FnMut(&str, String, &str)) {
         let value = match self.path.lookup(spec) {
             None | Some(Value::Null) => {
                 if !self.accept_missing {
@@ -223,10 +256,8 @@ impl Compiled {
                 return refuse("is an object; filters take a single value", self.rule(), "");
             }
         };
-        if let Some(ValueIn { texts, rule }) = &self.value_in
-            && !texts.iter().any(|accepted| same(value, &text, accepted))
-        {
-            refuse("is none of the accepted values", rule.clone(), &text);
+        if let Some(value_in) = self.value_in.as_ref().filter(|value_in| !value_in.holds(value, &text)) {
+            refuse("is none of the accepted values", value_in.rule.clone(), &text);
         }
         self.check_bounds(value, &text, &mut refuse);
         if let Some(suffix) = &self.suffix
@@ -243,6 +274,12 @@ impl Compiled {
             let rule = || shown(&format!("pattern: {}", self.pattern_text));
             if text.len() > MAX_TEXT {
                 refuse("is too long for a pattern", rule(), &text);
+            } else if !allowance.take_matching(pattern.cost(&text)) {
+                refuse(
+                    "is too costly to match: the provider's patterns are too many and too large for it",
+                    rule(),
+                    &text,
+                );
             } else if !pattern.is_match(&text) {
                 refuse("does not match the pattern", rule(), &text);
             }
@@ -283,15 +320,13 @@ impl Compiled {
     }
 }
 
-/// A text equals itself; a number also every other way to write it (`1.0`, `1e0`), but no quantity.
-fn same(value: &Value, text: &str, accepted: &str) -> bool {
-    if text == accepted {
-        return true;
+/// The number that an accepted text writes, in plain decimals; `None` for a quantity or any other text.
+fn plain_number(accepted: &str) -> Option<String> {
+    let plain = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E');
+    if !accepted.bytes().all(plain) || accepted.ends_with('E') {
+        return None;
     }
-    value.is_number()
-        && accepted.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E'))
-        && !accepted.ends_with('E')
-        && accepted.parse::<Quantity>().is_ok_and(|accepted| accepted.to_string() == text)
+    accepted.parse::<Quantity>().ok().map(|accepted| accepted.to_string())
 }
 
 /// The plain decimal text of a JSON number.

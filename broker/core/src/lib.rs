@@ -1,6 +1,7 @@
 //! Decisions of the resource broker: from observed state to writes. No Kubernetes client, no tokio, no clock of its own.
 
 pub mod acceptance;
+pub mod allowance;
 pub mod assignment;
 pub mod copy;
 pub mod decide;

@@ -275,6 +275,51 @@ mod tests {
     }
 
     #[test]
+    fn a_write_is_wanted_again_only_where_the_last_one_was_the_same() {
+        let mut memory = Memory::default();
+        assert!(!memory.wants_again(Subject::Copy, INTENT), "nothing was written yet");
+        assert!(!memory.wants_again(Subject::Copy, [0; 8]));
+        memory.wrote(Subject::Copy, INTENT, None, 5);
+        assert!(memory.wants_again(Subject::Copy, INTENT));
+        assert!(!memory.wants_again(Subject::Copy, [2; 8]), "another intent");
+        assert!(!memory.wants_again(Subject::Status, INTENT), "another subject");
+        memory.wrote(Subject::Copy, [2; 8], None, 6);
+        assert!(!memory.wants_again(Subject::Copy, INTENT), "that was before the last one");
+        memory.wrote(Subject::Related, INTENT, None, 7);
+        memory.wrote(Subject::Related, [2; 8], None, 8);
+        assert!(memory.wants_again(Subject::Related, INTENT), "each related copy is remembered for itself");
+        assert!(!memory.wants_again(Subject::Related, [3; 8]));
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_does_not_silence_the_broker() {
+        let mut memory = Memory::default();
+        let now = 1_000_000_000;
+        for _ in 0..=REPEATS {
+            memory.wrote(Subject::Copy, INTENT, None, now);
+        }
+        assert!(matches!(memory.pace(Subject::Copy, INTENT, now), Pace::Wait(_)));
+        assert!(matches!(memory.pace(Subject::Copy, INTENT, now - SLOWEST_MILLIS), Pace::Wait(_)));
+        assert_eq!(memory.pace(Subject::Copy, INTENT, now - SLOWEST_MILLIS - 1), Pace::Go);
+    }
+
+    #[test]
+    fn a_fight_is_one_over_the_same_write_in_a_short_time() {
+        let mut memory = Memory::default();
+        for round in 0..=u64::from(REPEATS) {
+            assert!(!memory.is_fought(Subject::Status, 5 + round));
+            memory.wrote(Subject::Status, INTENT, None, 5 + round);
+        }
+        assert!(memory.is_fought(Subject::Status, 10) && !memory.is_fought(Subject::Copy, 10));
+        memory.wrote(Subject::Status, [2; 8], None, 10);
+        assert!(!memory.is_fought(Subject::Status, 10), "something else is wanted now");
+        for round in 0..8 {
+            memory.wrote(Subject::Marks, INTENT, None, round * QUIET_MILLIS + 5);
+        }
+        assert!(!memory.is_fought(Subject::Marks, 7 * QUIET_MILLIS + 6), "seldom enough is no fight");
+    }
+
+    #[test]
     fn refused_related_copies_wait_each_for_itself() {
         let mut memory = Memory::default();
         let refuse =

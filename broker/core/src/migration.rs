@@ -4,6 +4,7 @@
 //! consumer's object and all that belongs to it are the business of [`crate::decide`].
 
 pub mod configuration;
+pub mod flaws;
 pub mod machine;
 pub mod observed;
 pub mod template;

@@ -8,31 +8,69 @@ use regex::{Regex, RegexBuilder};
 /// Longest pattern, in bytes.
 const MAX_PATTERN: usize = 1024;
 
-/// Longest text that a pattern is tried on, in bytes: matching takes pattern size × text length at worst.
-pub(crate) const MAX_TEXT: usize = 16 * 1024;
+/// Longest text that a pattern is tried on, in bytes.
+pub(crate) const MAX_TEXT: usize = 4 * 1024;
 
 /// Bytes that a compiled pattern, and its cache while matching, may take.
 const MAX_COMPILED: usize = 128 * 1024;
 
-/// Compiles a pattern; the error says what is wrong in one line.
-pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
-    if pattern.len() > MAX_PATTERN {
-        return Err(format!("is longer than {MAX_PATTERN} bytes"));
-    }
-    RegexBuilder::new(&translate(pattern))
-        .size_limit(MAX_COMPILED)
-        .dfa_size_limit(MAX_COMPILED)
-        .nest_limit(32)
-        .build()
-        .map_err(|error| match error {
-            regex::Error::CompiledTooBig(_) => "is too large: use smaller repetitions".to_owned(),
-            // The crate's own text is a picture over several lines; its last one says what is wrong.
-            error => {
-                let text = error.to_string();
-                let last = text.lines().last().unwrap_or_default().trim();
-                format!("is not an RE2 expression: {}", last.strip_prefix("error: ").unwrap_or(last))
+/// Bytes that the smallest of patterns is taken to have.
+const MIN_COMPILED: usize = 1024;
+
+/// What matching costs beside what it costs for each byte of text, in bytes of text.
+const OVERHEAD: u64 = 16;
+
+/// A compiled pattern, and what it may cost.
+#[derive(Debug, Clone)]
+pub(crate) struct Pattern {
+    regex: Regex,
+    /// Bytes that it takes, as a power of two.
+    size: usize,
+}
+
+impl Pattern {
+    /// Compiles a pattern; the error says what is wrong in one line.
+    pub(crate) fn compile(pattern: &str) -> Result<Self, String> {
+        if pattern.len() > MAX_PATTERN {
+            return Err(format!("is longer than {MAX_PATTERN} bytes"));
+        }
+        let pattern = translate(pattern);
+        let mut size = MIN_COMPILED;
+        // How large it is the crate does not say, but whether it is larger than this.
+        loop {
+            let built = RegexBuilder::new(&pattern).size_limit(size).dfa_size_limit(size).nest_limit(32).build();
+            match built {
+                Ok(regex) => return Ok(Self { regex, size }),
+                Err(regex::Error::CompiledTooBig(_)) if size < MAX_COMPILED => size *= 2,
+                Err(error) => return Err(described(&error)),
             }
-        })
+        }
+    }
+
+    /// Whether it matches somewhere in a text of at most [`MAX_TEXT`] bytes.
+    pub(crate) fn is_match(&self, text: &str) -> bool {
+        self.regex.is_match(text)
+    }
+
+    /// What that costs at worst: matching takes time in proportion to the pattern's size and to the text's length.
+    pub(crate) fn cost(&self, text: &str) -> u64 {
+        (self.size as u64).saturating_mul(text.len() as u64 + OVERHEAD)
+    }
+
+    /// Bytes that it takes, as a power of two.
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+}
+
+fn described(error: &regex::Error) -> String {
+    if let regex::Error::CompiledTooBig(_) = error {
+        return "is too large: use smaller repetitions".to_owned();
+    }
+    // The crate's own text is a picture over several lines; its last one says what is wrong.
+    let text = error.to_string();
+    let last = text.lines().last().unwrap_or_default().trim();
+    format!("is not an RE2 expression: {}", last.strip_prefix("error: ").unwrap_or(last))
 }
 
 fn translate(pattern: &str) -> String {
@@ -108,7 +146,7 @@ mod tests {
             (r"^(?P<host>\w+)\.corp$", "x.corp", true),
             (r"corp", "my.corp.com", true),
         ] {
-            assert_eq!(compile(pattern).unwrap().is_match(text), matches, "{pattern} on {text}");
+            assert_eq!(Pattern::compile(pattern).unwrap().is_match(text), matches, "{pattern} on {text}");
         }
     }
 
@@ -117,16 +155,25 @@ mod tests {
         for pattern in
             ["(", "a{2,1}", "[", r"\Qa", r"(a)\1", "(?=a)", r"(\w{50}){200}", &"(".repeat(200), &"a".repeat(1025)]
         {
-            let error = compile(pattern).unwrap_err();
+            let error = Pattern::compile(pattern).unwrap_err();
             assert!(!error.contains('\n') && error.starts_with("is "), "{error}");
         }
+    }
+
+    #[test]
+    fn a_larger_pattern_and_a_longer_text_cost_more() {
+        let (small, large) = (Pattern::compile("^web-").unwrap(), Pattern::compile("(a?){500}b").unwrap());
+        assert_eq!(small.size(), MIN_COMPILED);
+        assert!(large.size() > 16 * MIN_COMPILED && large.size() <= MAX_COMPILED, "{}", large.size());
+        assert!(small.cost("") > 0 && small.cost("web") > small.cost(""));
+        assert_eq!(large.cost("web") / small.cost("web"), (large.size() / small.size()) as u64);
     }
 
     proptest! {
         #[test]
         fn never_panics(pattern in r"[\[\]\\&~^:()dDwWsSbQEa.*-]{0,24}", text in "\\PC{0,12}") {
-            if let Ok(regex) = compile(&pattern) {
-                regex.is_match(&text);
+            if let Ok(pattern) = Pattern::compile(&pattern) {
+                pattern.is_match(&text);
             }
         }
     }

@@ -3,7 +3,9 @@
 //! A desired object is compared with what the server *can* hold, not with what we wrote: else a field that a CRD
 //! prunes or defaults would be written again for ever. Where no schema is known, everything is taken to fit.
 
-use std::{collections::BTreeMap, fmt};
+mod list;
+
+use std::{borrow::Cow, collections::BTreeMap, fmt};
 
 use serde_json::{Map, Value};
 
@@ -139,7 +141,7 @@ impl Schema {
         matches!(status, Some(Shape::Object(status)) if status.fields.contains_key(field))
     }
 
-    /// `value` without what the server would prune. `lost` collects the paths that do not fit.
+    /// `value` without what the server would prune. `lost` collects the first paths that do not fit.
     pub fn fit(&self, value: &Value, lost: &mut Vec<String>) -> Value {
         fit(&self.0, value, &Place::Root, lost)
     }
@@ -156,7 +158,27 @@ impl Schema {
     /// The first path where `observed` does not hold what is desired. Fields that only `observed` has are others' or
     /// defaults, except inside what server-side apply replaces as a whole.
     pub fn difference(&self, desired: &Value, observed: &Value) -> Option<String> {
-        difference(&self.0, desired, observed, false).map(|path| path.trim_start_matches('.').to_owned())
+        difference(&self.0, desired, observed, false).map(|path| cut(path.trim_start_matches('.'), PATH).into_owned())
+    }
+}
+
+/// Most paths that are told: a stranger's object may have as many fields as it has bytes.
+const MOST_LOST: usize = 16;
+
+/// How much of a name, and of a path, is told, in characters.
+const NAME: usize = 64;
+const PATH: usize = 256;
+
+fn cut(text: &str, most: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(most) {
+        None => Cow::Borrowed(text),
+        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
+    }
+}
+
+fn lose(lost: &mut Vec<String>, place: &Place<'_>) {
+    if lost.len() < MOST_LOST {
+        lost.push(place.to_string());
     }
 }
 
@@ -172,8 +194,8 @@ impl fmt::Display for Place<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Root => Ok(()),
-            Self::Field(Self::Root, name) => f.write_str(name),
-            Self::Field(parent, name) => write!(f, "{parent}.{name}"),
+            Self::Field(Self::Root, name) => f.write_str(&cut(name, NAME)),
+            Self::Field(parent, name) => write!(f, "{parent}.{}", cut(name, NAME)),
             Self::Element(parent, index) => write!(f, "{parent}[{index}]"),
         }
     }
@@ -188,10 +210,8 @@ fn fit(shape: &Shape, value: &Value, place: &Place<'_>, lost: &mut Vec<String>) 
                 let field = object.fields.get(name);
                 let inner = field.map(|field| &field.shape).or(object.others.as_deref());
                 match inner {
-                    None => lost.push(place.to_string()),
-                    Some(_) if value.is_null() && field.is_some_and(|field| !field.nullable) => {
-                        lost.push(place.to_string());
-                    }
+                    None => lose(lost, &place),
+                    Some(_) if value.is_null() && field.is_some_and(|field| !field.nullable) => lose(lost, &place),
                     Some(shape) => {
                         kept.insert(name.clone(), fit(shape, value, &place, lost));
                     }
@@ -256,48 +276,19 @@ fn difference(shape: &Shape, desired: &Value, observed: &Value, exact: bool) -> 
                     if value.is_null() {
                         continue;
                     }
-                    return Some(format!(".{name}"));
+                    return Some(format!(".{}", cut(name, NAME)));
                 };
                 if let Some(path) = difference(inner, value, held, exact) {
-                    return Some(format!(".{name}{path}"));
+                    return Some(format!(".{}{path}", cut(name, NAME)));
                 }
             }
             let has_default =
                 |name: &str| object.and_then(|o| o.fields.get(name)).is_some_and(|field| field.default.is_some());
             let extra = observed.keys().find(|name| exact && !desired.contains_key(*name) && !has_default(name));
-            extra.map(|name| format!(".{name}"))
+            extra.map(|name| format!(".{}", cut(name, NAME)))
         }
-        (Value::Array(desired), Value::Array(observed)) => list_difference(shape, desired, observed, exact),
+        (Value::Array(desired), Value::Array(observed)) => list::difference(shape, desired, observed, exact),
         _ => (!same_scalar(desired, observed)).then(String::new),
-    }
-}
-
-fn list_difference(shape: &Shape, desired: &[Value], observed: &[Value], exact: bool) -> Option<String> {
-    let (items, kind) = match shape {
-        Shape::List { items, kind } => (&**items, kind),
-        _ => (&Shape::Any, &ListKind::Atomic),
-    };
-    let at = |index: usize, path: String| format!("[{index}]{path}");
-    match kind {
-        ListKind::Set if !exact => desired
-            .iter()
-            .position(|value| !observed.iter().any(|held| difference(items, value, held, true).is_none()))
-            .map(|index| at(index, String::new())),
-        ListKind::Map(keys) if !exact => desired.iter().enumerate().find_map(|(index, value)| {
-            let same_key =
-                |held: &&Value| keys.iter().all(|key| held.get(key) == value.get(key) || value.get(key).is_none());
-            match observed.iter().find(same_key) {
-                Some(held) => difference(items, value, held, false).map(|path| at(index, path)),
-                None => Some(at(index, String::new())),
-            }
-        }),
-        _ => {
-            if desired.len() != observed.len() {
-                return Some(String::new());
-            }
-            let mut pairs = desired.iter().zip(observed).enumerate();
-            pairs.find_map(|(index, (value, held))| difference(items, value, held, true).map(|path| at(index, path)))
-        }
     }
 }
 

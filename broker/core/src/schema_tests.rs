@@ -1,5 +1,6 @@
 //! Tests of [`super::Schema`].
 
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
@@ -19,7 +20,10 @@ fn schema() -> Schema {
                         "protocol": {"type": "string", "default": "TCP"}}}},
                 "plain": {"type": "array", "items": {"type": "object", "properties": {
                     "x": {"type": "integer"}, "y": {"type": "integer"}, "d": {"type": "integer", "default": 0}}}},
-                "tags": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}
+                "tags": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+                "whole": {"type": "object", "x-kubernetes-map-type": "atomic", "properties": {
+                    "tags": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+                    "ports": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}}}
             }},
             "status": {"type": "object", "properties": {"phase": {"type": "string"}, "count": {"type": "integer", "default": 0}}}
         }
@@ -90,4 +94,138 @@ fn a_stored_status_is_pruned_and_defaulted() {
     assert_eq!(schema().status_has("phase"), Some(true));
     assert_eq!(schema().status_has("conditions"), Some(false));
     assert_eq!(Schema::any().status_has("conditions"), None);
+}
+
+#[test]
+fn within_what_is_replaced_as_a_whole_sets_and_maps_have_an_order_and_an_end() {
+    same(&json!({"whole": {"tags": ["a", "b"]}}), &json!({"whole": {"tags": ["a", "b"]}}));
+    differs("spec.whole.tags[0]", &json!({"whole": {"tags": ["a", "b"]}}), &json!({"whole": {"tags": ["b", "a"]}}));
+    differs("spec.whole.tags", &json!({"whole": {"tags": ["a"]}}), &json!({"whole": {"tags": ["a", "b"]}}));
+    let ports = |names: &[&str]| json!({"whole": {"ports": names.iter().map(|name| json!({"name": name})).collect::<Vec<_>>()}});
+    same(&ports(&["a", "b"]), &ports(&["a", "b"]));
+    differs("spec.whole.ports[0].name", &ports(&["a", "b"]), &ports(&["b", "a"]));
+    differs("spec.whole.ports", &ports(&["a"]), &ports(&["a", "b"]));
+}
+
+#[test]
+fn numbers_tell_elements_apart_by_value() {
+    let list = Schema::compile(&json!({"type": "array", "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["port"]}));
+    assert_eq!(list.difference(&json!([{"port": 1}, {"port": -0.0}]), &json!([{"port": 0}, {"port": 1.0}])), None);
+    assert_eq!(list.difference(&json!([{"port": 1}]), &json!([{"port": "1"}])).as_deref(), Some("[0]"));
+    let set = Schema::compile(&json!({"type": "array", "x-kubernetes-list-type": "set"}));
+    assert_eq!(set.difference(&json!([1, 2.0]), &json!([2, 3, 1.0])), None);
+}
+
+#[test]
+fn long_lists_are_not_searched_for_each_of_their_elements() {
+    // Where they were, this took minutes.
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let tags: Vec<String> = (0..40_000).map(|n| format!("t{n}")).collect();
+        let ports: Vec<Value> = tags.iter().map(|name| json!({ "name": name })).collect();
+        let turned = |list: &[Value]| list.iter().rev().cloned().collect::<Vec<_>>();
+        let all = json!({"tags": tags, "ports": ports});
+        let tags: Vec<Value> = tags.into_iter().map(Value::from).collect();
+        same(&all, &json!({"tags": turned(&tags), "ports": turned(&ports)}));
+        // Elements that leave their keys out, each in another way.
+        let keys: Vec<String> = (0..16).map(|n| format!("k{n}")).collect();
+        let list = json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys});
+        let with = |n: usize| {
+            let present = keys.iter().enumerate().filter(|(at, _)| n >> at & 1 == 1);
+            Value::Object(present.map(|(_, key)| (key.clone(), json!(1))).collect())
+        };
+        let sparse: Vec<Value> = (0..5_000).map(with).collect();
+        let full: Vec<Value> = (0..5_000).map(|n| keys.iter().map(|key| (key.clone(), json!(n))).collect()).collect();
+        let _ = Schema::compile(&list).difference(&json!(sparse), &json!(full));
+        // Elements that differ in nothing but what has a default.
+        let list = json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "object",
+            "properties": {"d": {"type": "integer", "default": 0}}}});
+        let of = |from: usize| (from..from + 20_000).map(|n| json!({ "d": n })).collect::<Vec<_>>();
+        let _ = Schema::compile(&list).difference(&json!(of(0)), &json!(of(20_000)));
+        sender.send(()).unwrap();
+    });
+    receiver.recv_timeout(std::time::Duration::from_secs(60)).expect("it takes too long, or it failed");
+}
+
+#[test]
+fn what_is_told_of_fields_is_bounded() {
+    let name = "n".repeat(100_000);
+    let fields: Map<String, Value> = (0..10_000).map(|n| (format!("f{n}"), json!(1))).collect();
+    let schema =
+        Schema::compile(&json!({"type": "object", "additionalProperties": {"type": "object", "properties": {}}}));
+    let mut lost = Vec::new();
+    let fitted = schema.fit(&json!({ name.as_str(): fields }), &mut lost);
+    assert_eq!(fitted, json!({ name.as_str(): {} }));
+    assert_eq!(lost.len(), MOST_LOST);
+    assert!(lost.iter().all(|path| path.len() < 200), "{}", lost[0].len());
+    let mut deep = json!(1);
+    for _ in 0..100 {
+        deep = json!({ name.as_str(): deep });
+    }
+    let path = Schema::any().difference(&deep, &json!({ name.as_str(): 1 })).unwrap();
+    assert!(path.len() <= PATH + 3, "{}", path.len());
+    let path = Schema::any().difference(&deep, &json!({})).unwrap();
+    assert!(path.len() <= NAME + 3, "{}", path.len());
+    let path =
+        Schema::compile(&json!({"type": "object", "x-kubernetes-map-type": "atomic"})).difference(&json!({}), &deep);
+    assert!(path.is_some_and(|path| path.len() <= NAME + 3));
+}
+
+/// As it was before elements were found by hash: what it says is right, and takes the square of the list's length.
+fn plain_difference(shape: &Shape, desired: &[Value], observed: &[Value]) -> Option<String> {
+    let Shape::List { items, kind } = shape else { panic!("no list") };
+    match kind {
+        ListKind::Set => desired
+            .iter()
+            .position(|value| !observed.iter().any(|held| difference(items, value, held, true).is_none()))
+            .map(|index| format!("[{index}]")),
+        ListKind::Map(keys) => desired.iter().enumerate().find_map(|(index, value)| {
+            let same_key = |held: &&Value| {
+                keys.iter().all(|key| match (held.get(key), value.get(key)) {
+                    (_, None) => true,
+                    (Some(held), Some(value)) => same_scalar(held, value),
+                    (None, Some(_)) => false,
+                })
+            };
+            match observed.iter().find(same_key) {
+                Some(held) => difference(items, value, held, false).map(|path| format!("[{index}]{path}")),
+                None => Some(format!("[{index}]")),
+            }
+        }),
+        ListKind::Atomic => panic!("neither a set nor a map"),
+    }
+}
+
+fn scalar() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (-1_i64..3).prop_map(Value::from),
+        (-1_i64..3).prop_map(|n| json!(f64::from(i32::try_from(n).unwrap()))),
+        "[01a:]{0,2}".prop_map(Value::from),
+    ]
+}
+
+fn element() -> impl Strategy<Value = Value> {
+    let field = prop_oneof![scalar(), prop::collection::vec(scalar(), 0..3).prop_map(Value::from)];
+    let object = prop::collection::btree_map("[kmvd]", field, 0..4).prop_map(|map| json!(map));
+    prop_oneof![2 => object, 1 => scalar()]
+}
+
+proptest! {
+    #[test]
+    fn sets_and_maps_are_compared_as_if_each_element_were_looked_for(
+        keys in prop::sample::subsequence(vec!["k", "m"], 0..=2),
+        is_set in any::<bool>(),
+        desired in prop::collection::vec(element(), 0..5),
+        observed in prop::collection::vec(element(), 0..5),
+    ) {
+        let kind = if is_set { "set" } else { "map" };
+        let shape = compile(&json!({"type": "array", "x-kubernetes-list-type": kind, "x-kubernetes-list-map-keys": keys,
+            "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+                "properties": {"d": {"default": 1}, "k": {}}}}));
+        let plain = plain_difference(&shape, &desired, &observed);
+        prop_assert_eq!(list::difference(&shape, &desired, &observed, false), plain);
+    }
 }

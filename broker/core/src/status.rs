@@ -3,6 +3,8 @@
 //! The status of a consumer object belongs to the broker as a whole. Conditions of the copy pass through; of the
 //! broker's own types, ours stand.
 
+use std::collections::HashMap;
+
 use broker_api::condition;
 use serde_json::{Value, json};
 
@@ -41,6 +43,10 @@ impl Own {
         Self { kind: condition::BROKERED, status: false, reason, message: message.into() }
     }
 }
+
+/// Most conditions of a copy, or of the consumer's own making, that the consumer's status keeps beside ours. No
+/// kind has as many; a list without an end would be written, and compared, at every change.
+pub const MOST_CONDITIONS: usize = 128;
 
 /// Types of conditions that are ours alone.
 const OWN: [&str; 3] = [condition::BROKERED, condition::ACCEPTED, condition::MOVING];
@@ -86,19 +92,38 @@ pub fn desired(inputs: &Inputs<'_>) -> Value {
         Some(status) => status.clone(),
         None => held.cloned().unwrap_or_else(|| json!({})),
     };
+    curtail(&mut status);
+    let before = Held::of(held);
     if shown.is_some() {
         related::translate(&key.cluster, &key.namespace, &mut status);
     }
     if let Some(copy) = copy.filter(|_| shown.is_some()) {
         let generations = Generations { copy: copy.generation(), origin: origin.generation(), in_sync: *in_sync };
-        generations.translate(&mut status, held);
+        generations.translate(&mut status, held, &before);
     }
     let wanted = schema.status_has("conditions");
     let known = status.get("conditions").is_some() || held.is_some_and(|held| held.get("conditions").is_some());
     if wanted.unwrap_or(known) {
-        set_own(&mut status, held, own, origin.generation(), now);
+        set_own(&mut status, &before, own, origin.generation(), now);
     }
     schema.stored_status(&status)
+}
+
+/// How many conditions there are of which only [`MOST_CONDITIONS`] are shown, if that is so.
+pub fn curtailed(origin: &View, copy: Option<&View>) -> Option<usize> {
+    let shown = copy.and_then(View::status).or_else(|| origin.value.get("status"))?;
+    let count = shown.get("conditions")?.as_array()?.iter().filter(|entry| !is_own(entry)).count();
+    (count > MOST_CONDITIONS).then_some(count)
+}
+
+/// Keeps the first conditions that are not ours.
+fn curtail(status: &mut Value) {
+    let Some(conditions) = status.get_mut("conditions").and_then(Value::as_array_mut) else { return };
+    let mut kept = 0;
+    conditions.retain(|entry| {
+        kept += usize::from(!is_own(entry));
+        kept <= MOST_CONDITIONS
+    });
 }
 
 /// The write that makes the consumer show it; `None` when it does.
@@ -151,7 +176,7 @@ impl Generations {
         held.filter(|held| *held < self.origin).unwrap_or_else(|| (self.origin - 1).max(0))
     }
 
-    fn translate(&self, status: &mut Value, held: Option<&Value>) {
+    fn translate(&self, status: &mut Value, held: Option<&Value>, before: &Held<'_>) {
         const FIELD: &str = "observedGeneration";
         if let Some(observed) = status.get(FIELD).and_then(Value::as_i64) {
             status[FIELD] = json!(self.of(observed, held.and_then(|held| held.get(FIELD)?.as_i64())));
@@ -159,18 +184,40 @@ impl Generations {
         let Some(conditions) = status.get_mut("conditions").and_then(Value::as_array_mut) else { return };
         for entry in conditions {
             if let Some(observed) = entry.get(FIELD).and_then(Value::as_i64) {
-                let same = held_condition(held, entry["type"].as_str().unwrap_or_default());
+                let same = entry["type"].as_str().and_then(|kind| before.condition(kind));
                 entry[FIELD] = json!(self.of(observed, same.and_then(|same| same.get(FIELD)?.as_i64())));
             }
         }
     }
 }
 
-fn held_condition<'a>(held: Option<&'a Value>, kind: &str) -> Option<&'a Value> {
-    held?.get("conditions")?.as_array()?.iter().find(|entry| entry["type"].as_str() == Some(kind))
+/// The conditions that the consumer shows now, by type: of several of one type the first. A tenant may make the list
+/// as long as an object can be, so nobody searches it.
+struct Held<'a>(HashMap<&'a str, (usize, &'a Value)>);
+
+impl<'a> Held<'a> {
+    fn of(status: Option<&'a Value>) -> Self {
+        let conditions = status.and_then(|status| status.get("conditions")?.as_array());
+        let mut by_type = HashMap::new();
+        for (place, entry) in conditions.into_iter().flatten().enumerate() {
+            if let Some(kind) = entry["type"].as_str() {
+                by_type.entry(kind).or_insert((place, entry));
+            }
+        }
+        Self(by_type)
+    }
+
+    fn condition(&self, kind: &str) -> Option<&'a Value> {
+        self.0.get(kind).map(|(_, entry)| *entry)
+    }
+
+    /// Where a condition of this type stands; those that are new come last.
+    fn place(&self, entry: &Value) -> usize {
+        entry["type"].as_str().and_then(|kind| self.0.get(kind)).map_or(usize::MAX, |(place, _)| *place)
+    }
 }
 
-fn set_own(status: &mut Value, held: Option<&Value>, own: &[Own], generation: i64, now: &Now) {
+fn set_own(status: &mut Value, before: &Held<'_>, own: &[Own], generation: i64, now: &Now) {
     if !status.is_object() {
         *status = json!({});
     }
@@ -181,9 +228,9 @@ fn set_own(status: &mut Value, held: Option<&Value>, own: &[Own], generation: i6
     conditions.retain(|entry| !is_own(entry));
     for Own { kind, status, reason, message } in own {
         let status = if *status { "True" } else { "False" };
-        let before = held_condition(held, kind).filter(|before| before["status"].as_str() == Some(status));
+        let same = before.condition(kind).filter(|before| before["status"].as_str() == Some(status));
         // The time of the last transition, not of the last look.
-        let since = before.and_then(|before| before["lastTransitionTime"].as_str()).unwrap_or(&now.text);
+        let since = same.and_then(|same| same["lastTransitionTime"].as_str()).unwrap_or(&now.text);
         let mut condition = json!({
             "type": kind,
             "status": status,
@@ -198,8 +245,5 @@ fn set_own(status: &mut Value, held: Option<&Value>, own: &[Own], generation: i6
         conditions.push(condition);
     }
     // The API server of a map-typed list may keep any order; ours is by what is there already.
-    if let Some(before) = held.and_then(|held| held.get("conditions")?.as_array()) {
-        let place = |entry: &Value| before.iter().position(|b| b["type"] == entry["type"]).unwrap_or(usize::MAX);
-        conditions.sort_by_key(place);
-    }
+    conditions.sort_by_key(|entry| before.place(entry));
 }

@@ -17,7 +17,7 @@ fn patient() -> Evaluator {
 
 fn compile(stages: &Value) -> Result<Configuration, Vec<String>> {
     let stages: Vec<MigrationStage> = serde_json::from_value(stages.clone()).unwrap();
-    Configuration::compile("system", "databases", 3, &stages, &patient())
+    Configuration::compile("system", "databases", 3, &stages, &patient()).map_err(|flaws| flaws.to_vec())
 }
 
 fn errors(stages: &Value) -> Vec<String> {

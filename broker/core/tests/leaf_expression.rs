@@ -343,22 +343,68 @@ fn patterns_are_bounded() {
 }
 
 #[test]
-fn what_runs_out_of_time_is_given_up_and_then_quarantined() {
+fn what_runs_out_of_time_rests_for_a_while() {
     let evaluator = Evaluator::with_limits(Limits { evaluate: Duration::ZERO, ..Limits::default() });
     let program = evaluator.compile("self.a == 1").unwrap();
-    let object = Arc::new(json!({"a": 1}));
-    let mut timed_out = 0;
-    // A thread may still be faster than no time at all: then it is not a strike.
-    for _ in 0..100_000 {
-        match evaluator.evaluate_bool(&program, &[("self", Arc::clone(&object))]) {
-            Err(ExpressionError::Quarantined { .. }) => break,
-            Err(ExpressionError::TimedOut { .. }) => timed_out += 1,
-            _ => {}
-        }
+    let vars = [("self", Arc::new(json!({"a": 1})))];
+    for strike in 1..=3 {
+        assert!(program.resting().is_none(), "{strike}");
+        let error = evaluator.evaluate_bool(&program, &vars).unwrap_err();
+        assert!(matches!(error, ExpressionError::TimedOut { .. }) && error.is_transient(), "{strike}: {error:?}");
     }
-    assert!(timed_out >= 3);
-    let error = evaluator.evaluate_bool(&program, &[("self", object)]).unwrap_err();
-    assert!(matches!(error, ExpressionError::Quarantined { .. }), "{error:?}");
+    let error = evaluator.evaluate_bool(&program, &vars).unwrap_err();
+    assert!(error.is_resting() && !error.is_transient(), "{error:?}");
+    assert_eq!(program.resting(), Some(error));
+}
+
+#[test]
+fn time_is_the_threads_own_however_busy_the_machine_is() {
+    let evaluator = Evaluator::new();
+    let program = evaluator.compile("self.l.all(x, self.m.all(y, x + y >= 0))").unwrap();
+    let list = |length: u32| (0..length).collect::<Vec<_>>();
+    let object = Arc::new(json!({"l": list(100), "m": list(50)}));
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| while !stop.load(std::sync::atomic::Ordering::Relaxed) {});
+        }
+        let results: Vec<_> =
+            (0..5).map(|_| evaluator.evaluate_bool(&program, &[("self", Arc::clone(&object))])).collect();
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(results, vec![Ok(true); 5]);
+    });
+}
+
+#[test]
+fn steps_are_taken_from_what_is_given() {
+    let evaluator = patient();
+    let program = evaluator.compile("self.l.all(x, x >= 0)").unwrap();
+    let vars = [("self", Arc::new(json!({"l": (0..500).collect::<Vec<_>>()})))];
+    let mut steps = 1200;
+    assert_eq!(evaluator.evaluate_bool_within(&mut steps, &program, &vars), Ok(true));
+    let taken = 1200 - steps;
+    assert!((500..700).contains(&taken), "{taken}");
+    assert_eq!(evaluator.evaluate_bool_within(&mut steps, &program, &vars).is_ok(), taken <= 600);
+    steps = 100;
+    let error = evaluator.evaluate_bool_within(&mut steps, &program, &vars).unwrap_err();
+    assert!(matches!(error, ExpressionError::TooCostly { .. }), "{error:?}");
+    assert_eq!(steps, 0);
+    // What had no time takes none: how far it came is chance.
+    let hasty = Evaluator::with_limits(Limits { evaluate: Duration::ZERO, ..Limits::default() });
+    steps = 1000;
+    assert!(hasty.evaluate_bool_within(&mut steps, &program, &vars).is_err_and(|error| error.is_transient()));
+    assert_eq!(steps, 1000);
+}
+
+#[test]
+fn patterns_are_charged_by_their_size_and_the_texts_length() {
+    let evaluator = patient();
+    let object = |length: usize| json!({"text": "a".repeat(length), "l": (0..40).collect::<Vec<_>>()});
+    let costly = "self.l.exists(x, self.text.matches('(a{0,500}){2}b'))";
+    assert_eq!(ask(&evaluator, costly, &object(16)), Ok(false));
+    let error = ask(&evaluator, costly, &object(4096)).unwrap_err();
+    assert!(matches!(error, ExpressionError::TooCostly { .. }), "{error:?}");
+    assert_eq!(ask(&evaluator, "self.l.exists(x, self.text.matches('ab'))", &object(4096)), Ok(false));
 }
 
 #[test]

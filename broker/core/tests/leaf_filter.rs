@@ -1,12 +1,13 @@
 //! Filters and acceptances: every sentence of the contract on what is accepted.
 #![allow(clippy::unwrap_used, clippy::needless_pass_by_value, missing_docs)]
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use broker_api::{AcceptApiSpec, ClusterName, Filter};
 use broker_core::{
     acceptance::{AcceptId, Acceptance, Verdict},
-    expression::Evaluator,
+    allowance::Allowance,
+    expression::{Evaluator, Limits},
     filter::{FilterSet, Refusal},
 };
 use proptest::prelude::*;
@@ -21,7 +22,7 @@ fn set(text: Value) -> FilterSet {
 }
 
 fn accepts(filter: Value, value: Value) -> bool {
-    set(json!([filter])).refusals("t/n/a", &json!({ "f": value })).is_empty()
+    set(json!([filter])).refusals("t/n/a", &json!({ "f": value }), &mut Allowance::default()).is_empty()
 }
 
 fn errors(text: Value) -> Vec<String> {
@@ -98,11 +99,15 @@ fn missing_is_refused_unless_accepted() {
     let refuse = set(json!([{"key": "a.b", "valueIn": ["1"]}]));
     let accept = set(json!([{"key": "a.b", "valueIn": ["1"], "missing": "Accept"}]));
     for spec in [json!({}), json!({"a": null}), json!({"a": {"b": null}}), json!({"a": 1}), Value::Null] {
-        assert_eq!(refuse.refusals("t/n/a", &spec)[0].reason, "is not set", "{spec}");
-        assert_eq!(accept.refusals("t/n/a", &spec), [], "{spec}");
+        assert_eq!(refuse.refusals("t/n/a", &spec, &mut Allowance::default())[0].reason, "is not set", "{spec}");
+        assert_eq!(accept.refusals("t/n/a", &spec, &mut Allowance::default()), [], "{spec}");
     }
-    assert_eq!(accept.refusals("t/n/a", &json!({"a": {"b": 2}})).len(), 1, "set but wrong");
-    assert!(!set(json!([{"key": "f", "prefix": "", "suffix": "a"}])).refusals("", &json!({"f": ""})).is_empty());
+    assert_eq!(accept.refusals("t/n/a", &json!({"a": {"b": 2}}), &mut Allowance::default()).len(), 1, "set but wrong");
+    assert!(
+        !set(json!([{"key": "f", "prefix": "", "suffix": "a"}]))
+            .refusals("", &json!({"f": ""}), &mut Allowance::default())
+            .is_empty()
+    );
 }
 
 #[test]
@@ -115,7 +120,7 @@ fn all_filters_must_hold_and_each_says_why() {
         {"key": "zones", "pattern": "x"},
     ]));
     let spec = json!({"fqdn": "x.example.org\nand more", "size": "9Gi", "zones": [{"name": "c"}], "labels": {}});
-    let refusals = set.refusals("theseus/default/certs", &spec);
+    let refusals = set.refusals("theseus/default/certs", &spec, &mut Allowance::default());
     let lines: Vec<String> = refusals.iter().map(Refusal::to_string).collect();
     assert_eq!(
         lines,
@@ -136,7 +141,11 @@ fn all_filters_must_hold_and_each_says_why() {
 
 #[test]
 fn long_values_are_cut() {
-    let refusals = set(json!([{"key": "f", "prefix": "x"}])).refusals("t/n/a", &json!({"f": "é".repeat(1000)}));
+    let refusals = set(json!([{"key": "f", "prefix": "x"}])).refusals(
+        "t/n/a",
+        &json!({"f": "é".repeat(1000)}),
+        &mut Allowance::default(),
+    );
     assert_eq!(refusals[0].value.chars().count(), 64);
     assert!(refusals[0].value.ends_with('…'));
 }
@@ -223,6 +232,100 @@ fn a_bad_acceptance_names_everything_at_once() {
     assert!(errors[0].contains("slf"), "{errors:?}");
 }
 
+/// A pattern of the worst kind: large, and no text of `a`s decides it early.
+const WORST: &str = "(a{0,250}){2}b";
+
+#[test]
+fn patterns_are_tried_on_texts_of_some_length_only() {
+    let long = |length: usize| json!({"f": "a".repeat(length)});
+    let set = set(json!([{"key": "f", "pattern": "^a+$"}]));
+    assert_eq!(set.refusals("t/n/a", &long(4096), &mut Allowance::default()), []);
+    let refusals = set.refusals("t/n/a", &long(4097), &mut Allowance::default());
+    assert_eq!(refusals[0].reason, "is too long for a pattern");
+}
+
+#[test]
+fn what_a_providers_patterns_may_cost_is_counted_over_all_its_accept_apis() {
+    let worst = set(json!([{"key": "f", "pattern": WORST}, {"key": "f", "pattern": "^a"}]));
+    let judge_all = |length: usize| -> Vec<Vec<String>> {
+        let (spec, mut allowance) = (json!({"f": "a".repeat(length)}), Allowance::default());
+        let all = (0..64).map(|_| worst.refusals("t/n/a", &spec, &mut allowance));
+        all.map(|refusals| refusals.into_iter().map(|refusal| refusal.reason).collect()).collect()
+    };
+    let short = judge_all(4);
+    assert!(short[..16].iter().all(|reasons| *reasons == ["does not match the pattern"]), "{short:?}");
+    let long = judge_all(4096);
+    assert_eq!(long, judge_all(4096), "it does not depend on time");
+    assert_eq!(long.iter().filter(|reasons| **reasons == ["does not match the pattern"]).count(), 0);
+    assert!(long[63].iter().all(|reason| reason.starts_with("is too costly to match")), "{:?}", long[63]);
+    // One that is small is still tried.
+    assert_eq!(long[0].len(), 1, "{:?}", long[0]);
+}
+
+#[test]
+fn an_accept_api_has_no_more_patterns_than_fit() {
+    let filter = json!({"key": "f", "pattern": WORST});
+    let few: Vec<&Value> = std::iter::repeat_n(&filter, 2).collect();
+    assert!(FilterSet::compile(&filters(json!(few))).is_ok());
+    let many: Vec<&Value> = std::iter::repeat_n(&filter, 64).collect();
+    let errors = errors(json!(many));
+    assert!(errors[0].starts_with("spec.filters: the patterns take"), "{errors:?}");
+    let values: Vec<String> = (0..257).map(|n| n.to_string()).collect();
+    let errors = self::errors(json!([{"key": "f", "valueIn": values}]));
+    assert!(errors[0].contains("at most 256"), "{errors:?}");
+}
+
+#[test]
+fn an_expression_without_time_says_nothing() {
+    let (acceptance, _) = compile(json!({"gvr": GVR(), "expression": "self.spec.size <= 8"})).unwrap();
+    let hasty = Evaluator::with_limits(Limits { evaluate: Duration::ZERO, ..Limits::default() });
+    let object = Arc::new(json!({"spec": {"size": 9}}));
+    let judge = || acceptance.judge(&object, &hasty, &mut Allowance::default());
+    assert_eq!(acceptance.silence(), None);
+    for _ in 0..3 {
+        assert!(matches!(judge(), Verdict::Unknown(_)));
+    }
+    assert!(matches!(judge(), Verdict::Silent(_)));
+    assert!(acceptance.silence().is_some_and(|why| why.starts_with("spec.expression: is not evaluated for a while")));
+}
+
+#[test]
+fn an_expression_that_no_thread_was_free_for_is_compiled_later() {
+    let id = AcceptId { provider: ClusterName::provider("theseus"), namespace: "default".into(), name: "certs".into() };
+    let spec: AcceptApiSpec =
+        serde_json::from_value(json!({"gvr": GVR(), "filters": [{"key": "f", "prefix": "a"}], "expression": "true"}))
+            .unwrap();
+    let limits = Limits { compile: Duration::from_secs(2), evaluate: Duration::from_secs(120), steps: u64::MAX };
+    let evaluator = Evaluator::with_limits(limits);
+    let slow = evaluator.compile_for("theseus", "self.all(a, self.all(b, a + b >= 0))").unwrap();
+    let other = AcceptId { provider: ClusterName::provider("ariadne"), ..id.clone() };
+    let numbers = Arc::new(json!((0..1000).collect::<Vec<_>>()));
+    std::thread::scope(|scope| {
+        let running: Vec<_> =
+            (0..2).map(|_| scope.spawn(|| evaluator.evaluate_bool(&slow, &[("self", Arc::clone(&numbers))]))).collect();
+        let hasty = |id: &AcceptId| Acceptance::compile(id.clone(), &spec, &evaluator).unwrap();
+        let pending = loop {
+            let acceptance = hasty(&id);
+            if acceptance.is_pending() || running.iter().all(|running| running.is_finished()) {
+                break acceptance;
+            }
+        };
+        // Others' are compiled meanwhile.
+        assert!(!hasty(&other).is_pending());
+        if pending.is_pending() {
+            let judge =
+                |f: &str| pending.judge(&Arc::new(json!({"spec": {"f": f}})), &evaluator, &mut Allowance::default());
+            assert!(matches!(judge("a"), Verdict::Silent(_)) && matches!(judge("b"), Verdict::Refused(_)));
+            assert!(pending.silence().is_some());
+        } else {
+            panic!("the slow ones ended before");
+        }
+        assert!(running.into_iter().all(|running| running.join().unwrap() == Ok(true)));
+        let acceptance = hasty(&id);
+        assert!(!acceptance.is_pending() && acceptance.has_expression());
+    });
+}
+
 fn leaf() -> impl Strategy<Value = Value> {
     prop_oneof![
         Just(Value::Null),
@@ -262,7 +365,7 @@ proptest! {
                             "boundary": {"min": bound}});
         match FilterSet::compile(&filters(json!([filter]))) {
             Ok(set) => {
-                for refusal in set.refusals("t/n/a", &json!({"a": value, "b": [value], "c": {"a": value}})) {
+                for refusal in set.refusals("t/n/a", &json!({"a": value, "b": [value], "c": {"a": value}}), &mut Allowance::default()) {
                     prop_assert!(!refusal.to_string().contains('\n') && refusal.value.chars().count() <= 64);
                 }
             }
@@ -272,9 +375,9 @@ proptest! {
 }
 
 fn refusals(acceptance: &Acceptance, object: Value, evaluator: &Evaluator) -> Vec<Refusal> {
-    match acceptance.judge(&Arc::new(object), evaluator) {
+    match acceptance.judge(&Arc::new(object), evaluator, &mut Allowance::default()) {
         Verdict::Accepted => Vec::new(),
         Verdict::Refused(refusals) => refusals,
-        Verdict::Unknown(why) => panic!("{why}"),
+        Verdict::Unknown(why) | Verdict::Silent(why) => panic!("{why}"),
     }
 }

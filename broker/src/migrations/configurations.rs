@@ -8,7 +8,7 @@ use std::{
 use broker_api::MigrationConfiguration;
 use broker_core::{
     expression::Evaluator,
-    migration::{configuration::Configuration, observed::Applicable},
+    migration::{configuration::Configuration, flaws::Flaws, observed::Applicable},
     movement::Configured,
     snapshot::Kind,
 };
@@ -30,6 +30,15 @@ pub struct Entry {
     pub pair: Option<Pair>,
     /// Compiled, or all that is wrong.
     pub compiled: Result<Arc<Configuration>, String>,
+    /// The machine was too busy to compile it: nothing is known to be wrong, and it is to be compiled again.
+    pending: bool,
+}
+
+impl Entry {
+    /// Whether the machine was too busy to compile it: it is to be compiled again.
+    pub fn is_pending(&self) -> bool {
+        self.pending
+    }
 }
 
 /// All MigrationConfigurations. Cheap to clone, so that decisions work on one that does not change under them.
@@ -70,6 +79,7 @@ impl Configurations {
     pub fn applicable(&self, pair: &Pair) -> Applicable<'_> {
         match self.in_force(pair) {
             None => Applicable::None,
+            Some((_, entry)) if entry.pending => Applicable::Unknown,
             Some((_, entry)) => match &entry.compiled {
                 Ok(configuration) => Applicable::Found(configuration),
                 Err(why) => Applicable::Invalid(why),
@@ -81,6 +91,7 @@ impl Configurations {
     pub fn configured(&self, kind: &Kind) -> Configured {
         match self.in_force(&(kind.clone(), kind.clone())) {
             None => Configured::No,
+            Some((_, entry)) if entry.pending => Configured::Unknown,
             Some((_, entry)) if entry.compiled.is_ok() => Configured::Yes,
             Some((key, entry)) => {
                 let why = entry.compiled.as_ref().err().map(String::as_str).unwrap_or_default();
@@ -89,13 +100,18 @@ impl Configurations {
         }
     }
 
+    /// Whether one is still to be compiled.
+    pub fn is_pending(&self, key: &ObjectKey) -> bool {
+        self.entries.get(key).is_some_and(|entry| entry.pending)
+    }
+
     /// Takes a new version of one, or its absence. Returns whether anything but its status changed.
     pub fn update(&mut self, key: &ObjectKey, object: Option<&Object>, evaluator: &Evaluator) -> bool {
         let before = self.entries.get(key).cloned();
         match object {
             Some(object) => {
                 let entry = compile(key, object, evaluator, before.as_deref());
-                if before.is_some_and(|before| before.version == entry.version) {
+                if before.is_some_and(|before| before.version == entry.version && before.pending == entry.pending) {
                     return false;
                 }
                 self.entries.insert(key.clone(), Arc::new(entry));
@@ -126,6 +142,7 @@ fn compile(key: &ObjectKey, object: &Object, evaluator: &Evaluator, before: Opti
         created: 0,
         pair: None,
         compiled: Err(why),
+        pending: false,
     };
     let value = match object.value() {
         Ok(value) => value,
@@ -133,18 +150,21 @@ fn compile(key: &ObjectKey, object: &Object, evaluator: &Evaluator, before: Opti
     };
     let generation = value["metadata"]["generation"].as_i64().unwrap_or_default();
     let version = (object.uid.clone(), generation);
-    if let Some(before) = before.filter(|before| before.version == version) {
+    if let Some(before) = before.filter(|before| before.version == version && !before.pending) {
         return before.clone();
     }
     match serde_json::from_value::<MigrationConfiguration>(value) {
-        Ok(MigrationConfiguration { metadata, spec, .. }) => Entry {
-            version,
-            created: metadata.creation_timestamp.map_or(0, |time| time.0.as_second()),
-            pair: Some((kind_of(&spec.from), kind_of(&spec.to))),
-            compiled: Configuration::compile(&key.namespace, &key.name, generation, &spec.stages, evaluator)
-                .map(Arc::new)
-                .map_err(|errors| errors.join("; ")),
-        },
+        Ok(MigrationConfiguration { metadata, spec, .. }) => {
+            let compiled =
+                Configuration::compile(&key.namespace, &key.name, generation, &spec.stages, evaluator).map(Arc::new);
+            Entry {
+                version,
+                created: metadata.creation_timestamp.map_or(0, |time| time.0.as_second()),
+                pair: Some((kind_of(&spec.from), kind_of(&spec.to))),
+                pending: compiled.as_ref().is_err_and(Flaws::is_transient),
+                compiled: compiled.map_err(|flaws| flaws.to_string()),
+            }
+        }
         Err(error) => broken(generation, format!("cannot be read: {error}")),
     }
 }

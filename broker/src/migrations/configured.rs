@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::configurations::{Configurations, Entry};
-use crate::{broker::Broker, observe};
+use crate::{accept_apis::RECOMPILE, broker::Broker, observe};
 
 /// A change of a MigrationConfiguration, or of what is known of them all.
 #[derive(Debug)]
@@ -74,7 +74,15 @@ impl Broker {
         let news = match change {
             ConfigurationChange::Changed(key) => {
                 let Some(index) = self.hub().and_then(|hub| hub.index(&self.watches.configurations)) else { return };
-                all.update(&key, index.get(&key).found().as_deref(), &self.evaluator)
+                let news = all.update(&key, index.get(&key).found().as_deref(), &self.evaluator);
+                if all.is_pending(&key) {
+                    let changes = self.configuration_changes.clone();
+                    tokio::spawn(async move {
+                        tokio::time::sleep(RECOMPILE).await;
+                        let _ = changes.send(ConfigurationChange::Changed(key));
+                    });
+                }
+                news
             }
             ConfigurationChange::Complete => {
                 all.mark_complete();
@@ -115,7 +123,8 @@ impl Broker {
 
     fn judge(&self, all: &Configurations, key: &ObjectKey, entry: &Entry) -> (bool, &'static str, String) {
         if let Err(why) = &entry.compiled {
-            return (false, condition::INVALID, cut(why.clone()));
+            let reason = if entry.is_pending() { condition::EXPRESSION_SILENT } else { condition::INVALID };
+            return (false, reason, cut(why.clone()));
         }
         let Some(pair) = &entry.pair else { return (false, condition::INVALID, "it names no kinds".into()) };
         if let Some((winner, _)) = all.in_force(pair).filter(|(winner, _)| *winner != key) {

@@ -278,6 +278,9 @@ impl<'a> Pass<'a> {
                 Judged::Candidate => return Ok(()),
                 Judged::Later => return Err(Request::Waits(format!("for provider {}", migration.to.name()))),
                 Judged::Refused(refusals) => why.extend(refusals.iter().map(ToString::to_string)),
+                Judged::Silent(text) => {
+                    return Err(Request::Waits(format!("for {}, which cannot say: {text}", acceptance.id)));
+                }
                 Judged::Unfit(text) => why.push(format!("{}: {text}", acceptance.id)),
                 Judged::Unreachable(text) => return Err(Request::Waits(format!("{}: {text}", acceptance.id))),
             }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use broker_api::{ClusterName, condition, keys};
 use serde_json::json;
 
-use super::{LOST_MILLIS, Pass, claim::Assigned};
+use super::{LOST_MILLIS, Pass, SILENT_MILLIS, claim::Assigned};
 use crate::{
     acceptance::{Acceptance, Verdict},
+    allowance::Allowance,
     assignment::Assignment,
     decision::{Note, State},
     filter::Refusal,
@@ -63,6 +64,7 @@ impl<'a> Pass<'a> {
         let mut candidates: Vec<&'a Acceptance> = Vec::new();
         let mut unreachable = false;
         let mut later = false;
+        let mut silent = false;
         for acceptance in snapshot.acceptances.iter().filter(|acceptance| !but.contains(&&acceptance.id.provider)) {
             if let Some(why) = self.rests(&acceptance.id.provider) {
                 refusals.push(format!("{}: {why}", acceptance.id));
@@ -81,6 +83,10 @@ impl<'a> Pass<'a> {
                     refusals.push(format!("{}: {why}", acceptance.id));
                 }
                 Judged::Later => later = true,
+                Judged::Silent(why) => {
+                    silent = true;
+                    refusals.push(format!("{}: cannot say: {why}", acceptance.id));
+                }
             }
         }
         let mut ranked = placement::rank(&origin.uid, &candidates);
@@ -91,6 +97,9 @@ impl<'a> Pass<'a> {
         let Some(best) = ranked.into_iter().next() else {
             if later {
                 return Choice::Later(LOST_MILLIS);
+            }
+            if silent {
+                self.decision.again_in(SILENT_MILLIS);
             }
             for holder in snapshot.holders.iter().filter(|holder| !holder.acceptances_known) {
                 let why = if let Reach::Unreachable(why) = &holder.reach {
@@ -160,16 +169,31 @@ impl<'a> Pass<'a> {
         self.show(origin, None, false, &[Own::not_brokered(reason, message)]);
     }
 
+    /// What an AcceptAPI says of the origin. It is asked once, with all others of its provider: they share an allowance.
+    pub(super) fn verdict(&self, origin: &View, acceptance: &'a Acceptance) -> Verdict {
+        let provider = &acceptance.id.provider;
+        let mut asked = self.verdicts.borrow_mut();
+        let verdicts = asked.entry(provider).or_insert_with(|| {
+            let mut allowance = Allowance::default();
+            let own = self.snapshot.acceptances.iter().filter(|acceptance| acceptance.id.provider == *provider);
+            let mut judge =
+                |own: &'a Arc<Acceptance>| own.judge(&origin.value, self.snapshot.evaluator, &mut allowance);
+            own.map(|own| (&own.id, judge(own))).collect()
+        });
+        verdicts.get(&acceptance.id).cloned().unwrap_or_else(|| Verdict::Unknown("it was not asked".into()))
+    }
+
     /// Whether an AcceptAPI may get an object that is not there yet.
-    pub(super) fn judge(&self, origin: &View, acceptance: &Arc<Acceptance>) -> Judged {
+    pub(super) fn judge(&self, origin: &View, acceptance: &'a Arc<Acceptance>) -> Judged {
         let snapshot = self.snapshot;
         let Some(holder) = snapshot.holders.iter().find(|holder| holder.provider == acceptance.id.provider) else {
             return Judged::Unfit("its provider is not engaged".into());
         };
-        match acceptance.judge(&origin.value, snapshot.evaluator) {
+        match self.verdict(origin, acceptance) {
             Verdict::Accepted => {}
             Verdict::Refused(refusals) => return Judged::Refused(refusals),
             Verdict::Unknown(_) => return Judged::Later,
+            Verdict::Silent(why) => return Judged::Silent(why),
         }
         if acceptance.cordoned {
             return Judged::Unfit("is cordoned".into());
@@ -223,10 +247,10 @@ impl<'a> Pass<'a> {
         let mut unknown = false;
         let own = self.snapshot.acceptances.iter().filter(|acceptance| acceptance.id.provider == holder.provider);
         for acceptance in own.clone() {
-            match acceptance.judge(&origin.value, self.snapshot.evaluator) {
+            match self.verdict(origin, acceptance) {
                 Verdict::Accepted => accepting.push(acceptance),
                 Verdict::Refused(refused) => refusals.extend(refused),
-                Verdict::Unknown(_) => unknown = true,
+                Verdict::Unknown(_) | Verdict::Silent(_) => unknown = true,
             }
         }
         if accepting.is_empty() && unknown {
@@ -261,6 +285,8 @@ pub(super) enum Judged {
     Unreachable(String),
     /// It is not known now, and may be in a moment.
     Later,
+    /// It will not be known for a while, and why.
+    Silent(String),
 }
 
 /// A lead and the refusals behind it, bounded in length.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use broker_api::condition;
 use serde_json::json;
 
-use super::{GOOD_NEWS_MILLIS, LOST_MILLIS, Pass, claim::Assigned, place::sentence};
+use super::{GOOD_NEWS_MILLIS, LOST_MILLIS, Pass, SILENT_MILLIS, claim::Assigned, place::sentence};
 use crate::{
-    acceptance::Acceptance,
+    acceptance::{Acceptance, Verdict},
     copy,
     decision::{Note, Op, State, Write},
     memory::Subject,
@@ -63,6 +63,9 @@ impl<'a> Pass<'a> {
         };
         let site = Site { origin, holder, kind, epoch: assigned.epoch };
         match (&holder.copy, accepted) {
+            (Seen::Present(copy), None) if holder.acceptances_known && self.is_ours(origin, holder, copy) => {
+                self.unasked(&site, copy);
+            }
             (Seen::Unknown, _) | (_, None) => self.untold(origin, holder),
             (Seen::Absent, Some(Ok(_))) => self.create(&site),
             (Seen::Absent, Some(Err(refusals))) => self.refused(&site, None, &refusals),
@@ -70,6 +73,21 @@ impl<'a> Pass<'a> {
             (Seen::Present(copy), Some(Err(refusals))) => self.refused(&site, Some(copy), &refusals),
             (Seen::Present(copy), Some(Ok(acceptance))) => self.keep(&site, copy, acceptance),
         }
+    }
+
+    /// Whether the provider accepts the origin cannot be said now, for want of time: what it holds stays, a new spec is
+    /// held back, and what the copy says goes on to the consumer.
+    fn unasked(&mut self, site: &Site<'a>, copy: &'a View) {
+        let snapshot = self.snapshot;
+        let own = snapshot.acceptances.iter().filter(|acceptance| acceptance.id.provider == site.holder.provider);
+        let soon = own.clone().any(|own| matches!(self.verdict(site.origin, own), Verdict::Unknown(_)));
+        self.decision.again_in(if soon { LOST_MILLIS } else { SILENT_MILLIS });
+        // It keeps the room that it has.
+        self.state(State::Unknown);
+        let narrowed = own.clone().next().map(|own| own.related_kinds.as_slice());
+        self.bring(site, copy, narrowed, true);
+        let in_sync = self.difference(site, &self.desired(site), copy).is_none();
+        self.show(site.origin, Some(copy), in_sync, &[Own::placed(site.holder.provider.name())]);
     }
 
     /// What there is at the provider cannot be seen. If that will not change by itself, people are told.

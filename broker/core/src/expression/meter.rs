@@ -6,7 +6,7 @@
 use std::{
     cell::{Cell, RefCell},
     collections::HashMap,
-    time::Instant,
+    time::Duration,
 };
 
 use cel_interpreter::{
@@ -16,11 +16,10 @@ use cel_interpreter::{
         value::{CowVal, Val},
     },
 };
-use regex::Regex;
 
-use crate::pattern;
+use crate::pattern::{MAX_TEXT, Pattern};
 
-use super::{list, quantity, text, view};
+use super::{list, processor, quantity, text, view};
 
 /// Counts a turn of a loop, and what it makes.
 pub(super) const TURN: &str = "@turn";
@@ -43,32 +42,60 @@ pub(super) const MAX_MADE: usize = 8 * 1024;
 /// Steps for compiling a pattern.
 const PATTERN: u64 = 500;
 
+/// What matching may cost for one step ([`Pattern::cost`]).
+const MATCHED: u64 = 1 << 15;
+
+/// Steps after which the time is looked at again, which takes as long as some of them.
+const UNTIMED: u64 = 64;
+
 /// Compiled patterns kept by a thread.
 const MAX_PATTERNS: usize = 64;
 
 thread_local! {
     static LEFT: Cell<u64> = const { Cell::new(0) };
-    static DEADLINE: Cell<Option<Instant>> = const { Cell::new(None) };
+    /// Processor time of this thread.
+    static DEADLINE: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+    /// What was left when the time was looked at.
+    static TIMED: Cell<u64> = const { Cell::new(0) };
+    static LATE: Cell<bool> = const { Cell::new(false) };
     static EXCEEDED: RefCell<Option<String>> = const { RefCell::new(None) };
-    static PATTERNS: RefCell<HashMap<String, Regex>> = RefCell::new(HashMap::new());
+    static PATTERNS: RefCell<HashMap<String, Pattern>> = RefCell::new(HashMap::new());
 }
 
-/// Begins an evaluation on this thread.
-pub(super) fn start(steps: u64, deadline: Instant) {
+/// What an evaluation met.
+pub(super) struct End {
+    /// The bound that it exceeded.
+    pub(super) exceeded: Option<String>,
+    /// Whether its time was up.
+    pub(super) late: bool,
+    /// Steps that it took.
+    pub(super) steps: u64,
+}
+
+/// Begins an evaluation on this thread: so many steps, and so much of its processor time.
+pub(super) fn start(steps: u64, time: Duration) {
     LEFT.set(steps);
-    DEADLINE.set(Some(deadline));
+    TIMED.set(steps);
+    DEADLINE.set(processor::time().saturating_add(time));
+    LATE.set(false);
     EXCEEDED.set(None);
 }
 
-/// The bound that the evaluation met, once.
-pub(super) fn exceeded() -> Option<String> {
-    DEADLINE.set(None);
-    EXCEEDED.take()
+/// How the evaluation that began with so many steps ended.
+pub(super) fn end(steps: u64) -> End {
+    let late = LATE.get() || processor::time() >= DEADLINE.get();
+    let exceeded = EXCEEDED.take();
+    End { late: late && exceeded.is_none(), exceeded, steps: steps.saturating_sub(LEFT.get()) }
 }
 
 /// Notes a bound that was met; the first one is told.
 pub(super) fn exceed(what: impl FnOnce() -> String) {
+    if LATE.get() {
+        // How far it came by then is the machine's business: that must not become a verdict.
+        return;
+    }
     LEFT.set(0);
+    TIMED.set(0);
     EXCEEDED.with_borrow_mut(|exceeded| {
         exceeded.get_or_insert_with(what);
     });
@@ -119,10 +146,15 @@ fn declare(env: &mut Env) -> Result<(), DeclarationError> {
 }
 
 fn turn<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
-    if DEADLINE.get().is_none_or(|deadline| Instant::now() >= deadline) {
-        exceed(|| "it takes too long".to_owned());
+    if TIMED.get() - LEFT.get() >= UNTIMED {
+        TIMED.set(LEFT.get());
+        if processor::time() >= DEADLINE.get() {
+            LATE.set(true);
+            LEFT.set(0);
+            TIMED.set(0);
+        }
     }
-    made(args)
+    if LATE.get() { Err(refused()) } else { made(args) }
 }
 
 fn joined<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
@@ -190,25 +222,20 @@ fn matches<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Executio
     let (Some(text), Some(pattern)) = (text(0), text(1)) else {
         return Err(ExecutionError::missing_argument_or_target());
     };
-    if text.len() > pattern::MAX_TEXT {
+    if text.len() > MAX_TEXT {
         return Err(error(format!("a text of {} bytes is too long for a pattern", text.len())));
     }
-    if !spend(1 + text.len() as u64 / 16) {
-        return Err(error("too costly".to_owned()));
-    }
     PATTERNS.with_borrow_mut(|patterns| {
-        if let Some(regex) = patterns.get(pattern) {
-            return Ok(CowVal::owned(CelBool::from(regex.is_match(text))));
+        if !patterns.contains_key(pattern) {
+            charge(PATTERN)?;
+            let compiled = Pattern::compile(pattern).map_err(|what| error(format!("the pattern {what}")))?;
+            if patterns.len() >= MAX_PATTERNS {
+                patterns.clear();
+            }
+            patterns.insert(pattern.to_owned(), compiled);
         }
-        if !spend(PATTERN) {
-            return Err(error("too costly".to_owned()));
-        }
-        let regex = pattern::compile(pattern).map_err(|what| error(format!("the pattern {what}")))?;
-        let matched = regex.is_match(text);
-        if patterns.len() >= MAX_PATTERNS {
-            patterns.clear();
-        }
-        patterns.insert(pattern.to_owned(), regex);
-        Ok(CowVal::owned(CelBool::from(matched)))
+        let Some(pattern) = patterns.get(pattern) else { return Err(refused()) };
+        charge(1 + pattern.cost(text) / MATCHED)?;
+        Ok(CowVal::owned(CelBool::from(pattern.is_match(text))))
     })
 }

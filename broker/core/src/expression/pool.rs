@@ -1,11 +1,12 @@
-//! Threads with a large stack and a way out: work that does not end in time is left behind, with its thread.
+//! Threads with a large stack and a way out: work that does not end in time is left behind, with its thread. Each
+//! owner has a share of them, so that the slow work of one does not keep that of others from being done.
 
 use std::{
+    collections::HashMap,
     io,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc::{self, RecvTimeoutError},
     },
     thread,
@@ -18,21 +19,27 @@ const STACK: usize = 32 * 1024 * 1024;
 /// Threads that work at the same time; one slow expression must not hold up the others.
 const MAX_WORKERS: usize = 4;
 
+/// Those of them that may work for one owner, counting threads left behind that still run for it.
+const SHARE: usize = MAX_WORKERS / 2;
+
 type Job = Box<dyn FnOnce() + Send>;
 
 /// Why there is no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PoolError {
-    TimedOut,
+    /// The work has not ended; whether it is slow or the machine busy, nobody knows yet.
+    Late,
     Panicked,
     Busy,
     Spawn(String),
 }
 
-pub(super) struct Pool {
+pub(super) struct Pool(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
     state: Mutex<State>,
     returned: Condvar,
-    stuck: Arc<AtomicUsize>,
 }
 
 #[derive(Default)]
@@ -40,149 +47,171 @@ struct State {
     idle: Vec<Worker>,
     /// Idle and working, without those left behind.
     alive: usize,
+    /// Threads that work for each owner, and those left behind.
+    busy: HashMap<Arc<str>, usize>,
 }
 
 /// A thread that ends when this is dropped and its work is done.
-struct Worker {
-    jobs: mpsc::Sender<Job>,
-    left_behind: Arc<AtomicBool>,
+struct Worker(mpsc::Sender<Job>);
+
+/// One thread of an owner's share, given back when the work has ended.
+struct Turn {
+    shared: Arc<Shared>,
+    owner: Arc<str>,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        if let Some(count) = state.busy.get_mut(&self.owner) {
+            *count -= 1;
+            if *count == 0 {
+                state.busy.remove(&self.owner);
+            }
+        }
+        drop(state);
+        self.shared.returned.notify_all();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it is held.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn forget(&self) {
+        self.lock().alive -= 1;
+        self.returned.notify_all();
+    }
 }
 
 impl Pool {
     pub(super) fn new() -> Self {
-        Self { state: Mutex::default(), returned: Condvar::new(), stuck: Arc::default() }
+        Self(Arc::default())
     }
 
-    /// Threads that were left behind and still run.
-    pub(super) fn stuck(&self) -> usize {
-        self.stuck.load(Ordering::Relaxed)
-    }
-
-    /// Does the work on a thread of the pool. The limit begins once a thread is free.
+    /// Does the work on a thread of the pool, within the owner's share. Waits as long as `queue` for a thread, and as
+    /// long as `patience` for the result.
     pub(super) fn run<T: Send + 'static>(
         &self,
-        limit: Duration,
+        owner: &Arc<str>,
+        queue: Duration,
+        patience: Duration,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, PoolError> {
-        let worker = self.take(limit)?;
+        let (worker, turn) = self.take(owner, queue)?;
         let (sender, receiver) = mpsc::sync_channel(1);
         let job: Job = Box::new(move || {
+            let result = catch_unwind(AssertUnwindSafe(work));
+            drop(turn);
             // A result nobody waits for any more is dropped.
-            let _ = sender.send(catch_unwind(AssertUnwindSafe(work)));
+            let _ = sender.send(result);
         });
-        if worker.jobs.send(job).is_err() {
-            self.forget();
+        if worker.0.send(job).is_err() {
+            self.0.forget();
             return Err(PoolError::Panicked);
         }
-        match receiver.recv_timeout(limit) {
+        match receiver.recv_timeout(patience) {
             Ok(result) => {
-                self.lock().idle.push(worker);
-                self.returned.notify_one();
+                self.0.lock().idle.push(worker);
+                self.0.returned.notify_all();
                 result.map_err(|_| PoolError::Panicked)
             }
             Err(RecvTimeoutError::Timeout) => {
-                // In this order: the thread reads the mark once `worker` is dropped.
-                self.stuck.fetch_add(1, Ordering::Relaxed);
-                worker.left_behind.store(true, Ordering::Release);
-                self.forget();
-                Err(PoolError::TimedOut)
+                self.0.forget();
+                Err(PoolError::Late)
             }
             Err(RecvTimeoutError::Disconnected) => {
-                self.forget();
+                self.0.forget();
                 Err(PoolError::Panicked)
             }
         }
     }
 
-    fn take(&self, limit: Duration) -> Result<Worker, PoolError> {
-        let full = |state: &mut State| state.idle.is_empty() && state.alive >= MAX_WORKERS;
-        let (mut state, _) =
-            self.returned.wait_timeout_while(self.lock(), limit, full).unwrap_or_else(PoisonError::into_inner);
-        if let Some(worker) = state.idle.pop() {
-            return Ok(worker);
-        }
-        if state.alive >= MAX_WORKERS {
+    fn take(&self, owner: &Arc<str>, queue: Duration) -> Result<(Worker, Turn), PoolError> {
+        let has_share = |state: &State| state.busy.get(owner).is_none_or(|busy| *busy < SHARE);
+        let full = |state: &mut State| !has_share(state) || state.idle.is_empty() && state.alive >= MAX_WORKERS;
+        let waited = self.0.returned.wait_timeout_while(self.0.lock(), queue, full);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        if full(&mut state) {
             return Err(PoolError::Busy);
         }
-        let worker = spawn(Arc::clone(&self.stuck)).map_err(|error| PoolError::Spawn(error.to_string()))?;
-        state.alive += 1;
-        Ok(worker)
-    }
-
-    fn forget(&self) {
-        self.lock().alive -= 1;
-        self.returned.notify_one();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing panics while it is held.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        let worker = match state.idle.pop() {
+            Some(worker) => worker,
+            None => {
+                let worker = spawn().map_err(|error| PoolError::Spawn(error.to_string()))?;
+                state.alive += 1;
+                worker
+            }
+        };
+        *state.busy.entry(Arc::clone(owner)).or_default() += 1;
+        Ok((worker, Turn { shared: Arc::clone(&self.0), owner: Arc::clone(owner) }))
     }
 }
 
-fn spawn(stuck: Arc<AtomicUsize>) -> io::Result<Worker> {
+fn spawn() -> io::Result<Worker> {
     let (jobs, todo) = mpsc::channel::<Job>();
-    let left_behind = Arc::new(AtomicBool::new(false));
-    let mark = Arc::clone(&left_behind);
     thread::Builder::new().name("expression".to_owned()).stack_size(STACK).spawn(move || {
         while let Ok(job) = todo.recv() {
             job();
         }
-        if mark.load(Ordering::Acquire) {
-            stuck.fetch_sub(1, Ordering::Relaxed);
-        }
     })?;
-    Ok(Worker { jobs, left_behind })
+    Ok(Worker(jobs))
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use std::sync::Barrier;
+
     use super::*;
 
     const LONG: Duration = Duration::from_mins(1);
+    const SHORT: Duration = Duration::from_millis(5);
+
+    fn owner(name: &str) -> Arc<str> {
+        name.into()
+    }
 
     #[test]
     fn gives_back_results_and_survives_panics() {
-        let pool = Pool::new();
-        assert_eq!(pool.run(LONG, || 42), Ok(42));
-        assert_eq!(pool.run(LONG, || -> u8 { panic!("on purpose") }), Err(PoolError::Panicked));
-        assert_eq!(pool.run(LONG, || 43), Ok(43));
-        let state = pool.lock();
-        assert_eq!((state.alive, state.idle.len(), pool.stuck()), (1, 1, 0));
+        let (pool, owner) = (Pool::new(), owner("a"));
+        assert_eq!(pool.run(&owner, LONG, LONG, || 42), Ok(42));
+        assert_eq!(pool.run(&owner, LONG, LONG, || -> u8 { panic!("on purpose") }), Err(PoolError::Panicked));
+        assert_eq!(pool.run(&owner, LONG, LONG, || 43), Ok(43));
+        let state = pool.0.lock();
+        assert_eq!((state.alive, state.idle.len(), state.busy.len()), (1, 1, 0));
     }
 
     #[test]
-    fn leaves_stuck_threads_behind_and_counts_them_out() {
+    fn threads_left_behind_count_for_their_owner_until_they_end() {
         let pool = Pool::new();
-        let (release, held) = mpsc::channel::<()>();
-        let (done, ended) = mpsc::channel();
-        let work = move || {
-            let _ = held.recv();
-            done.send(()).unwrap();
-        };
-        assert_eq!(pool.run(Duration::from_millis(5), work), Err(PoolError::TimedOut));
-        assert_eq!(pool.stuck(), 1);
-        assert_eq!(pool.run(LONG, || 1), Ok(1), "others go on");
-        drop(release);
-        ended.recv().unwrap();
-        let deadline = std::time::Instant::now() + LONG;
-        while pool.stuck() > 0 && std::time::Instant::now() < deadline {
-            thread::yield_now();
+        let gate = Arc::new(Barrier::new(SHARE + 1));
+        for _ in 0..SHARE {
+            let gate = Arc::clone(&gate);
+            let late = pool.run(&owner("slow"), LONG, SHORT, move || {
+                gate.wait();
+            });
+            assert_eq!(late, Err(PoolError::Late));
         }
-        assert_eq!(pool.stuck(), 0);
+        assert_eq!(pool.0.lock().alive, 0, "they are nobody's any more");
+        assert_eq!(pool.run(&owner("slow"), SHORT, LONG, || 1), Err(PoolError::Busy));
+        assert_eq!(pool.run(&owner("other"), SHORT, LONG, || 1), Ok(1), "others go on");
+        gate.wait();
+        assert_eq!(pool.run(&owner("slow"), LONG, LONG, || 1), Ok(1));
     }
 
     #[test]
-    fn waits_for_a_free_thread_and_says_when_there_is_none() {
+    fn one_owner_has_no_more_than_its_share_and_all_no_more_than_there_is() {
         let pool = Arc::new(Pool::new());
-        let gate = Arc::new(std::sync::Barrier::new(MAX_WORKERS + 1));
+        let gate = Arc::new(Barrier::new(MAX_WORKERS + 1));
         let callers: Vec<_> = (0..MAX_WORKERS)
-            .map(|_| {
+            .map(|n| {
                 let (pool, gate) = (Arc::clone(&pool), Arc::clone(&gate));
                 thread::spawn(move || {
-                    pool.run(LONG, move || {
+                    pool.run(&owner(if n < SHARE { "a" } else { "b" }), LONG, LONG, move || {
                         gate.wait();
                         gate.wait();
                     })
@@ -190,9 +219,11 @@ mod tests {
             })
             .collect();
         gate.wait();
-        assert_eq!(pool.run(Duration::from_millis(1), || ()), Err(PoolError::Busy));
+        for name in ["a", "c"] {
+            assert_eq!(pool.run(&owner(name), SHORT, LONG, || ()), Err(PoolError::Busy), "{name}");
+        }
         gate.wait();
-        assert_eq!(pool.run(LONG, || ()), Ok(()));
+        assert_eq!(pool.run(&owner("c"), LONG, LONG, || ()), Ok(()));
         for caller in callers {
             assert_eq!(caller.join().unwrap(), Ok(()));
         }

@@ -4,8 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use broker_api::{MigrationStage, migration_configuration::OnFailure};
 
-use super::template::{Template, unknown_names};
-use crate::expression::{Evaluator, Program};
+use super::{
+    flaws::Flaws,
+    template::{Template, unknown_names},
+};
+use crate::expression::{Evaluator, ExpressionError, Program};
 
 /// Names that mean the same in every stage; no template may be called so.
 const NAMES: [&str; 4] = ["from", "to", "migration", "stage"];
@@ -52,8 +55,8 @@ impl Configuration {
         generation: i64,
         stages: &[MigrationStage],
         evaluator: &Evaluator,
-    ) -> Result<Self, Vec<String>> {
-        let mut errors = Vec::new();
+    ) -> Result<Self, Flaws> {
+        let mut errors = Flaws::default();
         let mut names = BTreeSet::new();
         let mut compiled = Vec::with_capacity(stages.len());
         for (index, stage) in stages.iter().enumerate() {
@@ -78,7 +81,7 @@ impl Configuration {
 
 impl Stage {
     /// What could be compiled of it; it counts only when no errors were added.
-    fn compile(stage: &MigrationStage, place: &str, evaluator: &Evaluator, errors: &mut Vec<String>) -> Self {
+    fn compile(stage: &MigrationStage, place: &str, evaluator: &Evaluator, errors: &mut Flaws) -> Self {
         // Named one by one: a field added to the stage must be thought of here.
         let MigrationStage {
             name,
@@ -99,26 +102,22 @@ impl Stage {
         let mut objects = BTreeMap::new();
         for (key, template) in templates {
             let place = format!("{place}.templates.{key}");
-            if let Err(what) = check_key(key, evaluator) {
-                errors.push(format!("{place}: {what}"));
-            }
+            check_key(key, &place, evaluator, errors);
             known.push(variable(key));
             match Template::compile(&template.0, &NAMES, evaluator) {
                 Ok(template) => {
                     objects.insert(key.clone(), template);
                 }
-                Err(found) => errors.extend(found.iter().map(|error| format!("{place}.{error}"))),
+                Err(found) => errors.extend(&place, &found),
             }
         }
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         let mut conditions = |field: &str, sources: &[String]| -> Vec<Program> {
+            let places = sources.iter().enumerate();
             let compile = |(index, source): (usize, &String)| {
-                let found = condition(source, &known, evaluator);
-                found.map_err(|what| format!("{place}.{field}[{index}]: {what}"))
+                condition(source, &format!("{place}.{field}[{index}]"), &known, evaluator, errors)
             };
-            let (programs, found): (Vec<_>, Vec<_>) = sources.iter().enumerate().map(compile).partition(Result::is_ok);
-            errors.extend(found.into_iter().filter_map(Result::err));
-            programs.into_iter().filter_map(Result::ok).collect()
+            places.filter_map(compile).collect()
         };
         let success = conditions("successConditions", success_conditions);
         let failure = conditions("failureConditions", failure_conditions);
@@ -143,30 +142,35 @@ pub fn variable(key: &str) -> String {
     key.replace('-', "_")
 }
 
-fn condition(source: &str, known: &[&str], evaluator: &Evaluator) -> Result<Program, String> {
-    let program = evaluator.compile(source).map_err(|error| error.to_string())?;
+fn condition(source: &str, place: &str, known: &[&str], evaluator: &Evaluator, errors: &mut Flaws) -> Option<Program> {
+    let program = evaluator.compile(source).map_err(|error| errors.push_error(place, &error)).ok()?;
     match unknown_names(&program, known) {
-        unknown if unknown.is_empty() => Ok(program),
-        unknown => Err(unknown.join("; ")),
+        unknown if unknown.is_empty() => Some(program),
+        unknown => {
+            errors.push(format!("{place}: {}", unknown.join("; ")));
+            None
+        }
     }
 }
 
 /// Whether a template may be called so: its key is part of the name of its object, and a name in conditions. Keys have
 /// no `_`, so two keys never are the same name there.
-fn check_key(key: &str, evaluator: &Evaluator) -> Result<(), String> {
+fn check_key(key: &str, place: &str, evaluator: &Evaluator, errors: &mut Flaws) {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let first = key.starts_with(|first: char| first.is_ascii_lowercase());
     if !first || key.len() > 63 || !key.bytes().all(plain) || key.ends_with('-') {
-        return Err("the key is not 1 to 63 lower case letters, digits and '-', a letter first, no '-' last".to_owned());
+        let what = "the key is not 1 to 63 lower case letters, digits and '-', a letter first, no '-' last";
+        return errors.push(format!("{place}: {what}"));
     }
     let name = variable(key);
     if NAMES.contains(&name.as_str()) {
-        return Err(format!("{name:?} is what conditions call something else by; choose another key"));
+        let what = format!("{name:?} is what conditions call something else by; choose another key");
+        return errors.push(format!("{place}: {what}"));
     }
     match evaluator.compile(&name) {
-        Ok(program) if program.variables() == [name.as_str()] => Ok(()),
-        Err(error) if error.is_transient() => Err(error.to_string()),
-        _ => Err(format!("{name:?} is a word of CEL; choose another key")),
+        Ok(program) if program.variables() == [name.as_str()] => {}
+        Err(error @ ExpressionError::Unavailable(_)) => errors.push_error(place, &error),
+        _ => errors.push(format!("{place}: {name:?} is a word of CEL; choose another key")),
     }
 }
 

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 pub(super) use self::text::unknown_names;
 use self::text::{Compiler, Text};
+use super::flaws::Flaws;
 use crate::{
     expression::{Evaluator, ExpressionError},
     snapshot::Kind,
@@ -77,11 +78,7 @@ enum Node {
 impl Template {
     /// Compiles a template. `variables` are the names that its expressions may use. The errors are all that is wrong
     /// with it, each led by its place in the template.
-    pub fn compile(
-        template: &Map<String, Value>,
-        variables: &[&str],
-        evaluator: &Evaluator,
-    ) -> Result<Self, Vec<String>> {
+    pub fn compile(template: &Map<String, Value>, variables: &[&str], evaluator: &Evaluator) -> Result<Self, Flaws> {
         let mut compiler = Compiler::new(variables, evaluator);
         let kind = kind(template, &mut compiler);
         let fields = map(template, "", &mut compiler);

@@ -1,5 +1,6 @@
 //! A consumer, providers, and a shell that observes, decides and acts as the binary does.
 
+mod evaluation;
 mod kinds;
 mod moves;
 mod relations;

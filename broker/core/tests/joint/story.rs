@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 use broker_api::{ClusterName, keys};
 use broker_core::{
     acceptance::{Acceptance, Verdict},
+    allowance::Allowance,
     decision::State,
     migration::configuration::Configuration,
     snapshot::Reach,
@@ -457,7 +458,8 @@ impl Story {
         if matches!(state, State::Waiting | State::NotAccepted) {
             let object = Arc::new(origin.clone());
             let accepts = |acceptance: &&Arc<Acceptance>| {
-                matches!(acceptance.judge(&object, &EVALUATOR), Verdict::Accepted) && !acceptance.is_draining()
+                let verdict = acceptance.judge(&object, &EVALUATOR, &mut Allowance::default());
+                verdict == Verdict::Accepted && !acceptance.is_draining()
             };
             let accepts = world.acceptances.values().find(accepts).map(|acceptance| acceptance.id.to_string());
             assert_eq!(accepts, None, "it ends as {state:?}");

@@ -124,7 +124,7 @@ impl<'a> Pass<'a> {
         let stages = recorded.stages.get(index..=index).unwrap_or_default();
         let (namespace, name) = (&recorded.namespace, &recorded.name);
         let compiled = Configuration::compile(namespace, name, recorded.generation, stages, self.observed.evaluator);
-        let mut compiled = compiled.map_err(|errors| errors.join("; "))?;
+        let mut compiled = compiled.map_err(|flaws| flaws.to_string())?;
         compiled.stages.pop().map(Cow::Owned).ok_or_else(|| "the stage is missing".to_owned())
     }
 

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{MAX_EXPRESSIONS, TemplateError};
-use crate::expression::{self, Evaluator, ExpressionError, Program};
+use crate::{
+    expression::{self, Evaluator, ExpressionError, Program},
+    migration::flaws::Flaws,
+};
 
 /// A key or a value that is a text, taken apart.
 #[derive(Debug, Clone)]
@@ -82,15 +85,15 @@ pub(super) struct Compiler<'a> {
     variables: &'a [&'a str],
     evaluator: &'a Evaluator,
     expressions: usize,
-    errors: Vec<String>,
+    errors: Flaws,
 }
 
 impl<'a> Compiler<'a> {
     pub(super) fn new(variables: &'a [&'a str], evaluator: &'a Evaluator) -> Self {
-        Self { variables, evaluator, expressions: 0, errors: Vec::new() }
+        Self { variables, evaluator, expressions: 0, errors: Flaws::default() }
     }
 
-    pub(super) fn into_errors(self) -> Vec<String> {
+    pub(super) fn into_errors(self) -> Flaws {
         self.errors
     }
 
@@ -158,7 +161,7 @@ impl<'a> Compiler<'a> {
                 None
             }
             Err(error) => {
-                self.error(path, error);
+                self.errors.push_error(path, &error);
                 None
             }
         }

@@ -1,0 +1,19 @@
+//! Time for expressions, or none.
+
+use std::{sync::Arc, time::Duration};
+
+use broker_core::expression::{Evaluator, Limits};
+
+use super::World;
+
+impl World {
+    /// From now on no expression ends in time.
+    pub(crate) fn run_out_of_time(&mut self) {
+        self.evaluator = Arc::new(Evaluator::with_limits(Limits { evaluate: Duration::ZERO, ..Limits::default() }));
+    }
+
+    /// From now on all do again.
+    pub(crate) fn have_time(&mut self) {
+        self.evaluator = Arc::new(Evaluator::new());
+    }
+}
