@@ -11,9 +11,8 @@ use broker_fleet::{
     object::{Object, ObjectKey},
     write::Writer,
 };
-use futures::future::join_all;
 use serde_json::{Value, json};
-use tokio::{sync::mpsc, time::Instant};
+use tokio::{sync::mpsc, task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -207,15 +206,8 @@ impl Broker {
         if self.is_synced() {
             return true;
         }
-        let settled = self.fleet().clusters().iter().all(|cluster| {
-            !cluster.is_ready() && cluster.age() > Duration::from_secs(5)
-                || cluster.is_ready()
-                    && cluster.indexes().iter().all(|index| {
-                        index.is_complete()
-                            || index.trouble().is_some()
-                            || cluster.kind(&index.spec().gvk) == KindState::Missing
-                    })
-        });
+        let clusters = self.fleet().clusters();
+        let settled = !clusters.iter().any(|cluster| cluster.is_coming());
         let idle = self.queue.is_idle() || self.started.elapsed() > LONG_ENOUGH;
         if settled && self.ring.load().is_some() && idle {
             info!(after = ?self.started.elapsed(), "in step with all clusters");
@@ -228,10 +220,10 @@ impl Broker {
 /// When an AcceptAPI is looked at again, and how often in a row that has failed.
 type Rests = HashMap<AcceptId, (Instant, u32)>;
 
-/// Keeps the statuses of AcceptAPIs up to date: at most every few seconds each, and only when they changed.
+/// Keeps the statuses of AcceptAPIs up to date: at most every few seconds each, and only when they changed. Each provider
+/// by itself: one that does not answer delays only its own.
 pub async fn report(broker: Arc<Broker>, stop: CancellationToken) {
-    let mut rests: HashMap<ClusterName, Rests> = HashMap::new();
-    let mut swept = false;
+    let mut rounds: HashMap<ClusterName, JoinHandle<Rests>> = HashMap::new();
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
@@ -240,18 +232,24 @@ pub async fn report(broker: Arc<Broker>, stop: CancellationToken) {
         if !broker.look_synced() || !broker.leads() {
             continue;
         }
-        if !swept {
-            swept = true;
-            broker.sweep_namespaces().await;
+        let providers = broker.fleet().in_role(Role::Provider);
+        rounds.retain(|name, _| providers.iter().any(|cluster| cluster.name() == name));
+        for cluster in providers.into_iter().filter(|cluster| cluster.is_ready()) {
+            let before = match rounds.remove(cluster.name()) {
+                Some(round) if !round.is_finished() => {
+                    rounds.insert(cluster.name().clone(), round);
+                    continue;
+                }
+                Some(round) => round.await.unwrap_or_default(),
+                None => {
+                    let (broker, cluster) = (Arc::clone(&broker), Arc::clone(&cluster));
+                    tokio::spawn(async move { broker.sweep_namespaces(&cluster).await });
+                    Rests::new()
+                }
+            };
+            let (broker, name) = (Arc::clone(&broker), cluster.name().clone());
+            rounds.insert(name, tokio::spawn(async move { broker.report_provider(&cluster, before).await }));
         }
-        let ready = broker.fleet().in_role(Role::Provider).into_iter().filter(|cluster| cluster.is_ready());
-        // Each provider by itself: a slow one delays only its own.
-        let rounds = ready.map(|cluster| {
-            let held = rests.remove(cluster.name()).unwrap_or_default();
-            let broker = Arc::clone(&broker);
-            async move { (cluster.name().clone(), broker.report_provider(&cluster, held).await) }
-        });
-        rests = join_all(rounds).await.into_iter().collect();
     }
 }
 

@@ -16,6 +16,7 @@ use tracing::{info, warn};
 use crate::{
     accept_apis,
     broker::{Broker, Channels},
+    decisions::Decisions,
     events, migrations,
     options::Options,
     server, sources, worker,
@@ -37,7 +38,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         .clone()
         .or_else(|| kubeconfig.namespace().map(str::to_owned))
         .unwrap_or_else(|| "default".into());
-    let (broker, channels) = Broker::new(options, namespace);
+    let (broker, channels) = Broker::new(options, namespace, Decisions::start()?);
     let Channels { accept_changes, secret_changes, configuration_changes } = channels;
     let stop = broker.stop.clone();
     server::serve(Arc::clone(&broker), stop.clone()).await?;

@@ -31,6 +31,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    decisions::Decisions,
     departures::Departures,
     events::Recorder,
     metrics,
@@ -196,6 +197,8 @@ pub struct Broker {
     /// What is watched.
     pub watches: Watches,
     fleet: OnceLock<Arc<Fleet>>,
+    /// Where decisions are made.
+    pub decisions: Decisions,
     /// Origins to look at.
     pub queue: Arc<Queue<Work>>,
     /// AcceptAPIs.
@@ -251,7 +254,7 @@ pub struct Channels {
 
 impl Broker {
     /// A broker without clusters.
-    pub fn new(options: Options, namespace: String) -> (Arc<Self>, Channels) {
+    pub fn new(options: Options, namespace: String, decisions: Decisions) -> (Arc<Self>, Channels) {
         let (accept_changes, accept_receiver) = mpsc::unbounded_channel();
         let (secret_changes, secret_receiver) = mpsc::unbounded_channel();
         let (configuration_changes, configuration_receiver) = mpsc::unbounded_channel();
@@ -260,6 +263,7 @@ impl Broker {
             watches: Watches::new(&options, &namespace),
             namespace,
             fleet: OnceLock::new(),
+            decisions,
             queue: Queue::new(options.concurrent_writes, metrics::waited),
             registry: ArcSwap::default(),
             accept_changes,

@@ -41,7 +41,9 @@ pub(crate) async fn run(cluster: Arc<Cluster>) {
         let (due, next) = cluster.due_kinds();
         let mut failed = false;
         for gvk in due {
-            if let Err(error) = ask(&cluster, &connection, &gvk).await {
+            let asked = ask(&cluster, &connection, &gvk).await;
+            cluster.failures.note(&gvk, asked.as_ref().err().map(|error| error as _));
+            if let Err(error) = asked {
                 failed = true;
                 warn!(cluster = %cluster.name(), kind = %gvk.kind, %error, "discovery failed, trying again");
                 if error.suspects_cluster() {
