@@ -1,4 +1,4 @@
-//! The task that compiles AcceptAPIs as they change, and the one that writes their status.
+//! The task that writes the status of AcceptAPIs.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -12,15 +12,11 @@ use broker_fleet::{
     write::Writer,
 };
 use serde_json::{Value, json};
-use tokio::{sync::mpsc, task::JoinHandle, time::Instant};
+use tokio::{task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use crate::{
-    broker::{AcceptChange, Broker},
-    observe,
-    registry::{Entry, Registry},
-};
+use crate::{broker::Broker, observe, registry::Entry};
 
 /// How often statuses are looked at.
 const TICK: Duration = Duration::from_millis(500);
@@ -34,70 +30,10 @@ const LONGEST_REST: Duration = Duration::from_mins(5);
 /// After so long counts are taken to be right, although the queue was never empty.
 const LONG_ENOUGH: Duration = Duration::from_mins(1);
 
-/// Compiles AcceptAPIs one after the other: their expressions come from providers and may be hostile.
-pub async fn compile(broker: Arc<Broker>, mut changes: mpsc::UnboundedReceiver<AcceptChange>, stop: CancellationToken) {
-    loop {
-        let change = tokio::select! {
-            () = stop.cancelled() => return,
-            change = changes.recv() => change,
-        };
-        let Some(change) = change else { return };
-        let worker = Arc::clone(&broker);
-        // Compiling blocks until its thread answers.
-        if tokio::task::spawn_blocking(move || worker.take_in(change)).await.is_err() {
-            warn!("an AcceptAPI could not be taken in");
-        }
-    }
-}
-
 impl Broker {
-    fn take_in(&self, change: AcceptChange) {
-        let mut registry: Registry = (**self.registry.load()).clone();
-        let mut rebalances = false;
-        let (provider, concerned, all) = match change {
-            AcceptChange::Changed(provider, key) => {
-                let Some(index) =
-                    self.fleet().cluster(&provider).and_then(|cluster| cluster.index(&self.watches.accept_apis))
-                else {
-                    return;
-                };
-                let id =
-                    AcceptId { provider: provider.clone(), namespace: key.namespace.clone(), name: key.name.clone() };
-                let object = index.get(&key).found();
-                let concerned = registry.update(&id, object.as_deref(), &self.evaluator);
-                rebalances = registry.rebalances(&id);
-                (provider, concerned, false)
-            }
-            AcceptChange::Complete(provider) => {
-                registry.mark_known(&provider);
-                (provider, Vec::new(), true)
-            }
-            AcceptChange::Left(provider) => {
-                let concerned = registry.remove_provider(&provider);
-                (provider, concerned, true)
-            }
-        };
-        self.registry.store(Arc::new(registry));
-        if all {
-            self.enqueue_concerned(&provider, None);
-            // Until now it counted as settling, and what it holds of others' objects was left alone.
-            self.enqueue_stranded(&provider, None);
-        }
-        for gvr in concerned {
-            if let Some(brokered) = self.kind_of(&gvr) {
-                self.enqueue_concerned(&provider, Some(&brokered.kind));
-                if rebalances {
-                    // It may attract any of them.
-                    for key in self.records.select(|key, _| *key.gvk == *brokered.kind) {
-                        self.enqueue(key);
-                    }
-                }
-            }
-        }
-    }
-
     fn verdict(&self, id: &AcceptId, entry: &Entry) -> (bool, &'static str, String) {
         let acceptance = match &entry.compiled {
+            Err(errors) if entry.too_many => return (false, condition::TOO_MANY, errors.join("; ")),
             Err(errors) => return (false, condition::INVALID, errors.join("; ")),
             Ok(acceptance) => acceptance,
         };

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
-    accept_apis,
+    accept_apis, accept_changes,
     broker::{Broker, Channels},
     decisions::Decisions,
     events, migrations,
@@ -46,7 +46,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let migrating = tokio::spawn(migrations::worker::run(Arc::clone(&broker), stop.clone()));
     tokio::spawn(migrations::configured::compile(Arc::clone(&broker), configuration_changes, stop.clone()));
     tokio::spawn(migrations::configured::report(Arc::clone(&broker), stop.clone()));
-    tokio::spawn(accept_apis::compile(Arc::clone(&broker), accept_changes, stop.clone()));
+    tokio::spawn(accept_changes::run(Arc::clone(&broker), accept_changes, stop.clone()));
     tokio::spawn(accept_apis::report(Arc::clone(&broker), stop.clone()));
     tokio::spawn(events::run(Arc::clone(&broker), stop.clone()));
     broker.fleet().engage(&hub, Arc::new(kubeconfig));

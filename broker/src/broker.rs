@@ -203,7 +203,9 @@ pub struct Broker {
     pub queue: Arc<Queue<Work>>,
     /// AcceptAPIs.
     pub registry: ArcSwap<Registry>,
-    /// Changes of AcceptAPIs, for the one task that compiles them.
+    /// Held while the registry is changed: providers' changes are taken in side by side.
+    pub registry_changes: Mutex<()>,
+    /// Changes of AcceptAPIs, for the task that takes them in.
     pub accept_changes: mpsc::UnboundedSender<AcceptChange>,
     /// Changes of cluster Secrets.
     pub secret_changes: mpsc::UnboundedSender<SecretChange>,
@@ -266,6 +268,7 @@ impl Broker {
             decisions,
             queue: Queue::new(options.concurrent_writes, metrics::waited),
             registry: ArcSwap::default(),
+            registry_changes: Mutex::default(),
             accept_changes,
             secret_changes,
             migrations: Migrations::new(options.concurrent_writes),
@@ -326,6 +329,12 @@ impl Broker {
     /// Look at an origin.
     pub fn enqueue(&self, key: OriginKey) {
         self.queue.add(Work(key));
+    }
+
+    /// Look at an origin again because of a provider's doing: after everybody's own work, and in that provider's share of
+    /// the time.
+    pub fn enqueue_later(&self, key: OriginKey, cause: &ClusterName) {
+        self.queue.add_later(Work(key), cause);
     }
 
     /// The key of an object in a consumer.

@@ -1,6 +1,7 @@
 //! The resource broker: observe (indexes to a snapshot of one origin), decide (`broker-core`), act (writes with preconditions).
 
 pub mod accept_apis;
+pub mod accept_changes;
 pub mod act;
 pub mod app;
 pub mod broker;

@@ -88,7 +88,7 @@ async fn sleep(wait: Option<Duration>) {
     }
 }
 
-async fn ask(cluster: &Cluster, connection: &Connection, gvk: &GroupVersionKind) -> Result<(), CallError> {
+async fn ask(cluster: &Arc<Cluster>, connection: &Connection, gvk: &GroupVersionKind) -> Result<(), CallError> {
     if let Some(info) = well_known(gvk) {
         cluster.set_kind(gvk, &KindState::Found(Arc::new(info)), None);
         return Ok(());
@@ -108,8 +108,14 @@ async fn ask(cluster: &Cluster, connection: &Connection, gvk: &GroupVersionKind)
     }
     let schema = schema.unwrap_or_default();
     let first = cluster.kind(gvk).found().is_none();
-    cluster.set_kind(gvk, &KindState::Found(Arc::new(info)), schema.as_ref());
-    if schema.is_none() && first {
+    let published = schema.is_some();
+    // Whoever is told compiles the schema, and others' sockets must not wait for that.
+    let (own, found) = (Arc::clone(cluster), gvk.clone());
+    let told = move || own.set_kind(&found, &KindState::Found(Arc::new(info)), schema.as_ref());
+    if tokio::task::spawn_blocking(told).await.is_err() {
+        return Err(CallError::UnknownOutcome("its schema could not be taken in".into()));
+    }
+    if !published && first {
         // The OpenAPI document of a new CRD is published a moment after discovery.
         cluster.refresh_kind(gvk);
     }
