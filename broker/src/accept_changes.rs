@@ -13,7 +13,7 @@ use std::{
 
 use broker_api::{ClusterName, Gvr};
 use broker_core::acceptance::AcceptId;
-use broker_fleet::object::{Object, ObjectKey};
+use broker_fleet::{index::Lookup, object::ObjectKey};
 use futures::FutureExt as _;
 use tokio::{sync::mpsc, task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -179,11 +179,11 @@ impl Broker {
         self.decisions.run(&id.provider, Urgency::InTurn, &what, move || job(&broker)).await
     }
 
-    /// An AcceptAPI as its provider has it. `None`: it is not known.
-    fn accept_api(&self, id: &AcceptId) -> Option<Option<Arc<Object>>> {
-        let index = self.fleet().cluster(&id.provider)?.index(&self.watches.accept_apis)?;
+    /// An AcceptAPI as its provider has it.
+    fn accept_api(&self, id: &AcceptId) -> Lookup {
+        let index = self.fleet().cluster(&id.provider).and_then(|cluster| cluster.index(&self.watches.accept_apis));
         let key = ObjectKey { namespace: Arc::clone(&id.namespace), name: Arc::clone(&id.name) };
-        Some(index.get(&key).found())
+        index.map_or(Lookup::Unknown, |index| index.get(&key))
     }
 
     /// Looks at what has changed, one AcceptAPI after the other; then at those that count because others do no longer, and
@@ -198,9 +198,10 @@ impl Broker {
                 name: Arc::clone(&key.name),
             };
             let (own, before) = (id.clone(), registry.entry(&id).cloned());
-            let read = move |broker: &Self| {
-                let object = broker.accept_api(&own)?;
-                Some(object.map(|object| Entry::read(&object, before.as_ref())))
+            let read = move |broker: &Self| match broker.accept_api(&own) {
+                Lookup::Unknown => None,
+                Lookup::Absent => Some(None),
+                Lookup::Found(object) => Some(Some(Entry::read(&object, before.as_ref()))),
             };
             match self.in_share_of(&id, read).await.flatten() {
                 // Not known any more, or it cannot be read at all: what was said last holds.
@@ -222,7 +223,7 @@ impl Broker {
             let own = id.clone();
             let next = if counts && entry.is_open() {
                 let compile = move |broker: &Self| {
-                    let object = broker.accept_api(&own)??;
+                    let object = broker.accept_api(&own).found()?;
                     Some(entry.compiled(&own, &object, &broker.evaluator))
                 };
                 let compiled = self.in_share_of(&id, compile).await.flatten();

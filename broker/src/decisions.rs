@@ -306,7 +306,7 @@ mod tests {
             decisions.run(&lane("slow"), Urgency::InTurn, &"job", slow).await;
         }
         run(&decisions, "quick").await;
-        assert_eq!(METRICS.slow_decisions.get() - before, 2);
+        assert!(METRICS.slow_decisions.get() - before >= 2);
         assert_eq!(lock(&decisions.told).unsaid, 1);
     }
 }

@@ -116,10 +116,10 @@ impl Broker {
     async fn work(self: &Arc<Self>, key: &OriginKey, mut slot: Option<Slot<Work>>, mut hand: Hand) -> Outcome {
         let mut confirmed = Confirmed::Unread;
         for _ in 0..PASSES {
-            let decided = self.decide_apart(key, &hand, std::mem::take(&mut confirmed)).await;
-            // Its hook has logged the panic.
-            let Some(decided) = decided else { return Outcome::Failed };
-            let Some(decided) = decided else { return Outcome::After(IDLE) };
+            let decided = match self.decide_apart(key, &hand, std::mem::take(&mut confirmed)).await {
+                Ok(decided) => decided,
+                Err(outcome) => return outcome,
+            };
             let Decided { decision, known, listens } = decided;
             if self.leads() {
                 self.tell(key, &decision, known);
@@ -155,19 +155,21 @@ impl Broker {
         Outcome::Failed
     }
 
-    /// Decides on a thread for decisions, and takes the decision in. `None`: that panicked.
+    /// Decides on a thread for decisions, and takes the decision in.
     async fn decide_apart(
         self: &Arc<Self>,
         key: &OriginKey,
         hand: &Hand,
         confirmed: Confirmed,
-    ) -> Option<Option<Decided>> {
+    ) -> Result<Decided, Outcome> {
         let (broker, origin, patient) = (Arc::clone(self), key.clone(), hand.patient);
         let decide = move || {
             let busy = !patient && broker.queue.is_busy();
             broker.decide_and_remember(&origin, busy, &confirmed)
         };
-        self.decisions.run(&hand.lane, hand.urgency, key, decide).await
+        let decided = self.decisions.run(&hand.lane, hand.urgency, key, decide).await;
+        // A panic was logged by its hook.
+        decided.ok_or(Outcome::Failed)?.ok_or(Outcome::After(IDLE))
     }
 
     /// Decides, and takes the decision in. Where others have taken the last room meanwhile, decides again.

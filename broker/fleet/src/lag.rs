@@ -38,7 +38,8 @@ impl Failures {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match error {
             Some(error) => {
-                let why = error.to_string().chars().map(|char| if char.is_control() { ' ' } else { char });
+                let text = error.to_string();
+                let why = text.chars().map(|char| if char.is_control() { ' ' } else { char });
                 held.insert(gvk.clone(), why.take(REASON).collect());
             }
             None => {

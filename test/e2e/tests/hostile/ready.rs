@@ -45,7 +45,11 @@ async fn accept(place: &Place, name: &str) {
 }
 
 async fn until_used(place: &Place, name: &str) {
-    place.until(&ACCEPT_API, "default", name, "it to be told that it is in use", |seen| seen.has("Ready", "True", "Ready")).await;
+    place
+        .until(&ACCEPT_API, "default", name, "it to be told that it is in use", |seen| {
+            seen.has("Ready", "True", "Ready")
+        })
+        .await;
 }
 
 #[test]
@@ -55,7 +59,12 @@ fn clusters_whose_discovery_or_lists_fail_keep_nobody_else_from_being_ready() {
         let liar = async |name: &str| Liar::start(name, &[CERTIFICATE]).await;
         let honest = liar("honest").await;
         let (forbidden, broken, mute, silent, listless, other) = tokio::join!(
-            liar("forbidden"), liar("broken"), liar("rubbish"), liar("silent"), liar("listless"), liar("other-provider")
+            liar("forbidden"),
+            liar("broken"),
+            liar("rubbish"),
+            liar("silent"),
+            liar("listless"),
+            liar("other-provider")
         );
         forbidden.on(&discovery(), Lie::status(403, "no"));
         broken.on(&discovery(), Lie::status(500, "no"));
@@ -101,7 +110,8 @@ fn a_provider_that_does_not_answer_holds_up_no_other_providers_acceptapis() {
         let honest = Liar::start("honest", &[CERTIFICATE]).await;
         // It has the same AcceptAPIs, and hangs where a status is written or a namespace is looked for.
         let slow = Liar::before("slow", &quick).await;
-        let identity = json!({"kind": "Namespace", "metadata": {"name": "kube-system", "uid": "slow", "resourceVersion": "1"}});
+        let identity =
+            json!({"kind": "Namespace", "metadata": {"name": "kube-system", "uid": "slow", "resourceVersion": "1"}});
         slow.on("/api/v1/namespaces/kube-system", Lie::json(&identity));
         slow.on("/api/v1/namespaces", hang());
         slow.rule(|asked| (asked.method == Method::PATCH).then(hang));
