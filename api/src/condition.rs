@@ -39,6 +39,8 @@ pub const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
 pub const KIND_MISSING: &str = "KindMissing";
 /// Reason: the object, or what it says, is not valid.
 pub const INVALID: &str = "Invalid";
+/// The provider has more of them than count.
+pub const TOO_MANY: &str = "TooMany";
 /// Reason: a person paused the object.
 pub const PAUSED: &str = "Paused";
 /// Reason: the object is larger than an API server takes.

@@ -1,4 +1,4 @@
-//! The task that compiles AcceptAPIs as they change, and the one that writes their status.
+//! The task that writes the status of AcceptAPIs.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -11,17 +11,12 @@ use broker_fleet::{
     object::{Object, ObjectKey},
     write::Writer,
 };
-use futures::future::join_all;
 use serde_json::{Value, json};
-use tokio::{sync::mpsc, time::Instant};
+use tokio::{task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use crate::{
-    broker::{AcceptChange, Broker},
-    observe,
-    registry::{Entry, Registry},
-};
+use crate::{broker::Broker, observe, registry::Entry};
 
 /// How often statuses are looked at.
 const TICK: Duration = Duration::from_millis(500);
@@ -35,80 +30,10 @@ const LONGEST_REST: Duration = Duration::from_mins(5);
 /// After so long counts are taken to be right, although the queue was never empty.
 const LONG_ENOUGH: Duration = Duration::from_mins(1);
 
-/// After so long an expression is compiled again that the machine was too busy for.
-pub(crate) const RECOMPILE: Duration = Duration::from_secs(5);
-
-/// Compiles AcceptAPIs one after the other: their expressions come from providers and may be hostile.
-pub async fn compile(broker: Arc<Broker>, mut changes: mpsc::UnboundedReceiver<AcceptChange>, stop: CancellationToken) {
-    loop {
-        let change = tokio::select! {
-            () = stop.cancelled() => return,
-            change = changes.recv() => change,
-        };
-        let Some(change) = change else { return };
-        let worker = Arc::clone(&broker);
-        // Compiling blocks until its thread answers.
-        if tokio::task::spawn_blocking(move || worker.take_in(change)).await.is_err() {
-            warn!("an AcceptAPI could not be taken in");
-        }
-    }
-}
-
 impl Broker {
-    fn take_in(&self, change: AcceptChange) {
-        let mut registry: Registry = (**self.registry.load()).clone();
-        let mut rebalances = false;
-        let (provider, concerned, all) = match change {
-            AcceptChange::Changed(provider, key) => {
-                let Some(index) =
-                    self.fleet().cluster(&provider).and_then(|cluster| cluster.index(&self.watches.accept_apis))
-                else {
-                    return;
-                };
-                let id =
-                    AcceptId { provider: provider.clone(), namespace: key.namespace.clone(), name: key.name.clone() };
-                let object = index.get(&key).found();
-                let concerned = registry.update(&id, object.as_deref(), &self.evaluator);
-                rebalances = registry.rebalances(&id);
-                if registry.is_pending(&id) {
-                    let (changes, again) = (self.accept_changes.clone(), AcceptChange::Changed(provider.clone(), key));
-                    tokio::spawn(async move {
-                        tokio::time::sleep(RECOMPILE).await;
-                        let _ = changes.send(again);
-                    });
-                }
-                (provider, concerned, false)
-            }
-            AcceptChange::Complete(provider) => {
-                registry.mark_known(&provider);
-                (provider, Vec::new(), true)
-            }
-            AcceptChange::Left(provider) => {
-                let concerned = registry.remove_provider(&provider);
-                (provider, concerned, true)
-            }
-        };
-        self.registry.store(Arc::new(registry));
-        if all {
-            self.enqueue_concerned(&provider, None);
-            // Until now it counted as settling, and what it holds of others' objects was left alone.
-            self.enqueue_stranded(&provider, None);
-        }
-        for gvr in concerned {
-            if let Some(brokered) = self.kind_of(&gvr) {
-                self.enqueue_concerned(&provider, Some(&brokered.kind));
-                if rebalances {
-                    // It may attract any of them.
-                    for key in self.records.select(|key, _| *key.gvk == *brokered.kind) {
-                        self.enqueue(key);
-                    }
-                }
-            }
-        }
-    }
-
     fn verdict(&self, id: &AcceptId, entry: &Entry) -> (bool, &'static str, String) {
         let acceptance = match &entry.compiled {
+            Err(errors) if entry.too_many => return (false, condition::TOO_MANY, errors.join("; ")),
             Err(errors) => return (false, condition::INVALID, errors.join("; ")),
             Ok(acceptance) => acceptance,
         };
@@ -220,15 +145,8 @@ impl Broker {
         if self.is_synced() {
             return true;
         }
-        let settled = self.fleet().clusters().iter().all(|cluster| {
-            !cluster.is_ready() && cluster.age() > Duration::from_secs(5)
-                || cluster.is_ready()
-                    && cluster.indexes().iter().all(|index| {
-                        index.is_complete()
-                            || index.trouble().is_some()
-                            || cluster.kind(&index.spec().gvk) == KindState::Missing
-                    })
-        });
+        let clusters = self.fleet().clusters();
+        let settled = !clusters.iter().any(|cluster| cluster.is_coming());
         let idle = self.queue.is_idle() || self.started.elapsed() > LONG_ENOUGH;
         if settled && self.ring.load().is_some() && idle {
             info!(after = ?self.started.elapsed(), "in step with all clusters");
@@ -241,10 +159,10 @@ impl Broker {
 /// When an AcceptAPI is looked at again, and how often in a row that has failed.
 type Rests = HashMap<AcceptId, (Instant, u32)>;
 
-/// Keeps the statuses of AcceptAPIs up to date: at most every few seconds each, and only when they changed.
+/// Keeps the statuses of AcceptAPIs up to date: at most every few seconds each, and only when they changed. Each provider
+/// by itself: one that does not answer delays only its own.
 pub async fn report(broker: Arc<Broker>, stop: CancellationToken) {
-    let mut rests: HashMap<ClusterName, Rests> = HashMap::new();
-    let mut swept = false;
+    let mut rounds: HashMap<ClusterName, JoinHandle<Rests>> = HashMap::new();
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
@@ -253,18 +171,24 @@ pub async fn report(broker: Arc<Broker>, stop: CancellationToken) {
         if !broker.look_synced() || !broker.leads() {
             continue;
         }
-        if !swept {
-            swept = true;
-            broker.sweep_namespaces().await;
+        let providers = broker.fleet().in_role(Role::Provider);
+        rounds.retain(|name, _| providers.iter().any(|cluster| cluster.name() == name));
+        for cluster in providers.into_iter().filter(|cluster| cluster.is_ready()) {
+            let before = match rounds.remove(cluster.name()) {
+                Some(round) if !round.is_finished() => {
+                    rounds.insert(cluster.name().clone(), round);
+                    continue;
+                }
+                Some(round) => round.await.unwrap_or_default(),
+                None => {
+                    let (broker, cluster) = (Arc::clone(&broker), Arc::clone(&cluster));
+                    tokio::spawn(async move { broker.sweep_namespaces(&cluster).await });
+                    Rests::new()
+                }
+            };
+            let (broker, name) = (Arc::clone(&broker), cluster.name().clone());
+            rounds.insert(name, tokio::spawn(async move { broker.report_provider(&cluster, before).await }));
         }
-        let ready = broker.fleet().in_role(Role::Provider).into_iter().filter(|cluster| cluster.is_ready());
-        // Each provider by itself: a slow one delays only its own.
-        let rounds = ready.map(|cluster| {
-            let held = rests.remove(cluster.name()).unwrap_or_default();
-            let broker = Arc::clone(&broker);
-            async move { (cluster.name().clone(), broker.report_provider(&cluster, held).await) }
-        });
-        rests = join_all(rounds).await.into_iter().collect();
     }
 }
 

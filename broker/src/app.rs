@@ -14,8 +14,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
-    accept_apis,
+    accept_apis, accept_changes,
     broker::{Broker, Channels},
+    decisions::Decisions,
     events, migrations,
     options::Options,
     server, sources, worker,
@@ -37,7 +38,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         .clone()
         .or_else(|| kubeconfig.namespace().map(str::to_owned))
         .unwrap_or_else(|| "default".into());
-    let (broker, channels) = Broker::new(options, namespace);
+    let (broker, channels) = Broker::new(options, namespace, Decisions::start()?);
     let Channels { accept_changes, secret_changes, configuration_changes } = channels;
     let stop = broker.stop.clone();
     server::serve(Arc::clone(&broker), stop.clone()).await?;
@@ -45,7 +46,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let migrating = tokio::spawn(migrations::worker::run(Arc::clone(&broker), stop.clone()));
     tokio::spawn(migrations::configured::compile(Arc::clone(&broker), configuration_changes, stop.clone()));
     tokio::spawn(migrations::configured::report(Arc::clone(&broker), stop.clone()));
-    tokio::spawn(accept_apis::compile(Arc::clone(&broker), accept_changes, stop.clone()));
+    tokio::spawn(accept_changes::run(Arc::clone(&broker), accept_changes, stop.clone()));
     tokio::spawn(accept_apis::report(Arc::clone(&broker), stop.clone()));
     tokio::spawn(events::run(Arc::clone(&broker), stop.clone()));
     broker.fleet().engage(&hub, Arc::new(kubeconfig));

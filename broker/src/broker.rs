@@ -31,6 +31,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    decisions::Decisions,
     departures::Departures,
     events::Recorder,
     metrics,
@@ -196,11 +197,15 @@ pub struct Broker {
     /// What is watched.
     pub watches: Watches,
     fleet: OnceLock<Arc<Fleet>>,
+    /// Where decisions are made.
+    pub decisions: Decisions,
     /// Origins to look at.
     pub queue: Arc<Queue<Work>>,
     /// AcceptAPIs.
     pub registry: ArcSwap<Registry>,
-    /// Changes of AcceptAPIs, for the one task that compiles them.
+    /// Held while the registry is changed: providers' changes are taken in side by side.
+    pub registry_changes: Mutex<()>,
+    /// Changes of AcceptAPIs, for the task that takes them in.
     pub accept_changes: mpsc::UnboundedSender<AcceptChange>,
     /// Changes of cluster Secrets.
     pub secret_changes: mpsc::UnboundedSender<SecretChange>,
@@ -251,7 +256,7 @@ pub struct Channels {
 
 impl Broker {
     /// A broker without clusters.
-    pub fn new(options: Options, namespace: String) -> (Arc<Self>, Channels) {
+    pub fn new(options: Options, namespace: String, decisions: Decisions) -> (Arc<Self>, Channels) {
         let (accept_changes, accept_receiver) = mpsc::unbounded_channel();
         let (secret_changes, secret_receiver) = mpsc::unbounded_channel();
         let (configuration_changes, configuration_receiver) = mpsc::unbounded_channel();
@@ -260,8 +265,10 @@ impl Broker {
             watches: Watches::new(&options, &namespace),
             namespace,
             fleet: OnceLock::new(),
+            decisions,
             queue: Queue::new(options.concurrent_writes, metrics::waited),
             registry: ArcSwap::default(),
+            registry_changes: Mutex::default(),
             accept_changes,
             secret_changes,
             migrations: Migrations::new(options.concurrent_writes),
@@ -322,6 +329,12 @@ impl Broker {
     /// Look at an origin.
     pub fn enqueue(&self, key: OriginKey) {
         self.queue.add(Work(key));
+    }
+
+    /// Look at an origin again because of a provider's doing: after everybody's own work, and in that provider's share of
+    /// the time.
+    pub fn enqueue_later(&self, key: OriginKey, cause: &ClusterName) {
+        self.queue.add_later(Work(key), cause);
     }
 
     /// The key of an object in a consumer.

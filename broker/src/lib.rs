@@ -1,10 +1,13 @@
 //! The resource broker: observe (indexes to a snapshot of one origin), decide (`broker-core`), act (writes with preconditions).
 
 pub mod accept_apis;
+pub mod accept_changes;
 pub mod act;
 pub mod app;
 pub mod broker;
+pub mod clock;
 pub mod command_line;
+pub mod decisions;
 pub mod departures;
 pub mod events;
 pub mod logs;

@@ -113,6 +113,8 @@ pub struct Metrics {
     pub stage_duration: Family<ResultLabels, Histogram>,
     /// Migrations that failed.
     pub migration_failures: Family<ReasonLabels, Counter>,
+    /// Decisions that took longer than 100 ms.
+    pub slow_decisions: Counter,
     /// Writes that failed.
     pub write_errors: Family<ReasonLabels, Counter>,
     /// Events that were not sent because there were too many.
@@ -151,6 +153,7 @@ impl Metrics {
             migrations: Family::default(),
             stage_duration: Family::new_with_constructor(long_seconds),
             migration_failures: Family::default(),
+            slow_decisions: Counter::default(),
             write_errors: Family::default(),
             events_dropped: Counter::default(),
             kubeconfigs_rejected: Gauge::default(),
@@ -208,6 +211,11 @@ impl Metrics {
             "resource_broker_migration_failures",
             "Migrations that failed, by reason",
             metrics.migration_failures.clone(),
+        );
+        registry.register(
+            "resource_broker_slow_decisions",
+            "Decisions that took longer than 100 ms",
+            metrics.slow_decisions.clone(),
         );
         registry.register(
             "resource_broker_write_errors",

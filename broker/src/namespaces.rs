@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use broker_api::{ClusterName, Role, keys};
+use broker_api::{ClusterName, keys};
 use broker_fleet::{
     call::{Caller, JSON, OBJECT_LIMIT, get},
     cluster::Cluster,
@@ -58,20 +58,18 @@ impl Broker {
         });
     }
 
-    /// Namespaces that an earlier process made and did not come to remove.
-    pub(crate) async fn sweep_namespaces(&self) {
-        for cluster in self.fleet().in_role(Role::Provider) {
-            let Some(connection) = cluster.connection() else { continue };
-            let label = keys::MANAGED_BY.replace('/', "%2F");
-            let path = format!("/api/v1/namespaces?labelSelector={label}%3D{}", keys::MANAGER);
-            match read::<Names>(&connection.caller, &path, METADATA_LIST).await {
-                Ok(found) => {
-                    for item in found.items.into_iter().flatten() {
-                        self.remove_if_empty(&cluster, &item.metadata.name.into()).await;
-                    }
+    /// Namespaces that an earlier process made at a provider and did not come to remove.
+    pub(crate) async fn sweep_namespaces(&self, cluster: &Cluster) {
+        let Some(connection) = cluster.connection() else { return };
+        let label = keys::MANAGED_BY.replace('/', "%2F");
+        let path = format!("/api/v1/namespaces?labelSelector={label}%3D{}", keys::MANAGER);
+        match read::<Names>(&connection.caller, &path, METADATA_LIST).await {
+            Ok(found) => {
+                for item in found.items.into_iter().flatten() {
+                    self.remove_if_empty(cluster, &item.metadata.name.into()).await;
                 }
-                Err(error) => debug!(cluster = %cluster.name(), %error, "namespaces of an earlier process stay"),
             }
+            Err(error) => debug!(cluster = %cluster.name(), %error, "namespaces of an earlier process stay"),
         }
     }
 

@@ -1,9 +1,6 @@
 //! From indexes to the snapshot of one origin. Reads caches only.
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::{sync::Arc, time::Duration};
 
 use broker_api::{ClusterName, Gvr, Role};
 use broker_core::{
@@ -15,8 +12,8 @@ use broker_core::{
     memory::Memory,
     movement::Lane,
     snapshot::{
-        Confirmed, Holder, Kind, KindView, Moves, Now, OriginKey, Patience, Reach, RelatedView, Seen, Serving,
-        Snapshot, View,
+        Confirmed, Holder, Kind, KindView, Moves, OriginKey, Patience, Reach, RelatedView, Seen, Serving, Snapshot,
+        View,
     },
 };
 use broker_fleet::{
@@ -27,6 +24,7 @@ use broker_fleet::{
     watch::WatchSpec,
 };
 
+pub use crate::clock::now;
 use crate::{broker::Broker, observer::leading_hash};
 
 /// How long a cluster may be unreachable before anybody is told: a blip is not worth a write per object.
@@ -34,15 +32,6 @@ pub const BLIP: Duration = Duration::from_secs(5);
 
 /// How long a newly engaged cluster may take to become known before others stop waiting for it.
 const SETTLING: Duration = Duration::from_secs(5);
-
-/// The moment of a decision.
-pub fn now() -> Now {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let millis = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
-    let seconds = i64::try_from(since.as_secs()).unwrap_or_default();
-    let stamp = k8s_openapi::jiff::Timestamp::from_second(seconds).unwrap_or_default();
-    Now { millis, text: stamp.to_string() }
-}
 
 /// The object as it was seen. `None`: its body was not kept, or cannot be read.
 pub(crate) fn view(object: &Object) -> Option<View> {
@@ -84,7 +73,7 @@ fn reach(cluster: &Cluster) -> Reach {
         // What exactly is wrong is the operators' business (log, /readyz): tenants are told the same words each time.
         ClusterState::Unreachable { since, .. } => {
             let why = "no requests go through".to_owned();
-            let blip = since.elapsed().is_ok_and(|age| age < BLIP);
+            let blip = since.elapsed() < BLIP;
             if blip { Reach::Lost(why) } else { Reach::Unreachable(why) }
         }
     }
@@ -93,7 +82,7 @@ fn reach(cluster: &Cluster) -> Reach {
 /// For how many milliseconds requests have not gone through.
 fn silence(cluster: &Cluster) -> u64 {
     let silent = match cluster.state() {
-        ClusterState::Unreachable { since, .. } => since.elapsed().unwrap_or_default(),
+        ClusterState::Unreachable { since, .. } => since.elapsed(),
         ClusterState::Connecting => cluster.age(),
         ClusterState::Ready | ClusterState::Leaving => Duration::ZERO,
     };

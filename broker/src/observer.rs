@@ -83,8 +83,15 @@ impl Broker {
         }
     }
 
-    /// Origins of a kind that are served by a provider, or wait for one.
+    /// Origins of a kind that are served by a provider, or wait for one, are looked at again.
     pub(crate) fn enqueue_concerned(&self, provider: &ClusterName, kind: Option<&Kind>) {
+        for key in self.concerned(provider, kind) {
+            self.enqueue(key);
+        }
+    }
+
+    /// Origins of a kind that are served by a provider, or wait for one.
+    pub(crate) fn concerned(&self, provider: &ClusterName, kind: Option<&Kind>) -> Vec<OriginKey> {
         let waits = |state| {
             matches!(
                 state,
@@ -97,13 +104,10 @@ impl Broker {
                     | State::Moving
             )
         };
-        let concerned = self.records.select(|key, record| {
+        self.records.select(|key, record| {
             kind.is_none_or(|kind| *key.gvk == *kind)
                 && (record.provider.as_ref() == Some(provider) || waits(record.state) || record.restless)
-        });
-        for key in concerned {
-            self.enqueue(key);
-        }
+        })
     }
 
     /// Origins of a kind that wait for room.
@@ -243,7 +247,12 @@ impl Observer for Broker {
         }
         match cluster.role() {
             Role::Consumer => self.enqueue_consumer(cluster, Some(&kind)),
-            Role::Provider => self.enqueue_concerned(cluster, Some(&kind)),
+            // Its CRDs are its own to edit, as often as it likes.
+            Role::Provider => {
+                for key in self.concerned(cluster, Some(&kind)) {
+                    self.enqueue_later(key, cluster);
+                }
+            }
             Role::Coordination | Role::Compute => self.hub_kind(&kind, state),
         }
     }

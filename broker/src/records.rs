@@ -251,6 +251,9 @@ impl Records {
         {
             record.memory.forget_given_up();
         }
+        if let Some(moving) = &decision.moving {
+            record.memory.saw_move(moving.epoch, crate::clock::now().millis);
+        }
         record.restless = decision.restless;
         record.owed = !decision.steps.is_empty();
         if moved && !decision.is_held_up() {

@@ -12,22 +12,27 @@ use broker_core::{
 };
 use broker_fleet::object::Object;
 
+/// How many AcceptAPIs of one provider count for one resource: the oldest.
+pub const MOST: usize = 64;
+
+/// What has become of AcceptAPIs: their new entries, or that they are gone.
+pub type Found = BTreeMap<AcceptId, Option<Arc<Entry>>>;
+
 /// One AcceptAPI: compiled, or what is wrong with it.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// What was compiled.
+    /// What was read.
     version: Version,
+    /// When it was created, in RFC 3339.
+    created: Box<str>,
+    /// It has been read and not compiled.
+    open: bool,
+    /// It does not count: the provider has too many.
+    pub too_many: bool,
     /// The resource it speaks of, if that could be read.
     pub gvr: Option<Gvr>,
     /// Compiled, or the errors.
     pub compiled: Result<Arc<Acceptance>, Vec<String>>,
-}
-
-impl Entry {
-    /// Whether the machine was too busy to compile all of it: it is to be compiled again.
-    fn is_pending(&self) -> bool {
-        self.compiled.as_ref().is_ok_and(|acceptance| acceptance.is_pending())
-    }
 }
 
 /// What an AcceptAPI's meaning depends on.
@@ -46,7 +51,6 @@ pub struct Registry {
     entries: BTreeMap<AcceptId, Arc<Entry>>,
     by_gvr: HashMap<Gvr, Arc<[Arc<Acceptance>]>>,
     known: HashSet<ClusterName>,
-    expressions: bool,
 }
 
 impl Registry {
@@ -65,18 +69,9 @@ impl Registry {
         self.entries.get(id)?.compiled.as_ref().ok()?.capacity
     }
 
-    /// Whether an AcceptAPI's expression is still to be compiled.
-    pub fn is_pending(&self, id: &AcceptId) -> bool {
-        self.entries.get(id).is_some_and(|entry| entry.is_pending())
-    }
-
-    /// Whether judging objects may evaluate CEL.
-    pub fn has_expressions(&self) -> bool {
-        self.expressions
-    }
-
-    fn compiled(&self) -> impl Iterator<Item = &Arc<Acceptance>> {
-        self.entries.values().filter_map(|entry| entry.compiled.as_ref().ok())
+    /// One AcceptAPI.
+    pub fn entry(&self, id: &AcceptId) -> Option<&Arc<Entry>> {
+        self.entries.get(id)
     }
 
     /// Whether all AcceptAPIs of a provider are in.
@@ -94,86 +89,200 @@ impl Registry {
         self.known.insert(provider.clone())
     }
 
-    /// Takes a new version of an AcceptAPI, or its absence. Returns the resources that are concerned.
-    pub fn update(&mut self, id: &AcceptId, object: Option<&Object>, evaluator: &Evaluator) -> Vec<Gvr> {
-        let before = self.entries.get(id).cloned();
-        let after = object.and_then(|object| {
-            let entry = compile(id, object, evaluator, before.as_ref());
-            match &before {
-                Some(before) if before.version == entry.version && before.is_pending() == entry.is_pending() => None,
-                _ => Some(Arc::new(entry)),
-            }
+    /// Which of a provider's AcceptAPIs count, with these taken in: of each resource the [`MOST`] oldest, of all the `most`
+    /// oldest. Those that cannot be read are not among them.
+    pub fn counting(&self, provider: &ClusterName, found: &Found, most: usize) -> Vec<(AcceptId, bool)> {
+        let held = self.entries.iter().filter(|(id, _)| id.provider == *provider && !found.contains_key(id));
+        let new = found.iter().filter_map(|(id, entry)| Some((id, entry.as_ref()?)));
+        let mut all: Vec<(&AcceptId, &Gvr, &str)> =
+            held.chain(new).filter_map(|(id, entry)| Some((id, entry.gvr.as_ref()?, &*entry.created))).collect();
+        all.sort_by_key(|(id, _, created)| (*created, *id));
+        let (mut total, mut by_gvr) = (0, HashMap::<&Gvr, usize>::new());
+        let counts = all.into_iter().map(|(id, gvr, _)| {
+            let same = by_gvr.entry(gvr).or_default();
+            let counts = *same < MOST && total < most;
+            *same += usize::from(counts);
+            total += usize::from(counts);
+            (id.clone(), counts)
         });
-        match (object.is_some(), after) {
-            (true, None) => return Vec::new(),
-            (true, Some(entry)) => {
-                self.entries.insert(id.clone(), entry);
-            }
-            (false, _) => {
-                self.entries.remove(id);
-            }
+        counts.collect()
+    }
+
+    /// Takes in what has become of a provider's AcceptAPIs. Returns the resources that are concerned.
+    pub fn take(&mut self, found: Found) -> Vec<Gvr> {
+        let mut concerned: HashSet<Gvr> = HashSet::new();
+        for (id, entry) in found {
+            concerned.extend(entry.as_ref().and_then(|entry| entry.gvr.clone()));
+            let before = match entry {
+                Some(entry) => self.entries.insert(id, entry),
+                None => self.entries.remove(&id),
+            };
+            concerned.extend(before.and_then(|entry| entry.gvr.clone()));
         }
-        let after = self.entries.get(id);
-        let mut concerned: Vec<Gvr> =
-            [before.as_ref(), after].into_iter().flatten().filter_map(|entry| entry.gvr.clone()).collect();
-        concerned.dedup();
-        for gvr in &concerned {
-            self.reindex(gvr);
-        }
-        concerned
+        self.reindex(&concerned);
+        concerned.into_iter().collect()
     }
 
     /// A provider has left. Returns the resources that are concerned.
     pub fn remove_provider(&mut self, provider: &ClusterName) -> Vec<Gvr> {
         self.known.remove(provider);
-        let mut concerned: Vec<Gvr> = Vec::new();
-        self.entries.retain(|id, entry| {
-            let leaves = id.provider == *provider;
-            if leaves && let Some(gvr) = entry.gvr.clone().filter(|gvr| !concerned.contains(gvr)) {
-                concerned.push(gvr);
-            }
-            !leaves
-        });
-        for gvr in &concerned {
-            self.reindex(gvr);
-        }
-        concerned
+        let own = self.entries.keys().filter(|id| id.provider == *provider);
+        let gone: Found = own.map(|id| (id.clone(), None)).collect();
+        self.take(gone)
     }
 
-    fn reindex(&mut self, gvr: &Gvr) {
-        self.expressions = self.entries.values().any(|entry| entry.compiled.as_ref().is_ok_and(|a| a.has_expression()));
-        let accepting: Vec<Arc<Acceptance>> =
-            self.compiled().filter(|acceptance| acceptance.gvr == *gvr).cloned().collect();
-        if accepting.is_empty() {
-            self.by_gvr.remove(gvr);
-        } else {
-            self.by_gvr.insert(gvr.clone(), accepting.into());
+    /// All of them in one pass.
+    fn reindex(&mut self, concerned: &HashSet<Gvr>) {
+        let mut accepting: HashMap<&Gvr, Vec<Arc<Acceptance>>> = HashMap::new();
+        for acceptance in self.compiled() {
+            if let Some(gvr) = concerned.get(&acceptance.gvr) {
+                accepting.entry(gvr).or_default().push(Arc::clone(acceptance));
+            }
         }
+        self.by_gvr.retain(|gvr, _| !concerned.contains(gvr));
+        self.by_gvr.extend(accepting.into_iter().map(|(gvr, accepting)| (gvr.clone(), accepting.into())));
     }
 }
 
-fn compile(id: &AcceptId, object: &Object, evaluator: &Evaluator, before: Option<&Arc<Entry>>) -> Entry {
-    let marks = object.marks().annotations;
-    let says = |key: &str| marks.get(key).is_some_and(|value| value == keys::TRUE);
-    let (drain, rebalance) = (says(keys::DRAIN), says(keys::REBALANCE));
-    let version = |generation: i64| Version { uid: object.uid.clone(), generation, drain, rebalance };
-    let value = match object.value() {
-        Ok(value) => value,
-        Err(error) => return Entry { version: version(0), gvr: None, compiled: Err(vec![error.to_string()]) },
-    };
-    let generation = value["metadata"]["generation"].as_i64().unwrap_or_default();
-    if let Some(before) = before.filter(|before| before.version == version(generation) && !before.is_pending()) {
-        return (**before).clone();
-    }
-    match serde_json::from_value::<AcceptApi>(value) {
-        Ok(api) => Entry {
-            version: version(generation),
-            gvr: Some(api.spec.gvr.clone()),
-            compiled: Acceptance::compile(id.clone(), &api.spec, evaluator)
-                .map(|acceptance| Arc::new(acceptance.annotated(drain, rebalance))),
-        },
-        Err(error) => {
-            Entry { version: version(generation), gvr: None, compiled: Err(vec![format!("cannot be read: {error}")]) }
+impl Entry {
+    /// What an AcceptAPI is, without compiling it. One that means what it meant before is the same as before.
+    pub fn read(object: &Object, before: Option<&Arc<Self>>) -> Arc<Self> {
+        let marks = object.marks().annotations;
+        let says = |key: &str| marks.get(key).is_some_and(|value| value == keys::TRUE);
+        let (drain, rebalance) = (says(keys::DRAIN), says(keys::REBALANCE));
+        let value = match object.value() {
+            Ok(value) => value,
+            Err(error) => return Arc::new(Self::unreadable(&error.to_string())),
+        };
+        let generation = value["metadata"]["generation"].as_i64().unwrap_or_default();
+        let version = Version { uid: object.uid.clone(), generation, drain, rebalance };
+        if let Some(before) = before.filter(|before| before.version == version && !before.is_pending()) {
+            return Arc::clone(before);
         }
+        let created = value["metadata"]["creationTimestamp"].as_str().unwrap_or_default().into();
+        let (gvr, compiled) = match serde_json::from_value::<AcceptApi>(value) {
+            Ok(api) => (Some(api.spec.gvr), Err(Vec::new())),
+            Err(error) => (None, Err(vec![format!("cannot be read: {error}")])),
+        };
+        Arc::new(Self { version, created, open: gvr.is_some(), too_many: false, gvr, compiled })
+    }
+
+    /// One of which nothing is known but that something is wrong.
+    pub fn unreadable(why: &str) -> Self {
+        let version = Version { uid: Box::default(), generation: 0, drain: false, rebalance: false };
+        let compiled = Err(vec![why.to_owned()]);
+        Self { version, created: Box::default(), open: false, too_many: false, gvr: None, compiled }
+    }
+
+    /// Whether the machine was too busy to compile all of it: it is to be compiled again.
+    pub fn is_pending(&self) -> bool {
+        self.compiled.as_ref().is_ok_and(|acceptance| acceptance.is_pending())
+    }
+
+    /// Whether it is still to be compiled, if it counts.
+    pub fn is_open(&self) -> bool {
+        self.open || self.too_many
+    }
+
+    /// Compiled from this object, which may be newer than what was read: then a change of it is on its way.
+    pub fn compiled(&self, id: &AcceptId, object: &Object, evaluator: &Evaluator) -> Self {
+        let compiled = match object.value().map(serde_json::from_value::<AcceptApi>) {
+            Ok(Ok(api)) => Acceptance::compile(id.clone(), &api.spec, evaluator)
+                .map(|acceptance| Arc::new(acceptance.annotated(self.version.drain, self.version.rebalance))),
+            Ok(Err(error)) => Err(vec![format!("cannot be read: {error}")]),
+            Err(error) => Err(vec![error.to_string()]),
+        };
+        // What is indexed is what was compiled.
+        let gvr = compiled.as_ref().map_or_else(|_| self.gvr.clone(), |acceptance| Some(acceptance.gvr.clone()));
+        Self { open: false, too_many: false, compiled, gvr, ..self.clone() }
+    }
+
+    /// The same, not counting.
+    pub fn left_out(&self) -> Self {
+        let name = |gvr: &Gvr| format!("{}.{}.{}", gvr.resource, gvr.version, gvr.group);
+        let what = self.gvr.as_ref().map_or_else(|| "this resource".to_owned(), name);
+        let why = format!(
+            "this cluster has more than {MOST} AcceptAPIs for {what}, or too many in all, and this one is not among the oldest; merge some, or delete what is not needed"
+        );
+        Self { open: false, too_many: true, compiled: Err(vec![why]), ..self.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn provider() -> ClusterName {
+        ClusterName::provider("p")
+    }
+
+    fn id(name: &str) -> AcceptId {
+        AcceptId { provider: provider(), namespace: "n".into(), name: name.into() }
+    }
+
+    fn object(name: &str, resource: &str, generation: i64, minute: usize) -> Object {
+        let text = serde_json::json!({
+            "apiVersion": "broker.platform-mesh.io/v1alpha1", "kind": "AcceptAPI",
+            "metadata": {"name": name, "namespace": "n", "uid": name, "resourceVersion": "1", "generation": generation,
+                "creationTimestamp": format!("2026-01-01T{:02}:{:02}:00Z", minute / 60, minute % 60)},
+            "spec": {"gvr": {"group": "g", "version": "v1", "resource": resource}},
+        });
+        Object::parse(text.to_string().as_bytes(), None).unwrap().1
+    }
+
+    fn read(names: impl Iterator<Item = (String, &'static str, usize)>) -> Found {
+        names
+            .map(|(name, resource, minute)| (id(&name), Some(Entry::read(&object(&name, resource, 1, minute), None))))
+            .collect()
+    }
+
+    #[test]
+    fn the_oldest_count_by_resource_and_in_all() {
+        // The younger a name, the earlier in the alphabet.
+        let many = |resource: &'static str| {
+            (0..MOST + 3).map(move |age| (format!("{resource}-{:03}", 200 - age), resource, age))
+        };
+        let found = read(many("as").chain(many("bs")));
+        let counting = Registry::default().counting(&provider(), &found, 2 * MOST);
+        let out: Vec<&str> = counting.iter().filter(|(_, counts)| !counts).map(|(id, _)| &*id.name).collect();
+        assert_eq!(out, ["as-136", "bs-136", "as-135", "bs-135", "as-134", "bs-134"]);
+        let counting = Registry::default().counting(&provider(), &found, MOST);
+        assert_eq!(counting.iter().filter(|(_, counts)| *counts).count(), MOST);
+    }
+
+    #[test]
+    fn what_means_the_same_is_the_same_and_what_was_left_out_is_compiled_when_it_counts() {
+        let evaluator = Evaluator::new();
+        let first = Entry::read(&object("a", "as", 1, 0), None);
+        assert!(first.is_open() && first.compiled.is_err());
+        assert!(Arc::ptr_eq(&first, &Entry::read(&object("a", "as", 1, 0), Some(&first))));
+        assert!(!Arc::ptr_eq(&first, &Entry::read(&object("a", "as", 2, 0), Some(&first))));
+        let out = first.left_out();
+        assert!(out.too_many && out.is_open() && out.compiled.as_ref().is_err_and(|why| why[0].contains("as.v1.g")));
+        let compiled = out.compiled(&id("a"), &object("a", "as", 1, 0), &evaluator);
+        assert!(!compiled.too_many && !compiled.is_open() && compiled.compiled.is_ok());
+    }
+
+    #[test]
+    fn a_batch_is_indexed_by_resource_and_taken_out_again() {
+        let evaluator = Evaluator::new();
+        let mut registry = Registry::default();
+        let compiled = |name: &str, resource: &'static str| {
+            let object = object(name, resource, 1, 0);
+            (id(name), Some(Arc::new(Entry::read(&object, None).compiled(&id(name), &object, &evaluator))))
+        };
+        let gvr = |resource: &str| Gvr { group: "g".into(), version: "v1".into(), resource: resource.into() };
+        let mut concerned = registry.take([compiled("a", "as"), compiled("b", "bs"), compiled("c", "as")].into());
+        concerned.sort_by(|a, b| a.resource.cmp(&b.resource));
+        assert_eq!(concerned, [gvr("as"), gvr("bs")]);
+        assert_eq!((registry.accepting(&gvr("as")).len(), registry.accepting(&gvr("bs")).len()), (2, 1));
+        // It speaks of something else now: both are concerned.
+        assert_eq!(registry.take([compiled("c", "bs")].into()).len(), 2);
+        assert_eq!((registry.accepting(&gvr("as")).len(), registry.accepting(&gvr("bs")).len()), (1, 2));
+        assert_eq!(registry.take([(id("a"), None)].into()), [gvr("as")]);
+        assert!(registry.accepting(&gvr("as")).is_empty());
+        registry.mark_known(&provider());
+        assert_eq!(registry.remove_provider(&provider()), [gvr("bs")]);
+        assert!(!registry.knows(&provider()) && registry.entries().next().is_none());
     }
 }

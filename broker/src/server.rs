@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use anyhow::Context as _;
 use axum::{Router, extract::State, http::StatusCode, routing::get};
 use broker_core::decision;
-use broker_fleet::{cluster::ClusterState, kind::KindState};
+use broker_fleet::{cluster::ClusterState, lag::Lag};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -56,7 +56,8 @@ async fn healthz(State(broker): State<Arc<Broker>>) -> (StatusCode, String) {
     (StatusCode::OK, "ok\n".into())
 }
 
-/// Ready when the watches that exist are complete. Unreachable clusters are named but do not count.
+/// Ready when the watches that exist are complete. Clusters that cannot be reached, or do not tell what they should, are
+/// named but do not count: no tenant's API server keeps the others from being served.
 async fn readyz(State(broker): State<Arc<Broker>>) -> (StatusCode, String) {
     let mut waiting = Vec::new();
     let mut notes = Vec::new();
@@ -71,16 +72,17 @@ async fn readyz(State(broker): State<Arc<Broker>>) -> (StatusCode, String) {
                 continue;
             }
             state => {
-                waiting.push(format!("{} is {}", cluster.name(), state.as_str()));
+                let lines = if cluster.is_coming() { &mut waiting } else { &mut notes };
+                lines.push(format!("{} is {}", cluster.name(), state.as_str()));
                 continue;
             }
         }
         for index in cluster.indexes().iter().filter(|index| !index.is_complete()) {
             let kind = &index.spec().gvk.kind;
-            match (index.trouble(), cluster.kind(&index.spec().gvk)) {
-                (Some(why), _) => notes.push(format!("{} {kind}: {why}", cluster.name())),
-                (None, KindState::Missing) => notes.push(format!("{} does not serve {kind}", cluster.name())),
-                (None, _) => waiting.push(format!("{} {kind}: the first list is not done", cluster.name())),
+            match cluster.lag(index) {
+                Lag::Lagging(why) => notes.push(format!("{} {kind}: {why}", cluster.name())),
+                Lag::Known => notes.push(format!("{} does not serve {kind}", cluster.name())),
+                Lag::Coming => waiting.push(format!("{} {kind}: the first list is not done", cluster.name())),
             }
         }
     }
@@ -121,7 +123,8 @@ fn collect(broker: &Broker) {
     METRICS.clusters.clear();
     METRICS.staleness.clear();
     for cluster in broker.fleet().clusters() {
-        let labels = ClusterLabels { role: cluster.name().role().as_str(), state: cluster.state().as_str() };
+        let state = if cluster.is_lagging() { "Lagging" } else { cluster.state().as_str() };
+        let labels = ClusterLabels { role: cluster.name().role().as_str(), state };
         METRICS.clusters.get_or_create(&labels).inc();
         for index in cluster.indexes() {
             let labels = WatchLabels { cluster: cluster.name().to_string(), kind: index.spec().gvk.kind.clone() };

@@ -1,4 +1,4 @@
-//! Works the queue: observe, decide, act, until nothing is left to do for an origin.
+//! Works the queue: observe, decide, act, until nothing is left to do for an origin. Decisions are made in [`crate::decisions`].
 
 use std::{
     panic::AssertUnwindSafe,
@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use broker_api::Role;
+use broker_api::{ClusterName, Role};
 use broker_core::{
     decision::{Decision, Interest, Step, Write},
     snapshot::{Confirmed, OriginKey},
@@ -17,18 +17,18 @@ use broker_fleet::{
     index::Change,
     lease::Leadership,
     object::ObjectKey,
-    queue::{Key, Outcome, Queue, Slot, Turn},
+    queue::{Key, Outcome, Queue, Slot, Start, Turn},
     watch::WatchSpec,
     write::Writer,
 };
 use futures::FutureExt as _;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{debug, error};
 
 use crate::{
     act::Acted,
     broker::{Broker, Work},
+    decisions::Urgency,
     metrics::METRICS,
     records::{Absorbed, Bounds},
 };
@@ -52,16 +52,13 @@ pub async fn run(broker: Arc<Broker>, stop: CancellationToken) {
         closing.close();
     };
     tokio::spawn(closer);
-    // Decisions take turns on the processors, so that what is handed out keeps the queue's order; writes do not count.
-    let turns = Arc::new(Semaphore::new(2 * std::thread::available_parallelism().map_or(2, usize::from)));
-    while let Ok(turn) = Arc::clone(&turns).acquire_owned().await {
-        let Some(Turn { key: Work(key), slot, patient }) = queue.next().await else { break };
-        let (broker, turns) = (Arc::clone(&broker), Arc::clone(&turns));
+    while let Some(Turn { key: Work(key), slot, patient, cause, start }) = queue.next().await {
+        let broker = Arc::clone(&broker);
         tasks.spawn(async move {
             let started = Instant::now();
-            let work = AssertUnwindSafe(broker.work(&key, slot, Turns { all: turns, mine: Some(turn), patient }))
-                .catch_unwind();
-            // One object that makes a decision panic must not stay under way for ever. The panic itself is logged by its hook.
+            let hand = Hand::new(&key, patient, cause, start);
+            // One object that makes a pass panic must not stay under way for ever. The panic itself is logged by its hook.
+            let work = AssertUnwindSafe(broker.work(&key, slot, hand)).catch_unwind();
             let outcome = work.await.unwrap_or(Outcome::Failed);
             METRICS.work_duration.observe(started.elapsed().as_secs_f64());
             if let Some(wait) = broker.queue.finish(&Work(key.clone()), outcome) {
@@ -76,23 +73,21 @@ pub async fn run(broker: Arc<Broker>, stop: CancellationToken) {
 /// A leader stops 5 s before its lease can be taken; what it has begun may take this much of them.
 const FENCE: Duration = Duration::from_secs(4);
 
-/// The right to decide now.
-struct Turns {
-    all: Arc<Semaphore>,
-    mine: Option<OwnedSemaphorePermit>,
+/// How a key was handed out.
+struct Hand {
+    /// In whose share of the time it is decided on.
+    lane: ClusterName,
+    urgency: Urgency,
     /// The key has waited for others long enough.
     patient: bool,
+    /// Until the first decision.
+    start: Option<Start<Work>>,
 }
 
-impl Turns {
-    async fn take(&mut self) {
-        if self.mine.is_none() {
-            self.mine = Arc::clone(&self.all).acquire_owned().await.ok();
-        }
-    }
-
-    fn give_back(&mut self) {
-        self.mine = None;
+impl Hand {
+    fn new(key: &OriginKey, patient: bool, cause: Option<ClusterName>, start: Start<Work>) -> Self {
+        let urgency = if cause.is_some() { Urgency::Later } else { Urgency::InTurn };
+        Self { lane: cause.unwrap_or_else(|| key.cluster.clone()), urgency, patient, start: Some(start) }
     }
 }
 
@@ -118,19 +113,18 @@ enum Went {
 }
 
 impl Broker {
-    async fn work(self: &Arc<Self>, key: &OriginKey, mut slot: Option<Slot<Work>>, mut turns: Turns) -> Outcome {
+    async fn work(self: &Arc<Self>, key: &OriginKey, mut slot: Option<Slot<Work>>, mut hand: Hand) -> Outcome {
         let mut confirmed = Confirmed::Unread;
         for _ in 0..PASSES {
-            turns.take().await;
-            let busy = !turns.patient && self.queue.is_busy();
-            let Some(decided) = self.decide_and_remember(key, busy, &std::mem::take(&mut confirmed)) else {
-                return Outcome::After(IDLE);
+            let decided = match self.decide_apart(key, &hand, std::mem::take(&mut confirmed)).await {
+                Ok(decided) => decided,
+                Err(outcome) => return outcome,
             };
             let Decided { decision, known, listens } = decided;
             if self.leads() {
                 self.tell(key, &decision, known);
             }
-            turns.give_back();
+            hand.start = None;
             match self.read_stubs(&decision.interests).await {
                 Ok(false) if listens => continue,
                 Ok(false) => {}
@@ -161,6 +155,23 @@ impl Broker {
         Outcome::Failed
     }
 
+    /// Decides on a thread for decisions, and takes the decision in.
+    async fn decide_apart(
+        self: &Arc<Self>,
+        key: &OriginKey,
+        hand: &Hand,
+        confirmed: Confirmed,
+    ) -> Result<Decided, Outcome> {
+        let (broker, origin, patient) = (Arc::clone(self), key.clone(), hand.patient);
+        let decide = move || {
+            let busy = !patient && broker.queue.is_busy();
+            broker.decide_and_remember(&origin, busy, &confirmed)
+        };
+        let decided = self.decisions.run(&hand.lane, hand.urgency, key, decide).await;
+        // A panic was logged by its hook.
+        decided.ok_or(Outcome::Failed)?.ok_or(Outcome::After(IDLE))
+    }
+
     /// Decides, and takes the decision in. Where others have taken the last room meanwhile, decides again.
     fn decide_and_remember(&self, key: &OriginKey, busy: bool, confirmed: &Confirmed) -> Option<Decided> {
         let registry = self.registry.load();
@@ -177,9 +188,7 @@ impl Broker {
             }
             None
         };
-        // A hostile expression may take its whole time limit: others go on meanwhile.
-        let decided = if registry.has_expressions() { tokio::task::block_in_place(decide) } else { decide() };
-        let (decision, known, Absorbed { freed, listens, moved, turns }) = decided?;
+        let (decision, known, Absorbed { freed, listens, moved, turns }) = decide()?;
         if freed.is_some_and(|id| registry.capacity(&id).is_some()) {
             self.enqueue_waiting(&key.gvk);
         }

@@ -95,6 +95,9 @@ pub struct Memory {
     pub copy_uid: Option<Box<str>>,
     /// When the copy was created by us, in milliseconds since 1970.
     pub created_at: Option<u64>,
+    /// Epoch of the move that is under way, and when it was first seen here: an epoch says nothing of how long ago it was,
+    /// for it may be another process's.
+    moving: Option<(u64, u64)>,
 }
 
 /// Whether a write may go out now.
@@ -204,6 +207,18 @@ impl Memory {
         let repeats =
             if trace.intent == intent && trace.at != 0 && recent { trace.repeats.saturating_add(1) } else { 0 };
         *trace = Trace { intent, result, at: now, repeats };
+    }
+
+    /// The move of this epoch is under way.
+    pub fn saw_move(&mut self, epoch: u64, now: u64) {
+        if self.moving.is_none_or(|(held, _)| held != epoch) {
+            self.moving = Some((epoch, now));
+        }
+    }
+
+    /// For how many milliseconds the move of this epoch has been seen to be under way.
+    pub fn moving_for(&self, epoch: u64, now: u64) -> u64 {
+        self.moving.filter(|(held, _)| *held == epoch).map_or(0, |(_, since)| now.saturating_sub(since))
     }
 
     /// A move to this provider did not come to its end in time.

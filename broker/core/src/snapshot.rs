@@ -235,10 +235,21 @@ impl Holder {
 /// The moment of a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Now {
-    /// Milliseconds since 1970.
+    /// Milliseconds since 1970 by a steady clock: whatever happens to the wall clock, a difference of two is a duration.
     pub millis: u64,
-    /// The same as RFC 3339 with whole seconds, as conditions have it.
+    /// When the process started, by the same clock.
+    pub started: u64,
+    /// What the wall clock says, as RFC 3339 with whole seconds, as conditions have it.
     pub text: String,
+}
+
+impl Now {
+    /// How many milliseconds have passed since a stamp, as far as this process has seen. A stamp of an earlier process is by
+    /// another clock: one from before the start, or from the future, counts from the start.
+    pub fn since(&self, stamp: u64) -> u64 {
+        let from = if stamp > self.millis { self.started } else { stamp.max(self.started) };
+        self.millis.saturating_sub(from)
+    }
 }
 
 /// The related objects of one origin, looked up on demand.

@@ -6,7 +6,7 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 
 use broker_api::ClusterName;
@@ -19,6 +19,7 @@ use crate::{
     call::Caller,
     index::{Change, Index, Source},
     kind::{KindInfo, KindState},
+    lag::Failures,
     object::{Object, ObjectKey},
     watch::{self as watching, WatchSpec},
 };
@@ -33,7 +34,7 @@ pub enum ClusterState {
     /// Requests do not go through; nothing is known of what happens there.
     Unreachable {
         /// Since when.
-        since: SystemTime,
+        since: Instant,
         /// The last error.
         why: String,
     },
@@ -119,6 +120,7 @@ pub struct Cluster {
     pub(crate) suspicion: Notify,
     pub(crate) kinds_wanted: Notify,
     pub(crate) crds: Arc<WatchSpec>,
+    pub(crate) failures: Failures,
     engaged: Instant,
     tasks: TaskTracker,
     leaving: CancellationToken,
@@ -143,6 +145,7 @@ impl Cluster {
             suspicion: Notify::new(),
             kinds_wanted: Notify::new(),
             crds: Arc::new(crds),
+            failures: Failures::default(),
             engaged: Instant::now(),
             tasks: TaskTracker::new(),
             leaving: CancellationToken::new(),
@@ -238,6 +241,7 @@ impl Cluster {
             let mut kinds = lock(&self.kinds);
             kinds.states.remove(&spec.gvk);
             kinds.refresh.remove(&spec.gvk);
+            self.failures.note(&spec.gvk, None);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, SystemTime},
+    time::{Duration, Instant},
 };
 
 use broker_api::{ClusterName, Role};
@@ -73,7 +73,7 @@ impl Connector {
                 }
                 Err(why) => {
                     warn!(cluster = %self.cluster.name(), server = kubeconfig.server(), %why, "cannot connect");
-                    self.cluster.set_state(&ClusterState::Unreachable { since: SystemTime::now(), why }, None);
+                    self.cluster.set_state(&ClusterState::Unreachable { since: Instant::now(), why }, None);
                     tokio::select! {
                         changed = self.credentials.changed() => if changed.is_err() { return },
                         () = tokio::time::sleep(backoff.wait()) => {}
@@ -129,7 +129,7 @@ impl Connector {
         if self.cluster.is_ready() {
             warn!(cluster = %self.cluster.name(), %why, "unreachable");
         }
-        self.cluster.set_state(&ClusterState::Unreachable { since: SystemTime::now(), why }, None);
+        self.cluster.set_state(&ClusterState::Unreachable { since: Instant::now(), why }, None);
     }
 
     async fn establish(&self, kubeconfig: &Kubeconfig, generation: u64) -> Result<Connection, String> {

@@ -41,7 +41,9 @@ pub(crate) async fn run(cluster: Arc<Cluster>) {
         let (due, next) = cluster.due_kinds();
         let mut failed = false;
         for gvk in due {
-            if let Err(error) = ask(&cluster, &connection, &gvk).await {
+            let asked = ask(&cluster, &connection, &gvk).await;
+            cluster.failures.note(&gvk, asked.as_ref().err().map(|error| error as _));
+            if let Err(error) = asked {
                 failed = true;
                 warn!(cluster = %cluster.name(), kind = %gvk.kind, %error, "discovery failed, trying again");
                 if error.suspects_cluster() {
@@ -86,7 +88,7 @@ async fn sleep(wait: Option<Duration>) {
     }
 }
 
-async fn ask(cluster: &Cluster, connection: &Connection, gvk: &GroupVersionKind) -> Result<(), CallError> {
+async fn ask(cluster: &Arc<Cluster>, connection: &Connection, gvk: &GroupVersionKind) -> Result<(), CallError> {
     if let Some(info) = well_known(gvk) {
         cluster.set_kind(gvk, &KindState::Found(Arc::new(info)), None);
         return Ok(());
@@ -106,8 +108,14 @@ async fn ask(cluster: &Cluster, connection: &Connection, gvk: &GroupVersionKind)
     }
     let schema = schema.unwrap_or_default();
     let first = cluster.kind(gvk).found().is_none();
-    cluster.set_kind(gvk, &KindState::Found(Arc::new(info)), schema.as_ref());
-    if schema.is_none() && first {
+    let published = schema.is_some();
+    // Whoever is told compiles the schema, and others' sockets must not wait for that.
+    let (own, found) = (Arc::clone(cluster), gvk.clone());
+    let told = move || own.set_kind(&found, &KindState::Found(Arc::new(info)), schema.as_ref());
+    if tokio::task::spawn_blocking(told).await.is_err() {
+        return Err(CallError::UnknownOutcome("its schema could not be taken in".into()));
+    }
+    if !published && first {
         // The OpenAPI document of a new CRD is published a moment after discovery.
         cluster.refresh_kind(gvk);
     }

@@ -13,6 +13,8 @@ pub mod index;
 pub mod kind;
 mod kinds;
 pub mod kubeconfig;
+pub mod lag;
+pub mod lanes;
 pub mod lease;
 pub mod object;
 pub mod queue;

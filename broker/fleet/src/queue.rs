@@ -1,11 +1,15 @@
 //! `Queue`: which key is worked on next.
 //!
 //! A key is never worked on twice at once and repeats merge. Every lane (the cluster a key belongs to) gets its turn,
-//! so that one tenant's 50,000 dirty objects cost another tenant's single edit one turn, not 50,000. Writes to a cluster
-//! take one of its slots; a key that finds none is parked until one is free, and parks in its lane, too.
+//! so that one tenant's 50,000 dirty objects cost another tenant's single edit one turn, not 50,000; and only a few keys of
+//! a lane wait for their first decision at the same time, so that whoever makes the decisions can be fair between lanes by
+//! what they cost. Keys that are only looked at again because of somebody else's edits wait apart, in a lane of that
+//! somebody. Writes to a cluster take one of its slots; a key that finds none is parked until one is free, and parks in
+//! its lane, too.
+
+mod inner;
 
 use std::{
-    collections::{BTreeMap, HashMap, VecDeque},
     hash::Hash,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -14,6 +18,7 @@ use std::{
 use broker_api::ClusterName;
 use tokio::{sync::Notify, time::Instant};
 
+use self::inner::{Again, How, Inner, Place, Taken};
 use crate::backoff;
 
 /// What can be queued.
@@ -37,82 +42,6 @@ pub enum Outcome {
     Park(ClusterName),
 }
 
-/// Keys of many lanes, handed out lane by lane.
-#[derive(Debug)]
-struct Lanes<K> {
-    turns: VecDeque<ClusterName>,
-    keys: HashMap<ClusterName, VecDeque<K>>,
-    len: usize,
-}
-
-impl<K> Default for Lanes<K> {
-    fn default() -> Self {
-        Self { turns: VecDeque::new(), keys: HashMap::new(), len: 0 }
-    }
-}
-
-impl<K: Key> Lanes<K> {
-    fn push(&mut self, key: K) {
-        self.len += 1;
-        let lane = key.lane();
-        if let Some(keys) = self.keys.get_mut(lane) {
-            keys.push_back(key);
-            return;
-        }
-        let lane = lane.clone();
-        self.turns.push_back(lane.clone());
-        self.keys.insert(lane, VecDeque::from([key]));
-    }
-
-    fn pop(&mut self) -> Option<K> {
-        let lane = self.turns.pop_front()?;
-        let keys = self.keys.get_mut(&lane)?;
-        let key = keys.pop_front();
-        if keys.is_empty() {
-            self.keys.remove(&lane);
-        } else {
-            self.turns.push_back(lane);
-        }
-        self.len -= usize::from(key.is_some());
-        key
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// In a lane or parked since then.
-    Waiting(Instant),
-    /// To be looked at when nobody else waits, since then.
-    Idle(Instant),
-    /// Being worked on since then; `dirty` when it was added again meanwhile.
-    Running { since: Instant, dirty: bool, patient: bool },
-}
-
-struct Slots<K> {
-    taken: usize,
-    parked: Lanes<K>,
-}
-
-struct Inner<K> {
-    places: HashMap<K, Place>,
-    ready: Lanes<K>,
-    /// Keys whose turn comes when nobody else waits. One that has been added meanwhile is in `ready`, too.
-    idle: Lanes<K>,
-    /// Parked keys whose slot has come free: they go first, and hold that slot.
-    handed: VecDeque<(K, ClusterName)>,
-    slots: HashMap<ClusterName, Slots<K>>,
-    timers: BTreeMap<(Instant, u64), K>,
-    timer_of: HashMap<K, (Instant, u64)>,
-    timer_count: u64,
-    failures: HashMap<K, u32>,
-    /// Keys being worked on: in their turn, and from `idle`.
-    running: usize,
-    patient: usize,
-    closed: bool,
-    adds: u64,
-    retries: u64,
-}
-
 /// A key whose turn it is.
 pub struct Turn<K: Key> {
     /// The key.
@@ -121,10 +50,24 @@ pub struct Turn<K: Key> {
     pub slot: Option<Slot<K>>,
     /// It has waited until nobody else did; see [`Outcome::WhenIdle`].
     pub patient: bool,
+    /// It is only looked at again because of this cluster's edits; see [`Queue::add_later`].
+    pub cause: Option<ClusterName>,
+    /// To be dropped once the first decision is made: until then the key is one of the few of its lane.
+    pub start: Start<K>,
 }
 
-/// How many keys that have waited for others are worked on at once.
-const PATIENT: usize = 4;
+/// A key waits for its first decision. Dropping it lets the lane's next key out.
+pub struct Start<K: Key> {
+    queue: Arc<Queue<K>>,
+    lane: ClusterName,
+    later: bool,
+}
+
+impl<K: Key> Drop for Start<K> {
+    fn drop(&mut self) {
+        self.queue.started(&self.lane, self.later);
+    }
+}
 
 /// After so long a key that waits for others takes its turn among them.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -180,22 +123,9 @@ const LAST_RETRY: Duration = Duration::from_mins(1);
 impl<K: Key> Queue<K> {
     /// An empty queue; `slots_per_cluster` writes go to one cluster at the same time.
     pub fn new(slots_per_cluster: usize, waited: fn(Duration)) -> Arc<Self> {
-        let inner = Inner {
-            places: HashMap::new(),
-            ready: Lanes::default(),
-            idle: Lanes::default(),
-            handed: VecDeque::new(),
-            slots: HashMap::new(),
-            timers: BTreeMap::new(),
-            timer_of: HashMap::new(),
-            timer_count: 0,
-            failures: HashMap::new(),
-            running: 0,
-            patient: 0,
-            closed: false,
-            adds: 0,
-            retries: 0,
-        };
+        // As many as there are threads to decide on, and as many to keep those busy.
+        let ahead = 2 * std::thread::available_parallelism().map_or(2, usize::from);
+        let inner = Inner::new(ahead);
         Arc::new(Self {
             inner: Mutex::new(inner),
             changed: Notify::new(),
@@ -217,6 +147,24 @@ impl<K: Key> Queue<K> {
         }
     }
 
+    /// Somebody else's edits concern this key: it is looked at again in the lane of that cluster. A key that waits for its
+    /// turn already is looked at then.
+    pub fn add_later(&self, key: K, cause: &ClusterName) {
+        let mut inner = self.lock();
+        if inner.enqueue_later(key, cause) {
+            drop(inner);
+            self.changed.notify_one();
+        }
+    }
+
+    fn started(&self, lane: &ClusterName, later: bool) {
+        let mut inner = self.lock();
+        let lanes = if later { &mut inner.later } else { &mut inner.ready };
+        lanes.end(lane, Duration::ZERO);
+        drop(inner);
+        self.changed.notify_one();
+    }
+
     /// The next key to work on. `None` once the queue is closed.
     pub async fn next(self: &Arc<Self>) -> Option<Turn<K>> {
         loop {
@@ -228,13 +176,15 @@ impl<K: Key> Queue<K> {
                 }
                 let now = Instant::now();
                 let wake = inner.fire(now);
-                if let Some((key, cluster, since, patient)) = inner.take(now) {
+                if let Some(Taken { key, how, lane, slot, since }) = inner.take(now) {
                     drop(inner);
                     (self.waited)(now.saturating_duration_since(since));
-                    let slot = cluster.map(|cluster| Slot { queue: Arc::clone(self), cluster });
+                    let slot = slot.map(|cluster| Slot { queue: Arc::clone(self), cluster });
+                    let later = how == How::Later;
+                    let start = Start { queue: Arc::clone(self), lane: lane.clone(), later };
                     // One notification may stand for many additions.
                     self.changed.notify_one();
-                    return Some(Turn { key, slot, patient });
+                    return Some(Turn { key, slot, patient: how == How::Patient, cause: later.then_some(lane), start });
                 }
                 wake
             };
@@ -251,7 +201,7 @@ impl<K: Key> Queue<K> {
     pub fn slot(self: &Arc<Self>, cluster: &ClusterName) -> Option<Slot<K>> {
         let mut inner = self.lock();
         let slots = inner.slots_of(cluster);
-        if slots.taken >= self.slots_per_cluster || slots.parked.len > 0 {
+        if slots.taken >= self.slots_per_cluster || !slots.parked.is_empty() {
             return None;
         }
         slots.taken += 1;
@@ -261,7 +211,7 @@ impl<K: Key> Queue<K> {
     fn release(&self, cluster: &ClusterName) {
         let mut inner = self.lock();
         let slots = inner.slots_of(cluster);
-        if let Some(key) = slots.parked.pop() {
+        if let Some(key) = slots.parked.draw() {
             inner.handed.push_back((key, cluster.clone()));
             drop(inner);
             self.changed.notify_one();
@@ -273,13 +223,12 @@ impl<K: Key> Queue<K> {
     /// Work on a key has ended. Returns the wait before the retry, if it failed.
     pub fn finish(&self, key: &K, outcome: Outcome) -> Option<Duration> {
         let mut inner = self.lock();
-        let dirty = match inner.places.remove(key) {
-            Some(Place::Running { dirty, patient, .. }) => {
-                let count = if patient { &mut inner.patient } else { &mut inner.running };
-                *count = count.saturating_sub(1);
-                dirty
+        let again = match inner.places.remove(key) {
+            Some(Place::Running { how, again, .. }) => {
+                *inner.count(how) -= 1;
+                again
             }
-            _ => false,
+            _ => Again::No,
         };
         let mut wait = None;
         match outcome {
@@ -293,7 +242,7 @@ impl<K: Key> Queue<K> {
             Outcome::WhenIdle => {
                 inner.failures.remove(key);
                 inner.places.insert(key.clone(), Place::Idle(Instant::now()));
-                inner.idle.push(key.clone());
+                inner.idle.push(key.lane(), key.clone());
                 inner.schedule(key, PATIENCE);
             }
             Outcome::Failed => {
@@ -306,8 +255,14 @@ impl<K: Key> Queue<K> {
             }
             Outcome::Park(cluster) => inner.park(key.clone(), cluster, self.slots_per_cluster),
         }
-        if dirty {
-            inner.enqueue(key.clone());
+        match again {
+            Again::No => {}
+            Again::InTurn => {
+                inner.enqueue(key.clone());
+            }
+            Again::Later(cause) => {
+                inner.enqueue_later(key.clone(), &cause);
+            }
         }
         drop(inner);
         self.changed.notify_one();
@@ -326,7 +281,8 @@ impl<K: Key> Queue<K> {
         self.changed.notify_one();
     }
 
-    /// Besides the one who asks, keys are worked on or wait, for their turn or for a slot.
+    /// Besides the one who asks, keys are worked on or wait, for their turn or for a slot. Those that are looked at because
+    /// of somebody else's edits do not count.
     pub fn is_busy(&self) -> bool {
         let inner = self.lock();
         inner.has_waiting() || inner.running > 1
@@ -343,122 +299,18 @@ impl<K: Key> Queue<K> {
         let now = Instant::now();
         let running = inner.places.values().filter_map(|place| match place {
             Place::Running { since, .. } => Some(now.saturating_duration_since(*since)),
-            Place::Waiting(_) | Place::Idle(_) => None,
+            Place::Waiting(_) | Place::Later(_) | Place::Idle(_) => None,
         });
         let (running, longest_running) =
             running.fold((0, Duration::ZERO), |(count, longest), age| (count + 1, longest.max(age)));
         QueueStats {
             adds: inner.adds,
             depth: inner.places.len() - running,
-            parked: inner.slots.values().map(|slots| slots.parked.len).sum(),
+            parked: inner.slots.values().map(|slots| slots.parked.len()).sum(),
             running,
             retries: inner.retries,
             longest_running,
         }
-    }
-}
-
-impl<K: Key> Inner<K> {
-    fn slots_of(&mut self, cluster: &ClusterName) -> &mut Slots<K> {
-        self.slots.entry(cluster.clone()).or_insert_with(|| Slots { taken: 0, parked: Lanes::default() })
-    }
-
-    /// Returns whether the key was put into a lane.
-    fn enqueue(&mut self, key: K) -> bool {
-        self.adds += 1;
-        match self.places.get_mut(&key) {
-            Some(Place::Waiting(_)) => false,
-            Some(place @ Place::Idle(_)) => {
-                *place = Place::Waiting(Instant::now());
-                self.ready.push(key);
-                true
-            }
-            Some(Place::Running { dirty, .. }) => {
-                *dirty = true;
-                false
-            }
-            None => {
-                self.places.insert(key.clone(), Place::Waiting(Instant::now()));
-                self.ready.push(key);
-                true
-            }
-        }
-    }
-
-    fn park(&mut self, key: K, cluster: ClusterName, limit: usize) {
-        self.places.insert(key.clone(), Place::Waiting(Instant::now()));
-        let slots = self.slots_of(&cluster);
-        // A slot may have come free since it was asked for; nobody would wake the key then.
-        if slots.taken < limit {
-            slots.taken += 1;
-            self.handed.push_back((key, cluster));
-        } else {
-            slots.parked.push(key);
-        }
-    }
-
-    fn schedule(&mut self, key: &K, delay: Duration) {
-        let at = Instant::now() + delay;
-        if let Some(held) = self.timer_of.get(key) {
-            if held.0 <= at {
-                return;
-            }
-            self.timers.remove(held);
-        }
-        self.timer_count += 1;
-        let timer = (at, self.timer_count);
-        self.timers.insert(timer, key.clone());
-        self.timer_of.insert(key.clone(), timer);
-    }
-
-    fn has_waiting(&self) -> bool {
-        self.ready.len > 0 || self.slots.values().any(|slots| slots.parked.len > 0)
-    }
-
-    /// A key that has waited for others, if no others wait.
-    fn pop_idle(&mut self) -> Option<K> {
-        while !self.has_waiting() && self.running == 0 && self.patient < PATIENT {
-            let key = self.idle.pop()?;
-            if matches!(self.places.get(&key), Some(Place::Idle(_))) {
-                return Some(key);
-            }
-        }
-        None
-    }
-
-    /// Queues what is due and returns when the next is.
-    fn fire(&mut self, now: Instant) -> Option<Instant> {
-        while let Some((&timer, _)) = self.timers.first_key_value() {
-            if timer.0 > now {
-                return Some(timer.0);
-            }
-            if let Some(key) = self.timers.remove(&timer) {
-                self.timer_of.remove(&key);
-                self.enqueue(key);
-            }
-        }
-        None
-    }
-
-    fn take(&mut self, now: Instant) -> Option<(K, Option<ClusterName>, Instant, bool)> {
-        let (key, cluster, patient) = if let Some((key, cluster)) = self.handed.pop_front() {
-            (key, Some(cluster), false)
-        } else if let Some(key) = self.ready.pop() {
-            (key, None, false)
-        } else {
-            (self.pop_idle()?, None, true)
-        };
-        *(if patient { &mut self.patient } else { &mut self.running }) += 1;
-        // Whatever it was to be looked at for later, it is looked at now.
-        if let Some(timer) = self.timer_of.remove(&key) {
-            self.timers.remove(&timer);
-        }
-        let before = self.places.insert(key.clone(), Place::Running { since: now, dirty: false, patient });
-        let since = match before {
-            Some(Place::Waiting(since) | Place::Idle(since)) => since,
-            _ => now,
-        };
-        Some((key, cluster, since, patient))
     }
 }
 

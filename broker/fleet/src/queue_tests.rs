@@ -148,3 +148,64 @@ async fn what_can_wait_waits_for_others_but_not_for_its_own_news() {
         "and is not handed out twice"
     );
 }
+
+#[tokio::test]
+async fn only_a_few_keys_of_a_lane_wait_for_their_first_decision() {
+    let queue = queue(1);
+    for number in 0..1000 {
+        queue.add(job("flood", number));
+    }
+    let mut started = Vec::new();
+    while let Ok(Some(turn)) = tokio::time::timeout(Duration::from_millis(20), queue.next()).await {
+        started.push(turn);
+    }
+    assert!((2..500).contains(&started.len()), "{}", started.len());
+    queue.add(job("quiet", 1));
+    let turn = queue.next().await.unwrap();
+    assert_eq!(turn.key, job("quiet", 1), "another lane's key comes at once");
+    drop(started.pop());
+    assert_eq!(queue.next().await.unwrap().key.0, ClusterName::consumer("flood"));
+}
+
+#[tokio::test]
+async fn what_others_edits_concern_waits_apart_and_comes_once() {
+    let queue = queue(1);
+    let (one, two) = (ClusterName::provider("one"), ClusterName::provider("two"));
+    let key = job("a", 1);
+    queue.add_later(key.clone(), &one);
+    queue.add_later(key.clone(), &one);
+    queue.add_later(key.clone(), &two);
+    assert!(!queue.is_busy(), "nobody waits for that");
+    queue.add(job("b", 1));
+    assert_eq!(take(&queue).await, job("b", 1), "what is in its turn goes first");
+    let turn = queue.next().await.unwrap();
+    assert_eq!((turn.key, turn.cause), (key.clone(), Some(one.clone())));
+    queue.add_later(key.clone(), &two);
+    queue.finish(&key, Outcome::Done);
+    let turn = queue.next().await.unwrap();
+    assert_eq!((turn.key, turn.cause), (key.clone(), Some(two)), "it was added again while it was worked on");
+    queue.finish(&key, Outcome::Done);
+    queue.finish(&job("b", 1), Outcome::Done);
+    assert!(tokio::time::timeout(Duration::from_millis(20), queue.next()).await.is_err(), "no more than that");
+    assert!(queue.is_idle());
+}
+
+#[tokio::test]
+async fn a_key_that_waits_for_others_edits_takes_its_turn_for_its_own_news() {
+    let queue = queue(1);
+    let (cause, key) = (ClusterName::provider("one"), job("a", 1));
+    queue.add_later(key.clone(), &cause);
+    queue.add(key.clone());
+    let turn = queue.next().await.unwrap();
+    assert_eq!((&turn.key, &turn.cause), (&key, &None));
+    queue.add_later(key.clone(), &cause);
+    queue.add(key.clone());
+    queue.finish(&key, Outcome::Done);
+    assert_eq!(queue.next().await.unwrap().cause, None, "its own news counts for more");
+    queue.finish(&key, Outcome::Done);
+    queue.add(key.clone());
+    queue.add_later(key.clone(), &cause);
+    assert_eq!(queue.next().await.unwrap().cause, None, "it waits for its turn already");
+    queue.finish(&key, Outcome::Done);
+    assert!(tokio::time::timeout(Duration::from_millis(20), queue.next()).await.is_err());
+}

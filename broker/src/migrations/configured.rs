@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::configurations::{Configurations, Entry};
-use crate::{accept_apis::RECOMPILE, broker::Broker, observe};
+use crate::{accept_changes::RECOMPILE, broker::Broker, observe};
 
 /// A change of a MigrationConfiguration, or of what is known of them all.
 #[derive(Debug)]

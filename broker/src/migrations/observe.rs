@@ -160,7 +160,7 @@ impl Broker {
             ttl_millis: u64::try_from(self.options.migration_ttl.as_millis()).unwrap_or(u64::MAX),
         };
         // Expressions may be slow: others go on meanwhile.
-        let mut outcome = tokio::task::block_in_place(|| migrate(&observed));
+        let mut outcome = migrate(&observed);
         if self.tell_of_blindness(&compute, &mut outcome) || matches!(observed.compute_reach, Reach::Lost(_)) {
             outcome.again = Some(outcome.again.map_or(BLIP, |again| again.min(BLIP)));
         }

@@ -9,15 +9,14 @@ use std::{
 use broker_core::migration::observed::Outcome as Decided;
 use broker_fleet::{
     object::ObjectKey,
-    queue::{Outcome, Slot, Turn},
+    queue::{Outcome, Slot, Start, Turn},
 };
 use futures::FutureExt as _;
-use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{debug, error};
 
 use super::{MigrationWork, known::Known, origin::About, tell};
-use crate::{act::Acted, broker::Broker, metrics::METRICS};
+use crate::{act::Acted, broker::Broker, decisions::Urgency, metrics::METRICS};
 
 /// Decisions in a row for one Migration before others get their turn.
 const PASSES: usize = 24;
@@ -34,13 +33,11 @@ pub async fn run(broker: Arc<Broker>, stop: CancellationToken) {
         stop.cancelled().await;
         closing.close();
     });
-    // Decisions block while they evaluate expressions; writes do not count.
-    let turns = Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(2, usize::from)));
-    while let Some(Turn { key: work, slot, .. }) = queue.next().await {
-        let (broker, turns) = (Arc::clone(&broker), Arc::clone(&turns));
+    while let Some(Turn { key: work, slot, start, .. }) = queue.next().await {
+        let broker = Arc::clone(&broker);
         tasks.spawn(async move {
             let started = Instant::now();
-            let outcome = AssertUnwindSafe(broker.work_on(&work.key, slot, &turns)).catch_unwind().await;
+            let outcome = AssertUnwindSafe(broker.work_on(&work, slot, start)).catch_unwind().await;
             // One that makes a decision panic must not stay under way for ever. The panic itself is logged by its hook.
             let outcome = outcome.unwrap_or(Outcome::Failed);
             METRICS.work_duration.observe(started.elapsed().as_secs_f64());
@@ -73,14 +70,20 @@ enum Went {
 impl Broker {
     async fn work_on(
         self: &Arc<Self>,
-        key: &ObjectKey,
+        work: &MigrationWork,
         mut slot: Option<Slot<MigrationWork>>,
-        turns: &Semaphore,
+        start: Start<MigrationWork>,
     ) -> Outcome {
+        let key = &work.key;
+        let mut start = Some(start);
         for _ in 0..PASSES {
-            let turn = turns.acquire().await;
-            let Some(Taken { known, decided, listens }) = self.decide_on(key) else { return Outcome::Done };
-            drop(turn);
+            let (broker, migration) = (Arc::clone(self), key.clone());
+            let decide = move || broker.decide_on(&migration);
+            let taken = self.decisions.run(&work.lane, Urgency::InTurn, key, decide).await;
+            // Its hook has logged the panic.
+            let Some(taken) = taken else { return Outcome::Failed };
+            start.take();
+            let Some(Taken { known, decided, listens }) = taken else { return Outcome::Done };
             let Some(decided) = decided else { return Outcome::After(IDLE) };
             if self.leads() {
                 for note in &decided.notes {

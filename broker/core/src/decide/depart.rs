@@ -421,8 +421,7 @@ impl<'a> Pass<'a> {
         let last = failed.iter().max_by_key(|migration| migration.ended)?;
         let (first, longest) = RETRY_MILLIS;
         let wait = first.saturating_mul(1 << (failed.len() - 1).min(10)).min(longest);
-        // A clock that was set back must not hold it up for longer than this.
-        let passed = self.snapshot.now.millis.saturating_sub(last.ended.unwrap_or_default());
+        let passed = self.snapshot.now.since(last.ended.unwrap_or_default());
         let left = wait.checked_sub(passed).filter(|left| *left > 0)?;
         self.decision.again_in(left);
         Some(format!(

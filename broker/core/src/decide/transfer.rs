@@ -212,7 +212,7 @@ impl<'a> Pass<'a> {
     /// The new copy has had its time to become ready: if there is somebody else, the object goes there.
     fn times_out(&mut self, origin: &'a View, assigned: &Assigned, to: &ClusterName) -> bool {
         let timeout = self.snapshot.moves.patience.ready_timeout;
-        let passed = self.snapshot.now.millis.saturating_sub(assigned.epoch);
+        let passed = self.snapshot.memory.moving_for(assigned.epoch, self.snapshot.now.millis);
         if let Some(left) = timeout.checked_sub(passed).filter(|left| *left > 0) {
             self.decision.again_in(left);
             return false;

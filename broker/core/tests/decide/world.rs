@@ -47,6 +47,8 @@ pub(crate) struct World {
     pub(crate) related_kinds: Vec<Kind>,
     pub(crate) ring: KeyRing,
     pub(crate) millis: u64,
+    /// When the broker was started last.
+    started: u64,
     /// All writes that went through.
     pub(crate) log: Vec<Write>,
     /// The object under this key is a copy of ours.
@@ -89,6 +91,7 @@ impl World {
             related_kinds: vec![secret(), config_map()],
             ring: ring("first"),
             millis: 1_700_000_000_000,
+            started: 1_700_000_000_000,
             log: Vec::new(),
             taken_for_copy: false,
             owned_known: true,
@@ -259,7 +262,7 @@ impl World {
 
     pub(crate) fn now(&self) -> Now {
         let seconds = self.millis / 1000;
-        Now { millis: self.millis, text: format!("2026-01-01T00:00:00Z+{seconds}") }
+        Now { millis: self.millis, started: self.started, text: format!("2026-01-01T00:00:00Z+{seconds}") }
     }
 
     pub(crate) fn decide(&self, key: &OriginKey, confirmed: Confirmed) -> Decision {
@@ -318,6 +321,9 @@ impl World {
             assert!(!decision.steps.contains(&Step::Confirm), "asks to confirm what was just confirmed");
         }
         self.moves.absorb(key, &decision);
+        if let Some(moving) = &decision.moving {
+            self.memories.entry(key.clone()).or_default().saw_move(moving.epoch, self.millis);
+        }
         if let Some(provider) = &decision.gave_up {
             self.memories.entry(key.clone()).or_default().give_up(provider);
         }
@@ -439,6 +445,7 @@ impl World {
 
     /// The broker restarts with nothing in memory.
     pub(crate) fn restart(&mut self) {
+        self.started = self.millis;
         self.memories.clear();
         self.counted.clear();
         self.moves.under_way.clear();

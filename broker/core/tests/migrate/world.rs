@@ -272,7 +272,7 @@ impl World {
         };
         let related_kinds = [secret(), kind("", "ConfigMap")];
         migrate(&Observed {
-            now: Now { millis: self.now, text: String::new() },
+            now: Now { millis: self.now, started: START, text: String::new() },
             object: &object,
             movement: self.movement.clone(),
             origin: self.origin.as_ref().map(|origin| (origin, "uid-origin")),

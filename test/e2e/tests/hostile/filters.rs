@@ -1,1 +1,95 @@
 //! Many and costly AcceptAPIs are charged to their provider.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use e2e::{
+    Neighbour, Place, Scene,
+    kind::{ACCEPT_API, CERTIFICATE, WIDGET},
+};
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+use crate::{ARIADNE, BART, HOMER, THESEUS, WORLD};
+
+/// AcceptAPIs of one provider.
+const MANY: usize = 400;
+
+/// Patterns in each.
+const PATTERNS: usize = 20;
+
+/// How many of them count.
+const MOST: usize = 64;
+
+/// Slow to compile and slow to match.
+fn patterns(round: usize) -> Vec<Value> {
+    let pattern = |at| format!("^([a-z0-9.-]*[a-z]{{1,{}}}){{1,20}}x{round}$", 3 + at % 7);
+    (0..PATTERNS).map(|at| json!({"key": "fqdn", "pattern": pattern(at), "missing": "Accept"})).collect()
+}
+
+/// Edits them, one after the other, until it is stopped. Returns how often.
+async fn edit(provider: &Place, names: &[String], stopped: &AtomicBool) -> usize {
+    let mut edits = 0;
+    while !stopped.load(Ordering::Relaxed) {
+        let name = &names[edits % names.len()];
+        edits += 1;
+        provider.edit(&ACCEPT_API, "default", name, json!({"spec": {"filters": patterns(edits)}})).await;
+    }
+    edits
+}
+
+fn reason(accept: &e2e::Object) -> String {
+    accept.condition("Ready").map(|told| told.reason).unwrap_or_default()
+}
+
+#[test]
+fn many_costly_acceptapis_that_are_edited_all_the_time_cost_others_nothing() {
+    WORLD.run(async |world| {
+        let (homer, bart) = (world.consumer(HOMER), world.consumer(BART));
+        let (ariadne, theseus) = (world.provider(ARIADNE), world.provider(THESEUS));
+        let scene = Scene::new(world, "costly", &[homer]).await;
+        let health = world.broker().await.as_ref().unwrap().health_address().to_owned();
+        let neighbour = Neighbour::of_kind(&WIDGET, "beside-costly", bart, theseus, &health).await;
+        join_all((0..20).map(async |at| scene.certificate(homer, &format!("web-{at}")).await)).await;
+        let names: Vec<String> = (0..MANY).map(|at| format!("costly-{at:03}")).collect();
+        for some in names.chunks(20) {
+            join_all(some.iter().map(async |name| {
+                let spec = json!({"gvr": CERTIFICATE.gvr(), "filters": patterns(0)});
+                ariadne.create(&ACCEPT_API, "default", name, json!({"spec": spec})).await
+            }))
+            .await;
+        }
+        neighbour.until_served(3).await;
+        let stopped = AtomicBool::new(false);
+        let attack = async {
+            let all = names.chunks(MANY / 10).map(|some| edit(ariadne, some, &stopped));
+            join_all(all).await.into_iter().sum::<usize>()
+        };
+        let served = async {
+            neighbour.until_served(15).await;
+            stopped.store(true, Ordering::Relaxed);
+        };
+        let (edits, ()) = tokio::join!(attack, served);
+        println!("{edits} edits");
+        neighbour.end().await;
+
+        let last = names.last().unwrap();
+        let told = ariadne.until(&ACCEPT_API, "default", last, "it to be told that there are too many", |seen| {
+            seen.has("Ready", "False", "TooMany")
+        });
+        assert!(told.await.condition("Ready").unwrap().message.contains("64"));
+        let all = ariadne.list(&ACCEPT_API, "default").await;
+        let counting = all.iter().filter(|seen| seen.name().starts_with("costly-") && reason(seen) != "TooMany");
+        let counting: Vec<&str> = counting.map(e2e::Object::name).collect();
+        assert!(counting.len() == MOST && counting.iter().all(|name| **name < *"costly-080"), "{counting:?}");
+        // When older ones go, the next count.
+        let (last, others) = names.split_last().unwrap();
+        for some in others.chunks(20) {
+            join_all(some.iter().map(async |name| ariadne.delete(&ACCEPT_API, "default", name).await)).await;
+        }
+        ariadne.until(&ACCEPT_API, "default", last, "it to count", |seen| seen.has("Ready", "True", "Ready")).await;
+        ariadne.delete(&ACCEPT_API, "default", last).await;
+        scene.accept(ariadne, Value::Null).await;
+        scene.copy(homer, "web-0", ariadne).await;
+        scene.clear(&CERTIFICATE, &[homer]).await;
+    });
+}

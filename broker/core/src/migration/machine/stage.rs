@@ -258,18 +258,17 @@ impl<'a> Pass<'a> {
     /// The same, but what was told of a stage that has only just begun would be told too soon.
     fn trouble_soon(&mut self, reason: &'static str, why: &str) {
         let started = self.entry().and_then(|entry| entry.started.as_ref()).map_or(0, millis_of);
-        let age = self.observed.now.millis.checked_sub(started);
-        // A start that lies in the future, for the clock was set back, is no recent one.
-        match age.and_then(|age| GRACE_MILLIS.checked_sub(age)).filter(|left| *left > 0) {
+        let age = self.observed.now.since(started);
+        match GRACE_MILLIS.checked_sub(age).filter(|left| *left > 0) {
             Some(left) => self.again_in(left),
             None => self.trouble(reason, why),
         }
     }
 
-    /// How long the current stage has run. A clock that was set back makes it young, never old.
+    /// How long the current stage has run, as far as this process has seen.
     fn stage_age(&self) -> u64 {
         let started = self.entry().and_then(|entry| entry.started.as_ref()).map(millis_of);
-        started.map_or(0, |started| self.observed.now.millis.saturating_sub(started))
+        started.map_or(0, |started| self.observed.now.since(started))
     }
 
     /// Whether the stage may take more time. It fails if not.

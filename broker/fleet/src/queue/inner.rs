@@ -1,0 +1,260 @@
+//! What a queue holds: where each key is, and which is next. No clock but the one that is handed in.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
+    time::Duration,
+};
+
+use broker_api::ClusterName;
+use tokio::time::Instant;
+
+use super::Key;
+use crate::lanes::Lanes;
+
+/// How many keys that have waited for others are worked on at once.
+const PATIENT: usize = 4;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In a lane or parked since then.
+    Waiting(Instant),
+    /// To be looked at because of somebody else's edits, since then.
+    Later(Instant),
+    /// To be looked at when nobody else waits, since then.
+    Idle(Instant),
+    /// Being worked on since then.
+    Running { since: Instant, how: How, again: Again },
+}
+
+/// Out of which of the queue's parts a key was handed out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
+    InTurn,
+    Later,
+    Patient,
+}
+
+/// Whether a key was added again while it was being worked on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Again {
+    No,
+    InTurn,
+    Later(ClusterName),
+}
+
+pub(super) struct Slots<K> {
+    pub(super) taken: usize,
+    pub(super) parked: Lanes<K>,
+}
+
+pub(super) struct Inner<K> {
+    pub(super) places: HashMap<K, Place>,
+    pub(super) ready: Lanes<K>,
+    /// Keys to look at again because of somebody else's edits, in the lanes of those. A key may be in several, and may
+    /// have been worked on meanwhile.
+    pub(super) later: Lanes<K>,
+    /// What is in `later`.
+    pub(super) later_in: HashSet<(ClusterName, K)>,
+    /// Keys whose turn comes when nobody else waits. One that has been added meanwhile is in `ready`, too.
+    pub(super) idle: Lanes<K>,
+    /// Parked keys whose slot has come free: they go first, and hold that slot.
+    pub(super) handed: VecDeque<(K, ClusterName)>,
+    pub(super) slots: HashMap<ClusterName, Slots<K>>,
+    pub(super) timers: BTreeMap<(Instant, u64), K>,
+    pub(super) timer_of: HashMap<K, (Instant, u64)>,
+    pub(super) timer_count: u64,
+    pub(super) failures: HashMap<K, u32>,
+    /// Keys being worked on: in their turn, from `later` and from `idle`.
+    pub(super) running: usize,
+    pub(super) running_later: usize,
+    pub(super) patient: usize,
+    pub(super) closed: bool,
+    pub(super) adds: u64,
+    pub(super) retries: u64,
+}
+
+/// What is handed out.
+pub(super) struct Taken<K> {
+    pub(super) key: K,
+    pub(super) how: How,
+    /// Whose turn it takes.
+    pub(super) lane: ClusterName,
+    /// The cluster of the slot that was kept for it.
+    pub(super) slot: Option<ClusterName>,
+    /// Since when it has waited.
+    pub(super) since: Instant,
+}
+
+impl<K: Key> Inner<K> {
+    /// Empty; `ahead` keys of a lane wait for their first decision at the same time.
+    pub(super) fn new(ahead: usize) -> Self {
+        Self {
+            places: HashMap::new(),
+            ready: Lanes::new(ahead),
+            later: Lanes::new(ahead),
+            later_in: HashSet::new(),
+            idle: Lanes::new(usize::MAX),
+            handed: VecDeque::new(),
+            slots: HashMap::new(),
+            timers: BTreeMap::new(),
+            timer_of: HashMap::new(),
+            timer_count: 0,
+            failures: HashMap::new(),
+            running: 0,
+            running_later: 0,
+            patient: 0,
+            closed: false,
+            adds: 0,
+            retries: 0,
+        }
+    }
+
+    pub(super) fn slots_of(&mut self, cluster: &ClusterName) -> &mut Slots<K> {
+        self.slots.entry(cluster.clone()).or_insert_with(|| Slots { taken: 0, parked: Lanes::new(usize::MAX) })
+    }
+
+    /// Returns whether the key was put into a lane.
+    pub(super) fn enqueue(&mut self, key: K) -> bool {
+        self.adds += 1;
+        match self.places.get_mut(&key) {
+            Some(Place::Waiting(_)) => return false,
+            Some(Place::Running { again, .. }) => {
+                *again = Again::InTurn;
+                return false;
+            }
+            Some(place @ (Place::Idle(_) | Place::Later(_))) => *place = Place::Waiting(Instant::now()),
+            None => {
+                self.places.insert(key.clone(), Place::Waiting(Instant::now()));
+            }
+        }
+        self.ready.push(key.lane(), key.clone());
+        true
+    }
+
+    /// Returns whether the key was put into the lane.
+    pub(super) fn enqueue_later(&mut self, key: K, cause: &ClusterName) -> bool {
+        self.adds += 1;
+        match self.places.get_mut(&key) {
+            Some(Place::Waiting(_)) => return false,
+            Some(Place::Running { again, .. }) => {
+                if *again == Again::No {
+                    *again = Again::Later(cause.clone());
+                }
+                return false;
+            }
+            // Not in that lane yet, perhaps: one cluster's edits must not wait for another's.
+            Some(Place::Later(_)) => {}
+            Some(place @ Place::Idle(_)) => *place = Place::Later(Instant::now()),
+            None => {
+                self.places.insert(key.clone(), Place::Later(Instant::now()));
+            }
+        }
+        let new = self.later_in.insert((cause.clone(), key.clone()));
+        if new {
+            self.later.push(cause, key);
+        }
+        new
+    }
+
+    pub(super) fn park(&mut self, key: K, cluster: ClusterName, limit: usize) {
+        self.places.insert(key.clone(), Place::Waiting(Instant::now()));
+        let slots = self.slots_of(&cluster);
+        // A slot may have come free since it was asked for; nobody would wake the key then.
+        if slots.taken < limit {
+            slots.taken += 1;
+            self.handed.push_back((key, cluster));
+        } else {
+            slots.parked.push(&key.lane().clone(), key);
+        }
+    }
+
+    pub(super) fn schedule(&mut self, key: &K, delay: Duration) {
+        let at = Instant::now() + delay;
+        if let Some(held) = self.timer_of.get(key) {
+            if held.0 <= at {
+                return;
+            }
+            self.timers.remove(held);
+        }
+        self.timer_count += 1;
+        let timer = (at, self.timer_count);
+        self.timers.insert(timer, key.clone());
+        self.timer_of.insert(key.clone(), timer);
+    }
+
+    pub(super) fn has_waiting(&self) -> bool {
+        !self.ready.is_empty() || self.slots.values().any(|slots| !slots.parked.is_empty())
+    }
+
+    /// A key that has waited for others, if no others wait.
+    pub(super) fn pop_idle(&mut self) -> Option<K> {
+        while !self.has_waiting() && self.running == 0 && self.patient < PATIENT {
+            let key = self.idle.draw()?;
+            if matches!(self.places.get(&key), Some(Place::Idle(_))) {
+                return Some(key);
+            }
+        }
+        None
+    }
+
+    /// Queues what is due and returns when the next is.
+    pub(super) fn fire(&mut self, now: Instant) -> Option<Instant> {
+        while let Some((&timer, _)) = self.timers.first_key_value() {
+            if timer.0 > now {
+                return Some(timer.0);
+            }
+            if let Some(key) = self.timers.remove(&timer) {
+                self.timer_of.remove(&key);
+                self.enqueue(key);
+            }
+        }
+        None
+    }
+
+    /// A key that is to be looked at because of somebody else's edits, and in whose lane it waited.
+    pub(super) fn pop_later(&mut self) -> Option<(ClusterName, K)> {
+        loop {
+            let (cause, key) = self.later.pop()?;
+            self.later_in.remove(&(cause.clone(), key.clone()));
+            if matches!(self.places.get(&key), Some(Place::Later(_))) {
+                return Some((cause, key));
+            }
+            self.later.end(&cause, Duration::ZERO);
+        }
+    }
+
+    /// How many keys are being worked on that were handed out like this.
+    pub(super) fn count(&mut self, how: How) -> &mut usize {
+        match how {
+            How::InTurn => &mut self.running,
+            How::Later => &mut self.running_later,
+            How::Patient => &mut self.patient,
+        }
+    }
+
+    pub(super) fn take(&mut self, now: Instant) -> Option<Taken<K>> {
+        let (how, lane, key, slot) = if let Some((key, cluster)) = self.handed.pop_front() {
+            self.ready.begin(key.lane());
+            (How::InTurn, key.lane().clone(), key, Some(cluster))
+        } else if let Some((lane, key)) = self.ready.pop() {
+            (How::InTurn, lane, key, None)
+        } else if let Some(key) = self.pop_idle() {
+            self.ready.begin(key.lane());
+            (How::Patient, key.lane().clone(), key, None)
+        } else {
+            let (lane, key) = self.pop_later()?;
+            (How::Later, lane, key, None)
+        };
+        *self.count(how) += 1;
+        // Whatever it was to be looked at for later, it is looked at now.
+        if let Some(timer) = self.timer_of.remove(&key) {
+            self.timers.remove(&timer);
+        }
+        let before = self.places.insert(key.clone(), Place::Running { since: now, how, again: Again::No });
+        let since = match before {
+            Some(Place::Waiting(since) | Place::Later(since) | Place::Idle(since)) => since,
+            _ => now,
+        };
+        Some(Taken { key, how, lane, slot, since })
+    }
+}

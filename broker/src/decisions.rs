@@ -1,0 +1,312 @@
+//! `Decisions`: the threads on which decisions are made, which are never those that serve sockets, watches, probes and
+//! the lease.
+//!
+//! Whatever takes long without waiting for anybody belongs here: deciding on an origin or a Migration, compiling what
+//! strangers write. Jobs stand in lanes, one per cluster that they are done for; the lane that has used least time goes
+//! next, and none has all threads, so that another's next job need not wait for the end of a long one. What is only
+//! looked at again because of somebody else's edits stands behind all that, and is not starved by it.
+
+use std::{
+    fmt::Display,
+    io,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use broker_api::ClusterName;
+use broker_fleet::lanes::Lanes;
+use tokio::{runtime::Handle, sync::oneshot};
+use tracing::warn;
+
+use crate::metrics::METRICS;
+
+/// A job that takes longer is told of.
+const SLOW: Duration = Duration::from_millis(100);
+
+/// Between two lines about slow jobs.
+const TOLD: Duration = Duration::from_secs(1);
+
+/// After so many jobs in their turn one of those that can wait is done.
+const TURNS: usize = 16;
+
+/// When a job is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Urgency {
+    /// When its lane is next.
+    InTurn,
+    /// When nobody else waits, or now and then.
+    Later,
+}
+
+type Job = Box<dyn FnOnce() + Send>;
+
+struct State {
+    in_turn: Lanes<Job>,
+    later: Lanes<Job>,
+    running_later: usize,
+    /// Jobs in their turn since the last that could wait.
+    turns: usize,
+    /// Threads with nothing to do.
+    idle: usize,
+    closed: bool,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    wanted: Condvar,
+    /// Threads that one lane, or all that can wait, may have.
+    share: usize,
+}
+
+/// Slow jobs: when a line about them was logged, and how many there were since.
+#[derive(Default)]
+struct Told {
+    last: Option<Instant>,
+    unsaid: u64,
+}
+
+/// The threads for decisions. They end when it is dropped.
+pub struct Decisions {
+    shared: Arc<Shared>,
+    told: Mutex<Told>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl State {
+    /// The next job, and how it is to be ended.
+    fn pick(&mut self, share: usize) -> Option<(Urgency, ClusterName, Job)> {
+        let may_later = self.running_later < share;
+        let due = self.turns >= TURNS;
+        let later = |state: &mut Self| {
+            let (lane, job) = state.later.pop()?;
+            state.turns = 0;
+            state.running_later += 1;
+            Some((Urgency::Later, lane, job))
+        };
+        if may_later
+            && due
+            && let Some(picked) = later(self)
+        {
+            return Some(picked);
+        }
+        if let Some((lane, job)) = self.in_turn.pop() {
+            self.turns += 1;
+            return Some((Urgency::InTurn, lane, job));
+        }
+        if may_later { later(self) } else { None }
+    }
+
+    fn end(&mut self, urgency: Urgency, lane: &ClusterName, took: Duration) {
+        match urgency {
+            Urgency::InTurn => self.in_turn.end(lane, took),
+            Urgency::Later => {
+                self.running_later -= 1;
+                self.later.end(lane, took);
+            }
+        }
+    }
+}
+
+impl Shared {
+    fn work(&self) {
+        let mut state = lock(&self.state);
+        while !state.closed {
+            let Some((urgency, lane, job)) = state.pick(self.share) else {
+                state.idle += 1;
+                state = self.wanted.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state.idle -= 1;
+                continue;
+            };
+            drop(state);
+            let started = Instant::now();
+            // The panic itself is logged by its hook; whoever waits for the answer hears that there is none.
+            let _ = catch_unwind(AssertUnwindSafe(job));
+            let took = started.elapsed();
+            state = lock(&self.state);
+            state.end(urgency, &lane, took);
+        }
+    }
+}
+
+impl Decisions {
+    /// Starts as many threads as there are processors, at least two. Jobs run in the runtime of whoever calls this.
+    pub fn start() -> io::Result<Self> {
+        Self::with_threads(thread::available_parallelism().map_or(2, usize::from).max(2))
+    }
+
+    fn with_threads(threads: usize) -> io::Result<Self> {
+        let share = threads - 1;
+        let state = State {
+            in_turn: Lanes::new(share),
+            later: Lanes::new(share),
+            running_later: 0,
+            turns: 0,
+            idle: 0,
+            closed: false,
+        };
+        let shared = Arc::new(Shared { state: Mutex::new(state), wanted: Condvar::new(), share });
+        let decisions = Self { shared: Arc::clone(&shared), told: Mutex::default() };
+        for number in 0..threads {
+            let (shared, runtime) = (Arc::clone(&shared), Handle::current());
+            thread::Builder::new().name(format!("decide-{number}")).spawn(move || {
+                let _runtime = runtime.enter();
+                shared.work();
+            })?;
+        }
+        Ok(decisions)
+    }
+
+    /// Does a job for a lane and returns its answer; `None` where it panicked. One that takes long is told of as `what`.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        lane: &ClusterName,
+        urgency: Urgency,
+        what: &impl Display,
+        job: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let (answer, answered) = oneshot::channel();
+        let job = move || {
+            let started = Instant::now();
+            let result = job();
+            let _ = answer.send((result, started.elapsed()));
+        };
+        let mut state = lock(&self.shared.state);
+        match urgency {
+            Urgency::InTurn => state.in_turn.push(lane, Box::new(job)),
+            Urgency::Later => state.later.push(lane, Box::new(job)),
+        }
+        let wake = state.idle > 0;
+        drop(state);
+        if wake {
+            self.shared.wanted.notify_one();
+        }
+        let (result, took) = answered.await.ok()?;
+        if took > SLOW {
+            self.tell(what, took);
+        }
+        Some(result)
+    }
+
+    fn tell(&self, what: &impl Display, took: Duration) {
+        METRICS.slow_decisions.inc();
+        let mut told = lock(&self.told);
+        if told.last.is_some_and(|last| last.elapsed() < TOLD) {
+            told.unsaid += 1;
+            return;
+        }
+        let others = std::mem::take(&mut told.unsaid);
+        told.last = Some(Instant::now());
+        drop(told);
+        warn!(object = %what, ?took, others,
+            "a decision took long: its cluster's next one comes later; look at the object, and at the AcceptAPIs that judge it");
+    }
+}
+
+impl Drop for Decisions {
+    fn drop(&mut self) {
+        lock(&self.shared.state).closed = true;
+        self.shared.wanted.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(20);
+
+    fn lane(name: &str) -> ClusterName {
+        ClusterName::consumer(name)
+    }
+
+    /// Begins a job that lasts until the returned sender is dropped.
+    fn hold(decisions: &Arc<Decisions>, name: &str, urgency: Urgency) -> mpsc::Sender<()> {
+        let (release, released) = mpsc::channel::<()>();
+        let (decisions, lane) = (Arc::clone(decisions), lane(name));
+        tokio::spawn(async move {
+            decisions.run(&lane, urgency, &"held", move || released.recv_timeout(LIMIT)).await;
+        });
+        release
+    }
+
+    async fn run(decisions: &Decisions, name: &str) -> Option<String> {
+        let thread = || thread::current().name().unwrap_or_default().to_owned();
+        tokio::time::timeout(LIMIT, decisions.run(&lane(name), Urgency::InTurn, &"job", thread)).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_lane_with_endless_jobs_leaves_a_thread_to_others() {
+        let decisions = Arc::new(Decisions::with_threads(2).unwrap());
+        let held = [hold(&decisions, "hostile", Urgency::InTurn), hold(&decisions, "hostile", Urgency::InTurn)];
+        for _ in 0..3 {
+            assert!(run(&decisions, "quiet").await.unwrap().starts_with("decide-"));
+        }
+        drop(held);
+        assert!(run(&decisions, "hostile").await.is_some());
+    }
+
+    #[tokio::test]
+    async fn what_can_wait_leaves_a_thread_to_others_and_is_not_starved() {
+        let decisions = Arc::new(Decisions::with_threads(2).unwrap());
+        let held = [hold(&decisions, "one", Urgency::Later), hold(&decisions, "two", Urgency::Later)];
+        assert!(run(&decisions, "quiet").await.is_some());
+        drop(held);
+        let flood = Arc::clone(&decisions);
+        let flood = tokio::spawn(async move {
+            loop {
+                run(&flood, "flood").await;
+            }
+        });
+        let later = decisions.run(&lane("three"), Urgency::Later, &"job", || 1);
+        assert_eq!(tokio::time::timeout(LIMIT, later).await.unwrap(), Some(1));
+        flood.abort();
+    }
+
+    #[test]
+    fn those_in_their_turn_go_first_but_not_always() {
+        let mut state =
+            State { in_turn: Lanes::new(1), later: Lanes::new(1), running_later: 0, turns: 0, idle: 0, closed: false };
+        for _ in 0..2 * TURNS {
+            state.in_turn.push(&lane("a"), Box::new(|| ()));
+            state.later.push(&lane("b"), Box::new(|| ()));
+        }
+        let mut order = Vec::new();
+        while let Some((urgency, lane, _)) = state.pick(1) {
+            state.end(urgency, &lane, Duration::from_millis(1));
+            order.push(urgency);
+        }
+        let early: Vec<usize> = (0..2 * TURNS).filter(|at| order[*at] == Urgency::Later).collect();
+        assert_eq!(early, [TURNS], "one in so many, until nobody else waits");
+        assert_eq!(order.len(), 4 * TURNS);
+    }
+
+    #[tokio::test]
+    async fn a_job_that_panics_ends_nobody_else() {
+        let decisions = Decisions::with_threads(2).unwrap();
+        for _ in 0..4 {
+            let answer = decisions.run(&lane("hostile"), Urgency::InTurn, &"job", || panic!("on purpose")).await;
+            assert_eq!(answer, None::<()>);
+        }
+        assert!(run(&decisions, "hostile").await.is_some());
+    }
+
+    #[tokio::test]
+    async fn slow_jobs_are_counted_and_told_once_a_second() {
+        let decisions = Decisions::with_threads(2).unwrap();
+        let before = METRICS.slow_decisions.get();
+        for _ in 0..2 {
+            let slow = || thread::sleep(SLOW + Duration::from_millis(5));
+            decisions.run(&lane("slow"), Urgency::InTurn, &"job", slow).await;
+        }
+        run(&decisions, "quick").await;
+        assert!(METRICS.slow_decisions.get() - before >= 2);
+        assert_eq!(lock(&decisions.told).unsaid, 1);
+    }
+}
