@@ -12,6 +12,8 @@ use broker_core::{
 };
 use broker_fleet::object::Object;
 
+use crate::observe;
+
 /// One AcceptAPI: compiled, or what is wrong with it.
 #[derive(Debug, Clone)]
 pub struct Entry {
@@ -150,6 +152,13 @@ fn compile(id: &AcceptId, object: &Object, evaluator: &Evaluator, before: Option
         Err(error) => return Entry { version: version(0), gvr: None, compiled: Err(vec![error.to_string()]) },
     };
     let generation = value["metadata"]["generation"].as_i64().unwrap_or_default();
+    if let Some(excess) = object.excess {
+        return Entry {
+            version: version(generation),
+            gvr: None,
+            compiled: Err(vec![observe::unread(excess).why().into()]),
+        };
+    }
     if let Some(before) = before.filter(|before| before.version == version(generation)) {
         return (**before).clone();
     }

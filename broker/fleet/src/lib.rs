@@ -3,19 +3,25 @@
 //! Knows nothing of brokering.
 
 pub mod backoff;
+pub mod budget;
 pub mod call;
 pub mod cluster;
 mod connect;
 pub mod discover;
+mod each;
 pub mod error;
 pub mod fleet;
 pub mod index;
+mod intake;
 pub mod kind;
 mod kinds;
 pub mod kubeconfig;
 pub mod lease;
+mod lines;
 pub mod object;
+mod page;
 pub mod queue;
+pub mod shape;
 pub mod source;
 pub mod watch;
 pub mod write;

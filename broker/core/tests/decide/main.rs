@@ -15,4 +15,5 @@ mod related;
 mod steady;
 mod switched;
 mod unknown;
+mod unread;
 mod world;
