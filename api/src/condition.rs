@@ -45,6 +45,10 @@ pub const TOO_MANY: &str = "TooMany";
 pub const PAUSED: &str = "Paused";
 /// Reason: the object is larger than an API server takes.
 pub const TOO_LARGE: &str = "TooLarge";
+/// Reason: the object nests too deep to be read.
+pub const UNREADABLE: &str = "Unreadable";
+/// Reason: the object holds more values than are read.
+pub const TOO_COMPLEX: &str = "TooComplex";
 
 /// A condition that turned `status` at `now`; `generation` is the one that was looked at.
 pub fn condition(

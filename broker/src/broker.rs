@@ -20,6 +20,7 @@ use broker_core::{
 };
 use broker_fleet::{
     GroupVersionKind,
+    budget::Budget,
     fleet::Fleet,
     lease::Leadership,
     object::ObjectKey,
@@ -29,8 +30,10 @@ use broker_fleet::{
 };
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
+use tracing::info;
 
 use crate::{
+    bodies::Bodies,
     decisions::Decisions,
     departures::Departures,
     events::Recorder,
@@ -221,6 +224,10 @@ pub struct Broker {
     pub configurations_changed: Notify,
     /// What is remembered of origins.
     pub records: Records,
+    /// Bodies that were read for decisions.
+    pub bodies: Bodies,
+    /// Engaged consumers by the hash that leads their copies' names.
+    consumers: RwLock<HashMap<String, ClusterName>>,
     /// Related copies in consumers, by owner.
     pub owned: Owned,
     /// Signing keys; `None` until they are read.
@@ -277,6 +284,8 @@ impl Broker {
             configuration_changes,
             configurations_changed: Notify::new(),
             records: Records::default(),
+            bodies: Bodies::default(),
+            consumers: RwLock::default(),
             owned: Owned::default(),
             ring: ArcSwapOption::empty(),
             evaluator: Evaluator::new(),
@@ -290,7 +299,9 @@ impl Broker {
             started: Instant::now(),
             options,
         });
-        let fleet = Fleet::new(broker.watches.by_role(), Arc::clone(&broker) as Arc<_>, metrics::meter);
+        let budget = Budget::new(broker.options.memory_budget.unwrap_or_else(Budget::of_process));
+        info!(bytes = budget.limit(), per_cluster = budget.share(), "memory budget for what is held of clusters");
+        let fleet = Fleet::new(broker.watches.by_role(), Arc::clone(&broker) as Arc<_>, metrics::meter, budget);
         // Nobody else has the broker yet.
         let _ = broker.fleet.set(Arc::new(fleet));
         let channels = Channels {
@@ -376,8 +387,22 @@ impl Broker {
 
     /// The engaged consumer whose copies carry this prefix.
     pub fn consumer_by_hash(&self, hash: &str) -> Option<ClusterName> {
-        let consumers = self.fleet().in_role(Role::Consumer);
-        consumers.iter().map(|cluster| cluster.name()).find(|name| consumer_hash(name) == hash).cloned()
+        self.consumers.read().unwrap_or_else(PoisonError::into_inner).get(hash).cloned()
+    }
+
+    /// A consumer is engaged, or leaves.
+    pub(crate) fn note_consumer(&self, name: &ClusterName, engaged: bool) {
+        let hash = consumer_hash(name);
+        let held = self.consumers.read().unwrap_or_else(PoisonError::into_inner).contains_key(&hash);
+        if held == engaged {
+            return;
+        }
+        let mut consumers = self.consumers.write().unwrap_or_else(PoisonError::into_inner);
+        if engaged {
+            consumers.insert(hash, name.clone());
+        } else {
+            consumers.remove(&hash);
+        }
     }
 
     /// The brokered kind that a resource is, as consumers serve it.

@@ -4,6 +4,7 @@ pub mod accept_apis;
 pub mod accept_changes;
 pub mod act;
 pub mod app;
+mod bodies;
 pub mod broker;
 pub mod clock;
 pub mod command_line;

@@ -59,6 +59,13 @@ pub struct ClusterLabels {
     pub state: &'static str,
 }
 
+/// A cluster by its name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct HolderLabels {
+    /// Printed cluster name.
+    pub cluster: String,
+}
+
 /// One watch.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct WatchLabels {
@@ -105,6 +112,12 @@ pub struct Metrics {
     pub clusters: Family<ClusterLabels, Gauge>,
     /// Seconds since the API server last said anything.
     pub staleness: Family<WatchLabels, Gauge<f64, AtomicU64>>,
+    /// Bytes that indexes take, by cluster.
+    pub held: Family<HolderLabels, Gauge>,
+    /// Bodies that went for want of memory, by cluster.
+    pub dropped: Family<HolderLabels, Gauge>,
+    /// Bytes that indexes may take.
+    pub memory_budget: Gauge,
     /// Seconds from the origin's creation, as the broker saw it, to its copy.
     pub create_to_copy: Histogram,
     /// Migrations by state.
@@ -149,6 +162,9 @@ impl Metrics {
             objects: Family::default(),
             clusters: Family::default(),
             staleness: Family::default(),
+            held: Family::default(),
+            dropped: Family::default(),
+            memory_budget: Gauge::default(),
             create_to_copy: seconds(),
             migrations: Family::default(),
             stage_duration: Family::new_with_constructor(long_seconds),
@@ -195,6 +211,21 @@ impl Metrics {
             "resource_broker_watch_staleness_seconds",
             "Seconds since the API server last said anything on a watch",
             metrics.staleness.clone(),
+        );
+        registry.register(
+            "resource_broker_held_bytes",
+            "Memory that is taken for what is held of a cluster",
+            metrics.held.clone(),
+        );
+        registry.register(
+            "resource_broker_bodies_dropped",
+            "Objects whose content was dropped for want of memory since the cluster was engaged; it is read when needed",
+            metrics.dropped.clone(),
+        );
+        registry.register(
+            "resource_broker_memory_budget_bytes",
+            "Memory that may be taken for what is held of all clusters; of one, a quarter",
+            metrics.memory_budget.clone(),
         );
         registry.register(
             "resource_broker_create_to_copy_seconds",

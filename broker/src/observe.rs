@@ -13,7 +13,7 @@ use broker_core::{
     movement::Lane,
     snapshot::{
         Confirmed, Holder, Kind, KindView, Moves, OriginKey, Patience, Reach, RelatedView, Seen, Serving, Snapshot,
-        View,
+        Unread, View,
     },
 };
 use broker_fleet::{
@@ -21,11 +21,12 @@ use broker_fleet::{
     index::Lookup,
     kind::KindState,
     object::{Object, ObjectKey},
+    shape::Excess,
     watch::WatchSpec,
 };
 
 pub use crate::clock::now;
-use crate::{broker::Broker, observer::leading_hash};
+use crate::{bodies::Bodies, broker::Broker, observer::leading_hash};
 
 /// How long a cluster may be unreachable before anybody is told: a blip is not worth a write per object.
 pub const BLIP: Duration = Duration::from_secs(5);
@@ -33,7 +34,15 @@ pub const BLIP: Duration = Duration::from_secs(5);
 /// How long a newly engaged cluster may take to become known before others stop waiting for it.
 const SETTLING: Duration = Duration::from_secs(5);
 
-/// The object as it was seen. `None`: its body was not kept, or cannot be read.
+/// What an object has too much of, as decisions have it.
+pub(crate) fn unread(excess: Excess) -> Unread {
+    match excess {
+        Excess::Depth => Unread::Nested,
+        Excess::Values => Unread::Complex,
+    }
+}
+
+/// The object as it was seen. `None`: its body is not held, and nothing but its version is known.
 pub(crate) fn view(object: &Object) -> Option<View> {
     let value = object.value().ok()?;
     Some(View {
@@ -42,26 +51,23 @@ pub(crate) fn view(object: &Object) -> Option<View> {
         deleting: object.deleting,
         applied_by_us: object.applied_by_us,
         value: Arc::new(value),
+        unread: object.excess.map(unread),
+        conditions_known: object.holds_conditions,
     })
 }
 
-fn seen(lookup: Lookup) -> Seen {
-    match lookup {
+/// What a cluster's watch knows of an object. One whose body is not held is there, but says nothing: it is unknown until
+/// the worker has read it.
+pub(crate) fn look(bodies: &Bodies, cluster: &Cluster, spec: &WatchSpec, key: &ObjectKey) -> Seen {
+    let seen = |object: &Object| view(object).map_or(Seen::Unknown, Seen::Present);
+    match cluster.index(spec).map_or(Lookup::Unknown, |index| index.get(key)) {
         Lookup::Unknown => Seen::Unknown,
         Lookup::Absent => Seen::Absent,
-        // A body that was not kept, or cannot be parsed, is there but says nothing.
-        Lookup::Found(object) => Seen::Present(view(&object).unwrap_or_else(|| View {
-            uid: object.uid.clone(),
-            resource_version: object.resource_version,
-            deleting: object.deleting,
-            applied_by_us: false,
-            value: Arc::new(serde_json::Value::Null),
-        })),
+        Lookup::Found(object) if object.has_body() => seen(&object),
+        Lookup::Found(stub) => {
+            bodies.get(cluster.name(), spec, key, &stub).map_or(Seen::Unknown, |object| seen(&object))
+        }
     }
-}
-
-fn look(cluster: &Cluster, spec: &WatchSpec, key: &ObjectKey) -> Seen {
-    cluster.index(spec).map_or(Seen::Unknown, |index| seen(index.get(key)))
 }
 
 fn reach(cluster: &Cluster) -> Reach {
@@ -110,7 +116,7 @@ impl Broker {
 
     fn holder(&self, cluster: &Cluster, key: &OriginKey, copy: &ObjectKey, spec: &WatchSpec, known: bool) -> Holder {
         let mut reach = reach(cluster);
-        let copy = look(cluster, spec, copy);
+        let copy = look(&self.bodies, cluster, spec, copy);
         let listing = copy == Seen::Unknown || !known;
         // Only at the start: later, those that are known already need not wait for a newcomer.
         let starting = self.started.elapsed() < 2 * SETTLING;
@@ -182,7 +188,7 @@ impl Broker {
         // A consumer that is not engaged (any more): its copies stay, and nothing is remembered of it.
         let Some(consumer) = self.fleet().cluster(&key.cluster) else { return Some(Decision::state(State::Gone)) };
         let origin_key = ObjectKey { namespace: Arc::clone(&key.namespace), name: Arc::clone(&key.name) };
-        let origin = look(&consumer, spec, &origin_key);
+        let origin = look(&self.bodies, &consumer, spec, &origin_key);
         let consumer_kind = self.serving(&consumer, &key.gvk);
         let registry = self.registry.load();
         let acceptances: Arc<[Arc<Acceptance>]> = match &consumer_kind {
@@ -254,17 +260,14 @@ impl RelatedView for Related<'_> {
     fn source(&self, provider: &ClusterName, kind: &Kind, namespace: &str, name: &str) -> Seen {
         let Some(provider) = self.broker.fleet().cluster(provider) else { return Seen::Unknown };
         let Some(spec) = self.broker.watches.spec_of(Role::Provider, kind) else { return Seen::Unknown };
-        let found = look(&provider, spec, &ObjectKey::new(namespace, name));
-        match found {
-            // Known by name only: the worker reads it, then it is looked at again.
-            Seen::Present(view) if view.value.is_null() => Seen::Unknown,
-            other => other,
-        }
+        look(&self.broker.bodies, &provider, spec, &ObjectKey::new(namespace, name))
     }
 
     fn target(&self, kind: &Kind, namespace: &str, name: &str) -> Seen {
         let related = self.broker.watches.related.iter().find(|related| related.kind == *kind);
-        related.map_or(Seen::Unknown, |related| look(self.consumer, &related.target, &ObjectKey::new(namespace, name)))
+        related.map_or(Seen::Unknown, |related| {
+            look(&self.broker.bodies, self.consumer, &related.target, &ObjectKey::new(namespace, name))
+        })
     }
 
     fn owned(&self, uid: &str) -> Vec<(Kind, View)> {

@@ -14,6 +14,7 @@ use broker_fleet::{
     index::{Change, Index},
     kind::KindState,
     object::{Object, ObjectKey},
+    watch::WatchSpec,
 };
 use serde_json::Value;
 
@@ -61,7 +62,7 @@ impl Broker {
         let before = change.old.as_deref().map(owners).unwrap_or_default();
         let after = change.new.as_deref().map(owners).unwrap_or_default();
         let place = Place { cluster: index.cluster().clone(), spec: Arc::clone(index.spec()), key: change.key.clone() };
-        self.owned.moved(&place, &before, &after);
+        self.owned.moved(&place, &after);
         for owner in before.iter().chain(&after) {
             let brokered =
                 self.watches.brokered.iter().find(|brokered| {
@@ -161,9 +162,10 @@ impl Broker {
         }
     }
 
-    /// Whether an object of a provider may be a copy or a related object: those are named like copies, or listened to.
+    /// Whether an object of a provider may be a copy or a related object: those are named like copies of an engaged
+    /// consumer's objects, or listened to. Copies of one that is engaged later are read when they are needed.
     fn is_read(&self, index: &Index, key: &ObjectKey) -> bool {
-        if leading_hash(&key.name).is_some() {
+        if leading_hash(&key.name).is_some_and(|(hash, _)| self.consumer_by_hash(hash).is_some()) {
             return true;
         }
         let interest = Self::interest(index, key);
@@ -178,6 +180,11 @@ impl Observer for Broker {
             Role::Consumer | Role::Coordination | Role::Compute => true,
             Role::Provider => *spec == *self.watches.accept_apis || self.is_read(index, key),
         }
+    }
+
+    fn reads_again(&self, cluster: &ClusterName, spec: &WatchSpec) -> bool {
+        let own = *spec == *self.watches.accept_apis;
+        matches!(cluster.role(), Role::Consumer | Role::Provider) && !own
     }
 
     fn changed(&self, index: &Index, change: &Change) {
@@ -262,7 +269,10 @@ impl Observer for Broker {
             self.tell_of_unreachable(cluster, why);
         }
         match cluster.role() {
-            Role::Consumer => self.enqueue_consumer(cluster, None),
+            Role::Consumer => {
+                self.note_consumer(cluster, *state != ClusterState::Leaving);
+                self.enqueue_consumer(cluster, None);
+            }
             Role::Provider => {
                 self.enqueue_concerned(cluster, None);
                 if matches!(state, ClusterState::Ready) {

@@ -116,6 +116,10 @@ pub struct Options {
     #[arg(long, env = "RESOURCE_BROKER_MAX_MOVES", value_name = "NUMBER", default_value = "50")]
     pub max_moves: usize,
 
+    /// Memory for what is held of all clusters, of which one gets a quarter at the most; 60 % of the process's limit unless it is given
+    #[arg(long, env = "RESOURCE_BROKER_MEMORY_BUDGET", value_name = "SIZE", value_parser = memory)]
+    pub memory_budget: Option<usize>,
+
     /// Writes under way at once per cluster
     #[arg(long, env = "RESOURCE_BROKER_CONCURRENT_WRITES", value_name = "NUMBER", default_value = "16")]
     pub concurrent_writes: usize,
@@ -167,6 +171,24 @@ fn duration(text: &str) -> Result<Duration, String> {
     if text.is_empty() { Err(wrong()) } else { Ok(total) }
 }
 
+/// Bytes, with a suffix as Kubernetes' quantities have them: `600Mi`. Less than 16 MiB is of no use.
+fn memory(text: &str) -> Result<usize, String> {
+    let wrong = || format!("{text:?} is no amount of memory: use for example 600Mi or 2Gi, and 16Mi at least");
+    let unit = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let number: usize = text[..unit].parse().map_err(|_| wrong())?;
+    let factor: usize = match &text[unit..] {
+        "" => 1,
+        "k" => 1_000,
+        "M" => 1_000_000,
+        "G" => 1_000_000_000,
+        "Ki" => 1 << 10,
+        "Mi" => 1 << 20,
+        "Gi" => 1 << 30,
+        _ => return Err(wrong()),
+    };
+    number.checked_mul(factor).filter(|bytes| *bytes >= 16 << 20).ok_or_else(wrong)
+}
+
 impl Options {
     /// The coordination cluster's kubeconfig file; `None`: the Pod's own cluster.
     pub fn coordination(&self) -> Option<&PathBuf> {
@@ -210,6 +232,14 @@ mod tests {
         assert_eq!(bind_address("0"), Ok(Disabled::Off));
         assert_eq!(bind_address(":80"), Ok(Disabled::On(([0, 0, 0, 0], 80).into())));
         assert!(bind_address("nowhere").is_err());
+    }
+
+    #[test]
+    fn amounts_of_memory() {
+        assert_eq!((memory("600Mi"), memory("1G"), memory("2Gi")), (Ok(600 << 20), Ok(1_000_000_000), Ok(2 << 30)));
+        for wrong in ["", "Mi", "1.5Gi", "1", "15Mi", "99999999999999Gi", "1Ti"] {
+            assert!(memory(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -53,29 +53,50 @@ pub fn owners(object: &Object) -> Vec<Owner> {
 
 /// All related copies, by owner.
 #[derive(Debug, Default)]
-pub struct Owned(Mutex<HashMap<String, HashSet<Place>>>);
+pub struct Owned(Mutex<Known>);
 
-impl Owned {
-    /// A related copy names these owners now, and named those before.
-    pub fn moved(&self, place: &Place, before: &[Owner], after: &[Owner]) {
-        let mut owned = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for owner in before {
-            if let Some(places) = owned.get_mut(&owner.uid) {
-                places.remove(place);
+#[derive(Debug, Default)]
+struct Known {
+    by_owner: HashMap<Arc<str>, HashSet<Arc<Place>>>,
+    /// The owners that each named last: the index may not hold what it said any more.
+    owners: HashMap<Arc<Place>, Vec<Arc<str>>>,
+}
+
+impl Known {
+    fn forget(&mut self, place: &Place) {
+        let Some((place, owners)) = self.owners.remove_entry(place) else { return };
+        for uid in owners {
+            if let Some(places) = self.by_owner.get_mut(&uid) {
+                places.remove(&place);
                 if places.is_empty() {
-                    owned.remove(&owner.uid);
+                    self.by_owner.remove(&uid);
                 }
             }
         }
-        for owner in after {
-            owned.entry(owner.uid.clone()).or_default().insert(place.clone());
+    }
+}
+
+impl Owned {
+    /// A related copy names these owners now.
+    pub fn moved(&self, place: &Place, owners: &[Owner]) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.forget(place);
+        if owners.is_empty() {
+            return;
         }
+        let place = Arc::new(place.clone());
+        let uids: Vec<Arc<str>> = owners.iter().map(|owner| owner.uid.as_str().into()).collect();
+        for uid in &uids {
+            known.by_owner.entry(Arc::clone(uid)).or_default().insert(Arc::clone(&place));
+        }
+        known.owners.insert(place, uids);
     }
 
     /// A cluster has left.
     pub fn forget(&self, cluster: &ClusterName) {
-        let mut owned = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        owned.retain(|_, places| {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.owners.retain(|place, _| place.cluster != *cluster);
+        known.by_owner.retain(|_, places| {
             places.retain(|place| place.cluster != *cluster);
             !places.is_empty()
         });
@@ -83,7 +104,31 @@ impl Owned {
 
     /// The related copies of an owner.
     pub fn of(&self, uid: &str) -> Vec<Place> {
-        let owned = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        owned.get(uid).into_iter().flatten().cloned().collect()
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.by_owner.get(uid).into_iter().flatten().map(|place| Place::clone(place)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use broker_fleet::GroupVersionKind;
+
+    use super::*;
+
+    #[test]
+    fn a_related_copy_belongs_to_those_that_it_named_last() {
+        let owned = Owned::default();
+        let spec = Arc::new(WatchSpec::all(GroupVersionKind::gvk("", "v1", "Secret")));
+        let place = Place { cluster: ClusterName::consumer("c"), spec, key: ObjectKey::new("n", "s") };
+        let owner =
+            |uid: &str| Owner { api_version: "v1".into(), kind: "K".into(), name: "k".into(), uid: uid.to_owned() };
+        owned.moved(&place, &[owner("a"), owner("b")]);
+        owned.moved(&place, &[owner("b")]);
+        assert_eq!((owned.of("a").len(), owned.of("b").len()), (0, 1));
+        owned.moved(&place, &[]);
+        assert!(owned.of("b").is_empty());
+        owned.moved(&place, &[owner("b")]);
+        owned.forget(&place.cluster);
+        assert!(owned.of("b").is_empty());
     }
 }

@@ -12,6 +12,8 @@ use broker_core::{
 };
 use broker_fleet::object::Object;
 
+use crate::observe;
+
 /// How many AcceptAPIs of one provider count for one resource: the oldest.
 pub const MOST: usize = 64;
 
@@ -134,7 +136,7 @@ impl Registry {
     /// All of them in one pass.
     fn reindex(&mut self, concerned: &HashSet<Gvr>) {
         let mut accepting: HashMap<&Gvr, Vec<Arc<Acceptance>>> = HashMap::new();
-        for acceptance in self.compiled() {
+        for acceptance in self.entries.values().filter_map(|entry| entry.compiled.as_ref().ok()) {
             if let Some(gvr) = concerned.get(&acceptance.gvr) {
                 accepting.entry(gvr).or_default().push(Arc::clone(acceptance));
             }
@@ -158,6 +160,9 @@ impl Entry {
         let version = Version { uid: object.uid.clone(), generation, drain, rebalance };
         if let Some(before) = before.filter(|before| before.version == version && !before.is_pending()) {
             return Arc::clone(before);
+        }
+        if let Some(excess) = object.excess {
+            return Arc::new(Self { version, ..Self::unreadable(observe::unread(excess).why()) });
         }
         let created = value["metadata"]["creationTimestamp"].as_str().unwrap_or_default().into();
         let (gvr, compiled) = match serde_json::from_value::<AcceptApi>(value) {

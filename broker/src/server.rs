@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     broker::Broker,
-    metrics::{ClusterLabels, METRICS, QueueLabels, StateLabels, WatchLabels},
+    metrics::{ClusterLabels, HolderLabels, METRICS, QueueLabels, StateLabels, WatchLabels},
     options::Disabled,
 };
 
@@ -122,6 +122,15 @@ fn collect(broker: &Broker) {
     }
     METRICS.clusters.clear();
     METRICS.staleness.clear();
+    METRICS.held.clear();
+    METRICS.dropped.clear();
+    let budget = broker.fleet().budget();
+    METRICS.memory_budget.set(gauge(budget.limit()));
+    for (cluster, held, dropped) in budget.shares() {
+        let labels = HolderLabels { cluster: cluster.to_string() };
+        METRICS.held.get_or_create(&labels).set(gauge(held));
+        METRICS.dropped.get_or_create(&labels).set(gauge(dropped));
+    }
     for cluster in broker.fleet().clusters() {
         let state = if cluster.is_lagging() { "Lagging" } else { cluster.state().as_str() };
         let labels = ClusterLabels { role: cluster.name().role().as_str(), state };

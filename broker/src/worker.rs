@@ -42,6 +42,9 @@ const TRIES: usize = 8;
 /// How long a follower or a broker without keys waits before it looks whether it may write.
 const IDLE: Duration = Duration::from_secs(1);
 
+/// When what could not be read is tried again.
+const UNREAD: Duration = Duration::from_secs(10);
+
 /// Hands out work until `stop`, then lets what is under way finish.
 pub async fn run(broker: Arc<Broker>, stop: CancellationToken) {
     let tasks = TaskTracker::new();
@@ -116,6 +119,14 @@ impl Broker {
     async fn work(self: &Arc<Self>, key: &OriginKey, mut slot: Option<Slot<Work>>, mut hand: Hand) -> Outcome {
         let mut confirmed = Confirmed::Unread;
         for _ in 0..PASSES {
+            let needs = self.needs(key);
+            if !needs.nothing() {
+                // Others go on meanwhile.
+                hand.start = None;
+            }
+            // Until what the decision wants is done: it holds the objects that are sent.
+            let _room = self.provide(key, needs).await;
+            let unread = self.needs(key).reads();
             let decided = match self.decide_apart(key, &hand, std::mem::take(&mut confirmed)).await {
                 Ok(decided) => decided,
                 Err(outcome) => return outcome,
@@ -138,7 +149,9 @@ impl Broker {
                 return Outcome::WhenIdle;
             }
             if decision.steps.is_empty() {
-                return decision.again.map_or(Outcome::Done, Outcome::After);
+                // Nobody tells when an API server that has not answered would.
+                let again = decision.again.or(unread.then_some(UNREAD));
+                return again.map_or(Outcome::Done, Outcome::After);
             }
             if !self.leads() {
                 // Followers keep warm; on taking the lead everything is looked at again.
@@ -268,10 +281,13 @@ impl Broker {
             let Some(spec) = self.watches.spec_of(Role::Provider, &interest.kind) else { continue };
             let Some((cluster, caller, kind)) = self.reachable(&interest.provider, &interest.kind) else { continue };
             let Some(index) = cluster.index(spec) else { continue };
-            if index.get(&key).found().is_none_or(|held| held.has_body()) {
+            let Some(stub) = index.get(&key).found().filter(|held| !held.has_body()) else { continue };
+            if self.bodies.get(cluster.name(), spec, &key, &stub).is_some() {
                 continue;
             }
             if let Some(object) = Writer::new(&caller, broker_api::keys::MANAGER).get(&kind, &key).await? {
+                // Held here as well, for the index may drop it again before it is looked at.
+                self.bodies.put(cluster.name(), spec, &key, object.clone());
                 index.fill(&key, object);
                 read = true;
             }
@@ -291,10 +307,7 @@ impl Broker {
                 spec: Arc::clone(spec),
                 key: change.key.clone(),
             };
-            let owners = |object: &Option<Arc<broker_fleet::object::Object>>| {
-                object.as_deref().map(crate::owned::owners).unwrap_or_default()
-            };
-            self.owned.moved(&place, &owners(&change.old), &owners(&change.new));
+            self.owned.moved(&place, &change.new.as_deref().map(crate::owned::owners).unwrap_or_default());
         }
     }
 }

@@ -24,7 +24,7 @@ use crate::{
     decision::{Decision, Note, Op, State, Step, Write},
     memory::{Pace, Subject},
     merge,
-    snapshot::{Kind, Reach, Seen, Serving, Snapshot, View},
+    snapshot::{Kind, Reach, Seen, Serving, Snapshot, Unread, View},
     status::{self, Own},
 };
 
@@ -76,6 +76,9 @@ impl<'a> Pass<'a> {
         if self.predecessors(origin) {
             return;
         }
+        if let Some(unread) = origin.unread {
+            return self.unread(origin, unread);
+        }
         match self.claim(origin) {
             claim::Claim::Unknown => self.state(State::Unknown),
             claim::Claim::None => self.place(origin),
@@ -95,10 +98,24 @@ impl<'a> Pass<'a> {
         self.show(origin, None, false, &[Own::not_brokered(reason, why)]);
     }
 
+    /// The origin is known by its metadata only: it keeps its provider, its copy stays as it is, and people are told.
+    fn unread(&mut self, origin: &'a View, unread: Unread) {
+        if let claim::Claim::At(assigned) = self.claim(origin) {
+            self.decision.provider = Some(assigned.provider);
+        }
+        self.blocked(origin, unread.reason(), unread.why());
+    }
+
     /// Writes what the consumer should see, if it sees something else.
     fn show(&mut self, origin: &'a View, copy: Option<&'a View>, in_sync: bool, own: &[Own]) {
         let snapshot = self.snapshot;
         let Serving::Served(kind) = &snapshot.consumer_kind else { return };
+        // Conditions are written as a whole: what is there and not known would be lost.
+        if !origin.conditions_known {
+            return;
+        }
+        // What a copy says counts only where all of it can be read.
+        let copy = copy.filter(|copy| copy.unread.is_none());
         let all: Vec<Own>;
         let own = match self.staying.take() {
             None => own,

@@ -18,6 +18,9 @@ pub fn unready(copy: &View, schema: &Schema, has_status: bool) -> Option<String>
     if copy.deleting {
         return Some("it is being deleted".into());
     }
+    if let Some(unread) = copy.unread {
+        return Some(unread.why().into());
+    }
     let status = copy.status();
     let has = |field: &str| status.is_some_and(|status| status.get(field).is_some()) || schema.names_status(field);
     if has("status") {

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use broker_api::{ClusterName, keys};
+use broker_api::{ClusterName, condition, keys};
 use kube::core::GroupVersionKind;
 use serde_json::Value;
 
@@ -78,6 +78,33 @@ impl OriginKey {
     }
 }
 
+/// Why an object's content could not be taken in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unread {
+    /// It nests deeper than what can be walked.
+    Nested,
+    /// It holds more values than are taken in.
+    Complex,
+}
+
+impl Unread {
+    /// The reason in conditions and Events.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Nested => condition::UNREADABLE,
+            Self::Complex => condition::TOO_COMPLEX,
+        }
+    }
+
+    /// What is wrong with it, and what to do.
+    pub fn why(self) -> &'static str {
+        match self {
+            Self::Nested => "it nests 128 levels deep or deeper and cannot be read; make it flatter",
+            Self::Complex => "it holds more than 200000 values and is not read; make it smaller",
+        }
+    }
+}
+
 /// An object as it was seen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct View {
@@ -89,8 +116,12 @@ pub struct View {
     pub deleting: bool,
     /// Whether we are among its appliers (`metadata.managedFields`).
     pub applied_by_us: bool,
-    /// The whole object.
+    /// The whole object; where it is [`View::unread`], its metadata and what of its status is small.
     pub value: Arc<Value>,
+    /// Why the rest of it is not known: nothing may be concluded from what is not there, and nothing written over it.
+    pub unread: Option<Unread>,
+    /// Whether its `status.conditions` are known, as they are but where it is [`View::unread`].
+    pub conditions_known: bool,
 }
 
 impl View {

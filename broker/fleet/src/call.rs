@@ -1,10 +1,18 @@
 //! One request to an API server: with a deadline, a bound on the answer, and errors told apart.
+//!
+//! Large answers are read a few at a time: all processes' clusters together could fill the memory with what is only passing
+//! through, and one alone could keep the others waiting.
 
-use std::time::{Duration, Instant};
+use std::{
+    ops::Deref,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use http::{Request, Response, StatusCode, header};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
 use kube::client::Body;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use crate::error::CallError;
 
@@ -15,7 +23,59 @@ pub const DEADLINE: Duration = Duration::from_secs(10);
 pub const OBJECT_LIMIT: usize = 8 << 20;
 
 /// Largest page of a list.
-pub const LIST_LIMIT: usize = 128 << 20;
+pub const LIST_LIMIT: usize = 16 << 20;
+
+/// Largest error body: API servers say what is wrong with an object field by field.
+const ERROR_LIMIT: usize = 128 << 10;
+
+/// What is longer is a large answer.
+pub(crate) const SMALL: usize = 1 << 20;
+
+/// How many large answers are read, and looked at, at once: of all clusters together, each at most [`LIST_LIMIT`] long. One
+/// cluster reads one at a time.
+static LARGE: Semaphore = Semaphore::const_new(4);
+
+/// One cluster's place in the line for large answers.
+#[derive(Debug, Clone)]
+pub(crate) struct Large(Arc<Semaphore>);
+
+impl Default for Large {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(1)))
+    }
+}
+
+impl Large {
+    /// Waits for the right to hold one.
+    pub(crate) async fn ticket(&self) -> Result<Ticket, CallError> {
+        let ended = |_| CallError::Unreachable("the process is ending".into());
+        // First the turn among its own, so that no cluster waits twice in the line of all.
+        let own = Arc::clone(&self.0).acquire_owned().await.map_err(ended)?;
+        Ok(Ticket { _own: own, _one_of_all: LARGE.acquire().await.map_err(ended)? })
+    }
+}
+
+/// The right to hold one large answer.
+#[derive(Debug)]
+pub(crate) struct Ticket {
+    _own: OwnedSemaphorePermit,
+    _one_of_all: SemaphorePermit<'static>,
+}
+
+/// An answer's body. While it is held, so is its [`Ticket`], if it needed one.
+#[derive(Debug)]
+pub struct Answer {
+    bytes: Vec<u8>,
+    _ticket: Option<Ticket>,
+}
+
+impl Deref for Answer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
 
 /// Called after each request with verb, HTTP code (0 = none) and duration: the caller's metrics.
 pub type Meter = fn(host: &str, verb: &str, code: u16, took: Duration);
@@ -24,8 +84,9 @@ pub type Meter = fn(host: &str, verb: &str, code: u16, took: Duration);
 #[derive(Clone)]
 pub struct Caller {
     client: kube::Client,
-    host: std::sync::Arc<str>,
+    host: Arc<str>,
     meter: Meter,
+    large: Large,
 }
 
 impl std::fmt::Debug for Caller {
@@ -55,8 +116,8 @@ fn transport_error(error: &kube::Error) -> CallError {
 
 impl Caller {
     /// Requests through this client; `host` names the server in metrics.
-    pub fn new(client: kube::Client, host: impl Into<std::sync::Arc<str>>, meter: Meter) -> Self {
-        Self { client, host: host.into(), meter }
+    pub fn new(client: kube::Client, host: impl Into<Arc<str>>, meter: Meter) -> Self {
+        Self { client, host: host.into(), meter, large: Large::default() }
     }
 
     /// The client itself, for what needs a typed API.
@@ -93,15 +154,51 @@ impl Caller {
             )));
         }
         let retry_after = retry_after(&response);
-        let body = collect(response.into_body(), 1 << 20, DEADLINE).await.unwrap_or_default();
-        Err(CallError::from_response(code.as_u16(), retry_after, &body))
+        let body = self.collect(response.into_body(), ERROR_LIMIT).await;
+        Err(CallError::from_response(code.as_u16(), retry_after, body.as_deref().unwrap_or_default()))
     }
 
     /// Sends a request and reads the whole answer, at most `limit` bytes. True = 201 Created.
-    pub async fn call(&self, request: Request<Vec<u8>>, limit: usize) -> Result<(StatusCode, Vec<u8>), CallError> {
+    pub async fn call(&self, request: Request<Vec<u8>>, limit: usize) -> Result<(StatusCode, Answer), CallError> {
         let response = self.open(request, DEADLINE).await?;
         let code = response.status();
-        Ok((code, collect(response.into_body(), limit, DEADLINE).await?))
+        Ok((code, self.collect(response.into_body(), limit).await?))
+    }
+
+    /// The line for large answers.
+    pub(crate) fn large(&self) -> &Large {
+        &self.large
+    }
+
+    /// Reads a body of at most `limit` bytes. The time it may take does not count while it waits for its turn.
+    async fn collect(&self, mut body: Body, limit: usize) -> Result<Answer, CallError> {
+        let mut bytes = Vec::new();
+        let mut ticket = None;
+        let mut end = tokio::time::Instant::now() + DEADLINE;
+        loop {
+            let frame = match tokio::time::timeout_at(end, body.frame()).await {
+                Ok(None) => return Ok(Answer { bytes, _ticket: ticket }),
+                Ok(Some(Ok(frame))) => frame,
+                Ok(Some(Err(error))) => {
+                    return Err(CallError::UnknownOutcome(format!("the answer broke off: {error}")));
+                }
+                Err(_) => {
+                    let within = DEADLINE.as_secs();
+                    return Err(CallError::UnknownOutcome(format!("the answer did not end within {within} s")));
+                }
+            };
+            let Ok(data) = frame.into_data() else { continue };
+            if bytes.len() + data.len() > limit {
+                return Err(CallError::TooLarge(format!("the answer is longer than {limit} bytes")));
+            }
+            if ticket.is_none() && bytes.len() + data.len() > SMALL {
+                ticket = Some(self.large.ticket().await?);
+                end = tokio::time::Instant::now() + DEADLINE;
+                // At once: growing by doubling would hold it three times over.
+                bytes.reserve_exact(limit - bytes.len());
+            }
+            bytes.extend_from_slice(&data);
+        }
     }
 }
 
@@ -109,18 +206,6 @@ fn retry_after(response: &Response<Body>) -> Option<Duration> {
     let seconds: u64 = response.headers().get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
     // A hostile server must not silence us for good.
     Some(Duration::from_secs(seconds.min(60)))
-}
-
-async fn collect(body: Body, limit: usize, deadline: Duration) -> Result<Vec<u8>, CallError> {
-    let read = tokio::time::timeout(deadline, Limited::new(body, limit).collect()).await;
-    match read {
-        Ok(Ok(collected)) => Ok(collected.to_bytes().into()),
-        Ok(Err(error)) if error.downcast_ref::<LengthLimitError>().is_some() => {
-            Err(CallError::TooLarge(format!("the answer is longer than {limit} bytes")))
-        }
-        Ok(Err(error)) => Err(CallError::UnknownOutcome(format!("the answer broke off: {error}"))),
-        Err(_) => Err(CallError::UnknownOutcome(format!("the answer did not end within {} s", deadline.as_secs()))),
-    }
 }
 
 /// `GET path`, with an `Accept` header.

@@ -16,8 +16,10 @@ use tokio::sync::{Notify, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
+    budget::Share,
     call::Caller,
     index::{Change, Index, Source},
+    intake::Intake,
     kind::{KindInfo, KindState},
     lag::Failures,
     object::{Object, ObjectKey},
@@ -58,6 +60,8 @@ impl ClusterState {
 pub trait Observer: Send + Sync + 'static {
     /// Whether decisions will want to read this object. What is not kept is known by key, uid and version only.
     fn keep(&self, index: &Index, key: &ObjectKey) -> bool;
+    /// Whether decisions read bodies of this watch that are not held: then they may be dropped for want of memory.
+    fn reads_again(&self, cluster: &ClusterName, spec: &WatchSpec) -> bool;
     /// An object came, changed or went.
     fn changed(&self, index: &Index, change: &Change);
     /// An index has finished its first list.
@@ -112,6 +116,8 @@ struct Kinds {
 pub struct Cluster {
     name: ClusterName,
     observer: Arc<dyn Observer>,
+    share: Arc<Share>,
+    pub(crate) intake: Intake,
     link: watch::Sender<Link>,
     kinds: Mutex<Kinds>,
     kinds_changed: watch::Sender<u64>,
@@ -131,12 +137,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Cluster {
-    pub(crate) fn new(name: ClusterName, observer: Arc<dyn Observer>) -> Self {
+    pub(crate) fn new(name: ClusterName, observer: Arc<dyn Observer>, share: Arc<Share>) -> Self {
         let crd = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
         let crds = WatchSpec { metadata_only: true, ..WatchSpec::all(crd) };
         Self {
             name,
             observer,
+            share,
+            intake: Intake::default(),
             link: watch::Sender::new(Link { state: ClusterState::Connecting, connection: None }),
             kinds: Mutex::default(),
             kinds_changed: watch::Sender::new(0),
@@ -214,7 +222,9 @@ impl Cluster {
         if let Some(watched) = watches.get(spec) {
             return Arc::clone(&watched.index);
         }
-        let index = Arc::new(Index::new(self.name.clone(), Arc::clone(spec)));
+        let again = self.observer.reads_again(&self.name, spec);
+        let index = Arc::new(Index::new(self.name.clone(), Arc::clone(spec), Arc::clone(&self.share), again));
+        self.share.add(&index);
         let unwanted = CancellationToken::new();
         watches.insert(Arc::clone(spec), Watched { index: Arc::clone(&index), unwanted: unwanted.clone() });
         // While the watches are held: an end of another watch of this kind must not take the kind away again.
@@ -258,7 +268,10 @@ impl Cluster {
 
     /// Puts a write's or read's answer into the indexes that would have seen it, so that the next decision knows it.
     pub fn learn(&self, spec: &WatchSpec, key: ObjectKey, object: Object) -> Option<Change> {
-        self.index(spec)?.upsert(key, object, Source::Response)
+        let index = self.index(spec)?;
+        let change = index.upsert(key, object, Source::Response);
+        index.relieve();
+        change
     }
 
     /// Takes in that the API server says that an object is gone; see [`Index::forget`].

@@ -14,6 +14,9 @@ impl Observer for Told {
     fn keep(&self, _: &Index, _: &ObjectKey) -> bool {
         true
     }
+    fn reads_again(&self, _: &ClusterName, _: &WatchSpec) -> bool {
+        true
+    }
     fn changed(&self, _: &Index, _: &Change) {}
     fn completed(&self, _: &Index) {}
     fn kind(&self, _: &ClusterName, _: &GroupVersionKind, _: &KindState, _: Option<&Value>) {
@@ -24,7 +27,9 @@ impl Observer for Told {
 
 fn cluster() -> (Arc<Cluster>, Arc<Told>) {
     let told = Arc::new(Told::default());
-    (Arc::new(Cluster::new(ClusterName::new(broker_api::Role::Compute, "c"), Arc::clone(&told) as Arc<_>)), told)
+    let name = ClusterName::new(broker_api::Role::Compute, "c");
+    let share = crate::budget::Budget::new(1 << 20).engage(&name);
+    (Arc::new(Cluster::new(name, Arc::clone(&told) as Arc<_>, share)), told)
 }
 
 fn job() -> GroupVersionKind {

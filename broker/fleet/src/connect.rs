@@ -7,12 +7,13 @@ use std::{
 };
 
 use broker_api::{ClusterName, Role};
+use serde::Deserialize;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
 use crate::{
     backoff::Backoff,
-    call::{Caller, JSON, Meter, OBJECT_LIMIT, get},
+    call::{Caller, JSON, Meter, get},
     cluster::{Cluster, ClusterState, Connection},
     error::CallError,
     kubeconfig::{Kubeconfig, forbidden_address},
@@ -38,6 +39,12 @@ impl Identities {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, owner| owner != name);
     }
 }
+
+/// For how long a cluster must have worked before it counts as one that does.
+const STEADY: Duration = Duration::from_secs(30);
+
+/// Longest answer about `kube-system`.
+const IDENTITY_LIMIT: usize = 1 << 20;
 
 pub(crate) struct Connector {
     pub(crate) cluster: Arc<Cluster>,
@@ -86,6 +93,8 @@ impl Connector {
     /// Watches over a connection until new credentials come.
     async fn guard(&mut self, connection: &Connection) -> std::ops::ControlFlow<()> {
         let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(5));
+        let mut flaps = Backoff::new(Duration::from_secs(1), Duration::from_mins(1));
+        let mut since = Instant::now();
         loop {
             let down = !self.cluster.is_ready();
             tokio::select! {
@@ -102,6 +111,9 @@ impl Connector {
                 Ok(found) if found.is_none() || connection.identity.is_none() || found == connection.identity => {
                     if down {
                         info!(cluster = %self.cluster.name(), "reachable again");
+                        since = Instant::now();
+                    } else if since.elapsed() > STEADY {
+                        flaps.reset();
                     }
                     backoff.reset();
                     self.cluster.set_state(&ClusterState::Ready, None);
@@ -113,6 +125,16 @@ impl Connector {
                     connection.identity
                 )),
                 Err(error) => self.lost(error.to_string()),
+            }
+            // Each return makes work for all whose objects are there: one that comes and goes returns ever later.
+            if !down && !self.cluster.is_ready() && since.elapsed() <= STEADY {
+                let wait = flaps.wait();
+                tokio::select! {
+                    changed = self.credentials.changed() => {
+                        return if changed.is_err() { std::ops::ControlFlow::Break(()) } else { std::ops::ControlFlow::Continue(()) };
+                    }
+                    () = tokio::time::sleep(wait) => {}
+                }
             }
         }
     }
@@ -189,13 +211,24 @@ async fn check_resolved(uri: &http::Uri) -> Result<(), String> {
     Ok(())
 }
 
+/// What we read of `kube-system`.
+#[derive(Deserialize)]
+struct Namespace {
+    metadata: Metadata,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    uid: Option<String>,
+}
+
 /// Who answers. Also the probe: it needs valid credentials, other than `/version`.
 async fn identity(caller: &Caller) -> Result<Option<String>, CallError> {
-    match caller.call(get("/api/v1/namespaces/kube-system", JSON)?, OBJECT_LIMIT).await {
+    match caller.call(get("/api/v1/namespaces/kube-system", JSON)?, IDENTITY_LIMIT).await {
         Ok((_, answer)) => {
-            let value: serde_json::Value = serde_json::from_slice(&answer)
+            let namespace: Namespace = serde_json::from_slice(&answer)
                 .map_err(|error| CallError::UnknownOutcome(format!("unreadable answer: {error}")))?;
-            Ok(value["metadata"]["uid"].as_str().map(str::to_owned))
+            Ok(namespace.metadata.uid)
         }
         Err(CallError::Forbidden(_) | CallError::NotFound(_) | CallError::NamespaceMissing(_)) => Ok(None),
         Err(error) => Err(error),

@@ -2,7 +2,12 @@
 
 use std::time::Duration;
 
-use kube::core::Status;
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeSeed as _, IgnoredAny},
+};
+
+use crate::each::Each;
 
 /// Why a request to an API server failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -59,6 +64,48 @@ pub enum CallError {
     UnknownOutcome(String),
 }
 
+/// What we read of meta/v1 `Status`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Status {
+    message: String,
+    reason: String,
+    /// HTTP status.
+    pub(crate) code: u16,
+    details: Option<Details>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Details {
+    kind: String,
+    name: String,
+    causes: Causes,
+}
+
+/// Whether one of the causes is that the namespace is being deleted. There may be any number of them.
+#[derive(Debug, Default)]
+struct Causes {
+    terminating: bool,
+}
+
+#[derive(Deserialize)]
+struct Cause {
+    #[serde(default)]
+    reason: Option<String>,
+    #[serde(default, rename = "message")]
+    _message: Option<IgnoredAny>,
+}
+
+impl<'de> Deserialize<'de> for Causes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut terminating = false;
+        Each::new(|cause: Cause| terminating |= cause.reason.as_deref() == Some("NamespaceTerminating"))
+            .deserialize(deserializer)?;
+        Ok(Self { terminating })
+    }
+}
+
 /// A 404 whose body says which object is missing means the object; any other 404 means the path, that is the kind.
 fn not_found(status: &Status) -> CallError {
     let message = cut(&status.message);
@@ -74,7 +121,7 @@ fn not_found(status: &Status) -> CallError {
 /// Longest text that is taken over from an API server: it goes into conditions, Events and memory.
 const LONGEST: usize = 1024;
 
-fn cut(text: &str) -> String {
+pub(crate) fn cut(text: &str) -> String {
     let end = (0..=LONGEST.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
     text[..end].to_owned()
 }
@@ -87,8 +134,7 @@ impl CallError {
             Status { message: text, code, ..Status::default() }
         });
         let message = if status.message.is_empty() { format!("HTTP {code}") } else { cut(&status.message) };
-        let terminating =
-            status.details.iter().flat_map(|d| &d.causes).any(|cause| cause.reason == "NamespaceTerminating");
+        let terminating = status.details.as_ref().is_some_and(|details| details.causes.terminating);
         match code {
             400 | 422 if status.reason != "AlreadyExists" => Self::Invalid(message),
             401 => Self::Unauthorized(message),

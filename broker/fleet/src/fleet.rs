@@ -9,6 +9,7 @@ use broker_api::{ClusterName, Role};
 use tokio::sync::watch;
 
 use crate::{
+    budget::Budget,
     call::Meter,
     cluster::{Cluster, Observer},
     connect::{Connector, Identities},
@@ -21,6 +22,7 @@ use crate::{
 pub struct Fleet {
     observer: Arc<dyn Observer>,
     meter: Meter,
+    budget: Arc<Budget>,
     watches: HashMap<Role, Vec<Arc<WatchSpec>>>,
     clusters: RwLock<BTreeMap<ClusterName, Arc<Cluster>>>,
     credentials: Mutex<HashMap<ClusterName, watch::Sender<Arc<Kubeconfig>>>>,
@@ -28,11 +30,18 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// A fleet without clusters. `watches` says what is watched in every cluster of a role.
-    pub fn new(watches: HashMap<Role, Vec<Arc<WatchSpec>>>, observer: Arc<dyn Observer>, meter: Meter) -> Self {
+    /// A fleet without clusters. `watches` says what is watched in every cluster of a role, `budget` what all that may
+    /// take.
+    pub fn new(
+        watches: HashMap<Role, Vec<Arc<WatchSpec>>>,
+        observer: Arc<dyn Observer>,
+        meter: Meter,
+        budget: Arc<Budget>,
+    ) -> Self {
         Self {
             observer,
             meter,
+            budget,
             watches,
             clusters: RwLock::default(),
             credentials: Mutex::default(),
@@ -51,7 +60,7 @@ impl Fleet {
             });
             return;
         }
-        let cluster = Arc::new(Cluster::new(name.clone(), Arc::clone(&self.observer)));
+        let cluster = Arc::new(Cluster::new(name.clone(), Arc::clone(&self.observer), self.budget.engage(name)));
         let (sender, receiver) = watch::channel(kubeconfig);
         credentials.insert(name.clone(), sender);
         drop(credentials);
@@ -79,6 +88,11 @@ impl Fleet {
             cluster.leave().await;
         }
         self.identities.release(name);
+    }
+
+    /// What indexes may take, and what they take.
+    pub fn budget(&self) -> &Arc<Budget> {
+        &self.budget
     }
 
     /// An engaged cluster.

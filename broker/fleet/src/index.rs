@@ -12,6 +12,7 @@ use std::{
 use broker_api::ClusterName;
 
 use crate::{
+    budget::{Share, cost},
     object::{Object, ObjectKey},
     watch::WatchSpec,
 };
@@ -56,12 +57,17 @@ struct State {
     complete: bool,
     /// Newest resource version that the watch has delivered, bookmarks included: all changes up to it are in.
     progress: u64,
+    /// While a list takes the place of what is held: what was learned from answers since it began to.
+    learned: Option<Vec<ObjectKey>>,
 }
 
 /// The objects of one watch.
 pub struct Index {
     cluster: ClusterName,
     spec: Arc<WatchSpec>,
+    share: Arc<Share>,
+    /// Whether decisions read bodies that are not held: then they may be dropped.
+    may_drop: bool,
     state: RwLock<State>,
     /// When the API server last said anything on this watch.
     heard: Mutex<Option<Instant>>,
@@ -70,9 +76,52 @@ pub struct Index {
 }
 
 impl Index {
-    /// An empty, incomplete index.
-    pub fn new(cluster: ClusterName, spec: Arc<WatchSpec>) -> Self {
-        Self { cluster, spec, state: RwLock::default(), heard: Mutex::default(), trouble: Mutex::default() }
+    /// An empty, incomplete index whose objects are charged to `share`. `may_drop`: bodies may be dropped for want of memory.
+    pub fn new(cluster: ClusterName, spec: Arc<WatchSpec>, share: Arc<Share>, may_drop: bool) -> Self {
+        Self {
+            cluster,
+            spec,
+            share,
+            may_drop,
+            state: RwLock::default(),
+            heard: Mutex::default(),
+            trouble: Mutex::default(),
+        }
+    }
+
+    /// Whether bodies may be dropped.
+    pub(crate) fn may_drop(&self) -> bool {
+        self.may_drop
+    }
+
+    /// Whose memory it takes.
+    pub(crate) fn share(&self) -> &Arc<Share> {
+        &self.share
+    }
+
+    /// Drops bodies where too much is held; see [`Share::relieve`]. Not to be called while the index is read or written.
+    pub(crate) fn relieve(&self) {
+        self.share.relieve();
+    }
+
+    /// Tells the size of each body that is held.
+    pub(crate) fn each_body(&self, mut tell: impl FnMut(&ObjectKey, usize)) {
+        let state = self.read();
+        for (key, object) in state.objects.iter().filter(|(_, object)| object.has_body()) {
+            tell(key, object.size());
+        }
+    }
+
+    /// Drops one body.
+    pub(crate) fn drop_body(&self, key: &ObjectKey) {
+        let mut state = self.write();
+        let Some(held) = state.objects.get_mut(key) else { return };
+        let size = held.size();
+        let bare = Arc::new(held.bare());
+        let dropped = std::mem::replace(held, bare);
+        drop(state);
+        self.share.release(size);
+        drop(dropped);
     }
 
     /// Which cluster it looks at.
@@ -171,8 +220,20 @@ impl Index {
             return None;
         }
         let new = Arc::new(object);
+        self.exchange(&key, old.as_deref(), Some(&new));
         let key = state.insert(key, Arc::clone(&new));
+        state.learn(&key);
         Some(Change { key, old, new: Some(new) })
+    }
+
+    /// Charges what comes, and no longer what goes.
+    fn exchange(&self, key: &ObjectKey, old: Option<&Object>, new: Option<&Object>) {
+        if let Some(new) = new {
+            self.share.charge(cost(key, new));
+        }
+        if let Some(old) = old {
+            self.share.release(cost(key, old));
+        }
     }
 
     /// A live read of an object whose body was not kept. Nothing happens where the index has moved on.
@@ -182,6 +243,7 @@ impl Index {
             && held.uid == object.uid
             && held.resource_version <= object.resource_version
         {
+            self.exchange(key, Some(held), Some(&object));
             *held = Arc::new(object);
         }
     }
@@ -194,6 +256,7 @@ impl Index {
             return None;
         }
         let (key, old) = state.take(key)?;
+        self.exchange(&key, Some(&old), None);
         Some(Change { key, old: Some(old), new: None })
     }
 
@@ -205,6 +268,7 @@ impl Index {
             return None;
         }
         let (key, old) = state.take(key)?;
+        self.exchange(&key, Some(&old), None);
         Some(Change { key, old: Some(old), new: None })
     }
 
@@ -215,45 +279,82 @@ impl Index {
     }
 
     /// A finished list at `resource_version`. Returns what changed, also the deletes that no event told of.
+    ///
+    /// Lists may be long, so the new state is made beside the old one and then takes its place. Only the watch itself
+    /// calls this: what comes in meanwhile are answers to our own requests, which are carried over.
     pub fn replace(&self, listed: Vec<(ObjectKey, Object)>, resource_version: u64) -> Vec<Change> {
-        let mut state = self.write();
+        let (before, restored) = {
+            let mut state = self.write();
+            state.learned = Some(Vec::new());
+            // Versions only run backwards where etcd was restored from a backup: then the list alone is true.
+            (state.objects.clone(), resource_version < state.progress)
+        };
+        let mut new = State { complete: true, progress: resource_version, ..State::default() };
         let mut changes = Vec::new();
-        // Versions only run backwards where etcd was restored from a backup: then the list alone is true.
-        let restored = resource_version < state.progress;
-        let mut before = std::mem::take(&mut state.objects);
-        state.namespaces.clear();
-        state.objects.reserve(listed.len());
+        new.objects.reserve(listed.len());
         for (key, object) in listed {
-            let old = before.remove(&key);
-            let newer_held = old.as_ref().filter(|old| !restored && old.resource_version > object.resource_version);
-            if let Some(held) = newer_held {
-                let held = Arc::clone(held);
-                state.insert(key, held);
+            let old = before.get(&key);
+            let same = old.is_some_and(|old| old.resource_version == object.resource_version && old.uid == object.uid);
+            let newer = |held: &&Arc<Object>| !restored && held.resource_version > object.resource_version;
+            let held = match old.filter(|old| newer(old) || same && (old.has_body() || !object.has_body())) {
+                // What we hold already need not be held anew.
+                Some(old) => Arc::clone(old),
+                None => Arc::new(object),
+            };
+            let known = old.is_some_and(|old| same || Arc::ptr_eq(old, &held));
+            let key = new.insert(key, Arc::clone(&held));
+            if !known {
+                changes.push(Change { key, old: old.cloned(), new: Some(held) });
+            }
+        }
+        for (key, old) in &before {
+            if new.objects.contains_key(key) {
                 continue;
             }
-            let unchanged = old
-                .as_ref()
-                .is_some_and(|old| old.resource_version == object.resource_version && old.uid == object.uid);
-            let new = Arc::new(object);
-            let key = state.insert(key, Arc::clone(&new));
-            if !unchanged {
-                changes.push(Change { key, old, new: Some(new) });
-            }
-        }
-        for (key, old) in before {
             if !restored && old.resource_version > resource_version {
-                state.insert(key, old);
+                new.insert(key.clone(), Arc::clone(old));
             } else {
-                changes.push(Change { key, old: Some(old), new: None });
+                changes.push(Change { key: key.clone(), old: Some(Arc::clone(old)), new: None });
             }
         }
-        state.progress = resource_version;
-        state.complete = true;
+        let mut state = self.write();
+        for key in state.learned.take().unwrap_or_default() {
+            let held = state.objects.get(&key).filter(|held| {
+                let listed = new.objects.get(&key).map_or(resource_version, |listed| listed.resource_version);
+                !restored && held.resource_version > listed
+            });
+            if let Some(held) = held.cloned() {
+                new.insert(key.clone(), held);
+                changes.retain(|change| change.key != key);
+            }
+        }
+        self.share.charge(new.cost());
+        let old = std::mem::replace(&mut *state, new);
+        drop(state);
+        self.share.release(old.cost());
         changes
     }
 }
 
+impl Drop for Index {
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        self.share.release(state.cost());
+    }
+}
+
 impl State {
+    /// What all its objects are charged.
+    fn cost(&self) -> usize {
+        self.objects.iter().map(|(key, object)| cost(key, object)).sum()
+    }
+
+    fn learn(&mut self, key: &ObjectKey) {
+        if let Some(learned) = &mut self.learned {
+            learned.push(key.clone());
+        }
+    }
+
     /// Puts an object in and returns its key as it is held.
     fn insert(&mut self, key: ObjectKey, object: Arc<Object>) -> ObjectKey {
         let known = self.namespaces.get_key_value(&key.namespace).map(|(known, _)| Arc::clone(known));
@@ -288,11 +389,14 @@ pub enum Source {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::budget::Budget;
     use kube::core::GroupVersionKind;
 
     fn index() -> Index {
         let spec = WatchSpec::all(GroupVersionKind::gvk("", "v1", "ConfigMap"));
-        Index::new(ClusterName::consumer("c"), Arc::new(spec))
+        let cluster = ClusterName::consumer("c");
+        let share = Budget::new(1 << 20).engage(&cluster);
+        Index::new(cluster, Arc::new(spec), share, true)
     }
 
     fn object(version: u64) -> Object {

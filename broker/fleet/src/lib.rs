@@ -3,21 +3,27 @@
 //! Knows nothing of brokering.
 
 pub mod backoff;
+pub mod budget;
 pub mod call;
 pub mod cluster;
 mod connect;
 pub mod discover;
+mod each;
 pub mod error;
 pub mod fleet;
 pub mod index;
+mod intake;
 pub mod kind;
 mod kinds;
 pub mod kubeconfig;
 pub mod lag;
 pub mod lanes;
 pub mod lease;
+mod lines;
 pub mod object;
+mod page;
 pub mod queue;
+pub mod shape;
 pub mod source;
 pub mod watch;
 pub mod write;

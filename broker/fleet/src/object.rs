@@ -6,8 +6,16 @@
 use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
 
 use broker_api::keys;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, value::RawValue};
+use serde::{Deserialize, Serialize, de::DeserializeSeed as _};
+use serde_json::{
+    Value,
+    value::{RawValue, to_raw_value},
+};
+
+use crate::{
+    each::{self, Each},
+    shape::{Excess, Shape},
+};
 
 /// Namespace and name. The namespace is empty for cluster-scoped objects. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -40,12 +48,19 @@ pub enum ObjectError {
     /// Not JSON, or not of an object's shape.
     #[error("not an object: {0}")]
     Json(#[from] serde_json::Error),
+    /// Its metadata alone is too much.
+    #[error("its metadata holds too many values or nests too deep")]
+    Metadata,
     /// `metadata.resourceVersion` is not a number. Kubernetes guarantees that it is (KEP-5504).
     #[error("resourceVersion {0:?} is not a number")]
     Version(String),
 }
 
 /// An object at one resource version.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "there are hundreds of thousands of them: each says its one thing in a byte"
+)]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Object {
     /// `metadata.uid`.
@@ -58,6 +73,12 @@ pub struct Object {
     pub has_finalizers: bool,
     /// Whether [`keys::MANAGER`] is among those who applied it (`metadata.managedFields`).
     pub applied_by_us: bool,
+    /// What it has too much of. Of such an object only metadata is held, and of its status what is small.
+    pub excess: Option<Excess>,
+    /// Whether `status.conditions` is held as it is; it may be too much where there is [`Object::excess`].
+    pub holds_conditions: bool,
+    /// What its parsed tree takes in memory, in bytes, at the most about 200 MiB; held or not.
+    pub weight: u32,
     body: Box<[u8]>,
 }
 
@@ -70,9 +91,11 @@ struct Manager<'a> {
 }
 
 fn applied_by_us(managed_fields: Option<&RawValue>) -> bool {
-    let managers: Vec<Manager<'_>> =
-        managed_fields.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-    managers.iter().any(|entry| entry.manager == keys::MANAGER && entry.operation == "Apply")
+    let Some(managed_fields) = managed_fields else { return false };
+    let mut found = false;
+    let each = Each::new(|entry: Manager<'_>| found |= entry.manager == keys::MANAGER && entry.operation == "Apply");
+    let read = each.deserialize(&mut serde_json::Deserializer::from_str(managed_fields.get()));
+    found && read.is_ok()
 }
 
 #[derive(Deserialize)]
@@ -125,10 +148,108 @@ type Fields<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 #[serde(transparent)]
 struct RawMap<'a>(#[serde(borrow)] Fields<'a>);
 
+/// An object that may be too much: what is held of it even then.
+struct Outline<'a> {
+    /// `apiVersion`, `kind` and the whole `metadata`.
+    fields: Fields<'a>,
+    /// What Kubernetes knows in `metadata`.
+    metadata: Fields<'a>,
+    /// The fields of `status` that are small.
+    status: Fields<'a>,
+    /// Whether `status.conditions` is among them, if there is one.
+    holds_conditions: bool,
+    /// The measure of all but `metadata.managedFields`.
+    shape: Shape,
+}
+
+/// What is held of the status of an object that is too much: bytes, values and levels of each field.
+const SMALL: Shape = Shape { depth: 60, values: 20_000, objects: usize::MAX, bytes: 256 << 10 };
+
+impl<'a> Outline<'a> {
+    fn read(raw: &'a [u8]) -> Result<Self, ObjectError> {
+        let mut outline = Self {
+            fields: Fields::new(),
+            metadata: Fields::new(),
+            status: Fields::new(),
+            holds_conditions: true,
+            shape: Shape { values: 1, bytes: raw.len(), ..Shape::default() },
+        };
+        let mut status = None;
+        each_field(raw, |name, value| {
+            match &*name {
+                "metadata" => {}
+                "status" => status = Some(value),
+                _ => outline.shape.add(value, 1),
+            }
+            if matches!(&*name, "apiVersion" | "kind" | "metadata") {
+                outline.fields.insert(name, value);
+            }
+        })?;
+        if let Some(metadata) = outline.fields.get("metadata").copied() {
+            each_field(metadata.get().as_bytes(), |name, value| {
+                if name != "managedFields" {
+                    outline.shape.add(value, 2);
+                }
+                if METADATA.contains(&&*name) {
+                    outline.metadata.insert(name, value);
+                }
+            })?;
+        }
+        if let Some(status) = status {
+            outline.shape.add(status, 1);
+            let mut room = SMALL.values;
+            // A status that is no object is nothing that anybody reads.
+            let _ = each_field(status.get().as_bytes(), |name, value| {
+                let shape = Shape::of(value.get().as_bytes());
+                if shape.depth <= SMALL.depth && shape.values <= room && shape.bytes <= SMALL.bytes {
+                    room -= shape.values;
+                    outline.status.insert(name, value);
+                } else if name == "conditions" {
+                    outline.holds_conditions = false;
+                }
+            });
+        }
+        Ok(outline)
+    }
+}
+
+/// The fields of `metadata` (meta/v1, ObjectMeta).
+const METADATA: [&str; 15] = [
+    "annotations",
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "finalizers",
+    "generateName",
+    "generation",
+    "labels",
+    "managedFields",
+    "name",
+    "namespace",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+
+fn each_field<'a>(json: &'a [u8], mut take: impl FnMut(Cow<'a, str>, &'a RawValue)) -> Result<(), serde_json::Error> {
+    each::fields(json, |name, value| {
+        take(name, value);
+        true
+    })
+}
+
 impl Object {
     /// Reads an object as the API server sent it. `type_meta` is put in where the server left it out, as it does in lists.
     pub fn parse(raw: &[u8], type_meta: Option<(&str, &str)>) -> Result<(ObjectKey, Self), ObjectError> {
-        let RawMap(mut fields) = serde_json::from_slice(raw)?;
+        let whole = Shape::of(raw);
+        // Field managers' entries are not held and do not count; they nest deeper than the object itself.
+        let outline = whole.excess().map(|_| Outline::read(raw)).transpose()?;
+        let excess = outline.as_ref().and_then(|outline| outline.shape.excess());
+        let (mut fields, outline) = match (outline, excess) {
+            (Some(outline), Some(_)) => (outline.fields.clone(), Some(outline)),
+            _ => (serde_json::from_slice::<RawMap<'_>>(raw)?.0, None),
+        };
         let metadata = fields.get("metadata").map_or("{}", |raw| raw.get());
         let identity: Identity<'_> = serde_json::from_str(metadata)?;
         let resource_version = identity
@@ -137,13 +258,20 @@ impl Object {
             .map_err(|_| ObjectError::Version(identity.resource_version.to_string()))?;
         let key = ObjectKey::new(identity.namespace.as_ref(), identity.name.as_ref());
 
-        let RawMap(mut metadata) = serde_json::from_str(metadata)?;
+        let RawMap(mut metadata) = match &outline {
+            Some(outline) => RawMap(outline.metadata.clone()),
+            None => serde_json::from_str(metadata)?,
+        };
         let applied_by_us = applied_by_us(metadata.remove("managedFields"));
-        let metadata = serde_json::value::to_raw_value(&RawMap(metadata))?;
+        let metadata = to_raw_value(&RawMap(metadata))?;
         fields.insert("metadata".into(), &metadata);
+        let status = outline.as_ref().map(|outline| to_raw_value(&RawMap(outline.status.clone()))).transpose()?;
+        if let Some(status) = &status {
+            fields.insert("status".into(), status);
+        }
         let added = match type_meta {
             Some((api_version, kind)) if !fields.contains_key("kind") => {
-                Some((serde_json::value::to_raw_value(api_version)?, serde_json::value::to_raw_value(kind)?))
+                Some((to_raw_value(api_version)?, to_raw_value(kind)?))
             }
             _ => None,
         };
@@ -151,13 +279,21 @@ impl Object {
             fields.insert("apiVersion".into(), api_version);
             fields.insert("kind".into(), kind);
         }
+        let body = serde_json::to_vec(&RawMap(fields))?;
+        let shape = if excess.is_some() { Shape::of(&body) } else { whole };
+        if excess.is_some() && shape.excess().is_some() {
+            return Err(ObjectError::Metadata);
+        }
         let object = Self {
             uid: identity.uid.into(),
             resource_version,
             deleting: identity.deletion_timestamp.is_some(),
             has_finalizers: identity.finalizers.is_some_and(|finalizers| !finalizers.is_empty()),
             applied_by_us,
-            body: pack(&serde_json::to_vec(&RawMap(fields))?),
+            excess,
+            holds_conditions: outline.is_none_or(|outline| outline.holds_conditions),
+            weight: u32::try_from(shape.tree()).unwrap_or(u32::MAX),
+            body: pack(&body),
         };
         Ok((key, object))
     }
@@ -165,6 +301,12 @@ impl Object {
     /// Drops everything but identity and version, for objects that no decision reads.
     pub fn forget_body(&mut self) {
         self.body = Box::default();
+    }
+
+    /// The same without its body.
+    #[must_use]
+    pub fn bare(&self) -> Self {
+        Self { uid: self.uid.clone(), body: Box::default(), ..*self }
     }
 
     /// Whether this was the object's last version: it was being deleted, and nothing held it any more.
@@ -233,17 +375,51 @@ mod tests {
         assert!(object.marks().labels.is_empty());
     }
 
+    fn with(spec: &str, status: &str) -> Object {
+        let metadata = r#"{"name":"a","resourceVersion":"1","finalizers":["theirs"],"annotations":{"a":"b"}}"#;
+        let raw = format!(r#"{{"kind":"K","metadata":{metadata},"spec":{spec},"status":{status}}}"#);
+        Object::parse(raw.as_bytes(), None).unwrap().1
+    }
+
+    fn nested(depth: usize) -> String {
+        format!("{}{}", "[".repeat(depth), "]".repeat(depth))
+    }
+
     #[test]
-    fn deep_nesting_is_an_error_not_a_crash() {
-        let raw = format!(
-            r#"{{"metadata":{{"name":"a","resourceVersion":"1"}},"spec":{}{}}}"#,
-            "[".repeat(100_000),
-            "]".repeat(100_000)
-        );
-        let parsed = Object::parse(raw.as_bytes(), None);
-        if let Ok((_, object)) = parsed {
-            assert!(object.value().is_err());
+    fn of_what_is_too_much_metadata_and_a_small_status_are_held() {
+        let beads = format!("[{}]", vec![r#"{"":0}"#; 180_000].join(","));
+        for (spec, excess) in [(nested(100_000), Excess::Depth), (nested(127), Excess::Depth), (beads, Excess::Values)]
+        {
+            let object = with(&spec, r#"{"phase":"Up","conditions":[]}"#);
+            assert_eq!(object.excess, Some(excess));
+            assert!(object.holds_conditions && object.has_finalizers);
+            assert!(object.size() < 1000 && object.weight < 10_000);
+            let value = object.value().unwrap();
+            assert_eq!(value["metadata"]["finalizers"][0], "theirs");
+            assert_eq!((&value["status"]["phase"], value.get("spec")), (&serde_json::json!("Up"), None));
+            assert_eq!(object.marks().annotations["a"], "b");
         }
+        let object = with(&nested(126), "{}");
+        assert!(object.excess.is_none() && object.value().is_ok());
+        let object = with("{}", &format!(r#"{{"phase":"Up","conditions":{}}}"#, nested(200)));
+        assert!(object.excess.is_some() && !object.holds_conditions);
+        assert_eq!(object.value().unwrap()["status"], serde_json::json!({"phase": "Up"}));
+    }
+
+    #[test]
+    fn field_managers_do_not_count() {
+        let deep = format!(r#"[{{"manager":"resource-broker","operation":"Apply","fieldsV1":{}}}]"#, nested(500));
+        let raw =
+            format!(r#"{{"metadata":{{"name":"a","resourceVersion":"1","managedFields":{deep}}},"spec":{{"x":1}}}}"#);
+        let (_, object) = Object::parse(raw.as_bytes(), None).unwrap();
+        assert!(object.excess.is_none() && object.applied_by_us);
+        assert_eq!(object.value().unwrap()["spec"]["x"], 1);
+    }
+
+    #[test]
+    fn metadata_that_is_too_much_is_an_error() {
+        let raw = format!(r#"{{"metadata":{{"name":"a","resourceVersion":"1","labels":{}}}}}"#, nested(300));
+        assert!(matches!(Object::parse(raw.as_bytes(), None), Err(ObjectError::Metadata)));
     }
 
     #[test]

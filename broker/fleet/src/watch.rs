@@ -6,21 +6,22 @@ use std::{
     time::{Duration, Instant},
 };
 
-use futures::StreamExt;
-use http_body_util::BodyStream;
-use kube::{client::Body, core::GroupVersionKind};
+use kube::core::GroupVersionKind;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tracing::{debug, info, warn};
 
 use crate::{
     backoff::Backoff,
-    call::{DEADLINE, JSON, LIST_LIMIT, OBJECT_LIMIT, get},
+    budget::{Pending, cost},
+    call::{DEADLINE, JSON, LIST_LIMIT, get},
     cluster::{Cluster, Connection},
-    error::CallError,
+    error::{CallError, Status, cut},
     index::{Change, Index, Source},
     kind::KindInfo,
+    lines::{Lines, SILENCE},
     object::{Object, ObjectKey},
+    page::{Bad, ListMeta, kept, read_page},
 };
 
 /// What to watch in a cluster. Two specs that differ in any field are two watches.
@@ -77,38 +78,23 @@ impl WatchSpec {
 /// A page of a list. Small objects come by the hundred; a page that gets too long is asked for again in smaller ones.
 const PAGE: u32 = 500;
 
-/// What one list may hold at the most: an API server that never ends a list must not end us.
-const MOST_OBJECTS: usize = 2_000_000;
-const MOST_BYTES: usize = 8 << 30;
+/// Bytes of a page below which the next may be larger again.
+const SHORT: usize = LIST_LIMIT / 8;
 
 fn endless() -> CallError {
-    CallError::Invalid(format!(
-        "more than {MOST_OBJECTS} objects or {MOST_BYTES} bytes of one kind; they are not taken in"
-    ))
+    CallError::Invalid(
+        "there are more objects than the cluster's share of the memory budget has room for, even without their content; \
+         raise --memory-budget, or remove some"
+            .into(),
+    )
 }
 
-/// Bookmarks come every minute; silence for this long means that the connection is dead without having said so.
-const SILENCE: Duration = Duration::from_secs(150);
+/// So much of a watch is taken in before others have their turn.
+const TURN_BYTES: usize = 256 << 10;
+const TURN_EVENTS: usize = 64;
 
 const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ListMeta<'a> {
-    #[serde(borrow, default)]
-    resource_version: Cow<'a, str>,
-    #[serde(borrow, default, rename = "continue")]
-    next: Cow<'a, str>,
-}
-
-#[derive(Deserialize)]
-struct Page<'a> {
-    #[serde(borrow)]
-    metadata: ListMeta<'a>,
-    #[serde(borrow)]
-    items: Option<Vec<&'a RawValue>>,
-}
 
 #[derive(Deserialize)]
 struct Event<'a> {
@@ -121,7 +107,14 @@ struct Event<'a> {
 /// Follows one spec in one cluster until the cluster leaves or the watch is no longer wanted.
 pub(crate) async fn run(cluster: Arc<Cluster>, index: Arc<Index>) {
     let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(15));
-    let mut watch = Watch { cluster: &cluster, index: &index, version: None, forbidden_since: None };
+    let mut watch = Watch {
+        cluster: &cluster,
+        index: &index,
+        version: None,
+        page: PAGE,
+        bad: Bad::default(),
+        forbidden_since: None,
+    };
     loop {
         let (connection, kind) = cluster.serving(&index.spec().gvk).await;
         let started = tokio::time::Instant::now();
@@ -148,6 +141,10 @@ struct Watch<'a> {
     index: &'a Arc<Index>,
     /// Where to go on; `None`: list first.
     version: Option<u64>,
+    /// Objects of one page.
+    page: u32,
+    /// Events that could not be read.
+    bad: Bad,
     forbidden_since: Option<Instant>,
 }
 
@@ -155,7 +152,7 @@ struct Watch<'a> {
 const FORBIDDEN: Duration = Duration::from_mins(1);
 
 impl Watch<'_> {
-    async fn session(&mut self, connection: &Connection, kind: &KindInfo) -> Result<(), CallError> {
+    async fn session(&mut self, connection: &Connection, kind: &Arc<KindInfo>) -> Result<(), CallError> {
         if self.version.is_none() || !self.index.is_complete() {
             let (objects, version) = self.list(connection, kind).await?;
             self.replace(objects, version);
@@ -204,80 +201,73 @@ impl Watch<'_> {
     }
 
     async fn list(
-        &self,
+        &mut self,
         connection: &Connection,
-        kind: &KindInfo,
+        kind: &Arc<KindInfo>,
     ) -> Result<(Vec<(ObjectKey, Object)>, u64), CallError> {
-        let mut limit = PAGE;
         loop {
-            match self.pages(connection, kind, limit).await {
-                Err(CallError::TooLarge(_)) if limit > 1 => limit = (limit / 8).max(1),
+            match self.pages(connection, kind).await {
+                Err(CallError::TooLarge(_)) if self.page > 1 => self.page = (self.page / 8).max(1),
                 other => return other,
             }
         }
     }
 
     async fn pages(
-        &self,
+        &mut self,
         connection: &Connection,
-        kind: &KindInfo,
-        limit: u32,
+        kind: &Arc<KindInfo>,
     ) -> Result<(Vec<(ObjectKey, Object)>, u64), CallError> {
-        let spec = self.index.spec();
-        let api_version = kind.api_version();
-        let type_meta = Some((api_version.as_str(), kind.gvk.kind.as_str()));
+        let index = self.index;
+        let spec = index.spec();
         let mut objects = Vec::new();
+        let mut pending = Pending::new(index.share());
+        let mut bad = Bad::default();
         let mut next = String::new();
         let mut version = 0;
-        let mut bytes = 0;
         loop {
-            let mut path = format!("{}?limit={limit}", kind.collection_path(spec.namespace.as_deref()));
+            let mut path = format!("{}?limit={}", kind.collection_path(spec.namespace.as_deref()), self.page);
             spec.selectors(&mut path);
             push_query(&mut path, "continue", &next);
             let accept = if spec.metadata_only { METADATA_LIST } else { JSON };
             let (_, answer) = connection.caller.call(get(&path, accept)?, LIST_LIMIT).await?;
-            bytes += answer.len();
-            if bytes > MOST_BYTES || objects.len() > MOST_OBJECTS {
+            let bytes = answer.len();
+            let page = read_page(self.cluster, index, kind, answer).await?;
+            bad.join(page.bad);
+            pending.charge(page.objects.iter().map(|(key, object)| cost(key, object)).sum());
+            self.cluster.intake.take(bytes, page.objects.len()).await;
+            objects.extend(page.objects);
+            if !pending.relieve(&mut objects) {
                 return Err(endless());
             }
-            let page: Page<'_> = serde_json::from_slice(&answer)
-                .map_err(|error| CallError::UnknownOutcome(format!("unreadable list: {error}")))?;
-            for item in page.items.unwrap_or_default() {
-                match Object::parse(item.get().as_bytes(), type_meta) {
-                    Ok((key, object)) => objects.push((key.clone(), self.kept(&key, object))),
-                    // One malformed object must not hide the others.
-                    Err(error) => {
-                        warn!(cluster = %self.index.cluster(), kind = %spec.gvk.kind, %error, "unreadable object skipped");
-                    }
-                }
-            }
             if version == 0 {
-                version = page.metadata.resource_version.parse().map_err(|_| {
-                    CallError::UnknownOutcome(format!("list at version {:?}", page.metadata.resource_version))
-                })?;
+                version = page
+                    .version
+                    .parse()
+                    .map_err(|_| CallError::UnknownOutcome(format!("list at version {:?}", cut(&page.version))))?;
             }
-            self.index.heard();
-            if page.metadata.next.is_empty() {
+            index.heard();
+            if page.next.is_empty() {
+                bad.tell(index);
                 return Ok((objects, version));
             }
-            if page.metadata.next == next {
+            if page.next == next {
+                bad.tell(index);
                 return Err(CallError::UnknownOutcome("the list does not end: its continue token repeats".into()));
             }
-            next = page.metadata.next.into_owned();
+            next = page.next;
+            if bytes < SHORT {
+                self.page = (self.page * 2).min(PAGE);
+            }
         }
     }
 
-    fn kept(&self, key: &ObjectKey, mut object: Object) -> Object {
-        if !self.cluster.keeps(self.index, key) {
-            object.forget_body();
-        }
-        object
-    }
-
+    /// Takes in a whole list.
     fn replace(&self, objects: Vec<(ObjectKey, Object)>, version: u64) {
         let first = !self.index.is_complete();
         let count = objects.len();
         let changes = self.index.replace(objects, version);
+        self.index.relieve();
         self.index.set_trouble(None);
         for change in changes {
             self.cluster.changed(self.index, &change, first);
@@ -307,10 +297,16 @@ impl Watch<'_> {
         self.index.heard();
         self.index.set_trouble(None);
         self.forbidden_since = None;
-        let mut lines = Lines::new(response.into_body());
+        let mut lines = Lines::new(response.into_body(), connection.caller.large().clone());
+        let (mut bytes, mut events) = (0, 0);
         while let Some(line) = lines.next().await? {
             self.index.heard();
+            bytes += line.len();
+            events += 1;
             self.event(line, kind)?;
+            if bytes > TURN_BYTES || events > TURN_EVENTS {
+                self.cluster.intake.take(std::mem::take(&mut bytes), std::mem::take(&mut events)).await;
+            }
         }
         Ok(())
     }
@@ -320,7 +316,7 @@ impl Watch<'_> {
         let event: Event<'_> = serde_json::from_slice(line).map_err(|error| unreadable(error.to_string()))?;
         let raw = event.object.get().as_bytes();
         if event.kind == "ERROR" {
-            let code = serde_json::from_slice::<kube::core::Status>(raw).map_or(500, |status| status.code);
+            let code = serde_json::from_slice::<Status>(raw).map_or(500, |status| status.code);
             return Err(CallError::from_response(code, None, raw));
         }
         let api_version = kind.api_version();
@@ -331,16 +327,23 @@ impl Watch<'_> {
                 return bookmark_version(raw).map(|v| self.bookmark(v)).ok_or_else(|| unreadable(error.to_string()));
             }
             Err(error) => {
-                warn!(cluster = %self.index.cluster(), kind = %kind.gvk.kind, %error, "unreadable object skipped");
+                self.bad.add(&error);
+                self.bad.tell_now_and_then(self.index);
                 return Ok(());
             }
         };
         let version = object.resource_version;
         let change = match &*event.kind {
-            "ADDED" if self.index.len() > MOST_OBJECTS => return Err(endless()),
             "ADDED" | "MODIFIED" => {
-                let object = self.kept(&key, object);
-                self.index.upsert(key, object, Source::Watch)
+                let object = kept(self.cluster, self.index, &key, object);
+                let change = self.index.upsert(key, object, Source::Watch);
+                self.index.relieve();
+                if self.index.share().is_full() {
+                    // What comes next has no place: from now on nobody can say what there is.
+                    self.index.mark_incomplete();
+                    return Err(endless());
+                }
+                change
             }
             "DELETED" => self.index.remove(&key, version),
             "BOOKMARK" => {
@@ -364,8 +367,12 @@ impl Watch<'_> {
 
 /// A bookmark is an object with nothing but a resource version.
 fn bookmark_version(raw: &[u8]) -> Option<u64> {
-    let value: serde_json::Value = serde_json::from_slice(raw).ok()?;
-    value["metadata"]["resourceVersion"].as_str()?.parse().ok()
+    #[derive(Deserialize)]
+    struct Bookmark<'a> {
+        #[serde(borrow)]
+        metadata: ListMeta<'a>,
+    }
+    serde_json::from_slice::<Bookmark<'_>>(raw).ok()?.metadata.resource_version.parse().ok()
 }
 
 /// Adds `name=value` to a path's query unless the value is empty. Everything but unreserved characters is escaped (RFC 3986).
@@ -388,58 +395,9 @@ pub(crate) fn push_query(path: &mut String, name: &str, value: &str) {
     }
 }
 
-/// The lines of a body, each bounded in length, with an end to silence.
-struct Lines {
-    body: BodyStream<Body>,
-    buffer: Vec<u8>,
-    /// Where the line that was handed out last ends, its newline included.
-    taken: usize,
-}
-
-impl Lines {
-    fn new(body: Body) -> Self {
-        Self { body: BodyStream::new(body), buffer: Vec::new(), taken: 0 }
-    }
-
-    async fn next(&mut self) -> Result<Option<&[u8]>, CallError> {
-        self.buffer.drain(..self.taken);
-        self.taken = 0;
-        let mut searched = 0;
-        loop {
-            if let Some(at) = self.buffer[searched..].iter().position(|byte| *byte == b'\n') {
-                let end = searched + at;
-                self.taken = end + 1;
-                return Ok(Some(&self.buffer[..end]));
-            }
-            searched = self.buffer.len();
-            if searched > OBJECT_LIMIT {
-                return Err(CallError::TooLarge(format!("a watch event is longer than {OBJECT_LIMIT} bytes")));
-            }
-            match tokio::time::timeout(SILENCE, self.body.next()).await {
-                Err(_) => return Err(CallError::UnknownOutcome(format!("silent for {} s", SILENCE.as_secs()))),
-                Ok(None) => return Ok(None),
-                Ok(Some(Err(error))) => return Err(CallError::UnknownOutcome(format!("the watch broke off: {error}"))),
-                Ok(Some(Ok(frame))) => {
-                    if let Ok(data) = frame.into_data() {
-                        self.buffer.extend_from_slice(&data);
-                    }
-                }
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[tokio::test]
-    async fn lines_come_whole_however_the_bytes_arrive() {
-        let mut lines = Lines::new(Body::from(b"one\ntwo\nrest".to_vec()));
-        assert_eq!(lines.next().await.unwrap(), Some(&b"one"[..]));
-        assert_eq!(lines.next().await.unwrap(), Some(&b"two"[..]));
-        assert_eq!(lines.next().await.unwrap(), None);
-    }
 
     #[test]
     fn queries_are_escaped() {

@@ -3,28 +3,14 @@
 use std::sync::Arc;
 
 use broker_api::Role;
-use broker_core::snapshot::{Reach, Seen};
+use broker_core::snapshot::Reach;
 use broker_fleet::{
     cluster::{Cluster, ClusterState},
-    index::Lookup,
     kind::KindState,
-    object::ObjectKey,
     watch::WatchSpec,
 };
 
-use crate::{
-    broker::Broker,
-    observe::{BLIP, view},
-};
-
-/// What a cluster's watch knows of an object. One whose body is not held is not known: whoever wants it reads it.
-pub fn look(cluster: &Cluster, spec: &WatchSpec, key: &ObjectKey) -> Seen {
-    match cluster.index(spec).map_or(Lookup::Unknown, |index| index.get(key)) {
-        Lookup::Unknown => Seen::Unknown,
-        Lookup::Absent => Seen::Absent,
-        Lookup::Found(object) => view(&object).map_or(Seen::Unknown, Seen::Present),
-    }
-}
+use crate::{broker::Broker, observe::BLIP};
 
 /// How it stands with the compute cluster.
 pub fn reach(cluster: &Cluster) -> Reach {

@@ -17,13 +17,13 @@ use broker_fleet::{cluster::Cluster, index::Lookup, kind::KindState, object::Obj
 
 use super::{
     known::{Known, Side},
-    look::{look, reach},
+    look::reach,
     movement::{Standing, movement},
     origin::About,
 };
 use crate::{
     broker::Broker,
-    observe::{self, BLIP, view},
+    observe::{self, BLIP, look, view},
 };
 
 /// The objects of stages, in the compute cluster's indexes.
@@ -39,7 +39,9 @@ impl StageView for Stage<'_> {
 
     fn object(&self, kind: &Kind, namespace: &str, name: &str) -> Seen {
         let spec = self.broker.stages.spec_of(kind);
-        spec.map_or(Seen::Unknown, |spec| look(self.compute, &spec, &ObjectKey::new(namespace, name)))
+        spec.map_or(Seen::Unknown, |spec| {
+            look(&self.broker.bodies, self.compute, &spec, &ObjectKey::new(namespace, name))
+        })
     }
 
     fn all(&self, id: &str) -> Vec<(Kind, View)> {
@@ -87,7 +89,7 @@ impl Broker {
             return if absent { Seen::Absent } else { Seen::Unknown };
         };
         let spec = self.watches.spec_of(Role::Provider, kind);
-        spec.map_or(Seen::Unknown, |spec| look(&provider, spec, key))
+        spec.map_or(Seen::Unknown, |spec| look(&self.bodies, &provider, spec, key))
     }
 
     fn copy_at(&self, side: &Side) -> Seen {
@@ -129,7 +131,7 @@ impl Broker {
     /// Observes a Migration and decides. `None`: it, or the compute cluster, is not known.
     pub(super) fn migrate(&self, known: &Known, about: &About, memory: &Memory) -> Option<Outcome> {
         let (hub, compute) = (self.hub()?, self.compute()?);
-        let object = look(&hub, &self.watches.migrations, &known.key);
+        let object = look(&self.bodies, &hub, &self.watches.migrations, &known.key);
         let object = object.present()?;
         let configurations = self.configurations.load_full();
         let applicable = if self.configurations_known() {

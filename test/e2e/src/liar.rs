@@ -5,12 +5,10 @@
 //! speaks of. Plain HTTP on loopback: brokers need `--allow-local-credentials`, which [`Liar::args`] sets.
 
 use std::{
+    collections::HashMap,
     fs,
     path::Path,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex},
 };
 
 use futures::FutureExt as _;
@@ -116,7 +114,8 @@ struct State {
     identity: String,
     upstream: Option<Client>,
     rules: Mutex<Vec<Rule>>,
-    asked: AtomicUsize,
+    /// How often each path was asked for.
+    asked: Mutex<HashMap<String, usize>>,
 }
 
 /// A fake API server. Dropping it ends it.
@@ -150,7 +149,7 @@ impl Liar {
         let address = listener.local_addr().unwrap().to_string();
         let identity = format!("liar-{name}-{address}");
         let state =
-            State { kinds: kinds.to_vec(), identity, upstream, rules: Mutex::default(), asked: AtomicUsize::new(0) };
+            State { kinds: kinds.to_vec(), identity, upstream, rules: Mutex::default(), asked: Mutex::default() };
         let state = Arc::new(state);
         let serving = Arc::clone(&state);
         let task = tokio::spawn(async move {
@@ -192,7 +191,12 @@ impl Liar {
 
     /// How many requests it has got.
     pub fn asked(&self) -> usize {
-        self.state.asked.load(Ordering::Relaxed)
+        self.state.asked.lock().unwrap().values().sum()
+    }
+
+    /// How many requests for a path (without its query) it has got.
+    pub fn asked_for(&self, path: &str) -> usize {
+        self.state.asked.lock().unwrap().get(path).copied().unwrap_or_default()
     }
 
     /// Its name.
@@ -228,7 +232,7 @@ impl State {
     async fn serve(&self, stream: TcpStream) -> anyhow::Result<()> {
         let mut stream = BufReader::new(stream);
         while let Some(asked) = read(&mut stream).await? {
-            self.asked.fetch_add(1, Ordering::Relaxed);
+            *self.asked.lock().unwrap().entry(asked.path.clone()).or_default() += 1;
             let rules = self.rules.lock().unwrap().clone();
             if let Some(lie) = rules.iter().rev().find_map(|rule| rule(&asked)) {
                 answer(stream.get_mut(), &lie).await?;

@@ -46,6 +46,9 @@ impl<'a> Pass<'a> {
     /// is in place.
     pub(super) fn bring(&mut self, site: &Site<'a>, copy: &'a View, narrowed: Option<&[String]>, prune: bool) -> bool {
         let snapshot = self.snapshot;
+        if copy.unread.is_some() {
+            return false;
+        }
         // Without a status nothing is known of related resources: what is there stays.
         let Some(status) = copy.status() else { return true };
         let listing = related::listing(
@@ -88,7 +91,8 @@ impl<'a> Pass<'a> {
         let snapshot = self.snapshot;
         let source = snapshot.related.source(&site.holder.provider, &entry.kind, &entry.namespace, &entry.name);
         let Some(source) = source.present().filter(|source| !source.deleting) else { return false };
-        if let Some(why) = related::refusal(&entry.kind, source, copy) {
+        let unread = source.unread.map(|unread| unread.why().to_owned());
+        if let Some(why) = unread.or_else(|| related::refusal(&entry.kind, source, copy)) {
             let message = format!("{} {} is refused: {why}", entry.kind.kind, entry.name);
             self.decision.notes.push(Note::warning("RelatedRefused", message));
             return true;
@@ -107,6 +111,11 @@ impl<'a> Pass<'a> {
                     entry.kind.kind, entry.target
                 );
                 self.decision.notes.push(Note::warning("RelatedConflict", message));
+                return true;
+            }
+            Seen::Present(View { unread: Some(unread), .. }) => {
+                let message = format!("{} {} is left as it is: {}", entry.kind.kind, entry.target, unread.why());
+                self.decision.notes.push(Note::warning(unread.reason(), message));
                 return true;
             }
             Seen::Present(held) => match related::patch(&desired, &held) {

@@ -12,7 +12,7 @@ use crate::{
     decision::{Note, Op, State, Write},
     memory::Subject,
     merge,
-    snapshot::{Holder, KindView, Reach, Seen, Serving, View},
+    snapshot::{Holder, KindView, Reach, Seen, Serving, Unread, View},
     status::Own,
 };
 
@@ -70,6 +70,7 @@ impl<'a> Pass<'a> {
             (Seen::Absent, Some(Ok(_))) => self.create(&site),
             (Seen::Absent, Some(Err(refusals))) => self.refused(&site, None, &refusals),
             (Seen::Present(copy), _) if !self.is_ours(origin, holder, copy) => self.conflict(&site),
+            (Seen::Present(View { unread: Some(unread), .. }), _) => self.unread_copy(&site, *unread),
             (Seen::Present(copy), Some(Err(refusals))) => self.refused(&site, Some(copy), &refusals),
             (Seen::Present(copy), Some(Ok(acceptance))) => self.keep(&site, copy, acceptance),
         }
@@ -88,6 +89,12 @@ impl<'a> Pass<'a> {
         self.bring(site, copy, narrowed, true);
         let in_sync = self.difference(site, &self.desired(site), copy).is_none();
         self.show(site.origin, Some(copy), in_sync, &[Own::placed(site.holder.provider.name())]);
+    }
+
+    /// The copy is known by its metadata only: it stays as it is, and so does what it has said before.
+    fn unread_copy(&mut self, site: &Site<'a>, unread: Unread) {
+        let why = format!("the copy at provider {} cannot be used: {}", site.holder.provider.name(), unread.why());
+        self.blocked(site.origin, unread.reason(), why);
     }
 
     /// What there is at the provider cannot be seen. If that will not change by itself, people are told.
@@ -198,6 +205,9 @@ impl<'a> Pass<'a> {
     /// Puts right what is not as it should be in a copy.
     pub(super) fn sync(&mut self, site: &Site<'a>, copy: &'a View, subject: Subject) -> Synced {
         let memory = self.snapshot.memory;
+        if let Some(unread) = copy.unread {
+            return Synced { in_sync: false, written: false, difference: None, trouble: Some(unread.why().to_owned()) };
+        }
         let desired = self.desired(site);
         let intent = merge::digest(&desired.body);
         let observed = copy::observed(&copy.value);

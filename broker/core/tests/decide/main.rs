@@ -18,4 +18,5 @@ mod silence;
 mod steady;
 mod switched;
 mod unknown;
+mod unread;
 mod world;

@@ -31,7 +31,7 @@ use self::relations::Relations;
 pub(crate) use self::{
     kinds::{certificate, config_map, consumer_rule, provider_rule, secret},
     moves::MovesWorld,
-    server::{At, Refused, Server},
+    server::{At, DEEP, Refused, Server},
 };
 
 pub(crate) const NAMESPACE: &str = "team";

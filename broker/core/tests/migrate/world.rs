@@ -386,6 +386,8 @@ fn view(value: &Value) -> View {
         deleting: metadata.get("deletionTimestamp").is_some(),
         applied_by_us: false,
         value: Arc::new(value.clone()),
+        unread: None,
+        conditions_known: true,
     }
 }
 

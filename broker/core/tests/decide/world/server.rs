@@ -5,7 +5,7 @@ use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
 use broker_core::{
     decision::Op,
     schema::Schema,
-    snapshot::{Kind, KindView, Reach, Seen, Serving, View},
+    snapshot::{Kind, KindView, Reach, Seen, Serving, Unread, View},
 };
 use serde_json::{Value, json};
 
@@ -20,6 +20,9 @@ pub(crate) enum Refused {
     Unreachable,
     NoKind,
 }
+
+/// An annotation, which does not travel: the object cannot be read.
+pub(crate) const DEEP: &str = "test.k8s.io/deep";
 
 #[derive(Debug, Clone)]
 pub(crate) struct Stored {
@@ -80,12 +83,20 @@ impl Server {
 
     fn view(stored: &Stored) -> View {
         let metadata = &stored.value["metadata"];
+        // What stands for nesting that cannot be read. The fleet then knows metadata and what of the status is flat.
+        let unread = metadata["annotations"].get(DEEP).map(|_| Unread::Nested);
+        let mut value = stored.value.clone();
+        if let (Some(_), Some(fields)) = (unread, value.as_object_mut()) {
+            fields.retain(|name, _| matches!(name.as_str(), "apiVersion" | "kind" | "metadata" | "status"));
+        }
         View {
             uid: metadata["uid"].as_str().unwrap().into(),
             resource_version: metadata["resourceVersion"].as_str().unwrap().parse().unwrap(),
             deleting: metadata.get("deletionTimestamp").is_some(),
             applied_by_us: stored.applied.is_some(),
-            value: Arc::new(stored.value.clone()),
+            value: Arc::new(value),
+            unread,
+            conditions_known: true,
         }
     }
 

@@ -1,0 +1,87 @@
+//! `Lines`: the events of a watch as they come, one on each line.
+
+use std::time::Duration;
+
+use futures::StreamExt;
+use http_body_util::BodyStream;
+use kube::client::Body;
+use tokio::time::Instant;
+
+use crate::{
+    call::{DEADLINE, Large, OBJECT_LIMIT, SMALL, Ticket},
+    error::CallError,
+};
+
+/// Bookmarks come every minute; silence for this long means that the connection is dead without having said so.
+pub(crate) const SILENCE: Duration = Duration::from_secs(150);
+
+/// The lines of a body, each bounded in length, with an end to silence.
+pub(crate) struct Lines {
+    body: BodyStream<Body>,
+    /// For the right to read a long line.
+    large: Large,
+    buffer: Vec<u8>,
+    /// Where the line that was handed out last ends, its newline included.
+    taken: usize,
+    /// Held while the buffer is long, and until when the line has to end.
+    ticket: Option<(Ticket, Instant)>,
+}
+
+impl Lines {
+    pub(crate) fn new(body: Body, large: Large) -> Self {
+        Self { body: BodyStream::new(body), large, buffer: Vec::new(), taken: 0, ticket: None }
+    }
+
+    pub(crate) async fn next(&mut self) -> Result<Option<&[u8]>, CallError> {
+        self.buffer.drain(..self.taken);
+        self.taken = 0;
+        if self.buffer.len() <= SMALL {
+            self.buffer.shrink_to(SMALL);
+            self.ticket = None;
+        }
+        let mut searched = 0;
+        loop {
+            if let Some(at) = self.buffer[searched..].iter().position(|byte| *byte == b'\n') {
+                let end = searched + at;
+                self.taken = end + 1;
+                return Ok(Some(&self.buffer[..end]));
+            }
+            searched = self.buffer.len();
+            if searched > OBJECT_LIMIT {
+                return Err(CallError::TooLarge(format!("a watch event is longer than {OBJECT_LIMIT} bytes")));
+            }
+            if searched > SMALL && self.ticket.is_none() {
+                let ticket = self.large.ticket().await?;
+                self.ticket = Some((ticket, Instant::now() + DEADLINE));
+            }
+            let end = self.ticket.as_ref().map_or_else(|| Instant::now() + SILENCE, |(_, end)| *end);
+            match tokio::time::timeout_at(end, self.body.next()).await {
+                Err(_) if self.ticket.is_some() => {
+                    let within = DEADLINE.as_secs();
+                    return Err(CallError::TooLarge(format!("a watch event did not end within {within} s")));
+                }
+                Err(_) => return Err(CallError::UnknownOutcome(format!("silent for {} s", SILENCE.as_secs()))),
+                Ok(None) => return Ok(None),
+                Ok(Some(Err(error))) => return Err(CallError::UnknownOutcome(format!("the watch broke off: {error}"))),
+                Ok(Some(Ok(frame))) => {
+                    if let Ok(data) = frame.into_data() {
+                        self.buffer.extend_from_slice(&data);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn lines_come_whole_however_the_bytes_arrive() {
+        let mut lines = Lines::new(Body::from(b"one\ntwo\nrest".to_vec()), Large::default());
+        assert_eq!(lines.next().await.unwrap(), Some(&b"one"[..]));
+        assert_eq!(lines.next().await.unwrap(), Some(&b"two"[..]));
+        assert_eq!(lines.next().await.unwrap(), None);
+    }
+}
