@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use broker_api::{MigrationStage, migration_configuration::OnFailure};
 
-use super::template::{Template, unknown_names};
+use super::template::{Namespace, Template, unknown_names};
 use crate::expression::{Evaluator, Program};
 
 /// Names that mean the same in every stage; no template may be called so.
@@ -105,6 +105,13 @@ impl Stage {
             known.push(variable(key));
             match Template::compile(&template.0, &NAMES, evaluator) {
                 Ok(template) => {
+                    if let Namespace::Fixed(name) = template.namespace()
+                        && is_system(name)
+                    {
+                        errors.push(format!(
+                            "{place}.metadata.namespace: stages make nothing in {name}, a namespace of the system"
+                        ));
+                    }
                     objects.insert(key.clone(), template);
                 }
                 Err(found) => errors.extend(found.iter().map(|error| format!("{place}.{error}"))),
@@ -136,6 +143,11 @@ impl Stage {
             on_failure: *on_failure,
         }
     }
+}
+
+/// Whether a namespace is the cluster's own: nobody's objects are moved there, and nothing is made there.
+pub fn is_system(namespace: &str) -> bool {
+    namespace.starts_with("kube-")
 }
 
 /// The name by which conditions and templates speak of the object with this template key: CEL has no `-` in names.

@@ -4,6 +4,7 @@
 
 mod accepting;
 mod attacks;
+mod brief;
 mod deletion;
 mod fights;
 mod flow;
