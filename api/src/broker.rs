@@ -103,7 +103,7 @@ pub struct BrokerSpec {
     pub watch_kinds: Vec<String>,
     /// Namespace of the coordination cluster whose Secrets with label `broker.platform-mesh.io/role` hold kubeconfigs of consumers and providers. None when not set. While it holds no such Secret, nothing is deployed, and what runs is left as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 63))]
+    #[schemars(length(min = 1, max = 253))]
     pub cluster_secrets_namespace: Option<String>,
     /// Let the instances agree on which one works. Defaults to true. Without it there is never more than one, so an update stops the old instance before it starts the new one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

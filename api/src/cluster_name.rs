@@ -84,6 +84,12 @@ impl ClusterName {
         Self::new(Role::Provider, name)
     }
 
+    /// A cluster in this role, as a person or the Go broker may have written it: `theseus`, or `provider#theseus`.
+    pub fn written(role: Role, text: &str) -> Self {
+        let bare = text.strip_prefix(role.as_str()).and_then(|rest| rest.strip_prefix('#'));
+        Self::new(role, bare.filter(|name| !name.is_empty()).unwrap_or(text))
+    }
+
     /// Its role.
     pub fn role(&self) -> Role {
         self.role
@@ -129,6 +135,18 @@ mod tests {
     fn a_name_may_hold_a_hash() {
         let name: ClusterName = "consumer#consumer#cluster".parse().unwrap();
         assert_eq!((name.role(), name.name()), (Role::Consumer, "consumer#cluster"));
+    }
+
+    #[test]
+    fn both_written_forms_are_one_name() {
+        let name = ClusterName::provider("theseus");
+        for text in ["theseus", "provider#theseus"] {
+            assert_eq!(ClusterName::written(Role::Provider, text), name);
+        }
+        // Another role is no role here, and what is left has to be a name.
+        for text in ["consumer#theseus", "provider#", "providertheseus"] {
+            assert_eq!(ClusterName::written(Role::Provider, text).name(), text);
+        }
     }
 
     #[test]

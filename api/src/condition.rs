@@ -35,6 +35,8 @@ pub const FIGHTING: &str = "Fighting";
 pub const FORBIDDEN: &str = "Forbidden";
 /// Reason: the namespace at the provider is being deleted.
 pub const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
+/// Reason: the object, or what it names, may not be in its namespace of the coordination cluster.
+pub const NAMESPACE_NOT_ALLOWED: &str = "NamespaceNotAllowed";
 /// Reason: the provider does not serve the kind.
 pub const KIND_MISSING: &str = "KindMissing";
 /// Reason: the object, or what it says, is not valid.

@@ -92,7 +92,7 @@ pub struct MigrationRef {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63))]
     pub namespace: Option<String>,
-    /// Name of the provider cluster it is in.
+    /// Name of the provider cluster it is in, with or without `provider#`.
     #[schemars(length(min = 1, max = 253))]
     pub cluster_name: String,
 }
@@ -151,6 +151,10 @@ pub struct RecordedConfiguration {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "recorded_stages_schema")]
     pub stages: Vec<MigrationStage>,
+    /// The broker's signature; what anybody else wrote is not carried out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128))]
+    pub signature: Option<String>,
 }
 
 /// Not the schema of a MigrationConfiguration's stages: what was valid when it was recorded has to stay readable, and

@@ -25,7 +25,7 @@ use broker_fleet::{
     lease::Leadership,
     object::ObjectKey,
     queue::{Key, Queue},
-    source::Provenance,
+    source::{Provenance, Roles},
     watch::WatchSpec,
 };
 use tokio::sync::{Notify, mpsc};
@@ -43,6 +43,7 @@ use crate::{
     owned::Owned,
     records::Records,
     registry::Registry,
+    secrets_namespace::namespaces,
 };
 
 /// An origin as the queue has it: its turn is that of its consumer cluster.
@@ -92,8 +93,19 @@ pub struct Watches {
     pub configurations: Arc<WatchSpec>,
     /// The signing key, in the coordination cluster.
     pub signing_key: Arc<WatchSpec>,
-    /// Cluster Secrets, in the coordination cluster.
-    pub cluster_secrets: Option<Arc<WatchSpec>>,
+    /// Cluster Secrets, in the coordination cluster, by namespace.
+    pub cluster_secrets: Vec<ClusterSecrets>,
+}
+
+/// The cluster Secrets of one namespace.
+#[derive(Debug, Clone)]
+pub struct ClusterSecrets {
+    /// Their namespace.
+    pub namespace: String,
+    /// Which roles they may give.
+    pub roles: Roles,
+    /// Their watch.
+    pub spec: Arc<WatchSpec>,
 }
 
 /// The kind `Secret`.
@@ -113,9 +125,9 @@ impl Watches {
             source: Arc::new(WatchSpec::all(flag.0.to_gvk())),
             target: Arc::new(WatchSpec::all(flag.0.to_gvk()).labelled(ours.clone())),
         });
-        let secrets = options.cluster_secrets_namespace.as_ref().map(|namespace| {
-            let spec = WatchSpec::all(secret()).within(namespace).labelled(broker_fleet::source::secret::SELECTOR);
-            Arc::new(spec)
+        let secrets = namespaces(&options.cluster_secrets_namespace).into_iter().map(|(namespace, roles)| {
+            let spec = WatchSpec::all(secret()).within(&namespace).labelled(broker_fleet::source::secret::SELECTOR);
+            ClusterSecrets { namespace, roles, spec: Arc::new(spec) }
         });
         let own = |kind| Arc::new(WatchSpec::all(GroupVersionKind::gvk(keys::GROUP, "v1alpha1", kind)));
         Self {
@@ -125,7 +137,7 @@ impl Watches {
             migrations: own("Migration"),
             configurations: own("MigrationConfiguration"),
             signing_key: Arc::new(WatchSpec::all(secret()).within(namespace).named(keys::SIGNING_KEY_SECRET)),
-            cluster_secrets: secrets,
+            cluster_secrets: secrets.collect(),
         }
     }
 
@@ -140,18 +152,18 @@ impl Watches {
             (Role::Provider, provider),
             (
                 Role::Coordination,
-                [
-                    Some(&self.signing_key),
-                    self.cluster_secrets.as_ref(),
-                    Some(&self.migrations),
-                    Some(&self.configurations),
-                ]
-                .into_iter()
-                .flatten()
-                .cloned()
-                .collect(),
+                [&self.signing_key, &self.migrations, &self.configurations]
+                    .into_iter()
+                    .chain(self.cluster_secrets.iter().map(|secrets| &secrets.spec))
+                    .cloned()
+                    .collect(),
             ),
         ])
+    }
+
+    /// The cluster Secrets of a namespace.
+    pub fn secrets_of(&self, namespace: &str) -> Option<&ClusterSecrets> {
+        self.cluster_secrets.iter().find(|secrets| secrets.namespace == namespace)
     }
 
     /// The brokered kind of a watch.
@@ -267,6 +279,7 @@ impl Broker {
         let (accept_changes, accept_receiver) = mpsc::unbounded_channel();
         let (secret_changes, secret_receiver) = mpsc::unbounded_channel();
         let (configuration_changes, configuration_receiver) = mpsc::unbounded_channel();
+        let stage_scope = options.stage_scope(&namespace);
         let broker = Arc::new_cyclic(|itself| Self {
             itself: itself.clone(),
             watches: Watches::new(&options, &namespace),
@@ -279,7 +292,7 @@ impl Broker {
             accept_changes,
             secret_changes,
             migrations: Migrations::new(options.concurrent_writes),
-            stages: Stages::default(),
+            stages: Stages::within(stage_scope),
             configurations: ArcSwap::default(),
             configuration_changes,
             configurations_changed: Notify::new(),

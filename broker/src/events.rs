@@ -17,7 +17,7 @@ use broker_fleet::{GroupVersionKind, error::CallError, kind::KindInfo, object::O
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use tracing::debug;
+use tracing::{debug, info};
 
 use crate::{broker::Broker, metrics::METRICS};
 
@@ -202,6 +202,11 @@ impl Broker {
             let news = self.is_news(key, note);
             if news && (known || decision.writes().next().is_some()) {
                 self.tell_note(key, note);
+            }
+        }
+        for full in &decision.unabridged {
+            if self.is_news(key, &Note::warning("Unabridged", full.as_str())) {
+                info!(origin = %key, "{full}");
             }
         }
     }

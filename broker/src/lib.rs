@@ -21,6 +21,7 @@ pub mod options;
 pub mod owned;
 pub mod records;
 pub mod registry;
+pub mod secrets_namespace;
 pub mod server;
 pub mod signing;
 pub mod sources;

@@ -10,6 +10,7 @@ use broker_core::{
     decide::decide,
     decision::{Decision, State},
     memory::Memory,
+    migration::configuration::is_system,
     movement::Lane,
     snapshot::{
         Confirmed, Holder, Kind, KindView, Moves, OriginKey, Patience, Reach, RelatedView, Seen, Serving, Snapshot,
@@ -26,7 +27,7 @@ use broker_fleet::{
 };
 
 pub use crate::clock::now;
-use crate::{bodies::Bodies, broker::Broker, observer::leading_hash};
+use crate::{bodies::Bodies, broker::Broker, observer::leading_hash, options::Refusals};
 
 /// How long a cluster may be unreachable before anybody is told: a blip is not worth a write per object.
 pub const BLIP: Duration = Duration::from_secs(5);
@@ -174,11 +175,14 @@ impl Broker {
         served_by.is_some_and(|provider| same.contains(&provider))
     }
 
-    /// Whether a namespace of the coordination cluster holds what stages must not come near: the cluster's own objects,
-    /// kubeconfigs, the signing key. Consumers choose the names of their namespaces.
-    fn is_reserved(&self, namespace: &str) -> bool {
-        let own = [&self.options.cluster_secrets_namespace, &self.options.namespace];
-        namespace.starts_with("kube-") || own.into_iter().flatten().any(|own| *own == *namespace)
+    /// Whether no Migration may be in a namespace of the coordination cluster: it holds what stages must not come near (the
+    /// cluster's own objects, kubeconfigs, the signing key), or Migrations have other ones. Consumers choose the names of
+    /// their namespaces.
+    pub(crate) fn is_reserved(&self, namespace: &str) -> bool {
+        is_system(namespace)
+            || namespace == self.namespace
+            || self.watches.secrets_of(namespace).is_some()
+            || !self.options.migrates_in(namespace)
     }
 
     /// Observes an origin and decides. `confirmed` is what a live read has just said. `None`: keys are not read yet.
@@ -238,6 +242,7 @@ impl Broker {
             acceptances: &acceptances,
             has_room: &has_room,
             moves,
+            brief: self.options.refusals == Refusals::Brief,
             // How much room there is is only known once all that is placed has been looked at.
             busy,
             room_known: self.is_synced() || self.started.elapsed() > 6 * SETTLING,

@@ -240,7 +240,7 @@ impl Observer for Broker {
             }
             (Role::Provider, None) => self.enqueue_concerned(cluster, None),
             (Role::Coordination, _) if *index.spec() == self.watches.signing_key => self.ensure_signing_key(index),
-            (Role::Coordination, _) if self.watches.cluster_secrets.as_ref() == Some(index.spec()) => {
+            (Role::Coordination, _) if self.watches.cluster_secrets.iter().any(|own| own.spec == *index.spec()) => {
                 let _ = self.secret_changes.send(SecretChange::Complete);
             }
             (Role::Coordination | Role::Compute, _) => self.hub_completed(index),

@@ -1,13 +1,20 @@
 //! The flags. Every flag is also an environment variable: `--watch-kind` is `RESOURCE_BROKER_WATCH_KIND`.
 //! [`crate::command_line`] reads them.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{collections::BTreeSet, net::SocketAddr, path::PathBuf, time::Duration};
 
 use broker_api::Role;
+use broker_core::migration::configuration::is_system;
 use broker_fleet::source::Given;
 use clap::{Parser, ValueEnum};
 
-use crate::watch_kind::KindFlag;
+use crate::{
+    secrets_namespace::{SecretsNamespace, is_namespace},
+    watch_kind::KindFlag,
+};
+
+/// Stands for all namespaces.
+const ALL: &str = "*";
 
 /// How log lines look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -16,6 +23,15 @@ pub enum LogFormat {
     Text,
     /// One JSON object a line.
     Json,
+}
+
+/// What people in consumer clusters are told of refusals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Refusals {
+    /// Each AcceptAPI by its provider's name, and the rule.
+    Full,
+    /// That nobody accepts, and for how many reasons; the log has the rest.
+    Brief,
 }
 
 /// Places objects of consumer clusters in provider clusters that accept them, and keeps both in step.
@@ -50,13 +66,46 @@ pub struct Options {
     #[arg(long, env = "RESOURCE_BROKER_PROVIDER_KUBECONFIG_DIR", value_name = "DIR", value_delimiter = ',')]
     pub provider_kubeconfig_dir: Vec<PathBuf>,
 
-    /// Namespace of the coordination cluster whose Secrets labelled broker.platform-mesh.io/role=consumer|provider are clusters
-    #[arg(long, env = "RESOURCE_BROKER_CLUSTER_SECRETS_NAMESPACE", value_name = "NAMESPACE")]
-    pub cluster_secrets_namespace: Option<String>,
+    /// Namespace of the coordination cluster whose Secrets labelled broker.platform-mesh.io/role=consumer|provider are clusters; consumer=NAMESPACE and provider=NAMESPACE: whose Secrets can only be that; repeatable
+    #[arg(
+        long,
+        env = "RESOURCE_BROKER_CLUSTER_SECRETS_NAMESPACE",
+        value_name = "[ROLE=]NAMESPACE",
+        value_delimiter = ','
+    )]
+    pub cluster_secrets_namespace: Vec<SecretsNamespace>,
 
     /// Namespace of the coordination cluster for the signing key and the lease; defaults to that of its kubeconfig's context
     #[arg(long, env = "RESOURCE_BROKER_NAMESPACE", value_name = "NAMESPACE")]
     pub namespace: Option<String>,
+
+    /// Namespace of the coordination cluster whose MigrationConfigurations count; defaults to the broker's own, * is all; repeatable
+    #[arg(
+        long,
+        env = "RESOURCE_BROKER_CONFIGURATION_NAMESPACE",
+        value_name = "NAMESPACE",
+        value_delimiter = ',',
+        value_parser = namespace_or_all
+    )]
+    pub configuration_namespace: Vec<String>,
+
+    /// Namespace of coordination and compute cluster where Migrations and their stages run, and no other; without it, all; repeatable
+    #[arg(
+        long,
+        env = "RESOURCE_BROKER_MIGRATION_NAMESPACE",
+        value_name = "NAMESPACE",
+        value_delimiter = ',',
+        value_parser = stage_namespace
+    )]
+    pub migration_namespace: Vec<String>,
+
+    /// Further namespace that templates of stages may name, besides the Migration's and the configuration's; repeatable
+    #[arg(long, env = "RESOURCE_BROKER_STAGE_NAMESPACE", value_name = "NAMESPACE", value_delimiter = ',', value_parser = stage_namespace)]
+    pub stage_namespace: Vec<String>,
+
+    /// What people in consumer clusters are told of refusals: all rules and providers, or only that nobody accepts
+    #[arg(long, env = "RESOURCE_BROKER_REFUSALS", value_enum, default_value = "full")]
+    pub refusals: Refusals,
 
     /// Allow exec, auth-provider, token and certificate files and insecure-skip-tls-verify in kubeconfigs given as files
     #[arg(long, env = "RESOURCE_BROKER_ALLOW_LOCAL_CREDENTIALS")]
@@ -148,6 +197,23 @@ pub fn bind_address(text: &str) -> Result<Bind, String> {
         .map_err(|_| format!("{text:?} is no address: use :8081, 127.0.0.1:8081, or 0 to switch it off"))
 }
 
+/// A namespace, or `*` for all.
+fn namespace_or_all(text: &str) -> Result<String, String> {
+    if text != ALL {
+        is_namespace(text)?;
+    }
+    Ok(text.to_owned())
+}
+
+/// A namespace for stages: none of the system's.
+fn stage_namespace(text: &str) -> Result<String, String> {
+    is_namespace(text)?;
+    if is_system(text) {
+        return Err(format!("{text} is a namespace of the system, where stages make nothing"));
+    }
+    Ok(text.to_owned())
+}
+
 /// `90s`, `10m`, `24h`, `500ms`, or several of them in a row, as Go's durations have it.
 fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text:?} is no duration: use for example 90s, 10m or 24h");
@@ -195,6 +261,30 @@ impl Options {
         self.coordination_kubeconfig.as_ref().or(self.kubeconfig.as_ref())
     }
 
+    /// Whether MigrationConfigurations of a namespace count; `own` is the broker's.
+    pub fn configures(&self, namespace: &str, own: &str) -> bool {
+        match &*self.configuration_namespace {
+            [] => namespace == own,
+            allowed => allowed.iter().any(|allowed| allowed == namespace || allowed == ALL),
+        }
+    }
+
+    /// Whether Migrations run in a namespace.
+    pub fn migrates_in(&self, namespace: &str) -> bool {
+        self.migration_namespace.is_empty() || self.migration_namespace.iter().any(|allowed| allowed == namespace)
+    }
+
+    /// The namespaces where stages may make anything; none: all of them. `own` is the broker's.
+    pub fn stage_scope(&self, own: &str) -> Vec<String> {
+        if self.migration_namespace.is_empty() {
+            return Vec::new();
+        }
+        let configurations = self.configuration_namespace.iter().filter(|name| *name != ALL).map(String::as_str);
+        let own = std::iter::once(own).chain(configurations);
+        let named = self.migration_namespace.iter().chain(&self.stage_namespace).map(String::as_str);
+        own.chain(named).map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
     /// The files of the coordination and compute clusters.
     pub fn own_clusters(&self) -> Vec<Given> {
         let given = |role| move |path: &PathBuf| Given { role, path: path.clone(), directory: false };
@@ -240,6 +330,21 @@ mod tests {
         for wrong in ["", "Mi", "1.5Gi", "1", "15Mi", "99999999999999Gi", "1Ti"] {
             assert!(memory(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn configurations_count_in_the_brokers_own_namespace_unless_others_are_named() {
+        let read = |args: &[&str]| {
+            Options::try_parse_from(["resource-broker", "--watch-kind", "A.v1.x.io"].iter().chain(args)).unwrap()
+        };
+        let none = read(&[]);
+        assert!(none.configures("own", "own") && !none.configures("team", "own"));
+        let some = read(&["--configuration-namespace", "a,b", "--configuration-namespace", "c"]);
+        assert!(["a", "b", "c"].iter().all(|name| some.configures(name, "own")) && !some.configures("own", "own"));
+        assert!(read(&["--configuration-namespace", "*"]).configures("team", "own"));
+        let scope = read(&["--migration-namespace", "team", "--stage-namespace", "jobs"]).stage_scope("own");
+        assert_eq!((none.stage_scope("own").len(), scope), (0, vec!["jobs".into(), "own".into(), "team".into()]));
+        assert!(stage_namespace("kube-system").is_err() && stage_namespace("jobs").is_ok());
     }
 
     #[test]

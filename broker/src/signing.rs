@@ -40,6 +40,7 @@ impl Broker {
             Ok(ring) => {
                 info!(secret = keys::SIGNING_KEY_SECRET, signs_with = ring.signs_with(), "signing keys read");
                 self.ring.store(Some(Arc::new(ring)));
+                self.judge_migrations();
                 // Everything that was decided without keys, or with others, is decided again.
                 for key in self.records.select(|_, _| true) {
                     self.enqueue(key);

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 use crate::{
-    broker::{AcceptChange, Broker, SecretChange},
+    broker::{AcceptChange, Broker, ClusterSecrets, SecretChange},
     events::About,
     metrics::METRICS,
     options::Options,
@@ -65,7 +65,7 @@ async fn read(role: Role, path: &Path, options: &Options) -> anyhow::Result<(Clu
 /// Checks all paths before anything is started.
 pub fn check(options: &Options) -> anyhow::Result<()> {
     let given = options.given();
-    if given.is_empty() && options.cluster_secrets_namespace.is_none() {
+    if given.is_empty() && options.cluster_secrets_namespace.is_empty() {
         warn!(
             "no consumer or provider is configured: give --consumer-kubeconfig, --provider-kubeconfig, their -dir forms, or --cluster-secrets-namespace"
         );
@@ -95,7 +95,7 @@ pub async fn run(broker: Arc<Broker>, mut secrets: mpsc::UnboundedReceiver<Secre
     }
     let mut secret_source = SecretSource::new();
     let mut engaged = Engaged { broker: &broker, rejected: BTreeSet::new() };
-    if broker.options.cluster_secrets_namespace.is_none() {
+    if broker.watches.cluster_secrets.is_empty() {
         broker.departures.secrets_read();
     }
     if claims.is_synced() {
@@ -107,6 +107,7 @@ pub async fn run(broker: Arc<Broker>, mut secrets: mpsc::UnboundedReceiver<Secre
             Some(event) = events.recv() => vec![event],
             Some(change) = secrets.recv() => match change {
                 SecretChange::Changed(key) => broker.read_cluster_secret(&mut secret_source, &key),
+                SecretChange::Complete if !broker.are_secrets_read() => Vec::new(),
                 SecretChange::Complete => {
                     broker.departures.secrets_read();
                     broker.look_for_departed();
@@ -163,6 +164,14 @@ impl Engaged<'_> {
                 self.rejected.insert(from.to_string());
                 self.broker.tell_of_secret(&from, "KubeconfigRejected", &format!("{name} is not engaged: {reason}"));
             }
+            SourceEvent::Refused { from, reason: Some(reason) } => {
+                error!(%from, %reason, "this kubeconfig may not be used");
+                self.rejected.insert(from.to_string());
+                self.broker.tell_of_secret(&from, "RoleNotAllowed", &format!("it is not engaged: {reason}"));
+            }
+            SourceEvent::Refused { from, reason: None } => {
+                self.rejected.remove(&from.to_string());
+            }
             SourceEvent::Synced => {
                 info!("all configured clusters are known");
                 self.broker.departures.files_read();
@@ -202,13 +211,18 @@ impl Broker {
         }
     }
 
+    /// Whether the cluster Secrets of all namespaces are known.
+    fn are_secrets_read(&self) -> bool {
+        self.watches.cluster_secrets.iter().all(|secrets| self.hub_knows(&secrets.spec))
+    }
+
     fn read_cluster_secret(&self, source: &mut SecretSource, key: &ObjectKey) -> Vec<SourceEvent> {
-        let Some(spec) = &self.watches.cluster_secrets else { return Vec::new() };
+        let Some(secrets) = self.watches.secrets_of(&key.namespace) else { return Vec::new() };
         let hub = self.fleet().in_role(Role::Coordination);
-        let found = hub.iter().find_map(|hub| hub.index(spec)?.get(key).found());
+        let found = hub.iter().find_map(|hub| hub.index(&secrets.spec)?.get(key).found());
         let secret = found.and_then(|object| serde_json::from_value(object.value().ok()?).ok());
         match secret {
-            Some(secret) => source.apply(&secret),
+            Some(secret) => source.apply(&secret, secrets.roles),
             None => source.remove(&key.namespace, &key.name),
         }
     }
@@ -222,9 +236,8 @@ impl Broker {
     }
 
     fn tell_of_secret(&self, from: &Provenance, reason: &'static str, message: &str) {
-        let (Provenance::Secret { namespace, name }, Some(spec)) = (from, &self.watches.cluster_secrets) else {
-            return;
-        };
+        let Provenance::Secret { namespace, name } = from else { return };
+        let Some(ClusterSecrets { spec, .. }) = self.watches.secrets_of(namespace) else { return };
         let key = ObjectKey::new(namespace.as_str(), name.as_str());
         for hub in self.fleet().in_role(Role::Coordination) {
             let Some(secret) = hub.index(spec).and_then(|index| index.get(&key).found()) else { continue };

@@ -44,7 +44,8 @@ operator binds them to its brokers. Copy this file, edit what is marked EDIT, an
   kubectl apply -f config/rbac/compute-roles.yaml
 Until then those bindings grant nothing. Give stages a cluster of their own where you can: RBAC cannot confine the \
 broker to Secrets with a label, so in the coordination cluster these rules reach the signing key and the kubeconfigs of \
-all clusters.";
+all clusters. Or name the namespaces where migrations run (--migration-namespace in the Broker's extraArgs): then the \
+operator binds these roles there, not in the whole cluster.";
 
 const COORDINATION: &str = "\
 What the broker may do in the coordination cluster when it runs elsewhere, without the operator: nothing outside two \

@@ -8,12 +8,12 @@ use std::{
 use broker_api::broker::Broker;
 use futures::future::try_join_all;
 use k8s_openapi::api::{
-    apps::v1::Deployment,
+    apps::v1::{Deployment, ReplicaSet},
     core::v1::{Pod, Secret},
 };
 use kube::{
     Api, Client,
-    api::{ApiResource, DynamicObject, ListParams, TypeMeta},
+    api::{ApiResource, DynamicObject, ListParams, ObjectMeta, TypeMeta},
 };
 use serde::de::DeserializeOwned;
 use tracing::warn;
@@ -27,14 +27,14 @@ use crate::{
     status::{pods::has_ended, rollout::is_rolled_out},
 };
 
-/// Whether a namespace holds cluster Secrets.
+/// Whether namespaces hold cluster Secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Secrets {
     /// At least one.
     Some,
-    /// It was listed, and there is none.
+    /// All were listed, and there is none.
     None,
-    /// Nobody asked, or the operator may not look.
+    /// Nobody asked, or the operator may not look everywhere.
     Unknown,
 }
 
@@ -47,6 +47,8 @@ pub struct Dereferenced {
     pub deployment: Option<Deployment>,
     /// Its pods.
     pub pods: Vec<Pod>,
+    /// ReplicaSets that carry its label.
+    pub replica_sets: Vec<ReplicaSet>,
     /// Whether there are cluster Secrets.
     pub secrets: Secrets,
 }
@@ -69,10 +71,26 @@ impl Dereferenced {
             || args.all(|args| invocation.has_lease_of(args)) && (!recreated || is_rolled_out(deployment))
     }
 
-    /// ServiceAccounts that its pods run as.
+    /// ServiceAccounts that its pods run as. A label alone makes no pod its own: anybody may write one, and would get the
+    /// broker's permissions for any account. Its own come from a ReplicaSet of its Deployment, and run as that says.
     pub fn accounts(&self) -> BTreeSet<String> {
-        let specs = self.running().filter_map(|pod| pod.spec.as_ref());
-        specs.filter_map(|spec| spec.service_account_name.clone()).filter(|name| !name.is_empty()).collect()
+        let controller = |metadata: &ObjectMeta| {
+            let mut owners = metadata.owner_references.iter().flatten();
+            owners.find(|owner| owner.controller == Some(true)).map(|owner| owner.uid.clone())
+        };
+        let deployment = self.deployment.as_ref().and_then(|deployment| deployment.metadata.uid.as_ref());
+        let own = |set: &&ReplicaSet| deployment.is_some() && controller(&set.metadata).as_ref() == deployment;
+        let of_set = |set: &ReplicaSet| {
+            let pod = set.spec.as_ref()?.template.as_ref()?.spec.as_ref()?;
+            Some((set.metadata.uid.clone()?, pod.service_account_name.clone()?))
+        };
+        let sets: BTreeMap<String, String> = self.replica_sets.iter().filter(own).filter_map(of_set).collect();
+        let of_pod = |pod: &Pod| {
+            let account = sets.get(&controller(&pod.metadata)?)?;
+            let runs_as = pod.spec.as_ref()?.service_account_name.as_ref()?;
+            (runs_as == account && !account.is_empty()).then(|| account.clone())
+        };
+        self.running().filter_map(of_pod).collect()
     }
 }
 
@@ -105,11 +123,11 @@ pub async fn broker(client: &Client, namespace: &str, name: &str) -> Result<Opti
     reading(format!("Broker {namespace}/{name}"), call_opt(brokers(client, namespace).get(name)).await)
 }
 
-/// What is around a Broker; `secrets_namespace` is where its cluster Secrets are.
+/// What is around a Broker; `secrets_namespaces` are those of its cluster Secrets.
 pub async fn surroundings(
     context: &Context,
     owner: &Owner,
-    secrets_namespace: Option<&str>,
+    secrets_namespaces: &[String],
 ) -> Result<Dereferenced, DereferenceError> {
     let client = &context.client;
     let lists = try_join_all(
@@ -120,7 +138,13 @@ pub async fn surroundings(
     );
     let pods: Api<Pod> = Api::namespaced(client.clone(), &owner.namespace);
     let labelled = ListParams::default().labels(&owner.selector());
-    let (lists, pods, secrets) = tokio::join!(lists, call(pods.list(&labelled)), secrets(context, secrets_namespace));
+    let sets: Api<ReplicaSet> = Api::namespaced(client.clone(), &owner.namespace);
+    let (lists, pods, sets, secrets) = tokio::join!(
+        lists,
+        call(pods.list(&labelled)),
+        call(sets.list(&labelled)),
+        secrets(context, secrets_namespaces)
+    );
     let listed: BTreeMap<Key, DynamicObject> = lists?.into_iter().flatten().collect();
     let key = Key { kind: Kind::Deployment, namespace: Some(owner.namespace.clone()), name: owner.name.clone() };
     let deployment = match listed.get(&key) {
@@ -132,6 +156,7 @@ pub async fn surroundings(
         listed,
         deployment: deployment.and_then(|object| typed(&object)),
         pods: reading("Pods", pods)?.items,
+        replica_sets: reading("ReplicaSets", sets)?.items,
         secrets: secrets?,
     })
 }
@@ -153,8 +178,18 @@ async fn list(client: &Client, kind: Kind, owner: &Owner) -> Result<Vec<(Key, Dy
     }
 }
 
-async fn secrets(context: &Context, namespace: Option<&str>) -> Result<Secrets, DereferenceError> {
-    let Some(namespace) = namespace else { return Ok(Secrets::Unknown) };
+async fn secrets(context: &Context, namespaces: &[String]) -> Result<Secrets, DereferenceError> {
+    let found = try_join_all(namespaces.iter().map(|namespace| secrets_of(context, namespace))).await?;
+    Ok(if found.contains(&Secrets::Some) {
+        Secrets::Some
+    } else if found.is_empty() || found.contains(&Secrets::Unknown) {
+        Secrets::Unknown
+    } else {
+        Secrets::None
+    })
+}
+
+async fn secrets_of(context: &Context, namespace: &str) -> Result<Secrets, DereferenceError> {
     let api: Api<Secret> = Api::namespaced(context.client.clone(), namespace);
     let one = ListParams::default().labels(broker_api::keys::ROLE).limit(1);
     match call(api.list_metadata(&one)).await {
@@ -174,4 +209,48 @@ async fn secrets(context: &Context, namespace: Option<&str>) -> Result<Secrets, 
 pub fn typed<T: DeserializeOwned + Debug>(object: &DynamicObject) -> Option<T> {
     let value = serde_json::to_value(object).ok()?;
     serde_json::from_value(value).inspect_err(|error| warn!(%error, "an object is not what its kind says")).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn owned(name: &str, owner: &str, spec: &Value) -> Value {
+        let owner = json!({"apiVersion": "apps/v1", "kind": "X", "name": "x", "uid": owner, "controller": true});
+        json!({"metadata": {"name": name, "uid": name, "ownerReferences": [owner]}, "spec": spec})
+    }
+
+    fn set(name: &str, owner: &str, account: &str) -> ReplicaSet {
+        let template = json!({"spec": {"containers": [], "serviceAccountName": account}});
+        serde_json::from_value(owned(name, owner, &json!({"selector": {}, "template": template}))).unwrap()
+    }
+
+    fn pod(name: &str, owner: &str, account: &str) -> Pod {
+        serde_json::from_value(owned(name, owner, &json!({"containers": [], "serviceAccountName": account}))).unwrap()
+    }
+
+    #[test]
+    fn only_accounts_of_pods_that_the_deployment_made_count() {
+        let deployment = serde_json::from_value(json!({"metadata": {"name": "b", "uid": "deployment"}})).unwrap();
+        let mut found = Dereferenced {
+            listed: BTreeMap::new(),
+            deployment: Some(deployment),
+            replica_sets: vec![set("own", "deployment", "b"), set("theirs", "elsewhere", "mallory")],
+            pods: vec![
+                pod("a", "own", "b"),
+                pod("b", "theirs", "mallory"),
+                // Who names its owner wrongly runs as somebody else.
+                pod("c", "own", "mallory"),
+                pod("d", "deployment", "mallory"),
+            ],
+            secrets: Secrets::Unknown,
+        };
+        assert_eq!(found.accounts(), BTreeSet::from(["b".to_owned()]));
+        found.deployment = None;
+        assert!(found.accounts().is_empty());
+    }
 }

@@ -10,6 +10,7 @@ use clap::{CommandFactory as _, error::ErrorKind};
 use resource_broker::{
     command_line::CommandLine,
     options::{Disabled, Options},
+    secrets_namespace::namespaces,
 };
 
 use crate::{image::Image, owner::Owner, trouble::line};
@@ -76,16 +77,16 @@ impl Invocation {
         port(self.options.health_probe_bind_address)
     }
 
-    /// Namespace in the operator's own cluster whose Secrets the broker reads. None also where it reads another
-    /// cluster's.
-    pub fn secrets_namespace(&self) -> Option<&str> {
+    /// Namespaces in the operator's own cluster whose Secrets the broker reads. None also where it reads another cluster's.
+    pub fn secrets_namespaces(&self) -> Vec<String> {
         let here = self.options.coordination().is_none();
-        self.options.cluster_secrets_namespace.as_deref().filter(|_| here)
+        let given = if here { &*self.options.cluster_secrets_namespace } else { &[] };
+        namespaces(given).into_keys().collect()
     }
 
     /// Whether it will find clusters in files, or may look for them in Secrets.
     pub fn has_clusters(&self) -> bool {
-        self.has_files() || self.options.cluster_secrets_namespace.is_some()
+        self.has_files() || !self.options.cluster_secrets_namespace.is_empty()
     }
 
     /// Whether a broker with these arguments takes part in the same election. Not: where they cannot be read.
@@ -236,8 +237,10 @@ mod tests {
             ]
         );
         assert_eq!((invocation.metrics_port(), invocation.probes_port()), (Some(8080), Some(8081)));
-        assert_eq!(invocation.secrets_namespace(), Some("clusters"));
+        assert_eq!(invocation.secrets_namespaces(), ["clusters"]);
         assert!(invocation.has_clusters() && !invocation.has_files());
+        spec.cluster_secrets_namespace = Some("consumer=tenants,provider=platform".into());
+        assert_eq!(of(&spec).unwrap().secrets_namespaces(), ["platform", "tenants"]);
         spec.leader_election = Some(false);
         spec.metrics = Some(broker::Metrics { enabled: Some(false), port: None });
         let invocation = of(&spec).unwrap();
@@ -250,7 +253,7 @@ mod tests {
         let invocation = of(&spec(&[&extra[..], &["-kubeconfig=/hub", "-provider-kubeconfig=/p"]].concat())).unwrap();
         assert_eq!((invocation.metrics_port(), invocation.probes_port()), (None, Some(9000)));
         assert!(!invocation.options.leader_elect && invocation.has_files());
-        assert_eq!(invocation.secrets_namespace(), None, "the coordination cluster is another one");
+        assert!(invocation.secrets_namespaces().is_empty(), "the coordination cluster is another one");
     }
 
     #[test]

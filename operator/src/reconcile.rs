@@ -100,8 +100,11 @@ async fn pass(context: &Context, namespace: &str, name: &str) -> Result<Action, 
     }
     let broker = read(&object);
     let invocation = broker.as_ref().ok().map(|broker| Invocation::of(&owner, &broker.spec, &context.default_image));
-    let secrets_namespace = invocation.as_ref().and_then(|invocation| invocation.as_ref().ok()?.secrets_namespace());
-    let found = match dereference::surroundings(context, &owner, secrets_namespace).await {
+    let secrets_namespaces = match &invocation {
+        Some(Ok(invocation)) => invocation.secrets_namespaces(),
+        _ => Vec::new(),
+    };
+    let found = match dereference::surroundings(context, &owner, &secrets_namespaces).await {
         Ok(found) => found,
         Err(error) => {
             if error.is_refusal() {

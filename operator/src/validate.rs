@@ -104,10 +104,11 @@ pub fn validate(input: Input<'_>) -> Result<Validated, Held> {
         ));
     }
     let mut troubles = Vec::new();
-    match (invocation.secrets_namespace(), secrets) {
-        (Some(namespace), Secrets::None) if !invocation.has_files() => {
+    match (&*invocation.secrets_namespaces(), secrets) {
+        (namespaces @ [_, ..], Secrets::None) if !invocation.has_files() => {
             let message = format!(
-                "namespace {namespace} holds no Secret with label {}: add one for each consumer and provider cluster",
+                "namespace {} holds no Secret with label {}: add one for each consumer and provider cluster",
+                namespaces.join(" or "),
                 broker_api::keys::ROLE
             );
             return Err(Held::Trouble(Trouble::new(NO_CLUSTER_SECRETS, &message)));

@@ -25,6 +25,9 @@ const VERSION: &str = "v1";
 /// Marks the epoch of an assignment that a person chose.
 const PINNED: &str = "p";
 
+/// Stands for the epoch in the mark of a Migration that a person made.
+const PERSON: &str = "p";
+
 /// The entry of the Secret that names the key that signs.
 const PRIMARY: &str = "primary";
 
@@ -120,6 +123,30 @@ pub struct Proven {
     pub epoch: u64,
     /// See [`Assignment::pinned`].
     pub pinned: bool,
+}
+
+/// A Migration and the move that it is for, as its mark speaks of them. Provider names are without their role.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Errand<'a> {
+    /// Namespace of the Migration.
+    pub namespace: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// Its `metadata.uid`. One that the broker makes has none when it is signed.
+    pub uid: &'a str,
+    /// The provider that is left.
+    pub from: &'a str,
+    /// The provider that takes over.
+    pub to: &'a str,
+}
+
+/// Who made a Migration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Maker {
+    /// The broker, for the move that the assignment of this epoch began.
+    Broker(u64),
+    /// A person; the broker found out which origin it is about.
+    Person,
 }
 
 /// What a copy says of its making.
@@ -229,7 +256,43 @@ impl KeyRing {
         Some(origin)
     }
 
-    fn sign(&self, fields: &str, feed: impl FnOnce(&mut Hmac<Sha256>)) -> String {
+    /// Text of the origin annotation of a Migration about `subject`: `v1.<key id>.<epoch>.<mac>`, `p` for an epoch where a
+    /// person made it. The same as often as it is signed with one key.
+    pub fn sign_migration(&self, subject: &Subject<'_>, errand: &Errand<'_>, maker: Maker) -> String {
+        let field = match maker {
+            Maker::Broker(epoch) => epoch.to_string(),
+            Maker::Person => PERSON.to_owned(),
+        };
+        self.sign(&field, |mac| feed_migration(mac, subject, errand, maker))
+    }
+
+    /// Who made a Migration, when `text` is the annotation of this one about `subject`.
+    pub fn verify_migration(&self, subject: &Subject<'_>, errand: &Errand<'_>, text: &str) -> Option<Maker> {
+        let (id, [field], mac) = split(text)?;
+        let maker = if field == PERSON { Maker::Person } else { Maker::Broker(parse_epoch(field)?) };
+        self.verify(id, mac, |mac| feed_migration(mac, subject, errand, maker))?;
+        Some(maker)
+    }
+
+    /// Text for what the Migration of this uid recorded: `v1.<key id>.<mac>`. `content` is all of it.
+    pub fn sign_record(&self, uid: &str, content: &str) -> String {
+        self.sign_fields(&[], |mac| feed_record(mac, uid, content))
+    }
+
+    /// Whether `text` was made by [`KeyRing::sign_record`] for the same.
+    pub fn verify_record(&self, uid: &str, content: &str, text: &str) -> bool {
+        let verify = || {
+            let (id, [], mac) = split(text)?;
+            self.verify(id, mac, |mac| feed_record(mac, uid, content))
+        };
+        verify().is_some()
+    }
+
+    fn sign(&self, field: &str, feed: impl FnOnce(&mut Hmac<Sha256>)) -> String {
+        self.sign_fields(&[field], feed)
+    }
+
+    fn sign_fields(&self, fields: &[&str], feed: impl FnOnce(&mut Hmac<Sha256>)) -> String {
         // `new` refuses an empty ring; an empty signature verifies nowhere.
         let Some((id, key)) = self.keys.first() else {
             return String::new();
@@ -237,7 +300,7 @@ impl KeyRing {
         let mut mac = key.clone();
         feed(&mut mac);
         let mac = BASE64_URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes());
-        format!("{VERSION}.{id}.{fields}.{mac}")
+        [&[VERSION, id], fields, &[&mac]].concat().join(".")
     }
 
     fn verify(&self, id: &str, text: &str, feed: impl FnOnce(&mut Hmac<Sha256>)) -> Option<()> {
@@ -285,6 +348,26 @@ fn feed_origin(mac: &mut Hmac<Sha256>, subject: &Subject<'_>, provider: &str, or
     feed_text(mac, provider);
     mac.update(&origin.epoch.to_be_bytes());
     mac.update(&origin.digest);
+}
+
+fn feed_migration(mac: &mut Hmac<Sha256>, subject: &Subject<'_>, errand: &Errand<'_>, maker: Maker) {
+    let Errand { namespace, name, uid, from, to } = errand;
+    feed_subject(mac, "migration", subject);
+    for text in [namespace, name, from, to] {
+        feed_text(mac, text);
+    }
+    match maker {
+        Maker::Broker(epoch) => mac.update(&epoch.to_be_bytes()),
+        // Another one of the same name is to be found out about anew.
+        Maker::Person => feed_text(mac, uid),
+    }
+    mac.update(&[u8::from(maker == Maker::Person)]);
+}
+
+fn feed_record(mac: &mut Hmac<Sha256>, uid: &str, content: &str) {
+    for text in [VERSION, "record", uid, content] {
+        feed_text(mac, text);
+    }
 }
 
 fn feed_subject(mac: &mut Hmac<Sha256>, purpose: &str, subject: &Subject<'_>) {

@@ -179,6 +179,8 @@ pub struct Decision {
     pub counted: Option<AcceptId>,
     /// To tell now, whether or not anything is written.
     pub notes: Vec<Note>,
+    /// For the log: refusals in full where people are told less.
+    pub unabridged: Vec<String>,
     /// Look again after this time, even if nothing changes.
     pub again: Option<Duration>,
     /// Once its steps went through there is nothing left to decide until something changes.

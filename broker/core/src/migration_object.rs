@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{
+    assignment::{Errand, KeyRing, Maker},
     copy,
     snapshot::{Kind, OriginKey},
 };
@@ -30,13 +31,15 @@ pub fn name(key: &OriginKey, uid: &str, epoch: u64) -> String {
     format!("{}-{}-{epoch}", gvk.kind.to_lowercase(), &hash[..HASH])
 }
 
-/// The epoch in the name of a Migration of ours.
-pub fn epoch_of(name: &str) -> Option<u64> {
-    name.rsplit_once('-')?.1.parse().ok()
-}
-
-/// The Migration of a move of this origin's copy.
-pub fn body(key: &OriginKey, uid: &str, from: &ClusterName, to: &ClusterName) -> Value {
+/// The Migration of the move of this origin's copy that an epoch began, signed; `name` is its [`name`].
+pub fn body(
+    key: &OriginKey,
+    uid: &str,
+    name: &str,
+    (from, to): (&ClusterName, &ClusterName),
+    epoch: u64,
+    ring: &KeyRing,
+) -> Value {
     let side = |cluster: &ClusterName| {
         json!({
             "gvk": {"group": key.gvk.group, "version": key.gvk.version, "kind": key.gvk.kind},
@@ -45,6 +48,7 @@ pub fn body(key: &OriginKey, uid: &str, from: &ClusterName, to: &ClusterName) ->
             "clusterName": cluster.name(),
         })
     };
+    let errand = Errand { namespace: &key.namespace, name, uid: "", from: from.name(), to: to.name() };
     json!({
         "metadata": {
             "labels": {keys::MANAGED_BY: keys::MANAGER},
@@ -53,6 +57,7 @@ pub fn body(key: &OriginKey, uid: &str, from: &ClusterName, to: &ClusterName) ->
                 keys::CONSUMER_NAMESPACE: &*key.namespace,
                 keys::CONSUMER_NAME: &*key.name,
                 keys::CONSUMER_UID: uid,
+                keys::ORIGIN: ring.sign_migration(&key.subject(uid), &errand, Maker::Broker(epoch)),
             },
             "finalizers": [keys::FINALIZER],
         },

@@ -352,6 +352,8 @@ pub struct Snapshot<'a> {
     pub busy: bool,
     /// What concerns moves.
     pub moves: Moves<'a>,
+    /// Whether people are not told which providers refuse, and by which rules.
+    pub brief: bool,
     /// Signing keys.
     pub ring: &'a KeyRing,
     /// Evaluates expressions.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use broker_api::{ClusterName, Role};
-use broker_core::assignment::{Assignment, Key, KeyRing, KeyRingError, Origin, Proven, Subject};
+use broker_core::assignment::{Assignment, Errand, Key, KeyRing, KeyRingError, Maker, Origin, Proven, Subject};
 use proptest::prelude::*;
 
 fn key(id: &str, byte: u8) -> Key {
@@ -44,6 +44,49 @@ fn another_secret_of_the_same_id_does_not_verify() {
     let text = ring().sign_assignment(&subject(&cluster), &assignment("theseus", None, 3));
     let other = KeyRing::new(vec![key("new", 9)]).unwrap();
     assert_eq!(other.verify_assignment(&subject(&cluster), "theseus", None, &text), None);
+}
+
+#[test]
+fn the_mark_of_a_migration_is_for_it_and_its_origin_only() {
+    let (cluster, other) = (ClusterName::consumer("homer"), ClusterName::consumer("bart"));
+    let (ring, subject) = (ring(), subject(&cluster));
+    let errand = Errand { namespace: "default", name: "m", uid: "u-m", from: "ariadne", to: "theseus" };
+    for maker in [Maker::Broker(3), Maker::Person] {
+        let text = ring.sign_migration(&subject, &errand, maker);
+        assert_eq!(ring.verify_migration(&subject, &errand, &text), Some(maker));
+        assert_eq!(text, ring.sign_migration(&subject, &errand, maker), "the same each time");
+        let about_another = Subject { cluster: &other, ..subject };
+        assert_eq!(ring.verify_migration(&about_another, &errand, &text), None);
+        for wrong in [
+            Errand { namespace: "team-a", ..errand },
+            Errand { name: "n", ..errand },
+            Errand { from: "theseus", to: "ariadne", ..errand },
+        ] {
+            assert_eq!(ring.verify_migration(&subject, &wrong, &text), None, "{wrong:?}");
+        }
+        // Another one of its name: the broker knows its own by their epochs.
+        let again = ring.verify_migration(&subject, &Errand { uid: "u-n", ..errand }, &text);
+        assert_eq!(again, (maker != Maker::Person).then_some(maker));
+    }
+    let text = ring.sign_migration(&subject, &errand, Maker::Broker(3));
+    assert_eq!(ring.verify_migration(&subject, &errand, &text.replace(".3.", ".4.")), None);
+    assert_eq!(ring.verify_migration(&subject, &errand, &text.replace(".3.", ".p.")), None);
+    assert_eq!(ring.verify_assignment(&subject, "ariadne", None, &text), None);
+}
+
+#[test]
+fn what_was_recorded_is_signed_for_one_migration() {
+    let ring = ring();
+    let text = ring.sign_record("u-m", "content");
+    assert!(ring.verify_record("u-m", "content", &text));
+    for (uid, content, text) in [
+        ("u-n", "content", &*text),
+        ("u-m", "other", &*text),
+        ("u-m", "content", "v1.new.AAAA"),
+        ("u-m", "content", ""),
+    ] {
+        assert!(!ring.verify_record(uid, content, text), "{uid} {content} {text}");
+    }
 }
 
 #[test]

@@ -21,7 +21,7 @@ use broker_api::ClusterName;
 pub use check::{Given, check_files};
 pub use claims::Claims;
 pub use listing::cluster_of;
-pub use secret::SecretSource;
+pub use secret::{Roles, SecretSource};
 
 use crate::kubeconfig::Kubeconfig;
 
@@ -69,6 +69,13 @@ pub enum SourceEvent {
         from: Provenance,
         /// Why, with the remedy; holds no credential.
         reason: String,
+    },
+    /// What was read may not be the cluster that it says it is. That makes no cluster of it, and takes none away.
+    Refused {
+        /// What was read.
+        from: Provenance,
+        /// Why, with the remedy; `None`: that is over.
+        reason: Option<String>,
     },
     /// What the cluster was read from is gone.
     Removed {

@@ -98,7 +98,11 @@ impl Broker {
         let itself = write.cluster.role() == Role::Coordination
             && write.kind.to_gvk() == self.watches.migrations.gvk
             && key == known.key;
-        let spec = if itself { Some(Arc::clone(&self.watches.migrations)) } else { self.stages.spec_of(&write.kind) };
+        let spec = if itself {
+            Some(Arc::clone(&self.watches.migrations))
+        } else {
+            self.stages.spec_of(&write.kind, &write.namespace)
+        };
         let sending = Sending { known, write, key, cluster, caller, kind, spec };
         match sending.send().await {
             Ok(object) => {

@@ -1,4 +1,5 @@
 //! `Configurations`: the MigrationConfigurations, compiled, as of now. Of two for one pair of kinds the older is in force.
+//! Those of namespaces that do not count are only told so: they cost nothing, and are in nobody's way.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -28,8 +29,8 @@ pub struct Entry {
     created: i64,
     /// The kinds that it is for, if they could be read.
     pub pair: Option<Pair>,
-    /// Compiled, or all that is wrong.
-    pub compiled: Result<Arc<Configuration>, String>,
+    /// Compiled, or all that is wrong. `None`: its namespace does not count.
+    pub compiled: Option<Result<Arc<Configuration>, String>>,
     /// The machine was too busy to compile it: nothing is known to be wrong, and it is to be compiled again.
     pending: bool,
 }
@@ -81,22 +82,21 @@ impl Configurations {
             None => Applicable::None,
             Some((_, entry)) if entry.pending => Applicable::Unknown,
             Some((_, entry)) => match &entry.compiled {
-                Ok(configuration) => Applicable::Found(configuration),
-                Err(why) => Applicable::Invalid(why),
+                None => Applicable::None,
+                Some(Ok(configuration)) => Applicable::Found(configuration),
+                Some(Err(why)) => Applicable::Invalid(why),
             },
         }
     }
 
     /// Whether there is one for moves of a kind.
     pub fn configured(&self, kind: &Kind) -> Configured {
-        match self.in_force(&(kind.clone(), kind.clone())) {
+        let Some((key, entry)) = self.in_force(&(kind.clone(), kind.clone())) else { return Configured::No };
+        match &entry.compiled {
             None => Configured::No,
-            Some((_, entry)) if entry.pending => Configured::Unknown,
-            Some((_, entry)) if entry.compiled.is_ok() => Configured::Yes,
-            Some((key, entry)) => {
-                let why = entry.compiled.as_ref().err().map(String::as_str).unwrap_or_default();
-                Configured::Invalid(format!("{key}: {why}"))
-            }
+            Some(_) if entry.pending => Configured::Unknown,
+            Some(Ok(_)) => Configured::Yes,
+            Some(Err(why)) => Configured::Invalid(format!("{key}: {why}")),
         }
     }
 
@@ -105,12 +105,14 @@ impl Configurations {
         self.entries.get(key).is_some_and(|entry| entry.pending)
     }
 
-    /// Takes a new version of one, or its absence. Returns whether anything but its status changed.
-    pub fn update(&mut self, key: &ObjectKey, object: Option<&Object>, evaluator: &Evaluator) -> bool {
+    /// Takes a new version of one, or its absence; `counts` says whether those of its namespace do. Returns whether anything
+    /// but its status changed.
+    pub fn update(&mut self, key: &ObjectKey, object: Option<&Object>, counts: bool, evaluator: &Evaluator) -> bool {
         let before = self.entries.get(key).cloned();
         match object {
             Some(object) => {
-                let entry = compile(key, object, evaluator, before.as_deref());
+                let entry =
+                    if counts { compile(key, object, evaluator, before.as_deref()) } else { disregarded(object) };
                 if before.is_some_and(|before| before.version == entry.version && before.pending == entry.pending) {
                     return false;
                 }
@@ -136,12 +138,16 @@ impl Configurations {
     }
 }
 
+fn disregarded(object: &Object) -> Entry {
+    Entry { version: (object.uid.clone(), 0), created: 0, pair: None, compiled: None, pending: false }
+}
+
 fn compile(key: &ObjectKey, object: &Object, evaluator: &Evaluator, before: Option<&Entry>) -> Entry {
     let broken = |generation, why: String| Entry {
         version: (object.uid.clone(), generation),
         created: 0,
         pair: None,
-        compiled: Err(why),
+        compiled: Some(Err(why)),
         pending: false,
     };
     let value = match object.value() {
@@ -162,7 +168,7 @@ fn compile(key: &ObjectKey, object: &Object, evaluator: &Evaluator, before: Opti
                 created: metadata.creation_timestamp.map_or(0, |time| time.0.as_second()),
                 pair: Some((kind_of(&spec.from), kind_of(&spec.to))),
                 pending: compiled.as_ref().is_err_and(Flaws::is_transient),
-                compiled: compiled.map_err(|flaws| flaws.to_string()),
+                compiled: Some(compiled.map_err(|flaws| flaws.to_string())),
             }
         }
         Err(error) => broken(generation, format!("cannot be read: {error}")),
@@ -190,7 +196,7 @@ mod tests {
 
     fn add(all: &mut Configurations, name: &str, created: &str) -> bool {
         let (key, object) = object(name, created, 1, &json!([]));
-        all.update(&key, Some(&object), &Evaluator::new())
+        all.update(&key, Some(&object), true, &Evaluator::new())
     }
 
     fn in_force(all: &Configurations) -> Option<String> {
@@ -208,10 +214,10 @@ mod tests {
         assert_eq!(in_force(&all).as_deref(), Some("also-old"), "of the same age the first by name");
         assert!(!add(&mut all, "old", "2026-01-01T00:00:00Z"), "nothing new");
         for (name, next) in [("also-old", Some("old")), ("old", Some("young")), ("young", None)] {
-            assert!(all.update(&ObjectKey::new("n", name), None, &Evaluator::new()));
+            assert!(all.update(&ObjectKey::new("n", name), None, true, &Evaluator::new()));
             assert_eq!(in_force(&all).as_deref(), next);
         }
-        assert!(!all.update(&ObjectKey::new("n", "old"), None, &Evaluator::new()), "it is gone already");
+        assert!(!all.update(&ObjectKey::new("n", "old"), None, true, &Evaluator::new()), "it is gone already");
     }
 
     #[test]
@@ -219,12 +225,24 @@ mod tests {
         let mut all = Configurations::default();
         let stages = json!([{"name": "s", "successConditions": ["1 +"]}]);
         let (key, object) = object("broken", "2026-01-01T00:00:00Z", 1, &stages);
-        all.update(&key, Some(&object), &Evaluator::new());
+        all.update(&key, Some(&object), true, &Evaluator::new());
         let Configured::Invalid(why) = all.configured(&kind()) else { panic!("{:?}", all.configured(&kind())) };
         assert!(why.starts_with("n/broken: "), "{why}");
         assert!(matches!(all.applicable(&(kind(), kind())), Applicable::Invalid(_)));
         add(&mut all, "young", "2026-01-02T00:00:00Z");
         assert!(matches!(all.configured(&kind()), Configured::Invalid(_)), "the younger does not take its place");
+    }
+
+    #[test]
+    fn one_of_a_namespace_that_does_not_count_is_in_nobodys_way() {
+        let mut all = Configurations::default();
+        let (key, object) =
+            object("theirs", "2026-01-01T00:00:00Z", 1, &json!([{"name": "s", "successConditions": ["1 +"]}]));
+        assert!(all.update(&key, Some(&object), false, &Evaluator::new()));
+        assert_eq!((all.configured(&kind()), all.entries().count()), (Configured::No, 1));
+        assert!(!all.update(&key, Some(&object), false, &Evaluator::new()), "nothing new");
+        add(&mut all, "young", "2026-01-02T00:00:00Z");
+        assert_eq!((in_force(&all).as_deref(), all.configured(&kind())), (Some("young"), Configured::Yes));
     }
 
     #[test]

@@ -74,7 +74,8 @@ impl Broker {
         let news = match change {
             ConfigurationChange::Changed(key) => {
                 let Some(index) = self.hub().and_then(|hub| hub.index(&self.watches.configurations)) else { return };
-                let news = all.update(&key, index.get(&key).found().as_deref(), &self.evaluator);
+                let counts = self.configures(&key.namespace);
+                let news = all.update(&key, index.get(&key).found().as_deref(), counts, &self.evaluator);
                 if all.is_pending(&key) {
                     let changes = self.configuration_changes.clone();
                     tokio::spawn(async move {
@@ -121,10 +122,28 @@ impl Broker {
         if self.configurations_known() { self.configurations.load().configured(kind) } else { Configured::Unknown }
     }
 
+    /// Whether MigrationConfigurations of a namespace count.
+    fn configures(&self, namespace: &str) -> bool {
+        self.options.configures(namespace, &self.namespace)
+    }
+
+    fn elsewhere(&self, namespace: &str) -> String {
+        let allowed = match &*self.options.configuration_namespace {
+            [] => self.namespace.clone(),
+            allowed => allowed.join(", "),
+        };
+        format!(
+            "not in use: it is for the objects of all tenants, and those of namespace {namespace} do not count; move it to \
+             {allowed}, or have the broker started with --configuration-namespace {namespace}"
+        )
+    }
+
     fn judge(&self, all: &Configurations, key: &ObjectKey, entry: &Entry) -> (bool, &'static str, String) {
-        if let Err(why) = &entry.compiled {
-            let reason = if entry.is_pending() { condition::EXPRESSION_SILENT } else { condition::INVALID };
-            return (false, reason, cut(why.clone()));
+        match &entry.compiled {
+            None => return (false, condition::NAMESPACE_NOT_ALLOWED, self.elsewhere(&key.namespace)),
+            Some(Err(why)) if entry.is_pending() => return (false, condition::EXPRESSION_SILENT, cut(why.clone())),
+            Some(Err(why)) => return (false, condition::INVALID, cut(why.clone())),
+            Some(Ok(_)) => {}
         }
         let Some(pair) = &entry.pair else { return (false, condition::INVALID, "it names no kinds".into()) };
         if let Some((winner, _)) = all.in_force(pair).filter(|(winner, _)| *winner != key) {

@@ -1,7 +1,13 @@
 //! `Known`: one Migration, as it was read.
 
-use broker_api::{ClusterName, Migration, MigrationRef, MigrationState, keys};
-use broker_core::{migration_object, movement::MigrationView, snapshot::Kind};
+use std::collections::BTreeMap;
+
+use broker_api::{ClusterName, Migration, MigrationRef, MigrationState, Role, keys};
+use broker_core::{
+    assignment::{Errand, KeyRing, Maker, Subject},
+    movement::MigrationView,
+    snapshot::Kind,
+};
 use broker_fleet::object::{Object, ObjectKey};
 
 /// The copy on one side of a move.
@@ -15,7 +21,7 @@ pub struct Side {
     pub key: ObjectKey,
 }
 
-/// The origin that a Migration says it is about. The broker writes this, in a cluster whose writers are trusted.
+/// The origin that a Migration is about, as the broker has written and signed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Carried {
     /// Consumer cluster.
@@ -43,8 +49,10 @@ pub struct Known {
     pub held: bool,
     /// `status.id`.
     pub id: Option<String>,
-    /// The origin that its annotations name.
-    pub carried: Option<Carried>,
+    /// The origin that its annotations name, and who made it, as the broker's signature proves.
+    pub carried: Option<(Carried, Maker)>,
+    /// Whether signatures could be told from forgeries. Without keys nothing is decided.
+    pub judged: bool,
 }
 
 /// `core` is the core group, as in `status.relatedResources`.
@@ -54,7 +62,7 @@ pub fn kind_of(gvk: &broker_api::Gvk) -> Kind {
 }
 
 fn side(place: &MigrationRef, namespace: &str) -> Side {
-    let provider = ClusterName::provider(place.cluster_name.as_str());
+    let provider = ClusterName::written(Role::Provider, &place.cluster_name);
     let namespace = place.namespace.as_deref().unwrap_or(namespace);
     Side { provider, kind: kind_of(&place.gvk), key: ObjectKey::new(namespace, place.name.as_str()) }
 }
@@ -63,35 +71,59 @@ fn millis(timestamp: k8s_openapi::jiff::Timestamp) -> u64 {
     u64::try_from(timestamp.as_millisecond()).unwrap_or_default()
 }
 
+/// What the annotations say, if the broker's signature is among them.
+fn carried(
+    annotations: &BTreeMap<String, String>,
+    kind: &Kind,
+    errand: &Errand<'_>,
+    ring: &KeyRing,
+) -> Option<(Carried, Maker)> {
+    let mark = |name: &str| annotations.get(name).map(String::as_str);
+    let (cluster, name) = (ClusterName::consumer(mark(keys::CONSUMER_CLUSTER)?), mark(keys::CONSUMER_NAME)?);
+    let (namespace, uid) = (mark(keys::CONSUMER_NAMESPACE).unwrap_or_default(), mark(keys::CONSUMER_UID)?);
+    let subject = Subject { cluster: &cluster, group: &kind.group, kind: &kind.kind, namespace, name, uid };
+    let maker = ring.verify_migration(&subject, errand, mark(keys::ORIGIN)?)?;
+    let key = ObjectKey::new(namespace, name);
+    Some((Carried { cluster, key, uid: uid.into() }, maker))
+}
+
 impl Known {
     /// Reads a Migration. The API server has checked it against the CRD; what it let through nevertheless is an error.
-    pub fn parse(key: &ObjectKey, object: &Object) -> Result<Self, String> {
+    ///
+    /// Anybody may write its marks: they count with a signature. One that was found good once, in `before`, stays so while
+    /// the Migration is there: whoever takes it away has it put back.
+    pub fn parse(
+        key: &ObjectKey,
+        object: &Object,
+        ring: Option<&KeyRing>,
+        before: Option<&Self>,
+    ) -> Result<Self, String> {
         let value = object.value().map_err(|error| error.to_string())?;
         let Migration { metadata, spec, status } = serde_json::from_value(value).map_err(|error| error.to_string())?;
         let status = status.unwrap_or_default();
-        let annotations = metadata.annotations.unwrap_or_default();
-        let mark = |name: &str| annotations.get(name).map(String::as_str);
-        let carried = match (mark(keys::CONSUMER_CLUSTER), mark(keys::CONSUMER_NAME), mark(keys::CONSUMER_UID)) {
-            (Some(cluster), Some(name), Some(uid)) => Some(Carried {
-                cluster: ClusterName::consumer(cluster),
-                key: ObjectKey::new(mark(keys::CONSUMER_NAMESPACE).unwrap_or_default(), name),
-                uid: uid.into(),
-            }),
-            _ => None,
-        };
-        let managed = metadata.labels.as_ref().and_then(|labels| labels.get(keys::MANAGED_BY));
+        let (from, to) = (side(&spec.from, &key.namespace), side(&spec.to, &key.namespace));
+        let before = before.filter(|before| before.uid == object.uid).and_then(|before| before.carried.clone());
+        let carried = before.or_else(|| {
+            let errand = Errand {
+                namespace: &key.namespace,
+                name: &key.name,
+                uid: &object.uid,
+                from: from.provider.name(),
+                to: to.provider.name(),
+            };
+            carried(&metadata.annotations.unwrap_or_default(), &from.kind, &errand, ring?)
+        });
         let ended = matches!(status.state, MigrationState::CutoverCompleted | MigrationState::Failed);
         let created = metadata.creation_timestamp.map_or(0, |time| millis(time.0));
         // The conditions turn when it ends, and not again.
         let turned = status.conditions.iter().map(|condition| millis(condition.last_transition_time.0)).max();
-        let (from, to) = (side(&spec.from, &key.namespace), side(&spec.to, &key.namespace));
         Ok(Self {
             key: key.clone(),
             uid: object.uid.clone(),
             view: MigrationView {
                 namespace: key.namespace.to_string(),
                 name: key.name.to_string(),
-                by_person: managed.is_none_or(|manager| manager != keys::MANAGER),
+                by_person: !matches!(carried, Some((_, Maker::Broker(_)))),
                 from: from.provider.clone(),
                 to: to.provider.clone(),
                 force: spec.force,
@@ -105,6 +137,7 @@ impl Known {
             to,
             held: object.has_finalizers,
             id: status.id,
+            judged: ring.is_some() || carried.is_some(),
             carried,
         })
     }
@@ -114,23 +147,57 @@ impl Known {
         matches!(self.view.state, MigrationState::Unknown | MigrationState::Pending)
     }
 
-    /// The epoch of the move that the broker made it for: the end of its name.
+    /// Who made it, as far as that is proven.
+    pub fn maker(&self) -> Maker {
+        self.carried.as_ref().map_or(Maker::Person, |(_, maker)| *maker)
+    }
+
+    /// The epoch of the move that the broker made it for.
     pub fn epoch(&self) -> Option<u64> {
-        if self.view.by_person {
-            return None;
+        match self.maker() {
+            Maker::Broker(epoch) => Some(epoch),
+            Maker::Person => None,
         }
-        migration_object::epoch_of(&self.key.name)
     }
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use broker_core::assignment::Key;
     use serde_json::{Value, json};
 
     use super::*;
 
+    pub(crate) fn ring() -> KeyRing {
+        KeyRing::new(vec![Key { id: "k1".into(), secret: vec![1; 32] }]).unwrap()
+    }
+
+    /// Annotations of homer's `n/cert`, signed for the Migration `n/<name>` with this uid.
+    fn marks(name: &str, uid: &str, maker: Maker) -> Value {
+        let cluster = ClusterName::consumer("homer");
+        let (group, kind) = ("example.platform-mesh.io", "Certificate");
+        let subject = Subject { cluster: &cluster, group, kind, namespace: "n", name: "cert", uid: "1" };
+        let errand = Errand { namespace: "n", name, uid, from: "one", to: "two" };
+        let signature = ring().sign_migration(&subject, &errand, maker);
+        json!({
+            keys::CONSUMER_CLUSTER: "homer", keys::CONSUMER_NAMESPACE: "n", keys::CONSUMER_NAME: "cert",
+            keys::CONSUMER_UID: "1", keys::ORIGIN: signature,
+        })
+    }
+
+    /// The broker's Migration for the move of this epoch.
+    pub(crate) fn ours(epoch: u64) -> Known {
+        let name = format!("certificate-a8b70b353e97-{epoch}");
+        let annotations = marks(&name, "u", Maker::Broker(epoch));
+        migration(&json!({"metadata": {"name": name, "annotations": annotations}}))
+    }
+
     /// A person's Migration of `a8b70b353e97-cert` from `one` to `two`, with these fields put over it.
     pub(crate) fn migration(patch: &Value) -> Known {
+        read(patch, Some(&ring()), None)
+    }
+
+    fn read(patch: &Value, ring: Option<&KeyRing>, before: Option<&Known>) -> Known {
         let gvk = json!({"group": "example.platform-mesh.io", "version": "v1alpha1", "kind": "Certificate"});
         let side =
             |cluster: &str| json!({"gvk": gvk, "name": "a8b70b353e97-cert", "namespace": "n", "clusterName": cluster});
@@ -140,7 +207,7 @@ pub(crate) mod tests {
         });
         json_patch(&mut value, patch);
         let (key, object) = Object::parse(value.to_string().as_bytes(), None).unwrap();
-        Known::parse(&key, &object).unwrap()
+        Known::parse(&key, &object, ring, before).unwrap()
     }
 
     fn json_patch(target: &mut Value, patch: &Value) {
@@ -161,22 +228,56 @@ pub(crate) mod tests {
         assert_eq!(known.view.from, ClusterName::provider("one"));
         assert_eq!(known.view.created, 1_767_225_600_000);
 
-        let labels = json!({keys::MANAGED_BY: keys::MANAGER});
-        let known =
-            migration(&json!({"metadata": {"name": "certificate-a8b70b353e97-1767225600123", "labels": labels}}));
+        let known = ours(1_767_225_600_123);
         assert!(!known.view.by_person);
         assert_eq!(known.epoch(), Some(1_767_225_600_123));
     }
 
     #[test]
-    fn the_origin_is_the_one_that_the_annotations_name() {
-        let annotations = json!({keys::CONSUMER_CLUSTER: "homer", keys::CONSUMER_NAMESPACE: "x", keys::CONSUMER_NAME: "c", keys::CONSUMER_UID: "1"});
-        let known = migration(&json!({"metadata": {"annotations": annotations}}));
+    fn marks_count_with_a_signature_for_this_very_migration() {
+        let with = |annotations: Value, patch: Value| {
+            let mut whole =
+                json!({"metadata": {"annotations": annotations, "labels": {keys::MANAGED_BY: keys::MANAGER}}});
+            json_patch(&mut whole, &patch);
+            migration(&whole)
+        };
         let expected =
-            Carried { cluster: ClusterName::consumer("homer"), key: ObjectKey::new("x", "c"), uid: "1".into() };
-        assert_eq!(known.carried, Some(expected));
-        let known = migration(&json!({"metadata": {"annotations": {keys::CONSUMER_CLUSTER: "homer"}}}));
-        assert_eq!(known.carried, None);
+            Carried { cluster: ClusterName::consumer("homer"), key: ObjectKey::new("n", "cert"), uid: "1".into() };
+        let known = with(marks("m", "u", Maker::Person), json!({}));
+        assert_eq!((known.carried.clone(), known.view.by_person), (Some((expected, Maker::Person)), true));
+        assert!(!with(marks("m", "u", Maker::Broker(7)), json!({})).view.by_person);
+        let mut unsigned = marks("m", "u", Maker::Broker(7));
+        unsigned[keys::ORIGIN] = Value::Null;
+        let mut others = marks("m", "u", Maker::Broker(7));
+        others[keys::CONSUMER_NAME] = json!("other");
+        for (annotations, patch) in [
+            (unsigned, json!({})),
+            (others, json!({})),
+            (marks("m", "u", Maker::Broker(7)), json!({"metadata": {"name": "m2"}})),
+            (marks("m", "u", Maker::Broker(7)), json!({"spec": {"to": {"clusterName": "three"}}})),
+            // Another one of its name.
+            (marks("m", "u", Maker::Person), json!({"metadata": {"uid": "u2"}})),
+        ] {
+            let known = with(annotations, patch);
+            assert!(known.carried.is_none() && known.view.by_person && known.judged, "{known:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_proven_stays_so_until_another_takes_its_name() {
+        let before = ours(7);
+        let name = json!({"metadata": {"name": before.key.name}});
+        let stripped = read(&name, Some(&ring()), Some(&before));
+        assert_eq!((stripped.carried.clone(), stripped.epoch()), (before.carried.clone(), Some(7)));
+        let recreated = json!({"metadata": {"name": before.key.name, "uid": "u2"}});
+        assert!(read(&recreated, Some(&ring()), Some(&before)).view.by_person);
+        assert!(!read(&name, None, None).judged, "without keys nobody knows");
+    }
+
+    #[test]
+    fn a_cluster_may_be_written_with_its_role() {
+        let known = migration(&json!({"spec": {"from": {"clusterName": "provider#one"}}}));
+        assert_eq!(known.from.provider, ClusterName::provider("one"));
     }
 
     #[test]

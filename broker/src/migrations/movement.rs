@@ -59,12 +59,12 @@ pub fn movement(known: &Known, standing: &Standing) -> Movement {
 
 #[cfg(test)]
 mod tests {
-    use broker_api::{ClusterName, keys};
+    use broker_api::ClusterName;
     use broker_core::movement::Phase;
     use serde_json::json;
 
     use super::*;
-    use crate::migrations::known::tests::migration;
+    use crate::migrations::known::tests::{migration, ours};
 
     fn moving(to: &str, epoch: u64) -> Moving {
         Moving {
@@ -78,11 +78,6 @@ mod tests {
 
     fn standing(state: State, moving: Option<Moving>, request: Option<Request>) -> Standing {
         Standing { state, moving, request }
-    }
-
-    fn ours(epoch: u64) -> Known {
-        let labels = json!({keys::MANAGED_BY: keys::MANAGER});
-        migration(&json!({"metadata": {"name": format!("certificate-a8b70b353e97-{epoch}"), "labels": labels}}))
     }
 
     #[test]

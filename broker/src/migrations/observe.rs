@@ -4,13 +4,15 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use broker_api::{ClusterName, Role};
 use broker_core::{
+    assignment::Maker,
     decision::{Note, State},
     memory::Memory,
     migration::{
         machine::migrate,
         observed::{Applicable, Observed, Outcome, StageView},
     },
-    movement::{MigrationView, Movement},
+    migration_object,
+    movement::{MigrationView, Movement, Moving},
     snapshot::{Kind, OriginKey, Reach, Seen, Serving, View},
 };
 use broker_fleet::{cluster::Cluster, index::Lookup, kind::KindState, object::ObjectKey};
@@ -33,12 +35,16 @@ struct Stage<'a> {
 }
 
 impl StageView for Stage<'_> {
+    fn reaches(&self, namespace: &str) -> bool {
+        self.broker.stages.reaches(namespace)
+    }
+
     fn serving(&self, kind: &Kind) -> Serving {
         self.broker.serving(self.compute, kind)
     }
 
     fn object(&self, kind: &Kind, namespace: &str, name: &str) -> Seen {
-        let spec = self.broker.stages.spec_of(kind);
+        let spec = self.broker.stages.spec_of(kind, namespace);
         spec.map_or(Seen::Unknown, |spec| {
             look(&self.broker.bodies, self.compute, &spec, &ObjectKey::new(namespace, name))
         })
@@ -46,7 +52,7 @@ impl StageView for Stage<'_> {
 
     fn all(&self, id: &str) -> Vec<(Kind, View)> {
         let found = self.broker.stages.of(id).into_iter().filter_map(|(kind, key)| {
-            let spec = self.broker.stages.spec_of(&kind)?;
+            let spec = self.broker.stages.spec_of(&kind, &key.namespace)?;
             let object = self.compute.index(&spec)?.get(&key).found()?;
             Some((kind, view(&object)?))
         });
@@ -56,18 +62,24 @@ impl StageView for Stage<'_> {
     fn all_known(&self, kinds: &BTreeSet<Kind>) -> bool {
         kinds.iter().all(|kind| {
             self.compute.kind(&kind.to_gvk()) == KindState::Missing
-                || self
-                    .broker
-                    .stages
-                    .spec_of(kind)
-                    .and_then(|spec| self.compute.index(&spec))
-                    .is_some_and(|index| index.is_complete())
+                || self.broker.stages.specs_of(kind).is_some_and(|specs| {
+                    let complete = |spec| self.compute.index(spec).is_some_and(|index| index.is_complete());
+                    specs.iter().all(|spec| complete(spec))
+                })
         })
     }
 
     fn source(&self, provider: &ClusterName, kind: &Kind, namespace: &str, name: &str) -> Seen {
         self.broker.provided(provider, kind, &ObjectKey::new(namespace, name))
     }
+}
+
+/// Whether a Migration is where, and is called as, the broker makes it for this move.
+fn is_for(known: &Known, origin: &OriginKey, uid: &str, moving: &Moving) -> bool {
+    let sides = (&known.view.from, &known.view.to) == (&moving.from, &moving.to);
+    sides
+        && known.key.namespace == origin.namespace
+        && *known.key.name == *migration_object::name(origin, uid, moving.epoch)
 }
 
 impl Broker {
@@ -128,8 +140,18 @@ impl Broker {
         }
     }
 
-    /// Observes a Migration and decides. `None`: it, or the compute cluster, is not known.
+    /// Who made a Migration. What bears no mark, and is to the letter what the move that is under way waits for, is the
+    /// broker's: an earlier release signed none, and somebody may have taken the mark away.
+    fn maker(&self, known: &Known, about: &About) -> Maker {
+        let (Maker::Person, About::Origin(origin, uid)) = (known.maker(), about) else { return known.maker() };
+        let moving = self.records.with(origin, |record| record.moving.as_deref().cloned()).flatten();
+        let own = moving.filter(|moving| is_for(known, origin, uid, moving));
+        own.map_or(Maker::Person, |moving| Maker::Broker(moving.epoch))
+    }
+
+    /// Observes a Migration and decides. `None`: it, the compute cluster or the keys are not known.
     pub(super) fn migrate(&self, known: &Known, about: &About, memory: &Memory) -> Option<Outcome> {
+        let ring = self.ring.load_full().filter(|_| known.judged)?;
         let (hub, compute) = (self.hub()?, self.compute()?);
         let object = look(&self.bodies, &hub, &self.watches.migrations, &known.key);
         let object = object.present()?;
@@ -157,6 +179,9 @@ impl Broker {
             compute_reach: reach(&compute),
             stage: &stage,
             related_kinds: &related,
+            stage_namespaces: &self.options.stage_namespace,
+            maker: self.maker(known, about),
+            ring: &ring,
             evaluator: &self.evaluator,
             memory,
             ttl_millis: u64::try_from(self.options.migration_ttl.as_millis()).unwrap_or(u64::MAX),
@@ -182,8 +207,9 @@ impl Broker {
     /// Says why stage objects cannot be seen. Returns whether some cannot: nothing tells of a watch that fails.
     fn tell_of_blindness(&self, compute: &Cluster, outcome: &mut Outcome) -> bool {
         let mut blind = false;
-        for kind in &outcome.watches {
-            let index = self.stages.spec_of(kind).and_then(|spec| compute.index(&spec));
+        let specs = |kind| self.stages.specs_of(kind).into_iter().flatten().map(move |spec| (kind, spec));
+        for (kind, spec) in outcome.watches.iter().flat_map(specs) {
+            let index = compute.index(&spec);
             let Some(index) = index.filter(|index| !index.is_complete()) else { continue };
             blind |= compute.kind(&kind.to_gvk()) != KindState::Missing;
             if let Some(why) = index.trouble() {
@@ -192,5 +218,38 @@ impl Broker {
             }
         }
         blind
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use broker_core::movement::Phase;
+    use serde_json::json;
+
+    use super::*;
+    use crate::migrations::known::tests::migration;
+
+    #[test]
+    fn what_the_move_under_way_waits_for_is_the_brokers() {
+        let kind =
+            Kind { group: "example.platform-mesh.io".into(), version: "v1alpha1".into(), kind: "Certificate".into() };
+        let origin = Broker::origin_key(&ClusterName::consumer("homer"), &Arc::new(kind), &ObjectKey::new("n", "cert"));
+        let moving = |to: &str, epoch| Moving {
+            from: ClusterName::provider("one"),
+            to: ClusterName::provider(to),
+            epoch,
+            phase: Phase::Ready,
+            waits_for: String::new(),
+        };
+        let named = |namespace: &str| {
+            let name = migration_object::name(&origin, "1", 7);
+            migration(&json!({"metadata": {"name": name, "namespace": namespace}}))
+        };
+        assert!(is_for(&named("n"), &origin, "1", &moving("two", 7)));
+        assert!(!is_for(&named("m"), &origin, "1", &moving("two", 7)));
+        assert!(!is_for(&named("n"), &origin, "2", &moving("two", 7)));
+        assert!(!is_for(&named("n"), &origin, "1", &moving("three", 7)));
+        assert!(!is_for(&named("n"), &origin, "1", &moving("two", 8)));
+        assert!(!is_for(&migration(&json!({})), &origin, "1", &moving("two", 7)));
     }
 }

@@ -1,5 +1,7 @@
 //! From what happens in clusters to the Migrations that it concerns.
 
+use std::sync::Arc;
+
 use broker_api::{ClusterName, Role};
 use broker_core::snapshot::Kind;
 use broker_fleet::{
@@ -18,7 +20,10 @@ impl Broker {
     /// A Migration came, changed or went: by its watch, or by the answer to a write.
     pub(crate) fn migration_changed(&self, hub: &ClusterName, change: &Change) {
         self.migrations.set_hub(hub);
-        let known = change.new.as_ref().map(|object| Known::parse(&change.key, object)).transpose();
+        let ring = self.ring.load_full();
+        let before = self.migrations.get(&change.key).map(|(known, ..)| known);
+        let read = |object| Known::parse(&change.key, object, ring.as_deref(), before.as_deref());
+        let known = change.new.as_deref().map(read).transpose();
         match known {
             Ok(known) => {
                 let after = known.map(|known| {
@@ -26,8 +31,8 @@ impl Broker {
                     (known, about)
                 });
                 let gone = after.is_none();
-                let last = change.new.as_ref().or(change.old.as_ref());
-                let last = last.and_then(|object| Known::parse(&change.key, object).ok());
+                let last = change.new.as_deref().or(change.old.as_deref());
+                let last = last.and_then(|object| read(object).ok());
                 let ended = last.filter(|last| gone || last.view.has_ended());
                 for origin in self.migrations.update(&change.key, after) {
                     self.enqueue(origin);
@@ -46,10 +51,20 @@ impl Broker {
         }
     }
 
+    /// There are keys, or other ones: what Migrations say of themselves is looked at again.
+    pub(crate) fn judge_migrations(&self) {
+        let Some(hub) = self.hub() else { return };
+        let Some(index) = hub.index(&self.watches.migrations) else { return };
+        for (key, object) in index.snapshot() {
+            let change = Change { key, old: Some(Arc::clone(&object)), new: Some(object) };
+            self.migration_changed(hub.name(), &change);
+        }
+    }
+
     /// Starts the watches that a Migration needs, and ends those that nobody needs any more. Returns whether any is new to it.
     pub(crate) fn want_stages(&self, key: &ObjectKey, kinds: &std::collections::BTreeSet<Kind>) -> bool {
         let Some(compute) = self.compute() else { return false };
-        let start = |spec: &std::sync::Arc<WatchSpec>| {
+        let start = |spec: &Arc<WatchSpec>| {
             compute.watch(spec);
         };
         self.stages.want(key, kinds, start, |spec| compute.unwatch(spec))

@@ -1,12 +1,16 @@
 //! Which origin a Migration is about: the one that its annotations name, or the one that the copy that it is to leave
 //! was made from.
 
-use broker_api::{ClusterName, MigrationState, keys};
+use broker_api::{ClusterName, condition, keys};
 use broker_core::{
     assignment::{KeyRing, Subject},
+    copy,
     snapshot::OriginKey,
 };
-use broker_fleet::{index::Lookup, object::Object};
+use broker_fleet::{
+    index::Lookup,
+    object::{Object, ObjectKey},
+};
 
 use super::known::{Known, Side};
 use crate::{
@@ -71,6 +75,33 @@ fn no_copy(from: &Side, why: &str) -> About {
     )
 }
 
+/// Why a Migration may not be where it is. What it names is not looked at: that would tell what other namespaces hold.
+/// `own` is the broker's namespace.
+fn misplaced(known: &Known, own: &str, reserved: bool) -> Option<(&'static str, String)> {
+    let namespace = &*known.key.namespace;
+    if namespace == own {
+        return None;
+    }
+    let elsewhere = [&known.from, &known.to].into_iter().find(|side| *side.key.namespace != *namespace);
+    let why = match elsewhere {
+        Some(side) => format!(
+            "it is in namespace {namespace} and names a copy in {}: a Migration is in the namespace of its object, or in \
+             the broker's own; create it there",
+            side.key.namespace
+        ),
+        None if reserved => {
+            format!("no Migration runs in namespace {namespace}, which is reserved or not among --migration-namespace")
+        }
+        None => return None,
+    };
+    Some((condition::NAMESPACE_NOT_ALLOWED, why))
+}
+
+/// Whether the copy of an origin would be there.
+fn is_copy_of(side: &Side, origin: &OriginKey) -> bool {
+    side.key.namespace == origin.namespace && *side.key.name == *copy::name(origin)
+}
+
 /// The origin that a copy's signature speaks of.
 fn signed(brokered: &Brokered, from: &Side, copy: &Object, ring: &KeyRing) -> Option<(OriginKey, Box<str>)> {
     let marks = copy.marks().annotations;
@@ -80,8 +111,9 @@ fn signed(brokered: &Brokered, from: &Side, copy: &Object, ring: &KeyRing) -> Op
     let kind = &brokered.kind;
     let subject = Subject { cluster: &cluster, group: &kind.group, kind: &kind.kind, namespace, name, uid };
     ring.verify_origin(&subject, from.provider.name(), mark(keys::ORIGIN)?)?;
-    let origin = broker_fleet::object::ObjectKey::new(namespace, name);
-    Some((Broker::origin_key(&cluster, kind, &origin), uid.into()))
+    let origin = Broker::origin_key(&cluster, kind, &ObjectKey::new(namespace, name));
+    // What was copied with its marks to another place is no copy.
+    is_copy_of(from, &origin).then(|| (origin, uid.into()))
 }
 
 /// The origin of the copy in `spec.from`, by what the provider's index says of it.
@@ -105,6 +137,9 @@ impl Broker {
     /// Which origin a Migration is about, as far as the indexes tell.
     pub(crate) fn about(&self, known: &Known) -> About {
         let from = &known.from;
+        if let Some((reason, why)) = misplaced(known, &self.namespace, self.is_reserved(&known.key.namespace)) {
+            return About::Refused(reason, why);
+        }
         let brokered = self.watches.brokered.iter().find(|brokered| *brokered.kind == from.kind);
         let Some(brokered) = brokered else {
             let why = format!(
@@ -118,14 +153,12 @@ impl Broker {
         if let Some((reason, why)) = flaw {
             return About::Refused(reason, why);
         }
-        // What is under way is known by its annotations, whatever became of the copy since. What a person has just made is
-        // known by the copy that it names.
-        let trusted = !known.view.by_person || known.view.state != MigrationState::Unknown;
-        if let Some(carried) = known.carried.as_ref().filter(|_| trusted) {
-            return About::Origin(
-                Self::origin_key(&carried.cluster, &brokered.kind, &carried.key),
-                carried.uid.clone(),
-            );
+        // What the broker has taken up carries its origin, whatever became of the copy since.
+        if let Some((carried, _)) = &known.carried {
+            let origin = Self::origin_key(&carried.cluster, &brokered.kind, &carried.key);
+            if is_copy_of(from, &origin) && is_copy_of(&known.to, &origin) {
+                return About::Origin(origin, carried.uid.clone());
+            }
         }
         for (side, field) in [(from, "spec.from"), (&known.to, "spec.to")] {
             // After a start the sources of clusters are read one after the other.
@@ -157,7 +190,7 @@ mod tests {
         assignment::{Key, Origin},
         snapshot::Kind,
     };
-    use broker_fleet::{object::ObjectKey, watch::WatchSpec};
+    use broker_fleet::watch::WatchSpec;
     use serde_json::json;
 
     use super::*;
@@ -210,6 +243,27 @@ mod tests {
         for (found, ring) in [(copy("two"), ring(1)), (copy("one"), ring(2))] {
             let about = by_copy(&brokered(), &known.from, &found, Some(&ring));
             assert_eq!(reason(&about), "FromIsNoCopy");
+        }
+    }
+
+    #[test]
+    fn a_copy_that_was_taken_elsewhere_with_its_marks_is_none() {
+        for patch in [json!({"namespace": "m"}), json!({"name": "a8b70b353e97-other"})] {
+            let known = migration(&json!({"spec": {"from": patch, "to": patch}}));
+            assert_eq!(reason(&by_copy(&brokered(), &known.from, &copy("one"), Some(&ring(1)))), "FromIsNoCopy");
+        }
+    }
+
+    #[test]
+    fn a_migration_is_in_its_objects_namespace_or_the_brokers_own() {
+        let why = |patch, own: &str, reserved| misplaced(&migration(&patch), own, reserved).map(|(reason, _)| reason);
+        assert_eq!(why(json!({}), "own", false), None);
+        assert_eq!(why(json!({}), "own", true), Some("NamespaceNotAllowed"));
+        assert_eq!(why(json!({}), "n", true), None, "the broker's own");
+        for side in ["from", "to"] {
+            let elsewhere = json!({"spec": {side: {"namespace": "team-b"}}});
+            assert_eq!(why(elsewhere.clone(), "own", false), Some("NamespaceNotAllowed"));
+            assert_eq!(why(elsewhere, "n", false), None);
         }
     }
 

@@ -15,7 +15,8 @@ use broker_fleet::{
 
 /// A kind that is watched, and for whom.
 struct Wanted {
-    spec: Arc<WatchSpec>,
+    /// One watch, or one per namespace where stages may be.
+    specs: Vec<Arc<WatchSpec>>,
     by: HashSet<ObjectKey>,
 }
 
@@ -29,11 +30,19 @@ struct Inner {
 
 /// The stage objects of all Migrations.
 #[derive(Default)]
-pub struct Stages(Mutex<Inner>);
+pub struct Stages {
+    inner: Mutex<Inner>,
+    /// The namespaces where they may be; none: anywhere.
+    scope: Vec<String>,
+}
 
 /// Objects of a kind that belong to any Migration.
-pub fn spec(kind: &Kind) -> WatchSpec {
-    WatchSpec::all(kind.to_gvk()).labelled(keys::MIGRATION_ID)
+fn specs(kind: &Kind, scope: &[String]) -> Vec<Arc<WatchSpec>> {
+    let everywhere = WatchSpec::all(kind.to_gvk()).labelled(keys::MIGRATION_ID);
+    if scope.is_empty() {
+        return vec![Arc::new(everywhere)];
+    }
+    scope.iter().map(|namespace| Arc::new(everywhere.clone().within(namespace))).collect()
 }
 
 /// Whether a watch is one for stage objects.
@@ -46,8 +55,18 @@ fn id(object: Option<&Arc<Object>>) -> Option<String> {
 }
 
 impl Stages {
+    /// None, in these namespaces; where there are none, in all.
+    pub fn within(scope: Vec<String>) -> Self {
+        Self { inner: Mutex::default(), scope }
+    }
+
+    /// Whether objects of a namespace are watched, if any are.
+    pub fn reaches(&self, namespace: &str) -> bool {
+        self.scope.is_empty() || self.scope.iter().any(|own| own == namespace)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A Migration needs these kinds from now on, and no others. `start` and `end` are called for each watch that is newly
@@ -70,8 +89,8 @@ impl Stages {
         for kind in kinds.difference(&before) {
             new = true;
             let wanted = inner.kinds.entry(kind.clone()).or_insert_with(|| {
-                let wanted = Wanted { spec: Arc::new(spec(kind)), by: HashSet::new() };
-                start(&wanted.spec);
+                let wanted = Wanted { specs: specs(kind, &self.scope), by: HashSet::new() };
+                wanted.specs.iter().for_each(&start);
                 wanted
             });
             wanted.by.insert(migration.clone());
@@ -80,7 +99,7 @@ impl Stages {
             let Some(wanted) = inner.kinds.get_mut(kind) else { continue };
             wanted.by.remove(migration);
             if wanted.by.is_empty() {
-                end(&wanted.spec);
+                wanted.specs.iter().for_each(|spec| end(spec));
                 inner.kinds.remove(kind);
                 inner.objects.retain(|_, objects| {
                     objects.retain(|(other, _)| other != kind);
@@ -96,9 +115,16 @@ impl Stages {
         self.lock().by_migration.contains_key(migration)
     }
 
-    /// The watch of a kind, if it runs.
-    pub fn spec_of(&self, kind: &Kind) -> Option<Arc<WatchSpec>> {
-        Some(Arc::clone(&self.lock().kinds.get(kind)?.spec))
+    /// The watches of a kind, if they run.
+    pub fn specs_of(&self, kind: &Kind) -> Option<Vec<Arc<WatchSpec>>> {
+        Some(self.lock().kinds.get(kind)?.specs.clone())
+    }
+
+    /// The watch that sees objects of a kind in a namespace, if it runs.
+    pub fn spec_of(&self, kind: &Kind, namespace: &str) -> Option<Arc<WatchSpec>> {
+        let inner = self.lock();
+        let sees = |spec: &&Arc<WatchSpec>| spec.namespace.as_ref().is_none_or(|own| own == namespace);
+        inner.kinds.get(kind)?.specs.iter().find(sees).cloned()
     }
 
     /// The Migrations that need a kind.
@@ -171,7 +197,26 @@ mod tests {
         assert_eq!(stages.wanting(&kind("Job")), [key("b")]);
         assert!(!want("b", &[]));
         assert_eq!(*log.borrow(), ["+Job", "+Pod", "-Job"]);
-        assert!(stages.spec_of(&kind("Job")).is_none() && stages.wants_any(&key("a")) && !stages.wants_any(&key("b")));
+        assert!(
+            stages.spec_of(&kind("Job"), "n").is_none() && stages.wants_any(&key("a")) && !stages.wants_any(&key("b"))
+        );
+    }
+
+    #[test]
+    fn where_stages_have_their_namespaces_nothing_else_is_watched() {
+        let stages = Stages::within(vec!["a".into(), "b".into()]);
+        let log = RefCell::new(Vec::new());
+        let note = |sign: char, spec: &WatchSpec| {
+            log.borrow_mut().push(format!("{sign}{}", spec.namespace.clone().unwrap_or_default()));
+        };
+        let want =
+            |kinds: &BTreeSet<Kind>| stages.want(&key("m"), kinds, |spec| note('+', spec), |spec| note('-', spec));
+        want(&BTreeSet::from([kind("Job")]));
+        let seen = |namespace: &str| stages.spec_of(&kind("Job"), namespace).and_then(|spec| spec.namespace.clone());
+        assert_eq!((seen("b").as_deref(), seen("c")), (Some("b"), None));
+        assert_eq!(stages.specs_of(&kind("Job")).unwrap().len(), 2);
+        want(&BTreeSet::new());
+        assert_eq!(*log.borrow(), ["+a", "+b", "-a", "-b"]);
     }
 
     #[test]

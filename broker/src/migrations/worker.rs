@@ -128,7 +128,7 @@ impl Broker {
         }
         let decided = self.migrate(&known, &about, &memory);
         let listens = decided.as_ref().is_some_and(|decided| {
-            let watches = self.want_stages(key, &decided.watches);
+            let watches = !decided.distrusts && self.want_stages(key, &decided.watches);
             self.migrations.listen(key, &decided.interests) || watches
         });
         Some(Taken { known, decided, listens })

@@ -11,7 +11,8 @@ pub const OPERATOR_OWN: Role = Role {
     name: roles::OPERATOR,
     why: "In the whole coordination cluster: Brokers are in any namespace. Whoever makes Deployments in any namespace can run \
           pods as any ServiceAccount: keep the operator's token to the operator. Whoever may write Brokers has it run any \
-          image and read the Secrets of any namespace (clusterSecretsNamespace): leave that to the cluster's owners.",
+          image with a broker's permissions, which once compute-roles.yaml is applied are those to the Secrets of the \
+          whole cluster: leave that to the cluster's owners.",
     namespaced: false,
     rules: &[
         Rule {
@@ -84,6 +85,13 @@ pub const OPERATOR_OWN: Role = Role {
             resources: &["customresourcedefinitions"],
             names: &["servicemonitors.monitoring.coreos.com"],
             verbs: &["list", "watch"],
+        },
+        Rule {
+            why: "Which pods are a broker's own: those of its Deployment's ReplicaSets.",
+            groups: &["apps"],
+            resources: &["replicasets"],
+            names: &[],
+            verbs: &["list"],
         },
         Rule {
             why: "Why a broker does not run, told in the Broker's conditions.",

@@ -163,8 +163,17 @@ impl Place {
 
     /// The condition of this type, if the object has it.
     pub async fn condition<K: Namespaced>(&self, name: &str, kind: &str) -> anyhow::Result<Option<Condition>> {
-        let objects =
-            Api::<DynamicObject>::namespaced_with(self.client.clone(), NAMESPACE, &ApiResource::erase::<K>(&()));
+        self.condition_in::<K>(NAMESPACE, name, kind).await
+    }
+
+    async fn condition_in<K: Namespaced>(
+        &self,
+        namespace: &str,
+        name: &str,
+        kind: &str,
+    ) -> anyhow::Result<Option<Condition>> {
+        let resource = ApiResource::erase::<K>(&());
+        let objects = Api::<DynamicObject>::namespaced_with(self.client.clone(), namespace, &resource);
         let mut object = objects.get(name).await?;
         let conditions = object.data["status"]["conditions"].take();
         let conditions = serde_json::from_value::<Option<Vec<Condition>>>(conditions)?.unwrap_or_default();
@@ -190,6 +199,17 @@ impl Place {
     /// Waits until an object says `Ready=True`.
     pub async fn until_ready<K: Namespaced>(&self, name: &str) -> anyhow::Result<()> {
         self.until::<K>(name, "Ready", |condition| condition.status == "True").await.map(drop)
+    }
+
+    /// The same for an object of another namespace.
+    pub async fn until_ready_in<K: Namespaced>(&self, namespace: &str, name: &str) -> anyhow::Result<()> {
+        let what = format!("Ready=True on {} {namespace}/{name} in {}", K::kind(&()), self.name());
+        wait_for(DEADLINE, &what, async || {
+            let condition = self.condition_in::<K>(namespace, name, "Ready").await?;
+            anyhow::ensure!(condition.as_ref().is_some_and(|found| found.status == "True"), "{condition:?}");
+            Ok(())
+        })
+        .await
     }
 
     /// Waits until there is no object of this name.

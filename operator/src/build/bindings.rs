@@ -42,16 +42,22 @@ pub(super) fn build(owner: &Owner, account: &str, running: &BTreeSet<String>, in
     let everywhere = |what: &str, role: &str| bind(Kind::ClusterRoleBinding, &name(owner, what), None, role);
 
     let mut bindings = vec![bind(Kind::RoleBinding, &owner.name, Some(&owner.namespace), roles::INSTANCE)];
-    if let Some(namespace) = invocation.secrets_namespace() {
+    for namespace in invocation.secrets_namespaces() {
         let name = name(owner, "cluster-secrets");
-        bindings.push(bind(Kind::RoleBinding, &name, Some(namespace), roles::CLUSTER_SECRETS));
+        bindings.push(bind(Kind::RoleBinding, &name, Some(&namespace), roles::CLUSTER_SECRETS));
     }
     bindings.push(everywhere("coordination", roles::COORDINATION));
     if invocation.options.compute_kubeconfig.is_none() {
         // These roles are only there where the cluster's owner wants stages of migrations to run. Until then the
         // bindings grant nothing.
-        bindings.push(everywhere("compute", roles::COMPUTE));
-        bindings.push(everywhere("compute-stages", roles::COMPUTE_STAGES));
+        let scope = invocation.options.stage_scope(&owner.namespace);
+        for (what, role) in [("compute", roles::COMPUTE), ("compute-stages", roles::COMPUTE_STAGES)] {
+            if scope.is_empty() {
+                bindings.push(everywhere(what, role));
+            }
+            let within = |namespace: &String| bind(Kind::RoleBinding, &name(owner, what), Some(namespace), role);
+            bindings.extend(scope.iter().map(within));
+        }
     }
     bindings
 }

@@ -98,6 +98,12 @@ fn what_a_broker_goes_without() {
         !has(json!({"replicas": 1}), Kind::PodDisruptionBudget)
             && !has(json!({"replicas": 0}), Kind::PodDisruptionBudget)
     );
+    let within = json!({"extraArgs": ["--migration-namespace=team-a,team-b"]});
+    let roles: Vec<String> = keys(&built(&within)).into_iter().filter(|key| key.contains(":compute")).collect();
+    let expected = ["compute", "compute-stages"].map(|what| {
+        ["n", "team-a", "team-b"].map(|namespace| format!("RoleBinding {namespace}/resource-broker:n:b:{what}"))
+    });
+    assert_eq!(roles, expected.concat(), "nothing in the whole cluster");
     let keys = keys(&built(&json!({"extraArgs": ["-compute-kubeconfig=/c"]})));
     assert!(!keys.iter().any(|key| key.contains(":compute")), "{keys:?}");
 }

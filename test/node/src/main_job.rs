@@ -20,7 +20,7 @@ use k8s_openapi::{
 use kube::ResourceExt;
 use serde_json::json;
 
-use crate::{DEADLINE, world::World};
+use crate::{DEADLINE, brokers::SYSTEM, world::World};
 
 /// The Certificate of `examples/certs/consumer/certificate.yaml`.
 const WEBSITE: &str = "website";
@@ -71,7 +71,7 @@ async fn arrived(homer: &Place, fqdn: &str, issuer: &str) -> anyhow::Result<Proo
 /// Returns also the node whose kubelet ran the Job's pod.
 async fn migrate(world: &World) -> anyhow::Result<(Proof, String)> {
     world.kubectl.run("hub", &["apply", "-f", "examples/certs/hub/migrationconfiguration.yaml"]).await?;
-    world.hub.until_ready::<MigrationConfiguration>("certificates").await?;
+    world.hub.until_ready_in::<MigrationConfiguration>(SYSTEM, "certificates").await?;
     let mark = world.hub.cluster.audit().settle().await?;
     world.homer.edit::<Certificate>(WEBSITE, json!({ "spec": { "fqdn": NEW_FQDN } })).await?;
     wait_for(DEADLINE * 2, "a complete Migration", async || {

@@ -8,7 +8,7 @@ use broker_api::{ClusterName, MigrationState, condition};
 use super::{
     Pass,
     claim::Assigned,
-    place::{Choice, Judged, sentence},
+    place::{Choice, Judged},
 };
 use crate::{
     acceptance::Acceptance,
@@ -80,7 +80,11 @@ impl<'a> Pass<'a> {
             }
             Some(_) => match self.relocate(origin, assigned, &lead) {
                 Ok(()) => return,
-                Err(refusals) => sentence(&format!("{lead}, and no other accepts the object"), &refusals),
+                Err(refusals) => {
+                    let none = "and no other accepts the object";
+                    let brief = format!("its provider is not engaged (any more), {none}");
+                    self.refusal(&format!("{lead}, {none}"), &brief, &refusals)
+                }
             },
         };
         self.blocked(origin, condition::PROVIDER_UNREACHABLE, why);
@@ -234,7 +238,7 @@ impl<'a> Pass<'a> {
 
     /// Whether a person's Migration can be carried out.
     fn permitted(
-        &self,
+        &mut self,
         origin: &'a View,
         assigned: &Assigned,
         migration: &MigrationView,
@@ -289,7 +293,8 @@ impl<'a> Pass<'a> {
             return Err(Request::Waits(format!("for the AcceptAPIs of provider {}", migration.to.name())));
         }
         let lead = format!("provider {} does not accept the object", migration.to.name());
-        Err(Request::Refused(condition::NOT_ACCEPTED, sentence(&lead, &why)))
+        let why = self.refusal(&lead, &lead, &why);
+        Err(Request::Refused(condition::NOT_ACCEPTED, why))
     }
 
     /// Begins the move of an origin that has to leave its provider, if it can. Returns whether it did; else what people
@@ -322,14 +327,16 @@ impl<'a> Pass<'a> {
                 false
             }
             Choice::None { refusals, .. } => {
-                let lead = match reason {
-                    Reason::Draining => format!(
-                        "provider {} is being drained, and no other accepts the object",
-                        assigned.provider.name()
-                    ),
-                    _ => "no other provider accepts the object".to_owned(),
+                let drained = "is being drained, and no other accepts the object";
+                let none = "no other provider accepts the object";
+                let (lead, brief) = match reason {
+                    Reason::Draining => {
+                        (format!("provider {} {drained}", assigned.provider.name()), format!("its provider {drained}"))
+                    }
+                    _ => (none.to_owned(), none.to_owned()),
                 };
-                self.stay(condition::NO_PROVIDER, sentence(&lead, &refusals));
+                let why = self.refusal(&lead, &brief, &refusals);
+                self.stay(condition::NO_PROVIDER, why);
                 false
             }
         }

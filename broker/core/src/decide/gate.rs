@@ -38,7 +38,8 @@ impl<'a> Pass<'a> {
             }
             (None, Configured::Invalid(why)) => waits(format!("a valid MigrationConfiguration: {why}")),
             (None, Configured::Yes) if self.snapshot.moves.reserved => waits(format!(
-                "nothing that will come: stages never run in namespace {}, which is reserved in the coordination cluster",
+                "nothing that will come: no stage runs in namespace {} of the coordination cluster, which is reserved or \
+                 not among --migration-namespace",
                 self.snapshot.key.namespace
             )),
             (None, Configured::Yes) => waits(self.make_migration(site, assigned)),
@@ -51,7 +52,8 @@ impl<'a> Pass<'a> {
         let Some(coordination) = &snapshot.moves.coordination else { return "the coordination cluster".into() };
         let to = &site.holder.provider;
         let name = migration_object::name(snapshot.key, &site.origin.uid, assigned.epoch);
-        let body = migration_object::body(snapshot.key, &site.origin.uid, &assigned.provider, to);
+        let sides = (&assigned.provider, to);
+        let body = migration_object::body(snapshot.key, &site.origin.uid, &name, sides, assigned.epoch, snapshot.ring);
         let intent = merge::digest(&json!([name, body]));
         let place = format!("Migration {}/{name}", snapshot.key.namespace);
         let write = Write {

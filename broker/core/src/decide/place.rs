@@ -164,7 +164,7 @@ impl<'a> Pass<'a> {
         } else {
             (condition::NO_PROVIDER, "no provider accepts the object")
         };
-        let message = sentence(lead, refusals);
+        let message = self.refusal(lead, lead, refusals);
         self.decision.notes.push(Note::warning("Refused", message.clone()));
         self.show(origin, None, false, &[Own::not_brokered(reason, message)]);
     }
@@ -181,6 +181,21 @@ impl<'a> Pass<'a> {
             own.map(|own| (&own.id, judge(own))).collect()
         });
         verdicts.get(&acceptance.id).cloned().unwrap_or_else(|| Verdict::Unknown("it was not asked".into()))
+    }
+
+    /// What people in the consumer are told of refusals. Where the platform keeps providers and their rules to itself, it is
+    /// `brief` and how many there are; the rest is for the log.
+    pub(super) fn refusal(&mut self, lead: &str, brief: &str, refusals: &[String]) -> String {
+        let full = sentence(lead, refusals);
+        if !self.snapshot.brief {
+            return full;
+        }
+        self.decision.unabridged.push(full);
+        match refusals.len() {
+            0 => brief.to_owned(),
+            1 => format!("{brief} (1 reason)"),
+            count => format!("{brief} ({count} reasons)"),
+        }
     }
 
     /// Whether an AcceptAPI may get an object that is not there yet.
@@ -290,7 +305,7 @@ pub(super) enum Judged {
 }
 
 /// A lead and the refusals behind it, bounded in length.
-pub(super) fn sentence(lead: &str, refusals: &[String]) -> String {
+fn sentence(lead: &str, refusals: &[String]) -> String {
     let mut message = lead.to_owned();
     for (index, refusal) in refusals.iter().take(SHOWN).enumerate() {
         message.push_str(if index == 0 { ": " } else { "; " });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use broker_api::condition;
 use serde_json::json;
 
-use super::{GOOD_NEWS_MILLIS, LOST_MILLIS, Pass, SILENT_MILLIS, claim::Assigned, place::sentence};
+use super::{GOOD_NEWS_MILLIS, LOST_MILLIS, Pass, SILENT_MILLIS, claim::Assigned};
 use crate::{
     acceptance::{Acceptance, Verdict},
     copy,
@@ -265,13 +265,15 @@ impl<'a> Pass<'a> {
         let snapshot = self.snapshot;
         self.state(State::NotAccepted);
         let name = site.holder.provider.name();
-        let lead = if refusals.is_empty() {
-            format!("provider {name} has no AcceptAPI for this resource (any more)")
+        let (lead, brief) = if refusals.is_empty() {
+            let none = "has no AcceptAPI for this resource (any more)";
+            (format!("provider {name} {none}"), format!("its provider {none}"))
         } else {
-            format!("provider {name} does not accept the object")
+            let no = "does not accept the object";
+            (format!("provider {name} {no}"), format!("its provider {no}"))
         };
         let reasons: Vec<String> = refusals.iter().map(ToString::to_string).collect();
-        let mut message = sentence(&lead, &reasons);
+        let mut message = self.refusal(&lead, &brief, &reasons);
         if let Some(staying) = self.staying.take_if(|staying| staying.reason == condition::NO_PROVIDER) {
             message.push_str("; ");
             message.push_str(&staying.message);

@@ -6,7 +6,7 @@ use broker_api::{MigrationStage, migration_configuration::OnFailure};
 
 use super::{
     flaws::Flaws,
-    template::{Template, unknown_names},
+    template::{Namespace, Template, unknown_names},
 };
 use crate::expression::{Evaluator, ExpressionError, Program};
 
@@ -106,6 +106,13 @@ impl Stage {
             known.push(variable(key));
             match Template::compile(&template.0, &NAMES, evaluator) {
                 Ok(template) => {
+                    if let Namespace::Fixed(name) = template.namespace()
+                        && is_system(name)
+                    {
+                        errors.push(format!(
+                            "{place}.metadata.namespace: stages make nothing in {name}, a namespace of the system"
+                        ));
+                    }
                     objects.insert(key.clone(), template);
                 }
                 Err(found) => errors.extend(&place, &found),
@@ -135,6 +142,11 @@ impl Stage {
             on_failure: *on_failure,
         }
     }
+}
+
+/// Whether a namespace is the cluster's own: nobody's objects are moved there, and nothing is made there.
+pub fn is_system(namespace: &str) -> bool {
+    namespace.starts_with("kube-")
 }
 
 /// The name by which conditions and templates speak of the object with this template key: CEL has no `-` in names.

@@ -9,12 +9,15 @@ mod end;
 mod names;
 mod objects;
 mod record;
+mod recording;
 mod related;
 mod stage;
 mod trial;
 
 use broker_api::{Migration, MigrationSpec, MigrationState, MigrationStatus, condition, keys, migration};
 use serde::Deserialize;
+
+use recording::Belief;
 
 use super::observed::{Observed, Outcome};
 use crate::{
@@ -37,12 +40,14 @@ pub fn migrate(observed: &Observed<'_>) -> Outcome {
         observed,
         spec,
         next: held.clone(),
+        belief: recording::judge(held.configuration.as_ref(), observed),
         id: names::id(&observed.object.uid),
         outcome: Outcome { state: held.state, ..Outcome::default() },
         held,
         note: None,
     };
     pass.run();
+    pass.outcome.distrusts = pass.belief == Belief::No;
     pass.outcome
 }
 
@@ -54,6 +59,8 @@ struct Pass<'a> {
     held: MigrationStatus,
     /// The status as it should be.
     next: MigrationStatus,
+    /// Whether the configuration in it counts.
+    belief: Belief,
     /// From the uid, never from the status: nobody can have us touch what belongs to another Migration.
     id: String,
     outcome: Outcome,
@@ -87,6 +94,9 @@ impl Pass<'_> {
     }
 
     fn go_on(&mut self) {
+        if self.distrusts() {
+            return;
+        }
         if self.spec.paused {
             return self.pause();
         }

@@ -6,6 +6,7 @@ use broker_api::{ClusterName, MigrationState};
 
 use super::configuration::Configuration;
 use crate::{
+    assignment::{KeyRing, Maker},
     decision::{Interest, Note, Write},
     expression::Evaluator,
     memory::Memory,
@@ -28,6 +29,8 @@ pub enum Applicable<'a> {
 
 /// The objects of stages, and what they are made from, looked up on demand.
 pub trait StageView {
+    /// Whether objects of a namespace can be seen at all.
+    fn reaches(&self, namespace: &str) -> bool;
     /// Whether and how the compute cluster serves a kind.
     fn serving(&self, kind: &Kind) -> Serving;
     /// An object in the compute cluster that carries the label `migration-id`.
@@ -66,6 +69,12 @@ pub struct Observed<'a> {
     pub stage: &'a dyn StageView,
     /// Kinds that related objects may have.
     pub related_kinds: &'a [Kind],
+    /// Further namespaces that templates may name, besides the Migration's and the configuration's.
+    pub stage_namespaces: &'a [String],
+    /// Who made the Migration, as far as that is proven.
+    pub maker: Maker,
+    /// Signing keys.
+    pub ring: &'a KeyRing,
     /// Evaluates expressions.
     pub evaluator: &'a Evaluator,
     /// What earlier decisions about this Migration left.
@@ -83,6 +92,8 @@ pub struct Outcome {
     pub state: MigrationState,
     /// Kinds of stage objects to watch in the compute cluster.
     pub watches: BTreeSet<Kind>,
+    /// What it recorded does not count: whatever is watched for it by now goes on being watched.
+    pub distrusts: bool,
     /// Related objects in providers to listen to.
     pub interests: Vec<Interest>,
     /// To tell on the Migration now.

@@ -4,6 +4,7 @@
 
 mod accepting;
 mod attacks;
+mod brief;
 mod clocks;
 mod deletion;
 mod fights;

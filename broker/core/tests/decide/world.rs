@@ -57,6 +57,8 @@ pub(crate) struct World {
     /// Providers bring up whatever they hold, at once.
     pub(crate) benign: bool,
     pub(crate) moves: MovesWorld,
+    /// Whether people are told no providers and rules.
+    pub(crate) brief: bool,
     counted: BTreeMap<OriginKey, AcceptId>,
     evaluator: Arc<Evaluator>,
 }
@@ -97,6 +99,7 @@ impl World {
             owned_known: true,
             benign: false,
             moves: MovesWorld::default(),
+            brief: false,
             counted: BTreeMap::new(),
             evaluator: EVALUATOR.with(Arc::clone),
         };
@@ -300,6 +303,7 @@ impl World {
             room_known: true,
             busy: false,
             moves: self.moves.of(key, &may_move, &absent),
+            brief: self.brief,
             ring: &self.ring,
             evaluator: &self.evaluator,
             related_kinds: &self.related_kinds,

@@ -137,7 +137,12 @@ impl Joint {
             .map(|name| {
                 let value = self.migration(&name).unwrap();
                 let metadata = &value["metadata"];
-                (name, Known::parse(value), metadata["uid"].clone(), metadata["resourceVersion"].clone())
+                (
+                    name,
+                    Known::parse(value, &self.world.ring),
+                    metadata["uid"].clone(),
+                    metadata["resourceVersion"].clone(),
+                )
             })
             .collect();
         let known: Vec<Known> = all.iter().map(|(_, known, ..)| known.clone()).collect();
@@ -230,7 +235,7 @@ impl Joint {
         self.link();
         let Seen::Present(object) = self.world.servers[&hub()].seen(&migration_at(name)) else { return None };
         let entry = &self.entries[name];
-        let known = Known::parse(&object.value);
+        let known = Known::parse(&object.value, &self.world.ring);
         let movement = known.seen(&entry.about, &self.world, &web(), self.record.as_ref());
         let key = web();
         let side = |provider: &ClusterName| self.provided(provider, &World::copy_at(&key));
@@ -255,6 +260,9 @@ impl Joint {
             compute_reach: self.world.servers[&hub()].reach.clone(),
             stage: self,
             related_kinds: &self.world.related_kinds,
+            stage_namespaces: &[],
+            maker: known.maker,
+            ring: &self.world.ring,
             evaluator: &EVALUATOR,
             memory: &entry.memory,
             ttl_millis: TTL,
@@ -330,6 +338,10 @@ impl Joint {
 }
 
 impl StageView for Joint {
+    fn reaches(&self, _: &str) -> bool {
+        true
+    }
+
     fn serving(&self, kind: &Kind) -> Serving {
         self.world.servers[&hub()].serving(kind)
     }

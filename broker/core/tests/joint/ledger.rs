@@ -137,7 +137,7 @@ impl Ledger {
     pub(crate) fn before_stage(&mut self, world: &World, name: &str, write: &Write, at_once: bool) {
         self.before = None;
         let Some(value) = world.servers[&hub()].get(&migration_at(name)) else { return };
-        let known = Known::parse(value);
+        let known = Known::parse(value, &world.ring);
         let key = web();
         let origin = world.origin(&key).filter(|origin| {
             let metadata = &origin["metadata"];
@@ -168,7 +168,7 @@ impl Ledger {
     pub(crate) fn after_stage(&mut self, world: &World, _: &OriginKey, name: &str) {
         let before = self.before.take();
         let Some(value) = world.servers[&hub()].get(&migration_at(name)) else { return };
-        let known = Known::parse(value);
+        let known = Known::parse(value, &world.ring);
         for entry in value["status"]["stages"].as_array().into_iter().flatten() {
             if serde_json::from_value::<StageState>(entry["state"].clone()).ok() == Some(StageState::Succeeded) {
                 self.succeeded.insert((Self::identity(&known, value), entry["name"].as_str().unwrap().to_owned()));

@@ -3,9 +3,9 @@
 
 use broker_api::{ClusterName, Migration, MigrationState, keys, migration::millis_of};
 use broker_core::{
+    assignment::{Errand, KeyRing, Maker},
     copy,
     decision::{Decision, State},
-    migration_object,
     movement::{MigrationView, Movement, Moving, Request},
     snapshot::{OriginKey, Seen},
 };
@@ -49,23 +49,35 @@ pub(crate) enum About {
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
     pub(crate) view: MigrationView,
-    /// uid of the origin that its annotations name.
+    /// uid of the origin that its annotations name, if they are signed.
     pub(crate) carried: Option<Box<str>>,
+    pub(crate) maker: Maker,
 }
 
 impl Known {
-    pub(crate) fn parse(value: &Value) -> Self {
+    pub(crate) fn parse(value: &Value, ring: &KeyRing) -> Self {
         let Migration { metadata, spec, status } = serde_json::from_value(value.clone()).unwrap();
         let status = status.unwrap_or_default();
         let annotation = |key: &str| metadata.annotations.as_ref()?.get(key).cloned();
-        let label = |key: &str| metadata.labels.as_ref()?.get(key).cloned();
+        let (namespace, name) = (metadata.namespace.clone().unwrap(), metadata.name.clone().unwrap());
+        let uid = annotation(keys::CONSUMER_UID);
+        let proven = uid.as_ref().zip(annotation(keys::ORIGIN)).and_then(|(uid, text)| {
+            let errand = Errand {
+                namespace: &namespace,
+                name: &name,
+                uid: metadata.uid.as_deref().unwrap_or_default(),
+                from: &spec.from.cluster_name,
+                to: &spec.to.cluster_name,
+            };
+            ring.verify_migration(&web().subject(uid), &errand, &text)
+        });
         let created = metadata.creation_timestamp.as_ref().map_or(0, millis_of);
         let ended = matches!(status.state, MigrationState::CutoverCompleted | MigrationState::Failed);
         let turned = status.conditions.iter().map(|condition| millis_of(&condition.last_transition_time)).max();
         let view = MigrationView {
-            namespace: metadata.namespace.clone().unwrap(),
-            name: metadata.name.clone().unwrap(),
-            by_person: label(keys::MANAGED_BY).is_none_or(|manager| manager != keys::MANAGER),
+            namespace: namespace.clone(),
+            name: name.clone(),
+            by_person: !matches!(proven, Some(Maker::Broker(_))),
             from: ClusterName::provider(spec.from.cluster_name.as_str()),
             to: ClusterName::provider(spec.to.cluster_name.as_str()),
             force: spec.force,
@@ -75,7 +87,8 @@ impl Known {
             created,
             ended: ended.then(|| turned.unwrap_or(created)),
         };
-        Self { view, carried: annotation(keys::CONSUMER_UID).map(Into::into) }
+        let carried = uid.filter(|_| proven.is_some()).map(Into::into);
+        Self { view, carried, maker: proven.unwrap_or(Maker::Person) }
     }
 
     fn is_new(&self) -> bool {
@@ -86,7 +99,7 @@ impl Known {
     pub(crate) fn about(&self, world: &World, others: &[Self]) -> About {
         let view = &self.view;
         // What the broker has taken up carries its origin, whatever became of the copy since.
-        if let Some(uid) = self.carried.as_ref().filter(|_| !view.by_person || view.state != MigrationState::Unknown) {
+        if let Some(uid) = &self.carried {
             return About::Origin(uid.clone());
         }
         for side in [&view.from, &view.to] {
@@ -135,8 +148,11 @@ impl Known {
             return Movement::Waits(why.clone());
         }
         if let Some(moving) = &record.moving {
-            let epoch = migration_object::epoch_of(&view.name).filter(|_| !view.by_person);
-            if moving.from == view.from && moving.to == view.to && (view.by_person || epoch == Some(moving.epoch)) {
+            let its = match self.maker {
+                Maker::Broker(epoch) => epoch == moving.epoch,
+                Maker::Person => true,
+            };
+            if moving.from == view.from && moving.to == view.to && its {
                 return Movement::Underway(moving.clone());
             }
         }

@@ -428,7 +428,7 @@ impl Story {
         let mut waits = false;
         for name in self.joint.migrations() {
             let value = self.joint.migration(&name).unwrap();
-            let known = Known::parse(value);
+            let known = Known::parse(value, &self.joint.world.ring);
             assert!(!known.view.has_ended(), "{name} has ended and is not removed: {value:#}");
             let conditions = value["status"]["conditions"].as_array().cloned().unwrap_or_default();
             let stalled = conditions.iter().any(|condition| condition["type"] == "Stalled");

@@ -4,6 +4,7 @@
 
 mod ending;
 mod flow;
+mod namespaces;
 mod objects;
 mod people;
 mod property;

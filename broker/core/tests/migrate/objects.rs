@@ -125,6 +125,7 @@ fn an_expression_in_a_template_that_fails_is_told_with_its_place() {
 fn a_namespace_is_the_migrations_or_fixed() {
     let namespace = |namespace: &str| template(json!({"metadata": {"namespace": namespace}}));
     let mut world = namespace("elsewhere");
+    world.stage_namespaces = vec!["elsewhere".to_owned()];
     world.settle();
     assert!(world.objects.keys().all(|at| at.1 == "elsewhere") && world.objects.len() == 1);
     let mut world = namespace("${migration.metadata.namespace}");

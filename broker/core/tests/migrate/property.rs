@@ -46,7 +46,7 @@ fn stage(dice: &mut Dice, number: usize) -> Value {
     let (mut success, mut failure) = (Vec::new(), Vec::new());
     for key in KEYS.iter().take(usize::try_from(dice.roll(4)).unwrap()) {
         let kind = if *key == "notes" { ("v1", "ConfigMap") } else { ("batch/v1", "Job") };
-        let namespace = if dice.one_in(5) { "elsewhere" } else { "${migration.metadata.namespace}" };
+        let namespace = if dice.one_in(5) { "config" } else { "${migration.metadata.namespace}" };
         templates[key] = json!({
             "apiVersion": kind.0, "kind": kind.1,
             "metadata": {"namespace": namespace},

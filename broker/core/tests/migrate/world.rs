@@ -10,6 +10,7 @@ use std::{
 
 use broker_api::{ClusterName, MigrationStage, MigrationState, MigrationStatus, Role, keys};
 use broker_core::{
+    assignment::{Key, KeyRing, Maker},
     decision::{Note, Write},
     expression::Evaluator,
     memory::Memory,
@@ -26,6 +27,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub(crate) static EVALUATOR: LazyLock<Evaluator> = LazyLock::new(Evaluator::new);
+pub(crate) static RING: LazyLock<KeyRing> =
+    LazyLock::new(|| KeyRing::new(vec![Key { id: "k1".into(), secret: vec![1; 32] }]).unwrap());
 
 pub(crate) const START: u64 = 1_700_000_000_000;
 pub(crate) const TTL: u64 = 24 * 3600 * 1000;
@@ -82,6 +85,8 @@ pub(crate) struct World {
     pub(crate) listed: bool,
     /// Kinds that the compute cluster serves, and whether they are namespaced.
     pub(crate) kinds: BTreeMap<Kind, bool>,
+    /// Further namespaces that templates may name.
+    pub(crate) stage_namespaces: Vec<String>,
     pub(crate) memory: Memory,
     pub(crate) notes: Vec<Note>,
     /// Writes that went through.
@@ -139,6 +144,7 @@ impl World {
             reach: Reach::Ready,
             listed: true,
             kinds: [(job(), true), (secret(), true), (kind("", "ConfigMap"), true), (kind("", "Node"), false)].into(),
+            stage_namespaces: Vec::new(),
             memory: Memory::default(),
             notes: Vec::new(),
             written: Vec::new(),
@@ -289,6 +295,9 @@ impl World {
             compute_reach: self.reach.clone(),
             stage: self,
             related_kinds: &related_kinds,
+            stage_namespaces: &self.stage_namespaces,
+            maker: Maker::Broker(START),
+            ring: &RING,
             evaluator: &EVALUATOR,
             memory: &self.memory,
             ttl_millis: TTL,
@@ -325,6 +334,10 @@ impl World {
 }
 
 impl StageView for World {
+    fn reaches(&self, _: &str) -> bool {
+        true
+    }
+
     fn serving(&self, kind: &Kind) -> Serving {
         self.kinds.get(kind).map_or(Serving::Missing, |namespaced| {
             Serving::Served(KindView {

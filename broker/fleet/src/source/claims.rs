@@ -35,7 +35,7 @@ impl Claims {
         match event {
             SourceEvent::Upsert { name, kubeconfig, from } => self.upsert(name, kubeconfig, from),
             SourceEvent::Removed { name, from } => self.remove(name, from),
-            rejected @ SourceEvent::Rejected { .. } => vec![rejected],
+            told @ (SourceEvent::Rejected { .. } | SourceEvent::Refused { .. }) => vec![told],
             SourceEvent::Synced => {
                 let last = self.unsynced == 1;
                 self.unsynced = self.unsynced.saturating_sub(1);

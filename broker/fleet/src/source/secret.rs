@@ -14,10 +14,31 @@ pub const SELECTOR: &str = "broker.platform-mesh.io/role in (consumer,provider)"
 /// Key in the Secret's data that holds the kubeconfig.
 pub const KEY: &str = "kubeconfig";
 
+/// Which roles the Secrets of a namespace may give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Roles {
+    /// Whether they may be consumers.
+    pub consumer: bool,
+    /// Whether they may be providers.
+    pub provider: bool,
+}
+
+impl Roles {
+    fn allow(self, role: Role) -> bool {
+        match role {
+            Role::Consumer => self.consumer,
+            Role::Provider => self.provider,
+            Role::Coordination | Role::Compute => false,
+        }
+    }
+}
+
 /// What was last reported of each Secret. Fed by a watch with [`SELECTOR`]; repeats are cheap and silent.
 #[derive(Debug, Default)]
 pub struct SecretSource {
     secrets: HashMap<(String, String), Reported>,
+    /// Secrets of a role that their namespace does not give.
+    refused: HashMap<(String, String), Role>,
 }
 
 #[derive(Debug)]
@@ -33,14 +54,18 @@ impl SecretSource {
         Self::default()
     }
 
-    /// What a Secret that was added or changed means. Its role label decides the role, its name is the cluster's. Of a
-    /// Secret that loses its role label, or whose role is neither consumer nor provider, the cluster is removed.
-    pub fn apply(&mut self, secret: &Secret) -> Vec<SourceEvent> {
+    /// What a Secret that was added or changed means. Its role label decides the role, as far as its namespace gives it;
+    /// its name is the cluster's. Of a Secret that loses its role label, or whose role is neither consumer nor provider, the
+    /// cluster is removed.
+    pub fn apply(&mut self, secret: &Secret, roles: Roles) -> Vec<SourceEvent> {
         let namespace = secret.metadata.namespace.clone().unwrap_or_default();
         let name = secret.metadata.name.clone().unwrap_or_default();
         let Some(role) = role_of(secret) else {
             return self.remove(&namespace, &name);
         };
+        if !roles.allow(role) {
+            return self.refuse(namespace, name, role);
+        }
         let cluster = ClusterName::new(role, name.as_str());
         let from = Provenance::Secret { namespace: namespace.clone(), name: name.clone() };
         let key = (namespace, name);
@@ -48,7 +73,7 @@ impl SecretSource {
         // Another role is another cluster.
         let mut events = match self.secrets.get(&key) {
             Some(old) if old.name != cluster => self.remove(&key.0, &key.1),
-            _ => Vec::new(),
+            _ => self.pardon(&key).into_iter().collect(),
         };
         let new = || Reported { name: cluster.clone(), fingerprint: None, rejection: None };
         let reported = self.secrets.entry(key).or_insert_with(new);
@@ -74,7 +99,32 @@ impl SecretSource {
     pub fn remove(&mut self, namespace: &str, name: &str) -> Vec<SourceEvent> {
         let key = (namespace.to_owned(), name.to_owned());
         let from = Provenance::Secret { namespace: key.0.clone(), name: key.1.clone() };
-        self.secrets.remove(&key).map(|old| SourceEvent::Removed { name: old.name, from }).into_iter().collect()
+        let removed = self.secrets.remove(&key).map(|old| SourceEvent::Removed { name: old.name, from });
+        removed.into_iter().chain(self.pardon(&key)).collect()
+    }
+
+    /// Its namespace does not give this role. The cluster that it was in another one is removed.
+    fn refuse(&mut self, namespace: String, name: String, role: Role) -> Vec<SourceEvent> {
+        let key = (namespace, name);
+        if self.refused.get(&key) == Some(&role) {
+            return Vec::new();
+        }
+        let mut events = self.remove(&key.0, &key.1);
+        let (namespace, name) = key.clone();
+        let reason = format!(
+            "its label says {role}, but Secrets of namespace {namespace} make none (--cluster-secrets-namespace); correct \
+             the label, or move the Secret"
+        );
+        self.refused.insert(key, role);
+        events.push(SourceEvent::Refused { from: Provenance::Secret { namespace, name }, reason: Some(reason) });
+        events
+    }
+
+    /// What was refused is no more, or is right now.
+    fn pardon(&mut self, key: &(String, String)) -> Option<SourceEvent> {
+        self.refused.remove(key)?;
+        let (namespace, name) = key.clone();
+        Some(SourceEvent::Refused { from: Provenance::Secret { namespace, name }, reason: None })
     }
 }
 

@@ -1,14 +1,14 @@
 //! Names, files, directories, Secrets and who wins a name.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod secrets;
+
 use std::{
-    collections::BTreeMap,
     path::Path,
     sync::{Arc, Mutex},
 };
 
-use broker_api::{ClusterName, Role, keys};
-use k8s_openapi::{ByteString, api::core::v1::Secret};
+use broker_api::{ClusterName, Role};
 use tokio::{
     sync::{Notify, mpsc},
     time::{Duration, Instant, timeout},
@@ -55,13 +55,16 @@ fn line(event: &SourceEvent) -> String {
         SourceEvent::Upsert { name, kubeconfig, from } => format!("+{name} {} {}", kubeconfig.server(), short(from)),
         SourceEvent::Rejected { name, from, .. } => format!("!{name} {}", short(from)),
         SourceEvent::Removed { name, from } => format!("-{name} {}", short(from)),
+        SourceEvent::Refused { from, reason } => {
+            format!("{} {}", if reason.is_some() { "?" } else { "." }, short(from))
+        }
         SourceEvent::Synced => "synced".to_owned(),
     }
 }
 
 fn reason(event: &SourceEvent) -> &str {
     match event {
-        SourceEvent::Rejected { reason, .. } => reason,
+        SourceEvent::Rejected { reason, .. } | SourceEvent::Refused { reason: Some(reason), .. } => reason,
         other => panic!("not a rejection: {other:?}"),
     }
 }
@@ -196,61 +199,6 @@ fn synced_when_every_source_is() {
     assert_eq!(claims.apply(SourceEvent::Synced).len(), 1);
     assert!(claims.apply(SourceEvent::Synced).is_empty());
 }
-
-fn secret(name: &str, role: &str, kubeconfig: Option<&str>) -> Secret {
-    let mut secret = Secret::default();
-    secret.metadata.namespace = Some("ns".into());
-    secret.metadata.name = Some(name.into());
-    secret.metadata.labels = Some(BTreeMap::from([(keys::ROLE.to_owned(), role.to_owned())]));
-    secret.data = kubeconfig.map(|text| BTreeMap::from([("kubeconfig".to_owned(), ByteString(text.into()))]));
-    secret
-}
-
-#[test]
-fn a_secret_is_a_cluster_of_its_name_and_label() {
-    let mut source = SecretSource::new();
-    let homer = secret("homer", "consumer", Some(&text("x")));
-    assert_eq!(lines(&source.apply(&homer)), ["+consumer#homer https://x Secret ns/homer"]);
-    assert!(source.apply(&homer).is_empty());
-    let rotated = secret("homer", "consumer", Some(&text("y")));
-    assert_eq!(lines(&source.apply(&rotated)), ["+consumer#homer https://y Secret ns/homer"]);
-    assert_eq!(lines(&source.remove("ns", "homer")), ["-consumer#homer Secret ns/homer"]);
-    assert!(source.remove("ns", "homer").is_empty());
-}
-
-#[test]
-fn another_role_label_is_another_cluster() {
-    let mut source = SecretSource::new();
-    source.apply(&secret("homer", "consumer", Some(&text("x"))));
-    let events = source.apply(&secret("homer", "provider", Some(&text("x"))));
-    assert_eq!(lines(&events), ["-consumer#homer Secret ns/homer", "+provider#homer https://x Secret ns/homer"]);
-    for role in ["coordination", "compute", "", "admin"] {
-        let mut source = SecretSource::new();
-        assert!(source.apply(&secret("homer", role, Some(&text("x")))).is_empty(), "{role}");
-        source.apply(&secret("homer", "provider", Some(&text("x"))));
-        let events = source.apply(&secret("homer", role, Some(&text("x"))));
-        assert_eq!(lines(&events), ["-provider#homer Secret ns/homer"]);
-    }
-}
-
-#[test]
-fn a_bad_secret_is_rejected_once_and_leaves_its_cluster_alone() {
-    let mut source = SecretSource::new();
-    source.apply(&secret("homer", "consumer", Some(&text("x"))));
-    let exec = text("x").replace("token: t", "exec: {command: id}");
-    for (bad, expected) in [(None, "no key \"kubeconfig\""), (Some(exec.as_str()), "users[u].user.exec is refused")] {
-        let bad = secret("homer", "consumer", bad);
-        let events = source.apply(&bad);
-        assert_eq!(lines(&events), ["!consumer#homer Secret ns/homer"]);
-        assert!(reason(&events[0]).contains(expected), "{}", reason(&events[0]));
-        assert!(source.apply(&bad).is_empty());
-    }
-    let events = source.apply(&secret("homer", "consumer", Some(&text("x"))));
-    assert_eq!(lines(&events), ["+consumer#homer https://x Secret ns/homer"]);
-    assert!(SELECTOR_KEYS.iter().all(|key| secret::SELECTOR.contains(key)));
-}
-
-const SELECTOR_KEYS: [&str; 3] = [keys::ROLE, "consumer", "provider"];
 
 fn given(role: Role, path: &Path, directory: bool) -> Given {
     Given { role, path: path.to_owned(), directory }

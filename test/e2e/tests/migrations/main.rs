@@ -38,7 +38,7 @@ async fn start() -> World {
     join_all(places.map(|place| place.apply(&crds))).await;
     world.hub.apply(&WIDGET.crd().to_string()).await;
     let kinds: Vec<Kind> = trip::kinds().into_iter().chain([CERTIFICATE]).collect();
-    world.start_broker(&kinds, &[]).await;
+    world.start_broker(&kinds, &["--stage-namespace", "mig-elsewhere"]).await;
     world
 }
 
@@ -178,7 +178,7 @@ fn a_migration_that_cannot_be_is_refused() {
         let name = "mig-refused";
         hub.make_namespace(name).await;
         let side = |name: &str, cluster: &str| {
-            json!({"gvk": CERTIFICATE.gvk(), "name": name, "namespace": "nowhere", "clusterName": cluster})
+            json!({"gvk": CERTIFICATE.gvk(), "name": name, "namespace": "mig-refused", "clusterName": cluster})
         };
         for (nth, (copy, to, reason)) in
             [("a8b70b353e97-none", THESEUS, "FromIsNoCopy"), ("none", THESEUS, "FromIsNoCopy"), ("none", "nobody", "ProviderUnknown")]

@@ -126,7 +126,9 @@ fn an_accept_api_that_is_deleted_during_a_migration_undoes_it() {
 fn a_person_moves_it_through_the_stages_and_it_stays_there() {
     at_home("mig-hand", json!([stage("copy", Value::Null)]), async |trip| {
         trip.theseus_accepts().await;
-        let migration = trip.create("by-hand", trip.by_hand("ariadne", "theseus")).await;
+        // As the Go broker wrote names of clusters.
+        let spec = trip.by_hand("provider#ariadne", "provider#theseus");
+        let migration = trip.create("by-hand", spec).await;
         let migration = trip.until(&migration, "its stage", state("InitialInProgress")).await;
         trip.say(&migration, "copy", "done").await;
         trip.until_ended(&migration, "CutoverCompleted", "Completed").await;

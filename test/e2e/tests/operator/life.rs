@@ -180,10 +180,10 @@ async fn what_people_change_is_changed(stage: &mut Stage) {
         "volumeMounts": [{"name": "v", "mountPath": "/v"}],
         "extraArgs": ["--ready-timeout=30m"],
     });
-    let labels = stage.get(DEPLOYMENT, SYSTEM, "b").await["spec"]["template"]["metadata"]["labels"].clone();
-    let old = json!({"metadata": {"name": "old", "labels": labels},
-        "spec": {"serviceAccountName": "b", "containers": [{"name": "b", "image": "i"}]}});
-    stage.create(POD, SYSTEM, old).await;
+    stage.instance("b", "old", "b").await;
+    // Anybody may write a pod with these labels: that makes its account none of the broker's.
+    stage.create(ACCOUNT, SYSTEM, json!({"metadata": {"name": "mallory"}})).await;
+    stage.stranger("b", "stranger", "mallory").await;
     stage.broker("b", spec(&more)).await;
     let changed = |seen: &Value| {
         container(seen)["image"] == "localhost/resource-broker:2"
@@ -200,6 +200,7 @@ async fn what_people_change_is_changed(stage: &mut Stage) {
     stage.until_passed("b").await;
     assert!(!stage.get(ACCOUNT, SYSTEM, "b").await.is_null(), "it is still needed");
     stage.delete(POD, SYSTEM, "old").await;
+    stage.delete(POD, SYSTEM, "stranger").await;
     stage.roll_out("b").await;
     stage.until(BINDING, (SYSTEM, "b"), "its subject", |seen| names(seen) == ["own"]).await;
     stage.until_gone(ACCOUNT, SYSTEM, "b").await;

@@ -36,6 +36,7 @@ pub(crate) const SERVICE: Kind = Kind("v1", "Service", "services");
 pub(crate) const ACCOUNT: Kind = Kind("v1", "ServiceAccount", "serviceaccounts");
 pub(crate) const SECRET: Kind = Kind("v1", "Secret", "secrets");
 pub(crate) const POD: Kind = Kind("v1", "Pod", "pods");
+const REPLICA_SET: Kind = Kind("apps/v1", "ReplicaSet", "replicasets");
 pub(crate) const BUDGET: Kind = Kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets");
 pub(crate) const POLICY: Kind = Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies");
 pub(crate) const BINDING: Kind = Kind("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings");
@@ -241,6 +242,32 @@ impl Stage {
         body["kind"] = kind.1.into();
         let object = serde_json::from_value(body).unwrap();
         self.api(kind, namespace).create(&PostParams::default(), &object).await.unwrap();
+    }
+
+    /// A pod of a Broker's Deployment, as the controllers of Deployments and ReplicaSets make it.
+    pub(crate) async fn instance(&self, broker: &str, name: &str, account: &str) {
+        let deployment = self.get(DEPLOYMENT, SYSTEM, broker).await;
+        let owner = |kind: Kind, owner: &Value| {
+            json!([{"apiVersion": kind.0, "kind": kind.1, "name": owner["metadata"]["name"],
+                "uid": owner["metadata"]["uid"], "controller": true}])
+        };
+        let labels = &deployment["spec"]["template"]["metadata"]["labels"];
+        let pod = json!({"serviceAccountName": account, "containers": [{"name": "b", "image": "i"}]});
+        let spec = json!({"replicas": 0, "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": pod}});
+        let metadata = json!({"name": name, "labels": labels, "ownerReferences": owner(DEPLOYMENT, &deployment)});
+        self.create(REPLICA_SET, SYSTEM, json!({"metadata": metadata, "spec": spec})).await;
+        let set = self.get(REPLICA_SET, SYSTEM, name).await;
+        let metadata = json!({"name": name, "labels": labels, "ownerReferences": owner(REPLICA_SET, &set)});
+        self.create(POD, SYSTEM, json!({"metadata": metadata, "spec": pod})).await;
+    }
+
+    /// A pod with the same labels that somebody else makes.
+    pub(crate) async fn stranger(&self, broker: &str, name: &str, account: &str) {
+        let deployment = self.get(DEPLOYMENT, SYSTEM, broker).await;
+        let labels = &deployment["spec"]["template"]["metadata"]["labels"];
+        let pod = json!({"serviceAccountName": account, "containers": [{"name": "b", "image": "i"}]});
+        self.create(POD, SYSTEM, json!({"metadata": {"name": name, "labels": labels}, "spec": pod})).await;
     }
 
     pub(crate) async fn cluster_secret(&self, name: &str) {

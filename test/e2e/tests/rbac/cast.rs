@@ -9,7 +9,7 @@ use e2e::{
 };
 use harness::Mark;
 
-use crate::{brokers::Brokers, owner::Owner};
+use crate::{brokers::Brokers, operator::TEAM, owner::Owner};
 
 /// A provider whose owner applied provider.yaml only.
 pub(crate) const ARIADNE: &str = "ariadne";
@@ -30,6 +30,8 @@ pub(crate) enum Hub {
 pub(crate) struct Cast {
     /// The lab, and the coordination cluster.
     pub(crate) world: World,
+    /// The brokers' own namespace in the coordination cluster.
+    pub(crate) own: &'static str,
     /// The compute cluster.
     pub(crate) compute: Place,
     /// A consumer.
@@ -53,11 +55,11 @@ impl Cast {
             place(&world.lab, "theseus", true, &[ACCEPT_API]),
         );
         world.hub = coordination;
-        let compute = match hub {
-            Hub::Alone => place(&world.lab, "compute", true, &[]).await,
-            Hub::WithOperator => world.hub.clone(),
+        let (own, compute) = match hub {
+            Hub::Alone => ("resource-broker-system", place(&world.lab, "compute", true, &[]).await),
+            Hub::WithOperator => (TEAM, world.hub.clone()),
         };
-        let mut cast = Self { world, compute, homer, ariadne, theseus, from: HashMap::new() };
+        let mut cast = Self { world, own, compute, homer, ariadne, theseus, from: HashMap::new() };
         match hub {
             Hub::Alone => {
                 cast.world.hub.apply(&format!("{}\n---\n{}", MIGRATION.crd(), MIGRATION_CONFIGURATION.crd())).await;

@@ -41,7 +41,7 @@ pub(crate) async fn scenario(cast: &Cast) {
     hub.until_event(scene.ns(), &migration, "Completed", |_| true).await;
     // After --migration-ttl.
     hub.until_gone(&MIGRATION, scene.ns(), &migration).await;
-    hub.delete(&MIGRATION_CONFIGURATION, "default", "certificates").await;
+    hub.delete(&MIGRATION_CONFIGURATION, cast.own, "certificates").await;
 
     scene.accept(ariadne, Value::Null).await;
     let side = |cluster: &str| json!({"gvk": CERTIFICATE.gvk(), "name": new.name(), "namespace": scene.ns(), "clusterName": cluster});
@@ -67,9 +67,9 @@ async fn configure(cast: &Cast) {
     }]);
     let spec = json!({"from": CERTIFICATE.gvk(), "to": CERTIFICATE.gvk(), "stages": stages});
     let hub = &cast.world.hub;
-    hub.create(&MIGRATION_CONFIGURATION, "default", "certificates", json!({"spec": spec})).await;
+    hub.create(&MIGRATION_CONFIGURATION, cast.own, "certificates", json!({"spec": spec})).await;
     let ready = |seen: &Object| seen.condition("Ready").is_some_and(|told| told.status == "True");
-    hub.until(&MIGRATION_CONFIGURATION, "default", "certificates", "to be ready", ready).await;
+    hub.until(&MIGRATION_CONFIGURATION, cast.own, "certificates", "to be ready", ready).await;
 }
 
 /// The stage of the Migration, with what somebody else does to its objects; returns its name.

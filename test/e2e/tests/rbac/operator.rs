@@ -25,7 +25,7 @@ const OPERATOR_USER: &str = "system:serviceaccount:resource-broker-system:resour
 const BROKER_USER: &str = "system:serviceaccount:team:broker";
 
 /// The Broker's namespace and name.
-const TEAM: &str = "team";
+pub(crate) const TEAM: &str = "team";
 const NAME: &str = "broker";
 
 const BROKER: Kind =

@@ -12,6 +12,9 @@ use serde_json::{Value, json};
 
 use crate::{CONSUMER, EXTERNAL, INTERNAL, NAMESPACE, document};
 
+/// Namespace of the broker.
+const SYSTEM: &str = "resource-broker-system";
+
 const JOB: e2e::Kind = e2e::Kind { group: "batch", version: "v1", kind: "Job", plural: "jobs" };
 
 /// An AcceptAPI as the Go broker stored it, at each provider.
@@ -51,7 +54,11 @@ pub(crate) async fn start(world: &World) -> Broker {
     let asked = document(include_str!("brokers.yaml"), "Broker", "resource-broker");
     let root = world.lab.directory().join("kubeconfigs").display().to_string();
     let args = asked["spec"]["extraArgs"].as_array().unwrap().iter();
-    let args = args.map(|arg| arg.as_str().unwrap().replace("/kubeconfigs", &root)).collect();
+    let args = args.map(|arg| arg.as_str().unwrap().replace("/kubeconfigs", &root));
+    // What docs/upgrade.md adds: a namespace for the key, where no stage runs; and the one where configurations are.
+    let added = [format!("--namespace={SYSTEM}"), format!("--configuration-namespace={NAMESPACE}")];
+    world.hub.make_namespace(SYSTEM).await;
+    let args = args.chain(added).collect();
     let broker = Broker::start(&world.lab, &BrokerSetup { name: "reference", args, ..BrokerSetup::default() }).await;
     let log = broker.log();
     assert_eq!(log.matches("--zap-devel has no effect").count(), 1, "{log}");

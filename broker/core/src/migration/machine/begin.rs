@@ -1,13 +1,13 @@
 //! Before the first stage, and between the stages before and after the switch.
 
-use broker_api::{
-    MigrationState,
-    migration::{RecordedConfiguration, StageState},
-};
+use broker_api::{MigrationState, migration::StageState};
 
-use super::Pass;
+use super::{Pass, recording};
 use crate::{
-    migration::{configuration::Configuration, observed::Applicable},
+    migration::{
+        configuration::Configuration,
+        observed::{Applicable, Observed},
+    },
     movement::{Movement, Phase},
 };
 
@@ -55,15 +55,10 @@ impl Pass<'_> {
     }
 
     fn start_with(&mut self, configuration: &Configuration) {
-        let Configuration { namespace, name, generation, source, stages: _ } = configuration;
-        self.next.configuration_generation = Some(*generation);
-        self.next.configuration = Some(RecordedConfiguration {
-            namespace: namespace.clone(),
-            name: name.clone(),
-            generation: *generation,
-            stages: source.clone(),
-        });
-        match source.first() {
+        let Observed { object, ring, .. } = self.observed;
+        self.next.configuration_generation = Some(configuration.generation);
+        self.next.configuration = Some(recording::record(configuration, &object.uid, ring));
+        match configuration.source.first() {
             None => self.complete_initial(),
             Some(stage) => {
                 self.next.state = MigrationState::InitialInProgress;
@@ -97,7 +92,7 @@ impl Pass<'_> {
     /// Deleted after the switch: there is no way back, and nobody to run the rest for.
     pub(super) fn complete_early(&mut self) {
         let cursor = self.cursor().map(|(index, _)| index);
-        let stages = self.held.configuration.as_ref().map_or(&[][..], |configuration| &configuration.stages[..]);
+        let stages = self.configuration().map_or(&[][..], |configuration| &configuration.stages[..]);
         let done = |name: &str| {
             self.held.stages.iter().any(|entry| entry.name == name && entry.state == StageState::Succeeded)
         };

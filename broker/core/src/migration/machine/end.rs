@@ -6,7 +6,7 @@ use broker_api::{
 };
 use serde_json::json;
 
-use super::Pass;
+use super::{Pass, recording::Belief};
 use crate::{decision::Op, memory::Subject, merge, movement::Movement, snapshot::Reach};
 
 impl Pass<'_> {
@@ -14,6 +14,10 @@ impl Pass<'_> {
     pub(super) fn finish(&mut self) {
         let object = self.observed.object;
         if object.has_finalizer() {
+            if self.belief == Belief::Unknown {
+                // What it may have made is not known.
+                return;
+            }
             self.outcome.watches = self.kinds();
         }
         let left = self.remove(|_| true);

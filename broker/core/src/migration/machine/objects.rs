@@ -10,6 +10,7 @@ use crate::{
     decision::{Op, Write},
     memory::{Pace, Subject},
     merge,
+    migration::configuration,
     snapshot::{Kind, Reach, View},
 };
 
@@ -55,10 +56,10 @@ impl Wanted {
 impl Pass<'_> {
     /// Kinds of all that may have been made for the Migration.
     pub(super) fn kinds(&self) -> BTreeSet<Kind> {
-        let stages = self.held.configuration.iter().flat_map(|configuration| &configuration.stages);
+        let stages = self.configuration().into_iter().flat_map(|configuration| &configuration.stages);
         let templates = stages.flat_map(|stage| stage.templates.values());
         let mut kinds: BTreeSet<Kind> = templates.filter_map(|template| kind_of(&template.0)).collect();
-        if self.held.configuration.as_ref().is_some_and(|configuration| !configuration.stages.is_empty()) {
+        if self.configuration().is_some_and(|configuration| !configuration.stages.is_empty()) {
             kinds.extend(self.observed.related_kinds.iter().cloned());
         }
         kinds
@@ -67,12 +68,30 @@ impl Pass<'_> {
     /// The stage that the cursor is on, as recorded.
     pub(super) fn cursor(&self) -> Option<(usize, &MigrationStage)> {
         let name = self.held.stage.as_deref()?;
-        self.held.configuration.as_ref()?.stages.iter().enumerate().find(|(_, stage)| stage.name == name)
+        self.configuration()?.stages.iter().enumerate().find(|(_, stage)| stage.name == name)
     }
 
     /// Namespace of the Migration: that of its objects, unless a template says otherwise.
     pub(super) fn own_namespace(&self) -> &str {
         self.observed.object.value["metadata"]["namespace"].as_str().unwrap_or_default()
+    }
+
+    /// Why stages may make nothing in a namespace, if that is so. Objects stay where the Migration or its configuration is.
+    pub(super) fn keeps_out(&self, namespace: &str) -> Option<String> {
+        if configuration::is_system(namespace) {
+            return Some(format!("stages make nothing in {namespace}, a namespace of the system"));
+        }
+        let own = self.own_namespace();
+        let of_configuration = self.configuration().map_or(own, |recorded| &recorded.namespace);
+        let allowed = namespace == own
+            || namespace == of_configuration && self.observed.stage.reaches(namespace)
+            || self.observed.stage_namespaces.iter().any(|allowed| allowed == namespace);
+        (!allowed).then(|| {
+            format!(
+                "{namespace} is neither the Migration's namespace ({own}) nor the configuration's ({of_configuration}); \
+                 name one of them, or have the broker started with --stage-namespace {namespace}"
+            )
+        })
     }
 
     /// Whether an object was made for this Migration.

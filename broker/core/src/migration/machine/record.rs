@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use broker_api::{
-    MigrationState,
+    ClusterName, MigrationRef, MigrationState, Role,
     condition::condition,
     keys,
     migration::{self, PROGRESSING, STALLED, SUCCEEDED, StageState, StageStatus, time_of},
@@ -13,10 +13,14 @@ use serde_json::{Value, json};
 
 use super::Pass;
 use crate::{
+    assignment::Errand,
     decision::{Note, Op, Write},
     memory::{Pace, Subject},
-    merge, migration_object,
+    merge,
+    migration::observed::Observed,
+    migration_object,
     movement::Movement,
+    snapshot::OriginKey,
 };
 
 impl Pass<'_> {
@@ -196,11 +200,13 @@ impl Pass<'_> {
             metadata["finalizers"] = json!(finalizers);
         }
         if let Some((key, uid)) = self.observed.origin {
+            let signature = self.signature(key, uid);
             let wanted = [
                 (keys::CONSUMER_CLUSTER, key.cluster.name()),
                 (keys::CONSUMER_NAMESPACE, &*key.namespace),
                 (keys::CONSUMER_NAME, &*key.name),
                 (keys::CONSUMER_UID, uid),
+                (keys::ORIGIN, &signature),
             ];
             for (annotation, value) in wanted {
                 if object.annotation(annotation) != Some(value) {
@@ -212,6 +218,21 @@ impl Pass<'_> {
             self.patch_metadata(metadata);
             true
         }
+    }
+
+    /// What proves that the broker wrote which origin it is about.
+    fn signature(&self, key: &OriginKey, uid: &str) -> String {
+        let Observed { object, ring, maker, .. } = self.observed;
+        let provider = |side: &MigrationRef| ClusterName::written(Role::Provider, &side.cluster_name);
+        let (from, to) = (provider(&self.spec.from), provider(&self.spec.to));
+        let errand = Errand {
+            namespace: self.own_namespace(),
+            name: object.value["metadata"]["name"].as_str().unwrap_or_default(),
+            uid: &object.uid,
+            from: from.name(),
+            to: to.name(),
+        };
+        ring.sign_migration(&key.subject(uid), &errand, *maker)
     }
 
     /// Patches the Migration's metadata.

@@ -1,6 +1,6 @@
 //! Copies of both sides' related objects in the compute cluster, for the stages to read: `<id>-from-…` and `<id>-to-…`.
 
-use broker_api::{ClusterName, MigrationRef, condition, keys};
+use broker_api::{ClusterName, MigrationRef, Role, condition, keys};
 use serde_json::{Value, json};
 
 use super::{
@@ -40,7 +40,7 @@ impl Pass<'_> {
         for why in listing.refused {
             self.outcome.notes.push(Note::warning("RelatedRefused", format!("{side}: {why}")));
         }
-        let provider = ClusterName::provider(reference.cluster_name.as_str());
+        let provider = ClusterName::written(Role::Provider, &reference.cluster_name);
         for entry in listing.allowed {
             self.outcome.interests.push(Interest {
                 provider: provider.clone(),

@@ -67,6 +67,9 @@ impl<'a> Pass<'a> {
                 return self.advance("ComputeUnreachable", &message);
             }
         }
+        if let Some(why) = self.keeps_out(self.own_namespace()) {
+            return self.trouble(condition::NAMESPACE_NOT_ALLOWED, &why);
+        }
         let stage = match self.compiled(index) {
             Ok(stage) => stage,
             Err(why) => {
@@ -114,7 +117,7 @@ impl<'a> Pass<'a> {
 
     /// The stage as it was recorded: the configuration that was compiled already, if it still says the same.
     fn compiled(&self, index: usize) -> Result<Cow<'a, Stage>, String> {
-        let recorded = self.held.configuration.as_ref().ok_or("status.configuration is missing")?;
+        let recorded = self.configuration().ok_or("status.configuration is missing")?;
         if let Applicable::Found(found) = self.observed.applicable
             && found.source == recorded.stages
             && let Some(stage) = found.stages.get(index)
@@ -141,6 +144,11 @@ impl<'a> Pass<'a> {
                 },
                 name: names::stage_object(&self.id, key),
             };
+            if let Some(why) = self.keeps_out(&wanted.namespace) {
+                let why = format!("templates[{key}].metadata.namespace: {why}");
+                obstacles.block(condition::NAMESPACE_NOT_ALLOWED, why);
+                continue;
+            }
             match self.observed.stage.serving(&wanted.kind) {
                 Serving::Unknown => {
                     obstacles.unknown = true;
@@ -328,7 +336,7 @@ impl<'a> Pass<'a> {
     }
 
     fn succeed(&mut self, index: usize, message: Option<&str>) {
-        let stages = self.held.configuration.as_ref().map_or(&[][..], |configuration| &configuration.stages[..]);
+        let stages = self.configuration().map_or(&[][..], |configuration| &configuration.stages[..]);
         let initial = stages.iter().position(|stage| stage.progress).unwrap_or(stages.len().saturating_sub(1));
         let (name, next) = (stages[index].name.clone(), stages.get(index + 1).map(|stage| stage.name.clone()));
         self.end_stage(StageState::Succeeded, message);

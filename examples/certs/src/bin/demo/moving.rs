@@ -7,7 +7,7 @@ use broker_api::{
     Migration, MigrationConfiguration, MigrationState, example::Certificate, keys::MIGRATION_ID, migration::StageState,
 };
 use certs_example::proof::Proof;
-use example_stage::{DEADLINE, Place, Stage};
+use example_stage::{DEADLINE, Place, Stage, installation::SYSTEM};
 use harness::wait_for;
 use k8s_openapi::api::{
     batch::v1::Job,
@@ -80,7 +80,7 @@ pub(crate) async fn play(scene: &Scene, stage: &Stage) -> anyhow::Result<()> {
 
 async fn configure(hub: &Place) -> anyhow::Result<()> {
     hub.apply(include_str!("../../../hub/migrationconfiguration.yaml")).await?;
-    hub.until_ready::<MigrationConfiguration>("certificates").await
+    hub.until_ready_in::<MigrationConfiguration>(SYSTEM, "certificates").await
 }
 
 /// Edits the name and follows the Migration to its end. `sights` is where it was seen on its way.

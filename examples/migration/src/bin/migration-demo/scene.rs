@@ -1,7 +1,7 @@
 //! The clusters and programs of the demo.
 
 use broker_api::{AcceptApi, Availability, MigrationConfiguration, generic::databases::KeyValue};
-use example_stage::{DEADLINE, Installation, Kind, Place, Stage};
+use example_stage::{DEADLINE, Installation, Kind, Place, Stage, installation::SYSTEM};
 use harness::wait_for;
 
 /// The clusters.
@@ -44,7 +44,7 @@ impl Scene {
         }
         let configure = async {
             hub.apply(include_str!("../../../hub/migrationconfiguration.yaml")).await?;
-            hub.until_ready::<MigrationConfiguration>("keyvalues").await
+            hub.until_ready_in::<MigrationConfiguration>(SYSTEM, "keyvalues").await
         };
         stage.step("hub: MigrationConfiguration keyvalues says what a move takes", configure).await?;
         Ok(Self { hub, homer, classic, modern })
