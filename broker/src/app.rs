@@ -14,11 +14,11 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
-    accept_apis,
+    accept_apis, brake,
     broker::{Broker, Channels},
     events, migrations,
     options::Options,
-    server, sources, worker,
+    server, signing, sources, worker,
 };
 
 /// How long writes in hand may take after SIGTERM. Nobody is served meanwhile, and an API server that does not answer must
@@ -47,6 +47,8 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     tokio::spawn(migrations::configured::report(Arc::clone(&broker), stop.clone()));
     tokio::spawn(accept_apis::compile(Arc::clone(&broker), accept_changes, stop.clone()));
     tokio::spawn(accept_apis::report(Arc::clone(&broker), stop.clone()));
+    tokio::spawn(brake::run(Arc::clone(&broker), stop.clone()));
+    tokio::spawn(signing::run(Arc::clone(&broker), stop.clone()));
     tokio::spawn(events::run(Arc::clone(&broker), stop.clone()));
     broker.fleet().engage(&hub, Arc::new(kubeconfig));
     if let Some((compute, kubeconfig)) = compute {

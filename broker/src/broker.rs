@@ -31,14 +31,17 @@ use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    brake::Brake,
     departures::Departures,
     events::Recorder,
     metrics,
     migrations::{Configurations, Migrations, Stages, configured::ConfigurationChange},
+    namespaces::Namespaces,
     options::Options,
     owned::Owned,
     records::Records,
     registry::Registry,
+    signing::Signing,
 };
 
 /// An origin as the queue has it: its turn is that of its consumer cluster.
@@ -88,6 +91,8 @@ pub struct Watches {
     pub configurations: Arc<WatchSpec>,
     /// The signing key, in the coordination cluster.
     pub signing_key: Arc<WatchSpec>,
+    /// The copy of the signing key, in the coordination cluster.
+    pub signing_backup: Arc<WatchSpec>,
     /// Cluster Secrets, in the coordination cluster.
     pub cluster_secrets: Option<Arc<WatchSpec>>,
 }
@@ -121,6 +126,7 @@ impl Watches {
             migrations: own("Migration"),
             configurations: own("MigrationConfiguration"),
             signing_key: Arc::new(WatchSpec::all(secret()).within(namespace).named(keys::SIGNING_KEY_SECRET)),
+            signing_backup: Arc::new(WatchSpec::all(secret()).within(namespace).named(keys::SIGNING_KEY_BACKUP)),
             cluster_secrets: secrets,
         }
     }
@@ -138,6 +144,7 @@ impl Watches {
                 Role::Coordination,
                 [
                     Some(&self.signing_key),
+                    Some(&self.signing_backup),
                     self.cluster_secrets.as_ref(),
                     Some(&self.migrations),
                     Some(&self.configurations),
@@ -220,12 +227,18 @@ pub struct Broker {
     pub owned: Owned,
     /// Signing keys; `None` until they are read.
     pub ring: ArcSwapOption<KeyRing>,
+    /// The Secrets that hold them.
+    pub signing: Signing,
     /// Evaluates CEL.
     pub evaluator: Evaluator,
     /// Whether we may write.
     pub leadership: OnceLock<Leadership>,
     /// The process is to end: it begins no more writes.
     pub stop: CancellationToken,
+    /// Namespaces that the broker made at providers.
+    pub namespaces: Namespaces,
+    /// Keeps copies whose origins vanished all at once.
+    pub brake: Brake,
     /// Tells people.
     pub recorder: Recorder,
     /// Which clusters have left the configuration.
@@ -272,9 +285,12 @@ impl Broker {
             records: Records::default(),
             owned: Owned::default(),
             ring: ArcSwapOption::empty(),
+            signing: Signing::default(),
             evaluator: Evaluator::new(),
             leadership: OnceLock::new(),
             stop: CancellationToken::new(),
+            namespaces: Namespaces::default(),
+            brake: Brake::default(),
             recorder: Recorder::default(),
             departures: Departures::default(),
             provenance: Mutex::default(),
@@ -354,6 +370,7 @@ impl Broker {
         self.schemas.write().unwrap_or_else(PoisonError::into_inner).retain(|(name, _), _| name != cluster);
         self.provenance.lock().unwrap_or_else(PoisonError::into_inner).remove(cluster);
         self.owned.forget(cluster);
+        self.brake.forget(cluster);
         // Origins of a consumer that has left are decided on once more, which forgets them.
         for key in self.records.select(|key, _| key.cluster == *cluster) {
             self.enqueue(key);

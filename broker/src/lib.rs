@@ -3,6 +3,7 @@
 pub mod accept_apis;
 pub mod act;
 pub mod app;
+pub mod brake;
 pub mod broker;
 pub mod command_line;
 pub mod departures;

@@ -9,6 +9,7 @@ mod connect;
 pub mod discover;
 pub mod error;
 pub mod fleet;
+pub mod identity;
 pub mod index;
 pub mod kind;
 mod kinds;

@@ -121,9 +121,10 @@ struct Event<'a> {
 /// Follows one spec in one cluster until the cluster leaves or the watch is no longer wanted.
 pub(crate) async fn run(cluster: Arc<Cluster>, index: Arc<Index>) {
     let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(15));
-    let mut watch = Watch { cluster: &cluster, index: &index, version: None, forbidden_since: None };
+    let mut watch = Watch { cluster: &cluster, index: &index, version: None, generation: 0, forbidden_since: None };
     loop {
         let (connection, kind) = cluster.serving(&index.spec().gvk).await;
+        watch.meet(&connection);
         let started = tokio::time::Instant::now();
         let replaced = cluster.replaced(&connection);
         let ended = tokio::select! {
@@ -148,6 +149,8 @@ struct Watch<'a> {
     index: &'a Arc<Index>,
     /// Where to go on; `None`: list first.
     version: Option<u64>,
+    /// Which connection was used last.
+    generation: u64,
     forbidden_since: Option<Instant>,
 }
 
@@ -155,6 +158,15 @@ struct Watch<'a> {
 const FORBIDDEN: Duration = Duration::from_mins(1);
 
 impl Watch<'_> {
+    /// An API server that does not say who it is may be another one on each connection: what a version of the one before
+    /// means there, nobody knows.
+    fn meet(&mut self, connection: &Connection) {
+        if connection.identity.is_none() && connection.generation != self.generation {
+            self.version = None;
+        }
+        self.generation = connection.generation;
+    }
+
     async fn session(&mut self, connection: &Connection, kind: &KindInfo) -> Result<(), CallError> {
         if self.version.is_none() || !self.index.is_complete() {
             let (objects, version) = self.list(connection, kind).await?;

@@ -22,7 +22,7 @@ use broker_core::{
     memory::{Memory, Subject},
     movement::Lane,
     related,
-    snapshot::{Confirmed, Holder, Kind, Now, OriginKey, Snapshot},
+    snapshot::{Brake, Confirmed, Holder, Kind, Now, OriginKey, Snapshot},
 };
 use serde_json::{Value, json};
 
@@ -50,6 +50,7 @@ pub(crate) struct World {
     pub(crate) log: Vec<Write>,
     /// The object under this key is a copy of ours.
     pub(crate) taken_for_copy: bool,
+    pub(crate) brake: Brake,
     pub(crate) owned_known: bool,
     /// Providers bring up whatever they hold, at once.
     pub(crate) benign: bool,
@@ -90,6 +91,7 @@ impl World {
             millis: 1_700_000_000_000,
             log: Vec::new(),
             taken_for_copy: false,
+            brake: Brake::Free,
             owned_known: true,
             benign: false,
             moves: MovesWorld::default(),
@@ -289,6 +291,7 @@ impl World {
             consumer_kind: consumer.serving(&key.gvk),
             origin: consumer.seen(&Self::origin_at(key)),
             confirmed,
+            brake: &|_| self.brake,
             is_copy: self.taken_for_copy,
             holders: holders.collect(),
             acceptances: &acceptances,
