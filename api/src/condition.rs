@@ -14,7 +14,11 @@ pub const BROKERED: &str = "Brokered";
 pub const ACCEPTED: &str = "Accepted";
 /// Type, on a consumer object: it is being moved to another provider.
 pub const MOVING: &str = "Moving";
+/// Type, on an AcceptAPI: copies that have lost their origins are kept until a person says that they may go.
+pub const DELETIONS_HELD: &str = "DeletionsHeld";
 
+/// Reason: most of a consumer's origins have vanished, and nobody was seen to delete them.
+pub const ORIGINS_VANISHED: &str = "OriginsVanished";
 /// Reason: a provider was found.
 pub const PLACED: &str = "Placed";
 /// Reason: no provider accepts the object.

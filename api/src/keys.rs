@@ -57,6 +57,10 @@ pub const DRAIN: &str = "broker.platform-mesh.io/drain";
 /// Annotation people set on an AcceptAPI: objects that would now be placed here move here.
 pub const REBALANCE: &str = "broker.platform-mesh.io/rebalance";
 
+/// Annotation people set on an AcceptAPI: names of consumers, by commas, whose copies here may go although nobody was seen
+/// to delete their origins.
+pub const CONFIRM_DELETIONS: &str = "broker.platform-mesh.io/confirm-deletions";
+
 /// Annotation people set on a consumer object: the broker writes nothing for it until it is removed.
 pub const PAUSED: &str = "broker.platform-mesh.io/paused";
 
@@ -71,6 +75,9 @@ pub const ROLE: &str = "broker.platform-mesh.io/role";
 
 /// Name of the Secret in the coordination cluster that holds the signing keys.
 pub const SIGNING_KEY_SECRET: &str = "resource-broker-signing-key";
+
+/// Name of the Secret in the coordination cluster that holds a copy of the signing keys.
+pub const SIGNING_KEY_BACKUP: &str = "resource-broker-signing-key-backup";
 
 /// The value that switches a boolean annotation or label on.
 pub const TRUE: &str = "true";

@@ -75,18 +75,26 @@ impl Broker {
         let (ready, reason, message) = self.verdict(id, entry);
         let status = if ready { "True" } else { "False" };
         let generation = value["metadata"]["generation"].as_i64().unwrap_or_default();
-        let before = value["status"]["conditions"].as_array().into_iter().flatten();
-        let before = before.into_iter().find(|entry| entry["type"] == condition::READY && entry["status"] == status);
-        let since = before.and_then(|before| before["lastTransitionTime"].as_str().map(str::to_owned));
-        let desired = json!({
-            "conditions": [{
-                "type": condition::READY,
+        let condition = |kind: &str, status: &str, reason: &str, message: &str| {
+            let mut before = value["status"]["conditions"].as_array().into_iter().flatten();
+            let before = before.find(|entry| entry["type"] == kind && entry["status"] == status);
+            let since = before.and_then(|before| before["lastTransitionTime"].as_str().map(str::to_owned));
+            json!({
+                "type": kind,
                 "status": status,
                 "reason": reason,
                 "message": message,
                 "observedGeneration": generation,
                 "lastTransitionTime": since.unwrap_or_else(|| observe::now().text),
-            }],
+            })
+        };
+        let mut conditions = vec![condition(condition::READY, status, reason, &message)];
+        let brokered = entry.gvr.as_ref().and_then(|gvr| self.kind_of(gvr));
+        if let Some(held) = brokered.and_then(|brokered| self.brake.told(&id.provider, &brokered.kind)) {
+            conditions.push(condition(condition::DELETIONS_HELD, "True", condition::ORIGINS_VANISHED, &held));
+        }
+        let desired = json!({
+            "conditions": conditions,
             "placed": self.records.count(id),
             "observedGeneration": generation,
         });
@@ -181,8 +189,7 @@ pub async fn report(broker: Arc<Broker>, stop: CancellationToken) {
                 }
                 Some(round) => round.await.unwrap_or_default(),
                 None => {
-                    let (broker, cluster) = (Arc::clone(&broker), Arc::clone(&cluster));
-                    tokio::spawn(async move { broker.sweep_namespaces(&cluster).await });
+                    broker.sweep_namespaces(cluster.name());
                     Rests::new()
                 }
             };

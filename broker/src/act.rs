@@ -45,6 +45,9 @@ pub enum Acted {
     Prepared,
 }
 
+/// How long the creation of a copy waits for its namespace, which is just being deleted.
+const REMOVAL: Duration = Duration::from_millis(200);
+
 /// The kind `Namespace`.
 pub fn namespaces() -> KindInfo {
     let gvk = GroupVersionKind::gvk("", "v1", "Namespace");
@@ -69,6 +72,13 @@ impl Broker {
     pub async fn act(&self, origin: &OriginKey, write: &Write) -> Acted {
         let Some((cluster, caller, kind)) = self.reachable(&write.cluster, &write.kind) else { return Acted::Failed };
         let key = ObjectKey::new(write.namespace.as_str(), write.name.as_str());
+        let _creating = match (&write.op, write.cluster.role()) {
+            (Op::Create(_), Role::Provider) => match self.namespaces.create(&write.cluster, &write.namespace) {
+                None => return Acted::Wait(REMOVAL),
+                creating => creating,
+            },
+            _ => None,
+        };
         let result = self.send(&caller, &kind, &key, write).await;
         match result {
             Ok(written) => {

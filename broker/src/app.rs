@@ -14,12 +14,12 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
-    accept_apis, accept_changes,
+    accept_apis, accept_changes, brake,
     broker::{Broker, Channels},
     decisions::Decisions,
     events, migrations,
     options::Options,
-    server, sources, worker,
+    server, signing, sources, worker,
 };
 
 /// How long writes in hand may take after SIGTERM. Nobody is served meanwhile, and an API server that does not answer must
@@ -48,6 +48,8 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     tokio::spawn(migrations::configured::report(Arc::clone(&broker), stop.clone()));
     tokio::spawn(accept_changes::run(Arc::clone(&broker), accept_changes, stop.clone()));
     tokio::spawn(accept_apis::report(Arc::clone(&broker), stop.clone()));
+    tokio::spawn(brake::run(Arc::clone(&broker), stop.clone()));
+    tokio::spawn(signing::run(Arc::clone(&broker), stop.clone()));
     tokio::spawn(events::run(Arc::clone(&broker), stop.clone()));
     broker.fleet().engage(&hub, Arc::new(kubeconfig));
     if let Some((compute, kubeconfig)) = compute {

@@ -34,16 +34,19 @@ use tracing::info;
 
 use crate::{
     bodies::Bodies,
+    brake::Brake,
     decisions::Decisions,
     departures::Departures,
     events::Recorder,
     metrics,
     migrations::{Configurations, Migrations, Stages, configured::ConfigurationChange},
+    namespaces::Namespaces,
     options::Options,
     owned::Owned,
     records::Records,
     registry::Registry,
     secrets_namespace::namespaces,
+    signing::Signing,
 };
 
 /// An origin as the queue has it: its turn is that of its consumer cluster.
@@ -93,6 +96,8 @@ pub struct Watches {
     pub configurations: Arc<WatchSpec>,
     /// The signing key, in the coordination cluster.
     pub signing_key: Arc<WatchSpec>,
+    /// The copy of the signing key, in the coordination cluster.
+    pub signing_backup: Arc<WatchSpec>,
     /// Cluster Secrets, in the coordination cluster, by namespace.
     pub cluster_secrets: Vec<ClusterSecrets>,
 }
@@ -137,6 +142,7 @@ impl Watches {
             migrations: own("Migration"),
             configurations: own("MigrationConfiguration"),
             signing_key: Arc::new(WatchSpec::all(secret()).within(namespace).named(keys::SIGNING_KEY_SECRET)),
+            signing_backup: Arc::new(WatchSpec::all(secret()).within(namespace).named(keys::SIGNING_KEY_BACKUP)),
             cluster_secrets: secrets.collect(),
         }
     }
@@ -152,7 +158,7 @@ impl Watches {
             (Role::Provider, provider),
             (
                 Role::Coordination,
-                [&self.signing_key, &self.migrations, &self.configurations]
+                [&self.signing_key, &self.signing_backup, &self.migrations, &self.configurations]
                     .into_iter()
                     .chain(self.cluster_secrets.iter().map(|secrets| &secrets.spec))
                     .cloned()
@@ -244,12 +250,18 @@ pub struct Broker {
     pub owned: Owned,
     /// Signing keys; `None` until they are read.
     pub ring: ArcSwapOption<KeyRing>,
+    /// The Secrets that hold them.
+    pub signing: Signing,
     /// Evaluates CEL.
     pub evaluator: Evaluator,
     /// Whether we may write.
     pub leadership: OnceLock<Leadership>,
     /// The process is to end: it begins no more writes.
     pub stop: CancellationToken,
+    /// Namespaces that the broker made at providers.
+    pub namespaces: Namespaces,
+    /// Keeps copies whose origins vanished all at once.
+    pub brake: Brake,
     /// Tells people.
     pub recorder: Recorder,
     /// Which clusters have left the configuration.
@@ -301,9 +313,12 @@ impl Broker {
             consumers: RwLock::default(),
             owned: Owned::default(),
             ring: ArcSwapOption::empty(),
+            signing: Signing::default(),
             evaluator: Evaluator::new(),
             leadership: OnceLock::new(),
             stop: CancellationToken::new(),
+            namespaces: Namespaces::default(),
+            brake: Brake::default(),
             recorder: Recorder::default(),
             departures: Departures::default(),
             provenance: Mutex::default(),
@@ -391,6 +406,7 @@ impl Broker {
         self.schemas.write().unwrap_or_else(PoisonError::into_inner).retain(|(name, _), _| name != cluster);
         self.provenance.lock().unwrap_or_else(PoisonError::into_inner).remove(cluster);
         self.owned.forget(cluster);
+        self.brake.forget(cluster);
         // Origins of a consumer that has left are decided on once more, which forgets them.
         for key in self.records.select(|key, _| key.cluster == *cluster) {
             self.enqueue(key);

@@ -60,6 +60,12 @@ impl Departures {
         self.lock().secrets_read.get_or_insert_with(Instant::now);
     }
 
+    /// Whether all that was configured at the start has been read.
+    pub fn are_known(&self) -> bool {
+        let inner = self.lock();
+        inner.files_read.is_some() && inner.secrets_read.is_some()
+    }
+
     /// For how long a cluster that is not engaged has been out of the configuration; `None`: it may be in it.
     pub fn absent(&self, cluster: &ClusterName) -> Option<Duration> {
         let inner = self.lock();

@@ -5,6 +5,7 @@ pub mod accept_changes;
 pub mod act;
 pub mod app;
 mod bodies;
+pub mod brake;
 pub mod broker;
 pub mod clock;
 pub mod command_line;

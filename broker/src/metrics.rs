@@ -66,6 +66,13 @@ pub struct HolderLabels {
     pub cluster: String,
 }
 
+/// A consumer cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ConsumerLabels {
+    /// Printed cluster name.
+    pub consumer: String,
+}
+
 /// One watch.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct WatchLabels {
@@ -134,6 +141,10 @@ pub struct Metrics {
     pub events_dropped: Counter,
     /// Kubeconfigs that cannot be used now.
     pub kubeconfigs_rejected: Gauge,
+    /// Copies that are kept although their origins vanished.
+    pub deletions_held: Family<ConsumerLabels, Gauge>,
+    /// 1 while nothing is written because the signing keys are lost.
+    pub signing_keys_lost: Gauge,
     /// Whether this process leads.
     pub leader: Family<QueueLabels, Gauge>,
 }
@@ -173,6 +184,8 @@ impl Metrics {
             write_errors: Family::default(),
             events_dropped: Counter::default(),
             kubeconfigs_rejected: Gauge::default(),
+            deletions_held: Family::default(),
+            signing_keys_lost: Gauge::default(),
             leader: Family::default(),
             registry: Registry::default(),
         };
@@ -262,6 +275,16 @@ impl Metrics {
             "resource_broker_kubeconfigs_rejected",
             "Kubeconfigs that cannot be used now",
             metrics.kubeconfigs_rejected.clone(),
+        );
+        registry.register(
+            "resource_broker_deletions_held",
+            "Copies that are kept until a person confirms, because their origins vanished all at once",
+            metrics.deletions_held.clone(),
+        );
+        registry.register(
+            "resource_broker_signing_keys_lost",
+            "1 while nothing is written because the signing keys are lost",
+            metrics.signing_keys_lost.clone(),
         );
         registry.register("leader_election_master_status", "1 while this process leads", metrics.leader.clone());
         Self { registry, ..metrics }

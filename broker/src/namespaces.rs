@@ -1,48 +1,139 @@
-//! Namespaces that the broker made at providers go when they are empty.
+//! Namespaces that the broker made at providers go when they are empty: one provider's one after the other, and never
+//! one in which a copy is being made.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+mod contents;
 
-use broker_api::{ClusterName, keys};
-use broker_fleet::{
-    call::{Caller, JSON, OBJECT_LIMIT, get},
-    cluster::Cluster,
-    error::CallError,
-    index::Index,
-    kind::{KindState, group_version_path},
-    object::ObjectKey,
-    write::Writer,
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroupList, APIResourceList};
-use serde::Deserialize;
+
+use broker_api::{ClusterName, Role, keys};
+use broker_fleet::{
+    call::Caller, cluster::Cluster, error::CallError, index::Index, kind::KindState, object::ObjectKey, write::Writer,
+};
+use tokio::{sync::Notify, time::Instant};
 use tracing::{debug, info};
 
+use self::contents::{Asker, Bucket};
 use crate::{act::namespaces, broker::Broker};
 
 /// A copy that moves or is recreated is back by then.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What every namespace holds by itself, or what says nothing about use.
-fn counts(resource: &str, name: &str) -> bool {
-    !matches!((resource, name), ("configmaps", "kube-root-ca.crt") | ("serviceaccounts", "default") | ("events", _))
+/// When one in which a copy is being made is looked at again.
+const BUSY: Duration = Duration::from_secs(30);
+
+/// How long nothing is asked of a provider that does not allow it.
+const FORBIDDEN: Duration = Duration::from_mins(5);
+
+/// So many namespaces are looked at at once.
+const ROUND: usize = 20;
+
+/// So many wait at one provider at the most; an empty one that was not looked at goes after the next start.
+const WAITING: usize = 50_000;
+
+/// Namespaces of all providers that are to be looked at, and those in which copies are being made.
+#[derive(Debug, Default)]
+pub struct Namespaces {
+    lanes: Mutex<HashMap<ClusterName, Arc<Lane>>>,
+    writes: Mutex<Writes>,
 }
 
-#[derive(Deserialize)]
-struct Names {
-    /// An empty list comes as `null`.
-    items: Option<Vec<Item>>,
+/// Namespaces of one provider.
+#[derive(Debug, Default)]
+struct Lane {
+    state: Mutex<Waiting>,
+    wake: Notify,
 }
 
-#[derive(Deserialize)]
-struct Item {
-    metadata: Name,
+#[derive(Debug, Default)]
+struct Waiting {
+    due: BTreeMap<Arc<str>, Instant>,
+    sweep: bool,
+    /// Until then nothing is asked.
+    quiet: Option<Instant>,
 }
 
-#[derive(Deserialize)]
-struct Name {
-    name: String,
+#[derive(Debug, Default)]
+struct Writes {
+    /// How many copies are being made in a namespace now.
+    creating: HashMap<(ClusterName, Arc<str>), usize>,
+    /// The namespace of a provider that is being deleted now.
+    removing: HashSet<(ClusterName, Arc<str>)>,
 }
 
-const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Waiting {
+    fn add(&mut self, namespace: &Arc<str>, due: Instant) {
+        if self.due.len() < WAITING && self.quiet.is_none_or(|until| until <= Instant::now()) {
+            self.due.entry(Arc::clone(namespace)).or_insert(due);
+        }
+    }
+
+    /// At most a round of those whose time has come.
+    fn take(&mut self) -> Vec<Arc<str>> {
+        let now = Instant::now();
+        let due = self.due.iter().filter(|(_, due)| **due <= now).map(|(namespace, _)| Arc::clone(namespace));
+        let due: Vec<_> = due.take(ROUND).collect();
+        for namespace in &due {
+            self.due.remove(namespace);
+        }
+        due
+    }
+
+    fn forbid(&mut self) {
+        self.due.clear();
+        self.quiet = Some(Instant::now() + FORBIDDEN);
+    }
+}
+
+/// A copy is being made. Dropping it ends that.
+#[derive(Debug)]
+pub struct Creating<'a> {
+    namespaces: &'a Namespaces,
+    place: (ClusterName, Arc<str>),
+}
+
+impl Drop for Creating<'_> {
+    fn drop(&mut self) {
+        let mut writes = lock(&self.namespaces.writes);
+        if let Some(count) = writes.creating.get_mut(&self.place) {
+            *count -= 1;
+            if *count == 0 {
+                writes.creating.remove(&self.place);
+            }
+        }
+    }
+}
+
+impl Namespaces {
+    /// A copy is about to be made in a namespace of a provider. `None`: that is being deleted; in a moment.
+    pub fn create(&self, provider: &ClusterName, namespace: &str) -> Option<Creating<'_>> {
+        let place = (provider.clone(), Arc::from(namespace));
+        let mut writes = lock(&self.writes);
+        if writes.removing.contains(&place) {
+            return None;
+        }
+        *writes.creating.entry(place.clone()).or_default() += 1;
+        Some(Creating { namespaces: self, place })
+    }
+
+    /// The namespace is about to be deleted. False: a copy is being made there.
+    fn begin_removal(&self, provider: &ClusterName, namespace: &Arc<str>) -> bool {
+        let place = (provider.clone(), Arc::clone(namespace));
+        let mut writes = lock(&self.writes);
+        !writes.creating.contains_key(&place) && writes.removing.insert(place)
+    }
+
+    fn end_removal(&self, provider: &ClusterName, namespace: &Arc<str>) {
+        lock(&self.writes).removing.remove(&(provider.clone(), Arc::clone(namespace)));
+    }
+}
 
 impl Broker {
     /// A copy has gone from this namespace of a provider.
@@ -51,26 +142,27 @@ impl Broker {
         if self.is_used(&cluster, namespace) {
             return;
         }
-        let (broker, namespace) = (self.itself(), Arc::clone(namespace));
-        tokio::spawn(async move {
-            tokio::time::sleep(GRACE).await;
-            broker.remove_if_empty(&cluster, &namespace).await;
-        });
+        let lane = self.lane(provider);
+        lock(&lane.state).add(namespace, Instant::now() + GRACE);
+        lane.wake.notify_one();
     }
 
-    /// Namespaces that an earlier process made at a provider and did not come to remove.
-    pub(crate) async fn sweep_namespaces(&self, cluster: &Cluster) {
-        let Some(connection) = cluster.connection() else { return };
-        let label = keys::MANAGED_BY.replace('/', "%2F");
-        let path = format!("/api/v1/namespaces?labelSelector={label}%3D{}", keys::MANAGER);
-        match read::<Names>(&connection.caller, &path, METADATA_LIST).await {
-            Ok(found) => {
-                for item in found.items.into_iter().flatten() {
-                    self.remove_if_empty(cluster, &item.metadata.name.into()).await;
-                }
-            }
-            Err(error) => debug!(cluster = %cluster.name(), %error, "namespaces of an earlier process stay"),
-        }
+    /// Namespaces that an earlier process made and did not come to remove are looked at.
+    pub(crate) fn sweep_namespaces(&self, provider: &ClusterName) {
+        let lane = self.lane(provider);
+        lock(&lane.state).sweep = true;
+        lane.wake.notify_one();
+    }
+
+    /// What waits at a provider; the first time, somebody who looks after it.
+    fn lane(&self, provider: &ClusterName) -> Arc<Lane> {
+        let mut lanes = lock(&self.namespaces.lanes);
+        let lane = lanes.entry(provider.clone()).or_insert_with(|| {
+            let lane = Arc::<Lane>::default();
+            tokio::spawn(look_after(self.itself(), provider.clone(), Arc::clone(&lane)));
+            lane
+        });
+        Arc::clone(lane)
     }
 
     /// Whether copies are, or may be, in a namespace of a provider.
@@ -82,70 +174,164 @@ impl Broker {
         cluster.indexes().iter().any(|index| counts(index) && (!index.is_complete() || index.has_any_in(namespace)))
     }
 
-    async fn remove_if_empty(&self, cluster: &Cluster, namespace: &Arc<str>) {
-        let Some(connection) = cluster.connection() else { return };
-        // Asked again right before the delete: looking takes a while.
-        let may = || self.leads() && !self.is_used(cluster, namespace);
-        match remove_if_empty(&connection.caller, namespace, may).await {
-            Ok(true) => info!(cluster = %cluster.name(), %namespace, "empty namespace removed"),
-            Ok(false) => {}
-            Err(error) => {
-                debug!(cluster = %cluster.name(), %namespace, %error, "namespace kept: it is not known whether it is empty");
-            }
-        }
-    }
-}
-
-/// Removes the namespace if the broker made it and nothing is in it. An error means that nobody can tell: it stays.
-async fn remove_if_empty(caller: &Caller, namespace: &str, may: impl Fn() -> bool) -> Result<bool, CallError> {
-    if !may() {
-        return Ok(false);
-    }
-    let kind = namespaces();
-    let key = ObjectKey::new("", namespace);
-    let writer = Writer::new(caller, keys::MANAGER);
-    let Some(found) = writer.get(&kind, &key).await? else { return Ok(false) };
-    let ours = found.marks().labels.get(keys::MANAGED_BY).is_some_and(|manager| manager == keys::MANAGER);
-    if !ours || found.deleting || !is_empty(caller, namespace).await? || !may() {
-        return Ok(false);
-    }
-    writer.delete(&kind, &key, &found.uid).await?;
-    Ok(true)
-}
-
-async fn read<T: serde::de::DeserializeOwned>(
-    caller: &Caller,
-    path: &str,
-    accept: &'static str,
-) -> Result<T, CallError> {
-    let (_, answer) = caller.call(get(path, accept)?, OBJECT_LIMIT).await?;
-    serde_json::from_slice(&answer)
-        .map_err(|error| CallError::UnknownOutcome(format!("unreadable answer from {path}: {error}")))
-}
-
-async fn is_empty(caller: &Caller, namespace: &str) -> Result<bool, CallError> {
-    let groups: APIGroupList = read(caller, "/apis", JSON).await?;
-    let mut versions = vec![group_version_path("", "v1")];
-    // All versions: a kind that only an older one serves is there as well.
-    let all = groups.groups.iter().flat_map(|group| &group.versions);
-    versions.extend(all.map(|version| format!("/apis/{}", version.group_version)));
-    let mut seen: HashSet<(String, String)> = HashSet::new();
-    for path in versions {
-        let list: APIResourceList = read(caller, &path, JSON).await?;
-        let listable = list.resources.iter().filter(|resource| {
-            resource.namespaced && !resource.name.contains('/') && resource.verbs.iter().any(|verb| verb == "list")
+    /// Those of these namespaces for which an origin is assigned to the provider, or on its way there.
+    fn expected(&self, provider: &ClusterName, namespaces: &[Arc<str>]) -> HashSet<Arc<str>> {
+        let wanted: HashSet<&str> = namespaces.iter().map(|namespace| &**namespace).collect();
+        let concerned = self.records.select(|key, record| {
+            let here = |other: Option<&ClusterName>| other == Some(provider);
+            wanted.contains(&*key.namespace)
+                && (here(record.provider.as_ref()) || here(record.moving.as_deref().map(|moving| &moving.to)))
         });
-        for resource in listable {
-            let group = path.rsplit_once('/').map_or("", |(group, _)| group).to_owned();
-            if !seen.insert((group, resource.name.clone())) {
+        concerned.into_iter().map(|key| key.namespace).collect()
+    }
+
+    /// Removes those of these namespaces that the broker made and in which nothing is. An error means that nobody can tell:
+    /// they stay. Returns those that are to be looked at again.
+    async fn remove_empty(
+        &self,
+        cluster: &Cluster,
+        caller: &Caller,
+        bucket: &mut Bucket,
+        round: Vec<Arc<str>>,
+    ) -> Result<Vec<Arc<str>>, CallError> {
+        let expected = self.expected(cluster.name(), &round);
+        let (mut busy, free): (Vec<_>, Vec<_>) = round.into_iter().partition(|namespace| expected.contains(namespace));
+        let kind = namespaces();
+        let writer = Writer::new(caller, keys::MANAGER);
+        let mut ours = BTreeMap::new();
+        for namespace in free {
+            if self.is_used(cluster, &namespace) {
                 continue;
             }
-            let path = format!("{path}/namespaces/{namespace}/{}?limit=5", resource.name);
-            let names: Names = read(caller, &path, METADATA_LIST).await?;
-            if names.items.iter().flatten().any(|item| counts(&resource.name, &item.metadata.name)) {
-                return Ok(false);
+            bucket.turn().await;
+            let Some(found) = writer.get(&kind, &ObjectKey::new("", Arc::clone(&namespace))).await? else { continue };
+            let made = found.marks().labels.get(keys::MANAGED_BY).is_some_and(|manager| manager == keys::MANAGER);
+            if made && !found.deleting {
+                ours.insert(namespace, found);
+            }
+        }
+        if ours.is_empty() {
+            return Ok(busy);
+        }
+        let empty = Asker { caller, bucket }.empty(ours.keys().cloned().collect()).await?;
+        // Asked again right before: looking takes a while.
+        let expected = self.expected(cluster.name(), &empty.iter().cloned().collect::<Vec<_>>());
+        for namespace in empty {
+            bucket.turn().await;
+            if !self.leads() || self.is_used(cluster, &namespace) {
+                continue;
+            }
+            let Some(found) = ours.get(&namespace) else { continue };
+            if expected.contains(&namespace) || !self.namespaces.begin_removal(cluster.name(), &namespace) {
+                busy.push(namespace);
+                continue;
+            }
+            let key = ObjectKey::new("", Arc::clone(&namespace));
+            // A copy whose creation has ended meanwhile is in the index.
+            let removed = if self.is_used(cluster, &namespace) {
+                Ok(None)
+            } else {
+                writer.delete_version(&kind, &key, &found.uid, found.resource_version).await
+            };
+            self.namespaces.end_removal(cluster.name(), &namespace);
+            match removed {
+                Ok(_) => info!(cluster = %cluster.name(), %namespace, "empty namespace removed"),
+                // Somebody has just edited it: it is in use.
+                Err(CallError::Conflict(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(busy)
+    }
+}
+
+/// Looks after one provider's namespaces until it leaves.
+async fn look_after(broker: Arc<Broker>, provider: ClusterName, lane: Arc<Lane>) {
+    let mut bucket = Bucket::new();
+    loop {
+        let (next, swept) = {
+            let waiting = lock(&lane.state);
+            (waiting.due.values().min().copied(), waiting.sweep)
+        };
+        let now = Instant::now();
+        tokio::select! {
+            () = broker.stop.cancelled() => return,
+            () = lane.wake.notified(), if !swept => {}
+            () = tokio::time::sleep_until(next.filter(|_| !swept).unwrap_or(now)), if next.is_some() || swept => {}
+        }
+        let Some(cluster) = broker.fleet().cluster(&provider) else {
+            lock(&broker.namespaces.lanes).remove(&provider);
+            return;
+        };
+        let sweep = std::mem::take(&mut lock(&lane.state).sweep);
+        let round = lock(&lane.state).take();
+        let Some(connection) = cluster.connection().filter(|_| broker.leads()) else { continue };
+        let looked = async {
+            if sweep {
+                let selector = format!("{}%3D{}", keys::MANAGED_BY.replace('/', "%2F"), keys::MANAGER);
+                let asked = Asker { caller: &connection.caller, bucket: &mut bucket }.namespaces(&selector).await;
+                let now = Instant::now();
+                for namespace in asked? {
+                    lock(&lane.state).add(&namespace, now);
+                }
+            }
+            if round.is_empty() {
+                return Ok(Vec::new());
+            }
+            broker.remove_empty(&cluster, &connection.caller, &mut bucket, round).await
+        };
+        match looked.await {
+            Ok(busy) => {
+                let again = Instant::now() + BUSY;
+                busy.iter().for_each(|namespace| lock(&lane.state).add(namespace, again));
+            }
+            Err(error) => {
+                debug!(cluster = %provider, %error, "namespaces kept: it is not known whether they are empty");
+                if matches!(error, CallError::Forbidden(_)) {
+                    lock(&lane.state).forbid();
+                }
             }
         }
     }
-    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_namespace_is_not_deleted_while_a_copy_is_made_there_nor_the_other_way_round() {
+        let namespaces = Namespaces::default();
+        let (one, two) = (ClusterName::provider("one"), ClusterName::provider("two"));
+        let team: Arc<str> = "team".into();
+        let first = namespaces.create(&one, "team").unwrap();
+        let second = namespaces.create(&one, "team").unwrap();
+        assert!(!namespaces.begin_removal(&one, &team));
+        assert!(namespaces.begin_removal(&two, &team), "another provider's");
+        drop(first);
+        assert!(!namespaces.begin_removal(&one, &team));
+        drop(second);
+        assert!(namespaces.begin_removal(&one, &team));
+        assert!(namespaces.create(&one, "team").is_none());
+        namespaces.end_removal(&one, &team);
+        assert!(namespaces.create(&one, "team").is_some());
+        assert!(lock(&namespaces.writes).creating.is_empty(), "nothing is left of what has ended");
+    }
+
+    #[test]
+    fn those_whose_time_has_come_are_taken_in_rounds() {
+        let mut waiting = Waiting::default();
+        let now = Instant::now();
+        for number in 0..ROUND + 5 {
+            waiting.add(&Arc::from(format!("n{number}")), now);
+            waiting.add(&Arc::from(format!("n{number}")), now + BUSY);
+        }
+        waiting.add(&"later".into(), now + BUSY);
+        assert_eq!(waiting.take().len(), ROUND);
+        assert_eq!(waiting.take().len(), 5);
+        assert_eq!((waiting.take().len(), waiting.due.len()), (0, 1));
+        waiting.forbid();
+        waiting.add(&"n".into(), now);
+        assert!(waiting.due.is_empty());
+    }
 }

@@ -96,6 +96,14 @@ fn silence(cluster: &Cluster) -> u64 {
     millis(silent)
 }
 
+/// Whether two clusters of different roles may be one API server, by the identities that they give.
+fn may_be_same(one: Option<&str>, other: Option<&str>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => one == other,
+        _ => true,
+    }
+}
+
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
@@ -135,22 +143,30 @@ impl Broker {
         }
     }
 
-    /// Whether the object is itself a copy of ours, in an API server that is consumer and provider: by its marks, or,
-    /// where those were stripped, by being where the copy of an assigned origin is.
+    /// Whether the object is itself a copy of ours, in an API server that is consumer and provider: by its signature, or,
+    /// where its marks were stripped, by being where the copy of an assigned origin is.
+    ///
+    /// A provider is another API server only where both give their identity, and not the same one. Where that may not be
+    /// read the signature decides: what the broker has made for a provider is never brokered.
     fn is_copy(&self, consumer: &Cluster, key: &OriginKey, origin: &Seen, ring: &KeyRing) -> bool {
-        let Some(identity) = consumer.identity() else { return false };
         let Some(object) = origin.present() else { return false };
+        let signature = object.annotation(broker_api::keys::ORIGIN);
+        let lead = leading_hash(&key.name).and_then(|(hash, name)| Some((self.consumer_by_hash(hash)?, name)));
+        if signature.is_none() && lead.is_none() {
+            return false;
+        }
+        let identity = consumer.identity();
         let same: Vec<ClusterName> = self
             .fleet()
             .in_role(Role::Provider)
             .iter()
-            .filter(|provider| provider.identity().as_deref() == Some(&identity))
+            .filter(|provider| may_be_same(identity.as_deref(), provider.identity().as_deref()))
             .map(|provider| provider.name().clone())
             .collect();
         if same.is_empty() {
             return false;
         }
-        if let Some(text) = object.annotation(broker_api::keys::ORIGIN) {
+        if let Some(text) = signature {
             let mark = |name| object.annotation(name).unwrap_or_default();
             let cluster = ClusterName::consumer(mark(broker_api::keys::CONSUMER_CLUSTER));
             let subject = broker_core::assignment::Subject {
@@ -165,9 +181,8 @@ impl Broker {
                 return true;
             }
         }
-        let Some((hash, name)) = leading_hash(&key.name) else { return false };
-        let Some(cluster) = self.consumer_by_hash(hash) else { return false };
-        if object.applied_by_us && object.annotation(broker_api::keys::ORIGIN).is_none() {
+        let Some((cluster, name)) = lead else { return false };
+        if object.applied_by_us && signature.is_none() {
             return true;
         }
         let origin = ObjectKey { namespace: Arc::clone(&key.namespace), name: name.into() };
@@ -217,6 +232,7 @@ impl Broker {
         };
         let absent = |provider: &ClusterName| self.departures.absent(provider).map(millis);
         let may_move = |lane: &Lane| self.records.may_move(key, lane, self.options.max_moves);
+        let brake = |provider: &ClusterName| self.brake.ask(&key.cluster, provider, &key.gvk);
         let moves = Moves {
             coordination: self.hub().map(|hub| hub.name().clone()),
             migrations: origin.present().map(|view| self.migrations_of(key, &view.uid)).unwrap_or_default(),
@@ -237,6 +253,7 @@ impl Broker {
             consumer_kind,
             origin,
             confirmed,
+            brake: &brake,
             is_copy,
             holders,
             acceptances: &acceptances,
@@ -289,5 +306,16 @@ impl RelatedView for Related<'_> {
     fn owned_known(&self) -> bool {
         let mut related = self.broker.watches.related.iter();
         related.all(|related| self.consumer.index(&related.target).is_some_and(|index| index.is_complete()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_two_different_identities_are_two_servers() {
+        assert!(may_be_same(Some("a"), Some("a")) && !may_be_same(Some("a"), Some("b")));
+        assert!(may_be_same(None, Some("b")) && may_be_same(Some("a"), None) && may_be_same(None, None));
     }
 }

@@ -129,7 +129,7 @@ impl Broker {
     }
 
     /// Copies of a consumer cluster's objects, wherever they are: orphans are among them.
-    fn enqueue_copies(&self, brokered: &Brokered, consumer: &ClusterName) {
+    pub(crate) fn enqueue_copies(&self, brokered: &Brokered, consumer: &ClusterName) {
         let prefix = format!("{}-", broker_core::naming::consumer_hash(consumer));
         for provider in self.fleet().in_role(Role::Provider) {
             let Some(index) = provider.index(&brokered.spec) else { continue };
@@ -192,7 +192,10 @@ impl Observer for Broker {
         let cluster = index.cluster();
         match cluster.role() {
             Role::Consumer => match self.watches.brokered_by(spec) {
-                Some(brokered) => self.enqueue(Self::origin_key(cluster, &brokered.kind, &change.key)),
+                Some(brokered) => {
+                    self.brake.note(cluster, change);
+                    self.enqueue(Self::origin_key(cluster, &brokered.kind, &change.key));
+                }
                 None => self.related_moved(index, change),
             },
             Role::Provider => {
@@ -217,6 +220,7 @@ impl Observer for Broker {
             }
             Role::Coordination | Role::Compute if self.hub_changed(index, change) => {}
             Role::Coordination if *spec == self.watches.signing_key => self.read_signing_key(change.new.as_deref()),
+            Role::Coordination if *spec == self.watches.signing_backup => self.signing.wake(),
             Role::Coordination => {
                 let _ = self.secret_changes.send(SecretChange::Changed(change.key.clone()));
             }
@@ -239,7 +243,11 @@ impl Observer for Broker {
                 self.migrations.enqueue_open();
             }
             (Role::Provider, None) => self.enqueue_concerned(cluster, None),
-            (Role::Coordination, _) if *index.spec() == self.watches.signing_key => self.ensure_signing_key(index),
+            (Role::Coordination, _)
+                if [&self.watches.signing_key, &self.watches.signing_backup].contains(&index.spec()) =>
+            {
+                self.signing.wake();
+            }
             (Role::Coordination, _) if self.watches.cluster_secrets.iter().any(|own| own.spec == *index.spec()) => {
                 let _ = self.secret_changes.send(SecretChange::Complete);
             }

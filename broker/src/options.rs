@@ -107,6 +107,10 @@ pub struct Options {
     #[arg(long, env = "RESOURCE_BROKER_REFUSALS", value_enum, default_value = "full")]
     pub refusals: Refusals,
 
+    /// Make a new signing key where all are lost although objects are signed with one; for one start only
+    #[arg(long, env = "RESOURCE_BROKER_NEW_SIGNING_KEY")]
+    pub new_signing_key: bool,
+
     /// Allow exec, auth-provider, token and certificate files and insecure-skip-tls-verify in kubeconfigs given as files
     #[arg(long, env = "RESOURCE_BROKER_ALLOW_LOCAL_CREDENTIALS")]
     pub allow_local_credentials: bool,

@@ -4,6 +4,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use axum::{Router, extract::State, http::StatusCode, routing::get};
+use broker_api::condition;
 use broker_core::decision;
 use broker_fleet::{cluster::ClusterState, lag::Lag};
 use tokio::net::TcpListener;
@@ -11,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     broker::Broker,
-    metrics::{ClusterLabels, HolderLabels, METRICS, QueueLabels, StateLabels, WatchLabels},
+    metrics::{ClusterLabels, ConsumerLabels, HolderLabels, METRICS, QueueLabels, StateLabels, WatchLabels},
     options::Disabled,
 };
 
@@ -62,7 +63,7 @@ async fn readyz(State(broker): State<Arc<Broker>>) -> (StatusCode, String) {
     let mut waiting = Vec::new();
     let mut notes = Vec::new();
     if broker.ring.load().is_none() {
-        waiting.push("the signing keys are not read yet".to_owned());
+        waiting.push(broker.signing.trouble());
     }
     for cluster in broker.fleet().clusters() {
         match cluster.state() {
@@ -85,6 +86,9 @@ async fn readyz(State(broker): State<Arc<Broker>>) -> (StatusCode, String) {
                 Lag::Coming => waiting.push(format!("{} {kind}: the first list is not done", cluster.name())),
             }
         }
+    }
+    for (consumer, count) in broker.brake.held() {
+        notes.push(format!("{consumer}: {count} copies have lost their origins all at once and are kept; see condition {} of the AcceptAPIs", condition::DELETIONS_HELD));
     }
     let code = if waiting.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let mut text = if waiting.is_empty() { "ok\n".to_owned() } else { String::new() };
@@ -119,6 +123,10 @@ fn collect(broker: &Broker) {
     METRICS.leader.get_or_create(&QueueLabels { name: "resource-broker" }).set(i64::from(broker.leads()));
     for state in decision::State::ALL {
         METRICS.objects.get_or_create(&StateLabels { state: state.as_str() }).set(broker.records.in_state(state));
+    }
+    METRICS.deletions_held.clear();
+    for (consumer, count) in broker.brake.held() {
+        METRICS.deletions_held.get_or_create(&ConsumerLabels { consumer: consumer.to_string() }).set(gauge(count));
     }
     METRICS.clusters.clear();
     METRICS.staleness.clear();

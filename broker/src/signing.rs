@@ -1,44 +1,187 @@
-//! The signing keys: a Secret in the coordination cluster, made at first start, read again whenever it changes.
+//! The signing keys: a Secret in the coordination cluster, made at first start, read again whenever it changes; and a copy
+//! of it in a second Secret, for the day on which somebody deletes the first.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+mod plan;
 
-use base64::Engine as _;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use broker_api::{Role, keys};
-use broker_core::assignment::KeyRing;
+use broker_core::{assignment::KeyRing, decision::Note, merge};
 use broker_fleet::{
+    cluster::Cluster,
     error::CallError,
-    index::{Index, Lookup},
+    index::Lookup,
+    kind::KindState,
     object::{Object, ObjectKey},
+    watch::WatchSpec,
     write::Writer,
 };
-use serde_json::json;
+use serde_json::{Value, json};
+use tokio::{sync::Notify, time::Instant};
+use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use crate::{act::Acted, broker::Broker};
+use self::plan::{Found, Keys, Marks, Plan, plan};
+use crate::{
+    broker::{Broker, Brokered},
+    events::About,
+    metrics::METRICS,
+    observer::leading_hash,
+};
 
 /// Bytes of a new key: as long as the hash, which is what HMAC asks for (RFC 2104).
 const KEY_BYTES: usize = 32;
 
-fn data(object: &Object) -> Option<BTreeMap<String, Vec<u8>>> {
+/// How often it is looked whether anything is to be done while there are no keys, while a person is waited for, and else.
+const SOON: Duration = Duration::from_millis(200);
+const REFUSED: Duration = Duration::from_secs(2);
+const RARELY: Duration = Duration::from_secs(30);
+
+/// A Secret that a person deletes and creates in a row (`kubectl replace --force`) is left to them.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// What is known of the signing keys beside the ring.
+#[derive(Debug, Default)]
+pub struct Signing {
+    inner: Mutex<Inner>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// What the ring in use was read from.
+    held: Option<Keys>,
+    /// Why there are none, and what to do.
+    trouble: Option<String>,
+}
+
+impl Signing {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why there are no keys to sign with, and what to do about it.
+    pub fn trouble(&self) -> String {
+        self.lock().trouble.clone().unwrap_or_else(|| "the signing keys are not read yet".to_owned())
+    }
+
+    /// One of the Secrets, or what is known of them, has changed.
+    pub fn wake(&self) {
+        self.changed.notify_one();
+    }
+}
+
+fn data(object: &Object) -> Option<Keys> {
     let value = object.value().ok()?;
     let entries = value.get("data")?.as_object()?;
-    let decode = |text: &serde_json::Value| base64::engine::general_purpose::STANDARD.decode(text.as_str()?).ok();
+    let decode = |text: &Value| STANDARD.decode(text.as_str()?).ok();
     entries.iter().map(|(name, text)| Some((name.clone(), decode(text)?))).collect()
 }
 
+fn encoded(keys: &Keys) -> Value {
+    keys.iter().map(|(id, key)| (id.clone(), json!(STANDARD.encode(key)))).collect::<serde_json::Map<_, _>>().into()
+}
+
+fn found(cluster: &Cluster, spec: &WatchSpec, key: &ObjectKey) -> Found {
+    let Some(index) = cluster.index(spec) else { return Found::Unknown };
+    match index.get(key) {
+        Lookup::Unknown => index.trouble().map_or(Found::Unknown, Found::Denied),
+        Lookup::Absent => Found::Absent,
+        Lookup::Found(object) => {
+            let keys = data(&object).unwrap_or_default();
+            match KeyRing::from_secret_data(&keys) {
+                Ok(_) => Found::Keys(keys),
+                Err(error) => Found::Broken(error.to_string()),
+            }
+        }
+    }
+}
+
+/// Whether a text has the form of a signature of ours.
+fn is_signature(text: &String) -> bool {
+    text.starts_with("v1.")
+}
+
+/// Looks after the two Secrets until `stop`.
+pub async fn run(broker: Arc<Broker>, stop: CancellationToken) {
+    let mut missing: Option<Instant> = None;
+    let mut wait = SOON;
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = broker.signing.changed.notified() => {}
+            () = tokio::time::sleep(wait) => {}
+        }
+        let Some(hub) = broker.fleet().the(Role::Coordination) else { continue };
+        let (first, backup) =
+            (broker.key_secret(keys::SIGNING_KEY_SECRET), broker.key_secret(keys::SIGNING_KEY_BACKUP));
+        let first_found = found(&hub, &broker.watches.signing_key, &first);
+        let backup_found = found(&hub, &broker.watches.signing_backup, &backup);
+        if first_found == Found::Absent {
+            missing.get_or_insert_with(Instant::now);
+        } else {
+            missing = None;
+        }
+        let held = broker.signing.lock().held.clone();
+        let looking = Arc::clone(&broker);
+        let planning = {
+            let (first, backup, held) = (first_found.clone(), backup_found, held.clone());
+            let new = broker.options.new_signing_key;
+            move || plan(&first, &backup, held.as_ref(), new, || looking.marks())
+        };
+        // Marks may be looked for in every object that there is.
+        let Ok(plan) = tokio::task::spawn_blocking(planning).await else { continue };
+        broker.note_trouble(&plan, held.is_some());
+        wait = match &plan {
+            Plan::Rest => RARELY,
+            Plan::Refuse(_) => REFUSED,
+            // What this process has in use is put back when nobody else does it.
+            Plan::Restore(_) if held.is_some() && missing.is_none_or(|since| since.elapsed() < GRACE) => SOON,
+            Plan::Wait(_) => SOON,
+            Plan::Make | Plan::Restore(_) | Plan::Keep(_) if !broker.leads() => SOON,
+            Plan::Make => after(broker.make_keys(&hub, &first).await),
+            Plan::Restore(keys) => after(broker.restore_keys(&hub, &first, keys, held.is_some()).await),
+            Plan::Keep(keys) => after(broker.keep_keys(&hub, &backup, keys).await),
+        };
+    }
+}
+
+/// What was written comes back by the watch.
+fn after(written: Result<(), CallError>) -> Duration {
+    match written {
+        Ok(()) => SOON,
+        Err(error) => {
+            error!(%error, "a Secret of the signing keys cannot be written; it is tried again");
+            REFUSED
+        }
+    }
+}
+
 impl Broker {
+    fn key_secret(&self, name: &str) -> ObjectKey {
+        ObjectKey::new(self.namespace.as_str(), name)
+    }
+
     /// The Secret has changed. Without it, or with a broken one, the keys at hand stay in use.
     pub(crate) fn read_signing_key(&self, secret: Option<&Object>) {
+        self.signing.wake();
         let Some(secret) = secret else {
             warn!(
                 secret = keys::SIGNING_KEY_SECRET,
-                "the signing keys' Secret is gone; the keys at hand stay in use until the broker restarts. Restore it: without its keys all assignments lose their proof"
+                "the signing keys' Secret is gone; the keys at hand stay in use, and the leader puts the Secret back"
             );
             return;
         };
-        match KeyRing::from_secret_data(&data(secret).unwrap_or_default()) {
+        let keys = data(secret).unwrap_or_default();
+        match KeyRing::from_secret_data(&keys) {
             Ok(ring) => {
                 info!(secret = keys::SIGNING_KEY_SECRET, signs_with = ring.signs_with(), "signing keys read");
+                self.signing.lock().held = Some(keys);
                 self.ring.store(Some(Arc::new(ring)));
                 self.judge_migrations();
                 // Everything that was decided without keys, or with others, is decided again.
@@ -50,44 +193,133 @@ impl Broker {
         }
     }
 
-    /// The first list is done: if there is no Secret, this is the first start.
-    pub(crate) fn ensure_signing_key(&self, index: &Index) {
-        let key = ObjectKey::new(self.namespace.as_str(), keys::SIGNING_KEY_SECRET);
-        if index.get(&key) != Lookup::Absent {
-            return;
+    fn note_trouble(&self, plan: &Plan, held: bool) {
+        let trouble = match plan {
+            _ if held => None,
+            Plan::Wait(why) | Plan::Refuse(why) => Some(why.clone()),
+            Plan::Make | Plan::Restore(_) => Some("the signing keys are to be made by the leader".to_owned()),
+            Plan::Rest | Plan::Keep(_) => None,
+        };
+        METRICS.signing_keys_lost.set(i64::from(!held && matches!(plan, Plan::Refuse(_))));
+        let mut inner = self.signing.lock();
+        if let (Plan::Refuse(why), true) = (plan, inner.trouble != trouble) {
+            error!("{why}");
         }
-        let Some(cluster) = self.fleet().cluster(index.cluster()) else { return };
-        let broker = self.itself();
-        tokio::spawn(async move {
-            let mut wait = Duration::from_millis(100);
-            // A follower leaves it to the leader, and reads what that one makes.
-            while !(broker.leads() && matches!(make(&cluster, &key).await, Acted::Done)) {
-                tokio::time::sleep(wait).await;
-                wait = (wait * 2).min(Duration::from_secs(5));
+        inner.trouble = trouble;
+    }
+
+    /// Whether anything that is engaged carries the broker's signature. Looks at every object: only asked for where all
+    /// keys are lost.
+    fn marks(&self) -> Marks {
+        if !self.departures.are_known() {
+            return Marks::Unknown("all that is configured to be read".to_owned());
+        }
+        let mut unknown = Vec::new();
+        for cluster in self.fleet().clusters() {
+            if !matches!(cluster.name().role(), Role::Consumer | Role::Provider) {
+                continue;
             }
+            for brokered in &self.watches.brokered {
+                match self.marked(&cluster, brokered) {
+                    Marks::None => {}
+                    Marks::Unknown(what) => unknown.push(what),
+                    found @ Marks::Found(_) => return found,
+                }
+            }
+        }
+        unknown.dedup();
+        match unknown.len() {
+            0 => Marks::None,
+            count @ 1..=5 => Marks::Unknown(unknown[..count].join(", ")),
+            count => Marks::Unknown(format!("{} and {} others", unknown[..5].join(", "), count - 5)),
+        }
+    }
+
+    fn marked(&self, cluster: &Cluster, brokered: &Brokered) -> Marks {
+        let unknown = || Marks::Unknown(cluster.name().to_string());
+        let Some(index) = cluster.index(&brokered.spec) else { return unknown() };
+        let missing = cluster.is_ready() && cluster.kind(&brokered.gvk) == KindState::Missing;
+        let is_consumer = cluster.name().role() == Role::Consumer;
+        let mark = if is_consumer { keys::ASSIGNMENT } else { keys::ORIGIN };
+        let mut all_read = true;
+        for (key, object) in index.snapshot() {
+            // What another broker has placed here is not ours.
+            let ours = || leading_hash(&key.name).is_some_and(|(hash, _)| self.consumer_by_hash(hash).is_some());
+            if !is_consumer && !ours() {
+                continue;
+            }
+            if object.marks().annotations.get(mark).is_some_and(is_signature) {
+                return Marks::Found(format!("{} {key} in {}", brokered.kind.kind, cluster.name()));
+            }
+            all_read &= object.has_body();
+        }
+        if index.is_complete() && all_read || missing { Marks::None } else { unknown() }
+    }
+
+    async fn make_keys(&self, hub: &Cluster, key: &ObjectKey) -> Result<(), CallError> {
+        let bytes: [u8; KEY_BYTES] = rand::random();
+        let id = format!("k{}", k8s_openapi::jiff::Timestamp::now().as_second());
+        if self.options.new_signing_key {
+            warn!(secret = %key, "a new signing key is made, as --new-signing-key says; take the flag away again");
+        }
+        self.create_keys(hub, key, &BTreeMap::from([(id, bytes.to_vec())])).await.map(drop)
+    }
+
+    async fn restore_keys(&self, hub: &Cluster, key: &ObjectKey, keys: &Keys, held: bool) -> Result<(), CallError> {
+        let Some(secret) = self.create_keys(hub, key, keys).await? else { return Ok(()) };
+        let from = if held { "the broker's memory".to_owned() } else { format!("Secret {}", keys::SIGNING_KEY_BACKUP) };
+        let message = format!("the signing keys' Secret was gone and has been made again from {from}");
+        warn!(secret = %key, "{message}");
+        let about = About {
+            cluster: hub.name().clone(),
+            api_version: "v1".into(),
+            kind: "Secret".into(),
+            namespace: key.namespace.to_string(),
+            name: key.name.to_string(),
+            uid: secret.uid.to_string(),
+        };
+        self.recorder.send(about, Note::warning("SigningKeyRestored", message));
+        Ok(())
+    }
+
+    /// Creates a Secret of keys. `None`: somebody else has, which the watch brings.
+    async fn create_keys(&self, hub: &Cluster, key: &ObjectKey, keys: &Keys) -> Result<Option<Object>, CallError> {
+        let (connection, kind) = secrets(hub)?;
+        let body = json!({
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "type": "Opaque",
+            "metadata": {"name": &*key.name, "namespace": &*key.namespace, "labels": {keys::MANAGED_BY: keys::MANAGER}},
+            "data": encoded(keys),
         });
+        match Writer::new(&connection.caller, keys::MANAGER).create(&kind, key, &body).await {
+            Ok(written) => Ok(Some(written.object)),
+            Err(CallError::AlreadyExists(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Brings the second Secret up to date.
+    async fn keep_keys(&self, hub: &Cluster, key: &ObjectKey, keys: &Keys) -> Result<(), CallError> {
+        let held = hub.index(&self.watches.signing_backup).and_then(|index| index.get(key).found());
+        let Some(held) = held else { return self.create_keys(hub, key, keys).await.map(drop) };
+        let before = held.value().ok().and_then(|value| value.get("data").cloned()).unwrap_or_else(|| json!({}));
+        let Some(diff) = merge::diff(&before, &encoded(keys)) else { return Ok(()) };
+        let (connection, kind) = secrets(hub)?;
+        let patch = json!({
+            "metadata": {"resourceVersion": held.resource_version.to_string(), "uid": &*held.uid},
+            "data": diff,
+        });
+        let written = Writer::new(&connection.caller, keys::MANAGER).merge(&kind, key, &patch, false).await?;
+        hub.learn(&self.watches.signing_backup, key.clone(), written.object);
+        Ok(())
     }
 }
 
-async fn make(cluster: &broker_fleet::cluster::Cluster, key: &ObjectKey) -> Acted {
-    debug_assert_eq!(cluster.name().role(), Role::Coordination);
-    let Some(connection) = cluster.connection() else { return Acted::Failed };
-    let Some(kind) = broker_fleet::well_known(&crate::broker::secret()) else { return Acted::Failed };
-    let bytes: [u8; KEY_BYTES] = rand::random();
-    let id = format!("k{}", k8s_openapi::jiff::Timestamp::now().as_second());
-    let body = json!({
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "type": "Opaque",
-        "metadata": {"name": &*key.name, "namespace": &*key.namespace, "labels": {keys::MANAGED_BY: keys::MANAGER}},
-        "data": {id: base64::engine::general_purpose::STANDARD.encode(bytes)},
-    });
-    match Writer::new(&connection.caller, keys::MANAGER).create(&kind, key, &body).await {
-        // Whoever made it, the watch brings it.
-        Ok(_) | Err(CallError::AlreadyExists(_)) => Acted::Done,
-        Err(error) => {
-            error!(secret = %key, %error, "cannot make the signing keys; nothing is brokered without them");
-            Acted::Failed
-        }
-    }
+type Reached = (Arc<broker_fleet::cluster::Connection>, broker_fleet::kind::KindInfo);
+
+fn secrets(hub: &Cluster) -> Result<Reached, CallError> {
+    let missing = || CallError::Unreachable(format!("{} is not ready", hub.name()));
+    let kind = broker_fleet::well_known(&crate::broker::secret()).ok_or_else(missing)?;
+    Ok((hub.connection().ok_or_else(missing)?, kind))
 }

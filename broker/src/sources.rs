@@ -10,9 +10,10 @@ use anyhow::Context as _;
 use broker_api::{ClusterName, Role, keys};
 use broker_core::{decision::Note, naming::consumer_hash};
 use broker_fleet::{
+    identity::Rank,
     index::Index,
     kubeconfig::{Kubeconfig, Origin},
-    object::ObjectKey,
+    object::{Object, ObjectKey},
     source::{Claims, Given, Provenance, SecretSource, SourceEvent, check_files, directory, file},
 };
 use tokio::sync::mpsc;
@@ -94,7 +95,7 @@ pub async fn run(broker: Arc<Broker>, mut secrets: mpsc::UnboundedReceiver<Secre
         watch(role, path, allow, sender.clone(), stop.clone());
     }
     let mut secret_source = SecretSource::new();
-    let mut engaged = Engaged { broker: &broker, rejected: BTreeSet::new() };
+    let mut engaged = Engaged { broker: &broker, rejected: BTreeSet::new(), newcomers: 0 };
     if broker.watches.cluster_secrets.is_empty() {
         broker.departures.secrets_read();
     }
@@ -126,9 +127,36 @@ pub async fn run(broker: Arc<Broker>, mut secrets: mpsc::UnboundedReceiver<Secre
 struct Engaged<'a> {
     broker: &'a Arc<Broker>,
     rejected: BTreeSet<String>,
+    /// Clusters that came after all that was there at the start.
+    newcomers: u64,
 }
 
 impl Engaged<'_> {
+    /// Where a cluster stands in the configuration, the same after each restart: files in the order of their flags, then
+    /// Secrets in the order of their age. Whoever comes later is behind all that are there.
+    fn rank(&mut self, from: &Provenance) -> Rank {
+        if self.broker.departures.are_known() {
+            self.newcomers += 1;
+        }
+        let round = self.newcomers;
+        match from {
+            Provenance::File(path) => {
+                let given = self.broker.options.given();
+                let flag = given.iter().position(|given| path.starts_with(&given.path)).unwrap_or_default();
+                Rank { round, flag, created: String::new(), from: from.to_string() }
+            }
+            Provenance::Secret { namespace, name } => {
+                let secret = self.broker.cluster_secret(&ObjectKey::new(namespace.as_str(), name.as_str()));
+                let created = secret.and_then(|secret| secret.value().ok());
+                let created =
+                    created.and_then(|value| Some(value["metadata"]["creationTimestamp"].as_str()?.to_owned()));
+                // One that nobody knows is the last.
+                let created = created.unwrap_or_else(|| "~".to_owned());
+                Rank { round, flag: usize::MAX, created, from: from.to_string() }
+            }
+        }
+    }
+
     async fn take(&mut self, event: SourceEvent) {
         match event {
             SourceEvent::Upsert { name, kubeconfig, from } => {
@@ -136,8 +164,9 @@ impl Engaged<'_> {
                 self.rejected.remove(&from.to_string());
                 self.broker.departures.arrived(&name);
                 let mut provenance = self.broker.provenance.lock().unwrap_or_else(PoisonError::into_inner);
-                provenance.insert(name.clone(), from);
+                provenance.insert(name.clone(), from.clone());
                 drop(provenance);
+                self.broker.fleet().configure(&name, self.rank(&from));
                 self.broker.fleet().engage(&name, kubeconfig);
             }
             SourceEvent::Removed { name, from } if matches!(name.role(), Role::Coordination | Role::Compute) => {
@@ -216,10 +245,14 @@ impl Broker {
         self.watches.cluster_secrets.iter().all(|secrets| self.hub_knows(&secrets.spec))
     }
 
+    fn cluster_secret(&self, key: &ObjectKey) -> Option<Arc<Object>> {
+        let spec = &self.watches.secrets_of(&key.namespace)?.spec;
+        self.fleet().in_role(Role::Coordination).iter().find_map(|hub| hub.index(spec)?.get(key).found())
+    }
+
     fn read_cluster_secret(&self, source: &mut SecretSource, key: &ObjectKey) -> Vec<SourceEvent> {
         let Some(secrets) = self.watches.secrets_of(&key.namespace) else { return Vec::new() };
-        let hub = self.fleet().in_role(Role::Coordination);
-        let found = hub.iter().find_map(|hub| hub.index(&secrets.spec)?.get(key).found());
+        let found = self.cluster_secret(key);
         let secret = found.and_then(|object| serde_json::from_value(object.value().ok()?).ok());
         match secret {
             Some(secret) => source.apply(&secret, secrets.roles),

@@ -278,6 +278,9 @@ const GOOD_NEWS_MILLIS: u64 = 1000;
 /// How long it may wait for others' work.
 const PATIENCE_MILLIS: u64 = 60_000;
 
+/// When to ask again whether copies without an origin may go.
+const BRAKE_MILLIS: u64 = 300;
+
 /// When to look again at what depends on a cluster that was lost a moment ago.
 const LOST_MILLIS: u64 = 2000;
 

@@ -199,6 +199,18 @@ pub enum Confirmed {
     Present(Box<str>),
 }
 
+/// Whether copies of a consumer may be deleted because their origins are not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Brake {
+    /// They may.
+    #[default]
+    Free,
+    /// So many have lost their origins at once that a person has to confirm it.
+    Held,
+    /// It is being looked at.
+    Unknown,
+}
+
 /// How it stands with a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reach {
@@ -338,6 +350,8 @@ pub struct Snapshot<'a> {
     pub origin: Seen,
     /// What a live read has just found under the origin's name.
     pub confirmed: Confirmed,
+    /// Whether copies at a provider may go because their origins are not there.
+    pub brake: &'a dyn Fn(&ClusterName) -> Brake,
     /// The object is itself a copy that we made, in a cluster that is consumer and provider.
     pub is_copy: bool,
     /// Every engaged provider, in order of names.

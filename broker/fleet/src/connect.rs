@@ -1,12 +1,10 @@
 //! Connects one cluster, finds out when it is gone, and reconnects; new credentials take over without a gap.
 
 use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-use broker_api::{ClusterName, Role};
 use serde::Deserialize;
 use tokio::sync::watch;
 use tracing::{info, warn};
@@ -16,29 +14,9 @@ use crate::{
     call::{Caller, JSON, Meter, get},
     cluster::{Cluster, ClusterState, Connection},
     error::CallError,
+    identity::{Identities, Likeness},
     kubeconfig::{Kubeconfig, forbidden_address},
 };
-
-/// Which API server is engaged under which name: one server must not be in one role twice.
-#[derive(Debug, Default)]
-pub(crate) struct Identities(Mutex<HashMap<(Role, String), ClusterName>>);
-
-impl Identities {
-    fn claim(&self, name: &ClusterName, identity: &str) -> Result<(), String> {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let owner = held.entry((name.role(), identity.to_owned())).or_insert_with(|| name.clone());
-        if owner == name {
-            return Ok(());
-        }
-        Err(format!(
-            "the API server of {name} is already engaged as {owner} (same kube-system uid {identity}); remove one of the two"
-        ))
-    }
-
-    pub(crate) fn release(&self, name: &ClusterName) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, owner| owner != name);
-    }
-}
 
 /// For how long a cluster must have worked before it counts as one that does.
 const STEADY: Duration = Duration::from_secs(30);
@@ -57,9 +35,11 @@ impl Connector {
     pub(crate) async fn run(mut self) {
         let mut backoff = Backoff::new(Duration::from_millis(300), Duration::from_secs(10));
         let mut generation = 0;
+        let mut identities = self.identities.changes();
         loop {
             let kubeconfig = Arc::clone(&self.credentials.borrow_and_update());
             generation += 1;
+            identities.mark_unchanged();
             match self.establish(&kubeconfig, generation).await {
                 Ok(connection) => {
                     info!(cluster = %self.cluster.name(), server = kubeconfig.server(), "connected");
@@ -70,7 +50,7 @@ impl Connector {
                         return;
                     }
                 }
-                Err(why) if self.still_works().await => {
+                Err(why) if self.identities.holds(self.cluster.name()) && self.still_works().await => {
                     warn!(cluster = %self.cluster.name(), server = kubeconfig.server(), %why,
                         "the new kubeconfig does not work; going on with the one before");
                     tokio::select! {
@@ -83,6 +63,8 @@ impl Connector {
                     self.cluster.set_state(&ClusterState::Unreachable { since: Instant::now(), why }, None);
                     tokio::select! {
                         changed = self.credentials.changed() => if changed.is_err() { return },
+                        // Whoever stood in its way may have left.
+                        _ = identities.changed() => {}
                         () = tokio::time::sleep(backoff.wait()) => {}
                     }
                 }
@@ -95,7 +77,13 @@ impl Connector {
         let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(5));
         let mut flaps = Backoff::new(Duration::from_secs(1), Duration::from_mins(1));
         let mut since = Instant::now();
+        let mut identities = self.identities.changes();
         loop {
+            identities.mark_unchanged();
+            if !self.identities.holds(self.cluster.name()) {
+                self.lost("a cluster that is earlier in the configuration is the same API server".to_owned());
+                return std::ops::ControlFlow::Continue(());
+            }
             let down = !self.cluster.is_ready();
             tokio::select! {
                 changed = self.credentials.changed() => {
@@ -103,6 +91,7 @@ impl Connector {
                 }
                 () = self.cluster.suspicion.notified(), if !down => {}
                 () = tokio::time::sleep(backoff.wait()), if down => {}
+                _ = identities.changed() => continue,
                 // Certificates of credential plugins are not refreshed by the client: a new one is made in time.
                 () = expiry(connection) => return std::ops::ControlFlow::Continue(()),
             }
@@ -172,11 +161,11 @@ impl Connector {
                 "the new kubeconfig leads to another API server (kube-system uid {found}, was {before}); remove the cluster and add it again if that is meant"
             ));
         }
-        if let Some(identity) = &identity {
-            self.identities.claim(self.cluster.name(), identity)?;
-        } else {
+        let likeness = Likeness { uid: identity.clone(), endpoint: kubeconfig.endpoint() };
+        self.identities.claim(self.cluster.name(), &likeness)?;
+        if identity.is_none() {
             warn!(cluster = %self.cluster.name(),
-                "may not read the namespace kube-system: cannot tell whether this API server is engaged twice");
+                "may not read the namespace kube-system: cannot tell for sure whether this API server is engaged twice");
         }
         Ok(Connection { caller, identity, generation })
     }

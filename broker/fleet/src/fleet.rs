@@ -12,7 +12,8 @@ use crate::{
     budget::Budget,
     call::Meter,
     cluster::{Cluster, Observer},
-    connect::{Connector, Identities},
+    connect::Connector,
+    identity::{Identities, Rank},
     kinds,
     kubeconfig::Kubeconfig,
     watch::WatchSpec,
@@ -47,6 +48,12 @@ impl Fleet {
             credentials: Mutex::default(),
             identities: Arc::default(),
         }
+    }
+
+    /// Says where a cluster that is about to be engaged stands in the configuration: of two that are one API server, the
+    /// earlier stays. Of clusters of which nothing is said, the first by name.
+    pub fn configure(&self, name: &ClusterName, rank: Rank) {
+        self.identities.configure(name, rank);
     }
 
     /// Engages a cluster, or gives an engaged one new credentials. Returns at once; connecting happens by itself.

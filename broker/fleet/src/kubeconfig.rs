@@ -15,9 +15,11 @@ mod tests;
 
 use std::{fmt, path::PathBuf, time::Duration};
 
+use sha2::{Digest as _, Sha256};
+
 use kube::config::{AuthInfo, Cluster, Context, NamedAuthInfo, NamedCluster, NamedContext};
 
-pub use endpoint::forbidden_address;
+pub use endpoint::{Endpoint, forbidden_address};
 pub use fingerprint::Fingerprint;
 
 /// Longest kubeconfig text that is looked at, in bytes. A Secret holds at most 1 MiB; a kubeconfig with its
@@ -177,6 +179,18 @@ impl Kubeconfig {
     /// URL of the API server.
     pub fn server(&self) -> &str {
         &self.server
+    }
+
+    /// Whom it leads to, whatever the credentials.
+    pub fn endpoint(&self) -> Endpoint {
+        let authority = [&self.cluster.certificate_authority_data, &self.cluster.certificate_authority];
+        let mut digest = Sha256::new();
+        for text in authority {
+            let text = text.as_deref().unwrap_or_default().trim();
+            digest.update((text.len() as u64).to_be_bytes());
+            digest.update(text.as_bytes());
+        }
+        Endpoint { server: endpoint::canonical(&self.server), authority: digest.finalize().into() }
     }
 
     /// Equal for two kubeconfigs that lead to the same server with the same credentials, whatever else their texts say:

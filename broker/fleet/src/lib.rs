@@ -11,6 +11,7 @@ pub mod discover;
 mod each;
 pub mod error;
 pub mod fleet;
+pub mod identity;
 pub mod index;
 mod intake;
 pub mod kind;

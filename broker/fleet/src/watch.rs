@@ -113,10 +113,12 @@ pub(crate) async fn run(cluster: Arc<Cluster>, index: Arc<Index>) {
         version: None,
         page: PAGE,
         bad: Bad::default(),
+        generation: 0,
         forbidden_since: None,
     };
     loop {
         let (connection, kind) = cluster.serving(&index.spec().gvk).await;
+        watch.meet(&connection);
         let started = tokio::time::Instant::now();
         let replaced = cluster.replaced(&connection);
         let ended = tokio::select! {
@@ -145,6 +147,8 @@ struct Watch<'a> {
     page: u32,
     /// Events that could not be read.
     bad: Bad,
+    /// Which connection was used last.
+    generation: u64,
     forbidden_since: Option<Instant>,
 }
 
@@ -152,6 +156,15 @@ struct Watch<'a> {
 const FORBIDDEN: Duration = Duration::from_mins(1);
 
 impl Watch<'_> {
+    /// An API server that does not say who it is may be another one on each connection: what a version of the one before
+    /// means there, nobody knows.
+    fn meet(&mut self, connection: &Connection) {
+        if connection.identity.is_none() && connection.generation != self.generation {
+            self.version = None;
+        }
+        self.generation = connection.generation;
+    }
+
     async fn session(&mut self, connection: &Connection, kind: &Arc<KindInfo>) -> Result<(), CallError> {
         if self.version.is_none() || !self.index.is_complete() {
             let (objects, version) = self.list(connection, kind).await?;

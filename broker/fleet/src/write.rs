@@ -94,7 +94,27 @@ impl<'a> Writer<'a> {
 
     /// Deletes the object with this uid. `None`: it is gone. `Some`: finalizers hold it, and this is what it looks like now.
     pub async fn delete(&self, kind: &KindInfo, key: &ObjectKey, uid: &str) -> Result<Option<Object>, CallError> {
-        let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}, "propagationPolicy": "Background"});
+        self.delete_if(kind, key, &json!({"uid": uid})).await
+    }
+
+    /// The same, if nobody has changed the object since it had this version.
+    pub async fn delete_version(
+        &self,
+        kind: &KindInfo,
+        key: &ObjectKey,
+        uid: &str,
+        resource_version: u64,
+    ) -> Result<Option<Object>, CallError> {
+        self.delete_if(kind, key, &json!({"uid": uid, "resourceVersion": resource_version.to_string()})).await
+    }
+
+    async fn delete_if(
+        &self,
+        kind: &KindInfo,
+        key: &ObjectKey,
+        preconditions: &Value,
+    ) -> Result<Option<Object>, CallError> {
+        let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions, "propagationPolicy": "Background"});
         let headers = [(header::CONTENT_TYPE, JSON), (header::ACCEPT, JSON)];
         let request = build(Method::DELETE, &kind.object_path(key), &headers, to_bytes(&options))?;
         match self.caller.call(request, OBJECT_LIMIT).await {

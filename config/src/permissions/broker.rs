@@ -250,18 +250,25 @@ pub const INSTANCE: Role = Role {
     namespaced: false,
     rules: &[
         Rule {
-            why: "The signing key. The broker makes it at its first start; RBAC cannot bind `create` to a name.",
+            why: "The broker makes the signing key at its first start, and a copy of it; RBAC cannot bind `create` to a name.",
             groups: &[""],
             resources: &["secrets"],
             names: &[],
             verbs: &["create"],
         },
         Rule {
+            why: "The signing key, and the copy of it that the broker keeps and brings up to date.",
+            groups: &[""],
+            resources: &["secrets"],
+            names: &["resource-broker-signing-key", "resource-broker-signing-key-backup"],
+            verbs: &["list", "watch"],
+        },
+        Rule {
             why: "",
             groups: &[""],
             resources: &["secrets"],
-            names: &["resource-broker-signing-key"],
-            verbs: &["list", "watch"],
+            names: &["resource-broker-signing-key-backup"],
+            verbs: &["patch"],
         },
         Rule {
             why: "For --leader-elect. The lease's name is --lease-name, another one for each broker.",

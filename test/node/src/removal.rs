@@ -26,6 +26,7 @@ pub(crate) async fn play(world: &World, screen: &Screen, before: &Before) -> any
     // The key with which assignments are signed outlives the Broker, and so do people's own objects.
     let kept = [
         ("Secret.", SYSTEM, "resource-broker-signing-key"),
+        ("Secret.", SYSTEM, "resource-broker-signing-key-backup"),
         ("MigrationConfiguration.broker.platform-mesh.io", SYSTEM, "certificates"),
     ];
     let what = "the Broker is deleted: nothing of it is left but the signing key";

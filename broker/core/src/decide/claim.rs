@@ -3,16 +3,16 @@
 //! Nobody but the broker may steer: an annotation counts with its signature, and the copies that providers hold count
 //! more, because a consumer cannot put an older epoch there.
 
-use broker_api::{ClusterName, keys};
+use broker_api::{ClusterName, condition, keys};
 
-use super::{LOST_MILLIS, Pass};
+use super::{BRAKE_MILLIS, LOST_MILLIS, Pass};
 use crate::{
     assignment::Proven,
     copy::signed_origin,
     decision::{Note, State, Step},
     migration_object,
     readiness::unready,
-    snapshot::{Confirmed, Holder, Reach, Seen, Serving, View},
+    snapshot::{Brake, Confirmed, Holder, Reach, Seen, Serving, View},
 };
 
 /// What signatures say of an origin.
@@ -170,9 +170,10 @@ impl<'a> Pass<'a> {
 
     /// Copies of an earlier object of this name go before anything is made for this one. Returns whether there are any.
     /// Those at a provider that does not answer go once it does: nothing new is placed there meanwhile.
-    pub(super) fn predecessors(&mut self, origin: &View) -> bool {
+    pub(super) fn predecessors(&mut self, origin: &'a View) -> bool {
         let snapshot = self.snapshot;
         let mut found = false;
+        let mut held = None;
         for holder in &snapshot.holders {
             let Some(copy) = holder.reachable_copy() else { continue };
             if self.signed_uid(holder, copy).is_none_or(|uid| *uid == *origin.uid) {
@@ -182,6 +183,17 @@ impl<'a> Pass<'a> {
             if copy.deleting {
                 continue;
             }
+            match (snapshot.brake)(&holder.provider) {
+                Brake::Free => {}
+                Brake::Held => {
+                    held = Some(&holder.provider);
+                    continue;
+                }
+                Brake::Unknown => {
+                    self.decision.again_in(BRAKE_MILLIS);
+                    continue;
+                }
+            }
             match &snapshot.confirmed {
                 // Our cache of the consumer may be older than the copy: then the copy is the newer object's.
                 Confirmed::Present(live) if **live == *origin.uid => self.delete_copy(&holder.provider, copy, None),
@@ -190,7 +202,13 @@ impl<'a> Pass<'a> {
                 Confirmed::Unread => self.decision.steps.push(Step::Confirm),
             }
         }
-        if found {
+        if let Some(provider) = held {
+            let why = format!(
+                "provider {} keeps the copy of an earlier object of this name: most objects of this cluster have vanished or were made anew at once, and nobody was seen to delete them; a person has to confirm there that their copies may go",
+                provider.name()
+            );
+            self.blocked(origin, condition::ORIGINS_VANISHED, why);
+        } else if found {
             self.state(State::Placing);
         }
         found
@@ -215,6 +233,18 @@ impl<'a> Pass<'a> {
                     self.decision.again_in(LOST_MILLIS);
                 }
                 continue;
+            }
+            match (snapshot.brake)(&holder.provider) {
+                Brake::Free => {}
+                brake => {
+                    // Remembered, and counted where it was, until it may go or its origin is back.
+                    self.state(if brake == Brake::Held { State::Blocked } else { State::Deleting });
+                    self.decision.provider = Some(holder.provider.clone());
+                    if brake == Brake::Unknown {
+                        self.decision.again_in(BRAKE_MILLIS);
+                    }
+                    continue;
+                }
             }
             match &snapshot.confirmed {
                 Confirmed::Absent => self.delete_copy(&holder.provider, copy, None),

@@ -1,7 +1,10 @@
 //! Deletion, orphans and recreated objects.
 
 use broker_api::{ClusterName, keys};
-use broker_core::{decision::State, snapshot::Reach};
+use broker_core::{
+    decision::State,
+    snapshot::{Brake, Reach},
+};
 use serde_json::json;
 
 use crate::world::{World, key, web};
@@ -231,4 +234,39 @@ fn deleting_one_leaves_its_neighbours_alone() {
     world.delete(&web());
     world.settle_all();
     assert!(world.copy("p1", &key("homer", "other")).is_some());
+}
+
+#[test]
+fn an_orphan_is_kept_while_the_brake_holds_and_is_not_forgotten() {
+    let mut world = World::served();
+    world.force_remove(&web());
+    for (brake, state) in [(Brake::Unknown, State::Deleting), (Brake::Held, State::Blocked)] {
+        world.brake = brake;
+        let decision = world.look(&web());
+        assert_eq!((decision.state, decision.steps.len()), (state, 0), "{brake:?}");
+        assert_eq!(decision.provider, Some(ClusterName::provider("p1")));
+        assert_eq!(decision.again.is_some(), brake == Brake::Unknown, "what is held waits for a person");
+    }
+    assert!(world.copy("p1", &web()).is_some());
+    world.brake = Brake::Free;
+    world.settle(&web());
+    assert!(world.copy("p1", &web()).is_none());
+}
+
+#[test]
+fn an_object_made_anew_waits_for_the_brake_and_says_so() {
+    let mut world = World::served();
+    world.force_remove(&web());
+    world.create(&web(), json!({"fqdn": "x", "size": 1}));
+    let old = world.copy("p1", &web()).unwrap()["metadata"]["uid"].clone();
+    world.brake = Brake::Held;
+    let decision = world.settle(&web());
+    assert_eq!(decision.state, State::Blocked);
+    assert_eq!(world.copy("p1", &web()).unwrap()["metadata"]["uid"], old);
+    let words = world.condition(&web(), "Brokered").unwrap();
+    assert!(words.starts_with("False/OriginsVanished") && words.contains("provider p1"), "{words}");
+    world.assert_steady(&web());
+    world.brake = Brake::Free;
+    world.settle(&web());
+    assert_ne!(world.copy("p1", &web()).unwrap()["metadata"]["uid"], old);
 }

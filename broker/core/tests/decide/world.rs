@@ -23,7 +23,7 @@ use broker_core::{
     memory::{Memory, Subject},
     movement::Lane,
     related,
-    snapshot::{Confirmed, Holder, Kind, Now, OriginKey, Snapshot},
+    snapshot::{Brake, Confirmed, Holder, Kind, Now, OriginKey, Snapshot},
 };
 use serde_json::{Value, json};
 
@@ -53,6 +53,7 @@ pub(crate) struct World {
     pub(crate) log: Vec<Write>,
     /// The object under this key is a copy of ours.
     pub(crate) taken_for_copy: bool,
+    pub(crate) brake: Brake,
     pub(crate) owned_known: bool,
     /// Providers bring up whatever they hold, at once.
     pub(crate) benign: bool,
@@ -96,6 +97,7 @@ impl World {
             started: 1_700_000_000_000,
             log: Vec::new(),
             taken_for_copy: false,
+            brake: Brake::Free,
             owned_known: true,
             benign: false,
             moves: MovesWorld::default(),
@@ -296,6 +298,7 @@ impl World {
             consumer_kind: consumer.serving(&key.gvk),
             origin: consumer.seen(&Self::origin_at(key)),
             confirmed,
+            brake: &|_| self.brake,
             is_copy: self.taken_for_copy,
             holders: holders.collect(),
             acceptances: &acceptances,

@@ -90,6 +90,23 @@ pub(super) fn check(cluster: &Named<Cluster>, origin: &Origin) -> Result<String,
     Ok(server.to_owned())
 }
 
+/// An API server, as a kubeconfig names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// `host:port/path` in lower case.
+    pub server: String,
+    /// SHA-256 of the certificate authority that it must prove itself by.
+    pub authority: [u8; 32],
+}
+
+/// One spelling for all of one server.
+pub(super) fn canonical(server: &str) -> String {
+    let Ok(uri) = server.parse::<Uri>() else { return server.to_owned() };
+    let host = uri.host().unwrap_or_default().to_ascii_lowercase();
+    let port = uri.port_u16().unwrap_or(if uri.scheme_str() == Some("http") { 80 } else { 443 });
+    format!("{}:{port}{}", host.trim_end_matches('.'), uri.path().trim_end_matches('/'))
+}
+
 /// The parts of a URL that the rules look at.
 struct Url {
     /// In lower case.

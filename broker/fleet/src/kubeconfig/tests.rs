@@ -430,3 +430,14 @@ async fn a_pods_own_cluster() {
 fn the_opt_in_flag_is_named() {
     assert!(file().remedy().contains(OPT_IN_FLAG));
 }
+
+#[test]
+fn an_api_server_is_known_by_address_and_authority() {
+    let endpoint = |url: &str| parse(&server(url), &Origin::Secret).unwrap().endpoint();
+    assert_eq!(endpoint("https://API.example.com/"), endpoint("https://api.example.com:443"));
+    assert_ne!(endpoint("https://api.example.com/clusters/a"), endpoint("https://api.example.com/clusters/b"));
+    assert_ne!(endpoint("https://api.example.com:6443"), endpoint("https://api.example.com"));
+    let with = parse(&with_cluster("certificate-authority-data", json!(pem())), &Origin::Secret).unwrap().endpoint();
+    let without = parse(&with_cluster("certificate-authority-data", json!("")), &Origin::Secret);
+    assert!(without.is_ok_and(|without| without.endpoint().authority != with.authority));
+}

@@ -1,1 +1,92 @@
 //! Namespaces at providers: system namespaces are refused, emptied ones go slowly.
+
+use std::time::Duration;
+
+use broker_api::keys;
+use e2e::{
+    Broker, BrokerSetup, Kind, Object, Requests, Scene, Tally,
+    kind::{CONFIG_MAP, NAMESPACE},
+};
+use futures::future::join_all;
+use harness::wait_for;
+use kube::api::{DeleteParams, ListParams};
+use serde_json::json;
+
+use crate::{ARIADNE, BART, WORLD};
+
+/// A kind of a broker whose requests are counted.
+const ROOM: Kind = Kind::test("Room", "rooms");
+
+const ROOMS: usize = 200;
+
+/// Reads of one provider for each namespace that goes; asking for every kind in each would take some sixty.
+const READS: usize = 10;
+
+/// All of them, one provider's at most so fast.
+const LIMIT: Duration = Duration::from_secs(180);
+
+fn name(number: usize) -> String {
+    format!("rooms-{number}")
+}
+
+#[test]
+fn two_hundred_emptied_namespaces_cost_a_bounded_number_of_requests() {
+    WORLD.run(async |world| {
+        let (bart, ariadne) = (world.consumer(BART), world.provider(ARIADNE));
+        for place in [bart, ariadne] {
+            place.apply(&ROOM.crd().to_string()).await;
+        }
+        let scene = Scene::new(world, "rooms", &[]).await;
+        world.hub.make_namespace("rooms-broker").await;
+        let setup = BrokerSetup {
+            name: "rooms-broker",
+            user: "broker-2",
+            coordination: Some(&world.hub),
+            consumers: vec![bart],
+            providers: vec![ariadne],
+            kinds: &[ROOM],
+            args: vec!["--namespace".into(), "rooms-broker".into()],
+            ..BrokerSetup::default()
+        };
+        let mut broker = Broker::start(&world.lab, &setup).await;
+        let any = json!({"key": "scene", "valueIn": [scene.name]});
+        scene.accept_kind(&ROOM, ariadne, &[any], serde_json::Value::Null).await;
+        for some in (0..ROOMS).collect::<Vec<_>>().chunks(20) {
+            join_all(some.iter().map(async |number| {
+                bart.make_namespace(&name(*number)).await;
+                bart.create(&ROOM, &name(*number), "r", json!({"spec": {"scene": scene.name}})).await;
+            }))
+            .await;
+        }
+        for number in 0..ROOMS {
+            ariadne.until_there(&ROOM, &name(number), &bart.copy_name("r")).await;
+        }
+        // Somebody else has found one of them useful.
+        ariadne.create(&CONFIG_MAP, &name(7), "theirs", json!({"data": {"a": "b"}})).await;
+
+        let tally = Tally::begin([ariadne]).await;
+        for some in (0..ROOMS).collect::<Vec<_>>().chunks(20) {
+            join_all(some.iter().map(async |number| {
+                let api = bart.api(&ROOM, &name(*number));
+                api.delete_collection(&DeleteParams::default(), &ListParams::default()).await.unwrap();
+            }))
+            .await;
+        }
+        let made = |seen: &&Object| seen.name().starts_with("rooms-") && seen.label(keys::MANAGED_BY).is_some();
+        let gone = wait_for(LIMIT, "the emptied namespaces to be gone", async || {
+            let all = ariadne.list(&NAMESPACE, "").await;
+            let left: Vec<&str> = all.iter().filter(made).map(Object::name).collect();
+            if left == [name(7)] { Ok(()) } else { Err(format!("{} left", left.len())) }
+        });
+        gone.await.unwrap_or_else(|error| panic!("{error:#}\n{}", broker.last_lines(40)));
+        assert!(!ariadne.get(&NAMESPACE, "", &name(7)).await.is_deleting(), "it is in use");
+        let reads: Requests = tally.requests().await.of("broker-2").reads();
+        println!("{ROOMS} namespaces: {} reads", reads.0.len());
+        assert!(reads.0.len() <= READS * ROOMS, "{reads}");
+
+        // And what comes back is served again.
+        bart.create(&ROOM, &name(3), "again", json!({"spec": {"scene": scene.name}})).await;
+        ariadne.until_there(&ROOM, &name(3), &bart.copy_name("again")).await;
+        assert_eq!(broker.terminate().await, Some(0));
+    });
+}

@@ -1,0 +1,249 @@
+//! Which API server is engaged under which name: none may be in one role twice, and none takes another's place by saying
+//! that it is that one.
+//!
+//! A cluster's owner decides what its API server answers, so the uid that it gives for `kube-system` proves nothing. Of
+//! two that give the same one, the one that is earlier in the configuration counts, whichever connected first.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use broker_api::ClusterName;
+use tokio::sync::watch;
+
+use crate::kubeconfig::Endpoint;
+
+/// Where a cluster stands in the configuration; lower is earlier.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank {
+    /// 0 for all that was there when the process started, then growing: whoever runs is not displaced by a newcomer.
+    pub round: u64,
+    /// Position of the flag that names its file; behind all flags for a Secret.
+    pub flag: usize,
+    /// When its Secret was created (RFC 3339); empty for a file.
+    pub created: String,
+    /// What it was read from.
+    pub from: String,
+}
+
+/// What is known of the API server behind a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Likeness {
+    /// uid of `kube-system`; `None` where it may not be read.
+    pub(crate) uid: Option<String>,
+    /// Server and certificate authority of the kubeconfig.
+    pub(crate) endpoint: Endpoint,
+}
+
+impl Likeness {
+    /// Whether both are one API server, as far as can be told.
+    fn is(&self, other: &Self) -> bool {
+        match (&self.uid, &other.uid) {
+            (Some(one), Some(two)) => one == two,
+            _ => self.endpoint == other.endpoint,
+        }
+    }
+
+    /// By what it is the same as another, for people.
+    fn sameness(&self, other: &Self) -> String {
+        match &self.uid {
+            Some(uid) if other.uid.is_some() && self.endpoint == other.endpoint => {
+                format!("same server, certificate authority and kube-system uid {uid}")
+            }
+            Some(uid) if other.uid.is_some() => {
+                let differs = match (
+                    self.endpoint.server == other.endpoint.server,
+                    self.endpoint.authority == other.endpoint.authority,
+                ) {
+                    (false, true) => "under another address",
+                    (true, _) => "with another certificate authority",
+                    (false, false) => {
+                        "at another address and with another certificate authority: if these are two API servers, one of them claims a uid that is not its own"
+                    }
+                };
+                format!("same kube-system uid {uid}, {differs}")
+            }
+            _ => "same server and certificate authority".to_owned(),
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Configured {
+    rank: Rank,
+    /// As whom it is engaged.
+    held: Option<Likeness>,
+}
+
+/// All clusters that are configured, and as which API server each is engaged.
+#[derive(Debug)]
+pub(crate) struct Identities {
+    clusters: Mutex<BTreeMap<ClusterName, Configured>>,
+    changes: watch::Sender<u64>,
+}
+
+impl Default for Identities {
+    fn default() -> Self {
+        Self { clusters: Mutex::default(), changes: watch::Sender::new(0) }
+    }
+}
+
+impl Identities {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<ClusterName, Configured>> {
+        self.clusters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A cluster is in the configuration. One that is there already keeps its place.
+    pub(crate) fn configure(&self, name: &ClusterName, rank: Rank) {
+        self.lock().entry(name.clone()).or_insert_with(|| Configured { rank, held: None });
+    }
+
+    /// A connection of `name` leads to this API server. The error says as whom that is engaged already.
+    pub(crate) fn claim(&self, name: &ClusterName, likeness: &Likeness) -> Result<(), String> {
+        let mut clusters = self.lock();
+        let own = clusters.entry(name.clone()).or_default();
+        let rank = own.rank.clone();
+        // Who was engaged as somebody else before, or could not be told from others, has connected anew.
+        let anew = own.held.is_some();
+        let same = |(other, configured): &(&ClusterName, &mut Configured)| {
+            *other != name
+                && other.role() == name.role()
+                && configured.held.as_ref().is_some_and(|held| held.is(likeness))
+        };
+        let mut later: Vec<&mut Configured> = Vec::new();
+        for (other, configured) in clusters.iter_mut().filter(same) {
+            let earlier = (&configured.rank, other) < (&rank, name);
+            if earlier || anew {
+                let held = configured.held.as_ref().map(|held| likeness.sameness(held)).unwrap_or_default();
+                return Err(format!(
+                    "the API server of {name} is already engaged as {other} ({held}); {other} {} and stays: remove one of the two",
+                    if earlier { "is earlier in the configuration" } else { "was engaged before" }
+                ));
+            }
+            later.push(configured);
+        }
+        let displaced = !later.is_empty();
+        for configured in later {
+            configured.held = None;
+        }
+        if let Some(own) = clusters.get_mut(name) {
+            own.held = Some(likeness.clone());
+        }
+        drop(clusters);
+        if displaced {
+            self.tell();
+        }
+        Ok(())
+    }
+
+    /// Whether `name` is still engaged as whom it has claimed to be.
+    pub(crate) fn holds(&self, name: &ClusterName) -> bool {
+        self.lock().get(name).is_some_and(|configured| configured.held.is_some())
+    }
+
+    /// A cluster has left the configuration.
+    pub(crate) fn release(&self, name: &ClusterName) {
+        self.lock().remove(name);
+        self.tell();
+    }
+
+    /// Tells whenever a claim may end another way than before.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    fn tell(&self) {
+        self.changes.send_modify(|count| *count += 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(name: &str) -> ClusterName {
+        ClusterName::consumer(name)
+    }
+
+    fn rank(flag: usize) -> Rank {
+        Rank { flag, ..Rank::default() }
+    }
+
+    fn like(uid: Option<&str>, server: &str, authority: u8) -> Likeness {
+        let endpoint = Endpoint { server: server.to_owned(), authority: [authority; 32] };
+        Likeness { uid: uid.map(str::to_owned), endpoint }
+    }
+
+    /// `victim` is configured before `liar`.
+    fn both() -> Identities {
+        let identities = Identities::default();
+        identities.configure(&name("victim"), rank(0));
+        identities.configure(&name("liar"), rank(1));
+        identities
+    }
+
+    #[test]
+    fn the_earlier_configured_one_stays_whoever_connects_first() {
+        let (own, forged) = (like(Some("u"), "a:443", 1), like(Some("u"), "b:443", 2));
+        let identities = both();
+        identities.claim(&name("victim"), &own).unwrap();
+        let refused = identities.claim(&name("liar"), &forged).unwrap_err();
+        assert!(refused.contains("already engaged as consumer#victim") && refused.contains("not its own"), "{refused}");
+        assert!(identities.holds(&name("victim")));
+
+        let identities = both();
+        let mut changes = identities.changes();
+        identities.claim(&name("liar"), &forged).unwrap();
+        assert!(!changes.has_changed().unwrap());
+        identities.claim(&name("victim"), &own).unwrap();
+        assert!(changes.has_changed().unwrap(), "the liar is told");
+        changes.mark_unchanged();
+        assert!(identities.holds(&name("victim")) && !identities.holds(&name("liar")));
+        identities.claim(&name("liar"), &forged).unwrap_err();
+        // Only when the earlier one leaves the configuration does the later take over.
+        identities.release(&name("victim"));
+        assert!(changes.has_changed().unwrap());
+        identities.claim(&name("liar"), &forged).unwrap();
+    }
+
+    #[test]
+    fn a_reconnect_displaces_nobody() {
+        let identities = both();
+        // The earlier one could not be told from others when it was engaged, and now gives the later one's uid.
+        identities.claim(&name("victim"), &like(None, "a:443", 1)).unwrap();
+        identities.claim(&name("liar"), &like(Some("u"), "b:443", 2)).unwrap();
+        let refused = identities.claim(&name("victim"), &like(Some("u"), "a:443", 1)).unwrap_err();
+        assert!(refused.contains("consumer#liar was engaged before"), "{refused}");
+        assert!(identities.holds(&name("liar")));
+        identities.claim(&name("victim"), &like(Some("v"), "a:443", 1)).unwrap();
+        identities.claim(&name("victim"), &like(Some("v"), "a:443", 1)).unwrap();
+    }
+
+    #[test]
+    fn without_a_uid_server_and_authority_tell() {
+        let identities = both();
+        identities.claim(&name("victim"), &like(Some("u"), "a:443", 1)).unwrap();
+        let refused = identities.claim(&name("liar"), &like(None, "a:443", 1)).unwrap_err();
+        assert!(refused.contains("same server and certificate authority"), "{refused}");
+        identities.claim(&name("liar"), &like(None, "a:443", 2)).unwrap();
+        identities.claim(&name("liar"), &like(None, "b:443", 1)).unwrap();
+        identities.claim(&name("liar"), &like(Some("w"), "a:443", 1)).unwrap();
+    }
+
+    #[test]
+    fn roles_do_not_disturb_each_other_and_a_newcomer_is_later() {
+        let identities = Identities::default();
+        identities.claim(&name("a"), &like(Some("u"), "a:443", 1)).unwrap();
+        identities.claim(&ClusterName::provider("a"), &like(Some("u"), "a:443", 1)).unwrap();
+        identities.configure(&name("b"), rank(5));
+        let newcomer = Rank { round: 1, ..Rank::default() };
+        identities.configure(&name("newcomer"), newcomer.clone());
+        identities.claim(&name("newcomer"), &like(Some("x"), "n:443", 1)).unwrap();
+        identities.claim(&name("b"), &like(Some("x"), "b:443", 1)).unwrap();
+        assert!(!identities.holds(&name("newcomer")));
+        // Its place stays, whatever is said again.
+        identities.configure(&name("b"), Rank { round: 2, ..Rank::default() });
+        identities.claim(&name("newcomer"), &like(Some("x"), "n:443", 1)).unwrap_err();
+    }
+}
