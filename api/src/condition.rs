@@ -33,6 +33,12 @@ pub const FORBIDDEN: &str = "Forbidden";
 pub const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
 /// Reason: the provider does not serve the kind.
 pub const KIND_MISSING: &str = "KindMissing";
+
+/// Reason: the platform's policy does not let the provider serve the kind.
+pub const NOT_PERMITTED: &str = "NotPermitted";
+
+/// Reason: the platform's policy for the provider cannot be read.
+pub const POLICY_INVALID: &str = "PolicyInvalid";
 /// Reason: the object, or what it says, is not valid.
 pub const INVALID: &str = "Invalid";
 /// Reason: a person paused the object.

@@ -65,7 +65,8 @@ impl Broker {
                 let id =
                     AcceptId { provider: provider.clone(), namespace: key.namespace.clone(), name: key.name.clone() };
                 let object = index.get(&key).found();
-                let concerned = registry.update(&id, object.as_deref(), &self.evaluator);
+                let policy = self.policies.of(&provider);
+                let concerned = registry.update(&id, object.as_deref(), &self.evaluator, &policy);
                 rebalances = registry.rebalances(&id);
                 (provider, concerned, false)
             }
@@ -77,6 +78,12 @@ impl Broker {
                 let concerned = registry.remove_provider(&provider);
                 (provider, concerned, true)
             }
+            AcceptChange::Bounded(provider) => {
+                let concerned = registry.bound(&provider, &self.policies.of(&provider));
+                let attracts = |gvr| registry.accepting(&provider, gvr).iter().any(|acceptance| acceptance.rebalance);
+                rebalances = concerned.iter().any(attracts);
+                (provider, concerned, false)
+            }
         };
         self.registry.store(Arc::new(registry));
         if all {
@@ -85,7 +92,7 @@ impl Broker {
             self.enqueue_stranded(&provider, None);
         }
         for gvr in concerned {
-            if let Some(brokered) = self.kind_of(&gvr) {
+            if let Some(brokered) = self.brokered_at(&provider, &gvr) {
                 self.enqueue_concerned(&provider, Some(&brokered.kind));
                 if rebalances {
                     // It may attract any of them.
@@ -95,40 +102,6 @@ impl Broker {
                 }
             }
         }
-    }
-
-    fn verdict(&self, id: &AcceptId, entry: &Entry) -> (bool, &'static str, String) {
-        let acceptance = match &entry.compiled {
-            Err(errors) => return (false, condition::INVALID, errors.join("; ")),
-            Ok(acceptance) => acceptance,
-        };
-        let gvr = &acceptance.gvr;
-        let Some(brokered) = self.kind_of(gvr) else {
-            let message = format!(
-                "no cluster serves {}.{}.{} among the kinds that the broker watches; check gvr, or add the kind to the broker's --watch-kind",
-                gvr.resource, gvr.version, gvr.group
-            );
-            return (false, "NotWatched", message);
-        };
-        let provider = self.fleet().cluster(&id.provider);
-        let serves = provider
-            .is_some_and(|cluster| cluster.kind(&brokered.gvk).found().is_some_and(|info| info.plural == gvr.resource));
-        if !serves {
-            let message =
-                format!("this cluster does not serve {}.{}.{}; install its CRD", gvr.resource, gvr.version, gvr.group);
-            return (false, condition::KIND_MISSING, message);
-        }
-        (
-            true,
-            "Ready",
-            if acceptance.is_draining() {
-                "cordoned and being drained: its objects move to other providers".into()
-            } else if acceptance.cordoned {
-                "in use for the objects that are here; cordoned for new ones".into()
-            } else {
-                "in use".into()
-            },
-        )
     }
 
     /// The merge patch that brings an AcceptAPI's status up to date, if it is not.
@@ -149,7 +122,7 @@ impl Broker {
                 "observedGeneration": generation,
                 "lastTransitionTime": since.unwrap_or_else(|| observe::now().text),
             }],
-            "placed": self.records.count(id),
+            "placed": self.placed(id, entry.gvr.as_ref()),
             "observedGeneration": generation,
         });
         let nothing = json!({});

@@ -9,6 +9,7 @@ use broker_api::{AcceptApi, ClusterName, Gvr, keys};
 use broker_core::{
     acceptance::{AcceptId, Acceptance},
     expression::Evaluator,
+    policy::Policy,
 };
 use broker_fleet::object::Object;
 
@@ -33,19 +34,22 @@ struct Version {
     rebalance: bool,
 }
 
+type ByResource = HashMap<Gvr, Arc<[Arc<Acceptance>]>>;
+
 /// All AcceptAPIs. Cheap to clone, so that decisions work on one that does not change under them.
 #[derive(Debug, Clone, Default)]
 pub struct Registry {
     entries: BTreeMap<AcceptId, Arc<Entry>>,
-    by_gvr: HashMap<Gvr, Arc<[Arc<Acceptance>]>>,
+    /// A provider's own word says which kind a resource is there, so each has resources of its own.
+    by_resource: HashMap<ClusterName, ByResource>,
     known: HashSet<ClusterName>,
     expressions: bool,
 }
 
 impl Registry {
-    /// AcceptAPIs for a resource.
-    pub fn accepting(&self, gvr: &Gvr) -> Arc<[Arc<Acceptance>]> {
-        self.by_gvr.get(gvr).cloned().unwrap_or_default()
+    /// AcceptAPIs of a provider for a resource there.
+    pub fn accepting(&self, provider: &ClusterName, gvr: &Gvr) -> &[Arc<Acceptance>] {
+        self.by_resource.get(provider).and_then(|resources| resources.get(gvr)).map_or(&[], |accepting| accepting)
     }
 
     /// Whether an AcceptAPI asks for its share of the objects that are placed already.
@@ -83,10 +87,16 @@ impl Registry {
     }
 
     /// Takes a new version of an AcceptAPI, or its absence. Returns the resources that are concerned.
-    pub fn update(&mut self, id: &AcceptId, object: Option<&Object>, evaluator: &Evaluator) -> Vec<Gvr> {
+    pub fn update(
+        &mut self,
+        id: &AcceptId,
+        object: Option<&Object>,
+        evaluator: &Evaluator,
+        policy: &Arc<Policy>,
+    ) -> Vec<Gvr> {
         let before = self.entries.get(id).cloned();
         let after = object.and_then(|object| {
-            let entry = compile(id, object, evaluator, before.as_ref());
+            let entry = compile(id, object, evaluator, policy, before.as_ref());
             match &before {
                 Some(before) if before.version == entry.version => None,
                 _ => Some(Arc::new(entry)),
@@ -106,7 +116,27 @@ impl Registry {
             [before.as_ref(), after].into_iter().flatten().filter_map(|entry| entry.gvr.clone()).collect();
         concerned.dedup();
         for gvr in &concerned {
-            self.reindex(gvr);
+            self.reindex(&id.provider, gvr);
+        }
+        concerned
+    }
+
+    /// The platform's bounds for a provider are these now. Returns the resources that are concerned.
+    pub fn bound(&mut self, provider: &ClusterName, policy: &Arc<Policy>) -> Vec<Gvr> {
+        let mut concerned: Vec<Gvr> = Vec::new();
+        for (_, entry) in self.entries.iter_mut().filter(|(id, _)| id.provider == *provider) {
+            let Ok(acceptance) = &entry.compiled else { continue };
+            if acceptance.policy() == Some(&**policy) {
+                continue;
+            }
+            let bounded = Arc::new((**acceptance).clone().bounded(policy));
+            if !concerned.contains(&bounded.gvr) {
+                concerned.push(bounded.gvr.clone());
+            }
+            *entry = Arc::new(Entry { compiled: Ok(bounded), ..(**entry).clone() });
+        }
+        for gvr in &concerned {
+            self.reindex(provider, gvr);
         }
         concerned
     }
@@ -122,25 +152,35 @@ impl Registry {
             }
             !leaves
         });
-        for gvr in &concerned {
-            self.reindex(gvr);
-        }
+        self.by_resource.remove(provider);
+        self.look_for_expressions();
         concerned
     }
 
-    fn reindex(&mut self, gvr: &Gvr) {
+    fn look_for_expressions(&mut self) {
         self.expressions = self.entries.values().any(|entry| entry.compiled.as_ref().is_ok_and(|a| a.has_expression()));
-        let accepting: Vec<Arc<Acceptance>> =
-            self.compiled().filter(|acceptance| acceptance.gvr == *gvr).cloned().collect();
+    }
+
+    fn reindex(&mut self, provider: &ClusterName, gvr: &Gvr) {
+        self.look_for_expressions();
+        let speaks = |acceptance: &&Arc<Acceptance>| acceptance.id.provider == *provider && acceptance.gvr == *gvr;
+        let accepting: Vec<Arc<Acceptance>> = self.compiled().filter(speaks).cloned().collect();
+        let resources = self.by_resource.entry(provider.clone()).or_default();
         if accepting.is_empty() {
-            self.by_gvr.remove(gvr);
+            resources.remove(gvr);
         } else {
-            self.by_gvr.insert(gvr.clone(), accepting.into());
+            resources.insert(gvr.clone(), accepting.into());
         }
     }
 }
 
-fn compile(id: &AcceptId, object: &Object, evaluator: &Evaluator, before: Option<&Arc<Entry>>) -> Entry {
+fn compile(
+    id: &AcceptId,
+    object: &Object,
+    evaluator: &Evaluator,
+    policy: &Arc<Policy>,
+    before: Option<&Arc<Entry>>,
+) -> Entry {
     let marks = object.marks().annotations;
     let says = |key: &str| marks.get(key).is_some_and(|value| value == keys::TRUE);
     let (drain, rebalance) = (says(keys::DRAIN), says(keys::REBALANCE));
@@ -158,7 +198,7 @@ fn compile(id: &AcceptId, object: &Object, evaluator: &Evaluator, before: Option
             version: version(generation),
             gvr: Some(api.spec.gvr.clone()),
             compiled: Acceptance::compile(id.clone(), &api.spec, evaluator)
-                .map(|acceptance| Arc::new(acceptance.annotated(drain, rebalance))),
+                .map(|acceptance| Arc::new(acceptance.annotated(drain, rebalance).bounded(policy))),
         },
         Err(error) => {
             Entry { version: version(generation), gvr: None, compiled: Err(vec![format!("cannot be read: {error}")]) }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use broker_api::{AcceptApiSpec, ClusterName, Filter};
 use broker_core::{
-    acceptance::{AcceptId, Acceptance, Verdict},
+    acceptance::{AcceptId, Acceptance, Applicant, Verdict},
     expression::Evaluator,
     filter::{FilterSet, Refusal},
+    snapshot::Kind,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -272,7 +273,11 @@ proptest! {
 }
 
 fn refusals(acceptance: &Acceptance, object: Value, evaluator: &Evaluator) -> Vec<Refusal> {
-    match acceptance.judge(&Arc::new(object), evaluator) {
+    let kind = Kind { group: "g".into(), version: "v1".into(), kind: "K".into() };
+    let consumer = ClusterName::consumer("homer");
+    let object = Arc::new(object);
+    let applicant = Applicant { object: &object, kind: &kind, namespace: "team", consumer: &consumer, labels: None };
+    match acceptance.judge(&applicant, evaluator) {
         Verdict::Accepted => Vec::new(),
         Verdict::Refused(refusals) => refusals,
         Verdict::Unknown(why) => panic!("{why}"),

@@ -92,7 +92,9 @@ impl<'a> Pass<'a> {
             if later {
                 return Choice::Later(LOST_MILLIS);
             }
-            for holder in snapshot.holders.iter().filter(|holder| !holder.acceptances_known) {
+            // One that does not serve the kind has no AcceptAPI that could speak of it.
+            let silent = |holder: &&Holder| !holder.acceptances_known && !matches!(holder.serving, Serving::Missing);
+            for holder in snapshot.holders.iter().filter(silent) {
                 let why = if let Reach::Unreachable(why) = &holder.reach {
                     unreachable = true;
                     format!("it is unreachable ({why})")
@@ -166,13 +168,16 @@ impl<'a> Pass<'a> {
         let Some(holder) = snapshot.holders.iter().find(|holder| holder.provider == acceptance.id.provider) else {
             return Judged::Unfit("its provider is not engaged".into());
         };
-        match acceptance.judge(&origin.value, snapshot.evaluator) {
+        match acceptance.judge(&snapshot.applicant(origin), snapshot.evaluator) {
             Verdict::Accepted => {}
             Verdict::Refused(refusals) => return Judged::Refused(refusals),
             Verdict::Unknown(_) => return Judged::Later,
         }
         if acceptance.cordoned {
             return Judged::Unfit("is cordoned".into());
+        }
+        if acceptance.is_suspended() {
+            return Judged::Unfit("takes nothing new: the platform's policy for its provider cannot be read".into());
         }
         match (&holder.reach, &holder.serving) {
             (Reach::Lost(_), _) => return Judged::Later,
@@ -199,14 +204,11 @@ impl<'a> Pass<'a> {
             }
             (Reach::Ready, Serving::Served(_)) => {}
         }
-        if acceptance.capacity.is_some() && !snapshot.room_known {
-            return Judged::Later;
+        match (snapshot.has_room)(acceptance) {
+            Some(true) => Judged::Candidate,
+            Some(false) => Judged::Unfit(format!("is full (capacity {})", acceptance.capacity.unwrap_or_default())),
+            None => Judged::Later,
         }
-        if !(snapshot.has_room)(acceptance) {
-            let capacity = acceptance.capacity.unwrap_or_default();
-            return Judged::Unfit(format!("is full (capacity {capacity})"));
-        }
-        Judged::Candidate
     }
 
     /// The AcceptAPI of a provider that accepts the origin, best first; or why none does. `None`: not known.
@@ -223,7 +225,7 @@ impl<'a> Pass<'a> {
         let mut unknown = false;
         let own = self.snapshot.acceptances.iter().filter(|acceptance| acceptance.id.provider == holder.provider);
         for acceptance in own.clone() {
-            match acceptance.judge(&origin.value, self.snapshot.evaluator) {
+            match acceptance.judge(&self.snapshot.applicant(origin), self.snapshot.evaluator) {
                 Verdict::Accepted => accepting.push(acceptance),
                 Verdict::Refused(refused) => refusals.extend(refused),
                 Verdict::Unknown(_) => unknown = true,

@@ -10,6 +10,7 @@ mod flow;
 mod marks;
 mod migrated;
 mod moves;
+mod policies;
 mod property;
 mod related;
 mod steady;

@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use broker_api::{ClusterName, keys};
 use broker_core::{
-    acceptance::{Acceptance, Verdict},
+    acceptance::{Acceptance, Applicant, Verdict},
     decision::State,
     migration::configuration::Configuration,
     snapshot::Reach,
@@ -456,8 +456,16 @@ impl Story {
         let shown = crate::ledger::Ledger::shown(world);
         if matches!(state, State::Waiting | State::NotAccepted) {
             let object = Arc::new(origin.clone());
+            let key = web();
+            let applicant = Applicant {
+                object: &object,
+                kind: &key.gvk,
+                namespace: &key.namespace,
+                consumer: &key.cluster,
+                labels: None,
+            };
             let accepts = |acceptance: &&Arc<Acceptance>| {
-                matches!(acceptance.judge(&object, &EVALUATOR), Verdict::Accepted) && !acceptance.is_draining()
+                matches!(acceptance.judge(&applicant, &EVALUATOR), Verdict::Accepted) && !acceptance.is_draining()
             };
             let accepts = world.acceptances.values().find(accepts).map(|acceptance| acceptance.id.to_string());
             assert_eq!(accepts, None, "it ends as {state:?}");
