@@ -68,6 +68,28 @@ pub struct AcceptApiSpec {
         extend("x-kubernetes-list-type" = "set")
     )]
     pub related_kinds: Vec<String>,
+    /// Which namespaces of consumers objects are taken from: the copy is made in the namespace of the same name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "NamespaceRules")]
+    pub namespaces: Option<NamespaceRules>,
+}
+
+/// Patterns of namespaces' names. `*` stands for any characters, or none; all else for itself. The whole name counts.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NamespaceRules {
+    /// Namespaces that objects are taken from. All that are not denied when empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), inner(length(min = 1, max = 63), regex(pattern = r"^[-a-z0-9*]+$")))]
+    pub allow: Vec<String>,
+    /// Namespaces that no objects are taken from, whatever `allow` says. Defaults to `kube-*`; a list that is given takes
+    /// the place of this default, so name `kube-*` in it unless objects of system namespaces are wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        with = "Vec<String>",
+        length(max = 64),
+        inner(length(min = 1, max = 63), regex(pattern = r"^[-a-z0-9*]+$"))
+    )]
+    pub deny: Option<Vec<String>>,
 }
 
 fn one() -> u32 {

@@ -43,6 +43,12 @@ pub const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
 pub const NAMESPACE_NOT_ALLOWED: &str = "NamespaceNotAllowed";
 /// Reason: the provider does not serve the kind.
 pub const KIND_MISSING: &str = "KindMissing";
+
+/// Reason: the platform's policy does not let the provider serve the kind.
+pub const NOT_PERMITTED: &str = "NotPermitted";
+
+/// Reason: the platform's policy for the provider cannot be read.
+pub const POLICY_INVALID: &str = "PolicyInvalid";
 /// Reason: the object, or what it says, is not valid.
 pub const INVALID: &str = "Invalid";
 /// The provider has more of them than count.

@@ -73,6 +73,20 @@ pub const FORCE_DELETE: &str = "broker.platform-mesh.io/force-delete";
 /// Label on a Secret of the coordination cluster that holds a kubeconfig: `consumer` or `provider`.
 pub const ROLE: &str = "broker.platform-mesh.io/role";
 
+/// Annotation of the platform on a provider's cluster Secret: AcceptAPIs of a higher priority count as this one.
+pub const MAX_PRIORITY: &str = "broker.platform-mesh.io/max-priority";
+
+/// Annotation of the platform on a provider's cluster Secret: [`REBALANCE`] has an effect there.
+pub const ALLOW_REBALANCE: &str = "broker.platform-mesh.io/allow-rebalance";
+
+/// Annotation of the platform on a provider's cluster Secret: kinds that it may serve, as `Kind.group` or
+/// `Kind.version.group`, separated by commas.
+pub const SERVES: &str = "broker.platform-mesh.io/serves";
+
+/// Annotation of the platform on a provider's cluster Secret: selector over the labels of the Secrets of consumers that
+/// it may serve.
+pub const CONSUMERS: &str = "broker.platform-mesh.io/consumers";
+
 /// Name of the Secret in the coordination cluster that holds the signing keys.
 pub const SIGNING_KEY_SECRET: &str = "resource-broker-signing-key";
 

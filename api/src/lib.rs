@@ -18,7 +18,7 @@ pub mod keys;
 pub mod migration;
 pub mod migration_configuration;
 
-pub use accept_api::{AcceptApi, AcceptApiSpec, AcceptApiStatus, Boundary, Filter, Gvr, Missing};
+pub use accept_api::{AcceptApi, AcceptApiSpec, AcceptApiStatus, Boundary, Filter, Gvr, Missing, NamespaceRules};
 pub use broker::{Broker, BrokerSpec, BrokerStatus};
 pub use brokered_status::{Availability, BrokeredStatus, RelatedResource};
 pub use cluster_name::{ClusterName, Role};

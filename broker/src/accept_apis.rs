@@ -31,44 +31,6 @@ const LONGEST_REST: Duration = Duration::from_mins(5);
 const LONG_ENOUGH: Duration = Duration::from_mins(1);
 
 impl Broker {
-    fn verdict(&self, id: &AcceptId, entry: &Entry) -> (bool, &'static str, String) {
-        let acceptance = match &entry.compiled {
-            Err(errors) if entry.too_many => return (false, condition::TOO_MANY, errors.join("; ")),
-            Err(errors) => return (false, condition::INVALID, errors.join("; ")),
-            Ok(acceptance) => acceptance,
-        };
-        if let Some(why) = acceptance.silence() {
-            return (false, condition::EXPRESSION_SILENT, why);
-        }
-        let gvr = &acceptance.gvr;
-        let Some(brokered) = self.kind_of(gvr) else {
-            let message = format!(
-                "no cluster serves {}.{}.{} among the kinds that the broker watches; check gvr, or add the kind to the broker's --watch-kind",
-                gvr.resource, gvr.version, gvr.group
-            );
-            return (false, "NotWatched", message);
-        };
-        let provider = self.fleet().cluster(&id.provider);
-        let serves = provider
-            .is_some_and(|cluster| cluster.kind(&brokered.gvk).found().is_some_and(|info| info.plural == gvr.resource));
-        if !serves {
-            let message =
-                format!("this cluster does not serve {}.{}.{}; install its CRD", gvr.resource, gvr.version, gvr.group);
-            return (false, condition::KIND_MISSING, message);
-        }
-        (
-            true,
-            "Ready",
-            if acceptance.is_draining() {
-                "cordoned and being drained: its objects move to other providers".into()
-            } else if acceptance.cordoned {
-                "in use for the objects that are here; cordoned for new ones".into()
-            } else {
-                "in use".into()
-            },
-        )
-    }
-
     /// The merge patch that brings an AcceptAPI's status up to date, if it is not.
     fn status_patch(&self, id: &AcceptId, entry: &Entry, held: &Object) -> Option<Value> {
         let value = held.value().ok()?;
@@ -89,13 +51,13 @@ impl Broker {
             })
         };
         let mut conditions = vec![condition(condition::READY, status, reason, &message)];
-        let brokered = entry.gvr.as_ref().and_then(|gvr| self.kind_of(gvr));
+        let brokered = entry.gvr.as_ref().and_then(|gvr| self.brokered_at(&id.provider, gvr));
         if let Some(held) = brokered.and_then(|brokered| self.brake.told(&id.provider, &brokered.kind)) {
             conditions.push(condition(condition::DELETIONS_HELD, "True", condition::ORIGINS_VANISHED, &held));
         }
         let desired = json!({
             "conditions": conditions,
-            "placed": self.records.count(id),
+            "placed": self.placed(id, entry.gvr.as_ref()),
             "observedGeneration": generation,
         });
         let nothing = json!({});

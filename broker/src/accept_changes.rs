@@ -5,7 +5,7 @@
 //! it waits behind everybody's own work. What is compiled is done in the provider's own share of the time.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, HashSet},
     panic::AssertUnwindSafe,
     sync::{Arc, PoisonError},
     time::Duration,
@@ -43,6 +43,7 @@ struct Pending {
     changed: BTreeSet<ObjectKey>,
     complete: bool,
     left: bool,
+    bounded: bool,
     running: bool,
     rest: Duration,
     ended: Option<Instant>,
@@ -54,6 +55,8 @@ struct Batch {
     /// The provider has left, before all else.
     left: bool,
     changed: BTreeSet<ObjectKey>,
+    /// The platform's bounds for it are others.
+    bounded: bool,
     /// All are in, after all else.
     complete: bool,
 }
@@ -65,6 +68,7 @@ impl Pending {
                 self.changed.insert(key);
             }
             AcceptChange::Complete(_) => self.complete = true,
+            AcceptChange::Bounded(_) => self.bounded = true,
             AcceptChange::Left(_) => {
                 self.changed.clear();
                 (self.complete, self.left) = (false, true);
@@ -74,11 +78,11 @@ impl Pending {
 
     /// When the next batch begins, if there is anything for it.
     fn due(&self, now: Instant) -> Option<Instant> {
-        if self.running || (self.changed.is_empty() && !self.complete && !self.left) {
+        if self.running || (self.changed.is_empty() && !self.complete && !self.left && !self.bounded) {
             return None;
         }
-        // A provider that comes or goes need not wait: that is not its authors' doing.
-        let rest = self.ended.filter(|_| !self.complete && !self.left);
+        // A provider that comes or goes, or is bounded, need not wait: that is not its authors' doing.
+        let rest = self.ended.filter(|_| !self.complete && !self.left && !self.bounded);
         Some(rest.map_or(now, |ended| ended + self.rest))
     }
 
@@ -90,6 +94,7 @@ impl Pending {
         Some(Batch {
             left: std::mem::take(&mut self.left),
             changed: std::mem::take(&mut self.changed),
+            bounded: std::mem::take(&mut self.bounded),
             complete: std::mem::take(&mut self.complete),
         })
     }
@@ -107,9 +112,10 @@ impl Pending {
 
 fn provider_of(change: &AcceptChange) -> &ClusterName {
     match change {
-        AcceptChange::Changed(provider, _) | AcceptChange::Complete(provider) | AcceptChange::Left(provider) => {
-            provider
-        }
+        AcceptChange::Changed(provider, _)
+        | AcceptChange::Complete(provider)
+        | AcceptChange::Left(provider)
+        | AcceptChange::Bounded(provider) => provider,
     }
 }
 
@@ -161,14 +167,26 @@ async fn until(due: Option<Instant>) {
 
 impl Broker {
     async fn take_in(self: &Arc<Self>, provider: &ClusterName, batch: Batch) {
-        let Batch { left, changed, complete } = batch;
+        let Batch { left, changed, bounded, complete } = batch;
         if left {
-            self.settle(provider, true, Found::new(), false).await;
+            self.settle(provider, |registry, name| registry.remove_provider(name), true).await;
         }
         let found = self.compile(provider, &changed).await;
-        if complete || !found.is_empty() {
-            self.settle(provider, false, found, complete).await;
+        if !complete && !bounded && found.is_empty() {
+            return;
         }
+        let policy = self.policies.of(provider);
+        let take = move |registry: &mut Registry, name: &ClusterName| {
+            let mut concerned = registry.take(name, found);
+            if bounded {
+                concerned.extend(registry.bound(name, &policy));
+            }
+            if complete {
+                registry.mark_known(name);
+            }
+            concerned
+        };
+        self.settle(provider, take, complete).await;
     }
 
     /// Does a job in the provider's share of the time.
@@ -227,7 +245,7 @@ impl Broker {
             let next = if counts && entry.is_open() {
                 let compile = move |broker: &Self| {
                     let object = broker.accept_api(&own).found()?;
-                    Some(entry.compiled(&own, &object, &broker.evaluator))
+                    Some(entry.compiled(&own, &object, &broker.evaluator, &broker.policies.of(&own.provider)))
                 };
                 let compiled = self.in_share_of(&id, compile).await.flatten();
                 if compiled.as_ref().is_some_and(Entry::is_pending) {
@@ -254,20 +272,22 @@ impl Broker {
         });
     }
 
-    /// Changes the registry, once, and has looked at again what that concerns.
-    async fn settle(self: &Arc<Self>, provider: &ClusterName, left: bool, found: Found, complete: bool) {
+    /// Changes the registry, once, and has looked at again what that concerns; `all`: whatever the provider holds, too.
+    async fn settle(
+        self: &Arc<Self>,
+        provider: &ClusterName,
+        change: impl FnOnce(&mut Registry, &ClusterName) -> HashSet<Gvr> + Send + 'static,
+        all: bool,
+    ) {
         let (broker, name) = (Arc::clone(self), provider.clone());
         let change = move || {
             let held = broker.registry_changes.lock().unwrap_or_else(PoisonError::into_inner);
             let mut registry: Registry = (**broker.registry.load()).clone();
-            let concerned = if left { registry.remove_provider(&name) } else { registry.take(found) };
-            if complete {
-                registry.mark_known(&name);
-            }
+            let concerned = change(&mut registry, &name);
             let registry = Arc::new(registry);
             broker.registry.store(Arc::clone(&registry));
             drop(held);
-            if left || complete {
+            if all {
                 broker.enqueue_concerned(&name, None);
                 // Until now it counted as settling, and what it holds of others' objects was left alone.
                 broker.enqueue_stranded(&name, None);
@@ -281,10 +301,9 @@ impl Broker {
 
     /// Origins that a provider's AcceptAPIs for a resource concern are looked at again, in the provider's share of the time.
     fn enqueue_judged(&self, provider: &ClusterName, gvr: &Gvr, registry: &Registry) {
-        let Some(brokered) = self.kind_of(gvr) else { return };
+        let Some(brokered) = self.brokered_at(provider, gvr) else { return };
         let mut concerned = self.concerned(provider, Some(&brokered.kind));
-        if registry.accepting(gvr).iter().any(|acceptance| acceptance.id.provider == *provider && acceptance.rebalance)
-        {
+        if registry.accepting(provider, gvr).iter().any(|acceptance| acceptance.rebalance) {
             // It may attract any of them.
             concerned = self.records.select(|key, _| *key.gvk == *brokered.kind);
         }

@@ -1,7 +1,7 @@
 //! `Broker`: what all parts of the process share.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{
         Arc, Mutex, OnceLock, PoisonError, RwLock, Weak,
         atomic::{AtomicBool, Ordering},
@@ -10,7 +10,7 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use broker_api::{ClusterName, Gvr, Role, keys};
+use broker_api::{ClusterName, Role, keys};
 use broker_core::{
     assignment::KeyRing,
     expression::Evaluator,
@@ -43,6 +43,7 @@ use crate::{
     namespaces::Namespaces,
     options::Options,
     owned::Owned,
+    policies::Policies,
     records::Records,
     registry::Registry,
     secrets_namespace::namespaces,
@@ -198,6 +199,8 @@ pub enum AcceptChange {
     Complete(ClusterName),
     /// The provider has left.
     Left(ClusterName),
+    /// The platform's bounds for the provider are others.
+    Bounded(ClusterName),
 }
 
 /// A change of a cluster Secret, or the end of their first list.
@@ -269,6 +272,12 @@ pub struct Broker {
     /// What the engaged clusters' kubeconfigs were read from.
     pub provenance: Mutex<HashMap<ClusterName, Provenance>>,
     schemas: RwLock<HashMap<(ClusterName, Kind), Arc<Schema>>>,
+    /// Under which plural a provider serves a kind, as it last said.
+    pub(crate) plurals: RwLock<HashMap<ClusterName, HashMap<Kind, String>>>,
+    /// Kinds for which room has just come.
+    pub(crate) roomy: Mutex<HashSet<Arc<Kind>>>,
+    /// What the platform says of clusters.
+    pub policies: Policies,
     synced: AtomicBool,
     itself: Weak<Self>,
     /// When the process started.
@@ -323,6 +332,9 @@ impl Broker {
             departures: Departures::default(),
             provenance: Mutex::default(),
             schemas: RwLock::default(),
+            plurals: RwLock::default(),
+            roomy: Mutex::default(),
+            policies: Policies::default(),
             synced: AtomicBool::new(false),
             started: Instant::now(),
             options,
@@ -405,6 +417,9 @@ impl Broker {
     pub fn forget(&self, cluster: &ClusterName) {
         self.schemas.write().unwrap_or_else(PoisonError::into_inner).retain(|(name, _), _| name != cluster);
         self.provenance.lock().unwrap_or_else(PoisonError::into_inner).remove(cluster);
+        self.plurals.write().unwrap_or_else(PoisonError::into_inner).remove(cluster);
+        self.records.forget_copies(cluster);
+        self.policies.forget(cluster);
         self.owned.forget(cluster);
         self.brake.forget(cluster);
         // Origins of a consumer that has left are decided on once more, which forgets them.
@@ -432,18 +447,5 @@ impl Broker {
         } else {
             consumers.remove(&hash);
         }
-    }
-
-    /// The brokered kind that a resource is, as consumers serve it.
-    pub fn kind_of(&self, gvr: &Gvr) -> Option<&Brokered> {
-        let serves = |brokered: &&Brokered| {
-            let clusters = self.fleet().clusters();
-            brokered.kind.group == gvr.group
-                && brokered.kind.version == gvr.version
-                && clusters
-                    .iter()
-                    .any(|cluster| cluster.kind(&brokered.gvk).found().is_some_and(|info| info.plural == gvr.resource))
-        };
-        self.watches.brokered.iter().find(serves)
     }
 }

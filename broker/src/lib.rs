@@ -1,6 +1,7 @@
 //! The resource broker: observe (indexes to a snapshot of one origin), decide (`broker-core`), act (writes with preconditions).
 
 pub mod accept_apis;
+pub mod acceptances;
 pub mod accept_changes;
 pub mod act;
 pub mod app;
@@ -20,11 +21,13 @@ pub mod observe;
 pub mod observer;
 pub mod options;
 pub mod owned;
+pub mod policies;
 pub mod records;
 pub mod registry;
 pub mod secrets_namespace;
 pub mod server;
 pub mod signing;
 pub mod sources;
+pub mod strays;
 pub mod watch_kind;
 pub mod worker;

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use broker_api::{ClusterName, Gvr, Role};
+use broker_api::{ClusterName, Role};
 use broker_core::{
     acceptance::Acceptance,
     assignment::KeyRing,
@@ -27,7 +27,7 @@ use broker_fleet::{
 };
 
 pub use crate::clock::now;
-use crate::{bodies::Bodies, broker::Broker, observer::leading_hash, options::Refusals};
+use crate::{acceptances::Spoken, bodies::Bodies, broker::Broker, observer::leading_hash, options::Refusals};
 
 /// How long a cluster may be unreachable before anybody is told: a blip is not worth a write per object.
 pub const BLIP: Duration = Duration::from_secs(5);
@@ -209,26 +209,18 @@ impl Broker {
         let origin_key = ObjectKey { namespace: Arc::clone(&key.namespace), name: Arc::clone(&key.name) };
         let origin = look(&self.bodies, &consumer, spec, &origin_key);
         let consumer_kind = self.serving(&consumer, &key.gvk);
-        let registry = self.registry.load();
-        let acceptances: Arc<[Arc<Acceptance>]> = match &consumer_kind {
-            Serving::Served(kind) => registry.accepting(&Gvr {
-                group: key.gvk.group.clone(),
-                version: key.gvk.version.clone(),
-                resource: kind.plural.clone(),
-            }),
-            _ => Arc::default(),
-        };
         let copy_key = ObjectKey { namespace: Arc::clone(&key.namespace), name: copy::name(key).into() };
         let providers = self.fleet().in_role(Role::Provider);
-        let holders: Vec<Holder> = providers
-            .iter()
-            .map(|provider| self.holder(provider, key, &copy_key, spec, registry.knows(provider.name())))
+        let consumers_plural = if let Serving::Served(kind) = &consumer_kind { &*kind.plural } else { "" };
+        let Spoken { acceptances, known } = self.acceptances_of(&key.gvk, &providers, consumers_plural);
+        let holders: Vec<Holder> = (providers.iter().zip(known))
+            .map(|(provider, known)| self.holder(provider, key, &copy_key, spec, known))
             .collect();
         let is_copy = self.is_copy(&consumer, key, &origin, &ring);
         let related = Related { broker: self, consumer: &consumer, namespace: &key.namespace };
         let kinds: Vec<Kind> = self.watches.related.iter().map(|related| related.kind.clone()).collect();
         let has_room = |acceptance: &Acceptance| {
-            acceptance.capacity.is_none_or(|capacity| self.records.has_room(&acceptance.id, capacity, key))
+            acceptance.capacity.map_or(Some(true), |capacity| self.records.has_room(&acceptance.id, capacity, key))
         };
         let absent = |provider: &ClusterName| self.departures.absent(provider).map(millis);
         let may_move = |lane: &Lane| self.records.may_move(key, lane, self.options.max_moves);
@@ -251,6 +243,7 @@ impl Broker {
             now: now(),
             consumer: reach(&consumer),
             consumer_kind,
+            consumer_labels: self.policies.labels(&key.cluster),
             origin,
             confirmed,
             brake: &brake,
@@ -260,9 +253,8 @@ impl Broker {
             has_room: &has_room,
             moves,
             brief: self.options.refusals == Refusals::Brief,
-            // How much room there is is only known once all that is placed has been looked at.
             busy,
-            room_known: self.is_synced() || self.started.elapsed() > 6 * SETTLING,
+            synced: self.is_synced() || self.started.elapsed() > 6 * SETTLING,
             ring: &ring,
             evaluator: &self.evaluator,
             related_kinds: &kinds,

@@ -35,7 +35,12 @@ pub(crate) fn leading_hash(name: &str) -> Option<(&str, &str)> {
 
 impl Broker {
     /// The origins that an object under this name in a provider may be the copy of: by its marks, and by its name.
-    fn origins_of(&self, brokered: &Brokered, key: &ObjectKey, versions: &[Option<&Arc<Object>>]) -> Vec<OriginKey> {
+    pub(crate) fn origins_of(
+        &self,
+        brokered: &Brokered,
+        key: &ObjectKey,
+        versions: &[Option<&Arc<Object>>],
+    ) -> Vec<OriginKey> {
         let mut origins: Vec<OriginKey> = Vec::new();
         for object in versions.iter().copied().flatten().filter(|object| object.has_body()) {
             let marks = object.marks().annotations;
@@ -120,7 +125,7 @@ impl Broker {
     }
 
     /// All origins of a consumer cluster.
-    fn enqueue_consumer(&self, consumer: &ClusterName, kind: Option<&Kind>) {
+    pub(crate) fn enqueue_consumer(&self, consumer: &ClusterName, kind: Option<&Kind>) {
         let concerned =
             self.records.select(|key, _| key.cluster == *consumer && kind.is_none_or(|kind| *key.gvk == *kind));
         for key in concerned {
@@ -204,6 +209,7 @@ impl Observer for Broker {
                     return;
                 }
                 if let Some(brokered) = self.watches.brokered_by(spec) {
+                    self.recount(index, brokered, change);
                     for origin in self.origins_of(brokered, &change.key, &[change.old.as_ref(), change.new.as_ref()]) {
                         self.enqueue(origin);
                     }
@@ -238,6 +244,7 @@ impl Observer for Broker {
                 let _ = self.accept_changes.send(AcceptChange::Complete(cluster.clone()));
             }
             (Role::Provider, Some(brokered)) => {
+                self.records.copies_known(cluster, &brokered.kind);
                 self.enqueue_concerned(cluster, Some(&brokered.kind));
                 self.enqueue_stranded(cluster, Some(&brokered.kind));
                 self.migrations.enqueue_open();
@@ -262,8 +269,11 @@ impl Observer for Broker {
         }
         match cluster.role() {
             Role::Consumer => self.enqueue_consumer(cluster, Some(&kind)),
-            // Its CRDs are its own to edit, as often as it likes.
             Role::Provider => {
+                if let KindState::Found(info) = state {
+                    self.set_plural(cluster, &kind, &info.plural);
+                }
+                // Its CRDs are its own to edit, as often as it likes.
                 for key in self.concerned(cluster, Some(&kind)) {
                     self.enqueue_later(key, cluster);
                 }

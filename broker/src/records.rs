@@ -2,18 +2,22 @@
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
 
 use broker_api::ClusterName;
 use broker_core::{
     acceptance::AcceptId,
+    copy,
     decision::{Decision, Interest, State},
     memory::Memory,
     movement::{Lane, Moving, Request},
-    snapshot::OriginKey,
+    snapshot::{Kind, OriginKey},
 };
+use broker_fleet::object::ObjectKey;
+
+use crate::strays::Strays;
 
 /// One origin.
 #[derive(Debug, Clone, Default)]
@@ -61,18 +65,25 @@ pub struct Absorbed {
 }
 
 /// How much may be under way at once.
-#[derive(Debug, Clone, Copy)]
-pub struct Bounds {
+#[derive(Clone, Copy)]
+pub struct Bounds<'a> {
     /// Objects that an AcceptAPI which the origin would newly count for holds at the most.
     pub capacity: Option<u64>,
     /// Moves between two providers.
     pub moves: usize,
+    /// Whether a provider holds the origin's copy now.
+    pub holds: &'a dyn Fn(&ClusterName, &ObjectKey) -> bool,
+}
+
+/// Where the copy of an origin is at its provider.
+pub(crate) fn copy_key(key: &OriginKey) -> ObjectKey {
+    ObjectKey { namespace: Arc::clone(&key.namespace), name: copy::name(key).into() }
 }
 
 /// Objects that move at once to a provider that asks for its share.
 const REBALANCED: usize = 5;
 
-impl Bounds {
+impl Bounds<'_> {
     fn of(self, lane: &Lane) -> usize {
         match lane {
             Lane::Leave { .. } => self.moves,
@@ -81,7 +92,21 @@ impl Bounds {
     }
 }
 
+/// The provider where an origin's copy is accounted for: it counts for an AcceptAPI there, or is there although none
+/// accepts it.
+fn accounts_at<'a>(
+    counted: Option<&'a AcceptId>,
+    state: State,
+    provider: Option<&'a ClusterName>,
+) -> Option<&'a ClusterName> {
+    counted.map(|id| &id.provider).or(provider.filter(|_| state == State::NotAccepted))
+}
+
 impl Record {
+    fn accounts_at(&self) -> Option<&ClusterName> {
+        accounts_at(self.counted.as_ref(), self.state, self.provider.as_ref())
+    }
+
     /// The AcceptAPI that the origin counts for after this decision. One that is only held up keeps its room.
     fn counts_for<'a>(&'a self, decision: &'a Decision) -> Option<&'a AcceptId> {
         let held_up = decision.is_held_up() || matches!(decision.state, State::Deleting | State::NotAccepted);
@@ -89,7 +114,7 @@ impl Record {
     }
 
     /// Whether the decision's move has a turn: it has one already, or there is one left.
-    fn may_take(&self, decision: &Decision, lanes: &HashMap<Lane, LaneState>, bounds: Bounds) -> bool {
+    fn may_take(&self, decision: &Decision, lanes: &HashMap<Lane, LaneState>, bounds: Bounds<'_>) -> bool {
         let Some(lane) = decision.lane.as_ref().filter(|_| decision.moving.is_some()) else { return true };
         !decision.begins || self.lane.is_some() || lanes.get(lane).is_none_or(|held| held.taken < bounds.of(lane))
     }
@@ -100,7 +125,7 @@ impl Record {
         key: &OriginKey,
         decision: &Decision,
         lanes: &mut HashMap<Lane, LaneState>,
-        bounds: Bounds,
+        bounds: Bounds<'_>,
     ) -> Vec<OriginKey> {
         let (lane, queues) = match (&decision.lane, &decision.moving) {
             (Some(lane), Some(_)) => (Some(Box::new(lane.clone())), None),
@@ -174,6 +199,14 @@ struct Inner {
     interests: HashMap<Interest, HashSet<OriginKey>>,
     /// How many moves count for a lane, and who waits for a turn in it.
     lanes: HashMap<Lane, LaneState>,
+    strays: Strays,
+}
+
+impl Inner {
+    /// What is held for an AcceptAPI beside its own origins and this one.
+    fn strays(&self, id: &AcceptId, key: &OriginKey) -> u64 {
+        self.strays.count(&id.provider, &key.gvk, || copy_key(key))
+    }
 }
 
 #[derive(Default)]
@@ -210,16 +243,19 @@ impl Records {
 
     /// Takes in a decision. Forgets origins that are gone. `None`: others have meanwhile taken the last room, or the last
     /// turn to move, and nothing was taken in.
-    pub fn absorb(&self, key: &OriginKey, decision: &Decision, bounds: Bounds) -> Option<Absorbed> {
+    pub fn absorb(&self, key: &OriginKey, decision: &Decision, bounds: Bounds<'_>) -> Option<Absorbed> {
         let mut inner = self.lock();
-        let Inner { records, counts, states, interests, lanes } = &mut *inner;
+        let Inner { records, counts, states, interests, lanes, strays } = &mut *inner;
         let forget = decision.state == State::Gone && decision.steps.is_empty();
         let record = records.entry(key.clone()).or_default();
+        let left = record.accounts_at().cloned();
         let counted = record.counts_for(decision).cloned();
         let newly = counted.as_ref().filter(|after| record.counted.as_ref() != Some(*after)).cloned();
         if let (Some(after), Some(capacity)) = (&newly, bounds.capacity)
             && decision.begins
-            && counts.get(after).copied().unwrap_or_default() >= capacity
+            && counts.get(after).copied().unwrap_or_default()
+                + strays.count(&after.provider, &key.gvk, || copy_key(key))
+                >= capacity
         {
             return None;
         }
@@ -230,6 +266,17 @@ impl Records {
         let freed = record.counted.as_ref().filter(|before| Some(*before) != counted.as_ref()).cloned();
         if let Some(count) = freed.as_ref().and_then(|before| counts.get_mut(before)) {
             *count = count.saturating_sub(1);
+        }
+        // A copy counts for its origin, or else by itself.
+        let came = accounts_at(counted.as_ref(), decision.state, decision.provider.as_ref());
+        if left.as_ref() != came {
+            let copy = copy_key(key);
+            if let Some(left) = left.filter(|left| (bounds.holds)(left, &copy)) {
+                strays.set(&left, &key.gvk, &copy, true);
+            }
+            if let Some(came) = came {
+                strays.set(came, &key.gvk, &copy, false);
+            }
         }
         if let Some(after) = newly {
             *counts.entry(after).or_default() += 1;
@@ -273,11 +320,51 @@ impl Records {
         Some(Absorbed { freed, listens, moved: moved || restated, turns })
     }
 
-    /// Whether an AcceptAPI has room for an origin, which may be counted there already.
-    pub fn has_room(&self, id: &AcceptId, capacity: u64, key: &OriginKey) -> bool {
+    /// Whether an AcceptAPI has room for an origin, which may be counted there already. `None`: not all that its provider
+    /// holds has been seen.
+    pub fn has_room(&self, id: &AcceptId, capacity: u64, key: &OriginKey) -> Option<bool> {
         let inner = self.lock();
+        if !inner.strays.is_known(&id.provider, &key.gvk) {
+            return None;
+        }
         let own = inner.records.get(key).is_some_and(|record| record.counted.as_ref() == Some(id));
-        inner.counts.get(id).copied().unwrap_or_default() - u64::from(own) < capacity
+        let placed = inner.counts.get(id).copied().unwrap_or_default() - u64::from(own);
+        Some(placed + inner.strays(id, key) < capacity)
+    }
+
+    /// A copy at a provider came, changed or went: whether it is there now is asked while nothing else changes. Returns
+    /// whether it has gone and was one that no known origin accounted for: then there may be room.
+    pub fn copy_moved(
+        &self,
+        provider: &ClusterName,
+        kind: &Arc<Kind>,
+        copy: &ObjectKey,
+        origins: &[OriginKey],
+        is_there: impl FnOnce() -> bool,
+    ) -> bool {
+        let mut inner = self.lock();
+        let accounted = |origin: &OriginKey| {
+            let record = inner.records.get(origin);
+            record.is_some_and(|record| record.accounts_at() == Some(provider)) && copy_key(origin) == *copy
+        };
+        let there = is_there();
+        let stray = there && !origins.iter().any(accounted);
+        inner.strays.set(provider, kind, copy, stray) && !there
+    }
+
+    /// All copies of a kind at a provider have been seen.
+    pub fn copies_known(&self, provider: &ClusterName, kind: &Arc<Kind>) {
+        self.lock().strays.set_known(provider, kind);
+    }
+
+    /// A provider has left.
+    pub fn forget_copies(&self, provider: &ClusterName) {
+        self.lock().strays.forget(provider);
+    }
+
+    /// Copies of a kind at a provider that no known origin accounts for.
+    pub fn strays(&self, provider: &ClusterName, kind: &Kind) -> u64 {
+        self.lock().strays.all(provider, kind)
     }
 
     /// Whether one more may move.
@@ -285,7 +372,7 @@ impl Records {
         let inner = self.lock();
         let own = inner.records.get(key).is_some_and(|record| record.lane.as_deref() == Some(lane));
         let taken = inner.lanes.get(lane).map_or(0, |held| held.taken);
-        taken - usize::from(own) < Bounds { capacity: None, moves }.of(lane)
+        taken - usize::from(own) < Bounds { capacity: None, moves, holds: &|_, _| false }.of(lane)
     }
 
     /// How many origins an AcceptAPI holds.
@@ -311,9 +398,7 @@ impl Records {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use broker_core::{movement::Phase, snapshot::Kind};
+    use broker_core::movement::Phase;
 
     use super::*;
 
@@ -341,7 +426,7 @@ mod tests {
         Decision::state(State::Served)
     }
 
-    const ONE: Bounds = Bounds { capacity: None, moves: 1 };
+    const ONE: Bounds<'static> = Bounds { capacity: None, moves: 1, holds: &|_, _| false };
 
     #[test]
     fn a_turn_goes_to_who_waits_for_it() {

@@ -9,6 +9,7 @@ use broker_api::{AcceptApi, ClusterName, Gvr, keys};
 use broker_core::{
     acceptance::{AcceptId, Acceptance},
     expression::Evaluator,
+    policy::Policy,
 };
 use broker_fleet::object::Object;
 
@@ -47,18 +48,21 @@ struct Version {
     rebalance: bool,
 }
 
+type ByResource = HashMap<Gvr, Arc<[Arc<Acceptance>]>>;
+
 /// All AcceptAPIs. Cheap to clone, so that decisions work on one that does not change under them.
 #[derive(Debug, Clone, Default)]
 pub struct Registry {
     entries: BTreeMap<AcceptId, Arc<Entry>>,
-    by_gvr: HashMap<Gvr, Arc<[Arc<Acceptance>]>>,
+    /// A provider's own word says which kind a resource is there, so each has resources of its own.
+    by_resource: HashMap<ClusterName, ByResource>,
     known: HashSet<ClusterName>,
 }
 
 impl Registry {
-    /// AcceptAPIs for a resource.
-    pub fn accepting(&self, gvr: &Gvr) -> Arc<[Arc<Acceptance>]> {
-        self.by_gvr.get(gvr).cloned().unwrap_or_default()
+    /// AcceptAPIs of a provider for a resource there.
+    pub fn accepting(&self, provider: &ClusterName, gvr: &Gvr) -> &[Arc<Acceptance>] {
+        self.by_resource.get(provider).and_then(|resources| resources.get(gvr)).map_or(&[], |accepting| accepting)
     }
 
     /// Whether an AcceptAPI asks for its share of the objects that are placed already.
@@ -111,7 +115,7 @@ impl Registry {
     }
 
     /// Takes in what has become of a provider's AcceptAPIs. Returns the resources that are concerned.
-    pub fn take(&mut self, found: Found) -> Vec<Gvr> {
+    pub fn take(&mut self, provider: &ClusterName, found: Found) -> HashSet<Gvr> {
         let mut concerned: HashSet<Gvr> = HashSet::new();
         for (id, entry) in found {
             concerned.extend(entry.as_ref().and_then(|entry| entry.gvr.clone()));
@@ -121,28 +125,48 @@ impl Registry {
             };
             concerned.extend(before.and_then(|entry| entry.gvr.clone()));
         }
-        self.reindex(&concerned);
-        concerned.into_iter().collect()
+        self.reindex(provider, &concerned);
+        concerned
+    }
+
+    /// The platform's bounds for a provider are these now. Returns the resources that are concerned.
+    pub fn bound(&mut self, provider: &ClusterName, policy: &Arc<Policy>) -> HashSet<Gvr> {
+        let mut concerned: HashSet<Gvr> = HashSet::new();
+        for (_, entry) in self.entries.iter_mut().filter(|(id, _)| id.provider == *provider) {
+            let Ok(acceptance) = &entry.compiled else { continue };
+            if acceptance.policy() == Some(&**policy) {
+                continue;
+            }
+            let bounded = Arc::new((**acceptance).clone().bounded(policy));
+            concerned.insert(bounded.gvr.clone());
+            *entry = Arc::new(Entry { compiled: Ok(bounded), ..(**entry).clone() });
+        }
+        self.reindex(provider, &concerned);
+        concerned
     }
 
     /// A provider has left. Returns the resources that are concerned.
-    pub fn remove_provider(&mut self, provider: &ClusterName) -> Vec<Gvr> {
+    pub fn remove_provider(&mut self, provider: &ClusterName) -> HashSet<Gvr> {
         self.known.remove(provider);
         let own = self.entries.keys().filter(|id| id.provider == *provider);
         let gone: Found = own.map(|id| (id.clone(), None)).collect();
-        self.take(gone)
+        let concerned = self.take(provider, gone);
+        self.by_resource.remove(provider);
+        concerned
     }
 
-    /// All of them in one pass.
-    fn reindex(&mut self, concerned: &HashSet<Gvr>) {
+    /// All resources of a provider that are concerned, in one pass.
+    fn reindex(&mut self, provider: &ClusterName, concerned: &HashSet<Gvr>) {
         let mut accepting: HashMap<&Gvr, Vec<Arc<Acceptance>>> = HashMap::new();
-        for acceptance in self.entries.values().filter_map(|entry| entry.compiled.as_ref().ok()) {
+        let own = self.entries.iter().filter(|(id, _)| id.provider == *provider);
+        for acceptance in own.filter_map(|(_, entry)| entry.compiled.as_ref().ok()) {
             if let Some(gvr) = concerned.get(&acceptance.gvr) {
                 accepting.entry(gvr).or_default().push(Arc::clone(acceptance));
             }
         }
-        self.by_gvr.retain(|gvr, _| !concerned.contains(gvr));
-        self.by_gvr.extend(accepting.into_iter().map(|(gvr, accepting)| (gvr.clone(), accepting.into())));
+        let resources = self.by_resource.entry(provider.clone()).or_default();
+        resources.retain(|gvr, _| !concerned.contains(gvr));
+        resources.extend(accepting.into_iter().map(|(gvr, accepting)| (gvr.clone(), accepting.into())));
     }
 }
 
@@ -190,10 +214,11 @@ impl Entry {
     }
 
     /// Compiled from this object, which may be newer than what was read: then a change of it is on its way.
-    pub fn compiled(&self, id: &AcceptId, object: &Object, evaluator: &Evaluator) -> Self {
+    pub fn compiled(&self, id: &AcceptId, object: &Object, evaluator: &Evaluator, policy: &Arc<Policy>) -> Self {
         let compiled = match object.value().map(serde_json::from_value::<AcceptApi>) {
             Ok(Ok(api)) => Acceptance::compile(id.clone(), &api.spec, evaluator)
-                .map(|acceptance| Arc::new(acceptance.annotated(self.version.drain, self.version.rebalance))),
+                .map(|acceptance| acceptance.annotated(self.version.drain, self.version.rebalance).bounded(policy))
+                .map(Arc::new),
             Ok(Err(error)) => Err(vec![format!("cannot be read: {error}")]),
             Err(error) => Err(vec![error.to_string()]),
         };
@@ -264,7 +289,7 @@ mod tests {
         assert!(!Arc::ptr_eq(&first, &Entry::read(&object("a", "as", 2, 0), Some(&first))));
         let out = first.left_out();
         assert!(out.too_many && out.is_open() && out.compiled.as_ref().is_err_and(|why| why[0].contains("as.v1.g")));
-        let compiled = out.compiled(&id("a"), &object("a", "as", 1, 0), &evaluator);
+        let compiled = out.compiled(&id("a"), &object("a", "as", 1, 0), &evaluator, &Arc::default());
         assert!(!compiled.too_many && !compiled.is_open() && compiled.compiled.is_ok());
     }
 
@@ -274,20 +299,21 @@ mod tests {
         let mut registry = Registry::default();
         let compiled = |name: &str, resource: &'static str| {
             let object = object(name, resource, 1, 0);
-            (id(name), Some(Arc::new(Entry::read(&object, None).compiled(&id(name), &object, &evaluator))))
+            (id(name), Some(Arc::new(Entry::read(&object, None).compiled(&id(name), &object, &evaluator, &Arc::default()))))
         };
         let gvr = |resource: &str| Gvr { group: "g".into(), version: "v1".into(), resource: resource.into() };
-        let mut concerned = registry.take([compiled("a", "as"), compiled("b", "bs"), compiled("c", "as")].into());
-        concerned.sort_by(|a, b| a.resource.cmp(&b.resource));
-        assert_eq!(concerned, [gvr("as"), gvr("bs")]);
-        assert_eq!((registry.accepting(&gvr("as")).len(), registry.accepting(&gvr("bs")).len()), (2, 1));
+        let count = |registry: &Registry, resource: &str| registry.accepting(&provider(), &gvr(resource)).len();
+        let all = [compiled("a", "as"), compiled("b", "bs"), compiled("c", "as")];
+        assert_eq!(registry.take(&provider(), all.into()), [gvr("as"), gvr("bs")].into());
+        assert_eq!((count(&registry, "as"), count(&registry, "bs")), (2, 1));
+        assert!(registry.accepting(&ClusterName::provider("other"), &gvr("as")).is_empty());
         // It speaks of something else now: both are concerned.
-        assert_eq!(registry.take([compiled("c", "bs")].into()).len(), 2);
-        assert_eq!((registry.accepting(&gvr("as")).len(), registry.accepting(&gvr("bs")).len()), (1, 2));
-        assert_eq!(registry.take([(id("a"), None)].into()), [gvr("as")]);
-        assert!(registry.accepting(&gvr("as")).is_empty());
+        assert_eq!(registry.take(&provider(), [compiled("c", "bs")].into()).len(), 2);
+        assert_eq!((count(&registry, "as"), count(&registry, "bs")), (1, 2));
+        assert_eq!(registry.take(&provider(), [(id("a"), None)].into()), [gvr("as")].into());
+        assert_eq!(count(&registry, "as"), 0);
         registry.mark_known(&provider());
-        assert_eq!(registry.remove_provider(&provider()), [gvr("bs")]);
+        assert_eq!(registry.remove_provider(&provider()), [gvr("bs")].into());
         assert!(!registry.knows(&provider()) && registry.entries().next().is_none());
     }
 }

@@ -7,14 +7,14 @@ use std::{
 };
 
 use anyhow::Context as _;
-use broker_api::{ClusterName, Role, keys};
+use broker_api::{ClusterName, Role, condition, keys};
 use broker_core::{decision::Note, naming::consumer_hash};
 use broker_fleet::{
     identity::Rank,
     index::Index,
     kubeconfig::{Kubeconfig, Origin},
     object::{Object, ObjectKey},
-    source::{Claims, Given, Provenance, SecretSource, SourceEvent, check_files, directory, file},
+    source::{Beside, Claims, Given, Provenance, SecretSource, SourceEvent, check_files, directory, file},
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -159,8 +159,10 @@ impl Engaged<'_> {
 
     async fn take(&mut self, event: SourceEvent) {
         match event {
-            SourceEvent::Upsert { name, kubeconfig, from } => {
+            SourceEvent::Upsert { name, kubeconfig, from, beside } => {
                 info!(cluster = %name, %from, server = kubeconfig.server(), "engaged");
+                // Before anything of the cluster is known.
+                self.broker.bound(&name, &from, &beside);
                 self.rejected.remove(&from.to_string());
                 self.broker.departures.arrived(&name);
                 let mut provenance = self.broker.provenance.lock().unwrap_or_else(PoisonError::into_inner);
@@ -248,6 +250,28 @@ impl Broker {
     fn cluster_secret(&self, key: &ObjectKey) -> Option<Arc<Object>> {
         let spec = &self.watches.secrets_of(&key.namespace)?.spec;
         self.fleet().in_role(Role::Coordination).iter().find_map(|hub| hub.index(spec)?.get(key).found())
+    }
+
+    /// Takes in what the platform says of a cluster.
+    fn bound(&self, name: &ClusterName, from: &Provenance, beside: &Beside) {
+        let news = self.policies.set(name, beside);
+        let policy = self.policies.of(name);
+        if news.policy && name.role() == Role::Provider {
+            if !policy.errors().is_empty() {
+                let errors = policy.errors().join("; ");
+                error!(cluster = %name, %from, %errors, "the policy cannot be read; the provider gets nothing new");
+                let message = format!("{name} gets nothing new until its policy can be read: {errors}");
+                self.tell_of_secret(from, condition::POLICY_INVALID, &message);
+            }
+            let _ = self.accept_changes.send(AcceptChange::Bounded(name.clone()));
+        }
+        if news.labels && name.role() == Role::Consumer {
+            if self.policies.labels(name).is_none() {
+                let errors = policy.errors().join("; ");
+                error!(cluster = %name, %from, %errors, "its labels cannot be read; providers that select consumers get nothing new of it");
+            }
+            self.enqueue_consumer(name, None);
+        }
     }
 
     fn read_cluster_secret(&self, source: &mut SecretSource, key: &ObjectKey) -> Vec<SourceEvent> {

@@ -194,7 +194,8 @@ impl Broker {
                 let decision = self.decide(key, &memory, confirmed.clone(), busy)?;
                 let placing = decision.counted.as_ref().filter(|_| decision.begins);
                 let capacity = placing.and_then(|id| registry.capacity(id));
-                let bounds = Bounds { capacity, moves: self.options.max_moves };
+                let holds = |provider: &ClusterName, copy: &ObjectKey| self.holds_copy(provider, &key.gvk, copy);
+                let bounds = Bounds { capacity, moves: self.options.max_moves, holds: &holds };
                 if let Some(absorbed) = self.records.absorb(key, &decision, bounds) {
                     return Some((decision, known, absorbed));
                 }
@@ -301,7 +302,13 @@ impl Broker {
             // Nobody else would hear of a Migration that was made: its watch brings the same version.
             return self.migration_changed(cluster.name(), change);
         }
-        if cluster.name().role() == Role::Consumer && self.watches.brokered_by(spec).is_none() {
+        let brokered = self.watches.brokered_by(spec);
+        if let Some(brokered) = brokered.filter(|_| cluster.name().role() == Role::Provider)
+            && let Some(index) = cluster.index(spec)
+        {
+            self.recount(&index, brokered, change);
+        }
+        if cluster.name().role() == Role::Consumer && brokered.is_none() {
             let place = crate::owned::Place {
                 cluster: cluster.name().clone(),
                 spec: Arc::clone(spec),

@@ -2,7 +2,7 @@
 //!
 //! The caller matches the resource ([`Acceptance::gvr`]), looks at health and counts against the capacity.
 
-use std::{fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use broker_api::{AcceptApiSpec, ClusterName, Gvr};
 use serde_json::Value;
@@ -11,6 +11,9 @@ use crate::{
     allowance::Allowance,
     expression::{Evaluator, ExpressionError, Program},
     filter::{FilterSet, Refusal},
+    namespaces::Namespaces,
+    policy::Policy,
+    snapshot::Kind,
 };
 
 /// Which AcceptAPI: printed `provider/namespace/name`, the provider without its role.
@@ -28,6 +31,21 @@ impl fmt::Display for AcceptId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}/{}", self.provider.name(), self.namespace, self.name)
     }
+}
+
+/// An object that asks to be served, and where it comes from.
+#[derive(Debug, Clone, Copy)]
+pub struct Applicant<'a> {
+    /// The whole object.
+    pub object: &'a Arc<Value>,
+    /// Its kind.
+    pub kind: &'a Kind,
+    /// Its namespace.
+    pub namespace: &'a str,
+    /// Its consumer cluster.
+    pub consumer: &'a ClusterName,
+    /// The labels that the platform has given to the consumer; `None` where they cannot be read.
+    pub labels: Option<&'a BTreeMap<String, String>>,
 }
 
 /// What an AcceptAPI says of an object.
@@ -50,7 +68,7 @@ pub struct Acceptance {
     pub id: AcceptId,
     /// The resource that it accepts.
     pub gvr: Gvr,
-    /// Higher is preferred.
+    /// Higher is preferred. As far as the platform lets it.
     pub priority: i64,
     /// Share of objects among AcceptAPIs of equal priority, at least 1.
     pub weight: u32,
@@ -60,12 +78,15 @@ pub struct Acceptance {
     pub cordoned: bool,
     /// A person wants its objects to move away; counts only with `cordoned`.
     drain: bool,
-    /// A person wants the objects that would now be placed here to move here.
+    /// A person wants the objects that would now be placed here to move here, and the platform lets them.
     pub rebalance: bool,
     /// Seconds without contact to the provider after which its objects are placed anew; never when `None`.
     pub unreachable_after_seconds: Option<u64>,
     /// Narrows the broker-wide list of related kinds; the whole list when empty.
     pub related_kinds: Vec<String>,
+    asked: Asked,
+    policy: Option<Arc<Policy>>,
+    namespaces: Namespaces,
     filters: FilterSet,
     expression: Expression,
 }
@@ -76,6 +97,13 @@ enum Expression {
     Compiled(Program),
     /// The machine was too busy to compile it: why.
     Pending(String),
+}
+
+/// What the provider asks for, before the platform's bounds.
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    priority: i64,
+    rebalance: bool,
 }
 
 impl Acceptance {
@@ -93,6 +121,7 @@ impl Acceptance {
             cordoned,
             unreachable_after_seconds,
             related_kinds,
+            namespaces,
         } = spec;
         let mut errors = Vec::new();
         if gvr.version.is_empty() {
@@ -108,6 +137,7 @@ impl Acceptance {
             errors.extend(found);
             FilterSet::default()
         });
+        let namespaces = Namespaces::compile(namespaces.as_ref()).map_err(|found| errors.extend(found)).ok();
         let owner = id.provider.name();
         let expression = match expression.as_deref().map(|source| evaluator.compile_for(owner, source)) {
             None => Expression::None,
@@ -124,9 +154,7 @@ impl Acceptance {
             let place = program.place_of(unknown);
             errors.push(format!("spec.expression: {place}: unknown name {unknown:?}; the object is called self"));
         }
-        if !errors.is_empty() {
-            return Err(errors);
-        }
+        let Some(namespaces) = namespaces.filter(|_| errors.is_empty()) else { return Err(errors) };
         Ok(Self {
             id,
             gvr: gvr.clone(),
@@ -138,6 +166,9 @@ impl Acceptance {
             rebalance: false,
             unreachable_after_seconds: *unreachable_after_seconds,
             related_kinds: related_kinds.clone(),
+            asked: Asked { priority: *priority, rebalance: false },
+            policy: None,
+            namespaces,
             filters,
             expression,
         })
@@ -146,7 +177,51 @@ impl Acceptance {
     /// With what people say in its annotations: `drain` and `rebalance`.
     #[must_use]
     pub fn annotated(self, drain: bool, rebalance: bool) -> Self {
-        Self { drain, rebalance, ..self }
+        Self { drain, asked: Asked { rebalance, ..self.asked }, ..self }.settled()
+    }
+
+    /// Within the platform's bounds; they take the place of those before.
+    #[must_use]
+    pub fn bounded(self, policy: &Arc<Policy>) -> Self {
+        Self { policy: Some(Arc::clone(policy)), ..self }.settled()
+    }
+
+    /// What counts of what is asked for.
+    fn settled(self) -> Self {
+        let Asked { priority, rebalance } = self.asked;
+        let Some(policy) = &self.policy else { return Self { rebalance, ..self } };
+        Self {
+            priority: policy.max_priority.map_or(priority, |most| most.min(priority)),
+            rebalance: rebalance && policy.allow_rebalance && policy.errors().is_empty(),
+            ..self
+        }
+    }
+
+    /// What the platform's bounds cut off what is asked for, for people.
+    pub fn cuts(&self) -> Vec<String> {
+        let Some(policy) = &self.policy else { return Vec::new() };
+        let mut cuts = Vec::new();
+        if self.priority < self.asked.priority {
+            cuts.push(format!("priority {} counts as {}", self.asked.priority, self.priority));
+        }
+        if self.asked.rebalance && !self.rebalance {
+            cuts.push("rebalance has no effect".into());
+        }
+        if let Some(consumers) = policy.consumers() {
+            cuts.push(format!("only objects of consumers with {consumers} are taken"));
+        }
+        cuts
+    }
+
+    /// Whether the platform's bounds cannot be read: nothing new comes while it cannot be told what may, and what is there
+    /// stays.
+    pub fn is_suspended(&self) -> bool {
+        self.policy.as_ref().is_some_and(|policy| !policy.errors().is_empty())
+    }
+
+    /// The platform's bounds, if there are any.
+    pub fn policy(&self) -> Option<&Policy> {
+        self.policy.as_deref()
     }
 
     /// Whether its objects are to move away.
@@ -176,9 +251,11 @@ impl Acceptance {
 
     /// What this AcceptAPI says of the object, as far as its provider's allowance suffices. An expression that had no time
     /// or no thread says nothing: neither a provider's own slowness nor others' load is a refusal.
-    pub fn judge(&self, object: &Arc<Value>, evaluator: &Evaluator, allowance: &mut Allowance) -> Verdict {
-        let spec = object.get("spec").unwrap_or(&Value::Null);
-        let refusals = self.filters.refusals(&self.id.to_string(), spec, allowance);
+    pub fn judge(&self, applicant: &Applicant<'_>, evaluator: &Evaluator, allowance: &mut Allowance) -> Verdict {
+        if self.policy.as_ref().is_some_and(|policy| policy.consumers().is_some()) && applicant.labels.is_none() {
+            return Verdict::Unknown("the labels of the consumer cluster cannot be read".into());
+        }
+        let refusals = self.refusals(applicant, allowance);
         if !refusals.is_empty() {
             return Verdict::Refused(refusals);
         }
@@ -187,7 +264,7 @@ impl Acceptance {
             Expression::Pending(why) => return Verdict::Silent(why.clone()),
             Expression::Compiled(program) => program,
         };
-        let vars = [("self", Arc::clone(object))];
+        let vars = [("self", Arc::clone(applicant.object))];
         let reason = match evaluator.evaluate_bool_within(&mut allowance.steps, program, &vars) {
             Ok(true) => return Verdict::Accepted,
             Ok(false) => "is false".to_owned(),
@@ -196,5 +273,28 @@ impl Acceptance {
             Err(error) => error.to_string(),
         };
         Verdict::Refused(vec![Refusal::of_expression(self.id.to_string(), program.source(), reason)])
+    }
+
+    /// Where the object comes from goes before what it says: whoever may not be served need not know more.
+    fn refusals(&self, applicant: &Applicant<'_>, allowance: &mut Allowance) -> Vec<Refusal> {
+        let Applicant { object, kind, namespace, consumer, labels } = *applicant;
+        let refuse = |key, reason: &str, rule: &str, value: &str| {
+            vec![Refusal::of_rule(self.id.to_string(), key, reason, rule, value)]
+        };
+        if let Some(policy) = &self.policy {
+            if !policy.serves(kind) {
+                return refuse("kind", "is not one that the platform lets this provider serve", "serves", &kind.kind);
+            }
+            if let (Some(selector), Some(labels)) = (policy.consumers(), labels)
+                && !selector.selects(labels)
+            {
+                let reason = "is not one whom the platform lets this provider serve";
+                return refuse("consumer", reason, "consumers", consumer.name());
+            }
+        }
+        if let Some((reason, rule)) = self.namespaces.refusal(namespace) {
+            return refuse("namespace", reason, &rule, namespace);
+        }
+        self.filters.refusals(&self.id.to_string(), object.get("spec").unwrap_or(&Value::Null), allowance)
     }
 }

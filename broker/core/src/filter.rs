@@ -35,7 +35,8 @@ pub struct Refusal {
     /// The AcceptAPI, as `provider/namespace/name`.
     #[serde(rename = "acceptAPI")]
     pub accept_api: String,
-    /// The filter's key, a path under `spec`; `expression` when the expression refused.
+    /// The filter's key, a path under `spec`; `expression` when the expression refused, `namespace`, `kind` or `consumer`
+    /// when the object is not refused for what it says.
     pub key: String,
     /// What is wrong, for people: continues the sentence that the key begins.
     pub reason: String,
@@ -46,6 +47,11 @@ pub struct Refusal {
 }
 
 impl Refusal {
+    /// A rule about something else than the object's fields was not met.
+    pub(crate) fn of_rule(accept_api: String, key: &str, reason: &str, rule: &str, value: &str) -> Self {
+        Self { accept_api, key: key.into(), reason: reason.into(), rule: shown(rule), value: shown(value) }
+    }
+
     /// The expression `source` was false or could not be evaluated.
     pub(crate) fn of_expression(accept_api: String, source: &str, reason: String) -> Self {
         Self { accept_api, key: "expression".into(), reason, rule: shown(source), value: String::new() }

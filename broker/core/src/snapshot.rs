@@ -1,13 +1,13 @@
 //! `Snapshot`: all that one decision looks at, for one origin, at one moment.
 
-use std::{fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use broker_api::{ClusterName, condition, keys};
 use kube::core::GroupVersionKind;
 use serde_json::Value;
 
 use crate::{
-    acceptance::Acceptance,
+    acceptance::{Acceptance, Applicant},
     assignment::{KeyRing, Subject},
     expression::Evaluator,
     memory::Memory,
@@ -261,7 +261,7 @@ pub struct Holder {
     pub serving: Serving,
     /// What is there under the copy's name.
     pub copy: Seen,
-    /// Whether all its AcceptAPIs are known.
+    /// Whether all its AcceptAPIs are known, and which of them speak of the origin's kind.
     pub acceptances_known: bool,
     /// Why its objects or AcceptAPIs cannot be listed, if that is so.
     pub trouble: Option<String>,
@@ -346,6 +346,8 @@ pub struct Snapshot<'a> {
     pub consumer: Reach,
     /// The kind there.
     pub consumer_kind: Serving,
+    /// The labels that the platform has given to the consumer cluster; `None` where they cannot be read.
+    pub consumer_labels: Option<Arc<BTreeMap<String, String>>>,
     /// The object itself.
     pub origin: Seen,
     /// What a live read has just found under the origin's name.
@@ -356,12 +358,12 @@ pub struct Snapshot<'a> {
     pub is_copy: bool,
     /// Every engaged provider, in order of names.
     pub holders: Vec<Holder>,
-    /// AcceptAPIs of all providers for the origin's resource.
+    /// AcceptAPIs of all providers for the resource that the origin's kind is at their own provider.
     pub acceptances: &'a [Arc<Acceptance>],
-    /// Whether an AcceptAPI has room for one more.
-    pub has_room: &'a dyn Fn(&Acceptance) -> bool,
-    /// Whether `has_room` speaks of all that is placed: after a start it takes a moment.
-    pub room_known: bool,
+    /// Whether an AcceptAPI has room for one more; `None`: what its provider holds is not known.
+    pub has_room: &'a dyn Fn(&Acceptance) -> Option<bool>,
+    /// Whether all that was there at the start has been looked at.
+    pub synced: bool,
     /// Whether others wait for their turn: then what can wait does.
     pub busy: bool,
     /// What concerns moves.
@@ -384,6 +386,17 @@ impl Snapshot<'_> {
     /// A provider by its name without role.
     pub fn holder(&self, provider: &str) -> Option<&Holder> {
         self.holders.iter().find(|holder| holder.provider.name() == provider)
+    }
+
+    /// The origin as AcceptAPIs judge it.
+    pub fn applicant<'o>(&'o self, origin: &'o View) -> Applicant<'o> {
+        Applicant {
+            object: &origin.value,
+            kind: &self.key.gvk,
+            namespace: &self.key.namespace,
+            consumer: &self.key.cluster,
+            labels: self.consumer_labels.as_deref(),
+        }
     }
 
     /// How long names of the origin's kind may be. Services become DNS labels.

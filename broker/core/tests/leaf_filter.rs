@@ -5,10 +5,11 @@ use std::{sync::Arc, time::Duration};
 
 use broker_api::{AcceptApiSpec, ClusterName, Filter};
 use broker_core::{
-    acceptance::{AcceptId, Acceptance, Verdict},
+    acceptance::{AcceptId, Acceptance, Applicant, Verdict},
     allowance::Allowance,
     expression::{Evaluator, Limits},
     filter::{FilterSet, Refusal},
+    snapshot::Kind,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -375,7 +376,11 @@ proptest! {
 }
 
 fn refusals(acceptance: &Acceptance, object: Value, evaluator: &Evaluator) -> Vec<Refusal> {
-    match acceptance.judge(&Arc::new(object), evaluator, &mut Allowance::default()) {
+    let kind = Kind { group: "g".into(), version: "v1".into(), kind: "K".into() };
+    let consumer = ClusterName::consumer("homer");
+    let object = Arc::new(object);
+    let applicant = Applicant { object: &object, kind: &kind, namespace: "team", consumer: &consumer, labels: None };
+    match acceptance.judge(&applicant, evaluator, &mut Allowance::default()) {
         Verdict::Accepted => Vec::new(),
         Verdict::Refused(refusals) => refusals,
         Verdict::Unknown(why) | Verdict::Silent(why) => panic!("{why}"),

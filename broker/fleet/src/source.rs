@@ -4,6 +4,8 @@
 //! something that it could not read: an unreadable kubeconfig is [`SourceEvent::Rejected`] and the cluster as it was
 //! goes on.
 
+#[cfg(test)]
+mod beside_tests;
 mod check;
 pub mod claims;
 pub mod directory;
@@ -14,7 +16,7 @@ pub mod secret;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc};
 
 use broker_api::ClusterName;
 
@@ -49,10 +51,33 @@ impl fmt::Display for Provenance {
     }
 }
 
+/// What stands beside a kubeconfig, as it was found. What it means is others' business.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Beside {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The Secret's metadata.
+    Secret {
+        /// Its labels.
+        labels: BTreeMap<String, String>,
+        /// Those of its annotations that are the broker's; others may hold the kubeconfig itself.
+        annotations: BTreeMap<String, String>,
+    },
+    /// A file `<cluster>.policy.yaml` in the same folder.
+    File {
+        /// Its name.
+        name: String,
+        /// What it holds, or why it cannot be read.
+        content: Result<String, String>,
+    },
+}
+
 /// A change in the set of clusters.
 #[derive(Debug, Clone)]
 pub enum SourceEvent {
-    /// The cluster exists with this kubeconfig: connect, or reconnect if the fingerprint is another.
+    /// The cluster exists with this kubeconfig: connect, or reconnect if the fingerprint is another. Comes again when what
+    /// stands beside it changes.
     Upsert {
         /// The cluster.
         name: ClusterName,
@@ -60,6 +85,8 @@ pub enum SourceEvent {
         kubeconfig: Arc<Kubeconfig>,
         /// What it was read from.
         from: Provenance,
+        /// What stands beside it.
+        beside: Arc<Beside>,
     },
     /// What was read cannot be used. A cluster that runs under this name goes on with what it has.
     Rejected {

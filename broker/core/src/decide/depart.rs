@@ -64,7 +64,7 @@ impl<'a> Pass<'a> {
         let name = assigned.provider.name();
         let lead = format!("provider {name} is not engaged (any more)");
         let why = match (moves.absent)(&assigned.provider) {
-            None if !self.snapshot.room_known => {
+            None if !self.snapshot.synced => {
                 // Not all that is configured has been read yet.
                 self.state(State::Unknown);
                 return self.decision.again_in(SOON_MILLIS);
@@ -362,7 +362,7 @@ impl<'a> Pass<'a> {
             self.relocate_to(origin, assigned, best, &why);
             return true;
         }
-        if moves.configured == Configured::Unknown || !self.snapshot.room_known {
+        if moves.configured == Configured::Unknown || !self.snapshot.synced {
             // How many move already is only known once all that is there has been looked at.
             self.decision.again_in(SOON_MILLIS);
             return false;

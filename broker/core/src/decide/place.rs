@@ -101,7 +101,9 @@ impl<'a> Pass<'a> {
             if silent {
                 self.decision.again_in(SILENT_MILLIS);
             }
-            for holder in snapshot.holders.iter().filter(|holder| !holder.acceptances_known) {
+            // One that does not serve the kind has no AcceptAPI that could speak of it.
+            let unheard = |holder: &&Holder| !holder.acceptances_known && !matches!(holder.serving, Serving::Missing);
+            for holder in snapshot.holders.iter().filter(unheard) {
                 let why = if let Reach::Unreachable(why) = &holder.reach {
                     unreachable = true;
                     format!("it is unreachable ({why})")
@@ -176,8 +178,8 @@ impl<'a> Pass<'a> {
         let verdicts = asked.entry(provider).or_insert_with(|| {
             let mut allowance = Allowance::default();
             let own = self.snapshot.acceptances.iter().filter(|acceptance| acceptance.id.provider == *provider);
-            let mut judge =
-                |own: &'a Arc<Acceptance>| own.judge(&origin.value, self.snapshot.evaluator, &mut allowance);
+            let applicant = self.snapshot.applicant(origin);
+            let mut judge = |own: &'a Arc<Acceptance>| own.judge(&applicant, self.snapshot.evaluator, &mut allowance);
             own.map(|own| (&own.id, judge(own))).collect()
         });
         verdicts.get(&acceptance.id).cloned().unwrap_or_else(|| Verdict::Unknown("it was not asked".into()))
@@ -213,6 +215,9 @@ impl<'a> Pass<'a> {
         if acceptance.cordoned {
             return Judged::Unfit("is cordoned".into());
         }
+        if acceptance.is_suspended() {
+            return Judged::Unfit("takes nothing new: the platform's policy for its provider cannot be read".into());
+        }
         match (&holder.reach, &holder.serving) {
             (Reach::Lost(_), _) => return Judged::Later,
             (Reach::Unreachable(why), _) => {
@@ -238,14 +243,11 @@ impl<'a> Pass<'a> {
             }
             (Reach::Ready, Serving::Served(_)) => {}
         }
-        if acceptance.capacity.is_some() && !snapshot.room_known {
-            return Judged::Later;
+        match (snapshot.has_room)(acceptance) {
+            Some(true) => Judged::Candidate,
+            Some(false) => Judged::Unfit(format!("is full (capacity {})", acceptance.capacity.unwrap_or_default())),
+            None => Judged::Later,
         }
-        if !(snapshot.has_room)(acceptance) {
-            let capacity = acceptance.capacity.unwrap_or_default();
-            return Judged::Unfit(format!("is full (capacity {capacity})"));
-        }
-        Judged::Candidate
     }
 
     /// The AcceptAPI of a provider that accepts the origin, best first; or why none does. `None`: not known.

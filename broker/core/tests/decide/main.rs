@@ -13,6 +13,7 @@ mod lanes;
 mod marks;
 mod migrated;
 mod moves;
+mod policies;
 mod property;
 mod related;
 mod silence;

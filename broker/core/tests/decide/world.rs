@@ -55,6 +55,8 @@ pub(crate) struct World {
     pub(crate) taken_for_copy: bool,
     pub(crate) brake: Brake,
     pub(crate) owned_known: bool,
+    /// Not all that this provider holds has been seen.
+    pub(crate) unseen: Option<&'static str>,
     /// Providers bring up whatever they hold, at once.
     pub(crate) benign: bool,
     pub(crate) moves: MovesWorld,
@@ -99,6 +101,7 @@ impl World {
             taken_for_copy: false,
             brake: Brake::Free,
             owned_known: true,
+            unseen: None,
             benign: false,
             moves: MovesWorld::default(),
             brief: false,
@@ -287,7 +290,9 @@ impl World {
         let acceptances: Vec<_> = self.acceptances.values().filter(engaged).cloned().collect();
         let has_room = |acceptance: &Acceptance| {
             let others = self.counted.iter().filter(|(other, id)| *other != key && **id == acceptance.id).count();
-            acceptance.capacity.is_none_or(|capacity| (others as u64) < capacity)
+            let seen = self.unseen != Some(acceptance.id.provider.name());
+            let room = |capacity| seen.then_some((others as u64) < capacity);
+            acceptance.capacity.map_or(Some(true), room)
         };
         let absent = |provider: &ClusterName| self.moves.absent(provider, self.millis);
         let may_move = |lane: &Lane| self.moves.may_move(key, lane);
@@ -296,6 +301,7 @@ impl World {
             now: self.now(),
             consumer: consumer.reach.clone(),
             consumer_kind: consumer.serving(&key.gvk),
+            consumer_labels: Some(Arc::default()),
             origin: consumer.seen(&Self::origin_at(key)),
             confirmed,
             brake: &|_| self.brake,
@@ -303,7 +309,7 @@ impl World {
             holders: holders.collect(),
             acceptances: &acceptances,
             has_room: &has_room,
-            room_known: true,
+            synced: true,
             busy: false,
             moves: self.moves.of(key, &may_move, &absent),
             brief: self.brief,

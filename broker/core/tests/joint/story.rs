@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use broker_api::{ClusterName, keys};
 use broker_core::{
-    acceptance::{Acceptance, Verdict},
+    acceptance::{Acceptance, Applicant, Verdict},
     allowance::Allowance,
     decision::State,
     migration::configuration::Configuration,
@@ -457,8 +457,16 @@ impl Story {
         let shown = crate::ledger::Ledger::shown(world);
         if matches!(state, State::Waiting | State::NotAccepted) {
             let object = Arc::new(origin.clone());
+            let key = web();
+            let applicant = Applicant {
+                object: &object,
+                kind: &key.gvk,
+                namespace: &key.namespace,
+                consumer: &key.cluster,
+                labels: None,
+            };
             let accepts = |acceptance: &&Arc<Acceptance>| {
-                let verdict = acceptance.judge(&object, &EVALUATOR, &mut Allowance::default());
+                let verdict = acceptance.judge(&applicant, &EVALUATOR, &mut Allowance::default());
                 verdict == Verdict::Accepted && !acceptance.is_draining()
             };
             let accepts = world.acceptances.values().find(accepts).map(|acceptance| acceptance.id.to_string());

@@ -7,7 +7,7 @@ use std::{
 
 use broker_api::ClusterName;
 
-use super::{Provenance, SourceEvent};
+use super::{Beside, Provenance, SourceEvent};
 use crate::kubeconfig::Kubeconfig;
 
 /// Stands between the sources and whoever connects: every event of every source goes through [`Claims::apply`], and at
@@ -15,8 +15,21 @@ use crate::kubeconfig::Kubeconfig;
 /// ends the same way; when it goes, the next takes over. A kubeconfig that was never usable claims nothing.
 #[derive(Debug)]
 pub struct Claims {
-    names: HashMap<ClusterName, BTreeMap<Provenance, Arc<Kubeconfig>>>,
+    names: HashMap<ClusterName, BTreeMap<Provenance, Claim>>,
     unsynced: usize,
+}
+
+#[derive(Debug, Clone)]
+struct Claim {
+    kubeconfig: Arc<Kubeconfig>,
+    beside: Arc<Beside>,
+}
+
+impl Claim {
+    fn upsert(self, name: ClusterName, from: Provenance) -> SourceEvent {
+        let Self { kubeconfig, beside } = self;
+        SourceEvent::Upsert { name, kubeconfig, from, beside }
+    }
 }
 
 impl Claims {
@@ -33,7 +46,9 @@ impl Claims {
     /// What follows from an event of a source.
     pub fn apply(&mut self, event: SourceEvent) -> Vec<SourceEvent> {
         match event {
-            SourceEvent::Upsert { name, kubeconfig, from } => self.upsert(name, kubeconfig, from),
+            SourceEvent::Upsert { name, kubeconfig, from, beside } => {
+                self.upsert(name, Claim { kubeconfig, beside }, from)
+            }
             SourceEvent::Removed { name, from } => self.remove(name, from),
             told @ (SourceEvent::Rejected { .. } | SourceEvent::Refused { .. }) => vec![told],
             SourceEvent::Synced => {
@@ -44,17 +59,17 @@ impl Claims {
         }
     }
 
-    fn upsert(&mut self, name: ClusterName, kubeconfig: Arc<Kubeconfig>, from: Provenance) -> Vec<SourceEvent> {
+    fn upsert(&mut self, name: ClusterName, claim: Claim, from: Provenance) -> Vec<SourceEvent> {
         let claims = self.names.entry(name.clone()).or_default();
         let before = claims.keys().next().cloned();
-        claims.insert(from.clone(), Arc::clone(&kubeconfig));
+        claims.insert(from.clone(), claim.clone());
         match before {
             Some(winner) if winner < from => vec![taken(name, from, &winner)],
             Some(loser) if loser > from => {
                 let told = taken(name.clone(), loser, &from);
-                vec![SourceEvent::Upsert { name, kubeconfig, from }, told]
+                vec![claim.upsert(name, from), told]
             }
-            _ => vec![SourceEvent::Upsert { name, kubeconfig, from }],
+            _ => vec![claim.upsert(name, from)],
         }
     }
 
@@ -66,9 +81,7 @@ impl Claims {
         let won = claims.keys().next() == Some(&from);
         claims.remove(&from);
         match claims.first_key_value() {
-            Some((next, kubeconfig)) if won => {
-                vec![SourceEvent::Upsert { name, kubeconfig: Arc::clone(kubeconfig), from: next.clone() }]
-            }
+            Some((next, claim)) if won => vec![claim.clone().upsert(name, next.clone())],
             Some(_) => Vec::new(),
             None => {
                 self.names.remove(&name);

@@ -28,7 +28,7 @@ impl Scan for Directory {
     }
 
     fn scan(&self) -> io::Result<Found> {
-        let read = |path: PathBuf| poll::read(&path, self.allow_local).map(|outcome| (path, outcome));
+        let read = |path: PathBuf| poll::look(&path, self.allow_local).map(|found| (path, found));
         Ok(kubeconfigs(&self.path)?.into_iter().filter_map(read).collect())
     }
 }

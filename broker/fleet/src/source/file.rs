@@ -29,8 +29,8 @@ impl Scan for OneFile {
     }
 
     fn scan(&self) -> io::Result<Found> {
-        Ok(poll::read(&self.path, self.allow_local)
-            .map_or_else(BTreeMap::new, |outcome| BTreeMap::from([(self.path.clone(), outcome)])))
+        Ok(poll::look(&self.path, self.allow_local)
+            .map_or_else(BTreeMap::new, |found| BTreeMap::from([(self.path.clone(), found)])))
     }
 }
 

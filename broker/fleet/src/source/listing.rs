@@ -10,7 +10,7 @@ use std::{
 use broker_api::{ClusterName, Role};
 use tokio::time::Instant;
 
-use super::{Provenance, SourceEvent};
+use super::{Beside, Provenance, SourceEvent};
 use crate::kubeconfig::{Fingerprint, Kubeconfig};
 
 /// How long a file may be missing before its cluster is removed: editors and Secret mounts replace files by a removal
@@ -21,8 +21,15 @@ pub(super) const GRACE: Duration = Duration::from_secs(2);
 /// examples make of a kubeconfig.
 pub(super) const MOUNTED: &str = "kubeconfig";
 
-/// The files of one look; `Err` holds why one cannot be used.
-pub(super) type Found = BTreeMap<PathBuf, Result<Kubeconfig, String>>;
+/// The files of one look.
+pub(super) type Found = BTreeMap<PathBuf, FoundFile>;
+
+/// One kubeconfig file.
+pub(super) struct FoundFile {
+    /// `Err` holds why it cannot be used.
+    pub(super) kubeconfig: Result<Kubeconfig, String>,
+    pub(super) beside: Beside,
+}
 
 /// What was last reported of each file.
 pub(super) struct Listing {
@@ -35,6 +42,25 @@ struct Reported {
     fingerprint: Option<Fingerprint>,
     rejection: Option<String>,
     missing_since: Option<Instant>,
+    beside: Arc<Beside>,
+    /// Since when nothing stands beside it any more.
+    bare_since: Option<Instant>,
+}
+
+impl Reported {
+    /// Takes in what stands beside the file; what is gone is believed after a grace. Returns whether that is news.
+    fn stands_beside(&mut self, beside: Beside, now: Instant) -> bool {
+        let bare = beside == Beside::Nothing && *self.beside != Beside::Nothing;
+        if bare && now.duration_since(*self.bare_since.get_or_insert(now)) < GRACE {
+            return false;
+        }
+        self.bare_since = None;
+        let news = *self.beside != beside;
+        if news {
+            self.beside = Arc::new(beside);
+        }
+        news
+    }
 }
 
 impl Listing {
@@ -45,21 +71,23 @@ impl Listing {
     /// Events in the order of the paths, so that of two files that give one name the lower path is reported first.
     pub(super) fn observe(&mut self, found: Found, now: Instant) -> Vec<SourceEvent> {
         let mut events = self.missing(&found, now);
-        for (path, outcome) in found {
+        for (path, FoundFile { kubeconfig, beside }) in found {
             let Some(name) = cluster_of(self.role, &path) else {
                 continue;
             };
             let reported = self.files.entry(path.clone()).or_default();
             reported.missing_since = None;
             let from = Provenance::File(path);
-            match outcome {
+            match kubeconfig {
                 Ok(kubeconfig) => {
+                    let news = reported.stands_beside(beside, now);
                     // After a rejection an unchanged kubeconfig is told again: it says that all is well.
                     let was_rejected = reported.rejection.take().is_some();
                     let fingerprint = Some(kubeconfig.fingerprint());
-                    if was_rejected || reported.fingerprint != fingerprint {
+                    if news || was_rejected || reported.fingerprint != fingerprint {
                         reported.fingerprint = fingerprint;
-                        events.push(SourceEvent::Upsert { name, kubeconfig: Arc::new(kubeconfig), from });
+                        let (kubeconfig, beside) = (Arc::new(kubeconfig), Arc::clone(&reported.beside));
+                        events.push(SourceEvent::Upsert { name, kubeconfig, from, beside });
                     }
                 }
                 Err(reason) => {
@@ -75,7 +103,8 @@ impl Listing {
 
     /// When a missing file's grace ends, if one is missing.
     pub(super) fn due(&self) -> Option<Instant> {
-        self.files.values().filter_map(|file| file.missing_since).min().map(|since| since + GRACE)
+        let missing = self.files.values().flat_map(|file| [file.missing_since, file.bare_since]);
+        missing.flatten().min().map(|since| since + GRACE)
     }
 
     fn missing(&mut self, found: &Found, now: Instant) -> Vec<SourceEvent> {
@@ -108,16 +137,19 @@ impl Listing {
 /// The Go broker named clusters by the file's whole path and its contexts; a name that moves with the folder would move
 /// every copy, so the contract takes the stem.
 pub fn cluster_of(role: Role, path: &Path) -> Option<ClusterName> {
+    name_of(path).map(|name| ClusterName::new(role, name))
+}
+
+/// [`cluster_of`] without the role.
+pub(super) fn name_of(path: &Path) -> Option<&str> {
     let name = plain(path)?;
     if name == MOUNTED {
-        let folder = path.parent().and_then(plain).unwrap_or(MOUNTED);
-        return Some(ClusterName::new(role, folder));
+        return Some(path.parent().and_then(plain).unwrap_or(MOUNTED));
     }
-    let stem = [".kubeconfig.yaml", ".kubeconfig.yml", ".kubeconfig"]
+    [".kubeconfig.yaml", ".kubeconfig.yml", ".kubeconfig"]
         .iter()
         .find_map(|suffix| name.strip_suffix(suffix))
-        .or_else(|| path.file_stem()?.to_str())?;
-    Some(ClusterName::new(role, stem))
+        .or_else(|| path.file_stem()?.to_str())
 }
 
 /// The last part of a path, unless it is hidden or no plain text.

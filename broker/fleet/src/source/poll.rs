@@ -19,8 +19,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
 use super::{
-    SourceEvent,
-    listing::{Found, Listing},
+    Beside, SourceEvent,
+    listing::{Found, FoundFile, Listing, name_of},
 };
 use crate::kubeconfig::{Kubeconfig, MAX_BYTES, Origin};
 
@@ -104,6 +104,24 @@ pub(super) fn watch(folder: &Path, changed: &Arc<Notify>) -> Option<RecommendedW
             warn!(folder = %folder.display(), %error, "no file events: changes are found by looking every few seconds");
         })
         .ok()
+}
+
+/// One kubeconfig file and what stands beside it. None: there is no such file. Blocks.
+pub(super) fn look(path: &Path, allow_local: bool) -> Option<FoundFile> {
+    let kubeconfig = read(path, allow_local)?;
+    Some(FoundFile { kubeconfig, beside: beside(path) })
+}
+
+fn beside(path: &Path) -> Beside {
+    let Some(cluster) = name_of(path) else { return Beside::Nothing };
+    let name = format!("{cluster}.policy.yaml");
+    let content = match read_capped(&path.with_file_name(&name)) {
+        Ok(content) if content.len() > MAX_BYTES => Err("is too long".to_owned()),
+        Ok(content) => String::from_utf8(content).map_err(|_| "is not UTF-8 text".to_owned()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Beside::Nothing,
+        Err(error) => Err(format!("cannot be read: {error}")),
+    };
+    Beside::File { name, content }
 }
 
 /// Reads and checks one file, with the certificate files that it may name. None: there is no such file. Blocks.

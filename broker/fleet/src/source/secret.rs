@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use broker_api::{ClusterName, Role, keys};
 use k8s_openapi::api::core::v1::Secret;
 
-use super::{Provenance, SourceEvent};
+use super::{Beside, Provenance, SourceEvent};
 use crate::kubeconfig::{Fingerprint, Kubeconfig, Origin};
 
 /// Selects the Secrets that matter, for the watch.
@@ -46,6 +46,7 @@ struct Reported {
     name: ClusterName,
     fingerprint: Option<Fingerprint>,
     rejection: Option<String>,
+    beside: Arc<Beside>,
 }
 
 impl SecretSource {
@@ -75,14 +76,18 @@ impl SecretSource {
             Some(old) if old.name != cluster => self.remove(&key.0, &key.1),
             _ => self.pardon(&key).into_iter().collect(),
         };
-        let new = || Reported { name: cluster.clone(), fingerprint: None, rejection: None };
+        let new = || Reported { name: cluster.clone(), fingerprint: None, rejection: None, beside: Arc::default() };
         let reported = self.secrets.entry(key).or_insert_with(new);
         match kubeconfig_of(secret) {
             Ok(kubeconfig) => {
                 let fingerprint = Some(kubeconfig.fingerprint());
-                if reported.rejection.take().is_some() || reported.fingerprint != fingerprint {
+                let beside = beside(secret);
+                let news = *reported.beside != beside;
+                if reported.rejection.take().is_some() || news || reported.fingerprint != fingerprint {
                     reported.fingerprint = fingerprint;
-                    events.push(SourceEvent::Upsert { name: cluster, kubeconfig: Arc::new(kubeconfig), from });
+                    reported.beside = Arc::new(beside);
+                    let (kubeconfig, beside) = (Arc::new(kubeconfig), Arc::clone(&reported.beside));
+                    events.push(SourceEvent::Upsert { name: cluster, kubeconfig, from, beside });
                 }
             }
             Err(reason) => {
@@ -132,6 +137,15 @@ fn role_of(secret: &Secret) -> Option<Role> {
     match secret.metadata.labels.as_ref()?.get(keys::ROLE)?.parse() {
         Ok(role @ (Role::Consumer | Role::Provider)) => Some(role),
         _ => None,
+    }
+}
+
+fn beside(secret: &Secret) -> Beside {
+    let annotations = secret.metadata.annotations.iter().flatten();
+    let ours = annotations.filter(|(key, _)| key.starts_with(keys::PREFIX));
+    Beside::Secret {
+        labels: secret.metadata.labels.clone().unwrap_or_default(),
+        annotations: ours.map(|(key, value)| (key.clone(), value.clone())).collect(),
     }
 }
 

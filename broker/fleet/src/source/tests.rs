@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     check::{Given, check_files},
-    listing::{Found, GRACE, Listing, cluster_of},
+    listing::{Found, FoundFile, GRACE, Listing, cluster_of},
     poll::{self, Scan},
     *,
 };
@@ -41,6 +41,10 @@ fn parsed(server: &str) -> Kubeconfig {
     Kubeconfig::parse(&text(server), &Origin::Secret).unwrap()
 }
 
+fn bare(kubeconfig: Result<Kubeconfig, String>) -> FoundFile {
+    FoundFile { kubeconfig, beside: Beside::Nothing }
+}
+
 /// Events in one line each.
 fn lines(events: &[SourceEvent]) -> Vec<String> {
     events.iter().map(line).collect()
@@ -52,7 +56,9 @@ fn line(event: &SourceEvent) -> String {
         secret @ Provenance::Secret { .. } => secret.to_string(),
     };
     match event {
-        SourceEvent::Upsert { name, kubeconfig, from } => format!("+{name} {} {}", kubeconfig.server(), short(from)),
+        SourceEvent::Upsert { name, kubeconfig, from, .. } => {
+            format!("+{name} {} {}", kubeconfig.server(), short(from))
+        }
         SourceEvent::Rejected { name, from, .. } => format!("!{name} {}", short(from)),
         SourceEvent::Removed { name, from } => format!("-{name} {}", short(from)),
         SourceEvent::Refused { from, reason } => {
@@ -98,7 +104,7 @@ fn a_file_is_named_by_its_stem_or_folder() {
 fn a_listing_reports_each_change_once() {
     let mut listing = Listing::new(Role::Consumer);
     let now = Instant::now();
-    let one = |outcome| Found::from([("/d/a.kubeconfig".into(), outcome)]);
+    let one = |kubeconfig| Found::from([("/d/a.kubeconfig".into(), bare(kubeconfig))]);
 
     assert_eq!(lines(&listing.observe(one(Ok(parsed("x"))), now)), ["+consumer#a https://x a.kubeconfig"]);
     assert!(listing.observe(one(Ok(parsed("x"))), now).is_empty());
@@ -115,7 +121,7 @@ fn a_listing_reports_each_change_once() {
 fn a_file_may_be_missing_for_a_moment() {
     let mut listing = Listing::new(Role::Provider);
     let now = Instant::now();
-    let there = || Found::from([("/d/a.kubeconfig".into(), Ok(parsed("x")))]);
+    let there = || Found::from([("/d/a.kubeconfig".into(), bare(Ok(parsed("x"))))]);
     listing.observe(there(), now);
 
     assert!(listing.observe(Found::new(), now).is_empty());
@@ -137,6 +143,7 @@ fn upsert(file: &str, server: &str) -> SourceEvent {
         name: cluster_of(Role::Consumer, &path).unwrap(),
         kubeconfig: Arc::new(parsed(server)),
         from: Provenance::File(path),
+        beside: Arc::default(),
     }
 }
 
@@ -186,7 +193,7 @@ fn a_broken_kubeconfig_claims_nothing_and_a_secret_takes_no_files_name() {
     assert_eq!(claims.apply(broken).len(), 1);
     let from = Provenance::Secret { namespace: "ns".into(), name: "n".into() };
     let kubeconfig = Arc::new(parsed("secret"));
-    let secret = SourceEvent::Upsert { name, kubeconfig, from };
+    let secret = SourceEvent::Upsert { name, kubeconfig, from, beside: Arc::default() };
     assert_eq!(lines(&claims.apply(secret)), ["+consumer#n https://secret Secret ns/n"]);
     let events = claims.apply(upsert("n.kubeconfig", "file"));
     assert_eq!(lines(&events), ["+consumer#n https://file n.kubeconfig", "!consumer#n Secret ns/n"]);
@@ -309,7 +316,7 @@ impl Scan for Script {
 
 #[tokio::test(start_paused = true)]
 async fn a_directory_that_cannot_be_read_removes_nothing() {
-    let a = |server| Some(Found::from([("/d/a.kubeconfig".into(), Ok(parsed(server)))]));
+    let a = |server| Some(Found::from([("/d/a.kubeconfig".into(), bare(Ok(parsed(server))))]));
     let script = [None, a("x"), None, None, None, a("y"), Some(Found::new()), Some(Found::new())];
     let (sender, mut events) = mpsc::channel(16);
     let cancel = CancellationToken::new();
@@ -409,39 +416,4 @@ async fn the_file_system_tells_of_changes() {
     let _watcher = poll::watch(folder.path(), &changed).expect("this system has watches");
     std::fs::write(folder.path().join("a.kubeconfig"), "x").unwrap();
     timeout(Duration::from_secs(30), changed.notified()).await.expect("an event");
-}
-
-/// Looks at a directory and notes when.
-struct Timed(std::path::PathBuf, Arc<Mutex<Vec<Instant>>>, Arc<Notify>);
-
-impl Scan for Timed {
-    fn folder(&self) -> &Path {
-        &self.0
-    }
-
-    fn scan(&self) -> std::io::Result<Found> {
-        let outcome = poll::read(&self.0.join("a.kubeconfig"), false).expect("exists");
-        self.1.lock().unwrap().push(Instant::now());
-        self.2.notify_one();
-        Ok(Found::from([(self.0.join("a.kubeconfig"), outcome)]))
-    }
-}
-
-#[tokio::test]
-async fn its_own_reading_is_no_change() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("a.kubeconfig"), text("x")).unwrap();
-    let (times, looked) = (Arc::default(), Arc::new(Notify::new()));
-    let scan = Timed(folder.path().to_owned(), Arc::clone(&times), Arc::clone(&looked));
-    let (sender, _events) = mpsc::channel(16);
-    let cancel = CancellationToken::new();
-    let task = tokio::spawn(poll::run(Role::Consumer, Arc::new(scan), sender, cancel.clone()));
-    for _ in 0..2 {
-        timeout(Duration::from_secs(30), looked.notified()).await.expect("a look");
-    }
-    cancel.cancel();
-    task.await.unwrap();
-    let times = times.lock().unwrap();
-    // A slow machine makes this longer, never shorter.
-    assert!(times[1] - times[0] > Duration::from_secs(1), "it looked again because it had looked");
 }

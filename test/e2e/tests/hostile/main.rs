@@ -23,6 +23,7 @@ mod ready;
 mod related;
 mod secrets;
 mod status;
+mod system_namespaces;
 
 use e2e::{
     Neighbour, Scene, Shared, World,

@@ -134,7 +134,9 @@ fn a_person_moves_it_through_the_stages_and_it_stays_there() {
         trip.until_ended(&migration, "CutoverCompleted", "Completed").await;
         trip.until_arrived().await;
         trip.until_swept(&migration).await;
-        // Ariadne is better, and even asks for its share.
+        // Ariadne is better, and even asks for its share, as the platform lets it.
+        let policy = trip.scene.world.lab.directory().join("broker/provider/ariadne.policy.yaml");
+        std::fs::write(policy, "allowRebalance: true\n").unwrap();
         let ask = json!({"metadata": {"annotations": {"broker.platform-mesh.io/rebalance": "true"}}});
         trip.ariadne.edit(&ACCEPT_API, ACCEPT_NAMESPACE, &trip.accept, ask).await;
         trip.scene.barrier(trip.homer, trip.ariadne).await;

@@ -66,6 +66,8 @@ fn file(world: &World, provider: &Place) -> PathBuf {
 
 /// Puts a provider into the configuration.
 fn engage(world: &World, provider: &Place) {
+    // Before the kubeconfig, so that it is never without.
+    fs::write(folder(world).join(format!("{}.policy.yaml", provider.name())), "allowRebalance: true\n").unwrap();
     provider.cluster.write_kubeconfig("broker", &file(world, provider)).unwrap();
 }
 

@@ -1,0 +1,130 @@
+//! What the platform says of clusters, beside their kubeconfigs: bounds of providers, labels of consumers.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use broker_api::ClusterName;
+use broker_core::policy::{Policy, PolicyDocument};
+use broker_fleet::source::Beside;
+
+/// Labels of a cluster.
+pub type Labels = Arc<BTreeMap<String, String>>;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Said {
+    policy: Arc<Policy>,
+    /// `None`: they cannot be read.
+    labels: Option<Labels>,
+}
+
+/// By cluster.
+#[derive(Debug, Default)]
+pub struct Policies(RwLock<HashMap<ClusterName, Said>>);
+
+/// What is other than before.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct News {
+    /// The bounds.
+    pub policy: bool,
+    /// The labels.
+    pub labels: bool,
+}
+
+impl Policies {
+    /// Takes in what stands beside a cluster's kubeconfig.
+    pub fn set(&self, cluster: &ClusterName, beside: &Beside) -> News {
+        let said = read(beside);
+        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let before = all.insert(cluster.clone(), said.clone()).unwrap_or_default();
+        News { policy: before.policy != said.policy, labels: before.labels != said.labels }
+    }
+
+    /// A cluster has left.
+    pub fn forget(&self, cluster: &ClusterName) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(cluster);
+    }
+
+    /// The bounds of a provider.
+    pub fn of(&self, provider: &ClusterName) -> Arc<Policy> {
+        let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        all.get(provider).map(|said| Arc::clone(&said.policy)).unwrap_or_default()
+    }
+
+    /// The labels of a cluster; `None`: they cannot be read.
+    pub fn labels(&self, cluster: &ClusterName) -> Option<Labels> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(cluster)?.labels.clone()
+    }
+}
+
+fn read(beside: &Beside) -> Said {
+    match beside {
+        Beside::Nothing => Said { policy: Arc::default(), labels: Some(Arc::default()) },
+        Beside::Secret { labels, annotations } => {
+            Said { policy: Arc::new(Policy::annotated(annotations)), labels: Some(Arc::new(labels.clone())) }
+        }
+        Beside::File { name, content } => {
+            let content = content.as_ref().map_err(Clone::clone);
+            let document = content
+                .and_then(|text| serde_saphyr::from_str::<PolicyDocument>(text).map_err(|error| error.to_string()));
+            match document {
+                Ok(document) => {
+                    Said { policy: Arc::new(Policy::written(&document)), labels: Some(Arc::new(document.labels)) }
+                }
+                // The first line says where; the rest shows the file.
+                Err(why) => {
+                    let why = why.lines().next().unwrap_or_default();
+                    Said { policy: Arc::new(Policy::unreadable(format!("{name}: {why}"))), labels: None }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use broker_core::snapshot::Kind;
+
+    use super::*;
+
+    fn file(text: &str) -> Beside {
+        Beside::File { name: "theseus.policy.yaml".into(), content: Ok(text.to_owned()) }
+    }
+
+    #[test]
+    fn a_file_says_all_that_annotations_and_labels_say() {
+        let said = read(&file(
+            "maxPriority: 5\nallowRebalance: true\nserves: [VM.v1.g]\nconsumers: tier in (gold)\nlabels: {tier: gold}\n",
+        ));
+        assert_eq!((said.policy.max_priority, said.policy.allow_rebalance), (Some(5), true));
+        assert!(said.policy.errors().is_empty());
+        let kind = |kind: &str| Kind { group: "g".into(), version: "v1".into(), kind: kind.into() };
+        assert!(said.policy.serves(&kind("VM")) && !said.policy.serves(&kind("Certificate")));
+        assert!(said.policy.consumers().unwrap().selects(&said.labels.unwrap()));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_never_taken_for_nothing() {
+        for text in ["", "maxPriority: [", "maxPriority: high", "maxpriority: 5", "serves: vms", "- a"] {
+            let said = read(&file(text));
+            assert!(said.policy.errors().len() == 1 && said.labels.is_none(), "{text:?}: {said:?}");
+            let error = &said.policy.errors()[0];
+            assert!(error.starts_with("theseus.policy.yaml: ") && !error.contains('\n'), "{error}");
+        }
+        let unread = Beside::File { name: "a".into(), content: Err("cannot be read".into()) };
+        assert_eq!(read(&unread).policy.errors(), ["a: cannot be read"]);
+    }
+
+    #[test]
+    fn only_what_is_other_is_news() {
+        let policies = Policies::default();
+        let cluster = ClusterName::provider("theseus");
+        assert_eq!(policies.set(&cluster, &Beside::Nothing), News { policy: false, labels: true });
+        assert_eq!(policies.set(&cluster, &file("maxPriority: 5")), News { policy: true, labels: false });
+        assert_eq!(policies.set(&cluster, &file("maxPriority: 5 # five")), News::default());
+        assert_eq!(policies.of(&cluster).max_priority, Some(5));
+        policies.forget(&cluster);
+        assert_eq!((policies.of(&cluster).max_priority, policies.labels(&cluster)), (None, None));
+    }
+}
