@@ -39,6 +39,12 @@ pub const INVALID: &str = "Invalid";
 pub const PAUSED: &str = "Paused";
 /// Reason: the object is larger than an API server takes.
 pub const TOO_LARGE: &str = "TooLarge";
+/// Reason: the provider's status is larger than the broker brings.
+pub const STATUS_TOO_LARGE: &str = "StatusTooLarge";
+/// Reason: a provider's finalizers keep a copy that is being deleted.
+pub const HELD_BY_PROVIDER: &str = "HeldByProvider";
+/// Reason: the consumer has as many objects as it may have.
+pub const QUOTA_EXCEEDED: &str = "QuotaExceeded";
 
 /// A condition that turned `status` at `now`; `generation` is the one that was looked at.
 pub fn condition(

@@ -15,7 +15,7 @@ use broker_core::{
     memory::Memory,
     movement::Lane,
     snapshot::{
-        Confirmed, Holder, Kind, KindView, Moves, Now, OriginKey, Patience, Reach, RelatedView, Seen, Serving,
+        Confirmed, Holder, Kind, KindView, Moves, Now, OriginKey, Patience, Quota, Reach, RelatedView, Seen, Serving,
         Snapshot, View,
     },
 };
@@ -216,6 +216,11 @@ impl Broker {
         let has_room = |acceptance: &Acceptance| {
             acceptance.capacity.is_none_or(|capacity| self.records.has_room(&acceptance.id, capacity, key))
         };
+        let has_quota = || self.options.max_objects_per_consumer.is_none_or(|most| self.records.has_quota(most, key));
+        let has_share = |acceptance: &Acceptance| {
+            let most = acceptance.capacity_per_consumer;
+            most.is_none_or(|most| self.records.has_share(&acceptance.id, most, key))
+        };
         let absent = |provider: &ClusterName| self.departures.absent(provider).map(millis);
         let may_move = |lane: &Lane| self.records.may_move(key, lane, self.options.max_moves);
         let moves = Moves {
@@ -242,6 +247,8 @@ impl Broker {
             holders,
             acceptances: &acceptances,
             has_room: &has_room,
+            quota: Quota { most: self.options.max_objects_per_consumer, has_room: &has_quota, has_room_at: &has_share },
+            limits: self.options.limits(),
             moves,
             // How much room there is is only known once all that is placed has been looked at.
             busy,

@@ -4,6 +4,7 @@
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use broker_api::Role;
+use broker_core::snapshot::Limits;
 use broker_fleet::source::Given;
 use clap::{Parser, ValueEnum};
 
@@ -116,6 +117,22 @@ pub struct Options {
     #[arg(long, env = "RESOURCE_BROKER_MAX_MOVES", value_name = "NUMBER", default_value = "50")]
     pub max_moves: usize,
 
+    /// How many objects of one consumer cluster are placed at the most; no limit unless it is given
+    #[arg(long, env = "RESOURCE_BROKER_MAX_OBJECTS_PER_CONSUMER", value_name = "NUMBER")]
+    pub max_objects_per_consumer: Option<u64>,
+
+    /// Largest status that is brought to a consumer
+    #[arg(long, env = "RESOURCE_BROKER_MAX_STATUS_SIZE", value_name = "SIZE", default_value = "64Ki", value_parser = size)]
+    pub max_status_size: u64,
+
+    /// Largest related resource that is brought to a consumer
+    #[arg(long, env = "RESOURCE_BROKER_MAX_RELATED_SIZE", value_name = "SIZE", default_value = "256Ki", value_parser = size)]
+    pub max_related_size: u64,
+
+    /// How much all related resources of one object may be together
+    #[arg(long, env = "RESOURCE_BROKER_MAX_RELATED_TOTAL", value_name = "SIZE", default_value = "1Mi", value_parser = size)]
+    pub max_related_total: u64,
+
     /// Writes under way at once per cluster
     #[arg(long, env = "RESOURCE_BROKER_CONCURRENT_WRITES", value_name = "NUMBER", default_value = "16")]
     pub concurrent_writes: usize,
@@ -167,7 +184,27 @@ fn duration(text: &str) -> Result<Duration, String> {
     if text.is_empty() { Err(wrong()) } else { Ok(total) }
 }
 
+/// `65536`, `64Ki`, `1Mi` or `1Gi`: bytes, as Kubernetes' quantities have them.
+fn size(text: &str) -> Result<u64, String> {
+    let wrong = || format!("{text:?} is no size: use for example 65536, 64Ki or 1Mi");
+    let unit = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let number: u64 = text[..unit].parse().map_err(|_| wrong())?;
+    let factor: u64 = match &text[unit..] {
+        "" => 1,
+        "Ki" => 1 << 10,
+        "Mi" => 1 << 20,
+        "Gi" => 1 << 30,
+        _ => return Err(wrong()),
+    };
+    number.checked_mul(factor).ok_or_else(wrong)
+}
+
 impl Options {
+    /// How much of what providers say is brought to consumers.
+    pub fn limits(&self) -> Limits {
+        Limits { status: self.max_status_size, related: self.max_related_size, related_total: self.max_related_total }
+    }
+
     /// The coordination cluster's kubeconfig file; `None`: the Pod's own cluster.
     pub fn coordination(&self) -> Option<&PathBuf> {
         self.coordination_kubeconfig.as_ref().or(self.kubeconfig.as_ref())
@@ -210,6 +247,12 @@ mod tests {
         assert_eq!(bind_address("0"), Ok(Disabled::Off));
         assert_eq!(bind_address(":80"), Ok(Disabled::On(([0, 0, 0, 0], 80).into())));
         assert!(bind_address("nowhere").is_err());
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!((size("64Ki"), size("1Mi"), size("10")), (Ok(65536), Ok(1_048_576), Ok(10)));
+        assert!(size("").is_err() && size("Ki").is_err() && size("1.5Mi").is_err() && size("99999999999Gi").is_err());
     }
 
     #[test]

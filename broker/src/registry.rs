@@ -58,6 +58,11 @@ impl Registry {
         self.entries.get(id)?.compiled.as_ref().ok()?.capacity
     }
 
+    /// How many objects of one consumer an AcceptAPI holds at the most, if it limits that.
+    pub fn share(&self, id: &AcceptId) -> Option<u64> {
+        self.entries.get(id)?.compiled.as_ref().ok()?.capacity_per_consumer
+    }
+
     /// Whether judging objects may evaluate CEL.
     pub fn has_expressions(&self) -> bool {
         self.expressions

@@ -8,6 +8,7 @@ use std::{
 
 use broker_api::Role;
 use broker_core::{
+    acceptance::AcceptId,
     decision::{Decision, Interest, Step, Write},
     snapshot::{Confirmed, OriginKey},
 };
@@ -169,8 +170,12 @@ impl Broker {
                 let (memory, known) = self.records.memory(key);
                 let decision = self.decide(key, &memory, confirmed.clone(), busy)?;
                 let placing = decision.counted.as_ref().filter(|_| decision.begins);
-                let capacity = placing.and_then(|id| registry.capacity(id));
-                let bounds = Bounds { capacity, moves: self.options.max_moves };
+                let bounds = Bounds {
+                    capacity: placing.and_then(|id| registry.capacity(id)),
+                    share: placing.and_then(|id| registry.share(id)),
+                    objects: self.options.max_objects_per_consumer,
+                    moves: self.options.max_moves,
+                };
                 if let Some(absorbed) = self.records.absorb(key, &decision, bounds) {
                     return Some((decision, known, absorbed));
                 }
@@ -179,9 +184,13 @@ impl Broker {
         };
         // A hostile expression may take its whole time limit: others go on meanwhile.
         let decided = if registry.has_expressions() { tokio::task::block_in_place(decide) } else { decide() };
-        let (decision, known, Absorbed { freed, listens, moved, turns }) = decided?;
-        if freed.is_some_and(|id| registry.capacity(&id).is_some()) {
+        let (decision, known, Absorbed { freed, relieved, listens, moved, turns }) = decided?;
+        let limits = |id: &AcceptId| registry.capacity(id).or(registry.share(id)).is_some();
+        if freed.as_ref().is_some_and(limits) {
             self.enqueue_waiting(&key.gvk);
+        }
+        if relieved {
+            self.enqueue_unplaced(&key.cluster);
         }
         if moved {
             self.migrations.origin_moved(key);

@@ -53,6 +53,8 @@ pub struct Acceptance {
     pub weight: u32,
     /// How many objects it holds at the most; no limit when `None`.
     pub capacity: Option<u64>,
+    /// How many objects of one consumer cluster it holds at the most; no limit when `None`.
+    pub capacity_per_consumer: Option<u64>,
     /// Takes no new objects.
     pub cordoned: bool,
     /// A person wants its objects to move away; counts only with `cordoned`.
@@ -63,6 +65,8 @@ pub struct Acceptance {
     pub unreachable_after_seconds: Option<u64>,
     /// Narrows the broker-wide list of related kinds; the whole list when empty.
     pub related_kinds: Vec<String>,
+    /// Names that related resources may have in the consumer beside those that begin with the object's; globs with `*`.
+    pub related_names: Vec<String>,
     filters: FilterSet,
     expression: Option<Program>,
 }
@@ -78,9 +82,11 @@ impl Acceptance {
             priority,
             weight,
             capacity,
+            capacity_per_consumer,
             cordoned,
             unreachable_after_seconds,
             related_kinds,
+            related_names,
         } = spec;
         let mut errors = Vec::new();
         if gvr.version.is_empty() {
@@ -116,11 +122,13 @@ impl Acceptance {
             priority: *priority,
             weight: *weight,
             capacity: *capacity,
+            capacity_per_consumer: *capacity_per_consumer,
             cordoned: *cordoned,
             drain: false,
             rebalance: false,
             unreachable_after_seconds: *unreachable_after_seconds,
             related_kinds: related_kinds.clone(),
+            related_names: related_names.clone(),
             filters,
             expression,
         })
