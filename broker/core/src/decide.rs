@@ -29,7 +29,8 @@ use crate::{
 
 /// What to do about the snapshot's origin.
 pub fn decide(snapshot: &Snapshot<'_>) -> Decision {
-    let mut pass = Pass { snapshot, decision: Decision::default(), staying: None, paced: 0, held: Vec::new() };
+    let mut pass =
+        Pass { snapshot, decision: Decision::default(), staying: None, paced: 0, behind: false, held: Vec::new() };
     pass.run();
     pass.decision
 }
@@ -42,6 +43,8 @@ struct Pass<'a> {
     staying: Option<Own>,
     /// Writes of this pass that follow a provider's word.
     paced: u64,
+    /// What the consumer shows is to be written, and has to wait.
+    behind: bool,
     /// Providers where a copy of an earlier object of this name does not go, and who holds it.
     held: Vec<(ClusterName, String)>,
 }
@@ -211,6 +214,7 @@ impl<'a> Pass<'a> {
         if subject.is_the_providers() {
             if let Pace::Wait(millis) = memory.allowance(self.paced, self.snapshot.now.millis) {
                 self.decision.again_in(millis);
+                self.behind |= subject == Subject::Status;
                 return false;
             }
             self.paced += 1;

@@ -145,7 +145,8 @@ impl<'a> Pass<'a> {
             Some(Err(_)) if to.is_none() && assigned.pinned && self.is_forced(assigned) => None,
             Some(Err(_)) => Some(Reason::NotAccepted),
             Some(Ok(acceptance)) if acceptance.is_draining() => Some(Reason::Draining),
-            Some(Ok(_)) if assigned.pinned && to.is_none() => None,
+            // On its way, the pin is that of whoever takes over: what held it here before counts.
+            Some(Ok(_)) if to.map_or(assigned.pinned, |_| assigned.pinned_before) => None,
             Some(Ok(acceptance)) => self.attracted(origin, acceptance, to).map(Reason::Rebalance),
         }
     }

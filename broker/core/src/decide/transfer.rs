@@ -307,6 +307,10 @@ impl<'a> Pass<'a> {
             return;
         }
         self.shown(site, copy, successor.in_sync, assigned);
+        if self.behind && migration.is_some_and(|migration| migration.state == MigrationState::InitialCompleted) {
+            // Nothing that comes behind the switch may begin before the consumer sees it.
+            self.report(assigned, to, Phase::Ready, "the consumer's status to be written".into());
+        }
     }
 
     /// Whether a related resource is written now.
