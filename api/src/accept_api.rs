@@ -53,6 +53,10 @@ pub struct AcceptApiSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 9_007_199_254_740_991_u64))]
     pub capacity: Option<u64>,
+    /// How many objects of one consumer cluster this AcceptAPI holds at the most. Unlimited when not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 9_007_199_254_740_991_u64))]
+    pub capacity_per_consumer: Option<u64>,
     /// Take no new objects; those here stay.
     #[serde(default)]
     pub cordoned: bool,
@@ -72,6 +76,15 @@ pub struct AcceptApiSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "NamespaceRules")]
     pub namespaces: Option<NamespaceRules>,
+    /// Names that related resources may have in the consumer beside those that are the object's own name or begin with
+    /// it and a dash or dot; `*` stands for any characters, for example `pg-*-app`. None when empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(
+        length(max = 32),
+        inner(length(max = 253), regex(pattern = r"^[-a-z0-9.*]+$")),
+        extend("x-kubernetes-list-type" = "set")
+    )]
+    pub related_names: Vec<String>,
 }
 
 /// Patterns of namespaces' names. `*` stands for any characters, or none; all else for itself. The whole name counts.

@@ -61,6 +61,12 @@ pub const TOO_LARGE: &str = "TooLarge";
 pub const UNREADABLE: &str = "Unreadable";
 /// Reason: the object holds more values than are read.
 pub const TOO_COMPLEX: &str = "TooComplex";
+/// Reason: the provider's status is larger than the broker brings.
+pub const STATUS_TOO_LARGE: &str = "StatusTooLarge";
+/// Reason: a provider's finalizers keep a copy that is being deleted.
+pub const HELD_BY_PROVIDER: &str = "HeldByProvider";
+/// Reason: the consumer has as many objects as it may have.
+pub const QUOTA_EXCEEDED: &str = "QuotaExceeded";
 
 /// A condition that turned `status` at `now`; `generation` is the one that was looked at.
 pub fn condition(

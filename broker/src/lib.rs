@@ -1,8 +1,8 @@
 //! The resource broker: observe (indexes to a snapshot of one origin), decide (`broker-core`), act (writes with preconditions).
 
 pub mod accept_apis;
-pub mod acceptances;
 pub mod accept_changes;
+pub mod acceptances;
 pub mod act;
 pub mod app;
 mod bodies;
@@ -22,6 +22,7 @@ pub mod observer;
 pub mod options;
 pub mod owned;
 pub mod policies;
+pub mod quotas;
 pub mod records;
 pub mod registry;
 pub mod secrets_namespace;
@@ -29,5 +30,6 @@ pub mod server;
 pub mod signing;
 pub mod sources;
 pub mod strays;
+pub mod turns;
 pub mod watch_kind;
 pub mod worker;

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use broker_api::{ClusterName, Role, keys};
+use broker_api::{ClusterName, keys};
 use broker_fleet::{
     call::Caller, cluster::Cluster, error::CallError, index::Index, kind::KindState, object::ObjectKey, write::Writer,
 };

@@ -13,8 +13,8 @@ use broker_core::{
     migration::configuration::is_system,
     movement::Lane,
     snapshot::{
-        Confirmed, Holder, Kind, KindView, Moves, OriginKey, Patience, Reach, RelatedView, Seen, Serving, Snapshot,
-        Unread, View,
+        Confirmed, Holder, Kind, KindView, Moves, OriginKey, Patience, Quota, Reach, RelatedView, Seen, Serving,
+        Snapshot, Unread, View,
     },
 };
 use broker_fleet::{
@@ -222,6 +222,11 @@ impl Broker {
         let has_room = |acceptance: &Acceptance| {
             acceptance.capacity.map_or(Some(true), |capacity| self.records.has_room(&acceptance.id, capacity, key))
         };
+        let has_quota = || self.options.max_objects_per_consumer.is_none_or(|most| self.records.has_quota(most, key));
+        let has_share = |acceptance: &Acceptance| {
+            let most = acceptance.capacity_per_consumer;
+            most.is_none_or(|most| self.records.has_share(&acceptance.id, most, key))
+        };
         let absent = |provider: &ClusterName| self.departures.absent(provider).map(millis);
         let may_move = |lane: &Lane| self.records.may_move(key, lane, self.options.max_moves);
         let brake = |provider: &ClusterName| self.brake.ask(&key.cluster, provider, &key.gvk);
@@ -251,6 +256,8 @@ impl Broker {
             holders,
             acceptances: &acceptances,
             has_room: &has_room,
+            quota: Quota { most: self.options.max_objects_per_consumer, has_room: &has_quota, has_room_at: &has_share },
+            limits: self.options.limits(),
             moves,
             brief: self.options.refusals == Refusals::Brief,
             busy,

@@ -124,6 +124,13 @@ impl Broker {
         }
     }
 
+    /// Origins of a consumer that nobody serves.
+    pub(crate) fn enqueue_unplaced(&self, consumer: &ClusterName) {
+        for key in self.records.select(|key, record| key.cluster == *consumer && record.state == State::Waiting) {
+            self.enqueue(key);
+        }
+    }
+
     /// All origins of a consumer cluster.
     pub(crate) fn enqueue_consumer(&self, consumer: &ClusterName, kind: Option<&Kind>) {
         let concerned =

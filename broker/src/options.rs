@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, net::SocketAddr, path::PathBuf, time::Duration};
 
 use broker_api::Role;
-use broker_core::migration::configuration::is_system;
+use broker_core::{migration::configuration::is_system, snapshot::Limits};
 use broker_fleet::source::Given;
 use clap::{Parser, ValueEnum};
 
@@ -169,6 +169,22 @@ pub struct Options {
     #[arg(long, env = "RESOURCE_BROKER_MAX_MOVES", value_name = "NUMBER", default_value = "50")]
     pub max_moves: usize,
 
+    /// How many objects of one consumer cluster are placed at the most; no limit unless it is given
+    #[arg(long, env = "RESOURCE_BROKER_MAX_OBJECTS_PER_CONSUMER", value_name = "NUMBER")]
+    pub max_objects_per_consumer: Option<u64>,
+
+    /// Largest status that is brought to a consumer
+    #[arg(long, env = "RESOURCE_BROKER_MAX_STATUS_SIZE", value_name = "SIZE", default_value = "64Ki", value_parser = size)]
+    pub max_status_size: u64,
+
+    /// Largest related resource that is brought to a consumer
+    #[arg(long, env = "RESOURCE_BROKER_MAX_RELATED_SIZE", value_name = "SIZE", default_value = "256Ki", value_parser = size)]
+    pub max_related_size: u64,
+
+    /// How much all related resources of one object may be together
+    #[arg(long, env = "RESOURCE_BROKER_MAX_RELATED_TOTAL", value_name = "SIZE", default_value = "1Mi", value_parser = size)]
+    pub max_related_total: u64,
+
     /// Memory for what is held of all clusters, of which one gets a quarter at the most; 60 % of the process's limit unless it is given
     #[arg(long, env = "RESOURCE_BROKER_MEMORY_BUDGET", value_name = "SIZE", value_parser = memory)]
     pub memory_budget: Option<usize>,
@@ -241,12 +257,12 @@ fn duration(text: &str) -> Result<Duration, String> {
     if text.is_empty() { Err(wrong()) } else { Ok(total) }
 }
 
-/// Bytes, with a suffix as Kubernetes' quantities have them: `600Mi`. Less than 16 MiB is of no use.
-fn memory(text: &str) -> Result<usize, String> {
-    let wrong = || format!("{text:?} is no amount of memory: use for example 600Mi or 2Gi, and 16Mi at least");
+/// `65536`, `64Ki`, `1Mi` or `1G`: bytes, as Kubernetes' quantities have them.
+fn size(text: &str) -> Result<u64, String> {
+    let wrong = || format!("{text:?} is no size: use for example 65536, 64Ki or 1Mi");
     let unit = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let number: usize = text[..unit].parse().map_err(|_| wrong())?;
-    let factor: usize = match &text[unit..] {
+    let number: u64 = text[..unit].parse().map_err(|_| wrong())?;
+    let factor: u64 = match &text[unit..] {
         "" => 1,
         "k" => 1_000,
         "M" => 1_000_000,
@@ -256,10 +272,23 @@ fn memory(text: &str) -> Result<usize, String> {
         "Gi" => 1 << 30,
         _ => return Err(wrong()),
     };
-    number.checked_mul(factor).filter(|bytes| *bytes >= 16 << 20).ok_or_else(wrong)
+    number.checked_mul(factor).ok_or_else(wrong)
+}
+
+/// The same, of memory: less than 16 MiB is of no use.
+fn memory(text: &str) -> Result<usize, String> {
+    let bytes = size(text).ok().and_then(|bytes| usize::try_from(bytes).ok());
+    bytes
+        .filter(|bytes| *bytes >= 16 << 20)
+        .ok_or_else(|| format!("{text:?} is no amount of memory: use for example 600Mi or 2Gi, and 16Mi at least"))
 }
 
 impl Options {
+    /// How much of what providers say is brought to consumers.
+    pub fn limits(&self) -> Limits {
+        Limits { status: self.max_status_size, related: self.max_related_size, related_total: self.max_related_total }
+    }
+
     /// The coordination cluster's kubeconfig file; `None`: the Pod's own cluster.
     pub fn coordination(&self) -> Option<&PathBuf> {
         self.coordination_kubeconfig.as_ref().or(self.kubeconfig.as_ref())
@@ -349,6 +378,12 @@ mod tests {
         let scope = read(&["--migration-namespace", "team", "--stage-namespace", "jobs"]).stage_scope("own");
         assert_eq!((none.stage_scope("own").len(), scope), (0, vec!["jobs".into(), "own".into(), "team".into()]));
         assert!(stage_namespace("kube-system").is_err() && stage_namespace("jobs").is_ok());
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!((size("64Ki"), size("1Mi"), size("10")), (Ok(65536), Ok(1_048_576), Ok(10)));
+        assert!(size("").is_err() && size("Ki").is_err() && size("1.5Mi").is_err() && size("99999999999Gi").is_err());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What the broker remembers of origins between decisions. All of it can be lost: a restart finds it again.
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
@@ -17,9 +17,14 @@ use broker_core::{
 };
 use broker_fleet::object::ObjectKey;
 
-use crate::strays::Strays;
+use crate::{
+    quotas::Quotas,
+    strays::Strays,
+    turns::{Place, Turns},
+};
 
 /// One origin.
+#[expect(clippy::struct_excessive_bools, reason = "each says one thing of an origin, and any may be so with any")]
 #[derive(Debug, Clone, Default)]
 pub struct Record {
     /// For the next decision.
@@ -38,10 +43,10 @@ pub struct Record {
     pub owed: bool,
     /// What it said of Migrations (`namespace/name`) that are not under way.
     pub requests: Vec<(String, Request)>,
-    /// What it counts for while it moves.
-    lane: Option<Box<Lane>>,
-    /// What it waits for a turn in.
-    queues: Option<Box<Lane>>,
+    /// Its turn to move.
+    place: Place,
+    /// It is one of those that its consumer may have so many of.
+    occupies: bool,
     interests: Vec<Interest>,
     /// Digests of what was told as Events, and when.
     pub told: HashMap<u64, Instant>,
@@ -56,6 +61,8 @@ pub struct Record {
 pub struct Absorbed {
     /// The AcceptAPI that the origin no longer counts for.
     pub freed: Option<AcceptId>,
+    /// Its consumer had as many objects as it may have, and has one less now.
+    pub relieved: bool,
     /// It listens to related objects that it did not listen to before: they may have changed meanwhile.
     pub listens: bool,
     /// What is to be told to its Migrations has changed.
@@ -69,6 +76,10 @@ pub struct Absorbed {
 pub struct Bounds<'a> {
     /// Objects that an AcceptAPI which the origin would newly count for holds at the most.
     pub capacity: Option<u64>,
+    /// The same of one consumer's objects.
+    pub share: Option<u64>,
+    /// Objects of one consumer that are placed.
+    pub objects: Option<u64>,
     /// Moves between two providers.
     pub moves: usize,
     /// Whether a provider holds the origin's copy now.
@@ -78,18 +89,6 @@ pub struct Bounds<'a> {
 /// Where the copy of an origin is at its provider.
 pub(crate) fn copy_key(key: &OriginKey) -> ObjectKey {
     ObjectKey { namespace: Arc::clone(&key.namespace), name: copy::name(key).into() }
-}
-
-/// Objects that move at once to a provider that asks for its share.
-const REBALANCED: usize = 5;
-
-impl Bounds<'_> {
-    fn of(self, lane: &Lane) -> usize {
-        match lane {
-            Lane::Leave { .. } => self.moves,
-            Lane::Rebalance { .. } => REBALANCED,
-        }
-    }
 }
 
 /// The provider where an origin's copy is accounted for: it counts for an AcceptAPI there, or is there although none
@@ -113,60 +112,30 @@ impl Record {
         decision.counted.as_ref().or(self.counted.as_ref().filter(|_| held_up))
     }
 
-    /// Whether the decision's move has a turn: it has one already, or there is one left.
-    fn may_take(&self, decision: &Decision, lanes: &HashMap<Lane, LaneState>, bounds: Bounds<'_>) -> bool {
+    /// Whether the decision's move has a turn: it is under way, or there is one left.
+    fn may_take(&self, key: &OriginKey, decision: &Decision, turns: &Turns, bounds: Bounds<'_>) -> bool {
         let Some(lane) = decision.lane.as_ref().filter(|_| decision.moving.is_some()) else { return true };
-        !decision.begins || self.lane.is_some() || lanes.get(lane).is_none_or(|held| held.taken < bounds.of(lane))
+        !decision.begins || self.moving.is_some() || turns.may_move(key, &self.place, lane, bounds.moves)
     }
 
-    /// Counts the move, or notes that it waits for a turn. Returns whose turns have come.
-    fn take_lane(
-        &mut self,
-        key: &OriginKey,
-        decision: &Decision,
-        lanes: &mut HashMap<Lane, LaneState>,
-        bounds: Bounds<'_>,
-    ) -> Vec<OriginKey> {
-        let (lane, queues) = match (&decision.lane, &decision.moving) {
-            (Some(lane), Some(_)) => (Some(Box::new(lane.clone())), None),
+    /// What the origin moves or waits in after this decision.
+    fn placed_in(&self, decision: &Decision) -> Place {
+        let lane = || decision.lane.clone().map(Box::new);
+        let (moves, waits) = match &decision.moving {
+            // Others go on meanwhile; when it does so itself, it counts again.
+            _ if decision.rests => (None, None),
+            Some(_) if decision.lane.is_some() => (lane(), None),
             // Its end is being written: until that is done it moves.
-            (_, None) if decision.state == State::Moving => (self.lane.clone(), None),
-            (lane, _) if decision.is_held_up() => (self.lane.clone(), lane.clone().map(Box::new)),
-            (lane, _) => (None, lane.clone().map(Box::new)),
+            None if decision.state == State::Moving => (self.place.moves.clone(), None),
+            _ if decision.is_held_up() => (self.place.moves.clone(), lane()),
+            _ => (None, lane()),
         };
-        let mut touched: Vec<Lane> = Vec::new();
-        if lane != self.lane {
-            if let Some(before) = std::mem::replace(&mut self.lane, lane.clone()) {
-                let held = lanes.entry((*before).clone()).or_default();
-                held.taken = held.taken.saturating_sub(1);
-                touched.push(*before);
-            }
-            if let Some(after) = lane {
-                lanes.entry(*after).or_default().taken += 1;
-            }
-        }
-        if queues != self.queues
-            && let Some(before) = std::mem::replace(&mut self.queues, queues.clone())
-        {
-            lanes.entry((*before).clone()).or_default().waiting.remove(key);
-            touched.push(*before);
-        }
-        if let Some(after) = queues {
-            lanes.entry((*after).clone()).or_default().waiting.insert(key.clone());
-            // A turn may have come free since it was decided that there is none.
-            touched.push(*after);
-        }
-        let mut turns = Vec::new();
-        for lane in touched {
-            let Some(held) = lanes.get_mut(&lane) else { continue };
-            let free = bounds.of(&lane).saturating_sub(held.taken);
-            // Whoever does not want its turn any more passes it on when it is looked at.
-            turns.extend(std::iter::from_fn(|| held.waiting.pop_first()).take(free));
-            if held.taken == 0 && held.waiting.is_empty() {
-                lanes.remove(&lane);
-            }
-        }
-        turns
+        Place { moves, waits }
+    }
+
+    /// Whether a provider serves the origin, or is to, after this decision.
+    fn occupies(&self, decision: &Decision) -> bool {
+        decision.provider.is_some() || self.occupies && decision.is_held_up()
     }
 
     /// Takes in whom the origin listens to. Says whether that is somebody new.
@@ -195,10 +164,10 @@ impl Record {
 struct Inner {
     records: HashMap<OriginKey, Record>,
     counts: HashMap<AcceptId, u64>,
+    quotas: Quotas,
     states: HashMap<State, i64>,
     interests: HashMap<Interest, HashSet<OriginKey>>,
-    /// How many moves count for a lane, and who waits for a turn in it.
-    lanes: HashMap<Lane, LaneState>,
+    turns: Turns,
     strays: Strays,
 }
 
@@ -207,12 +176,6 @@ impl Inner {
     fn strays(&self, id: &AcceptId, key: &OriginKey) -> u64 {
         self.strays.count(&id.provider, &key.gvk, || copy_key(key))
     }
-}
-
-#[derive(Default)]
-struct LaneState {
-    taken: usize,
-    waiting: BTreeSet<OriginKey>,
 }
 
 /// All origins.
@@ -245,7 +208,7 @@ impl Records {
     /// turn to move, and nothing was taken in.
     pub fn absorb(&self, key: &OriginKey, decision: &Decision, bounds: Bounds<'_>) -> Option<Absorbed> {
         let mut inner = self.lock();
-        let Inner { records, counts, states, interests, lanes, strays } = &mut *inner;
+        let Inner { records, counts, quotas, states, interests, turns, strays } = &mut *inner;
         let forget = decision.state == State::Gone && decision.steps.is_empty();
         let record = records.entry(key.clone()).or_default();
         let left = record.accounts_at().cloned();
@@ -259,10 +222,22 @@ impl Records {
         {
             return None;
         }
-        if !record.may_take(decision, lanes, bounds) {
+        if decision.begins && !quotas.admits(&key.cluster, newly.as_ref(), !record.occupies, bounds) {
             return None;
         }
-        let turns = record.take_lane(key, decision, lanes, bounds);
+        if !record.may_take(key, decision, turns, bounds) {
+            return None;
+        }
+        let place = record.placed_in(decision);
+        let turns = turns.take(key, &mut record.place, place, bounds.moves);
+        let occupies = record.occupies(decision);
+        let relieved = quotas.moved(
+            &key.cluster,
+            (record.occupies, record.counted.as_ref()),
+            (occupies, counted.as_ref()),
+            bounds.objects,
+        );
+        record.occupies = occupies;
         let freed = record.counted.as_ref().filter(|before| Some(*before) != counted.as_ref()).cloned();
         if let Some(count) = freed.as_ref().and_then(|before| counts.get_mut(before)) {
             *count = count.saturating_sub(1);
@@ -288,7 +263,7 @@ impl Records {
         let moved = record.moving.as_deref() != decision.moving.as_ref() || record.requests != decision.requests;
         if forget {
             records.remove(key);
-            return Some(Absorbed { freed, listens: false, moved, turns });
+            return Some(Absorbed { freed, relieved, listens: false, moved, turns });
         }
         if let Some(provider) = &decision.gave_up {
             record.memory.give_up(provider);
@@ -301,6 +276,7 @@ impl Records {
         if let Some(moving) = &decision.moving {
             record.memory.saw_move(moving.epoch, crate::clock::now().millis);
         }
+        record.memory.held_since = decision.held_since;
         record.restless = decision.restless;
         record.owed = !decision.steps.is_empty();
         if moved && !decision.is_held_up() {
@@ -317,7 +293,7 @@ impl Records {
         record.provider.clone_from(&decision.provider);
         record.counted = counted;
         // What a Migration is told depends on the state as well.
-        Some(Absorbed { freed, listens, moved: moved || restated, turns })
+        Some(Absorbed { freed, relieved, listens, moved: moved || restated, turns })
     }
 
     /// Whether an AcceptAPI has room for an origin, which may be counted there already. `None`: not all that its provider
@@ -367,12 +343,25 @@ impl Records {
         self.lock().strays.all(provider, kind)
     }
 
+    /// Whether one more object of the origin's consumer may be placed.
+    pub fn has_quota(&self, most: u64, key: &OriginKey) -> bool {
+        let inner = self.lock();
+        let own = inner.records.get(key).is_some_and(|record| record.occupies);
+        inner.quotas.objects(&key.cluster) - u64::from(own) < most
+    }
+
+    /// Whether an AcceptAPI takes one more object of the origin's consumer.
+    pub fn has_share(&self, id: &AcceptId, most: u64, key: &OriginKey) -> bool {
+        let inner = self.lock();
+        let own = inner.records.get(key).is_some_and(|record| record.counted.as_ref() == Some(id));
+        inner.quotas.share(id, &key.cluster) - u64::from(own) < most
+    }
+
     /// Whether one more may move.
     pub fn may_move(&self, key: &OriginKey, lane: &Lane, moves: usize) -> bool {
         let inner = self.lock();
-        let own = inner.records.get(key).is_some_and(|record| record.lane.as_deref() == Some(lane));
-        let taken = inner.lanes.get(lane).map_or(0, |held| held.taken);
-        taken - usize::from(own) < Bounds { capacity: None, moves, holds: &|_, _| false }.of(lane)
+        let place = inner.records.get(key).map(|record| record.place.clone()).unwrap_or_default();
+        inner.turns.may_move(key, &place, lane, moves)
     }
 
     /// How many origins an AcceptAPI holds.
@@ -426,7 +415,7 @@ mod tests {
         Decision::state(State::Served)
     }
 
-    const ONE: Bounds<'static> = Bounds { capacity: None, moves: 1, holds: &|_, _| false };
+    const ONE: Bounds<'static> = Bounds { capacity: None, share: None, objects: None, moves: 1, holds: &|_, _| false };
 
     #[test]
     fn a_turn_goes_to_who_waits_for_it() {
@@ -452,13 +441,6 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_that_came_free_meanwhile_is_taken() {
-        let records = Records::default();
-        records.absorb(&key("a"), &served(), ONE).unwrap();
-        assert_eq!(records.absorb(&key("a"), &waiting(), ONE).unwrap().turns, [key("a")]);
-    }
-
-    #[test]
     fn what_was_under_way_before_a_restart_goes_on_and_counts() {
         let records = Records::default();
         for name in ["a", "b"] {
@@ -466,9 +448,46 @@ mod tests {
             assert!(records.absorb(&key(name), &goes_on, ONE).is_some());
         }
         assert!(!records.may_move(&key("c"), &lane(), 2));
-        // Held up, it keeps its turn.
-        records.absorb(&key("a"), &Decision::state(State::Paused), ONE).unwrap();
+        // Held up for a moment, it keeps its turn.
+        records.absorb(&key("a"), &Decision::state(State::Unknown), ONE).unwrap();
         assert!(!records.may_move(&key("c"), &lane(), 2));
         assert!(records.with(&key("a"), |record| record.moving.is_some()).unwrap());
+        // A person has paused it: others go on, and so does it afterwards, whoever moves by then.
+        let two = Bounds { moves: 2, ..ONE };
+        records.absorb(&key("c"), &waiting(), two).unwrap();
+        let paused = Decision { rests: true, ..Decision::state(State::Paused) };
+        assert_eq!(records.absorb(&key("a"), &paused, two).unwrap().turns, [key("c")]);
+        assert!(records.absorb(&key("c"), &moving(), two).is_some());
+        assert!(records.absorb(&key("a"), &moving(), two).is_some(), "it is under way");
+        assert!(!records.may_move(&key("d"), &lane(), 2));
+    }
+
+    #[test]
+    fn a_consumer_has_no_more_than_its_quota() {
+        let records = Records::default();
+        let id =
+            |name: &str| AcceptId { provider: ClusterName::provider("one"), namespace: "n".into(), name: name.into() };
+        let placing = |at: &str| Decision {
+            provider: Some(ClusterName::provider("one")),
+            counted: Some(id(at)),
+            begins: true,
+            ..Decision::state(State::Placing)
+        };
+        let two = Bounds { objects: Some(2), share: Some(1), ..ONE };
+        assert!(records.absorb(&key("a"), &placing("x"), two).is_some());
+        assert!(!records.has_share(&id("x"), 1, &key("b")) && records.has_share(&id("x"), 1, &key("a")));
+        assert_eq!(records.absorb(&key("b"), &placing("x"), two), None, "one of each consumer");
+        let theirs = OriginKey { cluster: ClusterName::consumer("bart"), ..key("b") };
+        assert!(records.absorb(&theirs, &placing("x"), two).is_some(), "another's is another's");
+        assert!(records.has_quota(2, &key("b")));
+        assert!(records.absorb(&key("b"), &placing("y"), two).is_some());
+        assert!(!records.has_quota(2, &key("c")) && records.has_quota(2, &key("b")));
+        assert_eq!(records.absorb(&key("c"), &placing("z"), two), None, "two in all");
+        // Held up, an object keeps its place; one that goes makes room, and that is told.
+        records.absorb(&key("a"), &Decision::state(State::Paused), two).unwrap();
+        assert!(!records.has_quota(2, &key("c")));
+        assert!(records.absorb(&key("a"), &Decision::state(State::Gone), two).unwrap().relieved);
+        assert!(records.absorb(&key("c"), &placing("x"), two).is_some());
+        assert!(!records.absorb(&key("b"), &placing("y"), two).unwrap().relieved);
     }
 }

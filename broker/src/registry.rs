@@ -75,6 +75,11 @@ impl Registry {
         self.entries.get(id)?.compiled.as_ref().ok()?.capacity
     }
 
+    /// How many objects of one consumer an AcceptAPI holds at the most, if it limits that.
+    pub fn share(&self, id: &AcceptId) -> Option<u64> {
+        self.entries.get(id)?.compiled.as_ref().ok()?.capacity_per_consumer
+    }
+
     /// One AcceptAPI.
     pub fn entry(&self, id: &AcceptId) -> Option<&Arc<Entry>> {
         self.entries.get(id)
@@ -299,7 +304,10 @@ mod tests {
         let mut registry = Registry::default();
         let compiled = |name: &str, resource: &'static str| {
             let object = object(name, resource, 1, 0);
-            (id(name), Some(Arc::new(Entry::read(&object, None).compiled(&id(name), &object, &evaluator, &Arc::default()))))
+            (
+                id(name),
+                Some(Arc::new(Entry::read(&object, None).compiled(&id(name), &object, &evaluator, &Arc::default()))),
+            )
         };
         let gvr = |resource: &str| Gvr { group: "g".into(), version: "v1".into(), resource: resource.into() };
         let count = |registry: &Registry, resource: &str| registry.accepting(&provider(), &gvr(resource)).len();

@@ -8,6 +8,7 @@ use std::{
 
 use broker_api::{ClusterName, Role};
 use broker_core::{
+    acceptance::AcceptId,
     decision::{Decision, Interest, Step, Write},
     snapshot::{Confirmed, OriginKey},
 };
@@ -193,18 +194,27 @@ impl Broker {
                 let (memory, known) = self.records.memory(key);
                 let decision = self.decide(key, &memory, confirmed.clone(), busy)?;
                 let placing = decision.counted.as_ref().filter(|_| decision.begins);
-                let capacity = placing.and_then(|id| registry.capacity(id));
                 let holds = |provider: &ClusterName, copy: &ObjectKey| self.holds_copy(provider, &key.gvk, copy);
-                let bounds = Bounds { capacity, moves: self.options.max_moves, holds: &holds };
+                let bounds = Bounds {
+                    capacity: placing.and_then(|id| registry.capacity(id)),
+                    share: placing.and_then(|id| registry.share(id)),
+                    objects: self.options.max_objects_per_consumer,
+                    moves: self.options.max_moves,
+                    holds: &holds,
+                };
                 if let Some(absorbed) = self.records.absorb(key, &decision, bounds) {
                     return Some((decision, known, absorbed));
                 }
             }
             None
         };
-        let (decision, known, Absorbed { freed, listens, moved, turns }) = decide()?;
-        if freed.is_some_and(|id| registry.capacity(&id).is_some()) {
+        let (decision, known, Absorbed { freed, relieved, listens, moved, turns }) = decide()?;
+        let limits = |id: &AcceptId| registry.capacity(id).or(registry.share(id)).is_some();
+        if freed.as_ref().is_some_and(limits) {
             self.enqueue_waiting(&key.gvk);
+        }
+        if relieved {
+            self.enqueue_unplaced(&key.cluster);
         }
         if moved {
             self.migrations.origin_moved(key);

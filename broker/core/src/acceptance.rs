@@ -74,6 +74,8 @@ pub struct Acceptance {
     pub weight: u32,
     /// How many objects it holds at the most; no limit when `None`.
     pub capacity: Option<u64>,
+    /// How many objects of one consumer cluster it holds at the most; no limit when `None`.
+    pub capacity_per_consumer: Option<u64>,
     /// Takes no new objects.
     pub cordoned: bool,
     /// A person wants its objects to move away; counts only with `cordoned`.
@@ -84,6 +86,8 @@ pub struct Acceptance {
     pub unreachable_after_seconds: Option<u64>,
     /// Narrows the broker-wide list of related kinds; the whole list when empty.
     pub related_kinds: Vec<String>,
+    /// Names that related resources may have in the consumer beside those that begin with the object's; globs with `*`.
+    pub related_names: Vec<String>,
     asked: Asked,
     policy: Option<Arc<Policy>>,
     namespaces: Namespaces,
@@ -118,10 +122,12 @@ impl Acceptance {
             priority,
             weight,
             capacity,
+            capacity_per_consumer,
             cordoned,
             unreachable_after_seconds,
             related_kinds,
             namespaces,
+            related_names,
         } = spec;
         let mut errors = Vec::new();
         if gvr.version.is_empty() {
@@ -161,11 +167,13 @@ impl Acceptance {
             priority: *priority,
             weight: *weight,
             capacity: *capacity,
+            capacity_per_consumer: *capacity_per_consumer,
             cordoned: *cordoned,
             drain: false,
             rebalance: false,
             unreachable_after_seconds: *unreachable_after_seconds,
             related_kinds: related_kinds.clone(),
+            related_names: related_names.clone(),
             asked: Asked { priority: *priority, rebalance: false },
             policy: None,
             namespaces,

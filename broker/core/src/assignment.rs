@@ -25,6 +25,9 @@ const VERSION: &str = "v1";
 /// Marks the epoch of an assignment that a person chose.
 const PINNED: &str = "p";
 
+/// Marks the epoch of a move away from a provider that a person chose.
+const PINNED_BEFORE: &str = "b";
+
 /// Stands for the epoch in the mark of a Migration that a person made.
 const PERSON: &str = "p";
 
@@ -114,6 +117,8 @@ pub struct Assignment {
     pub epoch: u64,
     /// A person chose the provider: no other attracts the object while this one accepts it.
     pub pinned: bool,
+    /// A person chose the provider that the object is leaving: where the move is undone, that choice stands again.
+    pub pinned_before: bool,
 }
 
 /// What an assignment's signature proves.
@@ -123,6 +128,8 @@ pub struct Proven {
     pub epoch: u64,
     /// See [`Assignment::pinned`].
     pub pinned: bool,
+    /// See [`Assignment::pinned_before`].
+    pub pinned_before: bool,
 }
 
 /// A Migration and the move that it is for, as its mark speaks of them. Provider names are without their role.
@@ -213,11 +220,13 @@ impl KeyRing {
         self.keys.first().map_or("", |(id, _)| id)
     }
 
-    /// Text of the assignment annotation: `v1.<key id>.<epoch>.<mac>`; a `p` behind the epoch: pinned.
+    /// Text of the assignment annotation: `v1.<key id>.<epoch>.<mac>`; a `p` behind the epoch: pinned; a `b`: was pinned
+    /// before the move.
     pub fn sign_assignment(&self, subject: &Subject<'_>, assignment: &Assignment) -> String {
-        let Assignment { provider, new_provider, epoch, pinned } = assignment;
-        let proven = Proven { epoch: *epoch, pinned: *pinned };
-        let fields = format!("{epoch}{}", if *pinned { PINNED } else { "" });
+        let Assignment { provider, new_provider, epoch, pinned, pinned_before } = assignment;
+        let proven = Proven { epoch: *epoch, pinned: *pinned, pinned_before: *pinned_before };
+        let mark = |set: bool, mark: &'static str| if set { mark } else { "" };
+        let fields = format!("{epoch}{}{}", mark(*pinned, PINNED), mark(*pinned_before, PINNED_BEFORE));
         self.sign(&fields, |mac| {
             feed_assignment(mac, subject, provider, new_provider.as_deref(), proven);
         })
@@ -232,8 +241,14 @@ impl KeyRing {
         text: &str,
     ) -> Option<Proven> {
         let (id, [field], mac) = split(text)?;
+        let before = field.strip_suffix(PINNED_BEFORE);
+        let field = before.unwrap_or(field);
         let epoch = field.strip_suffix(PINNED);
-        let proven = Proven { epoch: parse_epoch(epoch.unwrap_or(field))?, pinned: epoch.is_some() };
+        let proven = Proven {
+            epoch: parse_epoch(epoch.unwrap_or(field))?,
+            pinned: epoch.is_some(),
+            pinned_before: before.is_some(),
+        };
         self.verify(id, mac, |mac| {
             feed_assignment(mac, subject, provider, new_provider, proven);
         })?;
@@ -340,7 +355,8 @@ fn feed_assignment(mac: &mut Hmac<Sha256>, subject: &Subject<'_>, provider: &str
     mac.update(&[u8::from(new.is_some())]);
     feed_text(mac, new.unwrap_or_default());
     mac.update(&proven.epoch.to_be_bytes());
-    mac.update(&[u8::from(proven.pinned)]);
+    // One byte, as it was before there were two of them: older signatures hold.
+    mac.update(&[u8::from(proven.pinned) | u8::from(proven.pinned_before) << 1]);
 }
 
 fn feed_origin(mac: &mut Hmac<Sha256>, subject: &Subject<'_>, provider: &str, origin: &Origin) {

@@ -8,6 +8,7 @@ mod bring;
 mod claim;
 mod depart;
 mod gate;
+mod held;
 mod leave;
 mod place;
 mod serve;
@@ -19,18 +20,27 @@ use std::{cell::RefCell, collections::HashMap};
 use broker_api::{ClusterName, condition, keys};
 use serde_json::json;
 
+use self::held::Predecessors;
 use crate::{
     acceptance::{AcceptId, Verdict},
     decision::{Decision, Note, Op, State, Step, Write},
     memory::{Pace, Subject},
-    merge,
+    merge, size,
     snapshot::{Kind, Reach, Seen, Serving, Snapshot, Unread, View},
     status::{self, Own},
 };
 
 /// What to do about the snapshot's origin.
 pub fn decide(snapshot: &Snapshot<'_>) -> Decision {
-    let mut pass = Pass { snapshot, decision: Decision::default(), staying: None, verdicts: RefCell::default() };
+    let mut pass = Pass {
+        snapshot,
+        decision: Decision::default(),
+        staying: None,
+        verdicts: RefCell::default(),
+        paced: 0,
+        behind: false,
+        held: Vec::new(),
+    };
     pass.run();
     pass.decision
 }
@@ -43,11 +53,19 @@ struct Pass<'a> {
     staying: Option<Own>,
     /// What the AcceptAPIs of each provider say of the origin, once they were asked.
     verdicts: RefCell<HashMap<&'a ClusterName, HashMap<&'a AcceptId, Verdict>>>,
+    /// Writes of this pass that follow a provider's word.
+    paced: u64,
+    /// What the consumer shows is to be written, and has to wait.
+    behind: bool,
+    /// Providers where a copy of an earlier object of this name does not go, and who holds it.
+    held: Vec<(ClusterName, String)>,
 }
 
 impl<'a> Pass<'a> {
     fn run(&mut self) {
         let snapshot = self.snapshot;
+        // Others move meanwhile. A blip is no reason to change the order.
+        self.decision.rests = matches!(snapshot.consumer, Reach::Unreachable(_));
         let origin = match &snapshot.origin {
             Seen::Unknown => return self.state(State::Unknown),
             Seen::Absent => return self.absent(),
@@ -57,12 +75,14 @@ impl<'a> Pass<'a> {
             return self.state(State::Gone);
         }
         if origin.annotated_true(keys::PAUSED) {
+            self.decision.rests = true;
             return self.state(State::Paused);
         }
         if origin.deleting {
             return self.leave(origin);
         }
         if origin.label(keys::IGNORE) == Some(keys::TRUE) {
+            self.decision.rests = true;
             return self.state(State::Ignored);
         }
         let (Serving::Served(kind), Reach::Ready) = (&snapshot.consumer_kind, &snapshot.consumer) else {
@@ -73,14 +93,18 @@ impl<'a> Pass<'a> {
                 format!("{} is a cluster-scoped kind; only namespaced kinds can be brokered", snapshot.key.gvk.kind);
             return self.blocked(origin, condition::INVALID, why);
         }
-        if self.predecessors(origin) {
+        let earlier = self.predecessors(origin);
+        if earlier == Predecessors::Braked {
             return;
         }
         if let Some(unread) = origin.unread {
             return self.unread(origin, unread);
         }
         match self.claim(origin) {
+            // The consumer's cache is behind: what it says is of an earlier object.
+            _ if earlier == Predecessors::Newer => self.state(State::Placing),
             claim::Claim::Unknown => self.state(State::Unknown),
+            claim::Claim::None if earlier == Predecessors::Going => self.state(State::Placing),
             claim::Claim::None => self.place(origin),
             claim::Claim::At(assigned) => self.serve(origin, &assigned),
         }
@@ -114,16 +138,9 @@ impl<'a> Pass<'a> {
         if !origin.conditions_known {
             return;
         }
+        let mut own: Vec<Own> = own.iter().cloned().chain(self.staying.take()).collect();
         // What a copy says counts only where all of it can be read.
-        let copy = copy.filter(|copy| copy.unread.is_none());
-        let all: Vec<Own>;
-        let own = match self.staying.take() {
-            None => own,
-            Some(staying) => {
-                all = own.iter().cloned().chain([staying]).collect();
-                &all
-            }
-        };
+        let copy = copy.filter(|copy| copy.unread.is_none()).filter(|copy| self.is_shown(copy, &mut own));
         if !kind.has_status {
             if copy.and_then(View::status).is_some() {
                 self.decision.notes.push(Note::warning(
@@ -142,8 +159,15 @@ impl<'a> Pass<'a> {
                 ),
             ));
         }
-        let inputs =
-            status::Inputs { key: snapshot.key, origin, copy, in_sync, own, schema: &kind.schema, now: &snapshot.now };
+        let inputs = status::Inputs {
+            key: snapshot.key,
+            origin,
+            copy,
+            in_sync,
+            own: &own,
+            schema: &kind.schema,
+            now: &snapshot.now,
+        };
         let Some(patch) = status::patch(&inputs) else { return };
         if let (true, Some(created)) = (patch.only_good_news, snapshot.memory.created_at) {
             // The provider's first status is about to come and can carry the good news: one write instead of two.
@@ -171,6 +195,25 @@ impl<'a> Pass<'a> {
             subject: Subject::Status,
             note: None,
         });
+    }
+
+    /// Whether a copy's status is small enough to be brought. Else what the consumer shows stays, and it is told.
+    fn is_shown(&mut self, copy: &View, own: &mut [Own]) -> bool {
+        let most = self.snapshot.limits.status;
+        if copy.status().is_none_or(|status| size::of(status) <= most) {
+            return true;
+        }
+        // Without its size: a new one each time would be a write each time.
+        let why = format!(
+            "its provider's status is larger than {} (--max-status-size) and is not brought; what was there before stays",
+            size::text(most)
+        );
+        self.decision.notes.push(Note::warning(condition::STATUS_TOO_LARGE, why.clone()));
+        if let Some(placed) = own.iter_mut().find(|own| own.kind == condition::BROKERED && own.status) {
+            placed.reason = condition::STATUS_TOO_LARGE;
+            placed.message = format!("{}; {why}", placed.message);
+        }
+        false
     }
 
     /// Adds a write, unless the API server has already made `observed` of the same intent, or somebody keeps undoing it.
@@ -208,6 +251,14 @@ impl<'a> Pass<'a> {
                 self.decision.notes.push(Note::warning(condition::FIGHTING, message));
             }
             return false;
+        }
+        if subject.is_the_providers() {
+            if let Pace::Wait(millis) = memory.allowance(self.paced, self.snapshot.now.millis) {
+                self.decision.again_in(millis);
+                self.behind |= subject == Subject::Status;
+                return false;
+            }
+            self.paced += 1;
         }
         let write = write(self);
         self.decision.steps.push(Step::Write(Box::new(write)));
@@ -280,6 +331,11 @@ const PATIENCE_MILLIS: u64 = 60_000;
 
 /// When to ask again whether copies without an origin may go.
 const BRAKE_MILLIS: u64 = 300;
+/// When to look again at what is known soon after a start.
+const SOON_MILLIS: u64 = 500;
+
+/// How long a copy may be on its way out before anybody is told that its provider's finalizers hold it.
+const HELD_MILLIS: u64 = 5_000;
 
 /// When to look again at what depends on a cluster that was lost a moment ago.
 const LOST_MILLIS: u64 = 2000;

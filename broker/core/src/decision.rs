@@ -199,6 +199,10 @@ pub struct Decision {
     pub begins: bool,
     /// It should leave its provider and cannot now: whatever changes at any provider concerns it.
     pub restless: bool,
+    /// Since when copies have been on their way out without going, in milliseconds since 1970.
+    pub held_since: Option<u64>,
+    /// It takes part in nothing now: others may have its turn to move.
+    pub rests: bool,
     /// A move to this provider is given up: it is to be last in line.
     pub gave_up: Option<ClusterName>,
 }

@@ -27,6 +27,11 @@ pub enum Subject {
 const SINGLE: usize = 3;
 
 impl Subject {
+    /// What is written to the consumer because of what a provider says.
+    pub(crate) fn is_the_providers(self) -> bool {
+        matches!(self, Self::Status | Self::Related)
+    }
+
     /// Of some subjects there may be several at once: their writes are told apart by their intents.
     fn is_single(self) -> bool {
         matches!(self, Self::Marks | Self::Copy | Self::Status)
@@ -77,6 +82,10 @@ pub struct Trouble {
 /// First and longest wait before a refused write is tried again unchanged.
 const REFUSED_MILLIS: (u64, u64) = (2_000, 300_000);
 
+/// What a provider's word costs the consumer: so many writes at once, and one in so many milliseconds in the long run.
+pub const BURST: u64 = 5;
+const PACED_MILLIS: u64 = 1_000;
+
 /// Longest wait for a namespace that is being deleted.
 const LEAVING_MILLIS: u64 = 8_000;
 
@@ -91,6 +100,10 @@ pub struct Memory {
     troubles: Vec<Trouble>,
     /// Providers that a move to was given up: they are last in line.
     gave_up: Vec<ClusterName>,
+    /// When as many writes to the consumer may go out at once again as ever may: each puts it off by one's share.
+    full_at: u64,
+    /// Since when copies have been on their way out without going, in milliseconds since 1970.
+    pub held_since: Option<u64>,
     /// uid of the copy that we wrote last.
     pub copy_uid: Option<Box<str>>,
     /// When the copy was created by us, in milliseconds since 1970.
@@ -145,6 +158,21 @@ impl Memory {
         if now >= next || now + SLOWEST_MILLIS < trace.at { Pace::Go } else { Pace::Wait(next - now) }
     }
 
+    /// Whether one more write to the consumer, beside `begun` that go out before it, may follow what a provider says. The
+    /// newest state goes out then: what was held back in between is never written.
+    pub fn allowance(&self, begun: u64, now: u64) -> Pace {
+        let debt = self.debt(now).saturating_add(begun * PACED_MILLIS);
+        match debt.checked_sub((BURST - 1) * PACED_MILLIS).filter(|wait| *wait > 0) {
+            None => Pace::Go,
+            Some(wait) => Pace::Wait(wait),
+        }
+    }
+
+    /// Milliseconds until nothing is owed any more. A clock that was set back must not silence us.
+    fn debt(&self, now: u64) -> u64 {
+        Some(self.full_at.saturating_sub(now)).filter(|debt| *debt <= BURST * PACED_MILLIS).unwrap_or_default()
+    }
+
     /// Whether somebody keeps undoing what is written about the subject.
     pub fn is_fought(&self, subject: Subject, now: u64) -> bool {
         self.fought_for(subject, now).is_some()
@@ -197,6 +225,9 @@ impl Memory {
     /// A write went through. `leftover` is what the API server made of it, if that is not what was wanted.
     pub fn wrote(&mut self, subject: Subject, intent: [u8; 8], leftover: Option<&Value>, now: u64) {
         self.forget_trouble(subject, intent);
+        if subject.is_the_providers() {
+            self.full_at = now.saturating_add(self.debt(now)).saturating_add(PACED_MILLIS);
+        }
         let result = leftover.map(digest);
         let trace = if subject.is_single() {
             &mut **self.traces[subject as usize].get_or_insert_with(Box::default)
@@ -277,6 +308,31 @@ mod tests {
         assert_eq!(waits, [1000, 2000, 4000, 8000]);
         assert_eq!(memory.pace(Subject::Copy, [2; 8], now), Pace::Go, "a new intent goes out at once");
         assert!(!memory.is_fought(Subject::Copy, now + QUIET_MILLIS));
+    }
+
+    #[test]
+    fn a_few_writes_at_once_then_one_a_second() {
+        let mut memory = Memory::default();
+        let mut now = 1_000_000;
+        let mut waits = Vec::new();
+        for intent in 0..8 {
+            if let Pace::Wait(wait) = memory.allowance(0, now) {
+                waits.push(wait);
+                assert_eq!(memory.allowance(0, now + wait - 1), Pace::Wait(1));
+                now += wait;
+            }
+            assert_eq!(memory.allowance(0, now), Pace::Go);
+            memory.wrote(Subject::Status, [intent; 8], None, now);
+        }
+        assert_eq!(waits, [1000; 3], "five at once");
+        assert_eq!(memory.allowance(0, 1_000_000), Pace::Go, "the clock was set back");
+        let calm = now + 60_000;
+        assert_eq!(memory.allowance(4, calm), Pace::Go, "five at once again");
+        assert_eq!(memory.allowance(5, calm), Pace::Wait(1000), "those of one decision count, too");
+        let before = memory.clone();
+        memory.wrote(Subject::Copy, [9; 8], None, calm);
+        memory.wrote(Subject::Marks, [9; 8], None, calm);
+        assert_eq!(memory.full_at, before.full_at, "what the consumer's spec asks for is free");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
+    copy, glob,
     naming::{foreign_prefix, strip_prefix},
     snapshot::{Kind, OriginKey, View},
 };
@@ -41,7 +42,25 @@ pub struct Related {
     pub name: String,
     /// Name in the consumer: without the prefix.
     pub target: String,
+    /// Why it may not be made in the consumer, if its name is none that the provider may choose there. What is there
+    /// already is kept up to date.
+    pub misnamed: Option<String>,
 }
+
+/// What may be brought.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms<'a> {
+    /// Kinds that the broker brings.
+    pub kinds: &'a [Kind],
+    /// The AcceptAPI's `relatedKinds`: narrows them; all of them when empty.
+    pub narrowed: &'a [String],
+    /// The AcceptAPI's `relatedNames`: names beside those that begin with the object's. `None`: any name.
+    pub names: Option<&'a [String]>,
+}
+
+/// Beginnings of names that belong to Kubernetes in every namespace. No pattern opens them: workloads mount them
+/// unasked (`kube-root-ca.crt`, the token Secrets of before Kubernetes 1.24).
+const SYSTEM: [&str; 2] = ["kube-", "default-token"];
 
 /// What a status says of related resources.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -53,12 +72,12 @@ pub struct Listing {
 }
 
 /// Judges `status.relatedResources` of a copy in `namespace`.
-pub fn listing(key: &OriginKey, status: &Value, namespace: &str, allowed: &[Kind], narrowed: &[String]) -> Listing {
+pub fn listing(key: &OriginKey, status: &Value, namespace: &str, terms: Terms<'_>) -> Listing {
     let mut listing = Listing::default();
     let Some(entries) = status.get("relatedResources").and_then(Value::as_object) else { return listing };
     let mut targets: BTreeMap<(Kind, String), String> = BTreeMap::new();
     for (label, raw) in entries.iter().take(MOST) {
-        let refusal = match judge(key, raw, namespace, allowed, narrowed) {
+        let refusal = match judge(key, raw, namespace, terms) {
             Err(why) => Some(why),
             Ok(related) => {
                 let target = (related.kind.clone(), related.target.clone());
@@ -80,25 +99,19 @@ pub fn listing(key: &OriginKey, status: &Value, namespace: &str, allowed: &[Kind
     listing
 }
 
-fn judge(
-    key: &OriginKey,
-    raw: &Value,
-    namespace: &str,
-    allowed: &[Kind],
-    narrowed: &[String],
-) -> Result<Related, String> {
+fn judge(key: &OriginKey, raw: &Value, namespace: &str, terms: Terms<'_>) -> Result<Related, String> {
     let entry = Entry::deserialize(raw).map_err(|error| format!("it is not {{gvk, name, namespace}}: {error}"))?;
     let EntryKind { group, version, kind } = entry.gvk;
     let group = if group == "core" { String::new() } else { group };
     let kind = Kind { group, version, kind };
-    if !allowed.contains(&kind) {
+    if !terms.kinds.contains(&kind) {
         return Err(format!(
             "kind {} ({}) is not among the related kinds that the broker brings",
             kind.kind,
             kind.api_version()
         ));
     }
-    if !narrowed.is_empty() && !narrowed.contains(&kind.kind) {
+    if !terms.narrowed.is_empty() && !terms.narrowed.contains(&kind.kind) {
         return Err(format!("the AcceptAPI's relatedKinds do not list {}", kind.kind));
     }
     if entry.namespace.as_deref().is_some_and(|named| !named.is_empty() && named != namespace) {
@@ -111,7 +124,33 @@ fn judge(
         return Err("its name carries the prefix of another consumer".into());
     }
     let target = strip_prefix(&key.cluster, &entry.name).to_owned();
-    Ok(Related { kind, namespace: namespace.to_owned(), name: entry.name, target })
+    let misnamed = terms.names.and_then(|names| misnamed(key, &target, names));
+    Ok(Related { kind, namespace: namespace.to_owned(), name: entry.name, target, misnamed })
+}
+
+/// Why a provider may not choose a name in the consumer. It may where nobody else looks for something of that name: it
+/// begins with the object's, or is among those that the AcceptAPI announces.
+fn misnamed(key: &OriginKey, target: &str, names: &[String]) -> Option<String> {
+    let follows = |stem: &str| {
+        let rest = target.strip_prefix(stem);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.']))
+    };
+    // A long name is cut in the copy's, and so in those that are made of it.
+    if follows(&key.name) || follows(strip_prefix(&key.cluster, &copy::name(key))) {
+        return None;
+    }
+    if SYSTEM.iter().any(|system| target.starts_with(system)) {
+        return Some(format!(
+            "the name {target} is Kubernetes' own in the consumer; choose one that begins with the copy's"
+        ));
+    }
+    if names.iter().any(|pattern| glob::matches(pattern, target)) {
+        return None;
+    }
+    Some(format!(
+        "the name {target} does not begin with the object's, {}; name it after the copy (<copy>-…), or list the name in the AcceptAPI's relatedNames",
+        key.name
+    ))
 }
 
 /// Names go into request paths: only what can be a Kubernetes name (RFC 1123 subdomain) does.

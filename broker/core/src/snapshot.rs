@@ -336,6 +336,27 @@ pub struct Moves<'a> {
     pub patience: Patience,
 }
 
+/// How much of what providers say is brought to consumers, in bytes of JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Of a status.
+    pub status: u64,
+    /// Of one related resource.
+    pub related: u64,
+    /// Of all related resources of one object.
+    pub related_total: u64,
+}
+
+/// How many objects of one consumer there may be.
+pub struct Quota<'a> {
+    /// How many may be placed at all; `None`: any number.
+    pub most: Option<u64>,
+    /// Whether one more may be placed.
+    pub has_room: &'a dyn Fn() -> bool,
+    /// Whether one more may be placed by this AcceptAPI, of this consumer.
+    pub has_room_at: &'a dyn Fn(&Acceptance) -> bool,
+}
+
 /// All that one decision looks at.
 pub struct Snapshot<'a> {
     /// Which origin.
@@ -366,6 +387,10 @@ pub struct Snapshot<'a> {
     pub synced: bool,
     /// Whether others wait for their turn: then what can wait does.
     pub busy: bool,
+    /// How many objects the consumer may have.
+    pub quota: Quota<'a>,
+    /// How much of what providers say is brought.
+    pub limits: Limits,
     /// What concerns moves.
     pub moves: Moves<'a>,
     /// Whether people are not told which providers refuse, and by which rules.

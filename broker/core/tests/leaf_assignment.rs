@@ -20,7 +20,13 @@ fn subject(cluster: &ClusterName) -> Subject<'_> {
 }
 
 fn assignment(provider: &str, new_provider: Option<&str>, epoch: u64) -> Assignment {
-    Assignment { provider: provider.to_owned(), new_provider: new_provider.map(str::to_owned), epoch, pinned: false }
+    Assignment {
+        provider: provider.to_owned(),
+        new_provider: new_provider.map(str::to_owned),
+        epoch,
+        pinned: false,
+        pinned_before: false,
+    }
 }
 
 #[test]
@@ -31,7 +37,7 @@ fn keys_rotate() {
     assert!(text.starts_with("v1.old.3."), "{text}");
     assert_eq!(
         ring().verify_assignment(&subject(&cluster), "theseus", None, &text),
-        Some(Proven { epoch: 3, pinned: false })
+        Some(Proven { epoch: 3, pinned: false, pinned_before: false })
     );
     let text = ring().sign_assignment(&subject(&cluster), &assignment("theseus", None, 3));
     assert!(text.starts_with("v1.new.3."), "the first key signs: {text}");
@@ -212,7 +218,7 @@ proptest! {
                 ring.verify_origin(&subject, &claim.fields[6], &origin),
             )
         };
-        let proven = Proven { epoch: signed.epoch, pinned: false };
+        let proven = Proven { epoch: signed.epoch, pinned: false, pinned_before: false };
         prop_assert_eq!(check(&signed), (Some(proven), Some(signed.origin())));
 
         let mut claim = signed.clone();
@@ -245,6 +251,22 @@ proptest! {
         for text in [text, shaped] {
             prop_assert_eq!(ring().verify_assignment(&subject(&cluster), "theseus", None, &text), None);
             prop_assert_eq!(ring().verify_origin(&subject(&cluster), "theseus", &text), None);
+        }
+    }
+}
+
+#[test]
+fn a_move_carries_both_pins_and_neither_can_be_added() {
+    let cluster = ClusterName::consumer("homer");
+    for (pinned, pinned_before) in [(false, false), (true, false), (false, true), (true, true)] {
+        let signed = Assignment { pinned, pinned_before, ..assignment("a", Some("b"), 7) };
+        let text = ring().sign_assignment(&subject(&cluster), &signed);
+        let proven = ring().verify_assignment(&subject(&cluster), "a", Some("b"), &text);
+        assert_eq!(proven, Some(Proven { epoch: 7, pinned, pinned_before }));
+        let parts: Vec<&str> = text.split('.').collect();
+        for field in ["7", "7p", "7b", "7pb", "7bp"].iter().filter(|field| **field != parts[2]) {
+            let forged = text.replace(&format!(".{}.", parts[2]), &format!(".{field}."));
+            assert_eq!(ring().verify_assignment(&subject(&cluster), "a", Some("b"), &forged), None, "{field}");
         }
     }
 }

@@ -37,6 +37,7 @@ async fn related(scene: &Scene) -> anyhow::Result<Vec<String>> {
     let Scene { tenant_a, tenant_b, rogue, .. } = scene;
     let copy = rogue.copy_from::<Sql>(tenant_a, "ledger").await?;
     let theirs = rogue.copy_from::<Sql>(tenant_b, "ledger").await?.name_any();
+    let note = format!("{}-note", copy.name_any());
     let namespaces = Api::<Namespace>::all(rogue.client.clone());
     let vault = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "vault" } });
     namespaces.patch("vault", &PatchParams::apply("rogue"), &Patch::Apply(vault)).await?;
@@ -48,7 +49,7 @@ async fn related(scene: &Scene) -> anyhow::Result<Vec<String>> {
                     "metadata": { "name": "token", "annotations": { "kubernetes.io/service-account.name": "default" } },
                     "type": "kubernetes.io/service-account-token", "stringData": { "token": "a.b.c" },
                 }),
-                json!({ "metadata": { "name": "note" }, "stringData": { "text": "from your provider" } }),
+                json!({ "metadata": { "name": note }, "stringData": { "text": "from your provider" } }),
             ]
             .map(|mut secret| {
                 secret["apiVersion"] = json!("v1");
@@ -67,12 +68,14 @@ async fn related(scene: &Scene) -> anyhow::Result<Vec<String>> {
         "elsewhere": elsewhere,
         "token": secret("token"),
         "role": { "gvk": role, "name": "cluster-admin" },
-        "note": secret("note"),
+        "note": secret(&note),
     });
     say(rogue, &copy.name_any(), &json!({ "status": "Available", "relatedResources": entries })).await?;
 
     // The last entry is in order, and arrives: the others had their turn.
-    let arrived = wait_for(DEADLINE, "Secret note in tenant-a", async || tenant_a.api::<Secret>().get("note").await);
+    let arrived = wait_for(DEADLINE, "Secret ledger-note in tenant-a", async || {
+        tenant_a.api::<Secret>().get("ledger-note").await
+    });
     arrived.await?;
     let mut told = Vec::new();
     for words in ["another consumer", "another namespace", "service-account-token", "kind ClusterRole"] {

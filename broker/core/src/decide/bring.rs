@@ -7,7 +7,9 @@ use crate::{
     acceptance::Acceptance,
     decision::{Interest, Note, Op, Write},
     memory::Subject,
-    merge, related,
+    merge,
+    related::{self, Terms},
+    size,
     snapshot::{Seen, View},
 };
 
@@ -20,11 +22,10 @@ impl<'a> Pass<'a> {
         acceptance: Option<&Acceptance>,
     ) -> Option<String> {
         let snapshot = self.snapshot;
-        let narrowed = acceptance.map(|acceptance| acceptance.related_kinds.as_slice()).unwrap_or_default();
         let namespace = &snapshot.key.namespace;
-        let listing = related::listing(snapshot.key, copy.status()?, namespace, snapshot.related_kinds, narrowed);
+        let listing = related::listing(snapshot.key, copy.status()?, namespace, self.terms(acceptance));
         let mut missing = None;
-        for entry in listing.allowed {
+        for entry in listing.allowed.into_iter().filter(|entry| entry.misnamed.is_none()) {
             let source = snapshot.related.source(&site.holder.provider, &entry.kind, &entry.namespace, &entry.name);
             // That of an earlier copy of this name goes, and its successor comes.
             if source.present().is_none_or(|source| source.deleting || related::is_anothers(source, copy)) {
@@ -40,28 +41,41 @@ impl<'a> Pass<'a> {
         missing
     }
 
-    /// Brings related resources to the consumer, keeps them up to date, removes those that are no longer listed. `narrowed`:
-    /// the kinds that the AcceptAPI allows (all that the broker brings, if empty); `None`: there is no AcceptAPI any more,
-    /// and nothing new is brought. `prune`: what is not listed goes. Returns whether all that is listed, and may be brought,
-    /// is in place.
-    pub(super) fn bring(&mut self, site: &Site<'a>, copy: &'a View, narrowed: Option<&[String]>, prune: bool) -> bool {
+    /// What an AcceptAPI lets its provider bring.
+    fn terms<'t>(&self, acceptance: Option<&'t Acceptance>) -> Terms<'t>
+    where
+        'a: 't,
+    {
+        Terms {
+            kinds: self.snapshot.related_kinds,
+            narrowed: acceptance.map(|acceptance| acceptance.related_kinds.as_slice()).unwrap_or_default(),
+            names: Some(acceptance.map(|acceptance| acceptance.related_names.as_slice()).unwrap_or_default()),
+        }
+    }
+
+    /// Brings related resources to the consumer, keeps them up to date, removes those that are no longer listed.
+    /// `acceptance`: by whose terms. `new`: what is not there yet is brought. `prune`: what is not listed goes. Returns
+    /// whether all that is listed, and may be brought, is in place.
+    pub(super) fn bring(
+        &mut self,
+        site: &Site<'a>,
+        copy: &'a View,
+        acceptance: Option<&Acceptance>,
+        new: bool,
+        prune: bool,
+    ) -> bool {
         let snapshot = self.snapshot;
         if copy.unread.is_some() {
             return false;
         }
         // Without a status nothing is known of related resources: what is there stays.
         let Some(status) = copy.status() else { return true };
-        let listing = related::listing(
-            snapshot.key,
-            status,
-            &snapshot.key.namespace,
-            snapshot.related_kinds,
-            narrowed.unwrap_or_default(),
-        );
+        let listing = related::listing(snapshot.key, status, &snapshot.key.namespace, self.terms(acceptance));
         for why in &listing.refused {
             self.decision.notes.push(Note::warning("RelatedRefused", why.clone()));
         }
         let mut in_place = true;
+        let mut room = snapshot.limits.related_total;
         for entry in &listing.allowed {
             self.decision.interests.push(Interest {
                 provider: site.holder.provider.clone(),
@@ -69,7 +83,7 @@ impl<'a> Pass<'a> {
                 namespace: entry.namespace.clone(),
                 name: entry.name.clone(),
             });
-            in_place &= self.bring_one(site, copy, entry, narrowed.is_some());
+            in_place &= self.bring_one(site, copy, entry, new, &mut room);
         }
         // A provider that is still at work has not said its last word on what there will be.
         let unfinished = matches!(status["status"].as_str(), Some("Unknown" | "Provisioning"));
@@ -86,23 +100,47 @@ impl<'a> Pass<'a> {
         in_place
     }
 
-    /// Brings one related resource. Returns whether it is in place, or never will be.
-    fn bring_one(&mut self, site: &Site<'a>, copy: &View, entry: &related::Related, new: bool) -> bool {
+    /// A related resource is not brought, and why.
+    fn refuse_related(&mut self, entry: &related::Related, why: &str) {
+        let message = format!("{} {} is refused: {why}", entry.kind.kind, entry.name);
+        self.decision.notes.push(Note::warning("RelatedRefused", message));
+    }
+
+    /// Brings one related resource. `room`: how many bytes may still be brought. Returns whether it is in place, or never
+    /// will be.
+    fn bring_one(&mut self, site: &Site<'a>, copy: &View, entry: &related::Related, new: bool, room: &mut u64) -> bool {
         let snapshot = self.snapshot;
         let source = snapshot.related.source(&site.holder.provider, &entry.kind, &entry.namespace, &entry.name);
         let Some(source) = source.present().filter(|source| !source.deleting) else { return false };
         let unread = source.unread.map(|unread| unread.why().to_owned());
         if let Some(why) = unread.or_else(|| related::refusal(&entry.kind, source, copy)) {
-            let message = format!("{} {} is refused: {why}", entry.kind.kind, entry.name);
-            self.decision.notes.push(Note::warning("RelatedRefused", message));
+            self.refuse_related(entry, &why);
             return true;
         }
         let desired = related::desired(snapshot.key, site.origin, source);
+        let (bytes, limits) = (size::of(&desired), snapshot.limits);
+        let Some(left) = room.checked_sub(bytes).filter(|_| bytes <= limits.related) else {
+            let why = if bytes > limits.related {
+                format!("it is larger than {} (--max-related-size)", size::text(limits.related))
+            } else {
+                format!(
+                    "with it there would be more than {} of this object's related resources (--max-related-total)",
+                    size::text(limits.related_total)
+                )
+            };
+            self.refuse_related(entry, &why);
+            return true;
+        };
+        *room = left;
         // The target's name is part of the intent: several related copies must not look like repeats of one.
         let intent = merge::digest(&json!([entry.kind.kind, entry.target, desired]));
         let (op, observed) = match snapshot.related.target(&entry.kind, &snapshot.key.namespace, &entry.target) {
             Seen::Unknown => return false,
             Seen::Absent if !new => return true,
+            Seen::Absent if entry.misnamed.is_some() => {
+                self.refuse_related(entry, entry.misnamed.as_deref().unwrap_or_default());
+                return true;
+            }
             Seen::Absent => (Op::Create(desired), json!(null)),
             Seen::Present(held) if held.deleting => return false,
             Seen::Present(held) if !related::belongs(&site.origin.uid, &held) => {

@@ -3,7 +3,7 @@
 //! Nobody but the broker may steer: an annotation counts with its signature, and the copies that providers hold count
 //! more, because a consumer cannot put an older epoch there.
 
-use broker_api::{ClusterName, condition, keys};
+use broker_api::{ClusterName, keys};
 
 use super::{BRAKE_MILLIS, LOST_MILLIS, Pass};
 use crate::{
@@ -34,6 +34,8 @@ pub(super) struct Assigned {
     pub(super) epoch: u64,
     /// Whether a person chose the provider (during a move: the one that takes over).
     pub(super) pinned: bool,
+    /// Whether a person chose the provider that is left, during a move: so it is again if the move is undone.
+    pub(super) pinned_before: bool,
     /// Whether the origin's annotations say so, with a valid signature.
     pub(super) written: bool,
 }
@@ -41,7 +43,7 @@ pub(super) struct Assigned {
 impl Assigned {
     /// One that is still to be written: to this provider and no other.
     pub(super) fn to(provider: ClusterName, epoch: u64) -> Self {
-        Self { provider, moving_to: None, epoch, pinned: false, written: false }
+        Self { provider, moving_to: None, epoch, pinned: false, pinned_before: false, written: false }
     }
 }
 
@@ -72,12 +74,14 @@ impl<'a> Pass<'a> {
         let subject = self.snapshot.key.subject(&origin.uid);
         let next = origin.annotation(keys::NEW_PROVIDER_CLUSTER);
         let text = origin.annotation(keys::ASSIGNMENT)?;
-        let Proven { epoch, pinned } = self.snapshot.ring.verify_assignment(&subject, provider, next, text)?;
+        let Proven { epoch, pinned, pinned_before } =
+            self.snapshot.ring.verify_assignment(&subject, provider, next, text)?;
         Some(Assigned {
             provider: ClusterName::provider(provider),
             moving_to: next.map(ClusterName::provider),
             epoch,
             pinned,
+            pinned_before,
             // One that an older key has signed is signed anew, so that this key can be taken out.
             written: self.snapshot.ring.is_current(text),
         })
@@ -168,52 +172,6 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Copies of an earlier object of this name go before anything is made for this one. Returns whether there are any.
-    /// Those at a provider that does not answer go once it does: nothing new is placed there meanwhile.
-    pub(super) fn predecessors(&mut self, origin: &'a View) -> bool {
-        let snapshot = self.snapshot;
-        let mut found = false;
-        let mut held = None;
-        for holder in &snapshot.holders {
-            let Some(copy) = holder.reachable_copy() else { continue };
-            if self.signed_uid(holder, copy).is_none_or(|uid| *uid == *origin.uid) {
-                continue;
-            }
-            found = true;
-            if copy.deleting {
-                continue;
-            }
-            match (snapshot.brake)(&holder.provider) {
-                Brake::Free => {}
-                Brake::Held => {
-                    held = Some(&holder.provider);
-                    continue;
-                }
-                Brake::Unknown => {
-                    self.decision.again_in(BRAKE_MILLIS);
-                    continue;
-                }
-            }
-            match &snapshot.confirmed {
-                // Our cache of the consumer may be older than the copy: then the copy is the newer object's.
-                Confirmed::Present(live) if **live == *origin.uid => self.delete_copy(&holder.provider, copy, None),
-                Confirmed::Present(_) | Confirmed::Absent => {}
-                Confirmed::Unread if self.decision.steps.contains(&Step::Confirm) => {}
-                Confirmed::Unread => self.decision.steps.push(Step::Confirm),
-            }
-        }
-        if let Some(provider) = held {
-            let why = format!(
-                "provider {} keeps the copy of an earlier object of this name: most objects of this cluster have vanished or were made anew at once, and nobody was seen to delete them; a person has to confirm there that their copies may go",
-                provider.name()
-            );
-            self.blocked(origin, condition::ORIGINS_VANISHED, why);
-        } else if found {
-            self.state(State::Placing);
-        }
-        found
-    }
-
     /// There is no such object: copies of it are orphans, once a live read agrees.
     pub(super) fn absent(&mut self) {
         self.state(State::Gone);
@@ -261,7 +219,7 @@ impl<'a> Pass<'a> {
     }
 
     /// uid of the object of this key that a copy was made from, if its signature says so.
-    fn signed_uid<'c>(&self, holder: &Holder, copy: &'c View) -> Option<&'c str> {
+    pub(super) fn signed_uid<'c>(&self, holder: &Holder, copy: &'c View) -> Option<&'c str> {
         let uid = copy.annotation(keys::CONSUMER_UID)?;
         signed_origin(self.snapshot.key, uid, &holder.provider, copy, self.snapshot.ring).map(|_| uid)
     }

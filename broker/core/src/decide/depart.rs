@@ -6,7 +6,7 @@ use std::sync::Arc;
 use broker_api::{ClusterName, MigrationState, condition};
 
 use super::{
-    Pass,
+    Pass, SOON_MILLIS,
     claim::Assigned,
     place::{Choice, Judged},
 };
@@ -22,9 +22,6 @@ use crate::{
 
 /// First and longest wait before a move that failed is tried again.
 const RETRY_MILLIS: (u64, u64) = (60_000, 3_600_000);
-
-/// When to look again at what is known soon after a start.
-const SOON_MILLIS: u64 = 500;
 
 /// Why an origin leaves its provider.
 #[derive(Clone, Copy)]
@@ -152,7 +149,8 @@ impl<'a> Pass<'a> {
             Some(Err(_)) if to.is_none() && assigned.pinned && self.is_forced(assigned) => None,
             Some(Err(_)) => Some(Reason::NotAccepted),
             Some(Ok(acceptance)) if acceptance.is_draining() => Some(Reason::Draining),
-            Some(Ok(_)) if assigned.pinned && to.is_none() => None,
+            // On its way, the pin is that of whoever takes over: what held it here before counts.
+            Some(Ok(_)) if to.map_or(assigned.pinned, |_| assigned.pinned_before) => None,
             Some(Ok(acceptance)) => self.attracted(origin, acceptance, to).map(Reason::Rebalance),
         }
     }
@@ -384,6 +382,7 @@ impl<'a> Pass<'a> {
         let next = Assigned {
             moving_to: Some(to.clone()),
             pinned: matches!(reason, Reason::Requested(_)),
+            pinned_before: assigned.pinned,
             ..Assigned::to(assigned.provider.clone(), self.next_epoch(assigned))
         };
         self.begin(origin, &next, best, departure(reason, &assigned.provider, to));

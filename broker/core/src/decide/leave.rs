@@ -3,8 +3,9 @@
 use broker_api::{ClusterName, condition, keys};
 use serde_json::json;
 
-use super::{LOST_MILLIS, Pass, claim::unknown_copy};
+use super::{LOST_MILLIS, Pass, claim::unknown_copy, held::held_by};
 use crate::{
+    copy,
     decision::{Note, State},
     related,
     snapshot::{Holder, Reach, View},
@@ -22,7 +23,9 @@ impl<'a> Pass<'a> {
             .flatten()
             .collect();
         self.decision.provider = assigned.first().cloned();
+        let name = copy::name(self.snapshot.key);
         let mut remaining = false;
+        let mut held: Vec<String> = Vec::new();
         let mut unknown: Option<String> = None;
         for holder in &self.snapshot.holders {
             let assigned_here = assigned.contains(&holder.provider);
@@ -35,12 +38,20 @@ impl<'a> Pass<'a> {
                 unknown = Some(describe(holder));
                 continue;
             }
-            remaining = true;
+            match held_by(copy).filter(|_| copy.deleting) {
+                Some(who) => {
+                    held.push(format!("provider {} holds the copy {name} by {who}", holder.provider.name()));
+                }
+                None => remaining = true,
+            }
             if !copy.deleting {
                 self.delete_copy(&holder.provider, copy, None);
             }
         }
         if !origin.has_finalizer() || remaining {
+            return;
+        }
+        if !held.is_empty() && !self.let_go(origin, &held.join("; ")) {
             return;
         }
         if let Some(why) = unknown.or_else(|| self.unknown_holder(&assigned))
@@ -55,6 +66,26 @@ impl<'a> Pass<'a> {
         }
         let finalizers: Vec<&str> = origin.finalizers().filter(|finalizer| *finalizer != keys::FINALIZER).collect();
         self.patch_origin(origin, json!({"metadata": {"finalizers": finalizers}}), None);
+    }
+
+    /// Whether a person has released the origin although providers hold its copies, which go once those let go of them.
+    /// Else says who holds them, if that lasts.
+    fn let_go(&mut self, origin: &'a View, who: &str) -> bool {
+        if !self.outlasts() {
+            return false;
+        }
+        if origin.annotated_true(keys::FORCE_DELETE) {
+            let message = format!("released by annotation although {who}; it goes when that is taken off");
+            self.decision.notes.push(Note::warning("ForceDeleted", message));
+            return true;
+        }
+        let message = format!(
+            "deletion waits: {who}; it is up to the provider to finish and to take that off; if it never will, set the annotation {}=\"true\"",
+            keys::FORCE_DELETE
+        );
+        self.decision.notes.push(Note::warning(condition::HELD_BY_PROVIDER, message.clone()));
+        self.show(origin, None, false, &[Own::not_brokered(condition::HELD_BY_PROVIDER, message)]);
+        false
     }
 
     /// Whether a person has released the origin although a copy may be left. Says what deletion waits for, if not.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use broker_api::{ClusterName, condition, keys};
 use serde_json::json;
 
-use super::{LOST_MILLIS, Pass, SILENT_MILLIS, claim::Assigned};
+use super::{LOST_MILLIS, Pass, SILENT_MILLIS, SOON_MILLIS, claim::Assigned};
 use crate::{
     acceptance::{Acceptance, Verdict},
     allowance::Allowance,
@@ -25,6 +25,17 @@ const MESSAGE: usize = 4096;
 
 impl<'a> Pass<'a> {
     pub(super) fn place(&mut self, origin: &'a View) {
+        let quota = &self.snapshot.quota;
+        if let Some(most) = quota.most {
+            if !self.snapshot.synced {
+                // How many there are is only known once all that is there has been looked at.
+                self.state(State::Unknown);
+                return self.decision.again_in(SOON_MILLIS);
+            }
+            if !(quota.has_room)() {
+                return self.over_quota(origin, most);
+            }
+        }
         let best = match self.choose(origin, &[]) {
             Choice::Later(wait) => {
                 // It may be back in a moment: nothing to tell yet.
@@ -67,6 +78,10 @@ impl<'a> Pass<'a> {
         let mut silent = false;
         for acceptance in snapshot.acceptances.iter().filter(|acceptance| !but.contains(&&acceptance.id.provider)) {
             if let Some(why) = self.rests(&acceptance.id.provider) {
+                refusals.push(format!("{}: {why}", acceptance.id));
+                continue;
+            }
+            if let Some(why) = self.kept_by(&acceptance.id.provider) {
                 refusals.push(format!("{}: {why}", acceptance.id));
                 continue;
             }
@@ -137,6 +152,7 @@ impl<'a> Pass<'a> {
             new_provider: assigned.moving_to.as_ref().map(|to| to.name().to_owned()),
             epoch: assigned.epoch,
             pinned: assigned.pinned,
+            pinned_before: assigned.pinned_before,
         };
         let signature = self.snapshot.ring.sign_assignment(&self.snapshot.key.subject(&origin.uid), &assignment);
         let mut metadata = json!({});
@@ -157,9 +173,21 @@ impl<'a> Pass<'a> {
         true
     }
 
+    /// The consumer has as many objects as it may have: this one waits until another goes.
+    fn over_quota(&mut self, origin: &'a View, most: u64) {
+        self.state(State::Waiting);
+        let message = format!(
+            "as many objects of this cluster are placed as may be ({most}, --max-objects-per-consumer); delete some of them, or ask the platform for more"
+        );
+        self.decision.notes.push(Note::warning(condition::QUOTA_EXCEEDED, message.clone()));
+        self.show(origin, None, false, &[Own::not_brokered(condition::QUOTA_EXCEEDED, message)]);
+    }
+
     fn waiting(&mut self, origin: &'a View, refusals: &[String], unreachable: bool) {
         self.state(State::Waiting);
-        let (reason, lead) = if unreachable {
+        let (reason, lead) = if !self.held.is_empty() {
+            (condition::HELD_BY_PROVIDER, "no provider can take the object now")
+        } else if unreachable {
             (condition::PROVIDER_UNREACHABLE, "a provider that may accept the object cannot be reached")
         } else if refusals.is_empty() {
             (condition::NO_PROVIDER, "no provider has an AcceptAPI for this resource")
@@ -244,10 +272,22 @@ impl<'a> Pass<'a> {
             (Reach::Ready, Serving::Served(_)) => {}
         }
         match (snapshot.has_room)(acceptance) {
-            Some(true) => Judged::Candidate,
-            Some(false) => Judged::Unfit(format!("is full (capacity {})", acceptance.capacity.unwrap_or_default())),
-            None => Judged::Later,
+            None => return Judged::Later,
+            Some(false) => {
+                return Judged::Unfit(format!("is full (capacity {})", acceptance.capacity.unwrap_or_default()));
+            }
+            Some(true) => {}
         }
+        let Some(share) = acceptance.capacity_per_consumer else { return Judged::Candidate };
+        if !snapshot.synced {
+            return Judged::Later;
+        }
+        if !(snapshot.quota.has_room_at)(acceptance) {
+            return Judged::Unfit(format!(
+                "holds as many objects of this cluster as it takes (capacityPerConsumer {share})"
+            ));
+        }
+        Judged::Candidate
     }
 
     /// The AcceptAPI of a provider that accepts the origin, best first; or why none does. `None`: not known.

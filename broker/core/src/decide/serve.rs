@@ -69,7 +69,7 @@ impl<'a> Pass<'a> {
             (Seen::Unknown, _) | (_, None) => self.untold(origin, holder),
             (Seen::Absent, Some(Ok(_))) => self.create(&site),
             (Seen::Absent, Some(Err(refusals))) => self.refused(&site, None, &refusals),
-            (Seen::Present(copy), _) if !self.is_ours(origin, holder, copy) => self.conflict(&site),
+            (Seen::Present(copy), _) if !self.is_ours(origin, holder, copy) => self.displaced(&site, assigned),
             (Seen::Present(View { unread: Some(unread), .. }), _) => self.unread_copy(&site, *unread),
             (Seen::Present(copy), Some(Err(refusals))) => self.refused(&site, Some(copy), &refusals),
             (Seen::Present(copy), Some(Ok(acceptance))) => self.keep(&site, copy, acceptance),
@@ -85,8 +85,8 @@ impl<'a> Pass<'a> {
         self.decision.again_in(if soon { LOST_MILLIS } else { SILENT_MILLIS });
         // It keeps the room that it has.
         self.state(State::Unknown);
-        let narrowed = own.clone().next().map(|own| own.related_kinds.as_slice());
-        self.bring(site, copy, narrowed, true);
+        let first = own.clone().next().map(|own| &**own);
+        self.bring(site, copy, first, first.is_some(), true);
         let in_sync = self.difference(site, &self.desired(site), copy).is_none();
         self.show(site.origin, Some(copy), in_sync, &[Own::placed(site.holder.provider.name())]);
     }
@@ -191,7 +191,7 @@ impl<'a> Pass<'a> {
                 self.decision.notes.push(Note::warning(condition::FIGHTING, message));
             }
         }
-        self.bring(site, copy, Some(&acceptance.related_kinds), true);
+        self.bring(site, copy, Some(acceptance), true, true);
         if in_sync {
             self.drop_superseded(site.origin, &[&site.holder.provider], site.epoch);
         }
@@ -289,13 +289,30 @@ impl<'a> Pass<'a> {
         });
         if let Some(copy) = copy {
             let own = snapshot.acceptances.iter().find(|acceptance| acceptance.id.provider == site.holder.provider);
-            self.bring(site, copy, own.map(|acceptance| acceptance.related_kinds.as_slice()), true);
+            self.bring(site, copy, own.map(|acceptance| &**acceptance), own.is_some(), true);
             // It serves as long as nobody else does: what a move that was given up has left elsewhere goes.
             self.drop_superseded(site.origin, &[&site.holder.provider], site.epoch);
         }
         // What was held back is no news to the provider; where nothing was, its word on the spec stands.
         let in_sync = copy.is_some_and(|copy| self.difference(site, &self.desired(site), copy).is_none());
         self.show(site.origin, copy, in_sync, &own);
+    }
+
+    /// Another object has the copy's name. One that is left of an earlier object of this name goes in a moment; if it does
+    /// not, the origin is placed anew: there is no copy of it to move from.
+    fn displaced(&mut self, site: &Site<'a>, assigned: &Assigned) {
+        if self.is_being_left(site.origin, site.holder) {
+            return self.state(State::Placing);
+        }
+        let name = site.holder.provider.name();
+        let Some(why) = self.kept_by(&site.holder.provider).map(|why| format!("provider {name}: {why}")) else {
+            return self.conflict(site);
+        };
+        if let Err(refusals) = self.relocate(site.origin, assigned, &why) {
+            let brief = "a copy of an earlier object of this name does not go; no other provider accepts the object";
+            let why = self.refusal(&format!("{why}; no other provider accepts the object"), brief, &refusals);
+            self.blocked(site.origin, condition::HELD_BY_PROVIDER, why);
+        }
     }
 
     /// Somebody else's object has the copy's name: it is never touched, and both sides are told.

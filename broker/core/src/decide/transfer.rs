@@ -7,7 +7,8 @@ use broker_api::{ClusterName, MigrationState, condition};
 use serde_json::json;
 
 use super::{
-    GOOD_NEWS_MILLIS, LOST_MILLIS, Pass, claim::Assigned, depart::Accepted, place::Choice, serve::Site, target::Target,
+    GOOD_NEWS_MILLIS, LOST_MILLIS, Pass, claim::Assigned, depart::Accepted, held::held_by, place::Choice, serve::Site,
+    target::Target,
 };
 use crate::{
     acceptance::Acceptance,
@@ -169,7 +170,11 @@ impl<'a> Pass<'a> {
 
     /// The object stays where it is. What was made at the other provider goes as a superseded copy does.
     fn undo(&mut self, origin: &'a View, assigned: &Assigned, why: &str) {
-        let back = Assigned::to(assigned.provider.clone(), self.next_epoch(assigned));
+        // As it was: a person's choice of this provider is not undone with the move.
+        let back = Assigned {
+            pinned: assigned.pinned_before,
+            ..Assigned::to(assigned.provider.clone(), self.next_epoch(assigned))
+        };
         self.decision.moving = None;
         self.decision.lane = None;
         let note = format!("stays at provider {}: {why}", assigned.provider.name());
@@ -205,7 +210,12 @@ impl<'a> Pass<'a> {
         let to = best.id.provider.clone();
         let note = format!("goes on to provider {}: {why}", to.name());
         let epoch = self.next_epoch(assigned);
-        let next = Assigned { moving_to: Some(to), ..Assigned::to(assigned.provider.clone(), epoch) };
+        self.decision.rests = false;
+        let next = Assigned {
+            moving_to: Some(to),
+            pinned_before: assigned.pinned_before,
+            ..Assigned::to(assigned.provider.clone(), epoch)
+        };
         self.begin(origin, &next, Some(best), note);
     }
 
@@ -217,6 +227,8 @@ impl<'a> Pass<'a> {
             self.decision.again_in(left);
             return false;
         }
+        // It may take for ever: others move meanwhile.
+        self.decision.rests = true;
         if assigned.pinned {
             return false;
         }
@@ -273,10 +285,9 @@ impl<'a> Pass<'a> {
         successor: &Successor<'_>,
     ) {
         let to = &site.holder.provider;
-        let own = self.snapshot.acceptances.iter().filter(|acceptance| acceptance.id.provider == *to);
-        let narrowed = own.clone().next().map(|acceptance| acceptance.related_kinds.as_slice());
+        let own = self.snapshot.acceptances.iter().find(|acceptance| acceptance.id.provider == *to);
         // What the old copy listed stays until the move has ended: the consumer is never without.
-        let in_place = self.bring(site, copy, Some(narrowed.unwrap_or_default()), false);
+        let in_place = self.bring(site, copy, own.map(|acceptance| &**acceptance), true, false);
         let phase = if in_place { Phase::Switched } else { Phase::Ready };
         let waits = match migration.filter(|migration| !migration.has_ended()) {
             Some(migration) => format!("Migration {migration}"),
@@ -296,6 +307,10 @@ impl<'a> Pass<'a> {
             return;
         }
         self.shown(site, copy, successor.in_sync, assigned);
+        if self.behind && migration.is_some_and(|migration| migration.state == MigrationState::InitialCompleted) {
+            // Nothing that comes behind the switch may begin before the consumer sees it.
+            self.report(assigned, to, Phase::Ready, "the consumer's status to be written".into());
+        }
     }
 
     /// Whether a related resource is written now.
@@ -350,7 +365,11 @@ impl<'a> Pass<'a> {
             return Dismissed::Waits(format!("provider {name} to answer: the old copy is to be deleted there"));
         };
         if copy.deleting {
-            return Dismissed::Waits(format!("the old copy at provider {name} to go"));
+            let held = held_by(copy).filter(|_| self.outlasts());
+            let Some(who) = held else { return Dismissed::Waits(format!("the old copy at provider {name} to go")) };
+            let why = format!("the old copy at provider {name} to go, which holds it by {who}");
+            self.decision.notes.push(Note::warning(condition::HELD_BY_PROVIDER, format!("the move waits for {why}")));
+            return Dismissed::Waits(why);
         }
         self.delete_copy(&assigned.provider, copy, None);
         Dismissed::Deleted
@@ -397,17 +416,17 @@ impl<'a> Pass<'a> {
         let signed = copy::signed_origin(self.snapshot.key, &origin.uid, &holder.provider, copy, self.snapshot.ring);
         let epoch = signed.map_or(assigned.epoch, |signed| signed.epoch);
         let site = Site { origin, holder, kind, epoch };
-        let narrowed = match accepted {
-            Some(Ok(acceptance)) => Some(acceptance.related_kinds.as_slice()),
+        let accepting = match accepted {
+            Some(Ok(acceptance)) => Some(&***acceptance),
             _ => None,
         };
-        let in_sync = if narrowed.is_some() && !copy.deleting {
+        let in_sync = if accepting.is_some() && !copy.deleting {
             self.sync(&site, copy, Subject::Copy).in_sync
         } else {
             // A new spec is held back from a provider that does not accept it.
             self.difference(&site, &self.desired(&site), copy).is_none()
         };
-        self.bring(&site, copy, narrowed, true);
+        self.bring(&site, copy, accepting, accepting.is_some(), true);
         let age = self.snapshot.now.millis.checked_sub(assigned.epoch);
         if let Some(left) = age.and_then(|age| GOOD_NEWS_MILLIS.checked_sub(age)).filter(|left| *left > 0) {
             // A move that is over in a moment is told when it is over.

@@ -109,7 +109,7 @@ fn a_status_that_is_wiped_again_and_again() {
 
 #[test]
 fn related_copies_that_are_changed_back_one_or_many() {
-    for names in [&["one"][..], &["one", "two", "three"]] {
+    for names in [&["web-one"][..], &["web-one", "web-two", "web-three"]] {
         let mut world = World::served();
         let mut entries = json!({});
         for name in names {
@@ -121,7 +121,7 @@ fn related_copies_that_are_changed_back_one_or_many() {
         world.settle(&web());
         let undo: Reaction = |world| {
             let homer = ClusterName::consumer("homer");
-            for name in ["one", "two", "three"] {
+            for name in ["web-one", "web-two", "web-three"] {
                 let Some(mut held) = world.secret(&homer, name).cloned() else { continue };
                 held["data"] = json!({"k": "theirs"});
                 world.put_secret(&homer, name, held);
@@ -152,6 +152,7 @@ fn a_provider_that_flaps_between_two_states_is_followed() {
     for round in 0..20 {
         let status: Value = json!({"phase": if round % 2 == 0 { "Up" } else { "Down" }});
         world.provider_status("p1", &web(), status.clone());
+        world.millis += 1_000;
         world.pass(&web());
         assert_eq!(world.origin(&web()).unwrap()["status"]["phase"], status["phase"], "round {round}");
     }

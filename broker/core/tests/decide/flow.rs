@@ -273,8 +273,8 @@ fn no_conditions_where_the_crd_has_none() {
 #[test]
 fn every_write_names_its_precondition_and_its_namespace() {
     let mut world = World::served();
-    let reference = json!({"gvk": {"group": "core", "version": "v1", "kind": "Secret"}, "name": "tls"});
-    world.put_secret(&broker_api::ClusterName::provider("p1"), "tls", json!({"metadata": {}, "data": {"a": "1"}}));
+    let reference = json!({"gvk": {"group": "core", "version": "v1", "kind": "Secret"}, "name": "web-tls"});
+    world.put_secret(&broker_api::ClusterName::provider("p1"), "web-tls", json!({"metadata": {}, "data": {"a": "1"}}));
     world.provider_status("p1", &web(), json!({"relatedResources": {"tls": reference}}));
     world.edit(&web(), |origin| origin["spec"]["size"] = json!(4));
     world.settle(&web());

@@ -228,11 +228,11 @@ fn a_migration_begins_only_when_what_the_new_copy_lists_is_there() {
     begin(&mut world);
     let mut status = ready("new");
     status["relatedResources"] =
-        json!({"tls": {"gvk": {"group": "core", "version": "v1", "kind": "Secret"}, "name": "tls"}});
+        json!({"tls": {"gvk": {"group": "core", "version": "v1", "kind": "Secret"}, "name": "web-tls"}});
     world.provider_status("p2", &web(), status);
     world.settle_briefly(&web());
     assert!(world.moves.migrations.is_empty());
-    world.put_secret(&ClusterName::provider("p2"), "tls", json!({"metadata": {}, "data": {}}));
+    world.put_secret(&ClusterName::provider("p2"), "web-tls", json!({"metadata": {}, "data": {}}));
     world.settle_briefly(&web());
     assert_eq!(world.moves.migrations.len(), 1);
 }
@@ -255,4 +255,65 @@ fn what_a_person_forced_stays_while_its_migration_is_kept() {
     world.moves.migrations.clear();
     world.settle_served(&web());
     assert_eq!(assigned(&world), "p1");
+}
+
+/// `web`, which a person has brought to p2; p1 asks for its share of what is placed.
+fn brought() -> World {
+    let mut world = corp();
+    world.accept("p1", &json!({"priority": 9}));
+    world.accept("p2", &json!({}));
+    world.moves.ask(&web(), "mine", "p1", "p2", world.millis);
+    for _ in 0..4 {
+        world.pass(&web());
+        world.serve("p2", &web());
+    }
+    world.moves.reach(MigrationState::CutoverCompleted, world.millis);
+    world.settle_served(&web());
+    world.annotate("p1/all", false, true);
+    world.assert_steady(&web());
+    world
+}
+
+#[test]
+fn a_pin_survives_a_move_that_is_undone() {
+    let mut world = brought();
+    world.accept("p2", &json!({"filters": [{"key": "fqdn", "suffix": ".corp"}]}));
+    rename(&mut world, "a.com");
+    begin(&mut world);
+    assert_eq!(next(&world), "p1");
+    rename(&mut world, "a.corp");
+    world.settle_served(&web());
+    assert_eq!((assigned(&world), next(&world)), (json!("p2"), Value::Null), "p1 attracts it no more than before");
+    world.restart();
+    world.assert_steady(&web());
+}
+
+#[test]
+fn a_pin_survives_another_persons_migration_that_fails() {
+    let mut world = brought();
+    world.engage(ClusterName::provider("p3"));
+    world.accept("p3", &json!({}));
+    world.moves.ask(&web(), "again", "p2", "p3", world.millis);
+    begin(&mut world);
+    assert_eq!(next(&world), "p3");
+    world.moves.reach(MigrationState::Failed, world.millis);
+    world.settle_served(&web());
+    assert_eq!((assigned(&world), next(&world)), (json!("p2"), Value::Null));
+    world.assert_steady(&web());
+}
+
+#[test]
+fn a_move_of_an_unpinned_object_that_is_undone_pins_nothing() {
+    let mut world = corp();
+    world.accept("p2", &json!({}));
+    world.moves.ask(&web(), "mine", "p1", "p2", world.millis);
+    begin(&mut world);
+    assert_eq!(next(&world), "p2");
+    world.moves.reach(MigrationState::Failed, world.millis);
+    world.settle_served(&web());
+    assert_eq!(assigned(&world), "p1");
+    world.accept("p2", &json!({"priority": 9}));
+    world.annotate("p2/all", false, true);
+    world.settle_served(&web());
+    assert_eq!(assigned(&world), "p2", "whoever asks for its share gets it");
 }

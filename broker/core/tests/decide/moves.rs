@@ -358,19 +358,19 @@ fn related_resources_switch_without_a_gap() {
             json!({"tls": {"gvk": {"group": "core", "version": "v1", "kind": "Secret"}, "name": name}});
         status
     };
-    world.put_secret(&p1, "old-tls", json!({"metadata": {}, "data": {"a": "MQ=="}}));
-    world.provider_status("p1", &web(), related("old-tls", "old"));
+    world.put_secret(&p1, "web-old", json!({"metadata": {}, "data": {"a": "MQ=="}}));
+    world.provider_status("p1", &web(), related("web-old", "old"));
     world.settle(&web());
-    assert!(world.secret(&homer, "old-tls").is_some());
+    assert!(world.secret(&homer, "web-old").is_some());
     rename(&mut world, "a.com");
     begin(&mut world);
     // The copy is ready, but what it lists is not there yet.
-    world.provider_status("p2", &web(), related("new-tls", "new"));
+    world.provider_status("p2", &web(), related("web-new", "new"));
     world.settle_briefly(&web());
     assert!(world.copy("p1", &web()).is_some());
-    world.put_secret(&p2, "new-tls", json!({"metadata": {}, "data": {"a": "Mg=="}}));
+    world.put_secret(&p2, "web-new", json!({"metadata": {}, "data": {"a": "Mg=="}}));
     for _ in 0..12 {
-        let held = [world.secret(&homer, "old-tls"), world.secret(&homer, "new-tls")];
+        let held = [world.secret(&homer, "web-old"), world.secret(&homer, "web-new")];
         assert!(held.iter().any(Option::is_some));
         if world.copy("p1", &web()).is_none() {
             assert!(held[1].is_some(), "the old copy has gone before the new Secret was there");
@@ -378,7 +378,7 @@ fn related_resources_switch_without_a_gap() {
         world.pass(&web());
     }
     world.settle(&web());
-    assert!(world.secret(&homer, "old-tls").is_none() && world.secret(&homer, "new-tls").is_some());
+    assert!(world.secret(&homer, "web-old").is_none() && world.secret(&homer, "web-new").is_some());
     world.assert_steady(&web());
 }
 

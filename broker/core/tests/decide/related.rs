@@ -24,6 +24,7 @@ fn data(text: &str) -> Value {
 /// A served origin whose provider lists these related resources.
 fn listing(entries: &Value) -> World {
     let mut world = World::served();
+    world.accept("p1", &json!({"relatedNames": ["*"]}));
     world.provider_status("p1", &web(), json!({"phase": "Up", "relatedResources": entries}));
     world
 }
@@ -206,7 +207,7 @@ fn a8_kinds_that_are_not_allowed_are_refused() {
 fn an_acceptapi_narrows_the_kinds() {
     let mut world = listing(&json!({"tls": reference("tls")}));
     world.put_secret(&p1(), "tls", data("one"));
-    world.accept("p1", &json!({"relatedKinds": ["ConfigMap"]}));
+    world.accept("p1", &json!({"relatedKinds": ["ConfigMap"], "relatedNames": ["*"]}));
     assert!(refusal(&mut world).contains("relatedKinds do not list Secret"));
     assert!(world.secret(&homer(), "tls").is_none());
 }
@@ -243,4 +244,47 @@ fn a_flood_of_entries_is_cut() {
     let mut world = listing(&entries);
     assert!(refusal(&mut world).contains("only the first 64 of 200"));
     assert_eq!(world.look(&web()).interests.len(), 64);
+}
+
+/// Lists one Secret of this name, by these `relatedNames`; whether it arrived under its name, and what was refused.
+fn named(name: &str, names: &Value) -> (bool, Option<String>) {
+    let mut world = listing(&json!({"one": reference(name)}));
+    world.accept("p1", &json!({"relatedNames": names}));
+    world.put_secret(&p1(), name, data("one"));
+    let decision = world.settle(&web());
+    let told = decision.notes.iter().find(|note| note.reason == "RelatedRefused").map(|note| note.message.clone());
+    world.assert_steady(&web());
+    let target = name.strip_prefix(&format!("{}-", World::copy_at(&web()).2.split_once('-').unwrap().0));
+    (world.secret(&homer(), target.unwrap_or(name)).is_some(), told)
+}
+
+#[test]
+fn names_begin_with_the_objects_or_are_announced() {
+    let copy = World::copy_at(&web()).2;
+    for name in ["web", "web-tls", "web.tls", &copy, &format!("{copy}-key")] {
+        assert_eq!(named(name, &json!([])), (true, None), "{name}");
+    }
+    for name in ["website", "tls", "we", "x-web"] {
+        let (arrived, told) = named(name, &json!(["pg-*-app"]));
+        assert!(!arrived, "{name}");
+        let told = told.unwrap();
+        assert!(told.contains(name) && told.contains("relatedNames") && told.contains("<copy>"), "{told}");
+    }
+    assert_eq!(named("pg-web-app", &json!(["x", "pg-*-app"])), (true, None));
+    for name in ["kube-root-ca.crt", "default-token-x"] {
+        let (arrived, told) = named(name, &json!(["*"]));
+        assert!(!arrived && told.unwrap().contains("Kubernetes' own"), "no pattern opens it");
+    }
+}
+
+#[test]
+fn what_is_there_under_another_name_stays_and_is_kept_up_to_date() {
+    let mut world = listing(&json!({"tls": reference("tls")}));
+    world.put_secret(&p1(), "tls", data("one"));
+    world.settle(&web());
+    world.accept("p1", &json!({}));
+    world.put_secret(&p1(), "tls", data("two"));
+    world.settle(&web());
+    assert_eq!(world.secret(&homer(), "tls").unwrap()["data"]["k"], "two");
+    world.assert_steady(&web());
 }

@@ -158,18 +158,18 @@ fn an_origin_that_lost_its_assignment_waits_for_all_who_may_hold_its_copy() {
 fn related_copies_that_are_not_known_are_not_removed_or_made() {
     let mut world = World::served();
     let p1 = ClusterName::provider("p1");
-    let reference = json!({"gvk": {"version": "v1", "kind": "Secret"}, "name": "tls"});
-    world.put_secret(&p1, "tls", json!({"metadata": {}, "data": {"a": "1"}}));
+    let reference = json!({"gvk": {"version": "v1", "kind": "Secret"}, "name": "web-tls"});
+    world.put_secret(&p1, "web-tls", json!({"metadata": {}, "data": {"a": "1"}}));
     world.provider_status("p1", &web(), json!({"phase": "Up", "relatedResources": {"tls": reference}}));
     world.settle(&web());
-    assert!(world.secret(&ClusterName::consumer("homer"), "tls").is_some());
+    assert!(world.secret(&ClusterName::consumer("homer"), "web-tls").is_some());
     world.owned_known = false;
     world.provider_status("p1", &web(), json!({"phase": "Up"}));
     world.settle(&web());
-    assert!(world.secret(&ClusterName::consumer("homer"), "tls").is_some());
+    assert!(world.secret(&ClusterName::consumer("homer"), "web-tls").is_some());
     world.owned_known = true;
     world.settle(&web());
-    assert!(world.secret(&ClusterName::consumer("homer"), "tls").is_none());
+    assert!(world.secret(&ClusterName::consumer("homer"), "web-tls").is_none());
 }
 
 #[test]

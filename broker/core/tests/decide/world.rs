@@ -6,6 +6,7 @@ mod moves;
 mod relations;
 mod server;
 mod structure;
+mod writes;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,7 +24,7 @@ use broker_core::{
     memory::{Memory, Subject},
     movement::Lane,
     related,
-    snapshot::{Brake, Confirmed, Holder, Kind, Now, OriginKey, Snapshot},
+    snapshot::{Brake, Confirmed, Holder, Kind, Limits, Now, OriginKey, Quota, Snapshot},
 };
 use serde_json::{Value, json};
 
@@ -32,6 +33,7 @@ pub(crate) use self::{
     kinds::{certificate, config_map, consumer_rule, provider_rule, secret},
     moves::MovesWorld,
     server::{At, DEEP, Refused, Server},
+    writes::verb,
 };
 
 pub(crate) const NAMESPACE: &str = "team";
@@ -45,6 +47,9 @@ pub(crate) struct World {
     pub(crate) memories: BTreeMap<OriginKey, Memory>,
     pub(crate) keys: BTreeSet<OriginKey>,
     pub(crate) related_kinds: Vec<Kind>,
+    pub(crate) limits: Limits,
+    /// How many objects a consumer may have.
+    pub(crate) quota: Option<u64>,
     pub(crate) ring: KeyRing,
     pub(crate) millis: u64,
     /// When the broker was started last.
@@ -94,6 +99,8 @@ impl World {
             memories: BTreeMap::new(),
             keys: BTreeSet::new(),
             related_kinds: vec![secret(), config_map()],
+            limits: Limits { status: 64 << 10, related: 256 << 10, related_total: 1 << 20 },
+            quota: None,
             ring: ring("first"),
             millis: 1_700_000_000_000,
             started: 1_700_000_000_000,
@@ -294,6 +301,15 @@ impl World {
             let room = |capacity| seen.then_some((others as u64) < capacity);
             acceptance.capacity.map_or(Some(true), room)
         };
+        let cluster = |other: &&OriginKey| *other != key && other.cluster == key.cluster;
+        let has_quota = || {
+            let others = self.counted.keys().filter(cluster).count();
+            self.quota.is_none_or(|most| (others as u64) < most)
+        };
+        let has_share = |acceptance: &Acceptance| {
+            let others = self.counted.iter().filter(|(other, id)| cluster(other) && **id == acceptance.id).count();
+            acceptance.capacity_per_consumer.is_none_or(|most| (others as u64) < most)
+        };
         let absent = |provider: &ClusterName| self.moves.absent(provider, self.millis);
         let may_move = |lane: &Lane| self.moves.may_move(key, lane);
         decide(&Snapshot {
@@ -309,6 +325,8 @@ impl World {
             holders: holders.collect(),
             acceptances: &acceptances,
             has_room: &has_room,
+            quota: Quota { most: self.quota, has_room: &has_quota, has_room_at: &has_share },
+            limits: self.limits,
             synced: true,
             busy: false,
             moves: self.moves.of(key, &may_move, &absent),
@@ -337,6 +355,7 @@ impl World {
         if let Some(moving) = &decision.moving {
             self.memories.entry(key.clone()).or_default().saw_move(moving.epoch, self.millis);
         }
+        self.memories.entry(key.clone()).or_default().held_since = decision.held_since;
         if let Some(provider) = &decision.gave_up {
             self.memories.entry(key.clone()).or_default().give_up(provider);
         }
@@ -384,7 +403,7 @@ impl World {
         let now = self.millis;
         let memory = self.memories.entry(key.clone()).or_default();
         if !matches!(write.op, Op::Delete { .. }) {
-            let leftover = after.as_ref().and_then(|after| leftover(write, after));
+            let leftover = after.as_ref().and_then(|after| writes::leftover(write, after));
             memory.wrote(write.subject, write.intent, leftover.as_ref(), now);
         }
         if let (Subject::Copy, Some(after), Op::Create(_) | Op::Apply { .. }) = (write.subject, &after, &write.op) {
@@ -487,25 +506,5 @@ impl World {
     /// The writes since the log was cleared, as `verb cluster/name`.
     pub(crate) fn writes(&self) -> Vec<String> {
         self.log.iter().map(|write| format!("{} {}/{}", verb(&write.op), write.cluster.name(), write.name)).collect()
-    }
-}
-
-pub(crate) fn verb(op: &Op) -> &'static str {
-    match op {
-        Op::Create(_) => "create",
-        Op::Apply { .. } => "apply",
-        Op::Merge(_) => "patch",
-        Op::MergeStatus(_) => "status",
-        Op::Delete { .. } => "delete",
-    }
-}
-
-/// What the server made of a write: as the binary tells it to the memory.
-fn leftover(write: &Write, after: &Value) -> Option<Value> {
-    match write.subject {
-        Subject::Copy | Subject::Successor => Some(copy::observed(after)),
-        Subject::Status => Some(after.get("status").cloned().unwrap_or_else(|| json!({}))),
-        Subject::Related => Some(related::observed(after)),
-        Subject::Marks | Subject::Migration => None,
     }
 }

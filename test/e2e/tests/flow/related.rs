@@ -95,10 +95,10 @@ fn a_config_map_and_a_secret_that_come_late_arrive_and_go_with_their_object() {
     WORLD.run(async |world| {
         let (homer, theseus) = (world.consumer(HOMER), world.provider(THESEUS));
         let scene = Scene::new(world, "related-late", &[homer]).await;
-        scene.accept(theseus, Value::Null).await;
+        scene.accept(theseus, json!({"relatedNames": ["late-*"]})).await;
         scene.certificate(homer, "www").await;
         let copy = scene.copy(homer, "www", theseus).await;
-        // Listed before they are made; without a namespace the copy's is meant; a name needs no prefix.
+        // Listed before they are made; without a namespace the copy's is meant; a name that is announced needs no prefix.
         let listed = json!({"relatedResources": {
             "config": {"gvk": CONFIG_MAP.gvk(), "name": "late-config"},
             "secret": entry(&SECRET, "late-secret", scene.ns()),
@@ -169,7 +169,7 @@ fn a_name_that_becomes_free_is_used() {
     WORLD.run(async |world| {
         let (homer, ariadne) = (world.consumer(HOMER), world.provider(ARIADNE));
         let scene = Scene::new(world, "related-freed", &[homer]).await;
-        scene.accept(ariadne, Value::Null).await;
+        scene.accept(ariadne, json!({"relatedNames": ["tls"]})).await;
         homer.create(&SECRET, scene.ns(), "tls", json!({"stringData": {"password": "three"}})).await;
         scene.certificate(homer, "www").await;
         let copy = scene.copy(homer, "www", ariadne).await;

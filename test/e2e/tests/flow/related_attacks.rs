@@ -19,6 +19,8 @@ struct Listed<'a> {
 impl<'a> Listed<'a> {
     async fn new(name: &str, consumer: &'a Place, provider: &'a Place, accept: Value, world: &'a e2e::World) -> Self {
         let scene = Scene::new(world, name, &[consumer]).await;
+        let mut accept = if accept.is_object() { accept } else { json!({}) };
+        accept["relatedNames"] = json!(["*"]);
         scene.accept(provider, accept).await;
         scene.certificate(consumer, "www").await;
         let copy = scene.copy(consumer, "www", provider).await;

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     decision::{Interest, Note, Op},
     merge,
-    related::{self, Related},
+    related::{self, Related, Terms},
     snapshot::{Seen, View},
 };
 
@@ -36,7 +36,9 @@ impl Pass<'_> {
             return;
         };
         let namespace = copy.value["metadata"]["namespace"].as_str().unwrap_or_default();
-        let listing = related::listing(key, status, namespace, self.observed.related_kinds, &[]);
+        // Here each has the Migration's id in front: any name will do.
+        let terms = Terms { kinds: self.observed.related_kinds, narrowed: &[], names: None };
+        let listing = related::listing(key, status, namespace, terms);
         for why in listing.refused {
             self.outcome.notes.push(Note::warning("RelatedRefused", format!("{side}: {why}")));
         }
