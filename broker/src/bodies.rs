@@ -204,7 +204,7 @@ mod tests {
 
     fn object(version: u64) -> Object {
         let raw = format!(r#"{{"metadata":{{"name":"a","uid":"u","resourceVersion":"{version}"}}}}"#);
-        Object::parse(raw.as_bytes(), None).map(|(_, object)| object).unwrap_or_else(|error| panic!("{error}"))
+        Object::parse(raw.as_bytes(), None).map_or_else(|error| panic!("{error}"), |(_, object)| object)
     }
 
     #[test]

@@ -113,6 +113,19 @@ impl State {
 }
 
 impl Shared {
+    fn push(&self, lane: &ClusterName, urgency: Urgency, job: Job) {
+        let mut state = lock(&self.state);
+        match urgency {
+            Urgency::InTurn => state.in_turn.push(lane, job),
+            Urgency::Later => state.later.push(lane, job),
+        }
+        let wake = state.idle > 0;
+        drop(state);
+        if wake {
+            self.wanted.notify_one();
+        }
+    }
+
     fn work(&self) {
         let mut state = lock(&self.state);
         while !state.closed {
@@ -175,16 +188,7 @@ impl Decisions {
             let result = job();
             let _ = answer.send((result, started.elapsed()));
         };
-        let mut state = lock(&self.shared.state);
-        match urgency {
-            Urgency::InTurn => state.in_turn.push(lane, Box::new(job)),
-            Urgency::Later => state.later.push(lane, Box::new(job)),
-        }
-        let wake = state.idle > 0;
-        drop(state);
-        if wake {
-            self.shared.wanted.notify_one();
-        }
+        self.shared.push(lane, urgency, Box::new(job));
         let (result, took) = answered.await.ok()?;
         if took > SLOW {
             self.tell(what, took);
@@ -264,7 +268,8 @@ mod tests {
                 run(&flood, "flood").await;
             }
         });
-        let later = decisions.run(&lane("three"), Urgency::Later, &"job", || 1);
+        let three = lane("three");
+        let later = decisions.run(&three, Urgency::Later, &"job", || 1);
         assert_eq!(tokio::time::timeout(LIMIT, later).await.unwrap(), Some(1));
         flood.abort();
     }

@@ -120,14 +120,14 @@ mod tests {
         let owned = Owned::default();
         let spec = Arc::new(WatchSpec::all(GroupVersionKind::gvk("", "v1", "Secret")));
         let place = Place { cluster: ClusterName::consumer("c"), spec, key: ObjectKey::new("n", "s") };
-        let owner =
+        let named =
             |uid: &str| Owner { api_version: "v1".into(), kind: "K".into(), name: "k".into(), uid: uid.to_owned() };
-        owned.moved(&place, &[owner("a"), owner("b")]);
-        owned.moved(&place, &[owner("b")]);
+        owned.moved(&place, &[named("a"), named("b")]);
+        owned.moved(&place, &[named("b")]);
         assert_eq!((owned.of("a").len(), owned.of("b").len()), (0, 1));
         owned.moved(&place, &[]);
         assert!(owned.of("b").is_empty());
-        owned.moved(&place, &[owner("b")]);
+        owned.moved(&place, &[named("b")]);
         owned.forget(&place.cluster);
         assert!(owned.of("b").is_empty());
     }

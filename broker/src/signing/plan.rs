@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use broker_api::keys::{SIGNING_KEY_BACKUP, SIGNING_KEY_SECRET};
 
 /// The data of a Secret: key id → key, and which one signs.
-pub type Keys = BTreeMap<String, Vec<u8>>;
+pub(super) type Keys = BTreeMap<String, Vec<u8>>;
 
 /// What is known of one of the two Secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub(super) enum Found {
     /// Not read yet.
     Unknown,
     /// It may not be read, and why.
@@ -25,7 +25,7 @@ pub enum Found {
 
 /// Whether anything carries the broker's signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Marks {
+pub(super) enum Marks {
     /// Not all is known: what is missing.
     Unknown(String),
     /// Nothing does.
@@ -36,7 +36,7 @@ pub enum Marks {
 
 /// What to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Plan {
+pub(super) enum Plan {
     /// All is well.
     Rest,
     /// It cannot be told yet, and why.
@@ -52,7 +52,13 @@ pub enum Plan {
 }
 
 /// `held`: the keys in use. `new`: a person wants a new key where all are lost. `marks` is asked only where it matters.
-pub fn plan(first: &Found, backup: &Found, held: Option<&Keys>, new: bool, marks: impl FnOnce() -> Marks) -> Plan {
+pub(super) fn plan(
+    first: &Found,
+    backup: &Found,
+    held: Option<&Keys>,
+    new: bool,
+    marks: impl FnOnce() -> Marks,
+) -> Plan {
     match (first, held) {
         (Found::Unknown, _) => Plan::Wait("the signing keys are not read yet".to_owned()),
         (Found::Denied(_) | Found::Broken(_), Some(_)) => Plan::Rest,

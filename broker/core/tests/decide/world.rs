@@ -6,6 +6,7 @@ mod moves;
 mod relations;
 mod server;
 mod structure;
+mod succession;
 mod writes;
 
 use std::{
@@ -13,7 +14,7 @@ use std::{
     sync::Arc,
 };
 
-use broker_api::{AcceptApiSpec, ClusterName, Role, keys};
+use broker_api::{AcceptApiSpec, ClusterName, Role};
 use broker_core::{
     acceptance::{AcceptId, Acceptance},
     assignment::{Key, KeyRing, Origin},
@@ -23,7 +24,6 @@ use broker_core::{
     expression::Evaluator,
     memory::{Memory, Subject},
     movement::Lane,
-    related,
     snapshot::{Brake, Confirmed, Holder, Kind, Limits, Now, OriginKey, Quota, Snapshot},
 };
 use serde_json::{Value, json};
@@ -414,31 +414,6 @@ impl World {
         }
         self.log.push(write.clone());
         Ok(())
-    }
-
-    /// I11: while an object moves, its copy goes only when the one that takes over is ready, if it was ready itself.
-    fn check_succession(&self, key: &OriginKey, write: &Write) {
-        let (Op::Delete { .. }, Some(origin)) = (&write.op, self.origin(key)) else { return };
-        let metadata = &origin["metadata"];
-        let annotations = &metadata["annotations"];
-        let text = |name: &str| annotations[name].as_str();
-        let (Some(from), Some(to), Some(signature)) =
-            (text(keys::PROVIDER_CLUSTER), text(keys::NEW_PROVIDER_CLUSTER), text(keys::ASSIGNMENT))
-        else {
-            return;
-        };
-        if self.moves.migrations.iter().any(|(owner, view)| owner == key && view.force) {
-            return;
-        }
-        let subject = key.subject(metadata["uid"].as_str().unwrap());
-        let proven = self.ring.verify_assignment(&subject, from, Some(to), signature).is_some();
-        if proven && write.cluster == ClusterName::provider(from) && metadata.get("deletionTimestamp").is_none() {
-            let ready = |provider: &str| {
-                let copy = self.copy(provider, key);
-                copy.is_some_and(|copy| copy["status"]["conditions"][0]["status"] == "True")
-            };
-            assert!(!ready(from) || ready(to), "{key}: the copy at {from} is deleted before that at {to} is ready");
-        }
     }
 
     /// Passes until one wants nothing, now or later; returns that one.

@@ -8,7 +8,7 @@ use broker_core::{
     allowance::Allowance,
     decision::State,
     migration::configuration::Configuration,
-    snapshot::Reach,
+    snapshot::{OriginKey, Reach},
 };
 use serde_json::{Value, json};
 
@@ -457,14 +457,9 @@ impl Story {
         let shown = crate::ledger::Ledger::shown(world);
         if matches!(state, State::Waiting | State::NotAccepted) {
             let object = Arc::new(origin.clone());
-            let key = web();
-            let applicant = Applicant {
-                object: &object,
-                kind: &key.gvk,
-                namespace: &key.namespace,
-                consumer: &key.cluster,
-                labels: None,
-            };
+            let OriginKey { cluster, gvk, namespace, .. } = web();
+            let applicant =
+                Applicant { object: &object, kind: &gvk, namespace: &namespace, consumer: &cluster, labels: None };
             let accepts = |acceptance: &&Arc<Acceptance>| {
                 let verdict = acceptance.judge(&applicant, &EVALUATOR, &mut Allowance::default());
                 verdict == Verdict::Accepted && !acceptance.is_draining()

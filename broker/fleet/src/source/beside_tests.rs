@@ -22,6 +22,8 @@ use super::{
 };
 use crate::kubeconfig::Origin;
 
+const BOTH: super::secret::Roles = super::secret::Roles { consumer: true, provider: true };
+
 fn text(server: &str) -> String {
     format!(
         "current-context: m\ncontexts: [{{name: m, context: {{cluster: c, user: u}}}}]\n\
@@ -97,15 +99,15 @@ fn what_a_secret_is_annotated_with_is_told_when_it_changes_but_not_what_others_p
         secret.metadata.annotations.get_or_insert_default().insert(key.into(), value.into());
     };
     annotate(&mut secret, "kubectl.kubernetes.io/last-applied-configuration", "the kubeconfig");
-    let Some(Beside::Secret { labels, annotations }) = said(&source.apply(&secret)) else { panic!("no Secret") };
+    let Some(Beside::Secret { labels, annotations }) = said(&source.apply(&secret, BOTH)) else { panic!("no Secret") };
     assert_eq!(labels[keys::ROLE], "provider");
     assert_eq!(annotations, BTreeMap::new());
     annotate(&mut secret, "other", "x");
-    assert_eq!(said(&source.apply(&secret)), None);
+    assert_eq!(said(&source.apply(&secret, BOTH)), None);
     annotate(&mut secret, keys::MAX_PRIORITY, "5");
-    let Some(Beside::Secret { annotations, .. }) = said(&source.apply(&secret)) else { panic!("no Secret") };
+    let Some(Beside::Secret { annotations, .. }) = said(&source.apply(&secret, BOTH)) else { panic!("no Secret") };
     assert_eq!(annotations, BTreeMap::from([(keys::MAX_PRIORITY.to_owned(), "5".to_owned())]));
-    assert_eq!(said(&source.apply(&secret)), None);
+    assert_eq!(said(&source.apply(&secret, BOTH)), None);
 }
 
 /// Looks at a directory and notes when.

@@ -1,1 +1,5 @@
-//! Clocks that jump move nothing.
+//! Clocks that jump place nothing anew and redirect nothing.
+//!
+//! A real process cannot be given another wall clock without a library that stands in for the system's. What reads it is
+//! tested with an injected one (`broker/src/clock.rs`), and what decides by it with jumps of an hour between one process
+//! and the next (`broker/core/tests/decide/clocks.rs`).

@@ -6,7 +6,7 @@ use e2e::{Broker, BrokerSetup, DEADLINE, Object, Place, Scene, kind::ACCEPT_API,
 use harness::wait_for;
 use serde_json::{Value, json};
 
-use crate::{BART, HOMER, WORLD};
+use crate::{BART, HOMER, HUB, WORLD};
 
 /// All that the limited user needs, but for `kube-system`: RBAC as `admin` would give it.
 pub(crate) const ALL_BUT_NAMESPACES: &str = r#"
@@ -33,6 +33,7 @@ const TWIN: e2e::Kind = e2e::Kind::test("Twin", "twins");
 #[test]
 fn one_api_server_in_two_roles_makes_no_copies_of_copies_although_it_does_not_say_who_it_is() {
     WORLD.run(async |world| {
+        let _alone = HUB.lock().await;
         let both = Place::new("both", world.hub.cluster.clone()).await;
         both.apply(&format!("{}\n---\n{}\n---\n{ALL_BUT_NAMESPACES}", TWIN.crd(), ACCEPT_API.crd())).await;
         let scene = Scene::new(world, "twins", &[&both]).await;
@@ -100,6 +101,7 @@ fn is_held(seen: &Object) -> bool {
 #[test]
 fn copies_stay_when_most_origins_of_a_cluster_vanish_until_a_person_confirms() {
     WORLD.run(async |world| {
+        let _alone = HUB.lock().await;
         let (homer, bart, hub) = (world.consumer(HOMER), world.consumer(BART), &world.hub);
         for place in [homer, bart, hub] {
             place.apply(&format!("{}\n---\n{ALL_BUT_NAMESPACES}", SWAPPED.crd())).await;

@@ -93,3 +93,56 @@ fn many_costly_acceptapis_that_are_edited_all_the_time_cost_others_nothing() {
         scene.clear(&CERTIFICATE, &[homer]).await;
     });
 }
+
+/// AcceptAPIs whose expressions take their time, for each of a tenant's objects, again and again.
+#[test]
+fn decisions_that_take_long_hold_up_nobody_else_and_are_told() {
+    WORLD.run(async |world| {
+        let (homer, bart) = (world.consumer(HOMER), world.consumer(BART));
+        let (ariadne, theseus) = (world.provider(ARIADNE), world.provider(THESEUS));
+        let scene = Scene::new(world, "long-decisions", &[homer]).await;
+        let health = world.broker().await.as_ref().unwrap().health_address().to_owned();
+        let neighbour = Neighbour::start("beside-long-decisions", bart, theseus, &health).await;
+        let expression = "self.spec.items.all(a, self.spec.items.all(b, a + b >= 0)) && self.spec.items.size() < 0";
+        let names: Vec<String> = (0..MOST).map(|at| format!("long-{at:02}")).collect();
+        join_all(names.iter().map(async |name| {
+            let armed = json!({"key": "bomb", "valueIn": ["long"]});
+            let spec = json!({"gvr": WIDGET.gvr(), "filters": [armed], "expression": expression});
+            ariadne.create(&ACCEPT_API, "default", name, json!({"spec": spec})).await
+        }))
+        .await;
+        let items: Vec<usize> = (0..60).collect();
+        let victims: Vec<String> = (0..10).map(|at| format!("victim-{at}")).collect();
+        for name in &victims {
+            let spec = json!({"bomb": "long", "items": items});
+            homer.create(&WIDGET, scene.ns(), name, json!({"spec": spec})).await;
+        }
+        let stopped = AtomicBool::new(false);
+        let attack = async {
+            let mut round = 0;
+            while !stopped.load(Ordering::Relaxed) {
+                round += 1;
+                let edit = async |name| homer.edit(&WIDGET, scene.ns(), name, json!({"spec": {"round": round}})).await;
+                join_all(victims.iter().map(|name| edit(name))).await;
+            }
+        };
+        let served = async {
+            neighbour.until_served(15).await;
+            stopped.store(true, Ordering::Relaxed);
+        };
+        tokio::join!(attack, served);
+        neighbour.end().await;
+        {
+            let broker = world.broker().await;
+            let broker = broker.as_ref().unwrap();
+            let metrics = broker.metrics().await.unwrap();
+            let slow = metrics.lines().find_map(|line| line.strip_prefix("resource_broker_slow_decisions_total "));
+            let slow: u64 = slow.unwrap_or_else(|| panic!("{metrics}")).parse().unwrap();
+            println!("{slow} slow decisions");
+            let told = broker.log().contains("a decision took long");
+            assert_eq!(told, slow > 0, "{slow} are counted");
+        }
+        join_all(names.iter().map(async |name| ariadne.delete(&ACCEPT_API, "default", name).await)).await;
+        scene.clear(&WIDGET, &[homer]).await;
+    });
+}

@@ -8,7 +8,7 @@ use e2e::{
 use harness::wait_for;
 use serde_json::{Value, json};
 
-use crate::{HOMER, WORLD};
+use crate::{HOMER, HUB, WORLD};
 
 /// A kind of a broker whose key is deleted.
 const KEYED: Kind = Kind::test("Keyed", "keyeds");
@@ -79,6 +79,7 @@ async fn secret_until(hub: &Place, namespace: &str, name: &str, what: &str, data
 #[test]
 fn a_signing_key_that_is_deleted_is_put_back_and_all_stays_where_it_is() {
     WORLD.run(async |world| {
+        let _alone = HUB.lock().await;
         let (homer, hub, ns) = (world.consumer(HOMER), &world.hub, "keyed-broker");
         let setup = setup(world, ns, &KEYED).await;
         let scene = Scene::new(world, "keyed", &[homer]).await;
@@ -120,6 +121,7 @@ fn a_signing_key_that_is_deleted_is_put_back_and_all_stays_where_it_is() {
 #[test]
 fn with_all_keys_lost_nothing_is_written_until_a_person_says_so() {
     WORLD.run(async |world| {
+        let _alone = HUB.lock().await;
         let (homer, hub, ns) = (world.consumer(HOMER), &world.hub, "lost-broker");
         let setup = setup(world, ns, &LOST).await;
         let scene = Scene::new(world, "lost", &[homer]).await;

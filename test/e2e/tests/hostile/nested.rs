@@ -27,7 +27,8 @@ async fn send(place: &Place, method: &str, path: &str, body: String) -> String {
 
 /// Waits until the text of an object holds `word`.
 async fn until_said(place: &Place, path: &str, word: &str) -> String {
-    let waited = wait_for(DEADLINE, &format!("{path} to say {word}"), async || {
+    let what = format!("{path} to say {word}");
+    let waited = wait_for(DEADLINE, &what, async || {
         let text = send(place, "GET", path, String::new()).await;
         if text.contains(word) { Ok(text) } else { Err(text) }
     });
@@ -36,7 +37,8 @@ async fn until_said(place: &Place, path: &str, word: &str) -> String {
 
 /// Waits until an object has these finalizers.
 async fn until_finalizers(place: &Place, namespace: &str, name: &str, wanted: &[&str]) {
-    let waited = wait_for(DEADLINE, &format!("{name} to have the finalizers {wanted:?}"), async || {
+    let what = format!("{name} to have the finalizers {wanted:?}");
+    let waited = wait_for(DEADLINE, &what, async || {
         let seen = place.api(&WIDGET, namespace).get_metadata(name).await?;
         let found = seen.metadata.finalizers.unwrap_or_default();
         anyhow::ensure!(found == wanted, "{found:?}");

@@ -6,6 +6,7 @@ use e2e::{
     kind::{ACCEPT_API, CERTIFICATE, CONFIG_MAP, NAMESPACE, SECRET},
     scene::ACCEPT_NAMESPACE,
 };
+use manifests::permissions::SYSTEM_NAMESPACE;
 use serde_json::{Value, json};
 
 use crate::cast::Cast;
@@ -192,4 +193,15 @@ pub(crate) async fn after_hand_over(cast: &Cast) {
     cast.homer.delete(&CERTIFICATE, scene.ns(), "web").await;
     cast.homer.until_gone(&CERTIFICATE, scene.ns(), "web").await;
     cast.theseus.until_gone(&NAMESPACE, "", scene.ns()).await;
+    a_key_is_added(cast).await;
+}
+
+/// A person adds a signing key: the copy of the keys follows.
+async fn a_key_is_added(cast: &Cast) {
+    let (hub, ns) = (&cast.world.hub, SYSTEM_NAMESPACE);
+    let first = hub.get(&SECRET, ns, keys::SIGNING_KEY_SECRET).await;
+    let signs = first.at("/data").as_object().and_then(|data| data.keys().next().cloned()).unwrap();
+    let added = json!({"stringData": {"added": "0123456789".repeat(4), "primary": signs}});
+    let wanted = hub.edit(&SECRET, ns, keys::SIGNING_KEY_SECRET, added).await.at("/data").clone();
+    hub.until(&SECRET, ns, keys::SIGNING_KEY_BACKUP, "the added key", |seen| seen.at("/data") == &wanted).await;
 }
