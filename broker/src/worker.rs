@@ -126,8 +126,9 @@ impl Broker {
                 hand.start = None;
             }
             // Until what the decision wants is done: it holds the objects that are sent.
+            let reads = needs.reads();
             let _room = self.provide(key, needs).await;
-            let unread = self.needs(key).reads();
+            let unread = reads && self.needs(key).reads();
             let decided = match self.decide_apart(key, &hand, std::mem::take(&mut confirmed)).await {
                 Ok(decided) => decided,
                 Err(outcome) => return outcome,

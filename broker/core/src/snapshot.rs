@@ -357,6 +357,7 @@ pub struct Quota<'a> {
     pub has_room_at: &'a dyn Fn(&Acceptance) -> bool,
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "each says one thing of the moment, and any may be so with any")]
 /// All that one decision looks at.
 pub struct Snapshot<'a> {
     /// Which origin.

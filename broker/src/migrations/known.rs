@@ -247,7 +247,7 @@ pub(crate) mod tests {
         assert_eq!((known.carried.clone(), known.view.by_person), (Some((expected, Maker::Person)), true));
         assert!(!with(marks("m", "u", Maker::Broker(7)), json!({})).view.by_person);
         let mut unsigned = marks("m", "u", Maker::Broker(7));
-        unsigned[keys::ORIGIN] = Value::Null;
+        unsigned.as_object_mut().unwrap().remove(keys::ORIGIN);
         let mut others = marks("m", "u", Maker::Broker(7));
         others[keys::CONSUMER_NAME] = json!("other");
         for (annotations, patch) in [

@@ -207,9 +207,9 @@ mod tests {
         Brokered { kind: Arc::new(kind), gvk: gvk.clone(), spec: Arc::new(WatchSpec::all(gvk)) }
     }
 
-    /// A copy of homer's `n/cert` that was signed for a provider.
+    /// A copy of a consumer's `n/cert` that was signed for a provider.
     fn copy(provider: &str) -> Lookup {
-        let cluster = ClusterName::consumer("homer");
+        let cluster = ClusterName::consumer("consumer#cluster");
         let subject = Subject {
             cluster: &cluster,
             group: "example.platform-mesh.io",
@@ -220,7 +220,7 @@ mod tests {
         };
         let signature = ring(1).sign_origin(&subject, provider, &Origin { epoch: 1, digest: [0; 8] });
         let object = json!({"metadata": {"name": "a8b70b353e97-cert", "namespace": "n", "uid": "c", "resourceVersion": "1", "annotations": {
-            keys::CONSUMER_CLUSTER: "homer", keys::CONSUMER_NAMESPACE: "n", keys::CONSUMER_NAME: "cert", keys::CONSUMER_UID: "1", keys::ORIGIN: signature,
+            keys::CONSUMER_CLUSTER: "consumer#cluster", keys::CONSUMER_NAMESPACE: "n", keys::CONSUMER_NAME: "cert", keys::CONSUMER_UID: "1", keys::ORIGIN: signature,
         }}});
         Lookup::Found(Arc::new(Object::parse(object.to_string().as_bytes(), None).unwrap().1))
     }
@@ -237,7 +237,11 @@ mod tests {
     fn the_origin_is_that_of_a_signed_copy_only() {
         let known = migration(&json!({}));
         let about = by_copy(&brokered(), &known.from, &copy("one"), Some(&ring(1)));
-        let key = Broker::origin_key(&ClusterName::consumer("homer"), &brokered().kind, &ObjectKey::new("n", "cert"));
+        let key = Broker::origin_key(
+            &ClusterName::consumer("consumer#cluster"),
+            &brokered().kind,
+            &ObjectKey::new("n", "cert"),
+        );
         assert_eq!(about, About::Origin(key, "1".into()));
         // Signed for another provider, or by somebody else.
         for (found, ring) in [(copy("two"), ring(1)), (copy("one"), ring(2))] {

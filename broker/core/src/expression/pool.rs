@@ -137,13 +137,12 @@ impl Pool {
         if full(&mut state) {
             return Err(PoolError::Busy);
         }
-        let worker = match state.idle.pop() {
-            Some(worker) => worker,
-            None => {
-                let worker = spawn().map_err(|error| PoolError::Spawn(error.to_string()))?;
-                state.alive += 1;
-                worker
-            }
+        let worker = if let Some(worker) = state.idle.pop() {
+            worker
+        } else {
+            let worker = spawn().map_err(|error| PoolError::Spawn(error.to_string()))?;
+            state.alive += 1;
+            worker
         };
         *state.busy.entry(Arc::clone(owner)).or_default() += 1;
         Ok((worker, Turn { shared: Arc::clone(&self.0), owner: Arc::clone(owner) }))

@@ -117,7 +117,9 @@ fn feed(shape: &Shape, value: &Value, text: &mut String) {
         Value::Array(values) => {
             let items = if let Shape::List { items, .. } = shape { items } else { &Shape::Any };
             text.push('[');
-            values.iter().for_each(|value| feed(items, value, text));
+            for value in values {
+                feed(items, value, text);
+            }
             text.push(']');
         }
         Value::Object(fields) => {

@@ -176,6 +176,7 @@ fn the_finalizer_and_what_it_is_about_come_before_all_else() {
         json!({
             keys::CONSUMER_CLUSTER: "homer", keys::CONSUMER_NAMESPACE: "team",
             keys::CONSUMER_NAME: "cert", keys::CONSUMER_UID: "uid-origin",
+            keys::ORIGIN: metadata["annotations"][keys::ORIGIN],
         })
     );
 }

@@ -5,7 +5,7 @@ use std::fs;
 
 use broker_api::keys;
 use e2e::{
-    Broker, BrokerSetup, DEADLINE, Kind, Object, Place, Scene, World,
+    Broker, BrokerSetup, Controller, DEADLINE, Kind, Object, Place, Scene, World,
     kind::{ACCEPT_API, SECRET},
     scene::ACCEPT_NAMESPACE,
 };
@@ -97,6 +97,7 @@ fn a_provider_with_the_highest_priority_that_asks_for_all_takes_only_what_its_se
         let (ariadne, theseus) = (world.provider(ARIADNE), world.provider(THESEUS));
         let scene = Scene::new(world, "policies-secret", &[homer, bart]).await;
         let _broker = with_secrets(world, GOBLET).await;
+        let _controllers = [ariadne, theseus].map(|place| Controller::start(place, &GOBLET, scene.ns()));
         let make = async |consumer: &Place, name: &str| {
             consumer.create(&GOBLET, scene.ns(), name, json!({"spec": {}})).await;
         };
@@ -174,6 +175,7 @@ fn the_same_is_said_in_a_file_beside_the_kubeconfig_and_read_again_when_it_chang
             ..BrokerSetup::default()
         };
         let broker = Broker::start(&world.lab, &setup).await;
+        let _controllers = [ariadne, theseus].map(|place| Controller::start(place, &CHALICE, scene.ns()));
         let write = |role: &str, name: &str, content: &str| {
             let folder = broker.directory().join(role);
             // Replaced at once, as editors do.

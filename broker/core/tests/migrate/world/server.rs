@@ -8,7 +8,7 @@ use broker_core::{
 };
 use serde_json::{Value, json};
 
-use super::{NAMESPACE, World, rules};
+use super::{World, rules};
 
 impl World {
     /// Carries out a write as its API server would. Returns whether it went through.
@@ -33,7 +33,7 @@ impl World {
         let version = self.tick();
         let Some(migration) = &mut self.migration else { return false };
         let metadata = migration["metadata"].clone();
-        assert_eq!((&*write.namespace, &*write.name), (NAMESPACE, "certificate-1"));
+        assert_eq!((&metadata["namespace"], &*write.name), (&json!(write.namespace), "certificate-1"));
         match &write.op {
             Op::Merge(patch) | Op::MergeStatus(patch) => {
                 assert_eq!(patch["metadata"]["uid"], metadata["uid"], "a patch names the uid");
