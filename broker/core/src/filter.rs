@@ -25,6 +25,9 @@ const MAX_FILTERS: usize = 64;
 /// Most values of one filter, as the CRD has it.
 const MAX_VALUES: usize = 256;
 
+/// Filters that are looked at although others are unsound already.
+const MAX_UNSOUND: usize = 16;
+
 /// Bytes that the compiled patterns of an AcceptAPI may take in all.
 const MAX_PATTERNS: usize = 256 * 1024;
 
@@ -121,18 +124,24 @@ impl FilterSet {
             return Err(vec![format!("spec.filters: has {} filters; at most {MAX_FILTERS}", filters.len())]);
         }
         let mut errors = Vec::new();
-        let filters = filters
-            .iter()
-            .enumerate()
-            .filter_map(|(index, filter)| compile(filter, &format!("spec.filters[{index}]"), &mut errors))
-            .collect::<Vec<Compiled>>();
-        let patterns: usize = filters.iter().filter_map(|filter| Some(filter.pattern.as_ref()?.size())).sum();
-        if patterns > MAX_PATTERNS {
-            errors.push(format!(
-                "spec.filters: the patterns take {patterns} bytes when compiled, at most {MAX_PATTERNS} are allowed; \
-                 use fewer, or smaller repetitions"
-            ));
+        let mut compiled = Vec::with_capacity(filters.len());
+        let (mut patterns, mut unsound) = (0, 0);
+        for (index, filter) in filters.iter().enumerate() {
+            let filter = compile(filter, &format!("spec.filters[{index}]"), &mut errors);
+            patterns += filter.as_ref().and_then(|filter| filter.pattern.as_ref()).map_or(0, Pattern::size);
+            unsound += usize::from(filter.is_none());
+            compiled.extend(filter);
+            // Compiling takes time as well: no more than it takes to say that this cannot be.
+            if patterns > MAX_PATTERNS {
+                errors.push(format!(
+                    "spec.filters: the patterns take more than {MAX_PATTERNS} bytes when compiled; use fewer, or smaller repetitions"
+                ));
+            }
+            if patterns > MAX_PATTERNS || unsound >= MAX_UNSOUND {
+                break;
+            }
         }
+        let filters = compiled;
         if errors.is_empty() { Ok(Self { filters }) } else { Err(errors) }
     }
 

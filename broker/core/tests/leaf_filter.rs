@@ -271,6 +271,10 @@ fn an_accept_api_has_no_more_patterns_than_fit() {
     let many: Vec<&Value> = std::iter::repeat_n(&filter, 64).collect();
     let errors = errors(json!(many));
     assert!(errors[0].starts_with("spec.filters: the patterns take"), "{errors:?}");
+    // Nor are more compiled than it takes to say so.
+    let bad: Vec<Value> =
+        (0..64).map(|n| json!({"key": "f", "pattern": format!("(a{{0,999}}){{{}}}", n + 900)})).collect();
+    assert_eq!(self::errors(json!(bad)).len(), 16);
     let values: Vec<String> = (0..257).map(|n| n.to_string()).collect();
     let errors = self::errors(json!([{"key": "f", "valueIn": values}]));
     assert!(errors[0].contains("at most 256"), "{errors:?}");
