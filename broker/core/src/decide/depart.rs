@@ -16,7 +16,7 @@ use crate::{
     filter::Refusal,
     movement::{Configured, Lane, MigrationView, Moving, Phase, Request},
     placement,
-    snapshot::{Holder, Reach, Seen, View},
+    snapshot::{Holder, Reach, Seen, Serving, View},
     status::Own,
 };
 
@@ -287,7 +287,8 @@ impl<'a> Pass<'a> {
                 Judged::Unreachable(text) => return Err(Request::Waits(format!("{}: {text}", acceptance.id))),
             }
         }
-        if !target.acceptances_known {
+        // One that does not serve the kind has no AcceptAPI that could speak of it.
+        if !target.acceptances_known && !matches!(target.serving, Serving::Missing) {
             return Err(Request::Waits(format!("for the AcceptAPIs of provider {}", migration.to.name())));
         }
         let lead = format!("provider {} does not accept the object", migration.to.name());
