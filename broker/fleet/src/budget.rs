@@ -8,7 +8,7 @@ use std::{
     collections::HashMap,
     fs,
     sync::{
-        Arc, Mutex, PoisonError, Weak,
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -168,8 +168,20 @@ impl Share {
         if self.is_well() {
             return;
         }
-        // Whoever searches now searches for us, too.
-        let Ok(_searching) = self.budget.searching.try_lock() else { return };
+        // Whoever searches now may do it for us, too; if not, we are back with the next object.
+        if let Ok(searching) = self.budget.searching.try_lock() {
+            self.search(&searching);
+        }
+    }
+
+    /// The same, however long it takes.
+    fn relieve_now(&self) {
+        if !self.is_well() {
+            self.search(&self.budget.searching.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+
+    fn search(&self, _one_at_a_time: &MutexGuard<'_, ()>) {
         if self.over() > 0 {
             self.shrink(with_room(self.budget.share()));
             let futile = if self.over() > 0 { self.used() + self.budget.share() / 64 } else { 0 };
@@ -235,7 +247,7 @@ impl Pending {
     /// Makes room where there is too little: first what the indexes hold, then bodies of the largest of `taken` go.
     /// Returns whether that was enough.
     pub(crate) fn relieve(&mut self, taken: &mut [(ObjectKey, Object)]) -> bool {
-        self.share.relieve();
+        self.share.relieve_now();
         if self.share.over() > 0 {
             let mut bodies: Vec<&mut (ObjectKey, Object)> =
                 taken.iter_mut().filter(|(_, object)| object.has_body()).collect();

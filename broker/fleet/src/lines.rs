@@ -35,9 +35,10 @@ impl Lines {
     pub(crate) async fn next(&mut self) -> Result<Option<&[u8]>, CallError> {
         self.buffer.drain(..self.taken);
         self.taken = 0;
+        // Each long line has its own turn: a stream of them must not keep others from theirs.
+        self.ticket = None;
         if self.buffer.len() <= SMALL {
             self.buffer.shrink_to(SMALL);
-            self.ticket = None;
         }
         let mut searched = 0;
         loop {
