@@ -38,6 +38,7 @@ pub(crate) const RECOMPILE: Duration = Duration::from_secs(5);
 const NEWS: usize = 1024;
 
 /// What has come of one provider and is not taken in yet.
+#[expect(clippy::struct_excessive_bools, reason = "each is something that may have come, and any may come with any")]
 #[derive(Debug, Default)]
 struct Pending {
     changed: BTreeSet<ObjectKey>,
@@ -169,7 +170,7 @@ impl Broker {
     async fn take_in(self: &Arc<Self>, provider: &ClusterName, batch: Batch) {
         let Batch { left, changed, bounded, complete } = batch;
         if left {
-            self.settle(provider, |registry, name| registry.remove_provider(name), true).await;
+            self.settle(provider, Registry::remove_provider, true).await;
         }
         let found = self.compile(provider, &changed).await;
         if !complete && !bounded && found.is_empty() {

@@ -184,7 +184,7 @@ impl Brake {
         let mut consumers = self.lock();
         let due = consumers.iter_mut().filter_map(|(consumer, entry)| {
             let watched = entry.sight.as_ref().is_some_and(|(sight, at, good_for, _)| {
-                let rested = at.elapsed() >= (*good_for - GOOD_FOR.0).max(TICK);
+                let rested = at.elapsed() >= good_for.saturating_sub(GOOD_FOR.0).max(TICK);
                 sight.is_abnormal() && rested
             });
             let due = std::mem::take(&mut entry.wanted) || watched;

@@ -283,7 +283,9 @@ async fn look_after(broker: Arc<Broker>, provider: ClusterName, lane: Arc<Lane>)
         match looked.await {
             Ok(busy) => {
                 let again = Instant::now() + BUSY;
-                busy.iter().for_each(|namespace| lock(&lane.state).add(namespace, again));
+                for namespace in &busy {
+                    lock(&lane.state).add(namespace, again);
+                }
             }
             Err(error) => {
                 debug!(cluster = %provider, %error, "namespaces kept: it is not known whether they are empty");

@@ -219,6 +219,7 @@ impl Entry {
     }
 
     /// Compiled from this object, which may be newer than what was read: then a change of it is on its way.
+    #[must_use]
     pub fn compiled(&self, id: &AcceptId, object: &Object, evaluator: &Evaluator, policy: &Arc<Policy>) -> Self {
         let compiled = match object.value().map(serde_json::from_value::<AcceptApi>) {
             Ok(Ok(api)) => Acceptance::compile(id.clone(), &api.spec, evaluator)
@@ -233,6 +234,7 @@ impl Entry {
     }
 
     /// The same, not counting.
+    #[must_use]
     pub fn left_out(&self) -> Self {
         let name = |gvr: &Gvr| format!("{}.{}.{}", gvr.resource, gvr.version, gvr.group);
         let what = self.gvr.as_ref().map_or_else(|| "this resource".to_owned(), name);

@@ -103,7 +103,7 @@ fn found(cluster: &Cluster, spec: &WatchSpec, key: &ObjectKey) -> Found {
 }
 
 /// Whether a text has the form of a signature of ours.
-fn is_signature(text: &String) -> bool {
+fn is_signature(text: &str) -> bool {
     text.starts_with("v1.")
 }
 
@@ -248,7 +248,7 @@ impl Broker {
             if !is_consumer && !ours() {
                 continue;
             }
-            if object.marks().annotations.get(mark).is_some_and(is_signature) {
+            if object.marks().annotations.get(mark).is_some_and(|text| is_signature(text)) {
                 return Marks::Found(format!("{} {key} in {}", brokered.kind.kind, cluster.name()));
             }
             all_read &= object.has_body();

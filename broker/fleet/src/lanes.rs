@@ -28,7 +28,7 @@ type Rank = (u64, u64, ClusterName);
 /// What waits, by lane. Every turn that [`Lanes::pop`] begins is ended with [`Lanes::end`].
 #[derive(Debug)]
 pub struct Lanes<T> {
-    lanes: HashMap<ClusterName, Lane<T>>,
+    by_name: HashMap<ClusterName, Lane<T>>,
     /// Lanes that wait and may have another turn.
     line: BTreeSet<Rank>,
     /// Virtual time now: where the lane stood that was served last.
@@ -42,7 +42,7 @@ pub struct Lanes<T> {
 impl<T> Lanes<T> {
     /// Without lanes; each has at most `limit` turns at the same time.
     pub fn new(limit: usize) -> Self {
-        Self { lanes: HashMap::new(), line: BTreeSet::new(), now: 0, orders: 0, limit: limit.max(1), len: 0 }
+        Self { by_name: HashMap::new(), line: BTreeSet::new(), now: 0, orders: 0, limit: limit.max(1), len: 0 }
     }
 
     /// How many items wait.
@@ -57,16 +57,16 @@ impl<T> Lanes<T> {
 
     /// Changes a lane and keeps its place in line right. Lanes that are even with the others are not remembered.
     fn change<R>(&mut self, name: &ClusterName, change: impl FnOnce(&mut Lane<T>) -> R) -> R {
-        let Self { lanes, line, now, orders, limit, .. } = self;
+        let Self { by_name: lanes, line, now, orders, limit, .. } = self;
         let is_in_line = |lane: &Lane<T>| !lane.waiting.is_empty() && lane.running < *limit;
         if !lanes.contains_key(name) {
             *orders += 1;
             lanes.insert(name.clone(), Lane { waiting: VecDeque::new(), used: *now, order: *orders, running: 0 });
         }
         let Some(lane) = lanes.get_mut(name) else { unreachable!("it has just been put there") };
-        let before = is_in_line(lane).then(|| (lane.used, lane.order));
+        let before = is_in_line(lane).then_some((lane.used, lane.order));
         let result = change(lane);
-        let after = is_in_line(lane).then(|| (lane.used, lane.order));
+        let after = is_in_line(lane).then_some((lane.used, lane.order));
         if before != after {
             if let Some((used, order)) = before {
                 line.remove(&(used, order, name.clone()));
@@ -246,6 +246,6 @@ mod tests {
         }
         let drawn: Vec<u32> = std::iter::from_fn(|| lanes.draw()).collect();
         assert_eq!(drawn, [1, 1, 2, 2, 3]);
-        assert!(lanes.lanes.is_empty(), "lanes that are even are forgotten");
+        assert!(lanes.by_name.is_empty(), "lanes that are even are forgotten");
     }
 }

@@ -143,7 +143,8 @@ struct Group {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Version {
-    version: String,
+    #[serde(rename = "version")]
+    name: String,
     #[serde(default)]
     resources: Vec<Resource>,
     #[serde(default)]
@@ -152,7 +153,8 @@ struct Version {
 
 #[derive(Deserialize)]
 struct Resource {
-    resource: String,
+    #[serde(rename = "resource")]
+    plural: String,
     #[serde(default)]
     scope: String,
     #[serde(default)]
@@ -172,16 +174,16 @@ fn listable(groups: Vec<Group>) -> Result<Vec<Listable>, CallError> {
     let mut all = Vec::new();
     for Group { metadata, versions } in groups {
         for version in versions {
-            let root = group_version_path(&metadata.name, &version.version);
+            let root = group_version_path(&metadata.name, &version.name);
             if version.freshness == "Stale" {
                 return Err(CallError::UnknownOutcome(format!("the API server does not know what {root} serves now")));
             }
             let resources = version.resources.into_iter().filter(|resource| {
                 resource.scope == "Namespaced"
-                    && resource.resource != "events"
+                    && resource.plural != "events"
                     && resource.verbs.iter().any(|verb| verb == "list")
             });
-            for Resource { resource, .. } in resources {
+            for Resource { plural: resource, .. } in resources {
                 if seen.insert((metadata.name.clone(), resource.clone())) {
                     all.push(Listable { root: root.clone(), resource });
                 }
@@ -238,14 +240,14 @@ impl Asker<'_> {
             let list: APIResourceList = self.read(&group_version_path(group, version), JSON).await?;
             let resources = list.resources.into_iter().filter(|resource| !resource.name.contains('/'));
             let resources = resources.map(|resource| Resource {
-                resource: resource.name,
+                plural: resource.name,
                 scope: if resource.namespaced { "Namespaced" } else { "Cluster" }.to_owned(),
                 verbs: resource.verbs,
             });
             groups.push(Group {
                 metadata: Metadata { name: group.to_owned(), namespace: String::new() },
                 versions: vec![Version {
-                    version: version.to_owned(),
+                    name: version.to_owned(),
                     resources: resources.collect(),
                     freshness: String::new(),
                 }],

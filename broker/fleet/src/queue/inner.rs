@@ -127,7 +127,8 @@ impl<K: Key> Inner<K> {
                 self.places.insert(key.clone(), Place::Waiting(Instant::now()));
             }
         }
-        self.ready.push(key.lane(), key.clone());
+        let lane = key.lane().clone();
+        self.ready.push(&lane, key);
         true
     }
 
