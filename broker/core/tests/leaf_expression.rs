@@ -366,7 +366,11 @@ fn time_is_the_threads_own_however_busy_the_machine_is() {
     let stop = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..16 {
-            scope.spawn(|| while !stop.load(std::sync::atomic::Ordering::Relaxed) {});
+            scope.spawn(|| {
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
         }
         let results: Vec<_> =
             (0..5).map(|_| evaluator.evaluate_bool(&program, &[("self", Arc::clone(&object))])).collect();

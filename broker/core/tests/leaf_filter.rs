@@ -285,7 +285,7 @@ fn an_expression_without_time_says_nothing() {
     let (acceptance, _) = compile(json!({"gvr": GVR(), "expression": "self.spec.size <= 8"})).unwrap();
     let hasty = Evaluator::with_limits(Limits { evaluate: Duration::ZERO, ..Limits::default() });
     let object = Arc::new(json!({"spec": {"size": 9}}));
-    let judge = || acceptance.judge(&object, &hasty, &mut Allowance::default());
+    let judge = || judged(&acceptance, &object, &hasty);
     assert_eq!(acceptance.silence(), None);
     for _ in 0..3 {
         assert!(matches!(judge(), Verdict::Unknown(_)));
@@ -318,8 +318,7 @@ fn an_expression_that_no_thread_was_free_for_is_compiled_later() {
         // Others' are compiled meanwhile.
         assert!(!hasty(&other).is_pending());
         if pending.is_pending() {
-            let judge =
-                |f: &str| pending.judge(&Arc::new(json!({"spec": {"f": f}})), &evaluator, &mut Allowance::default());
+            let judge = |f: &str| judged(&pending, &Arc::new(json!({"spec": {"f": f}})), &evaluator);
             assert!(matches!(judge("a"), Verdict::Silent(_)) && matches!(judge("b"), Verdict::Refused(_)));
             assert!(pending.silence().is_some());
         } else {
@@ -379,12 +378,15 @@ proptest! {
     }
 }
 
-fn refusals(acceptance: &Acceptance, object: Value, evaluator: &Evaluator) -> Vec<Refusal> {
+fn judged(acceptance: &Acceptance, object: &Arc<Value>, evaluator: &Evaluator) -> Verdict {
     let kind = Kind { group: "g".into(), version: "v1".into(), kind: "K".into() };
     let consumer = ClusterName::consumer("homer");
-    let object = Arc::new(object);
-    let applicant = Applicant { object: &object, kind: &kind, namespace: "team", consumer: &consumer, labels: None };
-    match acceptance.judge(&applicant, evaluator, &mut Allowance::default()) {
+    let applicant = Applicant { object, kind: &kind, namespace: "team", consumer: &consumer, labels: None };
+    acceptance.judge(&applicant, evaluator, &mut Allowance::default())
+}
+
+fn refusals(acceptance: &Acceptance, object: Value, evaluator: &Evaluator) -> Vec<Refusal> {
+    match judged(acceptance, &Arc::new(object), evaluator) {
         Verdict::Accepted => Vec::new(),
         Verdict::Refused(refusals) => refusals,
         Verdict::Unknown(why) | Verdict::Silent(why) => panic!("{why}"),

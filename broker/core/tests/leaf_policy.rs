@@ -6,6 +6,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use broker_api::{AcceptApiSpec, ClusterName};
 use broker_core::{
     acceptance::{AcceptId, Acceptance, Applicant, Verdict},
+    allowance::Allowance,
     expression::Evaluator,
     policy::{Policy, PolicyDocument},
     snapshot::Kind,
@@ -34,12 +35,12 @@ fn said(acceptance: &Acceptance, namespace: &str, labels: Option<&[(&str, &str)]
     let object = Arc::new(json!({"spec": {"memory": 1}}));
     let consumer = ClusterName::consumer("homer");
     let applicant = Applicant { object: &object, kind: &kind, namespace, consumer: &consumer, labels: labels.as_ref() };
-    match acceptance.judge(&applicant, &Evaluator::new()) {
+    match acceptance.judge(&applicant, &Evaluator::new(), &mut Allowance::default()) {
         Verdict::Accepted => None,
         Verdict::Refused(refusals) => {
             Some(refusals.iter().map(|refusal| format!("{} {}", refusal.key, refusal.value)).collect())
         }
-        Verdict::Unknown(why) => Some(format!("unknown: {why}")),
+        Verdict::Unknown(why) | Verdict::Silent(why) => Some(format!("unknown: {why}")),
     }
 }
 

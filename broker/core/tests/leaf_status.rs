@@ -16,7 +16,15 @@ const MANY: usize = 80_000;
 
 fn view(uid: &str, generation: i64, status: &Value) -> View {
     let value = json!({"metadata": {"generation": generation}, "status": status});
-    View { uid: uid.into(), resource_version: 7, deleting: false, applied_by_us: true, value: Arc::new(value) }
+    View {
+        uid: uid.into(),
+        resource_version: 7,
+        deleting: false,
+        applied_by_us: true,
+        value: Arc::new(value),
+        unread: None,
+        conditions_known: true,
+    }
 }
 
 fn key() -> OriginKey {
@@ -38,7 +46,7 @@ fn settle(held: &Value, copy: Option<&Value>) -> (Value, usize) {
             in_sync: true,
             own: &[Own::placed("theseus")],
             schema: &Schema::any(),
-            now: &Now { millis: 1, text: "2026-01-01T00:00:00Z".into() },
+            now: &Now { millis: 1, started: 0, text: "2026-01-01T00:00:00Z".into() },
         };
         match status::patch(&inputs) {
             None => return (held, writes),

@@ -61,7 +61,7 @@ mod tests {
         assert_eq!(intake.note(100 << 20, 1000, now), Duration::ZERO);
         let wait = intake.note(64 << 20, 1, now);
         assert!(wait > Duration::from_millis(900) && wait < Duration::from_secs(2), "{wait:?}");
-        assert_eq!(intake.note(0, 0, now + Duration::from_secs(60)), Duration::ZERO);
+        assert_eq!(intake.note(0, 0, now + Duration::from_mins(1)), Duration::ZERO);
         // What was not used is not saved up.
         assert!(intake.note(256 << 20, 0, now + Duration::from_hours(1)) >= Duration::from_secs(3));
     }

@@ -36,7 +36,7 @@ fn the_copy_of_an_origin_that_cannot_be_read_stays_as_it_is() {
     let before = world.copy("p1", &web()).unwrap().clone();
     world.edit(&web(), deepen);
     let decision = world.settle(&web());
-    assert_eq!(decision.provider.as_ref().map(|provider| provider.name()), Some("p1"));
+    assert_eq!(decision.provider.as_ref().map(broker_api::ClusterName::name), Some("p1"));
     assert_eq!(world.copy("p1", &web()), Some(&before));
     // Nor does it move because its provider accepts it no more: nobody can tell whom it suits.
     world.accept_no_more("p1");

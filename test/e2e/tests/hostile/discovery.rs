@@ -19,7 +19,7 @@ fn an_openapi_document_of_many_values_does_not_fill_the_memory() {
     WORLD.run(async |world| {
         let liar = Liar::start("books", &[HOARD]).await;
         liar.on(OPENAPI, Lie::long(SCHEMA, r#",{"":0}"#, 31 << 20, "]}}}}}}"));
-        besieged(world, "openapi-large", &liar, async |liar| until_asked(liar, HOARDS, 1).await).await;
+        Box::pin(besieged(world, "openapi-large", &liar, async |liar| until_asked(liar, HOARDS, 1).await)).await;
     });
 }
 
@@ -28,7 +28,7 @@ fn an_openapi_document_just_under_the_limit_does_not_fill_the_memory() {
     WORLD.run(async |world| {
         let liar = Liar::start("pamphlets", &[HOARD]).await;
         liar.on(OPENAPI, Lie::long(SCHEMA, r#",{"":0}"#, 7 << 20, "]}}}}}}"));
-        besieged(world, "openapi-small", &liar, async |liar| until_asked(liar, HOARDS, 1).await).await;
+        Box::pin(besieged(world, "openapi-small", &liar, async |liar| until_asked(liar, HOARDS, 1).await)).await;
     });
 }
 
@@ -37,7 +37,7 @@ fn an_openapi_document_of_many_schemas_does_not_fill_the_memory() {
     WORLD.run(async |world| {
         let liar = Liar::start("chapters", &[HOARD]).await;
         liar.on(OPENAPI, Lie::long(r#"{"components":{"schemas":{"":0"#, r#","":0"#, 7 << 20, "}}}"));
-        besieged(world, "openapi-many", &liar, async |liar| until_asked(liar, HOARDS, 1).await).await;
+        Box::pin(besieged(world, "openapi-many", &liar, async |liar| until_asked(liar, HOARDS, 1).await)).await;
     });
 }
 
@@ -47,6 +47,6 @@ fn discovery_of_many_resources_does_not_fill_the_memory() {
         let liar = Liar::start("catalogue", &[HOARD]).await;
         let head = r#"{"groupVersion":"e2e.test/v1","resources":[{}"#;
         liar.on(DISCOVERY, Lie::long(head, ",{}", 7 << 20, "]}"));
-        besieged(world, "discovery-large", &liar, async |liar| until_asked(liar, DISCOVERY, 2).await).await;
+        Box::pin(besieged(world, "discovery-large", &liar, async |liar| until_asked(liar, DISCOVERY, 2).await)).await;
     });
 }

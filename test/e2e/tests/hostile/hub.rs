@@ -117,7 +117,7 @@ impl Victim<'_> {
 }
 
 /// A stage that waits for ever.
-fn waits(templates: Value) -> Value {
+fn waits(templates: &Value) -> Value {
     json!([{"name": "wait", "progress": true, "templates": templates, "successConditions": ["false"]}])
 }
 
@@ -134,7 +134,7 @@ fn a_migration_acts_in_its_objects_namespace_or_the_brokers_own_only() {
     with_victim("hub-victim", async |victim| {
         let thief = "hub-thief";
         let ns = victim.scene.ns();
-        victim.configure(OWN, "hub-waits", waits(json!({}))).await;
+        victim.configure(OWN, "hub-waits", waits(&json!({}))).await;
         let spec = victim.move_of("item", ns);
         victim.is_refused(thief, "steal", json!({"spec": spec}), "NamespaceNotAllowed").await;
         // Whether there is such a copy is not said, either.
@@ -198,7 +198,7 @@ fn a_configuration_of_another_namespace_is_not_in_force() {
     with_victim("hub-config", async |victim| {
         let ns = victim.scene.ns();
         let planted = json!({"planted": map(None)});
-        victim.configure(ns, "hub-theirs", waits(planted)).await;
+        victim.configure(ns, "hub-theirs", waits(&planted)).await;
         let told = victim.until_judged(ns, "hub-theirs", "False", "NamespaceNotAllowed").await;
         assert!(told.contains(OWN) && told.contains("--configuration-namespace"), "{told}");
         // It is the older one, and is in nobody's way.
@@ -216,14 +216,14 @@ fn a_configuration_of_another_namespace_is_not_in_force() {
 fn stages_make_nothing_in_other_namespaces() {
     with_victim("hub-stages", async |victim| {
         let there = json!({"there": map(Some("kube-system"))});
-        victim.configure(OWN, "hub-system", waits(there)).await;
+        victim.configure(OWN, "hub-system", waits(&there)).await;
         let told = victim.until_judged(OWN, "hub-system", "False", "Invalid").await;
         assert!(told.contains("kube-system") && told.contains("templates.there"), "{told}");
         victim.unconfigure(OWN, "hub-system").await;
 
         victim.hub.make_namespace("hub-elsewhere").await;
         let elsewhere = json!({"beside": map(Some("hub-elsewhere")), "ours": map(Some(OWN))});
-        victim.configure(OWN, "hub-elsewhere", waits(elsewhere)).await;
+        victim.configure(OWN, "hub-elsewhere", waits(&elsewhere)).await;
         let stalled = |seen: &Object| seen.has("Stalled", "True", "NamespaceNotAllowed");
         let migration = victim.moved_by_hand("to say what is not allowed", stalled).await;
         let told = migration.condition("Stalled").unwrap().message;
@@ -244,12 +244,12 @@ fn stages_make_nothing_in_other_namespaces() {
 fn a_recorded_configuration_that_somebody_edits_is_not_believed() {
     with_victim("hub-recorded", async |victim| {
         let ns = victim.scene.ns();
-        victim.configure(OWN, "hub-recorded", waits(json!({"work": map(None)}))).await;
+        victim.configure(OWN, "hub-recorded", waits(&json!({"work": map(None)}))).await;
         let begun = |seen: &Object| seen.text("/status/state") == "InitialInProgress";
         let migration = victim.moved_by_hand("to begin", begun).await;
         let id = migration.text("/status/id").to_owned();
         victim.hub.until_there(&CONFIG_MAP, ns, &format!("{id}-work")).await;
-        let forged = waits(json!({"work": map(None), "planted": map(Some(OWN))}));
+        let forged = waits(&json!({"work": map(None), "planted": map(Some(OWN))}));
         victim.hub.set_status(&MIGRATION, ns, "by-hand", json!({"configuration": {"stages": forged}})).await;
         let stalled = |seen: &Object| seen.has("Stalled", "True", "Invalid");
         let seen = victim.hub.until(&MIGRATION, ns, "by-hand", "not to go on", stalled).await;

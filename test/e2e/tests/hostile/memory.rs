@@ -130,11 +130,9 @@ fn large_objects_of_one_tenant_do_not_fill_the_memory() {
     WORLD.run(async |world| {
         let liar = Liar::start("hoarder", &[HOARD]).await;
         liar.rule(pages(OBJECTS, r#"{"fqdn":""#, &noise(BYTES), r#""}}"#));
-        besieged(world, "memory-large", &liar, async |liar| {
-            // Pages of seven or so, once the broker has found out how many fit.
-            until_asked(liar, HOARDS, OBJECTS / 20).await;
-        })
-        .await;
+        // Pages of seven or so, once the broker has found out how many fit.
+        let asked = async |liar: &Liar| until_asked(liar, HOARDS, OBJECTS / 20).await;
+        Box::pin(besieged(world, "memory-large", &liar, asked)).await;
     });
 }
 
@@ -144,7 +142,7 @@ fn objects_of_many_values_do_not_fill_the_memory() {
         let liar = Liar::start("beads", &[HOARD]).await;
         let beads = vec![r#"{"":0}"#; 180_000].join(",");
         liar.rule(pages(8, r#"{"fqdn":"x","beads":["#, &beads.into(), "]}}"));
-        besieged(world, "memory-values", &liar, async |liar| until_asked(liar, HOARDS, 2).await).await;
+        Box::pin(besieged(world, "memory-values", &liar, async |liar| until_asked(liar, HOARDS, 2).await)).await;
     });
 }
 
@@ -154,7 +152,8 @@ fn lists_of_rubbish_do_not_fill_the_memory_nor_the_log() {
         let liar = Liar::start("rubbish", &[HOARD]).await;
         let head = r#"{"metadata":{"resourceVersion":"5"},"items":[{}"#;
         liar.on(HOARDS, Lie::long(head, ",{}", 100 << 20, "]}"));
-        let log = besieged(world, "memory-rubbish", &liar, async |liar| until_asked(liar, HOARDS, 8).await).await;
+        let log =
+            Box::pin(besieged(world, "memory-rubbish", &liar, async |liar| until_asked(liar, HOARDS, 8).await)).await;
         assert!(log.contains("rubbish"), "it is told: {log}");
     });
 }
@@ -165,7 +164,8 @@ fn pages_just_under_the_limit_do_not_fill_the_memory_nor_the_log() {
         let liar = Liar::start("junk", &[HOARD]).await;
         let head = r#"{"metadata":{"resourceVersion":"5","continue":"more"},"items":[{}"#;
         liar.on(HOARDS, Lie::long(head, ",{}", 15 << 20, "]}"));
-        let log = besieged(world, "memory-junk", &liar, async |liar| until_asked(liar, HOARDS, 3).await).await;
+        let log =
+            Box::pin(besieged(world, "memory-junk", &liar, async |liar| until_asked(liar, HOARDS, 3).await)).await;
         assert!(log.contains("junk"), "it is told: {log}");
     });
 }
@@ -177,7 +177,7 @@ fn a_watch_line_without_an_end_does_not_fill_the_memory() {
         for path in [HOARDS, "/api/v1/secrets", "/api/v1/configmaps"] {
             liar.on_watch(path, Lie::endless_line());
         }
-        besieged(world, "memory-endless", &liar, async |liar| until_asked(liar, HOARDS, 5).await).await;
+        Box::pin(besieged(world, "memory-endless", &liar, async |liar| until_asked(liar, HOARDS, 5).await)).await;
     });
 }
 
@@ -190,6 +190,6 @@ fn a_flood_of_watch_events_starves_nobody() {
         liar.rule(move |asked| {
             (asked.is_watch() && asked.path == HOARDS).then(|| Lie::long("", &format!("{event}\n"), usize::MAX, ""))
         });
-        besieged(world, "memory-firehose", &liar, async |liar| until_asked(liar, HOARDS, 2).await).await;
+        Box::pin(besieged(world, "memory-firehose", &liar, async |liar| until_asked(liar, HOARDS, 2).await)).await;
     });
 }

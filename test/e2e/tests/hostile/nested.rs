@@ -38,13 +38,13 @@ async fn until_said(place: &Place, path: &str, word: &str) -> String {
 /// Waits until an object has these finalizers.
 async fn until_finalizers(place: &Place, namespace: &str, name: &str, wanted: &[&str]) {
     let what = format!("{name} to have the finalizers {wanted:?}");
-    let waited = wait_for(DEADLINE, &what, async || {
+    let found = wait_for(DEADLINE, &what, async || {
         let seen = place.api(&WIDGET, namespace).get_metadata(name).await?;
-        let found = seen.metadata.finalizers.unwrap_or_default();
-        anyhow::ensure!(found == wanted, "{found:?}");
+        let there = seen.metadata.finalizers.unwrap_or_default();
+        anyhow::ensure!(there == wanted, "{there:?}");
         Ok(())
     });
-    waited.await.unwrap_or_else(|error| panic!("{error:#}"));
+    found.await.unwrap_or_else(|error| panic!("{error:#}"));
 }
 
 /// `reason` of the condition that tells of it.

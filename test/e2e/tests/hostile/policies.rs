@@ -24,14 +24,14 @@ fn placed(seen: &Object) -> bool {
 }
 
 /// A merge patch of annotations.
-fn annotations(pairs: Value) -> Value {
+fn annotations(pairs: &Value) -> Value {
     json!({"metadata": {"annotations": pairs}})
 }
 
 /// An AcceptAPI that wants everything: the highest priority, and its share of what others have.
 async fn greedy(scene: &Scene<'_>, kind: &Kind, provider: &Place) -> String {
     let accept = scene.accept_kind(kind, provider, &[], json!({"priority": i64::from(i32::MAX)})).await;
-    provider.edit(&ACCEPT_API, ACCEPT_NAMESPACE, &accept, annotations(json!({keys::REBALANCE: "true"}))).await;
+    provider.edit(&ACCEPT_API, ACCEPT_NAMESPACE, &accept, annotations(&json!({keys::REBALANCE: "true"}))).await;
     accept
 }
 
@@ -102,7 +102,7 @@ fn a_provider_with_the_highest_priority_that_asks_for_all_takes_only_what_its_se
             consumer.create(&GOBLET, scene.ns(), name, json!({"spec": {}})).await;
         };
         let bound = async |pairs: Value| {
-            world.hub.edit(&SECRET, SECRETS, THESEUS, annotations(pairs)).await;
+            world.hub.edit(&SECRET, SECRETS, THESEUS, annotations(&pairs)).await;
         };
         scene.accept_kind(&GOBLET, ariadne, &[], json!({"priority": 5})).await;
         for number in 0..20 {

@@ -58,7 +58,7 @@ fn clusters_whose_discovery_or_lists_fail_keep_nobody_else_from_being_ready() {
         let calm = place(&world.lab, "calm", false, &[CERTIFICATE, ACCEPT_API]).await;
         let liar = async |name: &str| Liar::start(name, &[CERTIFICATE]).await;
         let honest = liar("honest").await;
-        let (forbidden, broken, mute, silent, listless, other) = tokio::join!(
+        let (forbidden, failing, mute, silent, listless, other) = tokio::join!(
             liar("forbidden"),
             liar("broken"),
             liar("rubbish"),
@@ -67,12 +67,12 @@ fn clusters_whose_discovery_or_lists_fail_keep_nobody_else_from_being_ready() {
             liar("other-provider")
         );
         forbidden.on(&discovery(), Lie::status(403, "no"));
-        broken.on(&discovery(), Lie::status(500, "no"));
+        failing.on(&discovery(), Lie::status(500, "no"));
         mute.on(&discovery(), garbage());
         silent.on(&discovery(), hang());
         listless.on(&certificates(), Lie::status(500, "no"));
         other.on(&discovery(), Lie::status(500, "no"));
-        let bad = [&forbidden, &broken, &mute, &silent, &listless];
+        let bad = [&forbidden, &failing, &mute, &silent, &listless];
         let consumers: Vec<&Liar> = bad.iter().copied().chain([&honest]).collect();
         let setup = BrokerSetup {
             name: "ready",
