@@ -38,7 +38,9 @@ fn said(acceptance: &Acceptance, namespace: &str, labels: Option<&[(&str, &str)]
     match acceptance.judge(&applicant, &Evaluator::new(), &mut Allowance::default()) {
         Verdict::Accepted => None,
         Verdict::Refused(refusals) => {
-            Some(refusals.iter().map(|refusal| format!("{} {}", refusal.key, refusal.value)).collect())
+            let all: Vec<String> =
+                refusals.iter().map(|refusal| format!("{} {}", refusal.key, refusal.value)).collect();
+            Some(all.concat())
         }
         Verdict::Unknown(why) | Verdict::Silent(why) => Some(format!("unknown: {why}")),
     }

@@ -1,5 +1,5 @@
 //! The consumer's status: what a copy's says of it, and how much of that.
-#![allow(clippy::unwrap_used, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use std::{sync::Arc, thread, time::Duration};
 
