@@ -49,6 +49,8 @@ impl Broker {
             "--health-probe-bind-address",
             &health,
         ]);
+        let rogue = stage.rogue_kubeconfig()?;
+        let program = program.args(rogue.iter().flat_map(|file| ["--consumer-kubeconfig", file]));
         let program = program.args(flags.iter().copied());
         let (started, started_at) = (Instant::now(), Timestamp::now());
         let process = stage.lab.start_process(&program)?;

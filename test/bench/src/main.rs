@@ -24,6 +24,7 @@ mod parts;
 mod probe;
 mod provider;
 mod report;
+mod rogue;
 mod sighting;
 mod stage;
 mod staged;
@@ -69,6 +70,10 @@ async fn measure(options: &Options) -> anyhow::Result<Report> {
     if options.wants_any(&Part::MOVING) {
         let bench = Box::pin(Bench::start(options.sizes(), report)).await?;
         report = Box::pin(bench.run_moving(options)).await?;
+    }
+    if options.wants(Part::Hostile) {
+        let bench = Box::pin(Bench::start_hostile(options.sizes(), report)).await?;
+        report = Box::pin(bench.run_hostile()).await?;
     }
     Ok(report)
 }

@@ -40,6 +40,8 @@ pub(crate) enum Part {
     Moves,
     /// Moves with a MigrationConfiguration of two stages
     Migrations,
+    /// What one tenant waits while others attack
+    Hostile,
 }
 
 impl Part {

@@ -3,6 +3,7 @@
 mod burst;
 mod ceiling;
 mod departure;
+mod hostile;
 mod idle;
 mod memory;
 mod migrations;
@@ -56,7 +57,17 @@ impl Bench {
     /// Starts everything and warms it up.
     pub(crate) async fn start(sizes: Sizes, report: Report) -> anyhow::Result<Self> {
         say("starting four API servers");
+        Self::on(Box::pin(Stage::build()).await?, sizes, report).await
+    }
+
+    /// The same, with a further consumer whose owner attacks.
+    pub(crate) async fn start_hostile(sizes: Sizes, report: Report) -> anyhow::Result<Self> {
+        say("starting five API servers");
         let stage = Box::pin(Stage::build()).await?;
+        Self::on(Box::pin(stage.with_rogue()).await?, sizes, report).await
+    }
+
+    async fn on(stage: Stage, sizes: Sizes, report: Report) -> anyhow::Result<Self> {
         say("starting the broker");
         let mut broker = Broker::start(&stage)?;
         broker.ready().await?;
@@ -105,6 +116,13 @@ impl Bench {
         if options.wants(Part::Migrations) {
             migrations::measure(&mut self, ceiling).await?;
         }
+        self.broker.stop().await?;
+        Ok(self.report)
+    }
+
+    /// Measures what others feel of attacks.
+    pub(crate) async fn run_hostile(mut self) -> anyhow::Result<Report> {
+        hostile::measure(&mut self).await?;
         self.broker.stop().await?;
         Ok(self.report)
     }

@@ -7,6 +7,7 @@ use broker_api::{AcceptApi, keys};
 use harness::{AuditEvents, Cluster, Lab, LabOptions, Mark, wait_for};
 use kube::{Api, Client, ResourceExt as _};
 
+use crate::rogue::Rogue;
 use crate::widget;
 
 /// The user that the broker is.
@@ -31,6 +32,8 @@ pub(crate) struct Stage {
     pub(crate) person_at_hub: Client,
     /// Clients of the providers' controllers.
     pub(crate) controllers: [Client; 2],
+    /// Who attacks, if anybody does.
+    pub(crate) rogue: Option<Rogue>,
 }
 
 /// A position in every cluster's audit log.
@@ -71,7 +74,30 @@ impl Stage {
             lab,
             hub,
             consumer,
+            rogue: None,
         })
+    }
+
+    /// With a further consumer, whose owner attacks.
+    pub(crate) async fn with_rogue(mut self) -> anyhow::Result<Self> {
+        let cluster = self.lab.cluster("rogue").await?;
+        install(&cluster, |_| false).await?;
+        self.rogue = Some(Rogue::begin(cluster, &self.providers[1]).await?);
+        Ok(self)
+    }
+
+    /// What the broker asked the attacker's cluster for since then.
+    pub(crate) async fn rogue_requests(&self, rogue: &Rogue, since: Mark) -> anyhow::Result<Vec<Requests>> {
+        let events = rogue.cluster.audit().settled_since(since).await?.of(BROKER);
+        Ok(vec![Requests { role: "rogue", cluster: rogue.cluster.name().to_owned(), events }])
+    }
+
+    /// The kubeconfig of the attacker's cluster, if there is one.
+    pub(crate) fn rogue_kubeconfig(&self) -> anyhow::Result<Option<String>> {
+        let Some(rogue) = &self.rogue else { return Ok(None) };
+        let file = self.lab.directory().join("kubeconfigs").join(format!("{}.kubeconfig", rogue.cluster.name()));
+        rogue.cluster.write_kubeconfig(BROKER, &file)?;
+        Ok(Some(file.display().to_string()))
     }
 
     fn clusters(&self) -> [(&'static str, &Cluster); 4] {

@@ -5,6 +5,7 @@ use anyhow::Context as _;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use kube::Client;
 use serde_json::json;
+use sha2::{Digest as _, Sha256};
 
 /// The kind as the broker's `--watch-kind` takes it.
 pub(crate) const WATCH_KIND: &str = "Widget.v1.bench.example.org";
@@ -244,6 +245,13 @@ async fn patch_status(client: &Client, copy: &str, status: &serde_json::Value) -
         .body(status.to_string().into_bytes())?;
     client.request_text(request).await?;
     Ok(())
+}
+
+/// Name of the copy of an object of this consumer: the first 12 hex digits of SHA-256 over `consumer#<name>` come first.
+pub(crate) fn copy_name(consumer: &str, name: &str) -> String {
+    let mut hash = hex::encode(Sha256::digest(format!("consumer#{consumer}")));
+    hash.truncate(12);
+    format!("{hash}-{name}")
 }
 
 /// Name of the Secret of a copy.
