@@ -2,14 +2,13 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use e2e::{
-    Neighbour, Place, Scene,
-    kind::{ACCEPT_API, CERTIFICATE, WIDGET},
-};
+use e2e::{Neighbour, Place, Scene, kind::ACCEPT_API};
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use crate::{ARIADNE, BART, HOMER, THESEUS, WORLD};
+use tokio::sync::Mutex;
+
+use crate::{ARIADNE, BART, COSTLY, HOMER, THESEUS, WORLD};
 
 /// AcceptAPIs of one provider.
 const MANY: usize = 400;
@@ -19,6 +18,9 @@ const PATTERNS: usize = 20;
 
 /// How many of them count.
 const MOST: usize = 64;
+
+/// So many AcceptAPIs of a kind count at one provider: these tests take turns, with a kind of their own.
+static TURN: Mutex<()> = Mutex::const_new(());
 
 /// Slow to compile and slow to match.
 fn patterns(round: usize) -> Vec<Value> {
@@ -44,16 +46,22 @@ fn reason(accept: &e2e::Object) -> String {
 #[test]
 fn many_costly_acceptapis_that_are_edited_all_the_time_cost_others_nothing() {
     WORLD.run(async |world| {
+        let _turn = TURN.lock().await;
         let (homer, bart) = (world.consumer(HOMER), world.consumer(BART));
         let (ariadne, theseus) = (world.provider(ARIADNE), world.provider(THESEUS));
         let scene = Scene::new(world, "costly", &[homer]).await;
         let health = world.broker().await.as_ref().unwrap().health_address().to_owned();
-        let neighbour = Neighbour::of_kind(&WIDGET, "beside-costly", bart, theseus, &health).await;
-        join_all((0..20).map(async |at| scene.certificate(homer, &format!("web-{at}")).await)).await;
+        let neighbour = Neighbour::start("beside-costly", bart, theseus, &health).await;
+        join_all((0..20).map(async |at| {
+            let name = format!("web-{at}");
+            let spec = json!({"fqdn": scene.fqdn(&name)});
+            homer.create(&COSTLY, scene.ns(), &name, json!({"spec": spec})).await
+        }))
+        .await;
         let names: Vec<String> = (0..MANY).map(|at| format!("costly-{at:03}")).collect();
         for some in names.chunks(20) {
             join_all(some.iter().map(async |name| {
-                let spec = json!({"gvr": CERTIFICATE.gvr(), "filters": patterns(0)});
+                let spec = json!({"gvr": COSTLY.gvr(), "filters": patterns(0)});
                 ariadne.create(&ACCEPT_API, "default", name, json!({"spec": spec})).await
             }))
             .await;
@@ -90,9 +98,9 @@ fn many_costly_acceptapis_that_are_edited_all_the_time_cost_others_nothing() {
         let counts = |seen: &e2e::Object| !matches!(reason(seen).as_str(), "" | "TooMany");
         ariadne.until(&ACCEPT_API, "default", last, "it to count", counts).await;
         ariadne.delete(&ACCEPT_API, "default", last).await;
-        scene.accept(ariadne, Value::Null).await;
-        scene.copy(homer, "web-0", ariadne).await;
-        scene.clear(&CERTIFICATE, &[homer]).await;
+        scene.accept_kind(&COSTLY, ariadne, &[scene.domain_filter()], Value::Null).await;
+        ariadne.until_there(&COSTLY, scene.ns(), &homer.copy_name("web-0")).await;
+        scene.clear(&COSTLY, &[homer]).await;
     });
 }
 
@@ -100,6 +108,7 @@ fn many_costly_acceptapis_that_are_edited_all_the_time_cost_others_nothing() {
 #[test]
 fn decisions_that_take_long_hold_up_nobody_else_and_are_told() {
     WORLD.run(async |world| {
+        let _turn = TURN.lock().await;
         let (homer, bart) = (world.consumer(HOMER), world.consumer(BART));
         let (ariadne, theseus) = (world.provider(ARIADNE), world.provider(THESEUS));
         let scene = Scene::new(world, "long-decisions", &[homer]).await;
@@ -109,7 +118,7 @@ fn decisions_that_take_long_hold_up_nobody_else_and_are_told() {
         let names: Vec<String> = (0..MOST).map(|at| format!("long-{at:02}")).collect();
         join_all(names.iter().map(async |name| {
             let armed = json!({"key": "bomb", "valueIn": ["long"]});
-            let spec = json!({"gvr": WIDGET.gvr(), "filters": [armed], "expression": expression});
+            let spec = json!({"gvr": COSTLY.gvr(), "filters": [armed], "expression": expression});
             ariadne.create(&ACCEPT_API, "default", name, json!({"spec": spec})).await
         }))
         .await;
@@ -117,14 +126,14 @@ fn decisions_that_take_long_hold_up_nobody_else_and_are_told() {
         let victims: Vec<String> = (0..10).map(|at| format!("victim-{at}")).collect();
         for name in &victims {
             let spec = json!({"bomb": "long", "items": items});
-            homer.create(&WIDGET, scene.ns(), name, json!({"spec": spec})).await;
+            homer.create(&COSTLY, scene.ns(), name, json!({"spec": spec})).await;
         }
         let stopped = AtomicBool::new(false);
         let attack = async {
             let mut round = 0;
             while !stopped.load(Ordering::Relaxed) {
                 round += 1;
-                let edit = async |name| homer.edit(&WIDGET, scene.ns(), name, json!({"spec": {"round": round}})).await;
+                let edit = async |name| homer.edit(&COSTLY, scene.ns(), name, json!({"spec": {"round": round}})).await;
                 join_all(victims.iter().map(|name| edit(name))).await;
             }
         };
@@ -145,6 +154,6 @@ fn decisions_that_take_long_hold_up_nobody_else_and_are_told() {
             assert_eq!(told, slow > 0, "{slow} are counted");
         }
         join_all(names.iter().map(async |name| ariadne.delete(&ACCEPT_API, "default", name).await)).await;
-        scene.clear(&WIDGET, &[homer]).await;
+        scene.clear(&COSTLY, &[homer]).await;
     });
 }

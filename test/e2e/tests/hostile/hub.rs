@@ -3,7 +3,8 @@
 use broker_api::keys;
 use e2e::{
     Controller, Object, Place, Scene, Traveller,
-    kind::{CONFIG_MAP, MIGRATION, MIGRATION_CONFIGURATION, SECRET, WIDGET},
+    kind::{ACCEPT_API, CONFIG_MAP, MIGRATION, MIGRATION_CONFIGURATION, SECRET, WIDGET},
+    scene::ACCEPT_NAMESPACE,
     traveller::settled_at,
 };
 use serde_json::{Value, json};
@@ -34,7 +35,10 @@ fn with_victim(name: &str, test: impl AsyncFnOnce(&Victim<'_>)) {
         let scene = Scene::new(world, name, &[homer]).await;
         let _controllers = [ariadne, theseus].map(|provider| Controller::start(provider, &WIDGET, scene.ns()));
         for (provider, priority) in [(ariadne, 10), (theseus, 1)] {
-            scene.accept_kind(&WIDGET, provider, &[scene.domain_filter()], json!({"priority": priority})).await;
+            let more = json!({"priority": priority});
+            let accept = scene.accept_kind(&WIDGET, provider, &[scene.domain_filter()], more).await;
+            let in_use = |seen: &Object| seen.has("Ready", "True", "Ready");
+            provider.until(&ACCEPT_API, ACCEPT_NAMESPACE, &accept, "to be in use", in_use).await;
         }
         world.hub.make_namespace(name).await;
         let victim = Victim { scene: &scene, homer, hub: &world.hub, ariadne, theseus };

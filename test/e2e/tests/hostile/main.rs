@@ -27,8 +27,8 @@ mod status;
 mod system_namespaces;
 
 use e2e::{
-    Neighbour, Scene, Shared, World,
-    kind::{CERTIFICATE, VM, WIDGET},
+    Kind, Neighbour, Scene, Shared, World,
+    kind::{CERTIFICATE, WIDGET},
 };
 use futures::FutureExt as _;
 use serde_json::Value;
@@ -43,13 +43,16 @@ const ARIADNE: &str = "ariadne";
 /// Another provider.
 const THESEUS: &str = "theseus";
 
+/// A kind for which a provider has as many AcceptAPIs as count.
+const COSTLY: Kind = Kind::test("Costly", "costlies");
+
 /// Held by tests with a broker whose provider is the hub: two of them would say different things of one AcceptAPI.
 static HUB: Mutex<()> = Mutex::const_new(());
 
 static WORLD: Shared = Shared::new(|| start().boxed_local());
 
 async fn start() -> World {
-    let kinds = [CERTIFICATE, VM, WIDGET];
+    let kinds = [CERTIFICATE, WIDGET, COSTLY];
     let world = World::without_broker(&[HOMER, BART], &[ARIADNE, THESEUS], &kinds).await;
     world.start_broker(&kinds, &[]).await;
     world
