@@ -126,6 +126,11 @@ impl Broker {
             message.push_str("; by the platform's policy for this provider ");
             message.push_str(&cuts.join(", "));
         }
+        let slow = acceptance.slow_for();
+        if slow > 0 {
+            let why = "; spec.expression has run out of time again and again for objects of";
+            return (true, condition::EXPRESSION_SILENT, format!("{message}{why} {slow} consumers: simplify it"));
+        }
         (true, "Ready", message)
     }
 

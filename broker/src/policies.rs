@@ -66,8 +66,13 @@ fn read(beside: &Beside) -> Said {
         }
         Beside::File { name, content } => {
             let content = content.as_ref().map_err(Clone::clone);
-            let document = content
-                .and_then(|text| serde_saphyr::from_str::<PolicyDocument>(text).map_err(|error| error.to_string()));
+            let document = content.and_then(|text| {
+                // YAML's null, which would pass for bounds that say nothing.
+                if text.trim().is_empty() {
+                    return Err("it is empty".to_owned());
+                }
+                serde_saphyr::from_str::<PolicyDocument>(text).map_err(|error| error.to_string())
+            });
             match document {
                 Ok(document) => {
                     Said { policy: Arc::new(Policy::written(&document)), labels: Some(Arc::new(document.labels)) }

@@ -4,7 +4,7 @@
 mod plan;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -26,7 +26,7 @@ use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use self::plan::{Found, Keys, Marks, Plan, plan};
+use self::plan::{Consumer, Found, Keys, Known, Marks, Plan, Provider, plan};
 use crate::{
     broker::{Broker, Brokered},
     events::About,
@@ -41,6 +41,9 @@ const KEY_BYTES: usize = 32;
 const SOON: Duration = Duration::from_millis(200);
 const REFUSED: Duration = Duration::from_secs(2);
 const RARELY: Duration = Duration::from_secs(30);
+
+/// After this long a wait is one for a person, too.
+const LONG: Duration = Duration::from_secs(15);
 
 /// A Secret that a person deletes and creates in a row (`kubectl replace --force`) is left to them.
 const GRACE: Duration = Duration::from_secs(3);
@@ -102,15 +105,16 @@ fn found(cluster: &Cluster, spec: &WatchSpec, key: &ObjectKey) -> Found {
     }
 }
 
-/// Whether a text has the form of a signature of ours.
-fn is_signature(text: &str) -> bool {
-    text.starts_with("v1.")
+/// Whether an annotation has the form of a signature of ours.
+fn is_signed(object: &Object, annotation: &str) -> bool {
+    object.marks().annotations.get(annotation).is_some_and(|text| text.starts_with("v1."))
 }
 
 /// Looks after the two Secrets until `stop`.
 pub async fn run(broker: Arc<Broker>, stop: CancellationToken) {
     let mut missing: Option<Instant> = None;
     let mut wait = SOON;
+    let started = Instant::now();
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
@@ -142,6 +146,7 @@ pub async fn run(broker: Arc<Broker>, stop: CancellationToken) {
             Plan::Refuse(_) => REFUSED,
             // What this process has in use is put back when nobody else does it.
             Plan::Restore(_) if held.is_some() && missing.is_none_or(|since| since.elapsed() < GRACE) => SOON,
+            Plan::Wait(_) if started.elapsed() > LONG => REFUSED,
             Plan::Wait(_) => SOON,
             Plan::Make | Plan::Restore(_) | Plan::Keep(_) if !broker.leads() => SOON,
             Plan::Make => after(broker.make_keys(&hub, &first).await),
@@ -208,52 +213,60 @@ impl Broker {
         inner.trouble = trouble;
     }
 
-    /// Whether anything that is engaged carries the broker's signature. Looks at every object: only asked for where all
-    /// keys are lost.
+    /// Whether anything is lost with the keys. Looks at every object: only asked for where all keys are lost.
     fn marks(&self) -> Marks {
         if !self.departures.are_known() {
             return Marks::Unknown("all that is configured to be read".to_owned());
         }
-        let mut unknown = Vec::new();
-        for cluster in self.fleet().clusters() {
-            if !matches!(cluster.name().role(), Role::Consumer | Role::Provider) {
-                continue;
-            }
-            for brokered in &self.watches.brokered {
-                match self.marked(&cluster, brokered) {
-                    Marks::None => {}
-                    Marks::Unknown(what) => unknown.push(what),
-                    found @ Marks::Found(_) => return found,
-                }
-            }
-        }
-        unknown.dedup();
-        match unknown.len() {
-            0 => Marks::None,
-            count @ 1..=5 => Marks::Unknown(unknown[..count].join(", ")),
-            count => Marks::Unknown(format!("{} and {} others", unknown[..5].join(", "), count - 5)),
-        }
+        let clusters = self.fleet().clusters();
+        let of = |role: Role| clusters.iter().filter(move |cluster| cluster.name().role() == role);
+        let consumers: Vec<Consumer> = of(Role::Consumer).map(|cluster| self.assigned_in(cluster)).collect();
+        let providers: Vec<Provider> = of(Role::Provider).map(|cluster| self.copies_at(cluster)).collect();
+        plan::marks(&consumers, &providers)
     }
 
-    fn marked(&self, cluster: &Cluster, brokered: &Brokered) -> Marks {
-        let unknown = || Marks::Unknown(cluster.name().to_string());
-        let Some(index) = cluster.index(&brokered.spec) else { return unknown() };
-        let missing = cluster.is_ready() && cluster.kind(&brokered.gvk) == KindState::Missing;
-        let is_consumer = cluster.name().role() == Role::Consumer;
-        let mark = if is_consumer { keys::ASSIGNMENT } else { keys::ORIGIN };
-        let mut all_read = true;
-        for (key, object) in index.snapshot() {
+    fn assigned_in(&self, cluster: &Cluster) -> Consumer {
+        let mut assigned = None;
+        let known = self.known(cluster, |brokered, key, object| {
+            if assigned.is_none() && is_signed(object, keys::ASSIGNMENT) {
+                assigned = Some(format!("{} {key} in {}", brokered.kind.kind, cluster.name()));
+            }
+        });
+        Consumer { name: cluster.name().clone(), known, assigned }
+    }
+
+    fn copies_at(&self, cluster: &Cluster) -> Provider {
+        let mut copies_of = BTreeSet::new();
+        let known = self.known(cluster, |_, key, object| {
             // What another broker has placed here is not ours.
-            let ours = || leading_hash(&key.name).is_some_and(|(hash, _)| self.consumer_by_hash(hash).is_some());
-            if !is_consumer && !ours() {
+            let consumer = leading_hash(&key.name).and_then(|(hash, _)| self.consumer_by_hash(hash));
+            copies_of.extend(consumer.filter(|_| is_signed(object, keys::ORIGIN)));
+        });
+        Provider { name: cluster.name().clone(), known, copies_of }
+    }
+
+    /// Looks at every brokered object of a cluster. An object too large to be held is not known.
+    fn known(&self, cluster: &Cluster, mut look: impl FnMut(&Brokered, &ObjectKey, &Object)) -> Known {
+        let mut all = true;
+        for brokered in &self.watches.brokered {
+            let missing = cluster.is_ready() && cluster.kind(&brokered.gvk) == KindState::Missing;
+            let Some(index) = cluster.index(&brokered.spec) else {
+                all = false;
                 continue;
+            };
+            for (key, object) in index.snapshot() {
+                look(brokered, &key, &object);
+                all &= object.has_body();
             }
-            if object.marks().annotations.get(mark).is_some_and(|text| is_signature(text)) {
-                return Marks::Found(format!("{} {key} in {}", brokered.kind.kind, cluster.name()));
-            }
-            all_read &= object.has_body();
+            all &= index.is_complete() || missing;
         }
-        if index.is_complete() && all_read || missing { Marks::None } else { unknown() }
+        if all {
+            Known::All
+        } else if cluster.is_coming() {
+            Known::Coming
+        } else {
+            Known::Away
+        }
     }
 
     async fn make_keys(&self, hub: &Cluster, key: &ObjectKey) -> Result<(), CallError> {

@@ -248,12 +248,19 @@ impl Acceptance {
         matches!(self.expression, Expression::Pending(_))
     }
 
-    /// Why its expression says nothing for a while, if that is so.
+    /// Why its expression says nothing yet, if that is so.
     pub fn silence(&self) -> Option<String> {
         match &self.expression {
-            Expression::None => None,
-            Expression::Compiled(program) => program.struck().map(|error| format!("spec.expression: {error}")),
+            Expression::None | Expression::Compiled(_) => None,
             Expression::Pending(why) => Some(format!("spec.expression: {why}; it is compiled later")),
+        }
+    }
+
+    /// For objects of how many consumers its expression has run out of time again and again, and rests.
+    pub fn slow_for(&self) -> usize {
+        match &self.expression {
+            Expression::Compiled(program) => program.slow_for(),
+            Expression::None | Expression::Pending(_) => 0,
         }
     }
 
@@ -273,7 +280,8 @@ impl Acceptance {
             Expression::Compiled(program) => program,
         };
         let vars = [("self", Arc::clone(applicant.object))];
-        let reason = match evaluator.evaluate_bool_within(&mut allowance.steps, program, &vars) {
+        let reason = match evaluator.evaluate_bool_for(applicant.consumer.name(), &mut allowance.steps, program, &vars)
+        {
             Ok(true) => return Verdict::Accepted,
             Ok(false) => "is false".to_owned(),
             Err(error) if error.is_transient() => return Verdict::Unknown(error.to_string()),

@@ -24,14 +24,11 @@ mod processor;
 mod quantity;
 mod rewrite;
 mod shape;
+mod strikes;
 mod text;
 mod view;
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
-};
+use std::{fmt, sync::Arc, time::Duration};
 
 use cel_interpreter::{
     Context, Env, ExecutionError, Value as CelValue,
@@ -41,18 +38,13 @@ use cel_interpreter::{
 use serde_json::Value;
 
 use pool::{Pool, PoolError};
+use strikes::{STRIKES, Strikes};
 
 pub use json::MAX_JSON;
 pub use shape::closing_brace;
 
 /// Longest expression, in bytes.
 pub const MAX_SOURCE: usize = 2048;
-
-/// Evaluations in a row that ran out of time before a program rests.
-const STRIKES: u32 = 3;
-
-/// How long it rests before it is tried once more.
-const REST: Duration = Duration::from_mins(1);
 
 /// How much longer than their processor time the work of a thread is waited for, on a machine that has others to serve.
 const PATIENCE: u32 = 20;
@@ -173,32 +165,7 @@ struct Inner {
     owner: Arc<str>,
     expression: Expression,
     variables: Vec<String>,
-    strikes: Mutex<Strikes>,
-}
-
-/// How often in a row a program has run out of time, and when it last did.
-#[derive(Default)]
-struct Strikes {
-    count: u32,
-    last: Option<Instant>,
-}
-
-impl Inner {
-    fn strikes(&self) -> MutexGuard<'_, Strikes> {
-        self.strikes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether it is not run now.
-    fn rests(&self) -> bool {
-        let strikes = self.strikes();
-        strikes.count >= STRIKES && strikes.last.is_some_and(|last| last.elapsed() < REST)
-    }
-
-    fn ended(&self, in_time: bool) {
-        let mut strikes = self.strikes();
-        let count = if in_time { 0 } else { strikes.count.saturating_add(1) };
-        *strikes = Strikes { count, last: (!in_time).then(Instant::now) };
-    }
+    strikes: Strikes,
 }
 
 impl Program {
@@ -218,14 +185,9 @@ impl Program {
         format!("line {line}, column {column}")
     }
 
-    /// That it is not run for a while, if that is so.
-    pub fn resting(&self) -> Option<ExpressionError> {
-        self.inner.rests().then(|| self.quarantined())
-    }
-
-    /// The same, until it has ended in time again: whether it is just being tried once more or not.
-    pub fn struck(&self) -> Option<ExpressionError> {
-        (self.inner.strikes().count >= STRIKES).then(|| self.quarantined())
+    /// For how many parties it has run out of time again and again.
+    pub fn slow_for(&self) -> usize {
+        self.inner.strikes.parties()
     }
 
     fn quarantined(&self) -> ExpressionError {
@@ -306,7 +268,7 @@ impl Evaluator {
             if processor::time().saturating_sub(begun) > limit {
                 return Err(timed_out(limit, &text));
             }
-            Ok(Inner { source: text, owner: whose, expression, variables, strikes: Mutex::default() })
+            Ok(Inner { source: text, owner: whose, expression, variables, strikes: Strikes::default() })
         };
         match self.pool.run(&owner, limit, patience(limit), work) {
             Ok(inner) => inner.map(|inner| Program { inner: Arc::new(inner) }),
@@ -318,18 +280,20 @@ impl Evaluator {
     ///
     /// Blocks for microseconds as a rule, for [`Limits::evaluate`] of processor time at the most.
     pub fn evaluate_bool(&self, program: &Program, vars: &[(&str, Arc<Value>)]) -> Result<bool, ExpressionError> {
-        self.run(program, vars, self.limits.steps, truth).0
+        self.run("", program, vars, self.limits.steps, truth).0
     }
 
-    /// The same with so many steps at the most, from which those that it takes are taken. What ran out of time takes none:
-    /// how far it came is chance.
-    pub fn evaluate_bool_within(
+    /// The same for a party whose object it is about: where it runs out of time again and again, it rests for that party
+    /// only. With so many steps at the most, from which those that it takes are taken; what ran out of time takes none: how
+    /// far it came is chance.
+    pub fn evaluate_bool_for(
         &self,
+        party: &str,
         steps: &mut u64,
         program: &Program,
         vars: &[(&str, Arc<Value>)],
     ) -> Result<bool, ExpressionError> {
-        let (result, taken) = self.run(program, vars, self.limits.steps.min(*steps), truth);
+        let (result, taken) = self.run(party, program, vars, self.limits.steps.min(*steps), truth);
         *steps = steps.saturating_sub(taken);
         result
     }
@@ -339,27 +303,28 @@ impl Evaluator {
     ///
     /// Blocks as [`Evaluator::evaluate_bool`] does.
     pub fn evaluate(&self, program: &Program, vars: &[(&str, Arc<Value>)]) -> Result<Value, ExpressionError> {
-        self.run(program, vars, self.limits.steps, json).0
+        self.run("", program, vars, self.limits.steps, json).0
     }
 
     fn run<T: Send + 'static>(
         &self,
+        party: &str,
         program: &Program,
         vars: &[(&str, Arc<Value>)],
         steps: u64,
         read: Read<T>,
     ) -> (Result<T, ExpressionError>, u64) {
-        if let Some(resting) = program.resting() {
-            return (Err(resting), 0);
+        if program.inner.strikes.rests(party) {
+            return (Err(program.quarantined()), 0);
         }
         let vars: Vec<(String, Arc<Value>)> =
             vars.iter().map(|(name, value)| ((*name).to_owned(), Arc::clone(value))).collect();
         let (env, shared, limits) = (Arc::clone(&self.env), program.clone(), Limits { steps, ..self.limits });
-        let limit = limits.evaluate;
+        let (limit, party) = (limits.evaluate, party.to_owned());
         // Whether it was in time is noted by the thread itself: whoever has waited for it knows only that it was not here.
         let work = move || {
             let (result, taken) = evaluate(&env, &shared, &vars, limits, read);
-            shared.inner.ended(!matches!(result, Err(ExpressionError::TimedOut { .. })));
+            shared.inner.strikes.ended(&party, !matches!(result, Err(ExpressionError::TimedOut { .. })));
             (result, taken)
         };
         match self.pool.run(&program.inner.owner, limit, patience(limit), work) {

@@ -348,13 +348,16 @@ fn what_runs_out_of_time_rests_for_a_while() {
     let program = evaluator.compile("self.a == 1").unwrap();
     let vars = [("self", Arc::new(json!({"a": 1})))];
     for strike in 1..=3 {
-        assert!(program.resting().is_none(), "{strike}");
+        assert_eq!(program.slow_for(), 0, "{strike}");
         let error = evaluator.evaluate_bool(&program, &vars).unwrap_err();
         assert!(matches!(error, ExpressionError::TimedOut { .. }) && error.is_transient(), "{strike}: {error:?}");
     }
     let error = evaluator.evaluate_bool(&program, &vars).unwrap_err();
     assert!(error.is_resting() && !error.is_transient(), "{error:?}");
-    assert_eq!(program.resting(), Some(error));
+    assert_eq!(program.slow_for(), 1);
+    // For others it is run.
+    let error = evaluator.evaluate_bool_for("bart", &mut 100, &program, &vars).unwrap_err();
+    assert!(error.is_transient(), "{error:?}");
 }
 
 #[test]
@@ -385,18 +388,18 @@ fn steps_are_taken_from_what_is_given() {
     let program = evaluator.compile("self.l.all(x, x >= 0)").unwrap();
     let vars = [("self", Arc::new(json!({"l": (0..500).collect::<Vec<_>>()})))];
     let mut steps = 1200;
-    assert_eq!(evaluator.evaluate_bool_within(&mut steps, &program, &vars), Ok(true));
+    assert_eq!(evaluator.evaluate_bool_for("homer", &mut steps, &program, &vars), Ok(true));
     let taken = 1200 - steps;
     assert!((500..700).contains(&taken), "{taken}");
-    assert_eq!(evaluator.evaluate_bool_within(&mut steps, &program, &vars).is_ok(), taken <= 600);
+    assert_eq!(evaluator.evaluate_bool_for("homer", &mut steps, &program, &vars).is_ok(), taken <= 600);
     steps = 100;
-    let error = evaluator.evaluate_bool_within(&mut steps, &program, &vars).unwrap_err();
+    let error = evaluator.evaluate_bool_for("homer", &mut steps, &program, &vars).unwrap_err();
     assert!(matches!(error, ExpressionError::TooCostly { .. }), "{error:?}");
     assert_eq!(steps, 0);
     // What had no time takes none: how far it came is chance.
     let hasty = Evaluator::with_limits(Limits { evaluate: Duration::ZERO, ..Limits::default() });
     steps = 1000;
-    assert!(hasty.evaluate_bool_within(&mut steps, &program, &vars).is_err_and(|error| error.is_transient()));
+    assert!(hasty.evaluate_bool_for("homer", &mut steps, &program, &vars).is_err_and(|error| error.is_transient()));
     assert_eq!(steps, 1000);
 }
 

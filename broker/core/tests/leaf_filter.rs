@@ -281,17 +281,17 @@ fn an_accept_api_has_no_more_patterns_than_fit() {
 }
 
 #[test]
-fn an_expression_without_time_says_nothing() {
-    let (acceptance, _) = compile(json!({"gvr": GVR(), "expression": "self.spec.size <= 8"})).unwrap();
+fn an_expression_without_time_says_nothing_and_one_tenants_object_does_not_silence_it_for_others() {
+    let (acceptance, patient) = compile(json!({"gvr": GVR(), "expression": "self.spec.size <= 8"})).unwrap();
     let hasty = Evaluator::with_limits(Limits { evaluate: Duration::ZERO, ..Limits::default() });
-    let object = Arc::new(json!({"spec": {"size": 9}}));
-    let judge = || judged(&acceptance, &object, &hasty);
-    assert_eq!(acceptance.silence(), None);
+    let (large, small) = (Arc::new(json!({"spec": {"size": 9}})), Arc::new(json!({"spec": {"size": 8}})));
+    assert_eq!(acceptance.slow_for(), 0);
     for _ in 0..3 {
-        assert!(matches!(judge(), Verdict::Unknown(_)));
+        assert!(matches!(judged_for("homer", &acceptance, &large, &hasty), Verdict::Unknown(_)));
     }
-    assert!(matches!(judge(), Verdict::Silent(_)));
-    assert!(acceptance.silence().is_some_and(|why| why.starts_with("spec.expression: is not evaluated for a while")));
+    assert!(matches!(judged_for("homer", &acceptance, &large, &patient), Verdict::Silent(_)));
+    assert_eq!(judged_for("bart", &acceptance, &small, &patient), Verdict::Accepted);
+    assert_eq!((acceptance.slow_for(), acceptance.silence()), (1, None));
 }
 
 #[test]
@@ -379,8 +379,12 @@ proptest! {
 }
 
 fn judged(acceptance: &Acceptance, object: &Arc<Value>, evaluator: &Evaluator) -> Verdict {
+    judged_for("homer", acceptance, object, evaluator)
+}
+
+fn judged_for(consumer: &str, acceptance: &Acceptance, object: &Arc<Value>, evaluator: &Evaluator) -> Verdict {
     let kind = Kind { group: "g".into(), version: "v1".into(), kind: "K".into() };
-    let consumer = ClusterName::consumer("homer");
+    let consumer = ClusterName::consumer(consumer);
     let applicant = Applicant { object, kind: &kind, namespace: "team", consumer: &consumer, labels: None };
     acceptance.judge(&applicant, evaluator, &mut Allowance::default())
 }

@@ -1,9 +1,12 @@
 //! What to do about the Secrets that hold the signing keys. Pure: while anything may be signed with a key that is lost,
 //! no other is made in its place unless a person says so.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use broker_api::keys::{SIGNING_KEY_BACKUP, SIGNING_KEY_SECRET};
+use broker_api::{
+    ClusterName,
+    keys::{SIGNING_KEY_BACKUP, SIGNING_KEY_SECRET},
+};
 
 /// The data of a Secret: key id → key, and which one signs.
 pub(super) type Keys = BTreeMap<String, Vec<u8>>;
@@ -32,6 +35,72 @@ pub(super) enum Marks {
     None,
     /// This does, among others.
     Found(String),
+}
+
+/// How much is known of one cluster's objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Known {
+    /// All of them.
+    All,
+    /// Not all, and the rest is about to come.
+    Coming,
+    /// Not all: it cannot be reached, or does not tell.
+    Away,
+}
+
+/// What a consumer's objects say.
+#[derive(Debug, Clone)]
+pub(super) struct Consumer {
+    /// Its name.
+    pub(super) name: ClusterName,
+    /// How much is known.
+    pub(super) known: Known,
+    /// One of its objects that carries an assignment.
+    pub(super) assigned: Option<String>,
+}
+
+/// What a provider's objects say.
+#[derive(Debug, Clone)]
+pub(super) struct Provider {
+    /// Its name.
+    pub(super) name: ClusterName,
+    /// How much is known.
+    pub(super) known: Known,
+    /// The consumers of which it holds signed copies.
+    pub(super) copies_of: BTreeSet<ClusterName>,
+}
+
+/// Whether anything is lost with the keys: an assignment in a consumer *and* its copy at a provider. Only both together
+/// count, so that no cluster alone, by what it says or does not say, keeps the first key from being made. Two that are
+/// both away are not waited for where others show that this broker has placed nothing yet.
+pub(super) fn marks(consumers: &[Consumer], providers: &[Provider]) -> Marks {
+    let clean = |known: Known, marked: bool| known == Known::All && !marked;
+    let fresh = consumers.iter().any(|one| clean(one.known, one.assigned.is_some()))
+        && providers.iter().any(|one| clean(one.known, !one.copies_of.is_empty()));
+    let mut missing = BTreeSet::new();
+    for consumer in consumers {
+        for provider in providers {
+            let copies = provider.copies_of.contains(&consumer.name);
+            match (&consumer.assigned, copies) {
+                (Some(example), true) => return Marks::Found(example.clone()),
+                (None, _) if consumer.known == Known::All => {}
+                (_, false) if provider.known == Known::All => {}
+                (None, false) if fresh && consumer.known == Known::Away && provider.known == Known::Away => {}
+                (Some(_), false) => drop(missing.insert(provider.name.to_string())),
+                (None, true) => drop(missing.insert(consumer.name.to_string())),
+                (None, false) => {
+                    missing.insert(consumer.name.to_string());
+                    missing.insert(provider.name.to_string());
+                }
+            }
+        }
+    }
+    let first: Vec<String> = missing.iter().take(5).cloned().collect();
+    match missing.len() - first.len() {
+        _ if missing.is_empty() => Marks::None,
+        0 => Marks::Unknown(first.join(", ")),
+        more => Marks::Unknown(format!("{} and {more} others", first.join(", "))),
+    }
 }
 
 /// What to do.
@@ -92,7 +161,7 @@ fn lost(marks: Marks) -> Plan {
         Marks::Found(example) => Plan::Refuse(format!(
             "the signing keys are lost: {lead}, but {example} is signed with one; nothing is written. Put the Secret back from a backup. If there is none, start the broker once with --new-signing-key: no assignment can be proven then, and objects are placed anew without a Migration"
         )),
-        Marks::Unknown(missing) => Plan::Refuse(format!(
+        Marks::Unknown(missing) => Plan::Wait(format!(
             "{lead}, and it is not known whether anything is signed with a lost one: waiting for {missing}. If this is the first start and that does not come, take it out of the configuration until the broker is ready, or start once with --new-signing-key"
         )),
     }
@@ -143,10 +212,68 @@ mod tests {
             let Plan::Refuse(told) = plan(&Found::Absent, &backup, None, false, found) else { panic!("{backup:?}") };
             assert!(told.contains("a/b in consumer#homer") && told.contains("--new-signing-key"), "{told}");
             let unknown = || Marks::Unknown("consumer#bart".to_owned());
-            let Plan::Refuse(told) = plan(&Found::Absent, &backup, None, false, unknown) else { panic!("{backup:?}") };
+            let Plan::Wait(told) = plan(&Found::Absent, &backup, None, false, unknown) else { panic!("{backup:?}") };
             assert!(told.contains("consumer#bart") && told.contains("--new-signing-key"), "{told}");
             assert_eq!(plan(&Found::Absent, &backup, None, false, NONE), Plan::Make);
             assert_eq!(plan(&Found::Absent, &backup, None, true, nobody), Plan::Make);
+        }
+    }
+
+    fn consumer(name: &str, known: Known, assigned: bool) -> Consumer {
+        let assigned = assigned.then(|| format!("Certificate a/b in {name}"));
+        Consumer { name: ClusterName::consumer(name), known, assigned }
+    }
+
+    fn provider(name: &str, known: Known, copies_of: &[&str]) -> Provider {
+        let copies_of = copies_of.iter().map(|name| ClusterName::consumer(*name)).collect();
+        Provider { name: ClusterName::provider(name), known, copies_of }
+    }
+
+    #[test]
+    fn an_assignment_and_its_copy_are_lost_with_the_keys() {
+        use Known::{All, Away, Coming};
+        for known in [All, Away, Coming] {
+            let marks = marks(&[consumer("homer", known, true)], &[provider("theseus", known, &["homer"])]);
+            assert!(matches!(&marks, Marks::Found(told) if told.contains("homer")), "{marks:?}");
+        }
+    }
+
+    #[test]
+    fn no_cluster_alone_keeps_the_first_key_from_being_made() {
+        use Known::{All, Away, Coming};
+        let none: (&[&str], bool) = (&[], false);
+        for (known, assigned) in [(All, true), (Away, false), (Away, true), (Coming, false)] {
+            let consumers = [consumer("homer", All, none.1), consumer("bart", known, assigned)];
+            assert_eq!(marks(&consumers, &[provider("theseus", All, none.0)]), Marks::None, "{known:?} {assigned}");
+        }
+        for (known, copies) in [(All, &["homer"][..]), (Away, &[]), (Away, &["homer"]), (Coming, &[])] {
+            let providers = [provider("theseus", All, none.0), provider("ariadne", known, copies)];
+            assert_eq!(marks(&[consumer("homer", All, none.1)], &providers), Marks::None, "{known:?} {copies:?}");
+        }
+        let away = marks(
+            &[consumer("homer", All, false), consumer("bart", Away, false)],
+            &[provider("theseus", All, &[]), provider("ariadne", Away, &[])],
+        );
+        assert_eq!(away, Marks::None, "the others show that it is the first start");
+    }
+
+    #[test]
+    fn what_may_be_lost_is_waited_for() {
+        use Known::{All, Away, Coming};
+        let waits = |consumer: Consumer, provider: Provider, whom: &str| {
+            let (consumers, providers) = ([consumer], [provider]);
+            let waited = Marks::Unknown(whom.to_owned());
+            assert_eq!(marks(&consumers, &providers), waited, "{consumers:?} {providers:?}");
+        };
+        waits(consumer("homer", Away, false), provider("theseus", Away, &[]), "consumer#homer, provider#theseus");
+        waits(consumer("homer", All, true), provider("theseus", Away, &[]), "provider#theseus");
+        waits(consumer("homer", Away, false), provider("theseus", All, &["homer"]), "consumer#homer");
+        // As long as one of the two is about to come, whatever the others show.
+        for (one, other) in [(Away, Coming), (Coming, Away), (Coming, Coming)] {
+            let consumers = [consumer("homer", All, false), consumer("bart", one, false)];
+            let providers = [provider("theseus", All, &[]), provider("ariadne", other, &[])];
+            let waited = Marks::Unknown("consumer#bart, provider#ariadne".to_owned());
+            assert_eq!(marks(&consumers, &providers), waited, "{one:?} {other:?}");
         }
     }
 }

@@ -182,7 +182,7 @@ impl Case {
             }
             12 | 13 => {
                 world.pass_at_most(usize::try_from(dice.roll(4)).unwrap());
-                world.memory = Memory::default();
+                (world.started, world.memory) = (world.now, Memory::default());
             }
             14..=17 => self.report(dice, &json!({"succeeded": 1, "failed": 0})),
             18 => self.report(dice, &json!({"succeeded": dice_bit(number), "failed": 1})),
@@ -213,7 +213,12 @@ impl Case {
             }
             33 => world.applied = applied(dice),
             34 => world.now += dice.roll(90_000),
-            35 => world.now = if dice.one_in(2) { world.now + 3_600_000 } else { world.now - 3_600_000 },
+            // The clock was set, which only another process notices.
+            35 => {
+                world.now = if dice.one_in(2) { world.now + 3_600_000 } else { world.now - 3_600_000 };
+                world.started = world.now;
+                world.memory = Memory::default();
+            }
             36 => {
                 world.reach = match dice.roll(3) {
                     0 => Reach::Unreachable("connection refused".into()),

@@ -69,6 +69,8 @@ pub(crate) enum Applied {
 #[derive(Clone)]
 pub(crate) struct World {
     pub(crate) now: u64,
+    /// When the process started. Its clock is steady: only another process has another one.
+    pub(crate) started: u64,
     /// The Migration, as its API server has it.
     pub(crate) migration: Option<Value>,
     pub(crate) objects: BTreeMap<At, Value>,
@@ -120,6 +122,7 @@ impl World {
             Kind { group: "example.platform-mesh.io".into(), version: "v1alpha1".into(), kind: "Certificate".into() };
         Self {
             now: START,
+            started: START,
             migration: Some(json!({
                 "apiVersion": "broker.platform-mesh.io/v1alpha1",
                 "kind": "Migration",
@@ -268,6 +271,10 @@ impl World {
         self.made().iter().map(|name| name.split_once('-').unwrap().1.to_owned()).collect()
     }
 
+    pub(crate) fn moment(&self) -> Now {
+        Now { millis: self.now, started: self.started, text: String::new() }
+    }
+
     pub(crate) fn decide(&self) -> Outcome {
         let Some(migration) = &self.migration else { return Outcome::default() };
         let object = view(migration);
@@ -278,7 +285,7 @@ impl World {
         };
         let related_kinds = [secret(), kind("", "ConfigMap")];
         migrate(&Observed {
-            now: Now { millis: self.now, started: START, text: String::new() },
+            now: self.moment(),
             object: &object,
             movement: self.movement.clone(),
             origin: self.origin.as_ref().map(|origin| (origin, "uid-origin")),

@@ -1,6 +1,9 @@
 //! Namespaces: those of the system are refused, and those that a provider does not want.
 
-use e2e::{Object, Scene, kind::CERTIFICATE};
+use e2e::{
+    Object, Scene,
+    kind::{CERTIFICATE, WIDGET},
+};
 use serde_json::{Value, json};
 
 use crate::{HOMER, THESEUS, WORLD};
@@ -42,16 +45,19 @@ fn an_accept_api_takes_the_namespaces_that_it_names() {
     WORLD.run(async |world| {
         let (homer, theseus) = (world.consumer(HOMER), world.provider(THESEUS));
         let scene = Scene::new(world, "namespaces-own", &[homer]).await;
-        let accept = scene.accept(theseus, json!({"namespaces": {"allow": ["elsewhere-*"]}})).await;
-        scene.certificate(homer, "one").await;
-        scene.until(homer, "one", "to be refused", refused("namespaces.allow")).await;
+        let ours = [json!({"key": "for", "valueIn": [scene.name]})];
+        let elsewhere = json!({"namespaces": {"allow": ["elsewhere-*"]}});
+        let accept = scene.accept_kind(&WIDGET, theseus, &ours, elsewhere).await;
+        homer.create(&WIDGET, scene.ns(), "one", json!({"spec": {"for": scene.name}})).await;
+        homer.until(&WIDGET, scene.ns(), "one", "to be refused", refused("namespaces.allow")).await;
         let edit = async |namespaces: Value| {
             let patch = json!({"spec": {"namespaces": namespaces}});
             theseus.edit(&e2e::kind::ACCEPT_API, e2e::scene::ACCEPT_NAMESPACE, &accept, patch).await;
         };
         edit(json!({"allow": ["elsewhere-*", "namespaces-o*"]})).await;
-        let copy = scene.copy(homer, "one", theseus).await;
-        scene.until(homer, "one", "to be placed", |seen| seen.has("Brokered", "True", "Placed")).await;
+        let copy = theseus.until_there(&WIDGET, scene.ns(), &homer.copy_name("one")).await;
+        let placed = |seen: &Object| seen.has("Brokered", "True", "Placed");
+        homer.until(&WIDGET, scene.ns(), "one", "to be placed", placed).await;
 
         // Refused later, it is refused as for any other reason: it stays, and says so.
         edit(json!({"deny": ["namespaces-own"]})).await;
@@ -59,7 +65,7 @@ fn an_accept_api_takes_the_namespaces_that_it_names() {
             seen.has("Accepted", "False", "NotAccepted")
                 && seen.condition("Accepted").unwrap().message.contains("namespaces.deny: namespaces-own")
         };
-        scene.until(homer, "one", "not to be accepted", told).await;
-        assert_eq!(scene.copy(homer, "one", theseus).await.uid(), copy.uid());
+        homer.until(&WIDGET, scene.ns(), "one", "not to be accepted", told).await;
+        assert_eq!(theseus.get(&WIDGET, scene.ns(), &homer.copy_name("one")).await.uid(), copy.uid());
     });
 }
