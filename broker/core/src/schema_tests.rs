@@ -209,7 +209,12 @@ fn scalar() -> impl Strategy<Value = Value> {
 
 fn element() -> impl Strategy<Value = Value> {
     let field = prop_oneof![scalar(), prop::collection::vec(scalar(), 0..3).prop_map(Value::from)];
-    let object = prop::collection::btree_map("[kmvd]", field, 0..4).prop_map(|map| json!(map));
+    // What makes an element's key is a scalar: API servers refuse CRDs that say anything else.
+    let keys = prop::collection::btree_map("[km]", scalar(), 0..3);
+    let object = (keys, prop::collection::btree_map("[vd]", field, 0..3)).prop_map(|(mut keys, more)| {
+        keys.extend(more);
+        json!(keys)
+    });
     prop_oneof![2 => object, 1 => scalar()]
 }
 

@@ -25,6 +25,7 @@ fn a_restart_while_a_consumer_is_away_takes_in_no_more_than_fits() {
             consumers: vec![homer, bart],
             providers: vec![ariadne],
             kinds: &[BARREL],
+            args: crate::elsewhere(&[]),
             ..BrokerSetup::default()
         };
         let mut broker = Broker::start(&world.lab, &setup).await;

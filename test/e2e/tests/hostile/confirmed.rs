@@ -84,7 +84,7 @@ pub(crate) fn coordination(world: &e2e::World, name: &str, args: &[&str]) -> Vec
     let file = world.lab.directory().join(format!("{name}-hub.kubeconfig"));
     world.hub.cluster.write_kubeconfig("broker", &file).unwrap();
     let hub = ["--coordination-kubeconfig".to_owned(), file.display().to_string()];
-    hub.into_iter().chain(args.iter().map(ToString::to_string)).collect()
+    hub.into_iter().chain(crate::elsewhere(args)).collect()
 }
 
 /// A kind of the broker whose consumer is swapped.
@@ -119,7 +119,7 @@ fn copies_stay_when_most_origins_of_a_cluster_vanish_until_a_person_confirms() {
             coordination: Some(hub),
             providers: vec![hub],
             kinds: &[SWAPPED],
-            args: args.map(ToOwned::to_owned).to_vec(),
+            args: crate::elsewhere(&args),
             ..BrokerSetup::default()
         };
         let mut broker = Broker::start(&world.lab, &setup).await;

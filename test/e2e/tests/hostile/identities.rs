@@ -35,8 +35,7 @@ fn the_earlier_configured_of_two_that_give_one_identity_stays_whoever_connects_f
         let rejected = kubeconfig.replace(homer.token("broker").unwrap(), "nobody");
         fs::write(file("earlier"), &rejected).unwrap();
         fs::write(file("a-later"), &kubeconfig).unwrap();
-        let mut args: Vec<String> =
-            ["--namespace", "twice-broker", "--new-signing-key"].map(ToOwned::to_owned).to_vec();
+        let mut args = crate::elsewhere(&["--namespace", "twice-broker"]);
         for name in ["earlier", "a-later"] {
             args.extend(["--consumer-kubeconfig".to_owned(), file(name).display().to_string()]);
         }

@@ -29,7 +29,7 @@ async fn setup<'a>(world: &'a World, name: &'a str, kind: &'a Kind) -> BrokerSet
         consumers: vec![homer],
         providers: vec![&world.hub],
         kinds: std::slice::from_ref(kind),
-        args: vec!["--namespace".into(), name.into()],
+        args: crate::elsewhere(&["--namespace", name]),
         ..BrokerSetup::default()
     }
 }

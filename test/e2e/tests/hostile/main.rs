@@ -49,6 +49,11 @@ const COSTLY: Kind = Kind::test("Costly", "costlies");
 /// Held by tests with a broker whose provider is the hub: two of them would say different things of one AcceptAPI.
 static HUB: Mutex<()> = Mutex::const_new(());
 
+/// Arguments of a broker beside the shared one, to which the Migrations in the hub are of a kind that it does not know.
+fn elsewhere(args: &[&str]) -> Vec<String> {
+    args.iter().chain(&["--migration-namespace", "elsewhere"]).map(ToString::to_string).collect()
+}
+
 static WORLD: Shared = Shared::new(|| start().boxed_local());
 
 async fn start() -> World {

@@ -45,7 +45,7 @@ fn two_hundred_emptied_namespaces_cost_a_bounded_number_of_requests() {
             consumers: vec![bart],
             providers: vec![ariadne],
             kinds: &[ROOM],
-            args: vec!["--namespace".into(), "rooms-broker".into()],
+            args: crate::elsewhere(&["--namespace", "rooms-broker"]),
         };
         let mut broker = Broker::start(&world.lab, &setup).await;
         let any = json!({"key": "scene", "valueIn": [scene.name]});

@@ -26,6 +26,7 @@ fn a_kind_under_another_plural_is_judged_by_the_accept_api_for_that_kind() {
             consumers: vec![homer],
             providers: vec![theseus],
             kinds: &[LEDGER, BOAT],
+            args: crate::elsewhere(&[]),
             ..BrokerSetup::default()
         };
         let _broker = Broker::start(&world.lab, &setup).await;

@@ -84,7 +84,7 @@ async fn with_secrets(world: &World, kind: Kind) -> Broker {
         name: "policies",
         coordination: Some(&world.hub),
         kinds: &[kind],
-        args: vec!["--cluster-secrets-namespace".to_owned(), SECRETS.to_owned()],
+        args: crate::elsewhere(&["--cluster-secrets-namespace", SECRETS]),
         ..BrokerSetup::default()
     };
     Broker::start(&world.lab, &setup).await
@@ -172,6 +172,7 @@ fn the_same_is_said_in_a_file_beside_the_kubeconfig_and_read_again_when_it_chang
             consumers: vec![homer],
             providers: vec![ariadne, theseus],
             kinds: &[CHALICE],
+            args: crate::elsewhere(&[]),
             ..BrokerSetup::default()
         };
         let broker = Broker::start(&world.lab, &setup).await;

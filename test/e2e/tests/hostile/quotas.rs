@@ -22,7 +22,7 @@ async fn broker(world: &World, name: &str, kind: Kind, args: &[&str]) -> Broker 
         place.apply(&crd).await;
     }
     world.hub.make_namespace(name).await;
-    let args = args.iter().chain(&["--namespace", name]).map(ToString::to_string).collect();
+    let args = crate::elsewhere(&[args, &["--namespace", name]].concat());
     Broker::start(&world.lab, &BrokerSetup { name, kinds: &[kind], args, ..world.setup() }).await
 }
 

@@ -45,7 +45,7 @@ fn a_label_alone_makes_no_provider() {
             name: "roles",
             coordination: Some(hub),
             kinds: &[TICKET],
-            args: args.into(),
+            args: crate::elsewhere(&args.each_ref().map(String::as_str)),
             ..BrokerSetup::default()
         };
         let broker = Broker::start(&world.lab, &setup).await;

@@ -6,7 +6,7 @@ use e2e::{
 };
 use serde_json::{Value, json};
 
-use crate::{HOMER, THESEUS, WORLD};
+use crate::{ARIADNE, HOMER, THESEUS, WORLD};
 
 /// Says that its namespace is refused, and by which rule.
 fn refused(rule: &str) -> impl Fn(&Object) -> bool {
@@ -43,29 +43,30 @@ fn an_object_in_a_system_namespace_makes_no_copy_in_the_providers() {
 #[test]
 fn an_accept_api_takes_the_namespaces_that_it_names() {
     WORLD.run(async |world| {
-        let (homer, theseus) = (world.consumer(HOMER), world.provider(THESEUS));
-        let scene = Scene::new(world, "namespaces-own", &[homer]).await;
+        let (homer, ariadne) = (world.consumer(HOMER), world.provider(ARIADNE));
+        // Refusals are told in this order, and only the first.
+        let scene = Scene::new(world, "aa-own", &[homer]).await;
         let ours = [json!({"key": "for", "valueIn": [scene.name]})];
         let elsewhere = json!({"namespaces": {"allow": ["elsewhere-*"]}});
-        let accept = scene.accept_kind(&WIDGET, theseus, &ours, elsewhere).await;
+        let accept = scene.accept_kind(&WIDGET, ariadne, &ours, elsewhere).await;
         homer.create(&WIDGET, scene.ns(), "one", json!({"spec": {"for": scene.name}})).await;
         homer.until(&WIDGET, scene.ns(), "one", "to be refused", refused("namespaces.allow")).await;
         let edit = async |namespaces: Value| {
             let patch = json!({"spec": {"namespaces": namespaces}});
-            theseus.edit(&e2e::kind::ACCEPT_API, e2e::scene::ACCEPT_NAMESPACE, &accept, patch).await;
+            ariadne.edit(&e2e::kind::ACCEPT_API, e2e::scene::ACCEPT_NAMESPACE, &accept, patch).await;
         };
-        edit(json!({"allow": ["elsewhere-*", "namespaces-o*"]})).await;
-        let copy = theseus.until_there(&WIDGET, scene.ns(), &homer.copy_name("one")).await;
+        edit(json!({"allow": ["elsewhere-*", "aa-o*"]})).await;
+        let copy = ariadne.until_there(&WIDGET, scene.ns(), &homer.copy_name("one")).await;
         let placed = |seen: &Object| seen.has("Brokered", "True", "Placed");
         homer.until(&WIDGET, scene.ns(), "one", "to be placed", placed).await;
 
         // Refused later, it is refused as for any other reason: it stays, and says so.
-        edit(json!({"deny": ["namespaces-own"]})).await;
+        edit(json!({"deny": ["aa-own"]})).await;
         let told = |seen: &Object| {
             seen.has("Accepted", "False", "NotAccepted")
-                && seen.condition("Accepted").unwrap().message.contains("namespaces.deny: namespaces-own")
+                && seen.condition("Accepted").unwrap().message.contains("namespaces.deny: aa-own")
         };
         homer.until(&WIDGET, scene.ns(), "one", "not to be accepted", told).await;
-        assert_eq!(theseus.get(&WIDGET, scene.ns(), &homer.copy_name("one")).await.uid(), copy.uid());
+        assert_eq!(ariadne.get(&WIDGET, scene.ns(), &homer.copy_name("one")).await.uid(), copy.uid());
     });
 }
