@@ -18,7 +18,10 @@ use cast::{Cast, Hub};
 use e2e::Place;
 use harness::AuditEvent;
 use judge::{Case, Judgement, judge};
-use manifests::permissions::broker::{COMPUTE, CONSUMER, COORDINATION, PROVIDER, PROVIDER_NAMESPACES};
+use manifests::permissions::{
+    SYSTEM_NAMESPACE,
+    broker::{COMPUTE, CONSUMER, COORDINATION, PROVIDER, PROVIDER_NAMESPACES},
+};
 
 /// The user that an API server makes of the ServiceAccount of `config/rbac`.
 const BROKER: &str = "system:serviceaccount:resource-broker-system:resource-broker";
@@ -48,7 +51,7 @@ async fn the_broker_may_do_what_it_does_and_does_all_that_it_may() {
         objects::scenario(&cast).await;
         migrations::scenario(&cast).await;
         brokers.hand_over().await;
-        objects::after_hand_over(&cast).await;
+        objects::after_hand_over(&cast, SYSTEM_NAMESPACE).await;
         brokers.unharmed();
     };
     Box::pin(Judgement::of(scenario, judge(BROKER, &cases, is_excused))).await.nothing_unused();

@@ -6,7 +6,6 @@ use e2e::{
     kind::{ACCEPT_API, CERTIFICATE, CONFIG_MAP, NAMESPACE, SECRET},
     scene::ACCEPT_NAMESPACE,
 };
-use manifests::permissions::SYSTEM_NAMESPACE;
 use serde_json::{Value, json};
 
 use crate::cast::Cast;
@@ -184,8 +183,8 @@ async fn names_that_are_taken(cast: &Cast) {
     ariadne.delete(&ACCEPT_API, ACCEPT_NAMESPACE, &accept).await;
 }
 
-/// The next leader works, too.
-pub(crate) async fn after_hand_over(cast: &Cast) {
+/// The next leader works, too. Its keys are in this namespace.
+pub(crate) async fn after_hand_over(cast: &Cast, namespace: &str) {
     let scene = Scene::new(&cast.world, "rbac-next", &[&cast.homer]).await;
     scene.accept(&cast.theseus, Value::Null).await;
     scene.certificate(&cast.homer, "web").await;
@@ -193,12 +192,11 @@ pub(crate) async fn after_hand_over(cast: &Cast) {
     cast.homer.delete(&CERTIFICATE, scene.ns(), "web").await;
     cast.homer.until_gone(&CERTIFICATE, scene.ns(), "web").await;
     cast.theseus.until_gone(&NAMESPACE, "", scene.ns()).await;
-    a_key_is_added(cast).await;
+    a_key_is_added(&cast.world.hub, namespace).await;
 }
 
 /// A person adds a signing key: the copy of the keys follows.
-async fn a_key_is_added(cast: &Cast) {
-    let (hub, ns) = (&cast.world.hub, SYSTEM_NAMESPACE);
+async fn a_key_is_added(hub: &Place, ns: &str) {
     let first = hub.get(&SECRET, ns, keys::SIGNING_KEY_SECRET).await;
     let signs = first.at("/data").as_object().and_then(|data| data.keys().next().cloned()).unwrap();
     let added = json!({"stringData": {"added": "0123456789".repeat(4), "primary": signs}});

@@ -80,7 +80,7 @@ async fn the_operator_may_do_what_it_does_and_its_broker_what_that_does() {
         objects::scenario(&cast).await;
         migrations::scenario(&cast).await;
         brokers.hand_over().await;
-        objects::after_hand_over(&cast).await;
+        objects::after_hand_over(&cast, TEAM).await;
         brokers.unharmed();
         // The ServiceAccount will be another.
         drop(brokers);
