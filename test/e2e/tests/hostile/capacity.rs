@@ -13,6 +13,7 @@ const BARREL: Kind = Kind::test("Barrel", "barrels");
 #[test]
 fn a_restart_while_a_consumer_is_away_takes_in_no_more_than_fits() {
     WORLD.run(async |world| {
+        let _beside = crate::MIGRATIONS.read().await;
         let (homer, bart, ariadne) = (world.consumer(HOMER), world.consumer(BART), world.provider(ARIADNE));
         let scene = Scene::new(world, "capacity", &[homer, bart]).await;
         for place in [homer, bart, ariadne] {
@@ -25,7 +26,6 @@ fn a_restart_while_a_consumer_is_away_takes_in_no_more_than_fits() {
             consumers: vec![homer, bart],
             providers: vec![ariadne],
             kinds: &[BARREL],
-            args: crate::elsewhere(&[]),
             ..BrokerSetup::default()
         };
         let mut broker = Broker::start(&world.lab, &setup).await;

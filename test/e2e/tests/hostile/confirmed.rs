@@ -33,6 +33,7 @@ const TWIN: e2e::Kind = e2e::Kind::test("Twin", "twins");
 #[test]
 fn one_api_server_in_two_roles_makes_no_copies_of_copies_although_it_does_not_say_who_it_is() {
     WORLD.run(async |world| {
+        let _beside = crate::MIGRATIONS.read().await;
         let _alone = HUB.lock().await;
         let both = Place::new("both", world.hub.cluster.clone()).await;
         both.apply(&format!("{}\n---\n{}\n---\n{ALL_BUT_NAMESPACES}", TWIN.crd(), ACCEPT_API.crd())).await;
@@ -84,7 +85,7 @@ pub(crate) fn coordination(world: &e2e::World, name: &str, args: &[&str]) -> Vec
     let file = world.lab.directory().join(format!("{name}-hub.kubeconfig"));
     world.hub.cluster.write_kubeconfig("broker", &file).unwrap();
     let hub = ["--coordination-kubeconfig".to_owned(), file.display().to_string()];
-    hub.into_iter().chain(crate::elsewhere(args)).collect()
+    hub.into_iter().chain(crate::arguments(args)).collect()
 }
 
 /// A kind of the broker whose consumer is swapped.
@@ -101,6 +102,7 @@ fn is_held(seen: &Object) -> bool {
 #[test]
 fn copies_stay_when_most_origins_of_a_cluster_vanish_until_a_person_confirms() {
     WORLD.run(async |world| {
+        let _beside = crate::MIGRATIONS.read().await;
         let _alone = HUB.lock().await;
         let (homer, bart, hub) = (world.consumer(HOMER), world.consumer(BART), &world.hub);
         for place in [homer, bart, hub] {
@@ -119,7 +121,7 @@ fn copies_stay_when_most_origins_of_a_cluster_vanish_until_a_person_confirms() {
             coordination: Some(hub),
             providers: vec![hub],
             kinds: &[SWAPPED],
-            args: crate::elsewhere(&args),
+            args: crate::arguments(&args),
             ..BrokerSetup::default()
         };
         let mut broker = Broker::start(&world.lab, &setup).await;

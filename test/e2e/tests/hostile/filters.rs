@@ -85,10 +85,15 @@ fn many_costly_acceptapis_that_are_edited_all_the_time_cost_others_nothing() {
             seen.has("Ready", "False", "TooMany")
         });
         assert!(told.await.condition("Ready").unwrap().message.contains("64"));
-        let all = ariadne.list(&ACCEPT_API, "default").await;
-        let counting = all.iter().filter(|seen| seen.name().starts_with("costly-") && reason(seen) != "TooMany");
-        let counting: Vec<&str> = counting.map(e2e::Object::name).collect();
-        assert!(counting.len() == MOST && counting.iter().all(|name| **name < *"costly-080"), "{counting:?}");
+        let settled = harness::wait_for(e2e::DEADLINE, "the oldest to count and no others", async || {
+            let all = ariadne.list(&ACCEPT_API, "default").await;
+            let counting = all.iter().filter(|seen| seen.name().starts_with("costly-") && reason(seen) != "TooMany");
+            let counting: Vec<&str> = counting.map(e2e::Object::name).collect();
+            let oldest = counting.len() == MOST && counting.iter().all(|name| **name < *"costly-080");
+            anyhow::ensure!(oldest, "{counting:?}");
+            Ok(())
+        });
+        settled.await.unwrap_or_else(|error| panic!("{error:#}"));
         // When older ones go, the next count.
         let (last, others) = names.split_last().unwrap();
         for some in others.chunks(20) {

@@ -8,15 +8,11 @@ use e2e::{
     traveller::settled_at,
 };
 use serde_json::{Value, json};
-use tokio::sync::Mutex;
 
 use crate::{ARIADNE, HOMER, THESEUS, WORLD};
 
 /// The broker's own namespace in the hub.
 const OWN: &str = "default";
-
-/// A MigrationConfiguration is in force for all objects of a kind: these tests take turns.
-static TURN: Mutex<()> = Mutex::const_new(());
 
 /// Widgets of one namespace, which ariadne serves and theseus would, each with a Secret.
 struct Victim<'a> {
@@ -30,7 +26,7 @@ struct Victim<'a> {
 /// Runs a test with a tenant whose namespace is `name`, and who has a Widget `item`.
 fn with_victim(name: &str, test: impl AsyncFnOnce(&Victim<'_>)) {
     WORLD.run(async |world| {
-        let _turn = TURN.lock().await;
+        let _alone = crate::MIGRATIONS.write().await;
         let (homer, ariadne, theseus) = (world.consumer(HOMER), world.provider(ARIADNE), world.provider(THESEUS));
         let scene = Scene::new(world, name, &[homer]).await;
         let _controllers = [ariadne, theseus].map(|provider| Controller::start(provider, &WIDGET, scene.ns()));

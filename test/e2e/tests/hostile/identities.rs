@@ -26,6 +26,7 @@ async fn until_said(broker: &Broker, words: &[&str]) {
 #[test]
 fn the_earlier_configured_of_two_that_give_one_identity_stays_whoever_connects_first() {
     WORLD.run(async |world| {
+        let _beside = crate::MIGRATIONS.read().await;
         let homer = &world.consumer(HOMER).cluster;
         world.hub.make_namespace("twice-broker").await;
         let directory = world.lab.directory().join("twice-consumers");
@@ -35,7 +36,7 @@ fn the_earlier_configured_of_two_that_give_one_identity_stays_whoever_connects_f
         let rejected = kubeconfig.replace(homer.token("broker").unwrap(), "nobody");
         fs::write(file("earlier"), &rejected).unwrap();
         fs::write(file("a-later"), &kubeconfig).unwrap();
-        let mut args = crate::elsewhere(&["--namespace", "twice-broker"]);
+        let mut args = crate::arguments(&["--namespace", "twice-broker"]);
         for name in ["earlier", "a-later"] {
             args.extend(["--consumer-kubeconfig".to_owned(), file(name).display().to_string()]);
         }

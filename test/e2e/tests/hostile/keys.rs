@@ -29,7 +29,7 @@ async fn setup<'a>(world: &'a World, name: &'a str, kind: &'a Kind) -> BrokerSet
         consumers: vec![homer],
         providers: vec![&world.hub],
         kinds: std::slice::from_ref(kind),
-        args: crate::elsewhere(&["--namespace", name]),
+        args: crate::arguments(&["--namespace", name]),
         ..BrokerSetup::default()
     }
 }
@@ -79,6 +79,7 @@ async fn secret_until(hub: &Place, namespace: &str, name: &str, what: &str, data
 #[test]
 fn a_signing_key_that_is_deleted_is_put_back_and_all_stays_where_it_is() {
     WORLD.run(async |world| {
+        let _beside = crate::MIGRATIONS.read().await;
         let _alone = HUB.lock().await;
         let (homer, hub, ns) = (world.consumer(HOMER), &world.hub, "keyed-broker");
         let setup = setup(world, ns, &KEYED).await;
@@ -121,6 +122,7 @@ fn a_signing_key_that_is_deleted_is_put_back_and_all_stays_where_it_is() {
 #[test]
 fn with_all_keys_lost_nothing_is_written_until_a_person_says_so() {
     WORLD.run(async |world| {
+        let _beside = crate::MIGRATIONS.read().await;
         let _alone = HUB.lock().await;
         let (homer, hub, ns) = (world.consumer(HOMER), &world.hub, "lost-broker");
         let setup = setup(world, ns, &LOST).await;

@@ -32,7 +32,7 @@ use e2e::{
 };
 use futures::FutureExt as _;
 use serde_json::Value;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, RwLock};
 
 /// A consumer whose owner attacks.
 const HOMER: &str = "homer";
@@ -49,9 +49,12 @@ const COSTLY: Kind = Kind::test("Costly", "costlies");
 /// Held by tests with a broker whose provider is the hub: two of them would say different things of one AcceptAPI.
 static HUB: Mutex<()> = Mutex::const_new(());
 
-/// Arguments of a broker beside the shared one, to which the Migrations in the hub are of a kind that it does not know.
-fn elsewhere(args: &[&str]) -> Vec<String> {
-    args.iter().chain(&["--migration-namespace", "elsewhere"]).map(ToString::to_string).collect()
+/// Held for reading by tests with a broker of their own in the hub, for writing by those with Migrations there: each
+/// broker judges all Migrations of its hub.
+static MIGRATIONS: RwLock<()> = RwLock::const_new(());
+
+fn arguments(args: &[&str]) -> Vec<String> {
+    args.iter().map(ToString::to_string).collect()
 }
 
 static WORLD: Shared = Shared::new(|| start().boxed_local());

@@ -37,11 +37,12 @@ fn peak(process: u32) -> u64 {
 /// A broker for a lying consumer and an honest one, with a neighbour who is served at the honest one while `attacked`
 /// says that the attack is still under way. Says what the broker has held at the most, in MiB, and what it has logged.
 pub(crate) async fn besieged(world: &World, name: &'static str, liar: &Liar, attacked: impl AsyncFn(&Liar)) -> String {
+    let _beside = crate::MIGRATIONS.read().await;
     let (bart, theseus) = (world.consumer(BART), world.provider(THESEUS));
     let crd = HOARD.crd().to_string();
     tokio::join!(bart.apply(&crd), theseus.apply(&crd), world.hub.make_namespace(name));
     let mut args = liar.args("consumer", &world.lab.directory().join(format!("{name}-liar")));
-    args.extend(crate::elsewhere(&["--namespace", name]));
+    args.extend(crate::arguments(&["--namespace", name]));
     let setup = BrokerSetup {
         name,
         coordination: Some(&world.hub),

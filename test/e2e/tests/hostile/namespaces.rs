@@ -32,6 +32,7 @@ fn name(number: usize) -> String {
 #[test]
 fn two_hundred_emptied_namespaces_cost_a_bounded_number_of_requests() {
     WORLD.run(async |world| {
+        let _beside = crate::MIGRATIONS.read().await;
         let (bart, ariadne) = (world.consumer(BART), world.provider(ARIADNE));
         for place in [bart, ariadne] {
             place.apply(&ROOM.crd().to_string()).await;
@@ -45,7 +46,7 @@ fn two_hundred_emptied_namespaces_cost_a_bounded_number_of_requests() {
             consumers: vec![bart],
             providers: vec![ariadne],
             kinds: &[ROOM],
-            args: crate::elsewhere(&["--namespace", "rooms-broker"]),
+            args: crate::arguments(&["--namespace", "rooms-broker"]),
         };
         let mut broker = Broker::start(&world.lab, &setup).await;
         let any = json!({"key": "scene", "valueIn": [scene.name]});

@@ -13,6 +13,7 @@ const DISGUISED: Kind = Kind::test("Ledger", "boats");
 #[test]
 fn a_kind_under_another_plural_is_judged_by_the_accept_api_for_that_kind() {
     WORLD.run(async |world| {
+        let _beside = crate::MIGRATIONS.read().await;
         let (homer, theseus) = (world.consumer(HOMER), world.provider(THESEUS));
         let scene = Scene::new(world, "plurals", &[homer]).await;
         homer.apply(&DISGUISED.crd().to_string()).await;
@@ -26,7 +27,6 @@ fn a_kind_under_another_plural_is_judged_by_the_accept_api_for_that_kind() {
             consumers: vec![homer],
             providers: vec![theseus],
             kinds: &[LEDGER, BOAT],
-            args: crate::elsewhere(&[]),
             ..BrokerSetup::default()
         };
         let _broker = Broker::start(&world.lab, &setup).await;

@@ -84,7 +84,7 @@ async fn with_secrets(world: &World, kind: Kind) -> Broker {
         name: "policies",
         coordination: Some(&world.hub),
         kinds: &[kind],
-        args: crate::elsewhere(&["--cluster-secrets-namespace", SECRETS]),
+        args: crate::arguments(&["--cluster-secrets-namespace", SECRETS]),
         ..BrokerSetup::default()
     };
     Broker::start(&world.lab, &setup).await
@@ -93,6 +93,7 @@ async fn with_secrets(world: &World, kind: Kind) -> Broker {
 #[test]
 fn a_provider_with_the_highest_priority_that_asks_for_all_takes_only_what_its_secret_lets_it() {
     WORLD.run(async |world| {
+        let _beside = crate::MIGRATIONS.read().await;
         let (homer, bart) = (world.consumer(HOMER), world.consumer(BART));
         let (ariadne, theseus) = (world.provider(ARIADNE), world.provider(THESEUS));
         let scene = Scene::new(world, "policies-secret", &[homer, bart]).await;
@@ -161,6 +162,7 @@ fn a_provider_with_the_highest_priority_that_asks_for_all_takes_only_what_its_se
 #[test]
 fn the_same_is_said_in_a_file_beside_the_kubeconfig_and_read_again_when_it_changes() {
     WORLD.run(async |world| {
+        let _beside = crate::MIGRATIONS.read().await;
         let (homer, ariadne, theseus) = (world.consumer(HOMER), world.provider(ARIADNE), world.provider(THESEUS));
         let scene = Scene::new(world, "policies-file", &[homer]).await;
         for place in [homer, ariadne, theseus] {
@@ -172,7 +174,6 @@ fn the_same_is_said_in_a_file_beside_the_kubeconfig_and_read_again_when_it_chang
             consumers: vec![homer],
             providers: vec![ariadne, theseus],
             kinds: &[CHALICE],
-            args: crate::elsewhere(&[]),
             ..BrokerSetup::default()
         };
         let broker = Broker::start(&world.lab, &setup).await;

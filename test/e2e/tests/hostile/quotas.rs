@@ -22,7 +22,7 @@ async fn broker(world: &World, name: &str, kind: Kind, args: &[&str]) -> Broker 
         place.apply(&crd).await;
     }
     world.hub.make_namespace(name).await;
-    let args = crate::elsewhere(&[args, &["--namespace", name]].concat());
+    let args = crate::arguments(&[args, &["--namespace", name]].concat());
     Broker::start(&world.lab, &BrokerSetup { name, kinds: &[kind], args, ..world.setup() }).await
 }
 
@@ -33,6 +33,7 @@ async fn create(place: &Place, kind: &Kind, namespace: &str, name: &str) {
 #[test]
 fn a_consumer_has_as_many_objects_as_it_may_have_and_others_have_theirs() {
     WORLD.run(async |world| {
+        let _beside = crate::MIGRATIONS.read().await;
         let (homer, bart, ariadne) = (world.consumer(HOMER), world.consumer(BART), world.provider(ARIADNE));
         let mut broker = broker(world, "hostile-quotas", GAUGE, &["--max-objects-per-consumer", "2"]).await;
         let scene = Scene::new(world, "hostile-quota", &[homer, bart]).await;
@@ -67,6 +68,7 @@ fn a_consumer_has_as_many_objects_as_it_may_have_and_others_have_theirs() {
 #[test]
 fn an_accept_api_takes_so_many_objects_of_one_consumer() {
     WORLD.run(async |world| {
+        let _beside = crate::MIGRATIONS.read().await;
         let (homer, bart, theseus) = (world.consumer(HOMER), world.consumer(BART), world.provider(THESEUS));
         let scene = Scene::new(world, "hostile-share", &[homer, bart]).await;
         scene.accept(theseus, json!({"capacityPerConsumer": 1})).await;
@@ -88,6 +90,7 @@ fn an_accept_api_takes_so_many_objects_of_one_consumer() {
 #[test]
 fn turns_to_move_go_round_the_consumers_and_are_given_back_by_copies_that_never_get_ready() {
     WORLD.run(async |world| {
+        let _beside = crate::MIGRATIONS.read().await;
         let (homer, bart) = (world.consumer(HOMER), world.consumer(BART));
         let (ariadne, theseus) = (world.provider(ARIADNE), world.provider(THESEUS));
         let args = ["--max-moves", "1", "--ready-timeout", "3s"];

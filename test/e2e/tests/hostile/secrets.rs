@@ -28,6 +28,7 @@ async fn secret(hub: &Place, namespace: &str, of: &Place, role: &str) {
 #[test]
 fn a_label_alone_makes_no_provider() {
     WORLD.run(async |world| {
+        let _beside = crate::MIGRATIONS.read().await;
         // Another coordination cluster: what is in that of the others' broker is its.
         let hub = world.consumer(BART);
         let (homer, ariadne, theseus) = (world.consumer(HOMER), world.provider(ARIADNE), world.provider(THESEUS));
@@ -45,7 +46,7 @@ fn a_label_alone_makes_no_provider() {
             name: "roles",
             coordination: Some(hub),
             kinds: &[TICKET],
-            args: crate::elsewhere(&args.each_ref().map(String::as_str)),
+            args: crate::arguments(&args.each_ref().map(String::as_str)),
             ..BrokerSetup::default()
         };
         let broker = Broker::start(&world.lab, &setup).await;
