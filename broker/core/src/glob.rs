@@ -31,4 +31,26 @@ mod tests {
             assert!(!matches(pattern, name), "{pattern} {name}");
         }
     }
+
+    #[test]
+    fn a_star_stands_for_any_characters_and_all_else_for_itself() {
+        for (pattern, name, expected) in [
+            ("kube-*", "kube-system", true),
+            ("kube-*", "kube-", true),
+            ("kube-*", "kube", false),
+            ("kube-*", "my-kube-system", false),
+            ("team", "team", true),
+            ("team", "team-a", false),
+            ("*", "anything", true),
+            ("*-prod", "team-a-prod", true),
+            ("*-prod", "team-a-prod-2", false),
+            ("a*b*c", "abc", true),
+            ("a*b*c", "a-b-b-c", true),
+            ("a*b*c", "acb", false),
+            ("a*a", "a", false),
+            ("*ab*ab", "ab", false),
+        ] {
+            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
+        }
+    }
 }

@@ -103,8 +103,8 @@ fn request(world: &World) -> Option<Request> {
     world.moves.requests.get(&web())?.first().map(|(_, request)| request.clone())
 }
 
-#[test]
-fn a_persons_migration_moves_the_object_and_it_stays_there() {
+/// `web` at p1, which a person brings to p2, who is ready.
+fn asked() -> World {
     let mut world = corp();
     world.accept("p1", &json!({"priority": 9}));
     world.accept("p2", &json!({}));
@@ -113,6 +113,12 @@ fn a_persons_migration_moves_the_object_and_it_stays_there() {
         world.pass(&web());
         world.serve("p2", &web());
     }
+    world
+}
+
+#[test]
+fn a_persons_migration_moves_the_object_and_it_stays_there() {
+    let mut world = asked();
     assert_eq!(next(&world), "p2");
     assert_eq!(world.moves.migrations.len(), 1, "the person's is the Migration of this move");
     world.moves.reach(MigrationState::CutoverCompleted, world.millis);
@@ -259,14 +265,7 @@ fn what_a_person_forced_stays_while_its_migration_is_kept() {
 
 /// `web`, which a person has brought to p2; p1 asks for its share of what is placed.
 fn brought() -> World {
-    let mut world = corp();
-    world.accept("p1", &json!({"priority": 9}));
-    world.accept("p2", &json!({}));
-    world.moves.ask(&web(), "mine", "p1", "p2", world.millis);
-    for _ in 0..4 {
-        world.pass(&web());
-        world.serve("p2", &web());
-    }
+    let mut world = asked();
     world.moves.reach(MigrationState::CutoverCompleted, world.millis);
     world.settle_served(&web());
     world.annotate("p1/all", false, true);
