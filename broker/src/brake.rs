@@ -276,7 +276,7 @@ impl Broker {
     }
 
     /// AcceptAPIs of a provider for a kind.
-    fn accept_apis_of(&self, provider: &Cluster, brokered: &Brokered) -> Vec<Arc<Object>> {
+    fn accept_apis_of(&self, provider: &Cluster, brokered: &Brokered) -> Vec<(ObjectKey, Arc<Object>)> {
         let Some(index) = provider.index(&self.watches.accept_apis) else { return Vec::new() };
         let kind = provider.kind(&brokered.gvk);
         let Some(info) = kind.found() else { return Vec::new() };
@@ -289,11 +289,11 @@ impl Broker {
             .filter(|(id, entry)| id.provider == *provider.name() && entry.gvr.as_ref().is_some_and(speaks));
         let keys =
             entries.map(|(id, _)| ObjectKey { namespace: Arc::clone(&id.namespace), name: Arc::clone(&id.name) });
-        keys.filter_map(|key| index.get(&key).found()).collect()
+        keys.filter_map(|key| index.get(&key).found().map(|object| (key, object))).collect()
     }
 
     fn is_confirmed(&self, provider: &Cluster, brokered: &Brokered, consumer: &ClusterName) -> bool {
-        self.accept_apis_of(provider, brokered).iter().any(|object| {
+        self.accept_apis_of(provider, brokered).iter().any(|(_, object)| {
             let marks = object.marks().annotations;
             let said = marks.get(keys::CONFIRM_DELETIONS).map(String::as_str).unwrap_or_default();
             said.split(',').map(str::trim).any(|name| name == consumer.name() || name == consumer.to_string())
@@ -317,17 +317,7 @@ impl Broker {
             let Some(brokered) = self.watches.brokered.iter().find(|brokered| *brokered.kind == *kind) else {
                 continue;
             };
-            let registry = self.registry.load();
-            let told = registry.entries().filter(|(id, _)| id.provider == *provider);
-            let of_kind = self.accept_apis_of(&cluster, brokered);
-            let of_kind = |uid: &str| of_kind.iter().any(|object| *object.uid == *uid);
-            let index = cluster.index(&self.watches.accept_apis);
-            let found = told.filter_map(|(id, _)| {
-                let key = ObjectKey { namespace: Arc::clone(&id.namespace), name: Arc::clone(&id.name) };
-                let object = index.as_ref()?.get(&key).found()?;
-                of_kind(&object.uid).then_some((key, object))
-            });
-            for (key, object) in found.take(TOLD) {
+            for (key, object) in self.accept_apis_of(&cluster, brokered).into_iter().take(TOLD) {
                 let about = About {
                     cluster: provider.clone(),
                     api_version: format!("{}/v1alpha1", keys::GROUP),
