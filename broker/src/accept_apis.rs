@@ -16,7 +16,11 @@ use tokio::{task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use crate::{broker::Broker, observe, registry::Entry};
+use crate::{
+    broker::Broker,
+    observe,
+    registry::{Entry, object_key},
+};
 
 /// How often statuses are looked at.
 const TICK: Duration = Duration::from_millis(500);
@@ -99,7 +103,7 @@ impl Broker {
 
     /// Brings one AcceptAPI's status up to date. Returns whether anything was written.
     async fn update_status(&self, cluster: &Cluster, id: &AcceptId, entry: &Entry) -> Result<bool, CallError> {
-        let key = ObjectKey { namespace: Arc::clone(&id.namespace), name: Arc::clone(&id.name) };
+        let key = object_key(id);
         let find = || cluster.index(&self.watches.accept_apis).and_then(|index| index.get(&key).found());
         let Some(held) = find() else { return Ok(false) };
         self.drop_finalizer(cluster, &key, &held).await?;

@@ -22,7 +22,7 @@ use tracing::warn;
 use crate::{
     broker::{AcceptChange, Broker},
     decisions::Urgency,
-    registry::{self, Entry, Found, Registry},
+    registry::{self, Entry, Found, Registry, object_key},
 };
 
 /// Between two batches of a provider.
@@ -204,7 +204,7 @@ impl Broker {
     /// An AcceptAPI as its provider has it.
     fn accept_api(&self, id: &AcceptId) -> Lookup {
         let index = self.fleet().cluster(&id.provider).and_then(|cluster| cluster.index(&self.watches.accept_apis));
-        let key = ObjectKey { namespace: Arc::clone(&id.namespace), name: Arc::clone(&id.name) };
+        let key = object_key(id);
         index.map_or(Lookup::Unknown, |index| index.get(&key))
     }
 
@@ -265,7 +265,7 @@ impl Broker {
 
     /// The machine was too busy for an AcceptAPI's expression: it is compiled again in a moment.
     fn take_in_again(&self, id: &AcceptId) {
-        let key = ObjectKey { namespace: Arc::clone(&id.namespace), name: Arc::clone(&id.name) };
+        let key = object_key(id);
         let (changes, again) = (self.accept_changes.clone(), AcceptChange::Changed(id.provider.clone(), key));
         tokio::spawn(async move {
             tokio::time::sleep(RECOMPILE).await;

@@ -30,6 +30,7 @@ use tracing::{info, warn};
 use crate::{
     broker::{Broker, Brokered},
     events::About,
+    registry::object_key,
 };
 
 /// So many copies without an origin are never held.
@@ -287,8 +288,7 @@ impl Broker {
         let entries = registry
             .entries()
             .filter(|(id, entry)| id.provider == *provider.name() && entry.gvr.as_ref().is_some_and(speaks));
-        let keys =
-            entries.map(|(id, _)| ObjectKey { namespace: Arc::clone(&id.namespace), name: Arc::clone(&id.name) });
+        let keys = entries.map(|(id, _)| object_key(id));
         keys.filter_map(|key| index.get(&key).found().map(|object| (key, object))).collect()
     }
 

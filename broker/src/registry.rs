@@ -11,7 +11,7 @@ use broker_core::{
     expression::Evaluator,
     policy::Policy,
 };
-use broker_fleet::object::Object;
+use broker_fleet::object::{Object, ObjectKey};
 
 use crate::observe;
 
@@ -173,6 +173,11 @@ impl Registry {
         resources.retain(|gvr, _| !concerned.contains(gvr));
         resources.extend(accepting.into_iter().map(|(gvr, accepting)| (gvr.clone(), accepting.into())));
     }
+}
+
+/// Where an AcceptAPI is in its provider.
+pub fn object_key(id: &AcceptId) -> ObjectKey {
+    ObjectKey { namespace: Arc::clone(&id.namespace), name: Arc::clone(&id.name) }
 }
 
 impl Entry {
