@@ -19,6 +19,8 @@ use kube::ResourceExt;
 use serde_json::json;
 
 const CONFIGURATION: &str = include_str!("../hub/migrationconfiguration.yaml");
+/// Where it stands: the broker's own namespace, which the installation makes.
+const SYSTEM: &str = r#"{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "resource-broker-system"}}"#;
 
 fn check(fqdn: &str, leaf: &Leaf) -> Output {
     let environment =
@@ -74,6 +76,7 @@ async fn the_api_server_takes_the_configuration() {
     let crds = broker_api::crds();
     let crd = crds.iter().find(|crd| crd.name_any().starts_with("migrationconfigurations.")).unwrap();
     hub.apply("person", &serde_json::to_string(crd).unwrap()).await.unwrap();
+    hub.apply("person", SYSTEM).await.unwrap();
     let stored = hub.apply("person", CONFIGURATION).await.unwrap().remove(0);
     let stored: MigrationConfiguration = stored.try_parse().unwrap();
     let names: Vec<_> = stored.spec.stages.iter().map(|stage| (stage.name.as_str(), stage.progress)).collect();

@@ -20,6 +20,8 @@ use serde_json::{Value, json};
 
 const DEADLINE: Duration = Duration::from_mins(1);
 const CONFIGURATION: &str = include_str!("../hub/migrationconfiguration.yaml");
+/// Where it stands: the broker's own namespace, which the installation makes.
+const SYSTEM: &str = r#"{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "resource-broker-system"}}"#;
 
 /// A provider cluster with its program.
 struct Provider {
@@ -108,6 +110,7 @@ async fn data_moves_from_one_store_to_another() {
     let (mut classic, modern) =
         tokio::join!(Box::pin(Provider::start(&lab, classic)), Box::pin(Provider::start(&lab, modern)));
     install(&hub, "migrationconfigurations.").await;
+    hub.apply("person", SYSTEM).await.unwrap();
     hub.apply("person", CONFIGURATION).await.expect("the API server takes the configuration");
     let controllers = controllers::program(&lab, &hub, &controllers::WORKLOADS).unwrap();
     let _controllers = lab.start_process(&controllers).unwrap();
