@@ -23,6 +23,9 @@ use crate::{
 /// First and longest wait before a move that failed is tried again.
 const RETRY_MILLIS: (u64, u64) = (60_000, 3_600_000);
 
+/// For so long after a person has made a Migration its provider may still be heard to accept the object.
+const HEARD_MILLIS: u64 = 5_000;
+
 /// Why an origin leaves its provider.
 #[derive(Clone, Copy)]
 pub(super) enum Reason<'a> {
@@ -293,6 +296,12 @@ impl<'a> Pass<'a> {
         }
         let lead = format!("provider {} does not accept the object", migration.to.name());
         let why = self.refusal(&lead, &lead, &why);
+        // Clusters are heard one by one: the AcceptAPI that was written before the Migration may be heard of after it.
+        let left = HEARD_MILLIS.saturating_sub(snapshot.now.since(migration.created));
+        if left > 0 {
+            self.decision.again_in(left);
+            return Err(Request::Waits(format!("for an AcceptAPI: {why}")));
+        }
         Err(Request::Refused(condition::NOT_ACCEPTED, why))
     }
 
