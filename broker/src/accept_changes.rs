@@ -239,7 +239,8 @@ impl Broker {
             return found;
         }
         let most = registry::MOST * self.watches.brokered.len().max(1);
-        for (id, counts) in registry.counting(provider, &found, most) {
+        let ours = |group: &str| self.watches.brokered.iter().any(|brokered| *brokered.kind.group == *group);
+        for (id, counts) in registry.counting(provider, &found, most, ours) {
             let entry = found.get(&id).map_or_else(|| registry.entry(&id).cloned(), Clone::clone);
             let Some(entry) = entry else { continue };
             let own = id.clone();

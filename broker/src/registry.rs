@@ -101,13 +101,19 @@ impl Registry {
     }
 
     /// Which of a provider's AcceptAPIs count, with these taken in: of each resource the [`MOST`] oldest, of all the `most`
-    /// oldest. Those that cannot be read are not among them.
-    pub fn counting(&self, provider: &ClusterName, found: &Found, most: usize) -> Vec<(AcceptId, bool)> {
+    /// oldest, those of API groups that are `ours` before those of other brokers. What cannot be read is not among them.
+    pub fn counting(
+        &self,
+        provider: &ClusterName,
+        found: &Found,
+        most: usize,
+        ours: impl Fn(&str) -> bool,
+    ) -> Vec<(AcceptId, bool)> {
         let held = self.entries.iter().filter(|(id, _)| id.provider == *provider && !found.contains_key(id));
         let new = found.iter().filter_map(|(id, entry)| Some((id, entry.as_ref()?)));
         let mut all: Vec<(&AcceptId, &Gvr, &str)> =
             held.chain(new).filter_map(|(id, entry)| Some((id, entry.gvr.as_ref()?, &*entry.created))).collect();
-        all.sort_by_key(|(id, _, created)| (*created, *id));
+        all.sort_by_key(|(id, gvr, created)| (!ours(&gvr.group), *created, *id));
         let (mut total, mut by_gvr) = (0, HashMap::<&Gvr, usize>::new());
         let counts = all.into_iter().map(|(id, gvr, _)| {
             let same = by_gvr.entry(gvr).or_default();
@@ -285,10 +291,23 @@ mod tests {
             (0..MOST + 3).map(move |age| (format!("{resource}-{:03}", 200 - age), resource, age))
         };
         let found = read(many("as").chain(many("bs")));
-        let counting = Registry::default().counting(&provider(), &found, 2 * MOST);
+        let counting = Registry::default().counting(&provider(), &found, 2 * MOST, |_| true);
         let out: Vec<&str> = counting.iter().filter(|(_, counts)| !counts).map(|(id, _)| &*id.name).collect();
         assert_eq!(out, ["as-136", "bs-136", "as-135", "bs-135", "as-134", "bs-134"]);
-        let counting = Registry::default().counting(&provider(), &found, MOST);
+        let counting = Registry::default().counting(&provider(), &found, MOST, |_| true);
+        assert_eq!(counting.iter().filter(|(_, counts)| *counts).count(), MOST);
+    }
+
+    #[test]
+    fn what_another_broker_serves_crowds_out_nothing() {
+        let mut found = read((0..MOST).map(|age| (format!("others-{age}"), "others", age)));
+        for entry in found.values_mut().flatten() {
+            let gvr = Gvr { group: "elsewhere".into(), version: "v1".into(), resource: "others".into() };
+            *entry = Arc::new(Entry { gvr: Some(gvr), ..(**entry).clone() });
+        }
+        found.extend(read(std::iter::once(("ours".to_owned(), "as", 1000))));
+        let counting = Registry::default().counting(&provider(), &found, MOST, |group| group == "g");
+        assert!(counting.contains(&(id("ours"), true)));
         assert_eq!(counting.iter().filter(|(_, counts)| *counts).count(), MOST);
     }
 
