@@ -200,8 +200,11 @@ impl<'a> Pass<'a> {
     ) -> Option<&'a MigrationView> {
         let underway = to.and_then(|to| self.migration_of(origin, assigned, to));
         let mut current: Option<&'a MigrationView> = None;
+        let mut others: Vec<&'a MigrationView> = Vec::new();
         for migration in self.open_requests() {
-            let verdict = match current {
+            // A move is known by its providers: one that waits, or has not ended yet, would take it for its own.
+            let before = others.iter().copied().find(|held| (&held.from, &held.to) == (&migration.from, &migration.to));
+            let verdict = match current.or(before) {
                 // Told by `others_wait`.
                 _ if to.is_some() && underway.is_none_or(|underway| !migration.is(underway)) => continue,
                 Some(first) => Err(Request::Waits(format!("for Migration {first} to end"))),
@@ -211,6 +214,7 @@ impl<'a> Pass<'a> {
                 Ok(()) => current = Some(migration),
                 Err(request) => {
                     self.decision.restless |= matches!(request, Request::Waits(_));
+                    others.push(migration);
                     self.decision.requests.push((migration.to_string(), request));
                 }
             }

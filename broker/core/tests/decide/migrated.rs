@@ -190,6 +190,22 @@ fn two_migrations_of_one_object_take_turns() {
     assert!(matches!(request(&world), Some(Request::Waits(_))));
 }
 
+#[test]
+fn a_migration_holds_back_a_younger_one_between_the_same_providers_until_it_has_ended() {
+    let mut world = corp();
+    world.moves.ask(&web(), "first", "p1", "p2", world.millis);
+    world.moves.ask(&web(), "second", "p1", "p2", world.millis);
+    world.moves.migrations[1].1.force = true;
+    world.settle_briefly(&web());
+    assert_eq!((request(&world).is_some(), next(&world)), (true, Value::Null), "it waits");
+    world.settle(&web());
+    assert!(matches!(request(&world), Some(Request::Refused("NotAccepted", _))));
+    assert_eq!(next(&world), Value::Null, "the first would be taken for the Migration of the move");
+    world.moves.migrations.remove(0);
+    world.pass(&web());
+    assert_eq!(next(&world), "p2");
+}
+
 /// `web` on its way to p2, whose copy is ready, with a Migration in this state.
 pub(crate) fn migrating(state: MigrationState) -> World {
     let mut world = corp();

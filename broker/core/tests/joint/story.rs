@@ -385,7 +385,11 @@ impl Story {
                 }
             }
             Event::Wait(millis) => self.joint.world.millis += millis,
-            Event::Back(millis) => self.joint.world.millis -= millis,
+            // A process reads the wall clock when it starts, and never again.
+            Event::Back(millis) => {
+                self.joint.world.millis -= millis;
+                self.joint.restart();
+            }
         }
     }
 
