@@ -29,16 +29,24 @@ const LOOK: Duration = Duration::from_millis(5);
 /// Between two objects.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// Between two looks at the broker's health.
+const PULSE: Duration = Duration::from_millis(100);
+
+/// For how many seconds each attack goes on at the least, if this is set.
+const SIEGE: &str = "HOSTILE_SECONDS";
+
 /// A tenant who makes one object after another, waits for the copy of each, and deletes it.
 pub struct Neighbour {
     done: Arc<AtomicUsize>,
     stop: watch::Sender<bool>,
     task: JoinHandle<Vec<Duration>>,
+    pulse: JoinHandle<Duration>,
+    until: Instant,
 }
 
 impl Neighbour {
     /// Begins: Certificates in the namespace `name` of `consumer`, which an AcceptAPI of `provider` accepts. `health` is
-    /// the broker's health address, which must answer after each of them.
+    /// the broker's health address, which must answer all the time.
     pub async fn start(name: &str, consumer: &Place, provider: &Place, health: &str) -> Self {
         Self::of_kind(&CERTIFICATE, name, consumer, provider, health).await
     }
@@ -51,26 +59,23 @@ impl Neighbour {
         provider.create(&ACCEPT_API, ACCEPT_NAMESPACE, name, json!({"spec": spec})).await;
         let done = Arc::new(AtomicUsize::new(0));
         let (stop, stopped) = watch::channel(false);
-        let life = Life {
-            kind: *kind,
-            name: name.to_owned(),
-            consumer: consumer.clone(),
-            provider: provider.clone(),
-            health: health.to_owned(),
-        };
+        let life = Life { kind: *kind, name: name.to_owned(), consumer: consumer.clone(), provider: provider.clone() };
+        let pulse = tokio::spawn(pulse(health.to_owned(), stopped.clone()));
         let task = tokio::spawn(life.live(Arc::clone(&done), stopped));
-        Self { done, stop, task }
+        let siege = std::env::var(SIEGE).map_or(0, |seconds| seconds.parse().expect(SIEGE));
+        Self { done, stop, task, pulse, until: Instant::now() + Duration::from_secs(siege) }
     }
 
-    /// Waits until `count` more objects have been served.
+    /// Waits until `count` more objects have been served, and the attack has gone on for long enough.
     pub async fn until_served(&self, count: usize) {
         let wanted = self.done.load(Ordering::Relaxed) + count;
         let what = format!("{count} more objects of the neighbour to be served");
-        let limit = DEADLINE * u32::try_from(count).unwrap();
+        let limit = DEADLINE * u32::try_from(count).unwrap() + self.until.saturating_duration_since(Instant::now());
         let served = wait_for(limit, &what, async || {
             // A panic of the task is told by `end`.
             let found = self.done.load(Ordering::Relaxed);
-            if found >= wanted || self.task.is_finished() { Ok(()) } else { Err(format!("{found} of {wanted}")) }
+            let enough = found >= wanted && Instant::now() >= self.until;
+            if enough || self.task.is_finished() { Ok(()) } else { Err(format!("{found} of {wanted}")) }
         });
         served.await.unwrap_or_else(|error| panic!("{error:#}"));
     }
@@ -80,10 +85,11 @@ impl Neighbour {
         let _ = self.stop.send(true);
         let mut took = self.task.await.unwrap_or_else(|error| panic!("the neighbour was not served: {error}"));
         took.sort();
+        let pulse = self.pulse.await.unwrap_or_else(|error| panic!("the broker was not healthy: {error}"));
         assert!(!took.is_empty(), "no object of the neighbour was served");
         let median = took[took.len() / 2];
         println!(
-            "neighbour: {} objects, half of them within {median:?}, all within {:?}",
+            "neighbour: {} objects, half of them within {median:?}, all within {:?}; health within {pulse:?}",
             took.len(),
             took[took.len() - 1]
         );
@@ -96,12 +102,25 @@ struct Life {
     name: String,
     consumer: Place,
     provider: Place,
-    health: String,
+}
+
+/// Asks for the broker's health all the time; returns the longest wait for an answer.
+async fn pulse(health: String, mut stopped: watch::Receiver<bool>) -> Duration {
+    let mut longest = Duration::ZERO;
+    while !*stopped.borrow() {
+        let started = Instant::now();
+        let asked = tokio::time::timeout(DEADLINE, http_get(&health, "/healthz")).await;
+        let (status, body) = asked.expect("/healthz did not answer").expect("/healthz cannot be reached");
+        assert_eq!(status, 200, "{body}");
+        longest = longest.max(started.elapsed());
+        let _ = tokio::time::timeout(PULSE, stopped.changed()).await;
+    }
+    longest
 }
 
 impl Life {
     async fn live(self, done: Arc<AtomicUsize>, mut stopped: watch::Receiver<bool>) -> Vec<Duration> {
-        let Self { kind, name: namespace, consumer, provider, health } = self;
+        let Self { kind, name: namespace, consumer, provider } = self;
         let mut took = Vec::new();
         while !*stopped.borrow() {
             let name = format!("calm-{}", took.len());
@@ -114,9 +133,6 @@ impl Life {
                 tokio::time::sleep(LOOK).await;
             }
             took.push(started.elapsed());
-            let asked = tokio::time::timeout(DEADLINE, http_get(&health, "/healthz")).await;
-            let (status, body) = asked.expect("/healthz did not answer").expect("/healthz cannot be reached");
-            assert_eq!(status, 200, "{body}");
             consumer.delete(&kind, &namespace, &name).await;
             done.fetch_add(1, Ordering::Relaxed);
             let _ = tokio::time::timeout(PAUSE, stopped.changed()).await;
