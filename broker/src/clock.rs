@@ -5,11 +5,13 @@
 //! it. What an earlier process wrote down was by its clock: see [`Now::since`].
 
 use std::{
+    cell::RefCell,
     sync::LazyLock,
     time::{Instant, SystemTime},
 };
 
 use broker_core::snapshot::Now;
+use k8s_openapi::jiff::Timestamp;
 
 struct Clock {
     wall: fn() -> SystemTime,
@@ -34,10 +36,22 @@ impl Clock {
         let (began, started) = self.started;
         let passed = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let wall = (self.wall)().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let seconds = i64::try_from(wall.as_secs()).unwrap_or_default();
-        let stamp = k8s_openapi::jiff::Timestamp::from_second(seconds).unwrap_or_default();
-        Now { millis: started.saturating_add(passed), started, text: stamp.to_string() }
+        Now { millis: started.saturating_add(passed), started, text: stamp(wall.as_secs()) }
     }
+}
+
+/// RFC 3339. Made once a second on each thread: decisions are more frequent.
+fn stamp(seconds: u64) -> String {
+    thread_local! {
+        static LAST: RefCell<(u64, String)> = const { RefCell::new((u64::MAX, String::new())) };
+    }
+    LAST.with_borrow_mut(|(of, text)| {
+        if *of != seconds {
+            let stamp = Timestamp::from_second(i64::try_from(seconds).unwrap_or_default()).unwrap_or_default();
+            (*of, *text) = (seconds, stamp.to_string());
+        }
+        text.clone()
+    })
 }
 
 #[cfg(test)]

@@ -206,6 +206,16 @@ impl Index {
         self.write().complete = false;
     }
 
+    /// The watch tells of this version. Returns whether what is held is as new; then that was all there is to take in.
+    pub fn knows(&self, key: &ObjectKey, version: u64) -> bool {
+        let mut state = self.write();
+        let known = state.objects.get(key).is_some_and(|held| held.resource_version >= version);
+        if known {
+            state.progress = state.progress.max(version);
+        }
+        known
+    }
+
     /// A watch event or a write's response. `None` where the index already holds something newer.
     pub fn upsert(&self, key: ObjectKey, object: Object, source: Source) -> Option<Change> {
         let mut state = self.write();
@@ -406,6 +416,16 @@ mod tests {
 
     fn key(name: &str) -> ObjectKey {
         ObjectKey::new("n", name)
+    }
+
+    #[test]
+    fn what_is_held_is_not_taken_in_again_and_the_watch_has_passed_it() {
+        let index = index();
+        assert!(!index.knows(&key("a"), 4), "nothing is held");
+        assert!(index.upsert(key("a"), object(5), Source::Response).is_some());
+        assert!(index.knows(&key("a"), 5) && index.knows(&key("a"), 4) && !index.knows(&key("a"), 6));
+        assert!(!index.knows(&key("b"), 5), "another object");
+        assert!(index.upsert(key("b"), object(5), Source::Response).is_none(), "the watch has passed this version");
     }
 
     #[test]

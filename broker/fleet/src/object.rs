@@ -239,7 +239,23 @@ fn each_field<'a>(json: &'a [u8], mut take: impl FnMut(Cow<'a, str>, &'a RawValu
     })
 }
 
+/// An object of which nothing but its identity is read.
+#[derive(Deserialize)]
+struct Identified<'a> {
+    #[serde(borrow)]
+    metadata: Identity<'a>,
+}
+
 impl Object {
+    /// Which object the API server sent, and its version: what can be told without taking it in.
+    pub fn identify(raw: &[u8]) -> Option<(ObjectKey, u64)> {
+        let Identified { metadata } = serde_json::from_slice(raw).ok()?;
+        Some((
+            ObjectKey::new(metadata.namespace.as_ref(), metadata.name.as_ref()),
+            metadata.resource_version.parse().ok()?,
+        ))
+    }
+
     /// Reads an object as the API server sent it. `type_meta` is put in where the server left it out, as it does in lists.
     pub fn parse(raw: &[u8], type_meta: Option<(&str, &str)>) -> Result<(ObjectKey, Self), ObjectError> {
         let whole = Shape::of(raw);

@@ -332,6 +332,14 @@ impl Watch<'_> {
             let code = serde_json::from_slice::<Status>(raw).map_or(500, |status| status.code);
             return Err(CallError::from_response(code, None, raw));
         }
+        // Most events tell of our own writes, and their answers have told that already.
+        if matches!(&*event.kind, "ADDED" | "MODIFIED")
+            && let Some((key, version)) = Object::identify(raw)
+            && self.index.knows(&key, version)
+        {
+            self.version = self.version.max(Some(version));
+            return Ok(());
+        }
         let api_version = kind.api_version();
         let parsed = Object::parse(raw, Some((&api_version, &kind.gvk.kind)));
         let (key, object) = match parsed {
