@@ -48,5 +48,6 @@ pub use tally::{Requests, Tally, until_quiet};
 pub use traveller::Traveller;
 pub use world::World;
 
-/// How long a fact may take to come to be on a busy machine. Never a measure of speed.
-pub const DEADLINE: Duration = Duration::from_secs(20);
+/// How long a fact may take to come to be on a machine that is busy with other tests, in which debug builds run. Never a
+/// measure of speed.
+pub const DEADLINE: Duration = Duration::from_mins(1);

@@ -1,6 +1,6 @@
 //! A cluster that answers badly is not ready, and nobody else is held up by that.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use e2e::{
     Broker, BrokerSetup, Lie, Place,
@@ -131,6 +131,6 @@ fn a_provider_that_does_not_answer_holds_up_no_other_providers_acceptapis() {
             until_used(&quick, &name).await;
         }
         // A request that hangs is given up after 10 s, and each round of the slow one has several.
-        assert!(started.elapsed() < e2e::DEADLINE, "statuses came only after {:?}", started.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(30), "statuses came only after {:?}", started.elapsed());
     });
 }
