@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio::{sync::watch, task::JoinHandle};
 
 use crate::{
-    Kind, Place,
+    DEADLINE, Kind, Place,
     broker::http_get,
     kind::{ACCEPT_API, CERTIFICATE},
     scene::ACCEPT_NAMESPACE,
@@ -132,13 +132,23 @@ impl Life {
             consumer.create(&kind, &namespace, &name, json!({"spec": {"fqdn": fqdn}})).await;
             let copy = consumer.copy_name(&name);
             while provider.find(&kind, &namespace, &copy).await.is_none() {
-                assert!(started.elapsed() < STARVED, "{namespace}/{name} has no copy after {STARVED:?}");
+                if started.elapsed() > STARVED {
+                    let told = consumer.find(&kind, &namespace, &name).await;
+                    let told = told.map_or_else(|| "it is gone".to_owned(), |object| object.to_string());
+                    panic!("{namespace}/{name} has no copy after {STARVED:?}: {told}");
+                }
                 tokio::time::sleep(LOOK).await;
             }
             took.push(started.elapsed());
             consumer.delete(&kind, &namespace, &name).await;
             done.fetch_add(1, Ordering::Relaxed);
             let _ = tokio::time::timeout(PAUSE, stopped.changed()).await;
+        }
+        // What stays behind is signed with this broker's key, and the next one would miss that.
+        let stopped = Instant::now();
+        while !consumer.list(&kind, &namespace).await.is_empty() {
+            assert!(stopped.elapsed() < DEADLINE, "objects that are deleted stay in {namespace}");
+            tokio::time::sleep(LOOK).await;
         }
         took
     }

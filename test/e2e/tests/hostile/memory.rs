@@ -11,6 +11,7 @@ use e2e::{
 };
 use harness::wait_for;
 use serde_json::{Value, json};
+use tokio::sync::Mutex;
 
 use crate::{BART, THESEUS, WORLD};
 
@@ -27,6 +28,9 @@ const MOST: u64 = 600;
 const OBJECTS: usize = 500;
 const BYTES: usize = 1_300_000;
 
+/// Held by the test whose broker serves [`HOARD`]: two of them would serve each other's objects, with different keys.
+static HOARDING: Mutex<()> = Mutex::const_new(());
+
 /// `VmHWM` of a process in MiB: the most that it ever had resident.
 fn peak(process: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
@@ -37,6 +41,7 @@ fn peak(process: u32) -> u64 {
 /// A broker for a lying consumer and an honest one, with a neighbour who is served at the honest one while `attacked`
 /// says that the attack is still under way. Says what the broker has held at the most, in MiB, and what it has logged.
 pub(crate) async fn besieged(world: &World, name: &'static str, liar: &Liar, attacked: impl AsyncFn(&Liar)) -> String {
+    let _alone = HOARDING.lock().await;
     let _beside = crate::MIGRATIONS.read().await;
     let (bart, theseus) = (world.consumer(BART), world.provider(THESEUS));
     let crd = HOARD.crd().to_string();
