@@ -112,10 +112,12 @@ fn turns_to_move_go_round_the_consumers_and_are_given_back_by_copies_that_never_
         let copies = Recording::begin(theseus, &CART, scene.ns()).await;
         scene.accept_kind(&CART, theseus, &[], Value::Null).await;
         ariadne.delete(&ACCEPT_API, ACCEPT_NAMESPACE, &accept).await;
-        let waits = |seen: &Object| seen.has("Moving", "False", "WaitingForTurn");
-        bart.until(&CART, scene.ns(), theirs[5], "to wait for its turn", waits).await;
+        let in_line = |seen: &Object| seen.condition("Moving").is_some();
+        for name in theirs {
+            bart.until(&CART, scene.ns(), name, "to stand in line", in_line).await;
+        }
         homer.edit(&CART, scene.ns(), "z", pause("false")).await;
-        homer.until(&CART, scene.ns(), "z", "to stand in line", |seen| seen.condition("Moving").is_some()).await;
+        homer.until(&CART, scene.ns(), "z", "to stand in line", in_line).await;
         let made = async || -> Vec<String> {
             let changes = copies.changes().await;
             let mut made: Vec<String> = Vec::new();
