@@ -160,7 +160,10 @@ impl Broker {
                 return Outcome::Done;
             }
             match self.carry_out(key, &decision, &mut slot).await {
-                Went::Through if decision.complete => return decision.again.map_or(Outcome::Done, Outcome::After),
+                Went::Through if decision.complete => {
+                    let after = if decision.when_idle { Outcome::IdleAfter } else { Outcome::After };
+                    return decision.again.map_or(Outcome::Done, after);
+                }
                 Went::Through | Went::Again => {}
                 Went::Confirmed(found) => confirmed = found.map_or(Confirmed::Absent, Confirmed::Present),
                 Went::Stopped(outcome) => return outcome,

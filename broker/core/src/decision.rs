@@ -185,7 +185,7 @@ pub struct Decision {
     pub again: Option<Duration>,
     /// Once its steps went through there is nothing left to decide until something changes.
     pub complete: bool,
-    /// What is left to do can wait until nobody else waits.
+    /// What is left to do, now or when it is to be looked at again, can wait until nobody else waits.
     pub when_idle: bool,
     /// Related objects to listen to.
     pub interests: Vec<Interest>,

@@ -258,7 +258,7 @@ impl Object {
 
     /// Reads an object as the API server sent it. `type_meta` is put in where the server left it out, as it does in lists.
     pub fn parse(raw: &[u8], type_meta: Option<(&str, &str)>) -> Result<(ObjectKey, Self), ObjectError> {
-        let whole = Shape::of(raw);
+        let whole = Shape::bound(raw);
         // Field managers' entries are not held and do not count; they nest deeper than the object itself.
         let outline = whole.excess().map(|_| Outline::read(raw)).transpose()?;
         let excess = outline.as_ref().and_then(|outline| outline.shape.excess());

@@ -18,7 +18,7 @@ use std::{
 use broker_api::ClusterName;
 use tokio::{sync::Notify, time::Instant};
 
-use self::inner::{Again, How, Inner, Place, Taken};
+use self::inner::{Again, How, Inner, Place, Taken, When};
 use crate::backoff;
 
 /// What can be queued.
@@ -36,6 +36,8 @@ pub enum Outcome {
     After(Duration),
     /// Look again once nobody else waits, or something changes.
     WhenIdle,
+    /// The same, and not before this time is over.
+    IdleAfter(Duration),
     /// It failed: again after a wait that grows with the failures in a row.
     Failed,
     /// The next write is for this cluster, which has no slot free.
@@ -68,9 +70,6 @@ impl<K: Key> Drop for Start<K> {
         self.queue.started(&self.lane, self.later);
     }
 }
-
-/// After so long a key that waits for others takes its turn among them.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Counters of a queue, as controller-runtime's `workqueue_*` metrics have them.
 #[derive(Debug, Clone, Copy, Default)]
@@ -237,20 +236,22 @@ impl<K: Key> Queue<K> {
             }
             Outcome::After(delay) => {
                 inner.failures.remove(key);
-                inner.schedule(key, delay);
+                inner.schedule(key, delay, When::InTurn);
             }
             Outcome::WhenIdle => {
                 inner.failures.remove(key);
-                inner.places.insert(key.clone(), Place::Idle(Instant::now()));
-                inner.idle.push(key.lane(), key.clone());
-                inner.schedule(key, PATIENCE);
+                inner.rest(key.clone());
+            }
+            Outcome::IdleAfter(delay) => {
+                inner.failures.remove(key);
+                inner.schedule(key, delay, When::Idle);
             }
             Outcome::Failed => {
                 let count = inner.failures.entry(key.clone()).or_default();
                 let delay = backoff::delay(FIRST_RETRY, LAST_RETRY, *count);
                 *count = count.saturating_add(1);
                 inner.retries += 1;
-                inner.schedule(key, delay);
+                inner.schedule(key, delay, When::InTurn);
                 wait = Some(delay);
             }
             Outcome::Park(cluster) => inner.park(key.clone(), cluster, self.slots_per_cluster),

@@ -149,6 +149,29 @@ async fn what_can_wait_waits_for_others_but_not_for_its_own_news() {
     );
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_can_wait_may_have_to_wait_for_a_time_as_well() {
+    let queue = queue(1);
+    let (patient, other) = (job("a", 1), job("b", 2));
+    let delay = Duration::from_secs(1);
+    queue.add(patient.clone());
+    let key = take(&queue).await;
+    let started = tokio::time::Instant::now();
+    queue.finish(&key, Outcome::IdleAfter(delay));
+    assert_eq!(take(&queue).await, patient);
+    assert!(started.elapsed() >= delay, "not before its time");
+    queue.finish(&patient, Outcome::IdleAfter(delay));
+    queue.add(other.clone());
+    assert_eq!(take(&queue).await, other);
+    assert!(tokio::time::timeout(delay * 5, queue.next()).await.is_err(), "nor while another is worked on");
+    queue.finish(&other, Outcome::Done);
+    let turn = queue.next().await.unwrap();
+    assert!(turn.key == patient && turn.patient);
+    queue.finish(&patient, Outcome::IdleAfter(delay));
+    queue.add(patient.clone());
+    assert!(!queue.next().await.unwrap().patient, "its own news come in their turn");
+}
+
 #[tokio::test]
 async fn only_a_few_keys_of_a_lane_wait_for_their_first_decision() {
     let queue = queue(1);

@@ -123,6 +123,7 @@ impl<'a> Pass<'a> {
         if self.write(Subject::Copy, intent, &json!(null), write) {
             // The provider's first status comes by itself; if none does, there is still the good news to tell.
             self.decision.complete = true;
+            self.decision.when_idle = self.decision.again.is_none();
             return self.decision.again_in(GOOD_NEWS_MILLIS);
         }
         if let Some(trouble) = self.snapshot.memory.trouble(Subject::Copy) {

@@ -85,7 +85,8 @@ fn peoples_labels_and_annotations_travel_and_no_others() {
 fn a_status_comes_back_in_one_write_and_carries_the_good_news() {
     let mut world = World::with_origin();
     world.pass(&web());
-    world.pass(&web());
+    let made = world.pass(&web());
+    assert!(made.complete && made.when_idle && made.again.is_some(), "the news can wait for others: {made:?}");
     let waiting = world.pass(&web());
     assert_eq!((waiting.steps.len(), waiting.again.is_some()), (0, true), "Brokered=True waits for the status");
     world.millis += 500;

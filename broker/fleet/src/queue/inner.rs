@@ -11,6 +11,9 @@ use tokio::time::Instant;
 use super::Key;
 use crate::lanes::Lanes;
 
+/// After so long a key that waits for others takes its turn among them.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// How many keys that have waited for others are worked on at once.
 const PATIENT: usize = 4;
 
@@ -42,6 +45,13 @@ pub(super) enum Again {
     Later(ClusterName),
 }
 
+/// How a key whose time has come is queued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum When {
+    InTurn,
+    Idle,
+}
+
 pub(super) struct Slots<K> {
     pub(super) taken: usize,
     pub(super) parked: Lanes<K>,
@@ -60,7 +70,7 @@ pub(super) struct Inner<K> {
     /// Parked keys whose slot has come free: they go first, and hold that slot.
     pub(super) handed: VecDeque<(K, ClusterName)>,
     pub(super) slots: HashMap<ClusterName, Slots<K>>,
-    pub(super) timers: BTreeMap<(Instant, u64), K>,
+    pub(super) timers: BTreeMap<(Instant, u64), (K, When)>,
     pub(super) timer_of: HashMap<K, (Instant, u64)>,
     pub(super) timer_count: u64,
     pub(super) failures: HashMap<K, u32>,
@@ -169,7 +179,7 @@ impl<K: Key> Inner<K> {
         }
     }
 
-    pub(super) fn schedule(&mut self, key: &K, delay: Duration) {
+    pub(super) fn schedule(&mut self, key: &K, delay: Duration, when: When) {
         let at = Instant::now() + delay;
         if let Some(held) = self.timer_of.get(key) {
             if held.0 <= at {
@@ -179,12 +189,21 @@ impl<K: Key> Inner<K> {
         }
         self.timer_count += 1;
         let timer = (at, self.timer_count);
-        self.timers.insert(timer, key.clone());
+        self.timers.insert(timer, (key.clone(), when));
         self.timer_of.insert(key.clone(), timer);
     }
 
     pub(super) fn has_waiting(&self) -> bool {
         !self.ready.is_empty() || self.slots.values().any(|slots| !slots.parked.is_empty())
+    }
+
+    /// The key's turn comes when nobody else waits, or after [`PATIENCE`]; a place that it has already is sooner.
+    pub(super) fn rest(&mut self, key: K) {
+        if !self.places.contains_key(&key) {
+            self.places.insert(key.clone(), Place::Idle(Instant::now()));
+            self.schedule(&key, PATIENCE, When::InTurn);
+            self.idle.push(&key.lane().clone(), key);
+        }
     }
 
     /// A key that has waited for others, if no others wait.
@@ -204,9 +223,12 @@ impl<K: Key> Inner<K> {
             if timer.0 > now {
                 return Some(timer.0);
             }
-            if let Some(key) = self.timers.remove(&timer) {
+            if let Some((key, when)) = self.timers.remove(&timer) {
                 self.timer_of.remove(&key);
-                self.enqueue(key);
+                match when {
+                    When::InTurn => drop(self.enqueue(key)),
+                    When::Idle => self.rest(key),
+                }
             }
         }
         None
