@@ -116,6 +116,16 @@ enum Went {
     Stopped(Outcome),
 }
 
+/// When an origin is looked at again after all that was decided on went through.
+fn afterwards(decision: &Decision) -> Outcome {
+    match (decision.again, decision.when_idle) {
+        (None, false) => Outcome::Done,
+        (Some(wait), false) => Outcome::After(wait),
+        (None, true) => Outcome::WhenIdle,
+        (Some(wait), true) => Outcome::IdleAfter(wait),
+    }
+}
+
 impl Broker {
     async fn work(self: &Arc<Self>, key: &OriginKey, mut slot: Option<Slot<Work>>, mut hand: Hand) -> Outcome {
         let mut confirmed = Confirmed::Unread;
@@ -160,10 +170,7 @@ impl Broker {
                 return Outcome::Done;
             }
             match self.carry_out(key, &decision, &mut slot).await {
-                Went::Through if decision.complete => {
-                    let after = if decision.when_idle { Outcome::IdleAfter } else { Outcome::After };
-                    return decision.again.map_or(Outcome::Done, after);
-                }
+                Went::Through if decision.complete => return afterwards(&decision),
                 Went::Through | Went::Again => {}
                 Went::Confirmed(found) => confirmed = found.map_or(Confirmed::Absent, Confirmed::Present),
                 Went::Stopped(outcome) => return outcome,
@@ -330,5 +337,21 @@ impl Broker {
             };
             self.owned.moved(&place, &change.new.as_deref().map(crate::owned::owners).unwrap_or_default());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_for_an_idle_moment_is_not_forgotten() {
+        let wait = Duration::from_secs(1);
+        let outcome =
+            |again, when_idle| afterwards(&Decision { again, when_idle, complete: true, ..Decision::default() });
+        assert_eq!(outcome(None, false), Outcome::Done);
+        assert_eq!(outcome(Some(wait), false), Outcome::After(wait));
+        assert_eq!(outcome(None, true), Outcome::WhenIdle);
+        assert_eq!(outcome(Some(wait), true), Outcome::IdleAfter(wait));
     }
 }

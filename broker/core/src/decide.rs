@@ -175,7 +175,11 @@ impl<'a> Pass<'a> {
             let age = snapshot.now.millis.checked_sub(created);
             let young = age.is_some_and(|age| age < PATIENCE_MILLIS);
             if snapshot.busy && young {
-                self.decision.when_idle = true;
+                // What else is to be looked at again must not wait for an idle moment as well.
+                self.decision.when_idle = self.decision.again.is_none();
+                if !self.decision.when_idle {
+                    self.decision.again_in(GOOD_NEWS_MILLIS);
+                }
                 return;
             }
             if let Some(left) = age.and_then(|age| GOOD_NEWS_MILLIS.checked_sub(age)).filter(|left| *left > 0) {

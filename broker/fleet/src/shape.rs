@@ -15,6 +15,9 @@ const TREE_OBJECT: usize = 640;
 /// What any other value of a parsed tree takes, but for its text.
 const TREE_VALUE: usize = 32;
 
+/// So many bytes of a parsed tree are little.
+const LITTLE: usize = 64 << 10;
+
 /// The measure of a JSON text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Shape {
@@ -60,13 +63,13 @@ impl Shape {
         shape
     }
 
-    /// An upper bound of the measure where that is not too much, else the measure itself. Most objects are small enough,
-    /// and counting bytes is many times faster than telling texts from the rest.
+    /// An upper bound of the measure where that is little, else the measure itself. Most objects are small enough, and
+    /// counting bytes is many times faster than telling texts from the rest.
     pub fn bound(json: &[u8]) -> Self {
         let objects = count(json, b'{');
         let depth = objects + count(json, b'[');
         let bound = Self { depth, values: 1 + depth + count(json, b','), objects, bytes: json.len() };
-        if bound.excess().is_none() { bound } else { Self::of(json) }
+        if bound.excess().is_none() && bound.tree() < LITTLE { bound } else { Self::of(json) }
     }
 
     /// Takes in a value that lies so many levels below.
@@ -120,6 +123,8 @@ mod tests {
         let texts = format!(r#"{{"a":"{}","b":[{{}}]}}"#, "{,[".repeat(60));
         let nested = format!("{}{}", "[".repeat(DEEPEST + 1), "]".repeat(DEEPEST + 1));
         let flat = format!("[{}]", vec!["{}"; 1000].join(","));
+        let commas = format!(r#"{{"a":"{}"}}"#, ",".repeat(25_000));
+        assert_eq!(Shape::bound(commas.as_bytes()), Shape::of(commas.as_bytes()), "a long text takes what it takes");
         for text in [r#"{"a":[1,{"b":","}]}"#, &texts, &nested, &flat] {
             let (exact, bound) = (Shape::of(text.as_bytes()), Shape::bound(text.as_bytes()));
             assert_eq!(bound.excess(), exact.excess(), "{text}");

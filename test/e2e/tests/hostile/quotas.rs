@@ -93,7 +93,7 @@ fn turns_to_move_go_round_the_consumers_and_are_given_back_by_copies_that_never_
         let _beside = crate::MIGRATIONS.read().await;
         let (homer, bart) = (world.consumer(HOMER), world.consumer(BART));
         let (ariadne, theseus) = (world.provider(ARIADNE), world.provider(THESEUS));
-        let args = ["--max-moves", "1", "--ready-timeout", "3s"];
+        let args = ["--max-moves", "1", "--ready-timeout", "8s"];
         let mut broker = broker(world, "hostile-turns", CART, &args).await;
         let scene = Scene::new(world, "hostile-turn", &[homer, bart]).await;
         let accept = scene.accept_kind(&CART, ariadne, &[], json!({"priority": 1})).await;
