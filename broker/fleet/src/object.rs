@@ -115,6 +115,16 @@ struct Identity<'a> {
     finalizers: Option<Vec<serde::de::IgnoredAny>>,
 }
 
+impl Identity<'_> {
+    fn key(&self) -> ObjectKey {
+        ObjectKey::new(self.namespace.as_ref(), self.name.as_ref())
+    }
+
+    fn version(&self) -> Result<u64, ObjectError> {
+        self.resource_version.parse().map_err(|_| ObjectError::Version(self.resource_version.to_string()))
+    }
+}
+
 /// Labels and annotations of an object.
 #[derive(Debug, Default, Deserialize)]
 pub struct Marks {
@@ -250,10 +260,7 @@ impl Object {
     /// Which object the API server sent, and its version: what can be told without taking it in.
     pub fn identify(raw: &[u8]) -> Option<(ObjectKey, u64)> {
         let Identified { metadata } = serde_json::from_slice(raw).ok()?;
-        Some((
-            ObjectKey::new(metadata.namespace.as_ref(), metadata.name.as_ref()),
-            metadata.resource_version.parse().ok()?,
-        ))
+        Some((metadata.key(), metadata.version().ok()?))
     }
 
     /// Reads an object as the API server sent it. `type_meta` is put in where the server left it out, as it does in lists.
@@ -268,11 +275,7 @@ impl Object {
         };
         let metadata = fields.get("metadata").map_or("{}", |raw| raw.get());
         let identity: Identity<'_> = serde_json::from_str(metadata)?;
-        let resource_version = identity
-            .resource_version
-            .parse()
-            .map_err(|_| ObjectError::Version(identity.resource_version.to_string()))?;
-        let key = ObjectKey::new(identity.namespace.as_ref(), identity.name.as_ref());
+        let (key, resource_version) = (identity.key(), identity.version()?);
 
         let RawMap(mut metadata) = match &outline {
             Some(outline) => RawMap(outline.metadata.clone()),

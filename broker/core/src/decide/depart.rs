@@ -26,9 +26,6 @@ const RETRY_MILLIS: (u64, u64) = (60_000, 3_600_000);
 /// For so long after a person has made a Migration its provider may still be heard to accept the object.
 const HEARD_MILLIS: u64 = 5_000;
 
-/// How far a cluster's clock may be ahead of ours for its stamps to be taken for what is just now.
-const AHEAD_MILLIS: u64 = 60_000;
-
 /// Why an origin leaves its provider.
 #[derive(Clone, Copy)]
 pub(super) enum Reason<'a> {
@@ -304,9 +301,7 @@ impl<'a> Pass<'a> {
         let lead = format!("provider {} does not accept the object", migration.to.name());
         let why = self.refusal(&lead, &lead, &why);
         // Clusters are heard one by one: the AcceptAPI that was written before the Migration may be heard of after it.
-        let ahead = migration.created.saturating_sub(snapshot.now.millis);
-        let age = if (1..=AHEAD_MILLIS).contains(&ahead) { 0 } else { snapshot.now.since(migration.created) };
-        let left = HEARD_MILLIS.saturating_sub(age);
+        let left = HEARD_MILLIS.saturating_sub(snapshot.now.since_theirs(migration.created));
         if left > 0 {
             self.decision.again_in(left);
             return Err(Request::Waits(format!("for an AcceptAPI: {why}")));

@@ -2,6 +2,7 @@
 //! says of its move is what its Migration sees, and the Migration's status is what the next decision sees.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod dice;
 mod hub;
 mod ledger;
 mod links;

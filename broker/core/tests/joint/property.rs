@@ -8,7 +8,10 @@ use proptest::{
     test_runner::{Config, RngSeed},
 };
 
-use crate::story::{Dice, Event, Story};
+use crate::{
+    dice::{Dice, Event},
+    story::Story,
+};
 
 fn run(setting: usize, events: &[Event]) {
     let mut story = Story::new(setting);
