@@ -61,16 +61,18 @@ pub fn desired(
     schema: &Schema,
     ring: &KeyRing,
 ) -> Desired {
-    let mut payload = Value::Object(content(&origin.value));
+    let mut payload = content(&origin.value);
     let metadata = json!({
         "labels": travelling(&origin.value, "labels"),
         "annotations": travelling(&origin.value, "annotations"),
     });
-    let mut lost = Vec::new();
-    let mut body = schema.fit(&payload, &mut lost);
-    payload["metadata"] = metadata.clone();
-    body["metadata"] = metadata;
+    payload.insert("metadata".into(), metadata);
+    let mut payload = Value::Object(payload);
     let digest = merge::digest(&payload);
+    let metadata = payload.as_object_mut().and_then(|payload| payload.remove("metadata")).unwrap_or_default();
+    let mut lost = Vec::new();
+    let mut body = schema.fit(payload, &mut lost);
+    body["metadata"] = metadata;
     let signature = ring.sign_origin(&key.subject(&origin.uid), provider.name(), &Origin { epoch, digest });
     let metadata = &mut body["metadata"];
     for (name, value) in [

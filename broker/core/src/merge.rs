@@ -41,41 +41,45 @@ fn same(left: &Value, right: &Value) -> bool {
 
 /// A digest that does not depend on the order of fields.
 pub fn digest(value: &Value) -> [u8; 8] {
-    let mut hash = Sha256::new();
-    feed(&mut hash, value);
+    let mut bytes = Vec::new();
+    feed(&mut bytes, value);
     let mut short = [0; 8];
-    short.copy_from_slice(&hash.finalize()[..8]);
+    short.copy_from_slice(&Sha256::digest(&bytes)[..8]);
     short
 }
 
 /// Each value is fed with its type and, where it has a length, that, so that no two values feed the same bytes.
-fn feed(hash: &mut Sha256, value: &Value) {
-    let mut text = |tag: u8, text: &str| {
-        hash.update([tag]);
-        hash.update((text.len() as u64).to_be_bytes());
-        hash.update(text.as_bytes());
-    };
+fn feed(bytes: &mut Vec<u8>, value: &Value) {
+    fn text(bytes: &mut Vec<u8>, text: &str) {
+        bytes.extend_from_slice(&(text.len() as u64).to_be_bytes());
+        bytes.extend_from_slice(text.as_bytes());
+    }
     match value {
-        Value::Null => hash.update(b"0"),
-        Value::Bool(value) => hash.update(if *value { b"t" } else { b"f" }),
-        Value::Number(number) => text(b'n', &number.to_string()),
-        Value::String(value) => text(b's', value),
+        Value::Null => bytes.push(b'0'),
+        Value::Bool(value) => bytes.push(if *value { b't' } else { b'f' }),
+        Value::Number(number) => {
+            bytes.push(b'n');
+            text(bytes, &number.to_string());
+        }
+        Value::String(value) => {
+            bytes.push(b's');
+            text(bytes, value);
+        }
         Value::Array(values) => {
-            hash.update(b"a");
-            hash.update((values.len() as u64).to_be_bytes());
+            bytes.push(b'a');
+            bytes.extend_from_slice(&(values.len() as u64).to_be_bytes());
             for value in values {
-                feed(hash, value);
+                feed(bytes, value);
             }
         }
         Value::Object(fields) => {
-            hash.update(b"o");
-            hash.update((fields.len() as u64).to_be_bytes());
-            let mut names: Vec<_> = fields.keys().collect();
-            names.sort_unstable();
-            for name in names {
-                hash.update((name.len() as u64).to_be_bytes());
-                hash.update(name.as_bytes());
-                feed(hash, &fields[name]);
+            bytes.push(b'o');
+            bytes.extend_from_slice(&(fields.len() as u64).to_be_bytes());
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.sort_unstable_by_key(|(name, _)| *name);
+            for (name, value) in fields {
+                text(bytes, name);
+                feed(bytes, value);
             }
         }
     }

@@ -67,7 +67,7 @@ pub fn foreign_prefix(cluster: &ClusterName, name: &str) -> bool {
 
 /// The first hex digits of SHA-256.
 pub(crate) fn hex_prefix(text: &str, digits: usize) -> String {
-    let mut hash = hex::encode(Sha256::digest(text.as_bytes()));
+    let mut hash = hex::encode(&Sha256::digest(text.as_bytes())[..digits.div_ceil(2)]);
     hash.truncate(digits);
     hash
 }

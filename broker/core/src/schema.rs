@@ -142,13 +142,13 @@ impl Schema {
     }
 
     /// `value` without what the server would prune. `lost` collects the first paths that do not fit.
-    pub fn fit(&self, value: &Value, lost: &mut Vec<String>) -> Value {
+    pub fn fit(&self, value: Value, lost: &mut Vec<String>) -> Value {
         fit(&self.0, value, &Place::Root, lost)
     }
 
     /// `status` as the server would store it: pruned and defaulted.
-    pub fn stored_status(&self, status: &Value) -> Value {
-        let Shape::Object(root) = &self.0 else { return status.clone() };
+    pub fn stored_status(&self, status: Value) -> Value {
+        let Shape::Object(root) = &self.0 else { return status };
         let Some(field) = root.fields.get("status") else { return Value::Object(Map::new()) };
         let mut status = fit(&field.shape, status, &Place::Root, &mut Vec::new());
         fill(&field.shape, &mut status);
@@ -201,29 +201,28 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-fn fit(shape: &Shape, value: &Value, place: &Place<'_>, lost: &mut Vec<String>) -> Value {
+fn fit(shape: &Shape, value: Value, place: &Place<'_>, lost: &mut Vec<String>) -> Value {
     match (shape, value) {
         (Shape::Object(object), Value::Object(values)) => {
-            let mut kept = Map::new();
-            for (name, value) in values {
-                let place = Place::Field(place, name);
-                let field = object.fields.get(name);
+            let fitted = values.into_iter().filter_map(|(name, value)| {
+                let place = Place::Field(place, &name);
+                let field = object.fields.get(&name);
                 let inner = field.map(|field| &field.shape).or(object.others.as_deref());
-                match inner {
-                    None => lose(lost, &place),
-                    Some(_) if value.is_null() && field.is_some_and(|field| !field.nullable) => lose(lost, &place),
-                    Some(shape) => {
-                        kept.insert(name.clone(), fit(shape, value, &place, lost));
-                    }
-                }
-            }
-            Value::Object(kept)
+                let null = value.is_null() && field.is_some_and(|field| !field.nullable);
+                let Some(inner) = inner.filter(|_| !null) else {
+                    lose(lost, &place);
+                    return None;
+                };
+                let fitted = fit(inner, value, &place, lost);
+                Some((name, fitted))
+            });
+            Value::Object(fitted.collect())
         }
         (Shape::List { items, .. }, Value::Array(values)) => {
-            let fitted = values.iter().enumerate();
+            let fitted = values.into_iter().enumerate();
             fitted.map(|(index, value)| fit(items, value, &Place::Element(place, index), lost)).collect()
         }
-        _ => value.clone(),
+        (_, value) => value,
     }
 }
 

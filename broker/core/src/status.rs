@@ -106,7 +106,7 @@ pub fn desired(inputs: &Inputs<'_>) -> Value {
     if wanted.unwrap_or(known) {
         set_own(&mut status, &before, own, origin.generation(), now);
     }
-    schema.stored_status(&status)
+    schema.stored_status(status)
 }
 
 /// How many conditions there are of which only [`MOST_CONDITIONS`] are shown, if that is so.
@@ -134,10 +134,10 @@ pub fn patch(inputs: &Inputs<'_>) -> Option<Patch> {
     let diff = merge::diff(held, &desired)?;
     let good_news = inputs.copy.and_then(View::status).is_none() && inputs.own.iter().all(|own| own.status);
     // What the consumer's API server fills in by itself comes along with any write.
-    let news = merge::diff(&inputs.schema.stored_status(held), &desired);
+    let news = || merge::diff(&inputs.schema.stored_status(held.clone()), &desired);
     let only_conditions =
-        |news: &Value| news.as_object().is_some_and(|fields| fields.keys().all(|name| name == "conditions"));
-    let only_good_news = good_news && news.as_ref().is_none_or(only_conditions);
+        |news: Value| news.as_object().is_some_and(|fields| fields.keys().all(|name| name == "conditions"));
+    let only_good_news = good_news && news().is_none_or(only_conditions);
     let patch = json!({
         "metadata": {"resourceVersion": inputs.origin.resource_version.to_string(), "uid": &*inputs.origin.uid},
         "status": diff,

@@ -22,6 +22,7 @@ pub mod lanes;
 pub mod lease;
 mod lines;
 pub mod object;
+mod outline;
 mod page;
 pub mod queue;
 pub mod shape;

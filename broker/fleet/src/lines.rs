@@ -21,7 +21,7 @@ pub(crate) struct Lines {
     /// For the right to read a long line.
     large: Large,
     buffer: Vec<u8>,
-    /// Where the line that was handed out last ends, its newline included.
+    /// Where the line that was handed out last ends, its newline included; what is before is taken.
     taken: usize,
     /// Held while the buffer is long, and until when the line has to end.
     ticket: Option<(Ticket, Instant)>,
@@ -32,21 +32,28 @@ impl Lines {
         Self { body: BodyStream::new(body), large, buffer: Vec::new(), taken: 0, ticket: None }
     }
 
-    pub(crate) async fn next(&mut self) -> Result<Option<&[u8]>, CallError> {
-        self.buffer.drain(..self.taken);
-        self.taken = 0;
-        // Each long line has its own turn: a stream of them must not keep others from theirs.
-        self.ticket = None;
+    fn make_room(&mut self) {
+        self.buffer.drain(..std::mem::take(&mut self.taken));
         if self.buffer.len() <= SMALL {
             self.buffer.shrink_to(SMALL);
         }
-        let mut searched = 0;
+    }
+
+    pub(crate) async fn next(&mut self) -> Result<Option<&[u8]>, CallError> {
+        // Each long line has its own turn: a stream of them must not keep others from theirs.
+        self.ticket = None;
+        if self.taken > SMALL {
+            self.make_room();
+        }
+        let mut searched = self.taken;
         loop {
-            if let Some(at) = self.buffer[searched..].iter().position(|byte| *byte == b'\n') {
-                let end = searched + at;
+            if let Some(at) = memchr::memchr(b'\n', &self.buffer[searched..]) {
+                let (start, end) = (self.taken, searched + at);
                 self.taken = end + 1;
-                return Ok(Some(&self.buffer[..end]));
+                return Ok(Some(&self.buffer[start..end]));
             }
+            // Lines come many at a time: they make room when all of them are taken.
+            self.make_room();
             searched = self.buffer.len();
             if searched > OBJECT_LIMIT {
                 return Err(CallError::TooLarge(format!("a watch event is longer than {OBJECT_LIMIT} bytes")));
@@ -77,6 +84,21 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn lines_come_whole_however_they_are_cut() {
+        for pieces in [&["one\ntw", "o\nth", "ree\n"][..], &["one\n", "two\nthree\n"], &["o", "ne\ntwo\nthree\nx"]] {
+            let mut lines = Lines::new(Body::empty(), Large::default());
+            let mut whole = Vec::new();
+            for piece in pieces {
+                lines.buffer.extend_from_slice(piece.as_bytes());
+                while let Some(line) = lines.next().await.unwrap() {
+                    whole.push(String::from_utf8_lossy(line).into_owned());
+                }
+            }
+            assert_eq!(whole, ["one", "two", "three"], "{pieces:?}");
+        }
+    }
 
     #[tokio::test]
     async fn lines_come_whole_however_the_bytes_arrive() {

@@ -7,13 +7,11 @@ use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
 
 use broker_api::keys;
 use serde::{Deserialize, Serialize, de::DeserializeSeed as _};
-use serde_json::{
-    Value,
-    value::{RawValue, to_raw_value},
-};
+use serde_json::{Value, value::RawValue};
 
 use crate::{
-    each::{self, Each},
+    each::Each,
+    outline::{self, Fields, Outline},
     shape::{Excess, Shape},
 };
 
@@ -48,6 +46,9 @@ pub enum ObjectError {
     /// Not JSON, or not of an object's shape.
     #[error("not an object: {0}")]
     Json(#[from] serde_json::Error),
+    /// Not text.
+    #[error("not an object: {0}")]
+    Text(#[from] std::str::Utf8Error),
     /// Its metadata alone is too much.
     #[error("its metadata holds too many values or nests too deep")]
     Metadata,
@@ -91,38 +92,14 @@ struct Manager<'a> {
 }
 
 fn applied_by_us(managed_fields: Option<&RawValue>) -> bool {
-    let Some(managed_fields) = managed_fields else { return false };
+    // Most entries are long, and other people's.
+    let Some(managed_fields) = managed_fields.filter(|fields| fields.get().contains(keys::MANAGER)) else {
+        return false;
+    };
     let mut found = false;
     let each = Each::new(|entry: Manager<'_>| found |= entry.manager == keys::MANAGER && entry.operation == "Apply");
     let read = each.deserialize(&mut serde_json::Deserializer::from_str(managed_fields.get()));
     found && read.is_ok()
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Identity<'a> {
-    #[serde(borrow)]
-    name: Cow<'a, str>,
-    #[serde(borrow, default)]
-    namespace: Cow<'a, str>,
-    #[serde(borrow, default)]
-    uid: Cow<'a, str>,
-    #[serde(borrow, default)]
-    resource_version: Cow<'a, str>,
-    #[serde(default)]
-    deletion_timestamp: Option<serde::de::IgnoredAny>,
-    #[serde(default)]
-    finalizers: Option<Vec<serde::de::IgnoredAny>>,
-}
-
-impl Identity<'_> {
-    fn key(&self) -> ObjectKey {
-        ObjectKey::new(self.namespace.as_ref(), self.name.as_ref())
-    }
-
-    fn version(&self) -> Result<u64, ObjectError> {
-        self.resource_version.parse().map_err(|_| ObjectError::Version(self.resource_version.to_string()))
-    }
 }
 
 /// Labels and annotations of an object.
@@ -151,170 +128,55 @@ fn pack(json: &[u8]) -> Box<[u8]> {
     lz4_flex::block::compress_prepend_size_with_dict(json, WORDS).into_boxed_slice()
 }
 
-type Fields<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
-
-/// Borrows keys where they hold no escapes.
-#[derive(Deserialize, Serialize)]
-#[serde(transparent)]
-struct RawMap<'a>(#[serde(borrow)] Fields<'a>);
-
-/// An object that may be too much: what is held of it even then.
-struct Outline<'a> {
-    /// `apiVersion`, `kind` and the whole `metadata`.
-    fields: Fields<'a>,
-    /// What Kubernetes knows in `metadata`.
-    metadata: Fields<'a>,
-    /// The fields of `status` that are small.
-    status: Fields<'a>,
-    /// Whether `status.conditions` is among them, if there is one.
-    holds_conditions: bool,
-    /// The measure of all but `metadata.managedFields`.
-    shape: Shape,
-}
-
-/// What is held of the status of an object that is too much: bytes, values and levels of each field.
-const SMALL: Shape = Shape { depth: 60, values: 20_000, objects: usize::MAX, bytes: 256 << 10 };
-
-impl<'a> Outline<'a> {
-    fn read(raw: &'a [u8]) -> Result<Self, ObjectError> {
-        let mut outline = Self {
-            fields: Fields::new(),
-            metadata: Fields::new(),
-            status: Fields::new(),
-            holds_conditions: true,
-            shape: Shape { values: 1, bytes: raw.len(), ..Shape::default() },
-        };
-        let mut status = None;
-        each_field(raw, |name, value| {
-            match &*name {
-                "metadata" => {}
-                "status" => status = Some(value),
-                _ => outline.shape.add(value, 1),
-            }
-            if matches!(&*name, "apiVersion" | "kind" | "metadata") {
-                outline.fields.insert(name, value);
-            }
-        })?;
-        if let Some(metadata) = outline.fields.get("metadata").copied() {
-            each_field(metadata.get().as_bytes(), |name, value| {
-                if name != "managedFields" {
-                    outline.shape.add(value, 2);
-                }
-                if METADATA.contains(&&*name) {
-                    outline.metadata.insert(name, value);
-                }
-            })?;
-        }
-        if let Some(status) = status {
-            outline.shape.add(status, 1);
-            let mut room = SMALL.values;
-            // A status that is no object is nothing that anybody reads.
-            let _ = each_field(status.get().as_bytes(), |name, value| {
-                let shape = Shape::of(value.get().as_bytes());
-                if shape.depth <= SMALL.depth && shape.values <= room && shape.bytes <= SMALL.bytes {
-                    room -= shape.values;
-                    outline.status.insert(name, value);
-                } else if name == "conditions" {
-                    outline.holds_conditions = false;
-                }
-            });
-        }
-        Ok(outline)
-    }
-}
-
-/// The fields of `metadata` (meta/v1, ObjectMeta).
-const METADATA: [&str; 15] = [
-    "annotations",
-    "creationTimestamp",
-    "deletionGracePeriodSeconds",
-    "deletionTimestamp",
-    "finalizers",
-    "generateName",
-    "generation",
-    "labels",
-    "managedFields",
-    "name",
-    "namespace",
-    "ownerReferences",
-    "resourceVersion",
-    "selfLink",
-    "uid",
-];
-
-fn each_field<'a>(json: &'a [u8], mut take: impl FnMut(Cow<'a, str>, &'a RawValue)) -> Result<(), serde_json::Error> {
-    each::fields(json, |name, value| {
-        take(name, value);
-        true
-    })
-}
-
-/// An object of which nothing but its identity is read.
-#[derive(Deserialize)]
-struct Identified<'a> {
-    #[serde(borrow)]
-    metadata: Identity<'a>,
+/// A field of what is held of an object.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Part<'a> {
+    Sent(&'a RawValue),
+    Picked(&'a Fields<'a>),
+    Added(&'a str),
 }
 
 impl Object {
-    /// Which object the API server sent, and its version: what can be told without taking it in.
-    pub fn identify(raw: &[u8]) -> Option<(ObjectKey, u64)> {
-        let Identified { metadata } = serde_json::from_slice(raw).ok()?;
-        Some((metadata.key(), metadata.version().ok()?))
-    }
-
     /// Reads an object as the API server sent it. `type_meta` is put in where the server left it out, as it does in lists.
     pub fn parse(raw: &[u8], type_meta: Option<(&str, &str)>) -> Result<(ObjectKey, Self), ObjectError> {
-        let whole = Shape::bound(raw);
-        // Field managers' entries are not held and do not count; they nest deeper than the object itself.
-        let outline = whole.excess().map(|_| Outline::read(raw)).transpose()?;
-        let excess = outline.as_ref().and_then(|outline| outline.shape.excess());
-        let (mut fields, outline) = match (outline, excess) {
-            (Some(outline), Some(_)) => (outline.fields.clone(), Some(outline)),
-            _ => (serde_json::from_slice::<RawMap<'_>>(raw)?.0, None),
-        };
-        let metadata = fields.get("metadata").map_or("{}", |raw| raw.get());
-        let identity: Identity<'_> = serde_json::from_str(metadata)?;
-        let (key, resource_version) = (identity.key(), identity.version()?);
+        Self::take_in(Outline::read(std::str::from_utf8(raw)?)?, type_meta)
+    }
 
-        let RawMap(mut metadata) = match &outline {
-            Some(outline) => RawMap(outline.metadata.clone()),
-            None => serde_json::from_str(metadata)?,
-        };
-        let applied_by_us = applied_by_us(metadata.remove("managedFields"));
-        let metadata = to_raw_value(&RawMap(metadata))?;
-        fields.insert("metadata".into(), &metadata);
-        let status = outline.as_ref().map(|outline| to_raw_value(&RawMap(outline.status.clone()))).transpose()?;
-        if let Some(status) = &status {
-            fields.insert("status".into(), status);
+    /// What is held of an object that was looked through; see [`Object::parse`].
+    pub(crate) fn take_in(
+        mut outline: Outline<'_>,
+        type_meta: Option<(&str, &str)>,
+    ) -> Result<(ObjectKey, Self), ObjectError> {
+        let applied_by_us = applied_by_us(outline.metadata.remove(outline::MANAGED));
+        let mut parts: BTreeMap<&str, Part<'_>> =
+            outline.fields.iter().map(|(name, value)| (name, Part::Sent(value))).collect();
+        parts.insert("metadata", Part::Picked(&outline.metadata));
+        if let Some(status) = &outline.status {
+            parts.insert("status", Part::Picked(status));
         }
-        let added = match type_meta {
-            Some((api_version, kind)) if !fields.contains_key("kind") => {
-                Some((to_raw_value(api_version)?, to_raw_value(kind)?))
-            }
-            _ => None,
-        };
-        if let Some((api_version, kind)) = &added {
-            fields.insert("apiVersion".into(), api_version);
-            fields.insert("kind".into(), kind);
+        if let Some((api_version, kind)) = type_meta.filter(|_| !parts.contains_key("kind")) {
+            parts.insert("apiVersion", Part::Added(api_version));
+            parts.insert("kind", Part::Added(kind));
         }
-        let body = serde_json::to_vec(&RawMap(fields))?;
-        let shape = if excess.is_some() { Shape::of(&body) } else { whole };
-        if excess.is_some() && shape.excess().is_some() {
+        let mut body = Vec::with_capacity(outline.shape.bytes);
+        serde_json::to_writer(&mut body, &parts)?;
+        let shape = if outline.excess.is_some() { Shape::of(&body) } else { outline.shape };
+        if outline.excess.is_some() && shape.excess().is_some() {
             return Err(ObjectError::Metadata);
         }
         let object = Self {
-            uid: identity.uid.into(),
-            resource_version,
-            deleting: identity.deletion_timestamp.is_some(),
-            has_finalizers: identity.finalizers.is_some_and(|finalizers| !finalizers.is_empty()),
+            uid: outline.uid()?,
+            resource_version: outline.version,
+            deleting: outline.is_deleting(),
+            has_finalizers: outline.has_finalizers()?,
             applied_by_us,
-            excess,
-            holds_conditions: outline.is_none_or(|outline| outline.holds_conditions),
+            excess: outline.excess,
+            holds_conditions: outline.holds_conditions,
             weight: u32::try_from(shape.tree()).unwrap_or(u32::MAX),
             body: pack(&body),
         };
-        Ok((key, object))
+        Ok((outline.key, object))
     }
 
     /// Drops everything but identity and version, for objects that no decision reads.
@@ -343,14 +205,15 @@ impl Object {
         self.body.len()
     }
 
-    fn unpacked(&self) -> Result<Vec<u8>, ObjectError> {
+    fn unpacked(&self) -> Result<String, ObjectError> {
         // What we packed ourselves can be unpacked; an empty body was forgotten.
-        lz4_flex::block::decompress_size_prepended_with_dict(&self.body, WORDS).map_err(|_| ObjectError::Forgotten)
+        let body = lz4_flex::block::decompress_size_prepended_with_dict(&self.body, WORDS);
+        Ok(String::from_utf8(body.map_err(|_| ObjectError::Forgotten)?).map_err(|error| error.utf8_error())?)
     }
 
     /// The whole object without `managedFields`. An error where it nests deeper than the parser allows (128), or was forgotten.
     pub fn value(&self) -> Result<Value, ObjectError> {
-        Ok(serde_json::from_slice(&self.unpacked()?)?)
+        Ok(serde_json::from_str(&self.unpacked()?)?)
     }
 
     /// Labels and annotations, without parsing the rest into a tree. Empty where they cannot be read.
@@ -360,7 +223,7 @@ impl Object {
             metadata: Marks,
         }
         let body = self.unpacked().unwrap_or_default();
-        serde_json::from_slice::<Outer>(&body).map(|outer| outer.metadata).unwrap_or_default()
+        serde_json::from_str::<Outer>(&body).map(|outer| outer.metadata).unwrap_or_default()
     }
 }
 

@@ -1,7 +1,5 @@
 //! How deep JSON nests and how many values it holds, told from its bytes without parsing them into a tree.
 
-use serde_json::value::RawValue;
-
 /// Deepest nesting of an object that is taken in, the object itself included. `serde_json` goes no further (its limit of
 /// 128 is refused), and everybody who walks a parsed object recurses.
 pub const DEEPEST: usize = 127;
@@ -15,8 +13,8 @@ const TREE_OBJECT: usize = 640;
 /// What any other value of a parsed tree takes, but for its text.
 const TREE_VALUE: usize = 32;
 
-/// So many bytes of a parsed tree are little.
-const LITTLE: usize = 64 << 10;
+/// So many bytes of a text or of a parsed tree are little.
+pub(crate) const LITTLE: usize = 64 << 10;
 
 /// The measure of a JSON text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -66,15 +64,14 @@ impl Shape {
     /// An upper bound of the measure where that is little, else the measure itself. Most objects are small enough, and
     /// counting bytes is many times faster than telling texts from the rest.
     pub fn bound(json: &[u8]) -> Self {
-        let objects = count(json, b'{');
-        let depth = objects + count(json, b'[');
-        let bound = Self { depth, values: 1 + depth + count(json, b','), objects, bytes: json.len() };
+        let [objects, lists, commas] = count(json, [b'{', b'[', b',']);
+        let depth = objects + lists;
+        let bound = Self { depth, values: 1 + depth + commas, objects, bytes: json.len() };
         if bound.excess().is_none() && bound.tree() < LITTLE { bound } else { Self::of(json) }
     }
 
-    /// Takes in a value that lies so many levels below.
-    pub(crate) fn add(&mut self, value: &RawValue, below: usize) {
-        let inner = Self::of(value.get().as_bytes());
+    /// Takes in the measure of a value that lies so many levels below; its text counts already.
+    pub(crate) fn add(&mut self, inner: Self, below: usize) {
         self.depth = self.depth.max(inner.depth + below);
         self.values += inner.values;
         self.objects += inner.objects;
@@ -91,10 +88,21 @@ impl Shape {
     }
 }
 
-/// How often a byte occurs. A compiler makes vector instructions of sums that fit into a byte.
-fn count(bytes: &[u8], byte: u8) -> usize {
-    let some = |bytes: &[u8]| bytes.iter().map(|held| u8::from(*held == byte)).sum::<u8>();
-    bytes.chunks(usize::from(u8::MAX)).map(|bytes| usize::from(some(bytes))).sum()
+/// How often each of these bytes occurs. A compiler makes vector instructions of sums that fit into a byte.
+fn count<const N: usize>(bytes: &[u8], wanted: [u8; N]) -> [usize; N] {
+    let mut counts = [0; N];
+    for bytes in bytes.chunks(usize::from(u8::MAX)) {
+        let mut sums = [0_u8; N];
+        for byte in bytes {
+            for (sum, wanted) in sums.iter_mut().zip(wanted) {
+                *sum += u8::from(*byte == wanted);
+            }
+        }
+        for (count, sum) in counts.iter_mut().zip(sums) {
+            *count += usize::from(sum);
+        }
+    }
+    counts
 }
 
 /// What an object has too much of to be taken in.

@@ -21,6 +21,7 @@ use crate::{
     kind::KindInfo,
     lines::{Lines, SILENCE},
     object::{Object, ObjectKey},
+    outline::Outline,
     page::{Bad, ListMeta, kept, read_page},
 };
 
@@ -327,25 +328,29 @@ impl Watch<'_> {
     fn event(&mut self, line: &[u8], kind: &KindInfo) -> Result<(), CallError> {
         let unreadable = |error: String| CallError::Gone(format!("unreadable watch event, listing again: {error}"));
         let event: Event<'_> = serde_json::from_slice(line).map_err(|error| unreadable(error.to_string()))?;
-        let raw = event.object.get().as_bytes();
+        let raw = event.object.get();
         if event.kind == "ERROR" {
+            let raw = raw.as_bytes();
             let code = serde_json::from_slice::<Status>(raw).map_or(500, |status| status.code);
             return Err(CallError::from_response(code, None, raw));
         }
-        // Most events tell of our own writes, and their answers have told that already.
-        if matches!(&*event.kind, "ADDED" | "MODIFIED")
-            && let Some((key, version)) = Object::identify(raw)
-            && self.index.knows(&key, version)
-        {
-            self.version = self.version.max(Some(version));
-            return Ok(());
-        }
         let api_version = kind.api_version();
-        let parsed = Object::parse(raw, Some((&api_version, &kind.gvk.kind)));
+        let parsed = match Outline::read(raw) {
+            // Most events tell of our own writes, and their answers have told that already.
+            Ok(Outline { key, version, .. })
+                if matches!(&*event.kind, "ADDED" | "MODIFIED") && self.index.knows(&key, version) =>
+            {
+                self.version = self.version.max(Some(version));
+                return Ok(());
+            }
+            read => read.and_then(|outline| Object::take_in(outline, Some((&api_version, &kind.gvk.kind)))),
+        };
         let (key, object) = match parsed {
             Ok(parsed) => parsed,
             Err(error) if event.kind == "BOOKMARK" => {
-                return bookmark_version(raw).map(|v| self.bookmark(v)).ok_or_else(|| unreadable(error.to_string()));
+                return bookmark_version(raw.as_bytes())
+                    .map(|v| self.bookmark(v))
+                    .ok_or_else(|| unreadable(error.to_string()));
             }
             Err(error) => {
                 self.bad.add(&error);

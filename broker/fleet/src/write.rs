@@ -139,7 +139,8 @@ impl<'a> Writer<'a> {
 }
 
 fn to_bytes(value: &Value) -> Vec<u8> {
-    value.to_string().into_bytes()
+    // A tree of JSON values is always written.
+    serde_json::to_vec(value).unwrap_or_default()
 }
 
 /// An answer that is not the object we asked for leaves open what happened.

@@ -210,11 +210,14 @@ impl<'a> Pass<'a> {
             return Synced { in_sync: false, written: false, difference: None, trouble: Some(unread.why().to_owned()) };
         }
         let desired = self.desired(site);
+        let difference = self.difference(site, &desired, copy);
+        if difference.is_none() {
+            return Synced { in_sync: true, written: false, difference, trouble: None };
+        }
         let intent = merge::digest(&desired.body);
         let observed = copy::observed(&copy.value);
-        let difference = self.difference(site, &desired, copy);
         // What the API server made of this very write before is as good as the copy gets.
-        let in_sync = difference.is_none() || memory.is_settled(subject, intent, &observed);
+        let in_sync = memory.is_settled(subject, intent, &observed);
         let mut synced = Synced { in_sync, written: false, difference, trouble: None };
         if !in_sync {
             self.tell_lost(&desired, site);
