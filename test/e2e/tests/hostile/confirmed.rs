@@ -93,6 +93,18 @@ const SWAPPED: e2e::Kind = e2e::Kind::test("Swapped", "swappeds");
 
 const MANY: usize = 12;
 
+/// A provider's finalizer.
+const HOLD: &str = "theirs.test/hold";
+
+async fn until_left(broker: &Broker, count: usize, uids: &impl AsyncFn() -> Vec<String>) {
+    let what = format!("{count} copies to be left");
+    let left = wait_for(DEADLINE, &what, async || {
+        let left = uids().await.len();
+        if left == count { Ok(()) } else { Err(format!("{left} left")) }
+    });
+    left.await.unwrap_or_else(|error| panic!("{error:#}\n{}", broker.last_lines(40)));
+}
+
 fn is_held(seen: &Object) -> bool {
     seen.has("DeletionsHeld", "True", "OriginsVanished")
 }
@@ -169,17 +181,27 @@ fn copies_stay_when_most_origins_of_a_cluster_vanish_until_a_person_confirms() {
         hub.until(&SWAPPED, scene.ns(), &homer.copy_name("o1"), "the edit", edited).await;
         assert_eq!(uids().await, copies);
 
-        // It was none: a person at the provider says so.
+        // It was none: a person at the provider says so. Killed before, and in the middle of what comes of it, with one
+        // copy that its provider holds.
         bart.cluster.write_kubeconfig("limited", &file).unwrap();
         hub.until(&ACCEPT_API, ACCEPT_NAMESPACE, &accept, "deletions to be held again", is_held).await;
         assert_eq!(uids().await, copies);
+        let last = homer.copy_name("o0");
+        hub.edit(&SWAPPED, scene.ns(), &last, json!({"metadata": {"finalizers": [HOLD]}})).await;
+        broker.kill();
+        broker.start_again(&world.lab).await;
+        hub.until(&ACCEPT_API, ACCEPT_NAMESPACE, &accept, "deletions still to be held", is_held).await;
+        assert_eq!(uids().await, copies);
+        broker.kill();
         let confirmed = json!({"metadata": {"annotations": {keys::CONFIRM_DELETIONS: HOMER}}});
         hub.edit(&ACCEPT_API, ACCEPT_NAMESPACE, &accept, confirmed).await;
-        let gone = wait_for(DEADLINE, "all copies to be gone", async || {
-            let left = uids().await.len();
-            if left == 0 { Ok(()) } else { Err(format!("{left} left")) }
-        });
-        gone.await.unwrap_or_else(|error| panic!("{error:#}\n{}", broker.last_lines(40)));
+        broker.start_again(&world.lab).await;
+        until_left(&broker, 1, &uids).await;
+        hub.until(&SWAPPED, scene.ns(), &last, "to be on its way out", Object::is_deleting).await;
+        broker.kill();
+        hub.edit(&SWAPPED, scene.ns(), &last, json!({"metadata": {"finalizers": null}})).await;
+        broker.start_again(&world.lab).await;
+        until_left(&broker, 0, &uids).await;
         hub.until(&ACCEPT_API, ACCEPT_NAMESPACE, &accept, "nothing to be held", released).await;
         assert_eq!(broker.terminate().await, Some(0));
         homer.edit(&SWAPPED, scene.ns(), "o1", json!({"metadata": {"finalizers": null}})).await;

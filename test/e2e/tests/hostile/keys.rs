@@ -137,28 +137,49 @@ fn with_all_keys_lost_nothing_is_written_until_a_person_says_so() {
             }
         }
         make(&scene, &LOST, "later").await;
-        let broker = Broker::spawn(&world.lab, &BrokerSetup { name: "lost-broker-2", ..setup.clone() });
-        let said = wait_for(DEADLINE, "/readyz to say what to do", async || {
-            let (code, body) = broker.health("/readyz").await?;
-            let says = body.contains("the signing keys are lost") && body.contains("--new-signing-key");
-            anyhow::ensure!(code == 503 && says, "{code} {body}");
-            Ok(body)
-        });
-        let said = said.await.unwrap_or_else(|error| panic!("{error:#}\n{}", broker.last_lines(20)));
-        assert!(said.contains("Lost "), "it names an object: {said}");
-        assert!(broker.log().contains("the signing keys are lost"));
-        let metrics = broker.metrics().await.unwrap();
-        assert!(metrics.contains("resource_broker_signing_keys_lost 1"), "{metrics}");
-        assert_eq!(standing(&scene, &LOST).await, before);
-        assert!(homer.get(&LOST, scene.ns(), "later").await.finalizers().is_empty(), "nothing is written");
-        assert!(hub.find(&SECRET, ns, SIGNING_KEY_SECRET).await.is_none());
-        drop(broker);
+        // Killed while it refuses, the next one refuses as well.
+        for name in ["lost-broker-2", "lost-broker-3"] {
+            let mut broker = Broker::spawn(&world.lab, &BrokerSetup { name, ..setup.clone() });
+            until_it_says_what_to_do(&broker).await;
+            let metrics = broker.metrics().await.unwrap();
+            assert!(metrics.contains("resource_broker_signing_keys_lost 1"), "{metrics}");
+            broker.kill();
+            assert_eq!(standing(&scene, &LOST).await, before);
+            assert!(homer.get(&LOST, scene.ns(), "later").await.finalizers().is_empty(), "nothing is written");
+            assert!(hub.find(&SECRET, ns, SIGNING_KEY_SECRET).await.is_none());
+        }
 
         let mut args = setup.args.clone();
         args.push("--new-signing-key".into());
-        let mut broker = Broker::start(&world.lab, &BrokerSetup { name: "lost-broker-3", args, ..setup }).await;
+        let mut broker = Broker::spawn(&world.lab, &BrokerSetup { name: "lost-broker-4", args, ..setup.clone() });
+        let data = hub.until_there(&SECRET, ns, SIGNING_KEY_SECRET).await.at("/data").clone();
+        broker.kill();
+        // The flag makes one new key, however often its process begins.
+        broker.start_again(&world.lab).await;
+        secret_until(hub, ns, SIGNING_KEY_BACKUP, "the new key, too", &data).await;
+        broker.kill();
+        let mut broker = Broker::start(&world.lab, &BrokerSetup { name: "lost-broker-5", ..setup }).await;
         served(&scene, &LOST, "later").await;
-        hub.until_there(&SECRET, ns, SIGNING_KEY_BACKUP).await;
+        assert_eq!(hub.get(&SECRET, ns, SIGNING_KEY_SECRET).await.at("/data"), &data);
+        for (number, (assignment, _)) in before.iter().enumerate() {
+            let name = format!("o{number}");
+            let signed = |seen: &Object| seen.annotation(ASSIGNMENT).is_some_and(|mark| mark != assignment);
+            homer.until(&LOST, scene.ns(), &name, "to be signed with the new key", signed).await;
+            served(&scene, &LOST, &name).await;
+        }
+        assert_eq!(hub.list(&LOST, scene.ns()).await.len(), OBJECTS + 1, "one copy each");
         assert_eq!(broker.terminate().await, Some(0));
     });
+}
+
+async fn until_it_says_what_to_do(broker: &Broker) {
+    let said = wait_for(DEADLINE, "/readyz to say what to do", async || {
+        let (code, body) = broker.health("/readyz").await?;
+        let says = body.contains("the signing keys are lost") && body.contains("--new-signing-key");
+        anyhow::ensure!(code == 503 && says, "{code} {body}");
+        Ok(body)
+    });
+    let said = said.await.unwrap_or_else(|error| panic!("{error:#}\n{}", broker.last_lines(20)));
+    assert!(said.contains("Lost "), "it names an object: {said}");
+    assert!(broker.log().contains("the signing keys are lost"));
 }
