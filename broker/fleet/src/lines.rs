@@ -101,6 +101,16 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_long_line_makes_room_when_it_is_taken() {
+        let mut lines = Lines::new(Body::empty(), Large::default());
+        lines.buffer = vec![b'x'; 2 * SMALL];
+        lines.buffer.extend_from_slice(b"\nnext\n");
+        assert_eq!(lines.next().await.unwrap().unwrap().len(), 2 * SMALL);
+        assert_eq!(lines.next().await.unwrap(), Some(&b"next"[..]));
+        assert!(lines.buffer.capacity() <= SMALL, "{}", lines.buffer.capacity());
+    }
+
+    #[tokio::test]
     async fn lines_come_whole_however_the_bytes_arrive() {
         let mut lines = Lines::new(Body::from(b"one\ntwo\nrest".to_vec()), Large::default());
         assert_eq!(lines.next().await.unwrap(), Some(&b"one"[..]));

@@ -159,7 +159,9 @@ impl Object {
             parts.insert("apiVersion", Part::Added(api_version));
             parts.insert("kind", Part::Added(kind));
         }
-        let mut body = Vec::with_capacity(outline.shape.bytes);
+        // What is left out of an object that is too much may be all of it.
+        let most = if outline.excess.is_some() { 0 } else { outline.shape.bytes + 128 };
+        let mut body = Vec::with_capacity(most);
         serde_json::to_writer(&mut body, &parts)?;
         let shape = if outline.excess.is_some() { Shape::of(&body) } else { outline.shape };
         if outline.excess.is_some() && shape.excess().is_some() {
@@ -302,6 +304,14 @@ mod tests {
     fn metadata_that_is_too_much_is_an_error() {
         let raw = format!(r#"{{"metadata":{{"name":"a","resourceVersion":"1","labels":{}}}}}"#, nested(300));
         assert!(matches!(Object::parse(raw.as_bytes(), None), Err(ObjectError::Metadata)));
+    }
+
+    #[test]
+    fn what_is_no_text_is_an_error() {
+        let mut raw = RAW.as_bytes().to_vec();
+        let at = raw.iter().position(|byte| *byte == b'v').unwrap();
+        raw[at] = 0xff;
+        assert!(matches!(Object::parse(&raw, None), Err(ObjectError::Text(_))));
     }
 
     #[test]

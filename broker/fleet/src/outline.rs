@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::BTreeMap, fmt};
 
 use serde::{
-    Deserialize, Serialize,
+    Deserialize, Deserializer, Serialize,
     de::{Error as _, IgnoredAny, MapAccess, Visitor},
 };
 use serde_json::value::RawValue;
@@ -14,10 +14,10 @@ use crate::{
     shape::{Excess, LITTLE, Shape},
 };
 
-/// Fields by name, each as text. Borrows names where they hold no escapes.
-#[derive(Debug, Default, Deserialize, Serialize)]
+/// Fields by name, each as text. Of two of the same name the last counts.
+#[derive(Debug, Default, Serialize)]
 #[serde(transparent)]
-pub(crate) struct Fields<'a>(#[serde(borrow)] BTreeMap<Cow<'a, str>, &'a RawValue>);
+pub(crate) struct Fields<'a>(BTreeMap<Cow<'a, str>, &'a RawValue>);
 
 impl<'a> Fields<'a> {
     pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {
@@ -37,6 +37,29 @@ impl<'a> Fields<'a> {
 #[derive(Deserialize)]
 #[serde(transparent)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct All;
+
+        impl<'de> Visitor<'de> for All {
+            type Value = Fields<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
+                let mut fields = BTreeMap::new();
+                while let Some(Text(name)) = map.next_key()? {
+                    fields.insert(name, map.next_value()?);
+                }
+                Ok(Fields(fields))
+            }
+        }
+        deserializer.deserialize_map(All)
+    }
+}
 
 /// An object's fields: all of them, or what is held of one that is too much.
 #[derive(Debug, Default)]
@@ -71,6 +94,9 @@ pub(crate) struct Outline<'a> {
     pub(crate) holds_conditions: bool,
 }
 
+/// An object and its metadata, without their fields.
+const FRAME: Shape = Shape { depth: 2, values: 2, objects: 2, bytes: 0 };
+
 /// What is held of the status of an object that is too much: bytes, values and levels of each field.
 const SMALL: Shape = Shape { depth: 60, values: 20_000, objects: usize::MAX, bytes: 256 << 10 };
 
@@ -104,7 +130,7 @@ fn each_field<'a>(json: &'a str, mut take: impl FnMut(Cow<'a, str>, &'a RawValue
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Parts<'a> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Whole;
 
         impl<'de> Visitor<'de> for Whole {
@@ -131,17 +157,23 @@ impl<'de: 'a, 'a> Deserialize<'de> for Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// A bound of the measure of all that is held of an object of so many bytes.
-    fn bound(&self, bytes: usize) -> Shape {
-        let mut shape = Shape { values: 2, objects: 2, bytes, ..Shape::default() };
+    /// The measure of all that is held of an object of so many bytes, or a bound of that where it is little.
+    fn shape(&self, bytes: usize) -> Shape {
+        let bound = self.sum(bytes, Shape::bound);
+        // Each field's bound may be a little too much; of many fields that is not little any more.
+        if bound.excess().is_none() && bound.tree() < LITTLE { bound } else { self.sum(bytes, Shape::of) }
+    }
+
+    fn sum(&self, bytes: usize, of: impl Fn(&[u8]) -> Shape) -> Shape {
+        let mut shape = Shape { bytes, ..FRAME };
         for (_, value) in self.fields.iter() {
-            shape.add(Shape::bound(value.get().as_bytes()), 1);
+            shape.add(of(value.get().as_bytes()), 1);
         }
         for (name, value) in self.metadata.iter() {
             if name == MANAGED {
                 shape.bytes = shape.bytes.saturating_sub(value.get().len());
             } else {
-                shape.add(Shape::bound(value.get().as_bytes()), 2);
+                shape.add(of(value.get().as_bytes()), 2);
             }
         }
         shape
@@ -150,7 +182,7 @@ impl<'a> Parts<'a> {
     /// Measures an object that may be too much, and picks what is held of it if it is.
     fn measured(raw: &'a str) -> Result<(Shape, Self), ObjectError> {
         let mut parts = Self { holds_conditions: true, ..Self::default() };
-        let mut shape = Shape { values: 1, bytes: raw.len(), ..Shape::default() };
+        let mut shape = Shape { bytes: raw.len(), ..FRAME };
         let (mut metadata, mut status) = (None, None);
         each_field(raw, |name, value| match &*name {
             "metadata" => metadata = Some(value),
@@ -199,7 +231,7 @@ impl<'a> Outline<'a> {
         let long = raw.len() > LITTLE && Shape::bound(raw.as_bytes()).excess().is_some();
         let whole = || serde_json::from_str::<Parts<'_>>(raw);
         let little = if long { None } else { Some(whole()?) };
-        let little = little.map(|parts| (parts.bound(raw.len()), parts)).filter(|(bound, _)| bound.excess().is_none());
+        let little = little.map(|parts| (parts.shape(raw.len()), parts)).filter(|(shape, _)| shape.excess().is_none());
         let (shape, parts) = if let Some(little) = little {
             little
         } else {
@@ -261,6 +293,41 @@ mod tests {
             assert_eq!((outline.is_deleting(), outline.has_finalizers().unwrap()), (deleting, finalizers), "{fields}");
         }
         assert!(Outline::read(&with(r#","finalizers":7"#)).unwrap().has_finalizers().is_err());
+    }
+
+    #[test]
+    fn of_two_fields_of_one_name_the_last_counts() {
+        let raw = r#"{"metadata":{"name":"a","name":"b","resourceVersion":"1"},"spec":1,"spec":2}"#;
+        let outline = Outline::read(raw).unwrap();
+        assert_eq!((&*outline.key.name, outline.fields.get("spec").unwrap().get()), ("b", "2"));
+    }
+
+    #[test]
+    fn many_fields_are_measured_exactly() {
+        let spec = |number| format!(r#""f{number}":"{}""#, "{".repeat(97));
+        let fields: Vec<String> = (0..2000).map(spec).collect();
+        let raw = format!(r#"{{"metadata":{{"name":"a","resourceVersion":"1"}},{}}}"#, fields.join(","));
+        let outline = Outline::read(&raw).unwrap();
+        // The object, its metadata with two fields, and two thousand texts.
+        assert_eq!((outline.shape.objects, outline.shape.values), (2, 2004));
+        let raw = r#"{"metadata":{"name":"a","resourceVersion":"1","labels":{"x":"1"}},"spec":{"a":[1,2]}}"#;
+        let (shape, whole) = (Outline::read(raw).unwrap().shape, Shape::of(raw.as_bytes()));
+        assert_eq!((shape.objects, shape.depth), (whole.objects, whole.depth));
+        assert!(shape.values >= 9 && shape.tree() >= whole.tree() - 64, "{shape:?} {whole:?}");
+    }
+
+    #[test]
+    fn long_and_deep_entries_of_field_managers_do_not_count() {
+        let deep = format!("{}{}", "[".repeat(300), "]".repeat(300));
+        let managed = vec![format!(r#"{{"fieldsV1":{deep}}}"#); 200].join(",");
+        assert!(managed.len() > LITTLE);
+        for managed in [managed, deep] {
+            let metadata = format!(r#"{{"name":"a","resourceVersion":"1","managedFields":[{managed}]}}"#);
+            let raw = format!(r#"{{"metadata":{metadata},"spec":{{"x":1}}}}"#);
+            let outline = Outline::read(&raw).unwrap();
+            assert!(outline.excess.is_none() && outline.fields.get("spec").is_some());
+            assert!(outline.shape.depth <= 3 && outline.shape.objects == 3, "{:?}", outline.shape);
+        }
     }
 
     #[test]

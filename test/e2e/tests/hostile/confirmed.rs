@@ -96,6 +96,16 @@ const MANY: usize = 12;
 /// A provider's finalizer.
 const HOLD: &str = "theirs.test/hold";
 
+async fn until_it_holds(broker: &Broker) {
+    let held = wait_for(DEADLINE, "the metric of deletions that are held", async || {
+        let metrics = broker.metrics().await?;
+        let all = format!("resource_broker_deletions_held{{consumer=\"consumer#homer\"}} {MANY}");
+        anyhow::ensure!(metrics.contains(&all), "{metrics}");
+        Ok(())
+    });
+    held.await.unwrap_or_else(|error| panic!("{error:#}\n{}", broker.last_lines(40)));
+}
+
 async fn until_left(broker: &Broker, count: usize, uids: &impl AsyncFn() -> Vec<String>) {
     let what = format!("{count} copies to be left");
     let left = wait_for(DEADLINE, &what, async || {
@@ -165,8 +175,7 @@ fn copies_stay_when_most_origins_of_a_cluster_vanish_until_a_person_confirms() {
         assert!(message.contains("12 of 12") && message.contains("consumer homer"), "{message}");
         assert!(message.contains(keys::CONFIRM_DELETIONS), "it says what to do: {message}");
         hub.until_event(ACCEPT_NAMESPACE, &accept, "OriginsVanished", |told| told.status == "Warning").await;
-        let metrics = broker.metrics().await.unwrap();
-        assert!(metrics.contains("resource_broker_deletions_held{consumer=\"consumer#homer\"} 12"), "{metrics}");
+        until_it_holds(&broker).await;
         let (code, body) = broker.health("/readyz").await.unwrap();
         assert!(code == 200 && body.contains("12 copies have lost their origins"), "{code} {body}");
         assert_eq!(uids().await, copies);
@@ -190,7 +199,7 @@ fn copies_stay_when_most_origins_of_a_cluster_vanish_until_a_person_confirms() {
         hub.edit(&SWAPPED, scene.ns(), &last, json!({"metadata": {"finalizers": [HOLD]}})).await;
         broker.kill();
         broker.start_again(&world.lab).await;
-        hub.until(&ACCEPT_API, ACCEPT_NAMESPACE, &accept, "deletions still to be held", is_held).await;
+        until_it_holds(&broker).await;
         assert_eq!(uids().await, copies);
         broker.kill();
         let confirmed = json!({"metadata": {"annotations": {keys::CONFIRM_DELETIONS: HOMER}}});
@@ -199,8 +208,8 @@ fn copies_stay_when_most_origins_of_a_cluster_vanish_until_a_person_confirms() {
         until_left(&broker, 1, &uids).await;
         hub.until(&SWAPPED, scene.ns(), &last, "to be on its way out", Object::is_deleting).await;
         broker.kill();
-        hub.edit(&SWAPPED, scene.ns(), &last, json!({"metadata": {"finalizers": null}})).await;
         broker.start_again(&world.lab).await;
+        hub.edit(&SWAPPED, scene.ns(), &last, json!({"metadata": {"finalizers": null}})).await;
         until_left(&broker, 0, &uids).await;
         hub.until(&ACCEPT_API, ACCEPT_NAMESPACE, &accept, "nothing to be held", released).await;
         assert_eq!(broker.terminate().await, Some(0));

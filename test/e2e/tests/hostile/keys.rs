@@ -161,11 +161,11 @@ fn with_all_keys_lost_nothing_is_written_until_a_person_says_so() {
         let mut broker = Broker::start(&world.lab, &BrokerSetup { name: "lost-broker-5", ..setup }).await;
         served(&scene, &LOST, "later").await;
         assert_eq!(hub.get(&SECRET, ns, SIGNING_KEY_SECRET).await.at("/data"), &data);
-        for (number, (assignment, _)) in before.iter().enumerate() {
+        for (number, (assignment, uid)) in before.iter().enumerate() {
             let name = format!("o{number}");
             let signed = |seen: &Object| seen.annotation(ASSIGNMENT).is_some_and(|mark| mark != assignment);
             homer.until(&LOST, scene.ns(), &name, "to be signed with the new key", signed).await;
-            served(&scene, &LOST, &name).await;
+            assert_eq!(served(&scene, &LOST, &name).await.uid(), uid, "the same copy");
         }
         assert_eq!(hub.list(&LOST, scene.ns()).await.len(), OBJECTS + 1, "one copy each");
         assert_eq!(broker.terminate().await, Some(0));

@@ -73,7 +73,7 @@ fn two_hundred_emptied_namespaces_cost_a_bounded_number_of_requests() {
             .await;
         }
         let made = |seen: &&Object| seen.name().starts_with("rooms-") && seen.label(keys::MANAGED_BY).is_some();
-        let until_left = async |most: usize| {
+        let until_left = async |most: usize, broker: &Broker| {
             let what = format!("{most} of the emptied namespaces to be left");
             wait_for(LIMIT, &what, async || {
                 let all = ariadne.list(&NAMESPACE, "").await;
@@ -81,15 +81,15 @@ fn two_hundred_emptied_namespaces_cost_a_bounded_number_of_requests() {
                 if left.len() <= most { Ok(left) } else { Err(format!("{} left", left.len())) }
             })
             .await
-            .unwrap_or_else(|error| panic!("{error:#}"))
+            .unwrap_or_else(|error| panic!("{error:#}\n{}", broker.last_lines(40)))
         };
         // Killed in the middle of it, it goes on.
         for most in [ROOMS * 3 / 4, ROOMS / 2] {
-            until_left(most).await;
+            assert!(until_left(most, &broker).await.len() > 1, "it is in the middle");
             broker.kill();
             broker.start_again(&world.lab).await;
         }
-        assert_eq!(until_left(1).await, [name(7)]);
+        assert_eq!(until_left(1, &broker).await, [name(7)]);
         assert!(!ariadne.get(&NAMESPACE, "", &name(7)).await.is_deleting(), "it is in use");
         let reads: Requests = tally.requests().await.of("broker-2").reads();
         println!("{ROOMS} namespaces: {} reads", reads.0.len());
