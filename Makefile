@@ -28,24 +28,20 @@ help: ## Show this list
 		/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: need-cargo need-cc controlplane ## Run the main job on real API servers, checked step by step (ONCE=1: end after the checks)
-	cargo build --locked --workspace --bins
-	ONCE=$(ONCE) $(TARGET)/debug/demo
+demo: need-cargo need-cc ## Run the main job on real API servers, checked step by step (ONCE=1: end after the checks)
+	@ONCE=$(ONCE) examples/certs/run.sh
 
 .PHONY: demo-migration
-demo-migration: need-cargo need-cc controlplane ## Move a store with its data while somebody writes to it (examples/migration)
-	cargo build --locked --workspace --bins
-	ONCE=$(ONCE) $(TARGET)/debug/migration-demo
+demo-migration: need-cargo need-cc ## Move a store with its data while somebody writes to it (examples/migration)
+	@ONCE=$(ONCE) examples/migration/run.sh
 
 .PHONY: demo-generic
-demo-generic: need-cargo need-cc controlplane ## Place machines, clusters and databases by boundary, weight, capacity (examples/generic)
-	cargo build --locked --workspace --bins
-	ONCE=$(ONCE) $(TARGET)/debug/generic-demo
+demo-generic: need-cargo need-cc ## Place machines, clusters and databases by boundary, weight, capacity (examples/generic)
+	@ONCE=$(ONCE) examples/generic/run.sh
 
 .PHONY: demo-multi-tenant
-demo-multi-tenant: need-cargo need-cc controlplane ## Two tenants, hostile values, and what each may see (examples/multi-tenant)
-	cargo build --locked --workspace --bins
-	ONCE=$(ONCE) $(TARGET)/debug/multi-tenant-demo
+demo-multi-tenant: need-cargo need-cc ## Two tenants, hostile values, and what each may see (examples/multi-tenant)
+	@ONCE=$(ONCE) examples/multi-tenant/run.sh
 
 .PHONY: build
 build: need-cargo need-cc ## Build the release binaries, target/release/resource-broker and resource-broker-operator
@@ -75,23 +71,17 @@ undeploy: ## Remove Brokers and operator from kubectl's current context; CRDs an
 
 ##@ Develop
 
+.PHONY: check
+check: need-cargo need-cc fmt-check clippy ## Format, clippy, and the tests that need no API server (a minute or two)
+	cargo test --locked --workspace --lib --bins --test decide --test joint --test migrate --test 'leaf_*'
+
 # One build with all targets comes first: `cargo test` alone would not build the binaries that the tests start, and
 # building those by themselves would compile a third of the dependencies a second time, with other features.
 .PHONY: test
 test: need-cargo need-cc fmt-check clippy controlplane helm ## Format, clippy, manifests, all tests, and, as root on Linux, the real node (TESTS=… for some)
 	cargo build --locked --workspace --all-targets
 	$(TARGET)/debug/manifests --check config
-	@mkdir -p $(TARGET); code=0; node=0; \
-		cargo test --locked --workspace --no-fail-fast $(TESTS) 2>&1 | tee $(TARGET)/test.log || code=$$?; \
-		$(if $(TESTS),node=77,test/node/run.sh || node=$$?); \
-		case $$node in \
-			0) echo 'real node: passed' ;; \
-			77) echo 'real node: not run' ;; \
-			*) echo 'real node: failed'; code=1 ;; \
-		esac; \
-		awk '/^test result: / { passed += $$4; failed += $$6; seen = 1 } \
-			END { if (!seen) print "no test ran"; else printf "%d passed, %d failed\n", passed, failed }' $(TARGET)/test.log; \
-		exit $$code
+	$(TARGET)/debug/suites $(if $(TESTS),-- $(TESTS),--also 'real node=test/node/run.sh')
 
 .PHONY: lint
 lint: need-cargo need-cc fmt-check clippy deny ## Format, clippy, and licences, bans, sources and advisories of all dependencies
@@ -106,7 +96,7 @@ manifests: need-cargo need-cc ## Write CRDs and permissions in config/ from the 
 
 .PHONY: bench
 bench: need-cargo need-cc controlplane ## Measure latency, throughput, writes and memory on its own API servers (minutes)
-	cargo build --locked --release --workspace --bins
+	cargo build --locked --release --workspace --bin bench --bin resource-broker
 	$(TARGET)/release/bench
 
 .PHONY: test-node
@@ -114,10 +104,9 @@ test-node: need-cargo need-cc need-go ## The whole on a real kubelet and contain
 	@test/node/run.sh
 
 .PHONY: examples
-examples: need-cargo need-cc controlplane ## Run the demos of all examples to their end
-	cargo build --locked --workspace --bins
-	@for demo in demo migration-demo generic-demo multi-tenant-demo; do \
-		printf '\n=== %s\n' "$$demo"; ONCE=1 $(TARGET)/debug/$$demo; \
+examples: need-cargo need-cc ## Run the demos of all examples to their end
+	@for example in certs migration generic multi-tenant; do \
+		printf '\n=== %s\n' "$$example"; ONCE=1 examples/$$example/run.sh; \
 	done
 
 .PHONY: helm

@@ -6,7 +6,8 @@
 # target/images/NAME.tar is an OCI image archive with one layer and in it one file, /NAME, the entrypoint; it runs as
 # user 65532. target/images/NAME.cdx.json lists what is linked into it (CycloneDX). The same sources give the same
 # bytes. The image is called $REGISTRY/NAME:VERSION, with localhost where REGISTRY is not set; the archive's digest
-# depends on that, the image's own digest, which is printed, does not.
+# depends on that, the image's own digest, which is printed, does not. IMAGES names another folder than target/images,
+# PROFILE another profile than `release`.
 set -eu
 
 fail() { printf 'images: %s\n' "$*" >&2; exit 1; }
@@ -15,7 +16,7 @@ here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 root=$(CDPATH='' cd -- "$here/../.." && pwd)
 target=${CARGO_TARGET_DIR:-$root/target}
 case $target in /*) ;; *) target=$root/$target ;; esac
-images=$target/images
+images=${IMAGES:-$target/images}
 
 [ $# -gt 0 ] || set -- resource-broker resource-broker-operator
 registry=${REGISTRY:-localhost}

@@ -4,6 +4,7 @@
 #
 #   config/images/compile.sh resource-broker
 #
+# PROFILE names another profile of Cargo's than `release`.
 # The same sources give the same bytes, wherever they and the target folder are: no path of this machine gets in.
 # Needs Rust with the musl target and musl-gcc. What is missing is installed where that is a matter of one command
 # (rustup; apt-get as root), else named.
@@ -14,6 +15,7 @@ fail() { say "$@"; exit 1; }
 
 [ $# = 1 ] || { echo "usage: $0 BINARY" >&2; exit 2; }
 binary=$1
+profile=${PROFILE:-release}
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 cd "$root"
 
@@ -73,8 +75,8 @@ export "CFLAGS_$variable=$maps"
 export SOURCE_DATE_EPOCH=0
 
 # One binary, one build: the features of its dependencies do not depend on what else is built.
-cargo build --locked --release --target "$triple" --target-dir "$target" --package "$package" --bin "$binary" >&2
-output=$target/$triple/release/$binary
+cargo build --locked --profile "$profile" --target "$triple" --target-dir "$target" --package "$package" --bin "$binary" >&2
+output=$target/$triple/$profile/$binary
 
 # --- check ------------------------------------------------------------------------------------------------------------
 

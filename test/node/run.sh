@@ -148,13 +148,15 @@ run bash "$here/enter.sh" "$work" probe >"$work/probe.log" 2>&1 ||
 # --- build ------------------------------------------------------------------------------------------------------------
 
 run "$root/test/controlplane/build.sh" node
-run "$root/config/images/build.sh" resource-broker resource-broker-operator
-run cargo build --locked --manifest-path "$root/Cargo.toml" --package node-test --package certs-example --bins
+# As they are installed, but for what takes an optimiser minutes. Other suites, which run beside this one, have deadlines.
+run nice env PROFILE=node IMAGES="$target/node-images" "$root/config/images/build.sh" resource-broker resource-broker-operator
+# With the features of the whole workspace: what `make test` has built is not compiled again.
+run nice cargo build --locked --manifest-path "$root/Cargo.toml" --workspace --bin node-test --bin cert-check --bin cert-provider
 
 # All that the nodes will have: nothing is pulled.
 images=$work/images
 mkdir "$images"
-ln -s "$target"/images/{resource-broker,resource-broker-operator}.tar "$images/"
+ln -s "$target"/node-images/{resource-broker,resource-broker-operator}.tar "$images/"
 run musl-gcc -static -Os -Wall -Werror -o "$work/pause" "$here/pause.c"
 run "$here/pack.sh" "$work/pause" localhost/pause:1 "$images/pause.tar"
 # What examples/certs/hub/migrationconfiguration.yaml has its Job run.

@@ -1,0 +1,105 @@
+//! What there is to run, and in which order.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context as _, ensure};
+use serde::Deserialize;
+
+use crate::{report::Report, suite::Suite};
+
+/// One line of what `cargo --message-format=json` says (The Cargo Book, External tools).
+#[derive(Debug, Deserialize)]
+struct Message {
+    reason: String,
+    manifest_path: Option<PathBuf>,
+    target: Option<Target>,
+    profile: Option<Profile>,
+    executable: Option<PathBuf>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Target {
+    name: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Profile {
+    test: bool,
+}
+
+/// Builds all tests; one suite for each program that holds any.
+pub(crate) fn suites(cargo: &str) -> anyhow::Result<Vec<Suite>> {
+    let mut command = Command::new(cargo);
+    command.args(["test", "--locked", "--workspace", "--no-run", "--message-format=json-render-diagnostics"]);
+    let built = command.stderr(Stdio::inherit()).output().context("cargo test --no-run")?;
+    ensure!(built.status.success(), "the tests were not built");
+    let lines = built.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let mut suites = Vec::new();
+    for line in lines {
+        let message: Message = serde_json::from_slice(line).context("what cargo says of what it built")?;
+        suites.extend(suite(message));
+    }
+    Ok(suites)
+}
+
+fn suite(message: Message) -> Option<Suite> {
+    let executable = message.executable?;
+    if message.reason != "compiler-artifact" || !message.profile?.test {
+        return None;
+    }
+    let folder = message.manifest_path?.parent()?.to_owned();
+    let package = folder.file_name()?.to_string_lossy().into_owned();
+    Some(Suite::tests(&format!("{package} {}", message.target?.name), executable, folder))
+}
+
+/// How many seconds each suite took the last time.
+pub(crate) fn times(file: &Path) -> BTreeMap<String, u64> {
+    fs::read(file).ok().and_then(|times| serde_json::from_slice(&times).ok()).unwrap_or_default()
+}
+
+/// For the next time.
+pub(crate) fn keep_times(file: &Path, report: &Report) -> anyhow::Result<()> {
+    fs::write(file, serde_json::to_vec(&report.times())?).with_context(|| file.display().to_string())
+}
+
+/// What is not known yet may be long.
+pub(crate) fn longest_first(suites: &mut [Suite], last: &BTreeMap<String, u64>) {
+    suites.sort_by_key(|suite| std::cmp::Reverse(last.get(&suite.name).copied().unwrap_or(u64::MAX)));
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn of(line: &str) -> Option<Suite> {
+        suite(serde_json::from_str(line).unwrap())
+    }
+
+    #[test]
+    fn a_program_with_tests_is_a_suite() {
+        let artifact = |test: bool, executable: &str| {
+            format!(
+                r#"{{"reason":"compiler-artifact","manifest_path":"/w/broker/core/Cargo.toml","target":{{"name":"decide","kind":["test"]}},
+                    "profile":{{"test":{test},"opt_level":"0"}},"executable":{executable},"fresh":true}}"#
+            )
+        };
+        assert_eq!(of(&artifact(true, r#""/t/decide-1""#)).unwrap().name, "core decide");
+        assert!(of(&artifact(false, r#""/t/broker""#)).is_none(), "a program that tests start");
+        assert!(of(&artifact(true, "null")).is_none());
+        assert!(of(r#"{"reason":"build-finished","success":true}"#).is_none());
+    }
+
+    #[test]
+    fn the_longest_begin_first_and_before_them_what_is_new() {
+        let named = |name: &str| Suite::program(name, "true");
+        let mut suites = [named("short"), named("long"), named("new")];
+        longest_first(&mut suites, &BTreeMap::from([("short".into(), 1), ("long".into(), 9)]));
+        assert_eq!(suites.map(|suite| suite.name), ["new", "long", "short"]);
+    }
+}
