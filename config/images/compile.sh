@@ -74,8 +74,11 @@ maps="-ffile-prefix-map=$root=/src -ffile-prefix-map=$target=/src/target -ffile-
 export "CFLAGS_$variable=$maps"
 export SOURCE_DATE_EPOCH=0
 
-# One binary, one build: the features of its dependencies do not depend on what else is built.
-cargo build --locked --profile "$profile" --target "$triple" --target-dir "$target" --package "$package" --bin "$binary" >&2
+# One binary, one build: the features of its dependencies do not depend on what else is built. Where it is not to be
+# shipped, several binaries share what they have in common.
+selection=--package=$package
+[ "$profile" = release ] || selection=--workspace
+cargo build --locked --profile "$profile" --target "$triple" --target-dir "$target" "$selection" --bin "$binary" >&2
 output=$target/$triple/$profile/$binary
 
 # --- check ------------------------------------------------------------------------------------------------------------

@@ -63,6 +63,8 @@ impl Neighbour {
         let done = Arc::new(AtomicUsize::new(0));
         let (stop, stopped) = watch::channel(false);
         let life = Life { kind: *kind, name: name.to_owned(), consumer: consumer.clone(), provider: provider.clone() };
+        let listens = wait_for(STARVED, "the broker to listen", async || http_get(health, "/healthz").await);
+        listens.await.unwrap_or_else(|error| panic!("{error:#}"));
         let pulse = tokio::spawn(pulse(health.to_owned(), stopped.clone()));
         let task = tokio::spawn(life.live(Arc::clone(&done), stopped));
         let siege = std::env::var(SIEGE).map_or(0, |seconds| seconds.parse().expect(SIEGE));

@@ -86,9 +86,8 @@ fn run(options: Options) -> anyhow::Result<bool> {
     let last = plan::times(&times);
     plan::longest_first(&mut suites, &last);
 
-    // One more than there are processors: while one suite waits, another works.
-    let processors = thread::available_parallelism().map_or(1, usize::from);
-    let lanes = options.lanes.unwrap_or(processors + 1);
+    // Each has API servers of its own, which take what is left of a processor while it waits.
+    let lanes = options.lanes.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
     let waiting = Mutex::new(VecDeque::from(suites));
     let report = Mutex::new(Report::default());
     thread::scope(|scope| {

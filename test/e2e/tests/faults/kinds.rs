@@ -69,13 +69,14 @@ async fn serve_fleeting(world: &World, scene: &Scene<'_>) -> Object {
     for place in [homer, ariadne, theseus] {
         install(place, &FLEETING).await;
     }
-    scene.accept_kind(&FLEETING, theseus, &[], json!({"priority": 1})).await;
-    scene.accept_kind(&FLEETING, ariadne, &[], Value::Null).await;
+    scene.accept_kind(&FLEETING, theseus, &[], Value::Null).await;
     homer.create(&FLEETING, scene.ns(), "web", json!({"spec": {"size": 1}})).await;
     homer.create(&FLEETING, scene.ns(), "leaves", json!({"spec": {"size": 1}})).await;
     for name in ["web", "leaves"] {
         homer.until(&FLEETING, scene.ns(), name, "to be placed", placed).await;
     }
+    // Not before, for who is known first serves them; now it is where they could move.
+    scene.accept_kind(&FLEETING, ariadne, &[], Value::Null).await;
     theseus.until_there(&FLEETING, scene.ns(), &homer.copy_name("web")).await
 }
 

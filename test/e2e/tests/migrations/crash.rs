@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use e2e::{Tally, World, kind::CONFIG_MAP, until_quiet};
+use e2e::{
+    Tally, World,
+    kind::{CONFIG_MAP, NAMESPACE},
+    until_quiet,
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -58,7 +62,8 @@ fn killed_in_each_state_it_goes_on_where_it_was() {
                 ["", "Pending", "InitialInProgress", "InitialCompleted", "CutoverInProgress", "CutoverCompleted"];
             assert_eq!(course, expected);
 
-            // After it is over, a restart writes nothing.
+            // After it is over, a restart writes nothing. Emptied namespaces go one at a time, when there is nothing else to do.
+            trip.ariadne.until_gone(&NAMESPACE, "", trip.scene.ns()).await;
             let places = [HOMER].map(|name| world.consumer(name)).into_iter();
             let places = places.chain([ARIADNE, THESEUS].map(|name| world.provider(name))).chain([&world.hub]);
             let places: Vec<&e2e::Place> = places.collect();
