@@ -96,7 +96,9 @@ impl Waiting {
         let now = Instant::now();
         let due = self.due.iter().filter(|(_, due)| due.at <= now).take(ROUND);
         let due: BTreeMap<_, _> = due.map(|(namespace, due)| (Arc::clone(namespace), *due)).collect();
-        self.due.retain(|namespace, _| !due.contains_key(namespace));
+        for namespace in due.keys() {
+            self.due.remove(namespace);
+        }
         due
     }
 

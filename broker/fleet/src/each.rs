@@ -55,8 +55,16 @@ pub(crate) fn fields<'de, T: Deserialize<'de>>(
     take: impl FnMut(Cow<'de, str>, T) -> bool,
 ) -> Result<(), serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(json);
-    Fields { take, of: PhantomData }.deserialize(&mut deserializer)?;
+    fields_of(&mut deserializer, take)?;
     deserializer.end()
+}
+
+/// The same where the object lies within what is read.
+pub(crate) fn fields_of<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+    take: impl FnMut(Cow<'de, str>, T) -> bool,
+) -> Result<(), D::Error> {
+    Fields { take, of: PhantomData }.deserialize(deserializer)
 }
 
 impl<'de, T: Deserialize<'de>, F: FnMut(Cow<'de, str>, T) -> bool> DeserializeSeed<'de> for Fields<T, F> {
@@ -75,7 +83,7 @@ impl<'de, T: Deserialize<'de>, F: FnMut(Cow<'de, str>, T) -> bool> Visitor<'de> 
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<(), A::Error> {
-        while let Some(Key(name)) = fields.next_key()? {
+        while let Some(Text(name)) = fields.next_key()? {
             if !(self.take)(name, fields.next_value()?) {
                 return Err(serde::de::Error::custom("it has too many fields"));
             }
@@ -114,7 +122,7 @@ impl<'de, T: Deserialize<'de>, B: Deserialize<'de>, F: FnMut(T)> Visitor<'de> fo
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<Option<B>, A::Error> {
         let mut beside = None;
-        while let Some(Key(name)) = fields.next_key()? {
+        while let Some(Text(name)) = fields.next_key()? {
             if name == self.list {
                 fields.next_value_seed(Each::new(&mut self.take))?;
             } else if name == self.beside {
@@ -127,10 +135,10 @@ impl<'de, T: Deserialize<'de>, B: Deserialize<'de>, F: FnMut(T)> Visitor<'de> fo
     }
 }
 
-/// A field's name, borrowed where it holds no escapes.
+/// A text, such as a field's name, borrowed where it holds no escapes.
 #[derive(serde::Deserialize)]
 #[serde(transparent)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
 #[cfg(test)]
 mod tests {

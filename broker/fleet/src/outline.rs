@@ -9,7 +9,7 @@ use serde::{
 use serde_json::value::RawValue;
 
 use crate::{
-    each,
+    each::{self, Text},
     object::{ObjectError, ObjectKey},
     shape::{Excess, LITTLE, Shape},
 };
@@ -33,31 +33,14 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Borrowed where it holds no escapes.
-#[derive(Deserialize)]
-#[serde(transparent)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-
 impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct All;
-
-        impl<'de> Visitor<'de> for All {
-            type Value = Fields<'de>;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
-                let mut fields = BTreeMap::new();
-                while let Some(Text(name)) = map.next_key()? {
-                    fields.insert(name, map.next_value()?);
-                }
-                Ok(Fields(fields))
-            }
-        }
-        deserializer.deserialize_map(All)
+        let mut fields = BTreeMap::new();
+        each::fields_of(deserializer, |name, value| {
+            fields.insert(name, value);
+            true
+        })?;
+        Ok(Self(fields))
     }
 }
 

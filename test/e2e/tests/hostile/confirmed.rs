@@ -6,7 +6,7 @@ use e2e::{Broker, BrokerSetup, DEADLINE, Object, Place, Scene, kind::ACCEPT_API,
 use harness::wait_for;
 use serde_json::{Value, json};
 
-use crate::{BART, HOMER, HUB, WORLD};
+use crate::{BART, HOMER, HUB, WORLD, deletion::HOLD};
 
 /// All that the limited user needs, but for `kube-system`: RBAC as `admin` would give it.
 pub(crate) const ALL_BUT_NAMESPACES: &str = r#"
@@ -92,9 +92,6 @@ pub(crate) fn coordination(world: &e2e::World, name: &str, args: &[&str]) -> Vec
 const SWAPPED: e2e::Kind = e2e::Kind::test("Swapped", "swappeds");
 
 const MANY: usize = 12;
-
-/// A provider's finalizer.
-const HOLD: &str = "theirs.test/hold";
 
 async fn until_it_holds(broker: &Broker) {
     let held = wait_for(DEADLINE, "the metric of deletions that are held", async || {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{ARIADNE, HOMER, THESEUS, WORLD};
 
 /// A provider's finalizer.
-const HOLD: &str = "theirs.test/hold";
+pub(crate) const HOLD: &str = "theirs.test/hold";
 
 async fn hold(provider: &Place, copy: &Object, held: bool) {
     let finalizers = if held { json!([HOLD]) } else { Value::Null };
