@@ -58,6 +58,7 @@ struct Shared {
     wanted: Condvar,
     /// Threads that one lane, or all that can wait, may have.
     share: usize,
+    told: Mutex<Told>,
 }
 
 /// Slow jobs: when a line about them was logged, and how many there were since.
@@ -70,7 +71,6 @@ struct Told {
 /// The threads for decisions. They end when it is dropped.
 pub struct Decisions {
     shared: Arc<Shared>,
-    told: Mutex<Told>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -101,6 +101,12 @@ impl State {
         if may_later { later(self) } else { None }
     }
 
+    /// Whether a thread that has nothing to do would find a job.
+    fn wants_another(&self, share: usize) -> bool {
+        let may_later = self.running_later < share && self.later.has_next();
+        self.idle > 0 && (self.in_turn.has_next() || may_later)
+    }
+
     fn end(&mut self, urgency: Urgency, lane: &ClusterName, took: Duration) {
         match urgency {
             Urgency::InTurn => self.in_turn.end(lane, took),
@@ -119,7 +125,7 @@ impl Shared {
             Urgency::InTurn => state.in_turn.push(lane, job),
             Urgency::Later => state.later.push(lane, job),
         }
-        let wake = state.idle > 0;
+        let wake = state.wants_another(self.share);
         drop(state);
         if wake {
             self.wanted.notify_one();
@@ -135,7 +141,11 @@ impl Shared {
                 state.idle -= 1;
                 continue;
             };
+            let wake = state.wants_another(self.share);
             drop(state);
+            if wake {
+                self.wanted.notify_one();
+            }
             let started = Instant::now();
             // The panic itself is logged by its hook; whoever waits for the answer hears that there is none.
             let _ = catch_unwind(AssertUnwindSafe(job));
@@ -143,6 +153,24 @@ impl Shared {
             state = lock(&self.state);
             state.end(urgency, &lane, took);
         }
+    }
+
+    /// Tells of a job, unless it was quick.
+    fn tell(&self, what: &impl Display, took: Duration) {
+        if took <= SLOW {
+            return;
+        }
+        METRICS.slow_decisions.inc();
+        let mut told = lock(&self.told);
+        if told.last.is_some_and(|last| last.elapsed() < TOLD) {
+            told.unsaid += 1;
+            return;
+        }
+        let others = std::mem::take(&mut told.unsaid);
+        told.last = Some(Instant::now());
+        drop(told);
+        warn!(object = %what, ?took, others,
+            "a decision took long: its cluster's next one comes later; look at the object, and at the AcceptAPIs that judge it");
     }
 }
 
@@ -162,8 +190,9 @@ impl Decisions {
             idle: 0,
             closed: false,
         };
-        let shared = Arc::new(Shared { state: Mutex::new(state), wanted: Condvar::new(), share });
-        let decisions = Self { shared: Arc::clone(&shared), told: Mutex::default() };
+        let told = Mutex::default();
+        let shared = Arc::new(Shared { state: Mutex::new(state), wanted: Condvar::new(), share, told });
+        let decisions = Self { shared: Arc::clone(&shared) };
         for number in 0..threads {
             let (shared, runtime) = (Arc::clone(&shared), Handle::current());
             thread::Builder::new().name(format!("decide-{number}")).spawn(move || {
@@ -190,24 +219,27 @@ impl Decisions {
         };
         self.shared.push(lane, urgency, Box::new(job));
         let (result, took) = answered.await.ok()?;
-        if took > SLOW {
-            self.tell(what, took);
-        }
+        self.shared.tell(what, took);
         Some(result)
     }
 
-    fn tell(&self, what: &impl Display, took: Duration) {
-        METRICS.slow_decisions.inc();
-        let mut told = lock(&self.told);
-        if told.last.is_some_and(|last| last.elapsed() < TOLD) {
-            told.unsaid += 1;
-            return;
-        }
-        let others = std::mem::take(&mut told.unsaid);
-        told.last = Some(Instant::now());
-        drop(told);
-        warn!(object = %what, ?took, others,
-            "a decision took long: its cluster's next one comes later; look at the object, and at the AcceptAPIs that judge it");
+    /// Has a job done for a lane that nobody waits for. One that takes long is told of as `what`.
+    pub fn begin(
+        &self,
+        lane: &ClusterName,
+        urgency: Urgency,
+        what: impl Display + Send + 'static,
+        job: impl FnOnce() + Send + 'static,
+    ) {
+        let shared = Arc::downgrade(&self.shared);
+        let job = move || {
+            let started = Instant::now();
+            job();
+            if let Some(shared) = shared.upgrade() {
+                shared.tell(&what, started.elapsed());
+            }
+        };
+        self.shared.push(lane, urgency, Box::new(job));
     }
 }
 
@@ -292,6 +324,36 @@ mod tests {
         assert_eq!(order.len(), 4 * TURNS);
     }
 
+    #[test]
+    fn a_thread_is_woken_for_what_it_may_do_only() {
+        let mut state =
+            State { in_turn: Lanes::new(1), later: Lanes::new(1), running_later: 0, turns: 0, idle: 1, closed: false };
+        assert!(!state.wants_another(1));
+        for urgency in [Urgency::InTurn, Urgency::Later] {
+            for name in ["a", "a", "b"] {
+                let lanes = if urgency == Urgency::InTurn { &mut state.in_turn } else { &mut state.later };
+                lanes.push(&lane(name), Box::new(|| ()));
+                // The second job of a lane that has all it may have.
+                assert_eq!(state.wants_another(1), state.pick(1).is_some(), "{urgency:?} {name}");
+            }
+        }
+        state.in_turn.push(&lane("c"), Box::new(|| ()));
+        assert!(state.wants_another(1));
+        state.idle = 0;
+        assert!(!state.wants_another(1), "there is nobody to wake");
+    }
+
+    #[tokio::test]
+    async fn what_nobody_waits_for_is_done_as_well() {
+        let decisions = Decisions::with_threads(2).unwrap();
+        let (done, is_done) = oneshot::channel();
+        decisions.begin(&lane("hostile"), Urgency::InTurn, "job", || panic!("on purpose"));
+        decisions.begin(&lane("hostile"), Urgency::Later, "job", move || {
+            let _ = done.send(());
+        });
+        assert_eq!(tokio::time::timeout(LIMIT, is_done).await.unwrap(), Ok(()));
+    }
+
     #[tokio::test]
     async fn a_job_that_panics_ends_nobody_else() {
         let decisions = Decisions::with_threads(2).unwrap();
@@ -312,6 +374,6 @@ mod tests {
         }
         run(&decisions, "quick").await;
         assert!(METRICS.slow_decisions.get() - before >= 2);
-        assert_eq!(lock(&decisions.told).unsaid, 1);
+        assert_eq!(lock(&decisions.shared.told).unsaid, 1);
     }
 }

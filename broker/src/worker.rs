@@ -1,7 +1,7 @@
 //! Works the queue: observe, decide, act, until nothing is left to do for an origin. Decisions are made in [`crate::decisions`].
 
 use std::{
-    panic::AssertUnwindSafe,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -13,9 +13,11 @@ use broker_core::{
     snapshot::{Confirmed, OriginKey},
 };
 use broker_fleet::{
+    call::Caller,
     cluster::Cluster,
     error::CallError,
-    index::Change,
+    index::{Change, Index},
+    kind::KindInfo,
     lease::Leadership,
     object::ObjectKey,
     queue::{Key, Outcome, Queue, Slot, Start, Turn},
@@ -56,19 +58,8 @@ pub async fn run(broker: Arc<Broker>, stop: CancellationToken) {
         closing.close();
     };
     tokio::spawn(closer);
-    while let Some(Turn { key: Work(key), slot, patient, cause, start }) = queue.next().await {
-        let broker = Arc::clone(&broker);
-        tasks.spawn(async move {
-            let started = Instant::now();
-            let hand = Hand::new(&key, patient, cause, start);
-            // One object that makes a pass panic must not stay under way for ever. The panic itself is logged by its hook.
-            let work = AssertUnwindSafe(broker.work(&key, slot, hand)).catch_unwind();
-            let outcome = work.await.unwrap_or(Outcome::Failed);
-            METRICS.work_duration.observe(started.elapsed().as_secs_f64());
-            if let Some(wait) = broker.queue.finish(&Work(key.clone()), outcome) {
-                debug!(%key, ?wait, "will be tried again");
-            }
-        });
+    while let Some(turn) = queue.next().await {
+        broker.begin(turn, &tasks);
     }
     tasks.close();
     tasks.wait().await;
@@ -77,8 +68,11 @@ pub async fn run(broker: Arc<Broker>, stop: CancellationToken) {
 /// A leader stops 5 s before its lease can be taken; what it has begun may take this much of them.
 const FENCE: Duration = Duration::from_secs(4);
 
-/// How a key was handed out.
+/// A key that was handed out.
 struct Hand {
+    key: OriginKey,
+    /// The slot that was kept for it.
+    slot: Option<Slot<Work>>,
     /// In whose share of the time it is decided on.
     lane: ClusterName,
     urgency: Urgency,
@@ -86,13 +80,36 @@ struct Hand {
     patient: bool,
     /// Until the first decision.
     start: Option<Start<Work>>,
+    /// Since when it is worked on.
+    since: Instant,
 }
 
 impl Hand {
-    fn new(key: &OriginKey, patient: bool, cause: Option<ClusterName>, start: Start<Work>) -> Self {
+    fn new(Turn { key: Work(key), slot, patient, cause, start }: Turn<Work>) -> Self {
         let urgency = if cause.is_some() { Urgency::Later } else { Urgency::InTurn };
-        Self { lane: cause.unwrap_or_else(|| key.cluster.clone()), urgency, patient, start: Some(start) }
+        let lane = cause.unwrap_or_else(|| key.cluster.clone());
+        Self { key, slot, lane, urgency, patient, start: Some(start), since: Instant::now() }
     }
+}
+
+/// How far a key got on the thread that made its first decision.
+enum First {
+    /// Nothing is to be done for it.
+    Done(Outcome),
+    /// Something is to be written.
+    Decided(Box<Decided>),
+    /// Something is to be read or waited for.
+    Nothing,
+}
+
+/// A related object that is known by name only, and where it is read.
+struct Stub<'a> {
+    cluster: Arc<Cluster>,
+    caller: Caller,
+    kind: Arc<KindInfo>,
+    spec: &'a Arc<WatchSpec>,
+    index: Arc<Index>,
+    key: ObjectKey,
 }
 
 /// A decision that was taken in.
@@ -116,6 +133,26 @@ enum Went {
     Stopped(Outcome),
 }
 
+/// When an origin is looked at again for which nothing is to be done. `unread`: bodies could not be read.
+fn at_rest(decision: &Decision, unread: bool) -> Outcome {
+    if !decision.steps.is_empty() {
+        return Outcome::Done;
+    }
+    if decision.when_idle {
+        return Outcome::WhenIdle;
+    }
+    // Nobody tells when an API server that has not answered would.
+    let again = decision.again.or(unread.then_some(UNREAD));
+    again.map_or(Outcome::Done, Outcome::After)
+}
+
+fn ended(hand: &Hand, wait: Option<Duration>) {
+    METRICS.work_duration.observe(hand.since.elapsed().as_secs_f64());
+    if let Some(wait) = wait {
+        debug!(key = %hand.key, ?wait, "will be tried again");
+    }
+}
+
 /// When an origin is looked at again after all that was decided on went through.
 fn afterwards(decision: &Decision) -> Outcome {
     match (decision.again, decision.when_idle) {
@@ -127,27 +164,90 @@ fn afterwards(decision: &Decision) -> Outcome {
 }
 
 impl Broker {
-    async fn work(self: &Arc<Self>, key: &OriginKey, mut slot: Option<Slot<Work>>, mut hand: Hand) -> Outcome {
+    /// Has the first decision on a key made. Most say that there is nothing to do: those end on the thread that made them,
+    /// which goes on with the next key.
+    fn begin(self: &Arc<Self>, turn: Turn<Work>, tasks: &TaskTracker) {
+        let hand = Hand::new(turn);
+        let (broker, tasks, running) = (Arc::clone(self), tasks.clone(), tasks.token());
+        let (lane, urgency, key) = (hand.lane.clone(), hand.urgency, hand.key.clone());
+        self.decisions.begin(&lane, urgency, key, move || {
+            let _running = running;
+            broker.first(hand, &tasks);
+        });
+    }
+
+    fn first(self: &Arc<Self>, mut hand: Hand, tasks: &TaskTracker) {
+        // One object that makes a pass panic must not stay under way for ever. The panic itself is logged by its hook.
+        let first = catch_unwind(AssertUnwindSafe(|| self.first_decision(&hand)));
+        let outcome = match first.unwrap_or(First::Done(Outcome::Failed)) {
+            First::Done(outcome) => outcome,
+            First::Decided(decided) => return self.go_on(hand, Some(decided), tasks),
+            First::Nothing => return self.go_on(hand, None, tasks),
+        };
+        hand.slot = None;
+        let Some(start) = hand.start.take() else { return };
+        let (wait, next) = self.queue.finish_and_take(&Work(hand.key.clone()), outcome, start);
+        ended(&hand, wait);
+        for turn in next {
+            self.begin(turn, tasks);
+        }
+    }
+
+    fn go_on(self: &Arc<Self>, mut hand: Hand, decided: Option<Box<Decided>>, tasks: &TaskTracker) {
+        // Others go on meanwhile.
+        hand.start = None;
+        let broker = Arc::clone(self);
+        tasks.spawn(async move {
+            let work = AssertUnwindSafe(broker.work(&mut hand, decided)).catch_unwind();
+            let outcome = work.await.unwrap_or(Outcome::Failed);
+            hand.slot = None;
+            let wait = broker.queue.finish(&Work(hand.key.clone()), outcome);
+            ended(&hand, wait);
+        });
+    }
+
+    fn first_decision(&self, hand: &Hand) -> First {
+        let key = &hand.key;
+        if !self.needs(key).nothing() {
+            return First::Nothing;
+        }
+        let Some(decided) = self.decide_now(key, hand.patient, &Confirmed::Unread) else {
+            return First::Done(Outcome::After(IDLE));
+        };
+        let decision = &decided.decision;
+        let writes = !decision.steps.is_empty() && self.leads();
+        if writes || decided.listens || !self.stubs(&decision.interests).is_empty() {
+            return First::Decided(Box::new(decided));
+        }
+        if self.leads() {
+            self.tell(key, decision, decided.known);
+        }
+        First::Done(at_rest(decision, false))
+    }
+
+    /// Works on a key, from its first decision if that was made, until nothing is left to do.
+    async fn work(self: &Arc<Self>, hand: &mut Hand, mut first: Option<Box<Decided>>) -> Outcome {
+        let key = &hand.key;
         let mut confirmed = Confirmed::Unread;
         for _ in 0..PASSES {
-            let needs = self.needs(key);
-            if !needs.nothing() {
-                // Others go on meanwhile.
-                hand.start = None;
-            }
-            // Until what the decision wants is done: it holds the objects that are sent.
-            let reads = needs.reads();
-            let _room = self.provide(key, needs).await;
-            let unread = reads && self.needs(key).reads();
-            let decided = match self.decide_apart(key, &hand, std::mem::take(&mut confirmed)).await {
-                Ok(decided) => decided,
-                Err(outcome) => return outcome,
+            let (mut unread, mut _room) = (false, None);
+            let decided = if let Some(decided) = first.take() {
+                *decided
+            } else {
+                let needs = self.needs(key);
+                let reads = needs.reads();
+                // Until what the decision wants is done: it holds the objects that are sent.
+                _room = self.provide(key, needs).await;
+                unread = reads && self.needs(key).reads();
+                match self.decide_apart(hand, std::mem::take(&mut confirmed)).await {
+                    Ok(decided) => decided,
+                    Err(outcome) => return outcome,
+                }
             };
             let Decided { decision, known, listens } = decided;
             if self.leads() {
                 self.tell(key, &decision, known);
             }
-            hand.start = None;
             match self.read_stubs(&decision.interests).await {
                 Ok(false) if listens => continue,
                 Ok(false) => {}
@@ -157,19 +257,11 @@ impl Broker {
                     return Outcome::Failed;
                 }
             }
-            if decision.steps.is_empty() && decision.when_idle {
-                return Outcome::WhenIdle;
+            // Followers keep warm; on taking the lead everything is looked at again.
+            if decision.steps.is_empty() || !self.leads() {
+                return at_rest(&decision, unread);
             }
-            if decision.steps.is_empty() {
-                // Nobody tells when an API server that has not answered would.
-                let again = decision.again.or(unread.then_some(UNREAD));
-                return again.map_or(Outcome::Done, Outcome::After);
-            }
-            if !self.leads() {
-                // Followers keep warm; on taking the lead everything is looked at again.
-                return Outcome::Done;
-            }
-            match self.carry_out(key, &decision, &mut slot).await {
+            match self.carry_out(key, &decision, &mut hand.slot).await {
                 Went::Through if decision.complete => return afterwards(&decision),
                 Went::Through | Went::Again => {}
                 Went::Confirmed(found) => confirmed = found.map_or(Confirmed::Absent, Confirmed::Present),
@@ -181,20 +273,17 @@ impl Broker {
     }
 
     /// Decides on a thread for decisions, and takes the decision in.
-    async fn decide_apart(
-        self: &Arc<Self>,
-        key: &OriginKey,
-        hand: &Hand,
-        confirmed: Confirmed,
-    ) -> Result<Decided, Outcome> {
-        let (broker, origin, patient) = (Arc::clone(self), key.clone(), hand.patient);
-        let decide = move || {
-            let busy = !patient && broker.queue.is_busy();
-            broker.decide_and_remember(&origin, busy, &confirmed)
-        };
-        let decided = self.decisions.run(&hand.lane, hand.urgency, key, decide).await;
+    async fn decide_apart(self: &Arc<Self>, hand: &Hand, confirmed: Confirmed) -> Result<Decided, Outcome> {
+        let (broker, origin, patient) = (Arc::clone(self), hand.key.clone(), hand.patient);
+        let decide = move || broker.decide_now(&origin, patient, &confirmed);
+        let decided = self.decisions.run(&hand.lane, hand.urgency, &hand.key, decide).await;
         // A panic was logged by its hook.
         decided.ok_or(Outcome::Failed)?.ok_or(Outcome::After(IDLE))
+    }
+
+    fn decide_now(&self, key: &OriginKey, patient: bool, confirmed: &Confirmed) -> Option<Decided> {
+        let busy = !patient && self.queue.is_busy();
+        self.decide_and_remember(key, busy, confirmed)
     }
 
     /// Decides, and takes the decision in. Where others have taken the last room meanwhile, decides again.
@@ -295,18 +384,24 @@ impl Broker {
         if slot.is_some() { Ok(()) } else { Err(Outcome::Park(write.cluster.clone())) }
     }
 
+    /// Related objects that are known by name only.
+    fn stubs<'a>(&'a self, interests: &'a [Interest]) -> Vec<Stub<'a>> {
+        let stub = |interest: &'a Interest| {
+            let key = ObjectKey::new(interest.namespace.as_str(), interest.name.as_str());
+            let spec = self.watches.spec_of(Role::Provider, &interest.kind)?;
+            let (cluster, caller, kind) = self.reachable(&interest.provider, &interest.kind)?;
+            let index = cluster.index(spec)?;
+            let stub = index.get(&key).found().filter(|held| !held.has_body())?;
+            let unread = self.bodies.get(cluster.name(), spec, &key, &stub).is_none();
+            unread.then_some(Stub { cluster, caller, kind, spec, index, key })
+        };
+        interests.iter().filter_map(stub).collect()
+    }
+
     /// Reads related objects that are known by name only. Returns whether there were any.
     pub(crate) async fn read_stubs(&self, interests: &[Interest]) -> Result<bool, CallError> {
         let mut read = false;
-        for interest in interests {
-            let key = ObjectKey::new(interest.namespace.as_str(), interest.name.as_str());
-            let Some(spec) = self.watches.spec_of(Role::Provider, &interest.kind) else { continue };
-            let Some((cluster, caller, kind)) = self.reachable(&interest.provider, &interest.kind) else { continue };
-            let Some(index) = cluster.index(spec) else { continue };
-            let Some(stub) = index.get(&key).found().filter(|held| !held.has_body()) else { continue };
-            if self.bodies.get(cluster.name(), spec, &key, &stub).is_some() {
-                continue;
-            }
+        for Stub { cluster, caller, kind, spec, index, key } in self.stubs(interests) {
             if let Some(object) = Writer::new(&caller, broker_api::keys::MANAGER).get(&kind, &key).await? {
                 // Held here as well, for the index may drop it again before it is looked at.
                 self.bodies.put(cluster.name(), spec, &key, object.clone());

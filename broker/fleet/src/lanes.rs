@@ -55,6 +55,11 @@ impl<T> Lanes<T> {
         self.len == 0
     }
 
+    /// Whether [`Lanes::pop`] would find something.
+    pub fn has_next(&self) -> bool {
+        !self.line.is_empty()
+    }
+
     /// Changes a lane and keeps its place in line right. Lanes that are even with the others are not remembered.
     fn change<R>(&mut self, name: &ClusterName, change: impl FnOnce(&mut Lane<T>) -> R) -> R {
         let Self { by_name: lanes, line, now, orders, limit, .. } = self;

@@ -18,8 +18,7 @@ use std::{
 use broker_api::ClusterName;
 use tokio::{sync::Notify, time::Instant};
 
-use self::inner::{Again, How, Inner, Place, Taken, When};
-use crate::backoff;
+use self::inner::{How, Inner, Place, Taken};
 
 /// What can be queued.
 pub trait Key: Clone + Eq + Hash + Send + Sync + 'static {
@@ -61,13 +60,27 @@ pub struct Turn<K: Key> {
 /// A key waits for its first decision. Dropping it lets the lane's next key out.
 pub struct Start<K: Key> {
     queue: Arc<Queue<K>>,
-    lane: ClusterName,
+    /// Until it is ended.
+    lane: Option<ClusterName>,
     later: bool,
+}
+
+impl<K: Key> Start<K> {
+    fn end(&mut self, inner: &mut Inner<K>) {
+        let lanes = if self.later { &mut inner.later } else { &mut inner.ready };
+        if let Some(lane) = self.lane.take() {
+            lanes.end(&lane, Duration::ZERO);
+        }
+    }
 }
 
 impl<K: Key> Drop for Start<K> {
     fn drop(&mut self) {
-        self.queue.started(&self.lane, self.later);
+        if self.lane.is_some() {
+            let queue = Arc::clone(&self.queue);
+            self.end(&mut queue.lock());
+            queue.changed.notify_one();
+        }
     }
 }
 
@@ -116,9 +129,6 @@ impl<K: Key> Drop for Slot<K> {
     }
 }
 
-const FIRST_RETRY: Duration = Duration::from_millis(100);
-const LAST_RETRY: Duration = Duration::from_mins(1);
-
 impl<K: Key> Queue<K> {
     /// An empty queue; `slots_per_cluster` writes go to one cluster at the same time.
     pub fn new(slots_per_cluster: usize, waited: fn(Duration)) -> Arc<Self> {
@@ -156,14 +166,6 @@ impl<K: Key> Queue<K> {
         }
     }
 
-    fn started(&self, lane: &ClusterName, later: bool) {
-        let mut inner = self.lock();
-        let lanes = if later { &mut inner.later } else { &mut inner.ready };
-        lanes.end(lane, Duration::ZERO);
-        drop(inner);
-        self.changed.notify_one();
-    }
-
     /// The next key to work on. `None` once the queue is closed.
     pub async fn next(self: &Arc<Self>) -> Option<Turn<K>> {
         loop {
@@ -175,15 +177,11 @@ impl<K: Key> Queue<K> {
                 }
                 let now = Instant::now();
                 let wake = inner.fire(now);
-                if let Some(Taken { key, how, lane, slot, since }) = inner.take(now) {
+                if let Some(taken) = inner.take(now) {
                     drop(inner);
-                    (self.waited)(now.saturating_duration_since(since));
-                    let slot = slot.map(|cluster| Slot { queue: Arc::clone(self), cluster });
-                    let later = how == How::Later;
-                    let start = Start { queue: Arc::clone(self), lane: lane.clone(), later };
                     // One notification may stand for many additions.
                     self.changed.notify_one();
-                    return Some(Turn { key, slot, patient: how == How::Patient, cause: later.then_some(lane), start });
+                    return Some(self.turn(taken, now));
                 }
                 wake
             };
@@ -194,6 +192,15 @@ impl<K: Key> Queue<K> {
                 None => changed.await,
             }
         }
+    }
+
+    fn turn(self: &Arc<Self>, taken: Taken<K>, now: Instant) -> Turn<K> {
+        let Taken { key, how, lane, slot, since } = taken;
+        (self.waited)(now.saturating_duration_since(since));
+        let slot = slot.map(|cluster| Slot { queue: Arc::clone(self), cluster });
+        let later = how == How::Later;
+        let start = Start { queue: Arc::clone(self), lane: Some(lane.clone()), later };
+        Turn { key, slot, patient: how == How::Patient, cause: later.then_some(lane), start }
     }
 
     /// A slot for a write to this cluster, unless all are taken or others wait for one already.
@@ -221,53 +228,36 @@ impl<K: Key> Queue<K> {
 
     /// Work on a key has ended. Returns the wait before the retry, if it failed.
     pub fn finish(&self, key: &K, outcome: Outcome) -> Option<Duration> {
-        let mut inner = self.lock();
-        let again = match inner.places.remove(key) {
-            Some(Place::Running { how, again, .. }) => {
-                *inner.count(how) -= 1;
-                again
-            }
-            _ => Again::No,
-        };
-        let mut wait = None;
-        match outcome {
-            Outcome::Done => {
-                inner.failures.remove(key);
-            }
-            Outcome::After(delay) => {
-                inner.failures.remove(key);
-                inner.schedule(key, delay, When::InTurn);
-            }
-            Outcome::WhenIdle => {
-                inner.failures.remove(key);
-                inner.rest(key.clone());
-            }
-            Outcome::IdleAfter(delay) => {
-                inner.failures.remove(key);
-                inner.schedule(key, delay, When::Idle);
-            }
-            Outcome::Failed => {
-                let count = inner.failures.entry(key.clone()).or_default();
-                let delay = backoff::delay(FIRST_RETRY, LAST_RETRY, *count);
-                *count = count.saturating_add(1);
-                inner.retries += 1;
-                inner.schedule(key, delay, When::InTurn);
-                wait = Some(delay);
-            }
-            Outcome::Park(cluster) => inner.park(key.clone(), cluster, self.slots_per_cluster),
-        }
-        match again {
-            Again::No => {}
-            Again::InTurn => {
-                inner.enqueue(key.clone());
-            }
-            Again::Later(cause) => {
-                inner.enqueue_later(key.clone(), &cause);
-            }
-        }
-        drop(inner);
+        let wait = self.lock().finish(key, outcome, self.slots_per_cluster);
         self.changed.notify_one();
         wait
+    }
+
+    /// Work on a key has ended with its first decision, and whoever made that takes what is next at once: nobody needs to
+    /// be woken for it. Returns the wait before the retry, if it failed, and all that may be worked on now.
+    pub fn finish_and_take(
+        self: &Arc<Self>,
+        key: &K,
+        outcome: Outcome,
+        mut start: Start<K>,
+    ) -> (Option<Duration>, Vec<Turn<K>>) {
+        let now = Instant::now();
+        let mut inner = self.lock();
+        let timer = inner.first_timer();
+        start.end(&mut inner);
+        let wait = inner.finish(key, outcome, self.slots_per_cluster);
+        let mut taken = Vec::new();
+        while !inner.closed
+            && let Some(next) = inner.take(now)
+        {
+            taken.push(next);
+        }
+        let sooner = inner.first_timer().is_some_and(|first| timer.is_none_or(|before| first < before));
+        drop(inner);
+        if sooner {
+            self.changed.notify_one();
+        }
+        (wait, taken.into_iter().map(|taken| self.turn(taken, now)).collect())
     }
 
     /// How often in a row work on this key has failed.

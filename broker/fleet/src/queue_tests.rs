@@ -232,3 +232,50 @@ async fn a_key_that_waits_for_others_edits_takes_its_turn_for_its_own_news() {
     queue.finish(&key, Outcome::Done);
     assert!(tokio::time::timeout(Duration::from_millis(20), queue.next()).await.is_err());
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_ends_a_key_takes_what_that_sets_free() {
+    let queue = queue(1);
+    for number in 0..100 {
+        queue.add(job("flood", number));
+    }
+    let mut begun = Vec::new();
+    while let Ok(turn) = tokio::time::timeout(Duration::from_millis(20), queue.next()).await {
+        begun.push(turn.unwrap());
+    }
+    let ahead = begun.len();
+    // Nobody waits in `next` here: what is taken is what ending a key sets free.
+    let mut worked = 0;
+    while let Some(Turn { key, start, .. }) = begun.pop() {
+        begun.extend(queue.finish_and_take(&key, Outcome::Done, start).1);
+        assert!(begun.len() <= ahead);
+        worked += 1;
+    }
+    assert_eq!((worked, queue.is_idle()), (100, true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_ends_a_key_wakes_those_who_wait_when_it_has_to_be_looked_at_later() {
+    let queue = queue(1);
+    queue.add(job("a", 1));
+    let Turn { key, start, .. } = queue.next().await.unwrap();
+    let waiting = {
+        let queue = Arc::clone(&queue);
+        tokio::spawn(async move { queue.next().await.map(|turn| turn.key) })
+    };
+    tokio::task::yield_now().await;
+    let (wait, next) = queue.finish_and_take(&key, Outcome::Failed, start);
+    assert!(next.is_empty());
+    let found = tokio::time::timeout(wait.unwrap() * 2, waiting).await;
+    assert_eq!(found.unwrap().unwrap(), Some(key));
+}
+
+#[tokio::test]
+async fn a_closed_queue_hands_out_nothing_to_who_ends_a_key_either() {
+    let queue = queue(1);
+    queue.add(job("a", 1));
+    let Turn { key, start, .. } = queue.next().await.unwrap();
+    queue.add(job("a", 2));
+    queue.close();
+    assert!(queue.finish_and_take(&key, Outcome::Done, start).1.is_empty());
+}

@@ -8,8 +8,11 @@ use std::{
 use broker_api::ClusterName;
 use tokio::time::Instant;
 
-use super::Key;
-use crate::lanes::Lanes;
+use super::{Key, Outcome};
+use crate::{backoff, lanes::Lanes};
+
+const FIRST_RETRY: Duration = Duration::from_millis(100);
+const LAST_RETRY: Duration = Duration::from_mins(1);
 
 /// After so long a key that waits for others takes its turn among them.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -191,6 +194,47 @@ impl<K: Key> Inner<K> {
         let timer = (at, self.timer_count);
         self.timers.insert(timer, (key.clone(), when));
         self.timer_of.insert(key.clone(), timer);
+    }
+
+    /// When the next key is due that waits for a time.
+    pub(super) fn first_timer(&self) -> Option<(Instant, u64)> {
+        self.timers.first_key_value().map(|(timer, _)| *timer)
+    }
+
+    /// Work on a key has ended. Returns the wait before the retry, if it failed.
+    pub(super) fn finish(&mut self, key: &K, outcome: Outcome, slots: usize) -> Option<Duration> {
+        let again = match self.places.remove(key) {
+            Some(Place::Running { how, again, .. }) => {
+                *self.count(how) -= 1;
+                again
+            }
+            _ => Again::No,
+        };
+        if !matches!(outcome, Outcome::Failed | Outcome::Park(_)) {
+            self.failures.remove(key);
+        }
+        let mut wait = None;
+        match outcome {
+            Outcome::Done => {}
+            Outcome::After(delay) => self.schedule(key, delay, When::InTurn),
+            Outcome::WhenIdle => self.rest(key.clone()),
+            Outcome::IdleAfter(delay) => self.schedule(key, delay, When::Idle),
+            Outcome::Failed => {
+                let count = self.failures.entry(key.clone()).or_default();
+                let delay = backoff::delay(FIRST_RETRY, LAST_RETRY, *count);
+                *count = count.saturating_add(1);
+                self.retries += 1;
+                self.schedule(key, delay, When::InTurn);
+                wait = Some(delay);
+            }
+            Outcome::Park(cluster) => self.park(key.clone(), cluster, slots),
+        }
+        match again {
+            Again::No => {}
+            Again::InTurn => drop(self.enqueue(key.clone())),
+            Again::Later(cause) => drop(self.enqueue_later(key.clone(), &cause)),
+        }
+        wait
     }
 
     pub(super) fn has_waiting(&self) -> bool {
