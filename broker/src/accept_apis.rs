@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use broker_api::{ClusterName, Role, condition, keys};
 use broker_core::{acceptance::AcceptId, merge};
-use broker_fleet::{
+use runtime_fleet::{
     cluster::Cluster,
     error::CallError,
     kind::KindState,
@@ -77,7 +77,7 @@ impl Broker {
         let (Some(connection), KindState::Found(kind)) = (cluster.connection(), cluster.kind(&spec.gvk)) else {
             return Ok(());
         };
-        let written = Writer::new(&connection.caller, keys::MANAGER).merge(&kind, key, patch, true).await?;
+        let written = Writer::new(&connection.caller).merge(&kind, key, patch, true).await?;
         cluster.learn(spec, key.clone(), written.object);
         Ok(())
     }
@@ -96,7 +96,7 @@ impl Broker {
         let (Some(connection), KindState::Found(kind)) = (cluster.connection(), cluster.kind(&spec.gvk)) else {
             return Ok(());
         };
-        let written = Writer::new(&connection.caller, keys::MANAGER).merge(&kind, key, &patch, false).await?;
+        let written = Writer::new(&connection.caller).merge(&kind, key, &patch, false).await?;
         cluster.learn(spec, key.clone(), written.object);
         Ok(())
     }
@@ -185,7 +185,7 @@ impl Broker {
                     if failures == 0 {
                         warn!(acceptapi = %id, %error, "the AcceptAPI's status cannot be written");
                     }
-                    let wait = broker_fleet::backoff::delay(REST, LONGEST_REST, failures);
+                    let wait = runtime_fleet::backoff::delay(REST, LONGEST_REST, failures);
                     rests.insert(id.clone(), (Instant::now() + wait, failures + 1));
                     if error.suspects_cluster() {
                         break;

@@ -13,8 +13,8 @@ use std::{
 
 use broker_api::{ClusterName, Gvr};
 use broker_core::acceptance::AcceptId;
-use broker_fleet::{index::Lookup, object::ObjectKey};
 use futures::FutureExt as _;
+use runtime_fleet::{index::Lookup, object::ObjectKey};
 use tokio::{sync::mpsc, task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;

@@ -13,7 +13,7 @@ use broker_core::{
     acceptance::{AcceptId, Acceptance},
     snapshot::Kind,
 };
-use broker_fleet::{
+use runtime_fleet::{
     cluster::Cluster,
     index::{Change, Index},
     object::{Object, ObjectKey},

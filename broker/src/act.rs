@@ -10,7 +10,7 @@ use broker_core::{
     related,
     snapshot::{Kind, OriginKey},
 };
-use broker_fleet::{
+use runtime_fleet::{
     GroupVersionKind,
     call::Caller,
     cluster::Cluster,
@@ -97,7 +97,7 @@ impl Broker {
         key: &ObjectKey,
         write: &Write,
     ) -> Result<Option<Written>, CallError> {
-        let writer = Writer::new(caller, keys::MANAGER);
+        let writer = Writer::new(caller);
         match &write.op {
             Op::Create(body) => writer.apply(kind, key, body.clone(), &Precondition::Absent).await.map(Some),
             Op::Apply { body, uid } => {
@@ -261,7 +261,7 @@ impl Broker {
     ) -> bool {
         let (Op::Create(_), Subject::Related) = (&write.op, write.subject) else { return false };
         let KindState::Found(kind) = cluster.kind(&write.kind.to_gvk()) else { return false };
-        let found = Writer::new(caller, keys::MANAGER).get(&kind, key).await;
+        let found = Writer::new(caller).get(&kind, key).await;
         let Ok(Some(object)) = found else { return false };
         let uid = self.uid_of(Role::Consumer, origin, &origin.cluster, &origin.name);
         let owned = owners(&object).iter().any(|owner| Some(&owner.uid) == uid.as_ref());
@@ -276,7 +276,7 @@ impl Broker {
             "resourceVersion": object.resource_version.to_string(),
             "uid": &*object.uid,
         }});
-        match Writer::new(caller, keys::MANAGER).merge(&kind, key, &label, false).await {
+        match Writer::new(caller).merge(&kind, key, &label, false).await {
             Ok(written) => {
                 if let Some(spec) = self.watches.spec_of(write.cluster.role(), &write.kind)
                     && let Some(change) = cluster.learn(spec, key.clone(), written.object)
@@ -295,7 +295,7 @@ impl Broker {
             "kind": "Namespace",
             "metadata": {"name": name, "labels": {keys::MANAGED_BY: keys::MANAGER}},
         });
-        let writer = Writer::new(caller, keys::MANAGER);
+        let writer = Writer::new(caller);
         match writer.create(&namespaces(), &ObjectKey::new("", name), &body).await {
             Ok(_) => {
                 info!(%origin, namespace = name, "namespace created at the provider");
@@ -311,7 +311,7 @@ impl Broker {
         let missing = || CallError::Unreachable(format!("{} is not ready", origin.cluster));
         let (cluster, caller, kind) = self.reachable(&origin.cluster, &origin.gvk).ok_or_else(missing)?;
         let key = ObjectKey { namespace: Arc::clone(&origin.namespace), name: Arc::clone(&origin.name) };
-        let found = Writer::new(&caller, keys::MANAGER).get(&kind, &key).await;
+        let found = Writer::new(&caller).get(&kind, &key).await;
         if found.as_ref().is_err_and(CallError::suspects_cluster) {
             suspect(&cluster);
         }

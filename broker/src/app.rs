@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use broker_api::Role;
-use broker_fleet::lease::{ApiLease, Elector, Leadership, LeaseOptions, LeaseStore, StoreError};
 use k8s_openapi::api::coordination::v1::Lease;
+use runtime_fleet::lease::{ApiLease, Elector, Leadership, LeaseOptions, LeaseStore, StoreError};
 use tokio::{
     signal::unix::{SignalKind, signal},
     task::JoinHandle,

@@ -9,18 +9,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-use broker_api::{ClusterName, Role, keys};
+use broker_api::{ClusterName, Role};
 use broker_core::{
     copy,
     snapshot::{Kind, OriginKey},
 };
-use broker_fleet::{
+use futures::future::join_all;
+use runtime_fleet::{
     cluster::Cluster,
     object::{Object, ObjectKey},
     watch::WatchSpec,
     write::Writer,
 };
-use futures::future::join_all;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tracing::debug;
 
@@ -181,7 +181,7 @@ impl Broker {
     async fn read_body(&self, cluster: &ClusterName, kind: &Kind, spec: &Arc<WatchSpec>, key: &ObjectKey) -> bool {
         // One that is not reachable is waited for elsewhere.
         let Some((_, caller, info)) = self.reachable(cluster, kind) else { return true };
-        match Writer::new(&caller, keys::MANAGER).get(&info, key).await {
+        match Writer::new(&caller).get(&info, key).await {
             Ok(found) => {
                 if let Some(object) = found {
                     self.bodies.put(cluster, spec, key, object);
@@ -198,13 +198,14 @@ impl Broker {
 
 #[cfg(test)]
 mod tests {
-    use broker_fleet::GroupVersionKind;
+    use runtime_fleet::GroupVersionKind;
 
     use super::*;
 
     fn object(version: u64) -> Object {
         let raw = format!(r#"{{"metadata":{{"name":"a","uid":"u","resourceVersion":"{version}"}}}}"#);
-        Object::parse(raw.as_bytes(), None).map_or_else(|error| panic!("{error}"), |(_, object)| object)
+        Object::parse(raw.as_bytes(), None, &crate::conventions::CONVENTIONS)
+            .map_or_else(|error| panic!("{error}"), |(_, object)| object)
     }
 
     #[test]

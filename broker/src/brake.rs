@@ -18,7 +18,7 @@ use broker_core::{
     naming::consumer_hash,
     snapshot::{Brake as Verdict, Kind},
 };
-use broker_fleet::{
+use runtime_fleet::{
     cluster::Cluster,
     index::{Change, Index, Lookup},
     object::{Marks, Object, ObjectKey},
@@ -390,7 +390,7 @@ mod tests {
         let raw = format!(
             r#"{{"metadata":{{"name":"a","uid":"{uid}","resourceVersion":"1","finalizers":["f"]{deletion}}}}}"#
         );
-        Arc::new(Object::parse(raw.as_bytes(), None).unwrap().1)
+        Arc::new(Object::parse(raw.as_bytes(), None, &crate::conventions::CONVENTIONS).unwrap().1)
     }
 
     fn gone(uid: &str, deleting: bool) -> Change {

@@ -18,14 +18,14 @@ use broker_core::{
     schema::Schema,
     snapshot::{Kind, OriginKey},
 };
-use broker_fleet::{
+use runtime_fleet::{
     GroupVersionKind,
     budget::Budget,
     fleet::Fleet,
     lease::Leadership,
     object::ObjectKey,
     queue::{Key, Queue},
-    source::{Provenance, Roles},
+    source::Provenance,
     watch::WatchSpec,
 };
 use tokio::sync::{Notify, mpsc};
@@ -35,6 +35,7 @@ use tracing::info;
 use crate::{
     bodies::Bodies,
     brake::Brake,
+    conventions::CONVENTIONS,
     decisions::Decisions,
     departures::Departures,
     events::Recorder,
@@ -109,7 +110,7 @@ pub struct ClusterSecrets {
     /// Their namespace.
     pub namespace: String,
     /// Which roles they may give.
-    pub roles: Roles,
+    pub roles: Vec<Role>,
     /// Their watch.
     pub spec: Arc<WatchSpec>,
 }
@@ -132,7 +133,7 @@ impl Watches {
             target: Arc::new(WatchSpec::all(flag.0.to_gvk()).labelled(ours.clone())),
         });
         let secrets = namespaces(&options.cluster_secrets_namespace).into_iter().map(|(namespace, roles)| {
-            let spec = WatchSpec::all(secret()).within(&namespace).labelled(broker_fleet::source::secret::SELECTOR);
+            let spec = WatchSpec::all(secret()).within(&namespace).labelled(CONVENTIONS.secrets());
             ClusterSecrets { namespace, roles, spec: Arc::new(spec) }
         });
         let own = |kind| Arc::new(WatchSpec::all(GroupVersionKind::gvk(keys::GROUP, "v1alpha1", kind)));
@@ -341,7 +342,8 @@ impl Broker {
         });
         let budget = Budget::new(broker.options.memory_budget.unwrap_or_else(Budget::of_process));
         info!(bytes = budget.limit(), per_cluster = budget.share(), "memory budget for what is held of clusters");
-        let fleet = Fleet::new(broker.watches.by_role(), Arc::clone(&broker) as Arc<_>, metrics::meter, budget);
+        let fleet =
+            Fleet::new(&CONVENTIONS, broker.watches.by_role(), Arc::clone(&broker) as Arc<_>, metrics::meter, budget);
         // Nobody else has the broker yet.
         let _ = broker.fleet.set(Arc::new(fleet));
         let channels = Channels {

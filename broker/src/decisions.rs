@@ -16,7 +16,7 @@ use std::{
 };
 
 use broker_api::ClusterName;
-use broker_fleet::lanes::Lanes;
+use runtime_fleet::lanes::Lanes;
 use tokio::{runtime::Handle, sync::oneshot};
 use tracing::warn;
 

@@ -13,7 +13,7 @@ use broker_core::{
     decision::{Decision, Note},
     snapshot::OriginKey,
 };
-use broker_fleet::{GroupVersionKind, error::CallError, kind::KindInfo, object::ObjectKey, write::Writer};
+use runtime_fleet::{GroupVersionKind, error::CallError, kind::KindInfo, object::ObjectKey, write::Writer};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -176,7 +176,7 @@ async fn send(broker: Arc<Broker>, about: About, note: Note) {
     };
     let micro_time = k8s_openapi::jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string();
     let (key, body) = event(&about, &note, &micro_time);
-    let writer = Writer::new(&connection.caller, keys::MANAGER);
+    let writer = Writer::new(&connection.caller);
     match tokio::time::timeout(Duration::from_secs(3), writer.create(&events(), &key, &body)).await {
         Ok(Ok(_) | Err(CallError::AlreadyExists(_))) => {}
         Ok(Err(error)) => debug!(cluster = %about.cluster, %error, "Event not sent"),

@@ -10,6 +10,7 @@ pub mod brake;
 pub mod broker;
 pub mod clock;
 pub mod command_line;
+pub mod conventions;
 pub mod decisions;
 pub mod departures;
 pub mod events;

@@ -301,7 +301,7 @@ impl Metrics {
 /// The metrics of this process.
 pub static METRICS: LazyLock<Metrics> = LazyLock::new(Metrics::new);
 
-/// Counts one request; see [`broker_fleet::call::Meter`].
+/// Counts one request; see [`runtime_fleet::call::Meter`].
 pub fn meter(host: &str, verb: &str, code: u16, took: Duration) {
     let code = if code == 0 { "<error>".to_owned() } else { code.to_string() };
     let labels = RequestLabels { code, host: host.to_owned(), method: verb.to_owned() };

@@ -10,7 +10,7 @@ use std::{
 };
 
 use broker_api::{ClusterName, keys};
-use broker_fleet::{
+use runtime_fleet::{
     call::Caller, cluster::Cluster, error::CallError, index::Index, kind::KindState, object::ObjectKey, write::Writer,
 };
 use tokio::{sync::Notify, time::Instant};
@@ -261,7 +261,7 @@ impl Broker {
         let (busy, free): (Vec<_>, Vec<_>) = round.into_iter().partition(|namespace| expected.contains(namespace));
         let mut looked = Found { busy: busy.into_iter().collect(), ..Found::default() };
         let kind = namespaces();
-        let writer = Writer::new(caller, keys::MANAGER);
+        let writer = Writer::new(caller);
         let mut ours = BTreeMap::new();
         for namespace in free {
             match self.is_used(cluster, &namespace) {

@@ -17,7 +17,7 @@ use broker_core::{
         Snapshot, Unread, View,
     },
 };
-use broker_fleet::{
+use runtime_fleet::{
     cluster::{Cluster, ClusterState},
     index::Lookup,
     kind::KindState,

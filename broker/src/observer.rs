@@ -8,7 +8,7 @@ use broker_core::{
     schema::Schema,
     snapshot::{Kind, OriginKey},
 };
-use broker_fleet::{
+use runtime_fleet::{
     GroupVersionKind,
     cluster::{ClusterState, Observer},
     index::{Change, Index},

@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, net::SocketAddr, path::PathBuf, time::Duration}
 
 use broker_api::Role;
 use broker_core::{migration::configuration::is_system, snapshot::Limits};
-use broker_fleet::source::Given;
 use clap::{Parser, ValueEnum};
+use runtime_fleet::source::Given;
 
 use crate::{
     secrets_namespace::{SecretsNamespace, is_namespace},

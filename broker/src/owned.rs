@@ -6,7 +6,7 @@ use std::{
 };
 
 use broker_api::ClusterName;
-use broker_fleet::{
+use runtime_fleet::{
     object::{Object, ObjectKey},
     watch::WatchSpec,
 };
@@ -111,7 +111,7 @@ impl Owned {
 
 #[cfg(test)]
 mod tests {
-    use broker_fleet::GroupVersionKind;
+    use runtime_fleet::GroupVersionKind;
 
     use super::*;
 

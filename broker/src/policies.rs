@@ -7,7 +7,7 @@ use std::{
 
 use broker_api::ClusterName;
 use broker_core::policy::{Policy, PolicyDocument};
-use broker_fleet::source::Beside;
+use runtime_fleet::source::Beside;
 
 /// Labels of a cluster.
 pub type Labels = Arc<BTreeMap<String, String>>;

@@ -15,7 +15,7 @@ use broker_core::{
     movement::{Lane, Moving, Request},
     snapshot::{Kind, OriginKey},
 };
-use broker_fleet::object::ObjectKey;
+use runtime_fleet::object::ObjectKey;
 
 use crate::{
     quotas::Quotas,

@@ -11,7 +11,7 @@ use broker_core::{
     expression::Evaluator,
     policy::Policy,
 };
-use broker_fleet::object::{Object, ObjectKey};
+use runtime_fleet::object::{Object, ObjectKey};
 
 use crate::observe;
 
@@ -275,7 +275,7 @@ mod tests {
                 "creationTimestamp": format!("2026-01-01T{:02}:{:02}:00Z", minute / 60, minute % 60)},
             "spec": {"gvr": {"group": "g", "version": "v1", "resource": resource}},
         });
-        Object::parse(text.to_string().as_bytes(), None).unwrap().1
+        Object::parse(text.to_string().as_bytes(), None, &crate::conventions::CONVENTIONS).unwrap().1
     }
 
     fn read(names: impl Iterator<Item = (String, &'static str, usize)>) -> Found {

@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, str::FromStr};
 
 use broker_api::Role;
-use broker_fleet::source::Roles;
+
+use crate::conventions::CONVENTIONS;
 
 /// One value of `--cluster-secrets-namespace`: `NAMESPACE`, `consumer=NAMESPACE` or `provider=NAMESPACE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,16 +47,17 @@ pub fn is_namespace(text: &str) -> Result<(), String> {
 
 /// The namespaces, and what their Secrets may be. Of those without a role the last one counts, as of a flag that is given
 /// twice; one that is named with a role is for that role only.
-pub fn namespaces(given: &[SecretsNamespace]) -> BTreeMap<String, Roles> {
-    let mut namespaces: BTreeMap<String, Roles> = BTreeMap::new();
+pub fn namespaces(given: &[SecretsNamespace]) -> BTreeMap<String, Vec<Role>> {
+    let mut namespaces: BTreeMap<String, Vec<Role>> = BTreeMap::new();
     for one in given {
         let Some(role) = one.role else { continue };
-        let roles = namespaces.entry(one.namespace.clone()).or_insert(Roles { consumer: false, provider: false });
-        roles.consumer |= role == Role::Consumer;
-        roles.provider |= role == Role::Provider;
+        let roles = namespaces.entry(one.namespace.clone()).or_default();
+        if !roles.contains(&role) {
+            roles.push(role);
+        }
     }
     if let Some(one) = given.iter().rfind(|one| one.role.is_none()) {
-        namespaces.entry(one.namespace.clone()).or_insert(Roles { consumer: true, provider: true });
+        namespaces.entry(one.namespace.clone()).or_insert_with(|| CONVENTIONS.roles.to_vec());
     }
     namespaces
 }
@@ -66,7 +68,10 @@ mod tests {
 
     fn all(texts: &[&str]) -> Vec<(String, bool, bool)> {
         let given: Vec<SecretsNamespace> = texts.iter().map(|text| text.parse().unwrap()).collect();
-        namespaces(&given).into_iter().map(|(name, roles)| (name, roles.consumer, roles.provider)).collect()
+        let has = |roles: &[Role], role| roles.contains(&role);
+        let both = |roles: Vec<Role>| (has(&roles, Role::Consumer), has(&roles, Role::Provider));
+        let all = namespaces(&given).into_iter().map(|(name, roles)| (name, both(roles)));
+        all.map(|(name, (consumer, provider))| (name, consumer, provider)).collect()
     }
 
     #[test]

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use axum::{Router, extract::State, http::StatusCode, routing::get};
 use broker_api::condition;
 use broker_core::decision;
-use broker_fleet::{cluster::ClusterState, lag::Lag};
+use runtime_fleet::{cluster::ClusterState, lag::Lag};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 

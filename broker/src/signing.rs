@@ -12,7 +12,7 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use broker_api::{Role, keys};
 use broker_core::{assignment::KeyRing, decision::Note, merge};
-use broker_fleet::{
+use runtime_fleet::{
     cluster::Cluster,
     error::CallError,
     index::Lookup,
@@ -305,7 +305,7 @@ impl Broker {
             "metadata": {"name": &*key.name, "namespace": &*key.namespace, "labels": {keys::MANAGED_BY: keys::MANAGER}},
             "data": encoded(keys),
         });
-        match Writer::new(&connection.caller, keys::MANAGER).create(&kind, key, &body).await {
+        match Writer::new(&connection.caller).create(&kind, key, &body).await {
             Ok(written) => Ok(Some(written.object)),
             Err(CallError::AlreadyExists(_)) => Ok(None),
             Err(error) => Err(error),
@@ -323,16 +323,16 @@ impl Broker {
             "metadata": {"resourceVersion": held.resource_version.to_string(), "uid": &*held.uid},
             "data": diff,
         });
-        let written = Writer::new(&connection.caller, keys::MANAGER).merge(&kind, key, &patch, false).await?;
+        let written = Writer::new(&connection.caller).merge(&kind, key, &patch, false).await?;
         hub.learn(&self.watches.signing_backup, key.clone(), written.object);
         Ok(())
     }
 }
 
-type Reached = (Arc<broker_fleet::cluster::Connection>, broker_fleet::kind::KindInfo);
+type Reached = (Arc<runtime_fleet::cluster::Connection>, runtime_fleet::kind::KindInfo);
 
 fn secrets(hub: &Cluster) -> Result<Reached, CallError> {
     let missing = || CallError::Unreachable(format!("{} is not ready", hub.name()));
-    let kind = broker_fleet::well_known(&crate::broker::secret()).ok_or_else(missing)?;
+    let kind = runtime_fleet::well_known(&crate::broker::secret()).ok_or_else(missing)?;
     Ok((hub.connection().ok_or_else(missing)?, kind))
 }

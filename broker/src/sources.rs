@@ -9,7 +9,7 @@ use std::{
 use anyhow::Context as _;
 use broker_api::{ClusterName, Role, condition, keys};
 use broker_core::{decision::Note, naming::consumer_hash};
-use broker_fleet::{
+use runtime_fleet::{
     identity::Rank,
     index::Index,
     kubeconfig::{Kubeconfig, Origin},
@@ -22,6 +22,7 @@ use tracing::{error, info, warn};
 
 use crate::{
     broker::{AcceptChange, Broker, ClusterSecrets, SecretChange},
+    conventions::CONVENTIONS,
     events::About,
     metrics::METRICS,
     options::Options,
@@ -59,7 +60,7 @@ async fn read(role: Role, path: &Path, options: &Options) -> anyhow::Result<(Clu
     let origin = Origin::File { folder, allow_local: options.allow_local_credentials };
     let kubeconfig = Kubeconfig::parse(&text, &origin)
         .with_context(|| format!("the {role} cluster's kubeconfig {} cannot be used", path.display()))?;
-    let name = broker_fleet::source::cluster_of(role, path).unwrap_or_else(|| ClusterName::new(role, role.as_str()));
+    let name = runtime_fleet::source::cluster_of(role, path).unwrap_or_else(|| ClusterName::new(role, role.as_str()));
     Ok((name, kubeconfig))
 }
 
@@ -94,7 +95,7 @@ pub async fn run(broker: Arc<Broker>, mut secrets: mpsc::UnboundedReceiver<Secre
         let watch = if is_directory { directory::watch } else { file::watch };
         watch(role, path, allow, sender.clone(), stop.clone());
     }
-    let mut secret_source = SecretSource::new();
+    let mut secret_source = SecretSource::new(&CONVENTIONS);
     let mut engaged = Engaged { broker: &broker, rejected: BTreeSet::new(), newcomers: 0 };
     if broker.watches.cluster_secrets.is_empty() {
         broker.departures.secrets_read();
@@ -198,7 +199,11 @@ impl Engaged<'_> {
             SourceEvent::Refused { from, reason: Some(reason) } => {
                 error!(%from, %reason, "this kubeconfig may not be used");
                 self.rejected.insert(from.to_string());
-                self.broker.tell_of_secret(&from, "RoleNotAllowed", &format!("it is not engaged: {reason}"));
+                self.broker.tell_of_secret(
+                    &from,
+                    "RoleNotAllowed",
+                    &format!("it is not engaged: {reason}: --cluster-secrets-namespace says which"),
+                );
             }
             SourceEvent::Refused { from, reason: None } => {
                 self.rejected.remove(&from.to_string());
@@ -279,7 +284,7 @@ impl Broker {
         let found = self.cluster_secret(key);
         let secret = found.and_then(|object| serde_json::from_value(object.value().ok()?).ok());
         match secret {
-            Some(secret) => source.apply(&secret, secrets.roles),
+            Some(secret) => source.apply(&secret, &secrets.roles),
             None => source.remove(&key.namespace, &key.name),
         }
     }

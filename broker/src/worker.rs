@@ -12,7 +12,8 @@ use broker_core::{
     decision::{Decision, Interest, Step, Write},
     snapshot::{Confirmed, OriginKey},
 };
-use broker_fleet::{
+use futures::FutureExt as _;
+use runtime_fleet::{
     call::Caller,
     cluster::Cluster,
     error::CallError,
@@ -24,7 +25,6 @@ use broker_fleet::{
     watch::WatchSpec,
     write::Writer,
 };
-use futures::FutureExt as _;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{debug, error};
 
@@ -402,7 +402,7 @@ impl Broker {
     pub(crate) async fn read_stubs(&self, interests: &[Interest]) -> Result<bool, CallError> {
         let mut read = false;
         for Stub { cluster, caller, kind, spec, index, key } in self.stubs(interests) {
-            if let Some(object) = Writer::new(&caller, broker_api::keys::MANAGER).get(&kind, &key).await? {
+            if let Some(object) = Writer::new(&caller).get(&kind, &key).await? {
                 // Held here as well, for the index may drop it again before it is looked at.
                 self.bodies.put(cluster.name(), spec, &key, object.clone());
                 index.fill(&key, object);

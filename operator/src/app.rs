@@ -7,14 +7,14 @@ use std::{
 
 use anyhow::Context as _;
 use broker_api::broker::Broker;
-use broker_fleet::{
-    backoff::Backoff,
-    lease::{Elector, Leadership, LeaseOptions},
-};
 use kube::{
     Api, Client, Config,
     api::ListParams,
     config::{KubeConfigOptions, Kubeconfig},
+};
+use runtime_fleet::{
+    backoff::Backoff,
+    lease::{Elector, Leadership, LeaseOptions},
 };
 use tokio::{
     signal::unix::{SignalKind, signal},

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use broker_fleet::backoff::delay;
+use runtime_fleet::backoff::delay;
 
 /// First and longest wait.
 const FIRST: Duration = Duration::from_secs(1);

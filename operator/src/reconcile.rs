@@ -4,12 +4,12 @@
 use std::{sync::Arc, time::Duration};
 
 use broker_api::broker::Broker;
-use broker_fleet::backoff::delay;
 use kube::{
     ResourceExt as _,
     api::{DynamicObject, PartialObjectMeta},
     runtime::controller::Action,
 };
+use runtime_fleet::backoff::delay;
 use tracing::warn;
 
 use crate::{

@@ -8,7 +8,7 @@ use broker_core::{
     memory::Subject,
     related,
 };
-use broker_fleet::{
+use runtime_fleet::{
     call::Caller,
     cluster::Cluster,
     error::CallError,
@@ -42,7 +42,7 @@ struct Sending<'a> {
 
 impl Sending<'_> {
     fn writer(&self) -> Writer<'_> {
-        Writer::new(&self.caller, keys::MANAGER)
+        Writer::new(&self.caller)
     }
 
     async fn send(&self) -> Result<Option<Object>, CallError> {
@@ -273,7 +273,7 @@ mod tests {
             "name": "x1-job", "namespace": "n", "uid": "u", "resourceVersion": "1", "labels": labels,
             "managedFields": [{"manager": manager, "operation": "Apply"}],
         }});
-        Object::parse(value.to_string().as_bytes(), None).unwrap().1
+        Object::parse(value.to_string().as_bytes(), None, &crate::conventions::CONVENTIONS).unwrap().1
     }
 
     #[test]

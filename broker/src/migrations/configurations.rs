@@ -13,7 +13,7 @@ use broker_core::{
     movement::Configured,
     snapshot::Kind,
 };
-use broker_fleet::object::{Object, ObjectKey};
+use runtime_fleet::object::{Object, ObjectKey};
 
 use super::known::kind_of;
 
@@ -191,7 +191,7 @@ mod tests {
             "metadata": {"name": name, "namespace": "n", "uid": name, "resourceVersion": "1", "generation": generation, "creationTimestamp": created},
             "spec": {"from": gvk, "to": gvk, "stages": stages},
         });
-        Object::parse(value.to_string().as_bytes(), None).unwrap()
+        Object::parse(value.to_string().as_bytes(), None, &crate::conventions::CONVENTIONS).unwrap()
     }
 
     fn add(all: &mut Configurations, name: &str, created: &str) -> bool {

@@ -2,9 +2,9 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use broker_api::{condition, keys};
+use broker_api::condition;
 use broker_core::{decision::State, merge, movement::Configured, snapshot::Kind};
-use broker_fleet::{
+use runtime_fleet::{
     error::CallError,
     kind::KindState,
     object::{Object, ObjectKey},
@@ -214,7 +214,7 @@ impl Broker {
         };
         let Some(held) = hub.index(spec).and_then(|index| index.get(key).found()) else { return Ok(()) };
         let Some(patch) = self.configuration_patch(all, key, entry, &held) else { return Ok(()) };
-        let written = Writer::new(&connection.caller, keys::MANAGER).merge(&kind, key, &patch, true).await?;
+        let written = Writer::new(&connection.caller).merge(&kind, key, &patch, true).await?;
         hub.learn(spec, key.clone(), written.object);
         Ok(())
     }
@@ -259,7 +259,7 @@ pub async fn report(broker: Arc<Broker>, stop: CancellationToken) {
                 if failures == 0 && !matches!(error, CallError::Conflict(_)) {
                     warn!(migrationconfiguration = %key, %error, "its status cannot be written");
                 }
-                let wait = broker_fleet::backoff::delay(REST, LONGEST_REST, failures);
+                let wait = runtime_fleet::backoff::delay(REST, LONGEST_REST, failures);
                 rests.insert(key.clone(), (Instant::now() + wait, failures + 1));
             } else {
                 rests.remove(key);

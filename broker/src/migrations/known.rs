@@ -8,7 +8,7 @@ use broker_core::{
     movement::MigrationView,
     snapshot::Kind,
 };
-use broker_fleet::object::{Object, ObjectKey};
+use runtime_fleet::object::{Object, ObjectKey};
 
 /// The copy on one side of a move.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -206,7 +206,8 @@ pub(crate) mod tests {
             "spec": {"from": side("one"), "to": side("two")},
         });
         json_patch(&mut value, patch);
-        let (key, object) = Object::parse(value.to_string().as_bytes(), None).unwrap();
+        let (key, object) =
+            Object::parse(value.to_string().as_bytes(), None, &crate::conventions::CONVENTIONS).unwrap();
         Known::parse(&key, &object, ring, before).unwrap()
     }
 

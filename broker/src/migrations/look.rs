@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use broker_api::Role;
 use broker_core::snapshot::Reach;
-use broker_fleet::{
+use runtime_fleet::{
     cluster::{Cluster, ClusterState},
     kind::KindState,
     watch::WatchSpec,

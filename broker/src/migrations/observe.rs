@@ -15,7 +15,7 @@ use broker_core::{
     movement::{MigrationView, Movement, Moving},
     snapshot::{Kind, OriginKey, Reach, Seen, Serving, View},
 };
-use broker_fleet::{cluster::Cluster, index::Lookup, kind::KindState, object::ObjectKey};
+use runtime_fleet::{cluster::Cluster, index::Lookup, kind::KindState, object::ObjectKey};
 
 use super::{
     known::{Known, Side},

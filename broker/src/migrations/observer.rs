@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use broker_api::{ClusterName, Role};
 use broker_core::snapshot::Kind;
-use broker_fleet::{
+use runtime_fleet::{
     cluster::ClusterState,
     index::{Change, Index},
     kind::KindState,

@@ -7,7 +7,7 @@ use broker_core::{
     copy,
     snapshot::OriginKey,
 };
-use broker_fleet::{
+use runtime_fleet::{
     index::Lookup,
     object::{Object, ObjectKey},
 };
@@ -190,7 +190,7 @@ mod tests {
         assignment::{Key, Origin},
         snapshot::Kind,
     };
-    use broker_fleet::watch::WatchSpec;
+    use runtime_fleet::watch::WatchSpec;
     use serde_json::json;
 
     use super::*;
@@ -222,7 +222,9 @@ mod tests {
         let object = json!({"metadata": {"name": "a8b70b353e97-cert", "namespace": "n", "uid": "c", "resourceVersion": "1", "annotations": {
             keys::CONSUMER_CLUSTER: "consumer#cluster", keys::CONSUMER_NAMESPACE: "n", keys::CONSUMER_NAME: "cert", keys::CONSUMER_UID: "1", keys::ORIGIN: signature,
         }}});
-        Lookup::Found(Arc::new(Object::parse(object.to_string().as_bytes(), None).unwrap().1))
+        Lookup::Found(Arc::new(
+            Object::parse(object.to_string().as_bytes(), None, &crate::conventions::CONVENTIONS).unwrap().1,
+        ))
     }
 
     fn reason(about: &About) -> &str {

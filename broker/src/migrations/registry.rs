@@ -9,7 +9,7 @@ use std::{
 
 use broker_api::{ClusterName, MigrationState};
 use broker_core::{decision::Interest, memory::Memory, movement::MigrationView, snapshot::OriginKey};
-use broker_fleet::{
+use runtime_fleet::{
     object::ObjectKey,
     queue::{Key, Queue},
 };

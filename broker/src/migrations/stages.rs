@@ -7,7 +7,7 @@ use std::{
 
 use broker_api::keys;
 use broker_core::snapshot::Kind;
-use broker_fleet::{
+use runtime_fleet::{
     index::Change,
     object::{Object, ObjectKey},
     watch::WatchSpec,
@@ -177,7 +177,7 @@ mod tests {
 
     fn object(id: &str, version: u64) -> Arc<Object> {
         let value = json!({"metadata": {"name": "o", "namespace": "n", "uid": "u", "resourceVersion": version.to_string(), "labels": {keys::MIGRATION_ID: id}}});
-        Arc::new(Object::parse(value.to_string().as_bytes(), None).unwrap().1)
+        Arc::new(Object::parse(value.to_string().as_bytes(), None, &crate::conventions::CONVENTIONS).unwrap().1)
     }
 
     #[test]

@@ -7,11 +7,11 @@ use std::{
 };
 
 use broker_core::migration::observed::Outcome as Decided;
-use broker_fleet::{
+use futures::FutureExt as _;
+use runtime_fleet::{
     object::ObjectKey,
     queue::{Outcome, Slot, Start, Turn},
 };
-use futures::FutureExt as _;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{debug, error};
 

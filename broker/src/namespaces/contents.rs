@@ -7,12 +7,12 @@ use std::{
     time::Duration,
 };
 
-use broker_fleet::{
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroupList, APIResourceList};
+use runtime_fleet::{
     call::{Caller, JSON, OBJECT_LIMIT, get},
     error::CallError,
     kind::group_version_path,
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroupList, APIResourceList};
 use serde::{Deserialize, de::DeserializeOwned};
 use tokio::time::Instant;
 

@@ -50,7 +50,7 @@ fn a_provider_that_may_not_list_secrets_serves_what_it_can() {
         minos.set_status(&CERTIFICATE, scene.ns(), copy.name(), status).await;
         scene.until(homer, "web", "its status", |seen| seen.text("/status/status") == "Available").await;
         let log = world.broker().await.as_ref().unwrap().log();
-        assert!(log.contains("grant the broker list and watch"), "it says what to do");
+        assert!(log.contains("grant list and watch"), "it says what to do");
         unharmed(world).await;
     });
 }

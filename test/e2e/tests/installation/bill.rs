@@ -33,7 +33,7 @@ fn the_bill_names_what_is_linked_and_nothing_else() {
     }
     let names: BTreeSet<_> = components.values().map(|component| component["name"].as_str().unwrap()).collect();
     for linked in
-        ["std", "resource-broker", "broker-core", "broker-fleet", "kube-client", "ring", "libmimalloc-sys", "tokio"]
+        ["std", "resource-broker", "broker-core", "runtime-fleet", "kube-client", "ring", "libmimalloc-sys", "tokio"]
     {
         assert!(names.contains(linked), "{linked} is missing in {names:?}");
     }

@@ -193,7 +193,7 @@ impl Watch<'_> {
                 }
                 if index.set_trouble(Some(why.clone())) {
                     warn!(cluster = %index.cluster(), kind = %index.spec().gvk.kind, %why,
-                        "may not watch: grant the broker list and watch on this kind in this cluster");
+                        "may not watch: grant list and watch on this kind in this cluster");
                 }
             }
             // A CRD's storage starts with this; more requests would only make it last.
@@ -334,7 +334,7 @@ impl Watch<'_> {
             let code = serde_json::from_slice::<Status>(raw).map_or(500, |status| status.code);
             return Err(CallError::from_response(code, None, raw));
         }
-        let api_version = kind.api_version();
+        let (api_version, conventions) = (kind.api_version(), self.cluster.conventions());
         let parsed = match Outline::read(raw) {
             // Most events tell of our own writes, and their answers have told that already.
             Ok(Outline { key, version, .. })
@@ -343,7 +343,9 @@ impl Watch<'_> {
                 self.version = self.version.max(Some(version));
                 return Ok(());
             }
-            read => read.and_then(|outline| Object::take_in(outline, Some((&api_version, &kind.gvk.kind)))),
+            read => {
+                read.and_then(|outline| Object::take_in(outline, Some((&api_version, &kind.gvk.kind)), conventions))
+            }
         };
         let (key, object) = match parsed {
             Ok(parsed) => parsed,

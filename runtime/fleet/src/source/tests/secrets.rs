@@ -2,30 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use broker_api::keys;
+use broker_api::Role;
 use k8s_openapi::{ByteString, api::core::v1::Secret};
 
 use super::{lines, reason, text};
-use crate::source::{
-    Roles,
-    secret::{self, SecretSource},
-};
+use crate::{conventions::PLAIN, source::SecretSource};
 
-const BOTH: Roles = Roles { consumer: true, provider: true };
-const CONSUMERS: Roles = Roles { consumer: true, provider: false };
+const BOTH: &[Role] = &[Role::Consumer, Role::Provider];
+const CONSUMERS: &[Role] = &[Role::Consumer];
 
 fn secret(name: &str, role: &str, kubeconfig: Option<&str>) -> Secret {
     let mut secret = Secret::default();
     secret.metadata.namespace = Some("ns".into());
     secret.metadata.name = Some(name.into());
-    secret.metadata.labels = Some(BTreeMap::from([(keys::ROLE.to_owned(), role.to_owned())]));
+    secret.metadata.labels = Some(BTreeMap::from([(PLAIN.role.to_owned(), role.to_owned())]));
     secret.data = kubeconfig.map(|text| BTreeMap::from([("kubeconfig".to_owned(), ByteString(text.into()))]));
     secret
 }
 
 #[test]
 fn a_secret_is_a_cluster_of_its_name_and_label() {
-    let mut source = SecretSource::new();
+    let mut source = SecretSource::new(&PLAIN);
     let homer = secret("homer", "consumer", Some(&text("x")));
     assert_eq!(lines(&source.apply(&homer, BOTH)), ["+consumer#homer https://x Secret ns/homer"]);
     assert!(source.apply(&homer, BOTH).is_empty());
@@ -37,12 +34,12 @@ fn a_secret_is_a_cluster_of_its_name_and_label() {
 
 #[test]
 fn another_role_label_is_another_cluster() {
-    let mut source = SecretSource::new();
+    let mut source = SecretSource::new(&PLAIN);
     source.apply(&secret("homer", "consumer", Some(&text("x"))), BOTH);
     let events = source.apply(&secret("homer", "provider", Some(&text("x"))), BOTH);
     assert_eq!(lines(&events), ["-consumer#homer Secret ns/homer", "+provider#homer https://x Secret ns/homer"]);
     for role in ["coordination", "compute", "", "admin"] {
-        let mut source = SecretSource::new();
+        let mut source = SecretSource::new(&PLAIN);
         assert!(source.apply(&secret("homer", role, Some(&text("x"))), BOTH).is_empty(), "{role}");
         source.apply(&secret("homer", "provider", Some(&text("x"))), BOTH);
         let events = source.apply(&secret("homer", role, Some(&text("x"))), BOTH);
@@ -52,7 +49,7 @@ fn another_role_label_is_another_cluster() {
 
 #[test]
 fn a_bad_secret_is_rejected_once_and_leaves_its_cluster_alone() {
-    let mut source = SecretSource::new();
+    let mut source = SecretSource::new(&PLAIN);
     source.apply(&secret("homer", "consumer", Some(&text("x"))), BOTH);
     let exec = text("x").replace("token: t", "exec: {command: id}");
     for (bad, expected) in [(None, "no key \"kubeconfig\""), (Some(exec.as_str()), "users[u].user.exec is refused")] {
@@ -64,18 +61,20 @@ fn a_bad_secret_is_rejected_once_and_leaves_its_cluster_alone() {
     }
     let events = source.apply(&secret("homer", "consumer", Some(&text("x"))), BOTH);
     assert_eq!(lines(&events), ["+consumer#homer https://x Secret ns/homer"]);
-    assert!(SELECTOR_KEYS.iter().all(|key| secret::SELECTOR.contains(key)));
 }
 
-const SELECTOR_KEYS: [&str; 3] = [keys::ROLE, "consumer", "provider"];
+#[test]
+fn their_watch_selects_those_with_a_role() {
+    assert_eq!(PLAIN.secrets(), "example.org/role in (consumer,provider)");
+}
 
 #[test]
 fn a_label_makes_no_cluster_that_its_namespace_does_not_give() {
-    let mut source = SecretSource::new();
+    let mut source = SecretSource::new(&PLAIN);
     let provider = secret("homer", "provider", Some(&text("x")));
     let events = source.apply(&provider, CONSUMERS);
     assert_eq!(lines(&events), ["? Secret ns/homer"]);
-    assert!(reason(&events[0]).contains("--cluster-secrets-namespace"), "{}", reason(&events[0]));
+    assert!(reason(&events[0]).contains("Secrets of namespace ns make none"), "{}", reason(&events[0]));
     assert!(source.apply(&provider, CONSUMERS).is_empty(), "it is told once");
     let events = source.apply(&secret("homer", "consumer", Some(&text("x"))), CONSUMERS);
     assert_eq!(lines(&events), [". Secret ns/homer", "+consumer#homer https://x Secret ns/homer"]);

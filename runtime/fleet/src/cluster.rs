@@ -18,6 +18,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     budget::Share,
     call::Caller,
+    conventions::Conventions,
     index::{Change, Index, Source},
     intake::Intake,
     kind::{KindInfo, KindState},
@@ -115,6 +116,7 @@ struct Kinds {
 /// One API server in one role.
 pub struct Cluster {
     name: ClusterName,
+    conventions: &'static Conventions,
     observer: Arc<dyn Observer>,
     share: Arc<Share>,
     pub(crate) intake: Intake,
@@ -137,11 +139,17 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Cluster {
-    pub(crate) fn new(name: ClusterName, observer: Arc<dyn Observer>, share: Arc<Share>) -> Self {
+    pub(crate) fn new(
+        name: ClusterName,
+        conventions: &'static Conventions,
+        observer: Arc<dyn Observer>,
+        share: Arc<Share>,
+    ) -> Self {
         let crd = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
         let crds = WatchSpec { metadata_only: true, ..WatchSpec::all(crd) };
         Self {
             name,
+            conventions,
             observer,
             share,
             intake: Intake::default(),
@@ -163,6 +171,10 @@ impl Cluster {
     /// Its name.
     pub fn name(&self) -> &ClusterName {
         &self.name
+    }
+
+    pub(crate) fn conventions(&self) -> &'static Conventions {
+        self.conventions
     }
 
     /// How long ago it was engaged.
@@ -205,7 +217,7 @@ impl Cluster {
         watches.get(spec).map(|watched| Arc::clone(&watched.index))
     }
 
-    /// All indexes but the broker's own of CRDs.
+    /// All indexes but the cluster's own of CRDs.
     pub fn indexes(&self) -> Vec<Arc<Index>> {
         let watches = self.watches.read().unwrap_or_else(PoisonError::into_inner);
         let others = watches.iter().filter(|(spec, _)| **spec != self.crds);

@@ -411,7 +411,7 @@ mod tests {
 
     fn object(version: u64) -> Object {
         let raw = format!(r#"{{"metadata":{{"name":"a","uid":"u","resourceVersion":"{version}"}}}}"#);
-        Object::parse(raw.as_bytes(), None).unwrap().1
+        Object::parse(raw.as_bytes(), None, &crate::conventions::PLAIN).unwrap().1
     }
 
     fn key(name: &str) -> ObjectKey {

@@ -39,9 +39,9 @@ pub struct Written {
 }
 
 impl<'a> Writer<'a> {
-    /// A writer that applies as `manager`.
-    pub fn new(caller: &'a Caller, manager: &'a str) -> Self {
-        Self { caller, manager }
+    /// A writer that sends its requests through `caller`.
+    pub fn new(caller: &'a Caller) -> Self {
+        Self { caller, manager: caller.conventions().manager }
     }
 
     /// Server-side apply with force. `body` needs no metadata but what is to be applied; name and precondition are put in here.
@@ -63,7 +63,7 @@ impl<'a> Writer<'a> {
         let headers = [(header::CONTENT_TYPE, "application/apply-patch+yaml"), (header::ACCEPT, JSON)];
         let (code, answer) =
             self.caller.call(build(Method::PATCH, &path, &headers, to_bytes(&body))?, OBJECT_LIMIT).await?;
-        written(kind, key, &answer, code)
+        self.written(kind, key, &answer, code)
     }
 
     /// JSON merge patch of an object or of its `status`. The patch carries its own resourceVersion precondition.
@@ -79,7 +79,7 @@ impl<'a> Writer<'a> {
         let headers = [(header::CONTENT_TYPE, "application/merge-patch+json"), (header::ACCEPT, JSON)];
         let (code, answer) =
             self.caller.call(build(Method::PATCH, &target, &headers, to_bytes(patch))?, OBJECT_LIMIT).await?;
-        written(kind, key, &answer, code)
+        self.written(kind, key, &answer, code)
     }
 
     /// Creates an object from its full content.
@@ -89,7 +89,7 @@ impl<'a> Writer<'a> {
         let headers = [(header::CONTENT_TYPE, JSON), (header::ACCEPT, JSON)];
         let (code, answer) =
             self.caller.call(build(Method::POST, &path, &headers, to_bytes(body))?, OBJECT_LIMIT).await?;
-        written(kind, key, &answer, code)
+        self.written(kind, key, &answer, code)
     }
 
     /// Deletes the object with this uid. `None`: it is gone. `Some`: finalizers hold it, and this is what it looks like now.
@@ -119,7 +119,7 @@ impl<'a> Writer<'a> {
         let request = build(Method::DELETE, &kind.object_path(key), &headers, to_bytes(&options))?;
         match self.caller.call(request, OBJECT_LIMIT).await {
             // A Status says "deleted at once"; the object itself may come either way, so look at its finalizers.
-            Ok((_, answer)) => Ok(Object::parse(&answer, None)
+            Ok((_, answer)) => Ok(Object::parse(&answer, None, self.caller.conventions())
                 .ok()
                 .map(|(_, object)| object)
                 .filter(|object| object.deleting && object.has_finalizers)),
@@ -131,9 +131,19 @@ impl<'a> Writer<'a> {
     /// Live read. `None`: the API server says that there is no such object.
     pub async fn get(&self, kind: &KindInfo, key: &ObjectKey) -> Result<Option<Object>, CallError> {
         match self.caller.call(get(&kind.object_path(key), JSON)?, OBJECT_LIMIT).await {
-            Ok((code, answer)) => Ok(Some(written(kind, key, &answer, code)?.object)),
+            Ok((code, answer)) => Ok(Some(self.written(kind, key, &answer, code)?.object)),
             Err(CallError::NotFound(_) | CallError::NamespaceMissing(_)) => Ok(None),
             Err(error) => Err(error),
+        }
+    }
+
+    /// An answer that is not the object we asked for leaves open what happened.
+    fn written(&self, kind: &KindInfo, key: &ObjectKey, answer: &[u8], code: StatusCode) -> Result<Written, CallError> {
+        let api_version = kind.api_version();
+        match Object::parse(answer, Some((&api_version, &kind.gvk.kind)), self.caller.conventions()) {
+            Ok((found, object)) if found == *key => Ok(Written { object, created: code == StatusCode::CREATED }),
+            Ok((found, _)) => Err(CallError::UnknownOutcome(format!("asked for {key}, the answer is about {found}"))),
+            Err(error) => Err(CallError::UnknownOutcome(format!("unreadable answer: {error}"))),
         }
     }
 }
@@ -141,14 +151,4 @@ impl<'a> Writer<'a> {
 fn to_bytes(value: &Value) -> Vec<u8> {
     // A tree of JSON values is always written.
     serde_json::to_vec(value).unwrap_or_default()
-}
-
-/// An answer that is not the object we asked for leaves open what happened.
-fn written(kind: &KindInfo, key: &ObjectKey, answer: &[u8], code: StatusCode) -> Result<Written, CallError> {
-    let api_version = kind.api_version();
-    match Object::parse(answer, Some((&api_version, &kind.gvk.kind))) {
-        Ok((found, object)) if found == *key => Ok(Written { object, created: code == StatusCode::CREATED }),
-        Ok((found, _)) => Err(CallError::UnknownOutcome(format!("asked for {key}, the answer is about {found}"))),
-        Err(error) => Err(CallError::UnknownOutcome(format!("unreadable answer: {error}"))),
-    }
 }

@@ -152,7 +152,7 @@ impl Connector {
         // Reads certificate files and runs credential plugins, where those were allowed: that may take its time.
         let client = tokio::task::spawn_blocking(move || kube::Client::try_from(config)).await;
         let client = client.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
-        let caller = Caller::new(client, host, self.meter);
+        let caller = Caller::new(client, host, self.cluster.conventions(), self.meter);
         let identity = identity(&caller).await.map_err(|error| error.to_string())?;
         if let (Some(found), Some(before)) = (&identity, self.cluster.identity())
             && *found != before

@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use broker_api::{Role, keys};
+use broker_api::Role;
 use k8s_openapi::{ByteString, api::core::v1::Secret};
 use tokio::{
     sync::{Notify, mpsc},
@@ -20,9 +20,9 @@ use super::{
     poll::{self, Scan},
     *,
 };
-use crate::kubeconfig::Origin;
+use crate::{conventions::PLAIN, kubeconfig::Origin};
 
-const BOTH: super::secret::Roles = super::secret::Roles { consumer: true, provider: true };
+const BOTH: &[Role] = &[Role::Consumer, Role::Provider];
 
 fn text(server: &str) -> String {
     format!(
@@ -89,24 +89,24 @@ fn a_policy_is_named_by_the_cluster() {
 
 #[test]
 fn what_a_secret_is_annotated_with_is_told_when_it_changes_but_not_what_others_put_there() {
-    let mut source = SecretSource::new();
+    let mut source = SecretSource::new(&PLAIN);
     let mut secret = Secret::default();
     secret.metadata.namespace = Some("ns".into());
     secret.metadata.name = Some("theseus".into());
-    secret.metadata.labels = Some(BTreeMap::from([(keys::ROLE.to_owned(), "provider".to_owned())]));
+    secret.metadata.labels = Some(BTreeMap::from([(PLAIN.role.to_owned(), "provider".to_owned())]));
     secret.data = Some(BTreeMap::from([("kubeconfig".to_owned(), ByteString(text("x").into()))]));
     let annotate = |secret: &mut Secret, key: &str, value: &str| {
         secret.metadata.annotations.get_or_insert_default().insert(key.into(), value.into());
     };
     annotate(&mut secret, "kubectl.kubernetes.io/last-applied-configuration", "the kubeconfig");
     let Some(Beside::Secret { labels, annotations }) = said(&source.apply(&secret, BOTH)) else { panic!("no Secret") };
-    assert_eq!(labels[keys::ROLE], "provider");
+    assert_eq!(labels[PLAIN.role], "provider");
     assert_eq!(annotations, BTreeMap::new());
     annotate(&mut secret, "other", "x");
     assert_eq!(said(&source.apply(&secret, BOTH)), None);
-    annotate(&mut secret, keys::MAX_PRIORITY, "5");
+    annotate(&mut secret, "example.org/max-priority", "5");
     let Some(Beside::Secret { annotations, .. }) = said(&source.apply(&secret, BOTH)) else { panic!("no Secret") };
-    assert_eq!(annotations, BTreeMap::from([(keys::MAX_PRIORITY.to_owned(), "5".to_owned())]));
+    assert_eq!(annotations, BTreeMap::from([("example.org/max-priority".to_owned(), "5".to_owned())]));
     assert_eq!(said(&source.apply(&secret, BOTH)), None);
 }
 

@@ -20,7 +20,7 @@ pub struct Leadership {
 }
 
 impl Leadership {
-    /// For a broker without an election: leads for ever.
+    /// For a process without an election: leads for ever.
     pub fn always() -> Self {
         let until = Arc::new(AtomicU64::new(u64::MAX));
         Self { start: Instant::now(), until, changes: watch::channel(true).1 }

@@ -336,7 +336,7 @@ mod tests {
         .take(bytes)
         .collect();
         let raw = format!(r#"{{"metadata":{{"name":"x","uid":"u","resourceVersion":"{version}"}},"spec":"{noise}"}}"#);
-        Object::parse(raw.as_bytes(), None).unwrap().1
+        Object::parse(raw.as_bytes(), None, &crate::conventions::PLAIN).unwrap().1
     }
 
     fn index(budget: &Arc<Budget>, cluster: &str) -> Arc<Index> {

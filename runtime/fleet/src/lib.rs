@@ -1,12 +1,14 @@
 //! Any number of Kubernetes clusters: where they come from, how to reach them, what is in them, how to write to them.
 //!
-//! Knows nothing of brokering.
+//! Knows nothing of brokering: what a program calls itself, how it labels things and which roles clusters have is handed
+//! in ([`conventions::Conventions`]).
 
 pub mod backoff;
 pub mod budget;
 pub mod call;
 pub mod cluster;
 mod connect;
+pub mod conventions;
 pub mod discover;
 mod each;
 pub mod error;

@@ -23,7 +23,7 @@ pub struct Given {
 /// Checks every path that was given, and that no two of them give one cluster name; the answer on success is warnings.
 /// Two files of one name inside a single directory are no error here: the directory's content comes and goes, so the
 /// second is rejected while running, see [`super::Claims`]. What the kubeconfigs say is not looked at: one broken file
-/// must not keep the broker from starting for all others. Blocks.
+/// must not keep the process from starting for all others. Blocks.
 pub fn check_files(given: &[Given]) -> Result<Vec<String>, Vec<String>> {
     let mut warnings = Vec::new();
     let mut errors = Vec::new();

@@ -14,7 +14,7 @@ use http_body_util::BodyExt;
 use kube::client::Body;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
-use crate::error::CallError;
+use crate::{conventions::Conventions, error::CallError};
 
 /// How long a single request may take, the body included.
 pub const DEADLINE: Duration = Duration::from_secs(10);
@@ -85,6 +85,7 @@ pub type Meter = fn(host: &str, verb: &str, code: u16, took: Duration);
 pub struct Caller {
     client: kube::Client,
     host: Arc<str>,
+    conventions: &'static Conventions,
     meter: Meter,
     large: Large,
 }
@@ -116,8 +117,18 @@ fn transport_error(error: &kube::Error) -> CallError {
 
 impl Caller {
     /// Requests through this client; `host` names the server in metrics.
-    pub fn new(client: kube::Client, host: impl Into<Arc<str>>, meter: Meter) -> Self {
-        Self { client, host: host.into(), meter, large: Large::default() }
+    pub fn new(
+        client: kube::Client,
+        host: impl Into<Arc<str>>,
+        conventions: &'static Conventions,
+        meter: Meter,
+    ) -> Self {
+        Self { client, host: host.into(), conventions, meter, large: Large::default() }
+    }
+
+    /// In whose name requests are sent.
+    pub fn conventions(&self) -> &'static Conventions {
+        self.conventions
     }
 
     /// The client itself, for what needs a typed API.

@@ -53,11 +53,11 @@ fn forget_empty(cluster: &mut Cluster, user: &mut AuthInfo) {
 fn refuse_local(cluster: &Named<Cluster>, user: &Named<AuthInfo>, origin: &Origin) -> Result<(), KubeconfigError> {
     let c = &cluster.value;
     let u = &user.value;
-    let file = "reads a file of the broker's machine";
-    let other = "makes the broker act as somebody else";
+    let file = "reads a file of the controller's machine";
+    let other = "makes the controller act as somebody else";
     let rules = [
-        (u.exec.is_some(), user.field("exec"), "runs a program on the broker's machine"),
-        (u.auth_provider.is_some(), user.field("auth-provider"), "may run a program on the broker's machine"),
+        (u.exec.is_some(), user.field("exec"), "runs a program on the controller's machine"),
+        (u.auth_provider.is_some(), user.field("auth-provider"), "may run a program on the controller's machine"),
         (u.token_file.is_some(), user.field("tokenFile"), file),
         (u.client_certificate.is_some(), user.field("client-certificate"), file),
         (u.client_key.is_some(), user.field("client-key"), file),

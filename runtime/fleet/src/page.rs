@@ -121,7 +121,7 @@ fn parse_page(cluster: &Cluster, index: &Index, kind: &KindInfo, answer: &[u8]) 
         if page.objects.len() > MOST_OF_PAGE {
             return;
         }
-        match Object::parse(item.get().as_bytes(), type_meta) {
+        match Object::parse(item.get().as_bytes(), type_meta, cluster.conventions()) {
             Ok((key, object)) => {
                 let object = kept(cluster, index, &key, object);
                 page.objects.push((key, object));

@@ -23,7 +23,7 @@ use broker_api::ClusterName;
 pub use check::{Given, check_files};
 pub use claims::Claims;
 pub use listing::cluster_of;
-pub use secret::{Roles, SecretSource};
+pub use secret::SecretSource;
 
 use crate::kubeconfig::Kubeconfig;
 
@@ -61,7 +61,7 @@ pub enum Beside {
     Secret {
         /// Its labels.
         labels: BTreeMap<String, String>,
-        /// Those of its annotations that are the broker's; others may hold the kubeconfig itself.
+        /// Those of its annotations that are ours; others may hold the kubeconfig itself.
         annotations: BTreeMap<String, String>,
     },
     /// A file `<cluster>.policy.yaml` in the same folder.

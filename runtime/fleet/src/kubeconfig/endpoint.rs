@@ -1,6 +1,6 @@
 //! Which URLs a kubeconfig may send this process to.
 //!
-//! A kubeconfig makes the broker open connections from its own place in the network. Cloud metadata services answer
+//! A kubeconfig makes a controller open connections from its own place in the network. Cloud metadata services answer
 //! there without a credential and hand out the node's, so nothing may lead to them, from any origin.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -2,40 +2,22 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use broker_api::{ClusterName, Role, keys};
+use broker_api::{ClusterName, Role};
 use k8s_openapi::api::core::v1::Secret;
 
 use super::{Beside, Provenance, SourceEvent};
-use crate::kubeconfig::{Fingerprint, Kubeconfig, Origin};
-
-/// Selects the Secrets that matter, for the watch.
-pub const SELECTOR: &str = "broker.platform-mesh.io/role in (consumer,provider)";
+use crate::{
+    conventions::Conventions,
+    kubeconfig::{Fingerprint, Kubeconfig, Origin},
+};
 
 /// Key in the Secret's data that holds the kubeconfig.
 pub const KEY: &str = "kubeconfig";
 
-/// Which roles the Secrets of a namespace may give.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Roles {
-    /// Whether they may be consumers.
-    pub consumer: bool,
-    /// Whether they may be providers.
-    pub provider: bool,
-}
-
-impl Roles {
-    fn allow(self, role: Role) -> bool {
-        match role {
-            Role::Consumer => self.consumer,
-            Role::Provider => self.provider,
-            Role::Coordination | Role::Compute => false,
-        }
-    }
-}
-
-/// What was last reported of each Secret. Fed by a watch with [`SELECTOR`]; repeats are cheap and silent.
-#[derive(Debug, Default)]
+/// What was last reported of each Secret. Fed by a watch of [`Conventions::secrets`]; repeats are cheap and silent.
+#[derive(Debug)]
 pub struct SecretSource {
+    conventions: &'static Conventions,
     secrets: HashMap<(String, String), Reported>,
     /// Secrets of a role that their namespace does not give.
     refused: HashMap<(String, String), Role>,
@@ -51,20 +33,20 @@ struct Reported {
 
 impl SecretSource {
     /// Nothing reported yet.
-    pub fn new() -> Self {
-        Self::default()
+    pub fn new(conventions: &'static Conventions) -> Self {
+        Self { conventions, secrets: HashMap::new(), refused: HashMap::new() }
     }
 
     /// What a Secret that was added or changed means. Its role label decides the role, as far as its namespace gives it;
-    /// its name is the cluster's. Of a Secret that loses its role label, or whose role is neither consumer nor provider, the
-    /// cluster is removed.
-    pub fn apply(&mut self, secret: &Secret, roles: Roles) -> Vec<SourceEvent> {
+    /// its name is the cluster's. Of a Secret that loses its role label, or whose label gives no role, the cluster is
+    /// removed.
+    pub fn apply(&mut self, secret: &Secret, roles: &[Role]) -> Vec<SourceEvent> {
         let namespace = secret.metadata.namespace.clone().unwrap_or_default();
         let name = secret.metadata.name.clone().unwrap_or_default();
-        let Some(role) = role_of(secret) else {
+        let Some(role) = self.role_of(secret) else {
             return self.remove(&namespace, &name);
         };
-        if !roles.allow(role) {
+        if !roles.contains(&role) {
             return self.refuse(namespace, name, role);
         }
         let cluster = ClusterName::new(role, name.as_str());
@@ -81,7 +63,7 @@ impl SecretSource {
         match kubeconfig_of(secret) {
             Ok(kubeconfig) => {
                 let fingerprint = Some(kubeconfig.fingerprint());
-                let beside = beside(secret);
+                let beside = beside(secret, self.conventions.prefix);
                 let news = *reported.beside != beside;
                 if reported.rejection.take().is_some() || news || reported.fingerprint != fingerprint {
                     reported.fingerprint = fingerprint;
@@ -108,6 +90,11 @@ impl SecretSource {
         removed.into_iter().chain(self.pardon(&key)).collect()
     }
 
+    fn role_of(&self, secret: &Secret) -> Option<Role> {
+        let role = secret.metadata.labels.as_ref()?.get(self.conventions.role)?.parse().ok()?;
+        self.conventions.roles.contains(&role).then_some(role)
+    }
+
     /// Its namespace does not give this role. The cluster that it was in another one is removed.
     fn refuse(&mut self, namespace: String, name: String, role: Role) -> Vec<SourceEvent> {
         let key = (namespace, name);
@@ -117,8 +104,7 @@ impl SecretSource {
         let mut events = self.remove(&key.0, &key.1);
         let (namespace, name) = key.clone();
         let reason = format!(
-            "its label says {role}, but Secrets of namespace {namespace} make none (--cluster-secrets-namespace); correct \
-             the label, or move the Secret"
+            "its label says {role}, but Secrets of namespace {namespace} make none; correct the label, or move the Secret"
         );
         self.refused.insert(key, role);
         events.push(SourceEvent::Refused { from: Provenance::Secret { namespace, name }, reason: Some(reason) });
@@ -133,16 +119,9 @@ impl SecretSource {
     }
 }
 
-fn role_of(secret: &Secret) -> Option<Role> {
-    match secret.metadata.labels.as_ref()?.get(keys::ROLE)?.parse() {
-        Ok(role @ (Role::Consumer | Role::Provider)) => Some(role),
-        _ => None,
-    }
-}
-
-fn beside(secret: &Secret) -> Beside {
+fn beside(secret: &Secret, prefix: &str) -> Beside {
     let annotations = secret.metadata.annotations.iter().flatten();
-    let ours = annotations.filter(|(key, _)| key.starts_with(keys::PREFIX));
+    let ours = annotations.filter(|(key, _)| key.starts_with(prefix));
     Beside::Secret {
         labels: secret.metadata.labels.clone().unwrap_or_default(),
         annotations: ours.map(|(key, value)| (key.clone(), value.clone())).collect(),

@@ -13,6 +13,7 @@ use crate::{
     call::Meter,
     cluster::{Cluster, Observer},
     connect::Connector,
+    conventions::Conventions,
     identity::{Identities, Rank},
     kinds,
     kubeconfig::Kubeconfig,
@@ -21,6 +22,7 @@ use crate::{
 
 /// All engaged clusters. Clusters come and go; each one's troubles stay its own.
 pub struct Fleet {
+    conventions: &'static Conventions,
     observer: Arc<dyn Observer>,
     meter: Meter,
     budget: Arc<Budget>,
@@ -34,12 +36,14 @@ impl Fleet {
     /// A fleet without clusters. `watches` says what is watched in every cluster of a role, `budget` what all that may
     /// take.
     pub fn new(
+        conventions: &'static Conventions,
         watches: HashMap<Role, Vec<Arc<WatchSpec>>>,
         observer: Arc<dyn Observer>,
         meter: Meter,
         budget: Arc<Budget>,
     ) -> Self {
         Self {
+            conventions,
             observer,
             meter,
             budget,
@@ -67,7 +71,8 @@ impl Fleet {
             });
             return;
         }
-        let cluster = Arc::new(Cluster::new(name.clone(), Arc::clone(&self.observer), self.budget.engage(name)));
+        let share = self.budget.engage(name);
+        let cluster = Arc::new(Cluster::new(name.clone(), self.conventions, Arc::clone(&self.observer), share));
         let (sender, receiver) = watch::channel(kubeconfig);
         credentials.insert(name.clone(), sender);
         drop(credentials);

@@ -29,7 +29,7 @@ fn cluster() -> (Arc<Cluster>, Arc<Told>) {
     let told = Arc::new(Told::default());
     let name = ClusterName::new(broker_api::Role::Compute, "c");
     let share = crate::budget::Budget::new(1 << 20).engage(&name);
-    (Arc::new(Cluster::new(name, Arc::clone(&told) as Arc<_>, share)), told)
+    (Arc::new(Cluster::new(name, &crate::conventions::PLAIN, Arc::clone(&told) as Arc<_>, share)), told)
 }
 
 fn job() -> GroupVersionKind {

@@ -5,11 +5,11 @@
 
 use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
 
-use broker_api::keys;
 use serde::{Deserialize, Serialize, de::DeserializeSeed as _};
 use serde_json::{Value, value::RawValue};
 
 use crate::{
+    conventions::Conventions,
     each::Each,
     outline::{self, Fields, Outline},
     shape::{Excess, Shape},
@@ -72,7 +72,7 @@ pub struct Object {
     pub deleting: bool,
     /// Whether it has finalizers.
     pub has_finalizers: bool,
-    /// Whether [`keys::MANAGER`] is among those who applied it (`metadata.managedFields`).
+    /// Whether [`Conventions::manager`] is among those who applied it (`metadata.managedFields`).
     pub applied_by_us: bool,
     /// What it has too much of. Of such an object only metadata is held, and of its status what is small.
     pub excess: Option<Excess>,
@@ -80,6 +80,7 @@ pub struct Object {
     pub holds_conditions: bool,
     /// What its parsed tree takes in memory, in bytes, at the most about 200 MiB; held or not.
     pub weight: u32,
+    conventions: &'static Conventions,
     body: Box<[u8]>,
 }
 
@@ -91,13 +92,13 @@ struct Manager<'a> {
     operation: Cow<'a, str>,
 }
 
-fn applied_by_us(managed_fields: Option<&RawValue>) -> bool {
+fn applied_by(manager: &str, managed_fields: Option<&RawValue>) -> bool {
     // Most entries are long, and other people's.
-    let Some(managed_fields) = managed_fields.filter(|fields| fields.get().contains(keys::MANAGER)) else {
+    let Some(managed_fields) = managed_fields.filter(|fields| fields.get().contains(manager)) else {
         return false;
     };
     let mut found = false;
-    let each = Each::new(|entry: Manager<'_>| found |= entry.manager == keys::MANAGER && entry.operation == "Apply");
+    let each = Each::new(|entry: Manager<'_>| found |= entry.manager == manager && entry.operation == "Apply");
     let read = each.deserialize(&mut serde_json::Deserializer::from_str(managed_fields.get()));
     found && read.is_ok()
 }
@@ -113,21 +114,6 @@ pub struct Marks {
     pub annotations: BTreeMap<String, String>,
 }
 
-/// What most objects have in common, so that each need not hold it again. Not stored anywhere but in memory: it may change
-/// from version to version.
-const WORDS: &[u8] = br#""apiVersion":"v1alpha1","kind":"metadata":{"annotations":{"broker.platform-mesh.io/assignment":"v1.k1
-"broker.platform-mesh.io/consumer-cluster":"","broker.platform-mesh.io/consumer-name":"","broker.platform-mesh.io/consumer-namespace":"
-default","broker.platform-mesh.io/consumer-uid":"","broker.platform-mesh.io/origin":"v1.k1","broker.platform-mesh.io/provider-cluster":"
-"},"creationTimestamp":"2026-","finalizers":["broker.platform-mesh.io/generic-finalizer"],"generation":1,"labels":{
-"broker.platform-mesh.io/consumer":"","broker.platform-mesh.io/managed-by":"resource-broker"},"name":"","namespace":"default",
-"ownerReferences":[{"resourceVersion":"","uid":""},"spec":{"status":{"conditions":[{"lastTransitionTime":"2026-","message":"","observedGeneration":1,
-"reason":"Ready","status":"True","type":"Ready"},{"lastTransitionTime":"2026-","message":"served by provider ","reason":"Placed","status":"True","type":"Brokered"}],
-"relatedResources":{"gvk":{"group":"core","kind":"Secret","version":"v1"},"name":"","namespace":""}},"status":"Available"}}"#;
-
-fn pack(json: &[u8]) -> Box<[u8]> {
-    lz4_flex::block::compress_prepend_size_with_dict(json, WORDS).into_boxed_slice()
-}
-
 /// A field of what is held of an object.
 #[derive(Serialize)]
 #[serde(untagged)]
@@ -139,16 +125,21 @@ enum Part<'a> {
 
 impl Object {
     /// Reads an object as the API server sent it. `type_meta` is put in where the server left it out, as it does in lists.
-    pub fn parse(raw: &[u8], type_meta: Option<(&str, &str)>) -> Result<(ObjectKey, Self), ObjectError> {
-        Self::take_in(Outline::read(std::str::from_utf8(raw)?)?, type_meta)
+    pub fn parse(
+        raw: &[u8],
+        type_meta: Option<(&str, &str)>,
+        conventions: &'static Conventions,
+    ) -> Result<(ObjectKey, Self), ObjectError> {
+        Self::take_in(Outline::read(std::str::from_utf8(raw)?)?, type_meta, conventions)
     }
 
     /// What is held of an object that was looked through; see [`Object::parse`].
     pub(crate) fn take_in(
         mut outline: Outline<'_>,
         type_meta: Option<(&str, &str)>,
+        conventions: &'static Conventions,
     ) -> Result<(ObjectKey, Self), ObjectError> {
-        let applied_by_us = applied_by_us(outline.metadata.remove(outline::MANAGED));
+        let applied_by_us = applied_by(conventions.manager, outline.metadata.remove(outline::MANAGED));
         let mut parts: BTreeMap<&str, Part<'_>> =
             outline.fields.iter().map(|(name, value)| (name, Part::Sent(value))).collect();
         parts.insert("metadata", Part::Picked(&outline.metadata));
@@ -176,7 +167,8 @@ impl Object {
             excess: outline.excess,
             holds_conditions: outline.holds_conditions,
             weight: u32::try_from(shape.tree()).unwrap_or(u32::MAX),
-            body: pack(&body),
+            conventions,
+            body: lz4_flex::block::compress_prepend_size_with_dict(&body, conventions.words).into_boxed_slice(),
         };
         Ok((outline.key, object))
     }
@@ -209,7 +201,7 @@ impl Object {
 
     fn unpacked(&self) -> Result<String, ObjectError> {
         // What we packed ourselves can be unpacked; an empty body was forgotten.
-        let body = lz4_flex::block::decompress_size_prepended_with_dict(&self.body, WORDS);
+        let body = lz4_flex::block::decompress_size_prepended_with_dict(&self.body, self.conventions.words);
         Ok(String::from_utf8(body.map_err(|_| ObjectError::Forgotten)?).map_err(|error| error.utf8_error())?)
     }
 
@@ -232,13 +224,14 @@ impl Object {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conventions::PLAIN;
 
     const RAW: &str = r#"{"metadata":{"name":"a","namespace":"n","uid":"u","resourceVersion":"7","labels":{"l":"1"},
         "annotations":{"k\"q":"v"},"managedFields":[{"manager":"m"}]},"spec":{"x":1}}"#;
 
     #[test]
     fn keeps_all_but_managed_fields() {
-        let (key, object) = Object::parse(RAW.as_bytes(), Some(("v1", "ConfigMap"))).unwrap();
+        let (key, object) = Object::parse(RAW.as_bytes(), Some(("v1", "ConfigMap")), &PLAIN).unwrap();
         assert_eq!(key, ObjectKey::new("n", "a"));
         assert_eq!((&*object.uid, object.resource_version, object.deleting), ("u", 7, false));
         let value = object.value().unwrap();
@@ -251,7 +244,7 @@ mod tests {
     #[test]
     fn a_body_is_held_smaller_than_it_is_and_comes_back_the_same() {
         let raw = RAW.replace("\"x\":1", &format!("\"x\":\"{}\"", "lorem ipsum ".repeat(200)));
-        let (_, mut object) = Object::parse(raw.as_bytes(), None).unwrap();
+        let (_, mut object) = Object::parse(raw.as_bytes(), None, &PLAIN).unwrap();
         assert!(object.size() < raw.len() / 2, "{} of {}", object.size(), raw.len());
         assert_eq!(object.value().unwrap()["spec"]["x"], "lorem ipsum ".repeat(200));
         object.forget_body();
@@ -262,7 +255,7 @@ mod tests {
     fn with(spec: &str, status: &str) -> Object {
         let metadata = r#"{"name":"a","resourceVersion":"1","finalizers":["theirs"],"annotations":{"a":"b"}}"#;
         let raw = format!(r#"{{"kind":"K","metadata":{metadata},"spec":{spec},"status":{status}}}"#);
-        Object::parse(raw.as_bytes(), None).unwrap().1
+        Object::parse(raw.as_bytes(), None, &PLAIN).unwrap().1
     }
 
     fn nested(depth: usize) -> String {
@@ -292,10 +285,10 @@ mod tests {
 
     #[test]
     fn field_managers_do_not_count() {
-        let deep = format!(r#"[{{"manager":"resource-broker","operation":"Apply","fieldsV1":{}}}]"#, nested(500));
+        let deep = format!(r#"[{{"manager":"us","operation":"Apply","fieldsV1":{}}}]"#, nested(500));
         let raw =
             format!(r#"{{"metadata":{{"name":"a","resourceVersion":"1","managedFields":{deep}}},"spec":{{"x":1}}}}"#);
-        let (_, object) = Object::parse(raw.as_bytes(), None).unwrap();
+        let (_, object) = Object::parse(raw.as_bytes(), None, &PLAIN).unwrap();
         assert!(object.excess.is_none() && object.applied_by_us);
         assert_eq!(object.value().unwrap()["spec"]["x"], 1);
     }
@@ -303,7 +296,7 @@ mod tests {
     #[test]
     fn metadata_that_is_too_much_is_an_error() {
         let raw = format!(r#"{{"metadata":{{"name":"a","resourceVersion":"1","labels":{}}}}}"#, nested(300));
-        assert!(matches!(Object::parse(raw.as_bytes(), None), Err(ObjectError::Metadata)));
+        assert!(matches!(Object::parse(raw.as_bytes(), None, &PLAIN), Err(ObjectError::Metadata)));
     }
 
     #[test]
@@ -311,12 +304,12 @@ mod tests {
         let mut raw = RAW.as_bytes().to_vec();
         let at = raw.iter().position(|byte| *byte == b'v').unwrap();
         raw[at] = 0xff;
-        assert!(matches!(Object::parse(&raw, None), Err(ObjectError::Text(_))));
+        assert!(matches!(Object::parse(&raw, None, &PLAIN), Err(ObjectError::Text(_))));
     }
 
     #[test]
     fn a_version_that_is_no_number_is_an_error() {
         let raw = RAW.replace("\"7\"", "\"seven\"");
-        assert!(matches!(Object::parse(raw.as_bytes(), None), Err(ObjectError::Version(_))));
+        assert!(matches!(Object::parse(raw.as_bytes(), None, &PLAIN), Err(ObjectError::Version(_))));
     }
 }

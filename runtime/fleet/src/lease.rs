@@ -25,7 +25,7 @@ pub use elector::Elector;
 pub use leadership::Leadership;
 pub use store::{ApiLease, LeaseStore, StoreError};
 
-/// How a broker takes part in an election. The defaults are client-go's.
+/// How a process takes part in an election. The defaults are client-go's.
 #[derive(Debug, Clone)]
 pub struct LeaseOptions {
     /// Namespace of the Lease; must exist.
@@ -46,7 +46,7 @@ pub struct LeaseOptions {
 impl LeaseOptions {
     /// With the default times and a new identity: `<host>_<random>`, where host is `$HOSTNAME`, a Pod's name.
     pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
-        let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "broker".to_owned());
+        let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "process".to_owned());
         Self {
             namespace: namespace.into(),
             name: name.into(),

@@ -1,0 +1,45 @@
+//! `Conventions`: in whose name a program writes, and by which marks it knows what is its own.
+
+use broker_api::Role;
+
+/// What a program calls itself and how it labels things. There is one of it for the life of the process.
+#[derive(Debug)]
+pub struct Conventions {
+    /// Field manager of its writes. What was applied under this name was applied by us.
+    pub manager: &'static str,
+    /// What the objects of most indexes have in common, so that each need not hold it again: a dictionary for their
+    /// compression, in memory only.
+    pub words: &'static [u8],
+    /// How the keys of its labels and annotations begin, with the `/`.
+    pub prefix: &'static str,
+    /// The label of a Secret with a kubeconfig that says which role the cluster has.
+    pub role: &'static str,
+    /// The roles that such a label may give.
+    pub roles: &'static [Role],
+}
+
+impl Conventions {
+    /// Selects Secrets that hold kubeconfigs, for their watch.
+    pub fn secrets(&self) -> String {
+        let roles: Vec<&str> = self.roles.iter().map(|role| role.as_str()).collect();
+        format!("{} in ({})", self.role, roles.join(","))
+    }
+}
+
+/// There is one, so that it is the same as itself only.
+impl PartialEq for Conventions {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Eq for Conventions {}
+
+#[cfg(test)]
+pub(crate) static PLAIN: Conventions = Conventions {
+    manager: "us",
+    words: br#""metadata":{"name":"","namespace":"","uid":"","resourceVersion":"#,
+    prefix: "example.org/",
+    role: "example.org/role",
+    roles: &[Role::Consumer, Role::Provider],
+};
