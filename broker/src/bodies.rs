@@ -6,7 +6,7 @@
 use std::{
     collections::{HashMap, VecDeque},
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use broker_api::{ClusterName, Role};
@@ -22,6 +22,7 @@ use runtime_fleet::{
     write::Writer,
 };
 use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::Instant;
 use tracing::debug;
 
 use crate::broker::Broker;

@@ -9,7 +9,7 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
     hash::{DefaultHasher, Hash as _, Hasher as _},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use broker_api::{ClusterName, Gvr, Role, keys};
@@ -23,7 +23,7 @@ use runtime_fleet::{
     index::{Change, Index, Lookup},
     object::{Marks, Object, ObjectKey},
 };
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 

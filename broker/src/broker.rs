@@ -6,7 +6,6 @@ use std::{
         Arc, Mutex, OnceLock, PoisonError, RwLock, Weak,
         atomic::{AtomicBool, Ordering},
     },
-    time::Instant,
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -29,6 +28,7 @@ use runtime_fleet::{
     watch::WatchSpec,
 };
 use tokio::sync::{Notify, mpsc};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 

@@ -3,15 +3,14 @@
 //! Somebody sets a clock an hour forward or back, and nothing that waits may take that for an hour: no object is placed
 //! anew, no move redirected. So the wall clock is read once, when the process starts, and the time since then is added to
 //! it. What an earlier process wrote down was by its clock: see [`Now::since`].
+//!
+//! The steady clock is the runtime's ([`tokio::time`]), here and everywhere else: tests pause it, and nobody asks another.
 
-use std::{
-    cell::RefCell,
-    sync::LazyLock,
-    time::{Instant, SystemTime},
-};
+use std::{cell::RefCell, sync::LazyLock, time::SystemTime};
 
 use broker_core::snapshot::Now;
 use k8s_openapi::jiff::Timestamp;
+use tokio::time::Instant;
 
 struct Clock {
     wall: fn() -> SystemTime,

@@ -12,12 +12,12 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use broker_api::ClusterName;
 use runtime_fleet::lanes::Lanes;
-use tokio::{runtime::Handle, sync::oneshot};
+use tokio::{runtime::Handle, sync::oneshot, time::Instant};
 use tracing::warn;
 
 use crate::metrics::METRICS;

@@ -3,10 +3,11 @@
 use std::{
     collections::{HashMap, HashSet},
     sync::{Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use broker_api::ClusterName;
+use tokio::time::Instant;
 
 #[derive(Debug, Default)]
 struct Inner {

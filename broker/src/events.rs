@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     hash::{DefaultHasher, Hash, Hasher},
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use broker_api::{ClusterName, Role, keys};
@@ -15,7 +15,7 @@ use broker_core::{
 };
 use runtime_fleet::{GroupVersionKind, error::CallError, kind::KindInfo, object::ObjectKey, write::Writer};
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 

@@ -3,7 +3,6 @@
 use std::{
     collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Instant,
 };
 
 use broker_api::ClusterName;
@@ -16,6 +15,7 @@ use broker_core::{
     snapshot::{Kind, OriginKey},
 };
 use runtime_fleet::object::ObjectKey;
+use tokio::time::Instant;
 
 use crate::{
     quotas::Quotas,

@@ -3,7 +3,7 @@
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use broker_api::{ClusterName, Role};
@@ -25,6 +25,7 @@ use runtime_fleet::{
     watch::WatchSpec,
     write::Writer,
 };
+use tokio::time::Instant;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{debug, error};
 

@@ -4,7 +4,6 @@ use std::{
     collections::{BTreeSet, HashMap},
     hash::Hash,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Instant,
 };
 
 use broker_api::{ClusterName, MigrationState};
@@ -13,6 +12,7 @@ use runtime_fleet::{
     object::ObjectKey,
     queue::{Key, Queue},
 };
+use tokio::time::Instant;
 
 use super::{known::Known, origin::About};
 use crate::metrics;

@@ -1,10 +1,6 @@
 //! Works the queue of Migrations: observe, decide, act, until nothing is left to do for one.
 
-use std::{
-    panic::AssertUnwindSafe,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use broker_core::migration::observed::Outcome as Decided;
 use futures::FutureExt as _;
@@ -12,6 +8,7 @@ use runtime_fleet::{
     object::ObjectKey,
     queue::{Outcome, Slot, Start, Turn},
 };
+use tokio::time::Instant;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{debug, error};
 

@@ -3,16 +3,13 @@
 //! Large answers are read a few at a time: all processes' clusters together could fill the memory with what is only passing
 //! through, and one alone could keep the others waiting.
 
-use std::{
-    ops::Deref,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{ops::Deref, sync::Arc, time::Duration};
 
 use http::{Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
 use kube::client::Body;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+use tokio::time::Instant;
 
 use crate::{conventions::Conventions, error::CallError};
 
@@ -185,7 +182,7 @@ impl Caller {
     async fn collect(&self, mut body: Body, limit: usize) -> Result<Answer, CallError> {
         let mut bytes = Vec::new();
         let mut ticket = None;
-        let mut end = tokio::time::Instant::now() + DEADLINE;
+        let mut end = Instant::now() + DEADLINE;
         loop {
             let frame = match tokio::time::timeout_at(end, body.frame()).await {
                 Ok(None) => return Ok(Answer { bytes, _ticket: ticket }),
@@ -204,7 +201,7 @@ impl Caller {
             }
             if ticket.is_none() && bytes.len() + data.len() > SMALL {
                 ticket = Some(self.large.ticket().await?);
-                end = tokio::time::Instant::now() + DEADLINE;
+                end = Instant::now() + DEADLINE;
                 // At once: growing by doubling would hold it three times over.
                 bytes.reserve_exact(limit - bytes.len());
             }

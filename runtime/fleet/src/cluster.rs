@@ -6,13 +6,14 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use broker_api::ClusterName;
 use kube::core::GroupVersionKind;
 use serde_json::Value;
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{

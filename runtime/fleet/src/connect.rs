@@ -1,12 +1,9 @@
 //! Connects one cluster, finds out when it is gone, and reconnects; new credentials take over without a gap.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use serde::Deserialize;
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant};
 use tracing::{info, warn};
 
 use crate::{

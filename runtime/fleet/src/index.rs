@@ -6,10 +6,11 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use broker_api::ClusterName;
+use tokio::time::Instant;
 
 use crate::{
     budget::{Share, cost},

@@ -1,11 +1,9 @@
 //! Keeps asking an API server for the kinds that are wanted: at once, when a CRD changes, and now and then while one is missing.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use kube::core::GroupVersionKind;
+use tokio::time::Instant;
 use tracing::{info, warn};
 
 use crate::{

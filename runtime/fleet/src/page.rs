@@ -1,13 +1,10 @@
 //! `Page`: one page of a list, read item by item. What cannot be read is counted, not told of one by one.
 
-use std::{
-    borrow::Cow,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 use tracing::warn;
 
 use crate::{

@@ -1,14 +1,11 @@
 //! One watch: list, then follow, into one index. Each has its own backoff and fails alone.
 
-use std::{
-    borrow::Cow,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use kube::core::GroupVersionKind;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 use tracing::{debug, info, warn};
 
 use crate::{
@@ -120,7 +117,7 @@ pub(crate) async fn run(cluster: Arc<Cluster>, index: Arc<Index>) {
     loop {
         let (connection, kind) = cluster.serving(&index.spec().gvk).await;
         watch.meet(&connection);
-        let started = tokio::time::Instant::now();
+        let started = Instant::now();
         let replaced = cluster.replaced(&connection);
         let ended = tokio::select! {
             ended = watch.session(&connection, &kind) => ended,
