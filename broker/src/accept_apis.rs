@@ -3,7 +3,8 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use broker_api::{ClusterName, Role, condition, keys};
-use broker_core::{acceptance::AcceptId, merge};
+use broker_core::acceptance::AcceptId;
+use runtime_effect::merge;
 use runtime_fleet::{
     cluster::Cluster,
     error::CallError,

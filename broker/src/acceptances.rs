@@ -9,10 +9,8 @@ use std::{
 };
 
 use broker_api::{ClusterName, Gvr, condition};
-use broker_core::{
-    acceptance::{AcceptId, Acceptance},
-    snapshot::Kind,
-};
+use broker_core::acceptance::{AcceptId, Acceptance};
+use runtime_effect::kind::Kind;
 use runtime_fleet::{
     cluster::Cluster,
     index::{Change, Index},

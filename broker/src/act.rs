@@ -3,13 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use broker_api::{ClusterName, Role, condition, keys};
-use broker_core::{
-    copy,
-    decision::{Note, Op, Write},
-    memory::Subject,
-    related,
-    snapshot::{Kind, OriginKey},
-};
+use broker_core::{copy, decision::Write, memory::Subject, related, snapshot::OriginKey};
+use runtime_effect::{kind::Kind, note::Note, write::Op};
 use runtime_fleet::{
     GroupVersionKind,
     call::Caller,

@@ -10,11 +10,9 @@ use std::{
 };
 
 use broker_api::{ClusterName, Role};
-use broker_core::{
-    copy,
-    snapshot::{Kind, OriginKey},
-};
+use broker_core::{copy, snapshot::OriginKey};
 use futures::future::join_all;
+use runtime_effect::kind::Kind;
 use runtime_fleet::{
     cluster::Cluster,
     object::{Object, ObjectKey},

@@ -13,11 +13,8 @@ use std::{
 };
 
 use broker_api::{ClusterName, Gvr, Role, keys};
-use broker_core::{
-    decision::Note,
-    naming::consumer_hash,
-    snapshot::{Brake as Verdict, Kind},
-};
+use broker_core::{naming::consumer_hash, snapshot::Brake as Verdict};
+use runtime_effect::{kind::Kind, note::Note};
 use runtime_fleet::{
     cluster::Cluster,
     index::{Change, Index, Lookup},

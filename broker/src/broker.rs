@@ -10,13 +10,9 @@ use std::{
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use broker_api::{ClusterName, Role, keys};
-use broker_core::{
-    assignment::KeyRing,
-    expression::Evaluator,
-    naming::consumer_hash,
-    schema::Schema,
-    snapshot::{Kind, OriginKey},
-};
+use broker_core::{assignment::KeyRing, naming::consumer_hash, snapshot::OriginKey};
+use runtime_cel::{expression::Evaluator, schema::Schema};
+use runtime_effect::kind::Kind;
 use runtime_fleet::{
     GroupVersionKind,
     budget::Budget,

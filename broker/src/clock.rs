@@ -8,8 +8,8 @@
 
 use std::{cell::RefCell, sync::LazyLock, time::SystemTime};
 
-use broker_core::snapshot::Now;
 use k8s_openapi::jiff::Timestamp;
+use runtime_effect::now::Now;
 use tokio::time::Instant;
 
 struct Clock {

@@ -8,11 +8,8 @@ use std::{
 };
 
 use broker_api::{ClusterName, Role, keys};
-use broker_core::{
-    copy,
-    decision::{Decision, Note},
-    snapshot::OriginKey,
-};
+use broker_core::{copy, decision::Decision, snapshot::OriginKey};
+use runtime_effect::note::Note;
 use runtime_fleet::{GroupVersionKind, error::CallError, kind::KindInfo, object::ObjectKey, write::Writer};
 use serde_json::{Value, json};
 use tokio::{sync::mpsc, time::Instant};

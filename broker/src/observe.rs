@@ -12,10 +12,14 @@ use broker_core::{
     memory::Memory,
     migration::configuration::is_system,
     movement::Lane,
-    snapshot::{
-        Confirmed, Holder, Kind, KindView, Moves, OriginKey, Patience, Quota, Reach, RelatedView, Seen, Serving,
-        Snapshot, Unread, View,
-    },
+    snapshot::{Confirmed, Holder, Moves, OriginKey, Patience, Quota, RelatedView, Snapshot},
+};
+use runtime_effect::{
+    kind::Kind,
+    reach::Reach,
+    seen::Seen,
+    serving::{KindView, Serving},
+    view::{Unread, View},
 };
 use runtime_fleet::{
     cluster::{Cluster, ClusterState},

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use broker_api::{ClusterName, Role, keys};
-use broker_core::{
-    decision::{Interest, State},
-    schema::Schema,
-    snapshot::{Kind, OriginKey},
-};
+use broker_core::{decision::State, snapshot::OriginKey};
+use runtime_cel::schema::Schema;
+use runtime_effect::{interest::Interest, kind::Kind};
 use runtime_fleet::{
     GroupVersionKind,
     cluster::{ClusterState, Observer},
@@ -82,7 +80,7 @@ impl Broker {
 
     fn interest(index: &Index, key: &ObjectKey) -> Interest {
         Interest {
-            provider: index.cluster().clone(),
+            cluster: index.cluster().clone(),
             kind: Kind::from(&index.spec().gvk),
             namespace: key.namespace.to_string(),
             name: key.name.to_string(),

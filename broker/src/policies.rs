@@ -89,7 +89,7 @@ fn read(beside: &Beside) -> Said {
 
 #[cfg(test)]
 mod tests {
-    use broker_core::snapshot::Kind;
+    use runtime_effect::kind::Kind;
 
     use super::*;
 

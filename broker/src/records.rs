@@ -9,11 +9,12 @@ use broker_api::ClusterName;
 use broker_core::{
     acceptance::AcceptId,
     copy,
-    decision::{Decision, Interest, State},
+    decision::{Decision, State},
     memory::Memory,
     movement::{Lane, Moving, Request},
-    snapshot::{Kind, OriginKey},
+    snapshot::OriginKey,
 };
+use runtime_effect::{interest::Interest, kind::Kind};
 use runtime_fleet::object::ObjectKey;
 use tokio::time::Instant;
 

@@ -8,9 +8,9 @@ use std::{
 use broker_api::{AcceptApi, ClusterName, Gvr, keys};
 use broker_core::{
     acceptance::{AcceptId, Acceptance},
-    expression::Evaluator,
     policy::Policy,
 };
+use runtime_cel::expression::Evaluator;
 use runtime_fleet::object::{Object, ObjectKey};
 
 use crate::observe;

@@ -11,7 +11,8 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use broker_api::{Role, keys};
-use broker_core::{assignment::KeyRing, decision::Note, merge};
+use broker_core::assignment::KeyRing;
+use runtime_effect::{merge, note::Note};
 use runtime_fleet::{
     cluster::Cluster,
     error::CallError,

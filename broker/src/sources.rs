@@ -8,7 +8,8 @@ use std::{
 
 use anyhow::Context as _;
 use broker_api::{ClusterName, Role, condition, keys};
-use broker_core::{decision::Note, naming::consumer_hash};
+use broker_core::naming::consumer_hash;
+use runtime_effect::note::Note;
 use runtime_fleet::{
     identity::Rank,
     index::Index,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use broker_api::ClusterName;
-use broker_core::snapshot::Kind;
+use runtime_effect::kind::Kind;
 use runtime_fleet::object::ObjectKey;
 
 /// By provider and kind. Changed under the lock of the records, so that each copy counts once: here or for its origin.

@@ -131,7 +131,7 @@ impl Turns {
 mod tests {
     use std::sync::Arc;
 
-    use broker_core::snapshot::Kind;
+    use runtime_effect::kind::Kind;
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use broker_core::snapshot::Kind;
+use runtime_effect::kind::Kind;
 
 /// A kind named by a flag.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,10 +9,11 @@ use std::{
 use broker_api::{ClusterName, Role};
 use broker_core::{
     acceptance::AcceptId,
-    decision::{Decision, Interest, Step, Write},
+    decision::{Decision, Step, Write},
     snapshot::{Confirmed, OriginKey},
 };
 use futures::FutureExt as _;
+use runtime_effect::interest::Interest;
 use runtime_fleet::{
     call::Caller,
     cluster::Cluster,
@@ -390,7 +391,7 @@ impl Broker {
         let stub = |interest: &'a Interest| {
             let key = ObjectKey::new(interest.namespace.as_str(), interest.name.as_str());
             let spec = self.watches.spec_of(Role::Provider, &interest.kind)?;
-            let (cluster, caller, kind) = self.reachable(&interest.provider, &interest.kind)?;
+            let (cluster, caller, kind) = self.reachable(&interest.cluster, &interest.kind)?;
             let index = cluster.index(spec)?;
             let stub = index.get(&key).found().filter(|held| !held.has_body())?;
             let unread = self.bodies.get(cluster.name(), spec, &key, &stub).is_none();

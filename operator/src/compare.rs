@@ -3,7 +3,7 @@
 //! A live object holds more than was applied (defaults, status, what others own), and some of it in another form
 //! (`1000m` is stored as `1`, empty lists are dropped). So: everything that is desired is there, with the same meaning.
 
-use broker_core::quantity::Quantity;
+use runtime_cel::quantity::Quantity;
 use serde_json::Value;
 
 /// Lists whose items the API server tells apart by a field, so that others may add to them, and that field.

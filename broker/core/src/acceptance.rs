@@ -5,15 +5,15 @@
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use broker_api::{AcceptApiSpec, ClusterName, Gvr};
+use runtime_cel::expression::{Evaluator, ExpressionError, Program};
+use runtime_effect::kind::Kind;
 use serde_json::Value;
 
 use crate::{
     allowance::Allowance,
-    expression::{Evaluator, ExpressionError, Program},
     filter::{FilterSet, Refusal},
     namespaces::Namespaces,
     policy::Policy,
-    snapshot::Kind,
 };
 
 /// Which AcceptAPI: printed `provider/namespace/name`, the provider without its role.

@@ -6,7 +6,7 @@
 /// Bytes of compiled patterns × bytes of text. The worst patterns take a nanosecond for some four of them: 16 ms in all.
 const MATCHING: u64 = 1 << 26;
 
-/// Steps of expressions, as [`crate::expression::Limits::steps`] counts them: twice what one may take.
+/// Steps of expressions, as [`runtime_cel::expression::Limits::steps`] counts them: twice what one may take.
 const STEPS: u64 = 40_000;
 
 /// What is left for a provider's say on one object.

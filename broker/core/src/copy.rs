@@ -1,14 +1,14 @@
 //! The copy of an origin: what it should look like, and whether what is there does.
 
 use broker_api::{ClusterName, keys};
+use runtime_cel::schema::Schema;
+use runtime_effect::{merge, view::View};
 use serde_json::{Map, Value, json};
 
 use crate::{
     assignment::{KeyRing, Origin},
-    merge,
     naming::{self, consumer_hash},
-    schema::Schema,
-    snapshot::{OriginKey, View, name_limit},
+    snapshot::{OriginKey, name_limit},
 };
 
 /// Name of an origin's copy.

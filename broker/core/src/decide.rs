@@ -21,12 +21,23 @@ use broker_api::{ClusterName, condition, keys};
 use serde_json::json;
 
 use self::held::Predecessors;
+use runtime_effect::{
+    kind::Kind,
+    merge,
+    note::Note,
+    reach::Reach,
+    seen::Seen,
+    serving::Serving,
+    size,
+    view::{Unread, View},
+    write::Op,
+};
+
 use crate::{
     acceptance::{AcceptId, Verdict},
-    decision::{Decision, Note, Op, State, Step, Write},
+    decision::{Decision, State, Step, Write},
     memory::{Pace, Subject},
-    merge, size,
-    snapshot::{Kind, Reach, Seen, Serving, Snapshot, Unread, View},
+    snapshot::Snapshot,
     status::{self, Own},
 };
 

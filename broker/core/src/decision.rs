@@ -3,58 +3,16 @@
 use std::time::Duration;
 
 use broker_api::ClusterName;
-use serde_json::Value;
+use runtime_effect::{interest::Interest, note::Note};
 
 use crate::{
     acceptance::AcceptId,
     memory::Subject,
     movement::{Lane, Moving, Request},
-    snapshot::Kind,
 };
 
-/// One write, with the precondition under which it was decided.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Write {
-    /// Where.
-    pub cluster: ClusterName,
-    /// What kind.
-    pub kind: Kind,
-    /// Namespace of the object.
-    pub namespace: String,
-    /// Name of the object.
-    pub name: String,
-    /// How.
-    pub op: Op,
-    /// Digest of what is wanted: the same again is a repeat.
-    pub intent: [u8; 8],
-    /// What it is about.
-    pub subject: Subject,
-    /// What to tell once it went through.
-    pub note: Option<Note>,
-}
-
-/// How an object is written.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Op {
-    /// Server-side apply of an object that must not exist.
-    Create(Value),
-    /// Server-side apply of the object with this uid.
-    Apply {
-        /// What is applied.
-        body: Value,
-        /// The object's uid.
-        uid: Box<str>,
-    },
-    /// JSON merge patch; it names the resource version it was computed from.
-    Merge(Value),
-    /// JSON merge patch of the status; it names the resource version it was computed from.
-    MergeStatus(Value),
-    /// Delete the object with this uid.
-    Delete {
-        /// The object's uid.
-        uid: Box<str>,
-    },
-}
+/// One write about an origin or a Migration.
+pub type Write = runtime_effect::write::Write<Subject>;
 
 /// Something to do.
 #[derive(Debug, Clone, PartialEq)]
@@ -125,44 +83,6 @@ impl State {
             Self::Ignored => "Ignored",
         }
     }
-}
-
-/// Something to tell as an Event.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Note {
-    /// CamelCase word.
-    pub reason: &'static str,
-    /// One or two sentences.
-    pub message: String,
-    /// Whether people should look.
-    pub warning: bool,
-    /// Tell it on this object of this cluster as well (a foreign object in a provider).
-    pub also: Option<ClusterName>,
-}
-
-impl Note {
-    /// Things go their way.
-    pub fn normal(reason: &'static str, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into(), warning: false, also: None }
-    }
-
-    /// People should look.
-    pub fn warning(reason: &'static str, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into(), warning: true, also: None }
-    }
-}
-
-/// A related object in a provider whose changes concern the origin.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Interest {
-    /// Provider.
-    pub provider: ClusterName,
-    /// Its kind.
-    pub kind: Kind,
-    /// Its namespace.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
 }
 
 /// What to do about one origin now.

@@ -6,15 +6,14 @@
 use std::{borrow::Cow, collections::HashSet, fmt};
 
 use broker_api::{Boundary, Filter, Missing, accept_api::Bound};
-use serde::Serialize;
-use serde_json::Value;
-
-use crate::{
-    allowance::Allowance,
-    path::Path,
+use runtime_cel::{
     pattern::{MAX_TEXT, Pattern},
     quantity::Quantity,
 };
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{allowance::Allowance, path::Path};
 
 /// How much of a value or of a rule a refusal repeats, in characters.
 const SHOWN: usize = 64;

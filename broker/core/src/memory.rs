@@ -2,9 +2,8 @@
 //! time: it only tells repeated work from new work.
 
 use broker_api::{ClusterName, condition};
+use runtime_effect::merge::digest;
 use serde_json::Value;
-
-use crate::merge::digest;
 
 /// What a write is about, as far as repeats of it are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

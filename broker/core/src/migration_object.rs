@@ -1,13 +1,14 @@
 //! The Migration that the broker makes for a move: its name and content.
 
 use broker_api::{ClusterName, keys};
+use runtime_effect::kind::Kind;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{
     assignment::{Errand, KeyRing, Maker},
     copy,
-    snapshot::{Kind, OriginKey},
+    snapshot::OriginKey,
 };
 
 /// Hex digits of the object's hash in the name.

@@ -7,9 +7,10 @@
 use std::{collections::BTreeMap, str::FromStr};
 
 use broker_api::keys;
+use runtime_effect::kind::Kind;
 use serde::Deserialize;
 
-use crate::{selector::Selector, snapshot::Kind};
+use crate::selector::Selector;
 
 /// How much of what cannot be read is repeated, in characters.
 const SHOWN: usize = 64;

@@ -1,8 +1,8 @@
 //! Whether a copy is ready to serve: by the status that our kinds share, by conditions, or by being there.
 
+use runtime_cel::schema::Schema;
+use runtime_effect::view::View;
 use serde_json::Value;
-
-use crate::{schema::Schema, snapshot::View};
 
 /// The one word of `status.status` that says so.
 const AVAILABLE: &str = "Available";

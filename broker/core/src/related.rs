@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use broker_api::{ClusterName, keys};
+use runtime_effect::{kind::Kind, view::View};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
     copy, glob,
     naming::{foreign_prefix, strip_prefix},
-    snapshot::{Kind, OriginKey, View},
+    snapshot::OriginKey,
 };
 
 /// Most related resources of one copy.
@@ -231,7 +232,7 @@ pub fn patch(desired: &Value, held: &View) -> Option<Value> {
         None => owners.push(ours),
     }
     desired["metadata"]["ownerReferences"] = Value::Array(owners);
-    let mut patch = crate::merge::diff(&observed, &desired)?;
+    let mut patch = runtime_effect::merge::diff(&observed, &desired)?;
     patch["metadata"]["resourceVersion"] = json!(held.resource_version.to_string());
     patch["metadata"]["uid"] = json!(&*held.uid);
     Some(patch)

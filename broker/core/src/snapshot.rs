@@ -2,18 +2,16 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
-use broker_api::{ClusterName, condition, keys};
-use kube::core::GroupVersionKind;
-use serde_json::Value;
+use broker_api::ClusterName;
+use runtime_cel::expression::Evaluator;
+use runtime_effect::{kind::Kind, now::Now, reach::Reach, seen::Seen, serving::Serving, view::View};
 
 use crate::{
     acceptance::{Acceptance, Applicant},
     assignment::{KeyRing, Subject},
-    expression::Evaluator,
     memory::Memory,
     movement::{Configured, Lane, MigrationView},
     naming::NameLimit,
-    schema::Schema,
 };
 
 /// A consumer object, by where it is. What has been there before under this name has the same key.
@@ -27,35 +25,6 @@ pub struct OriginKey {
     pub namespace: Arc<str>,
     /// Name.
     pub name: Arc<str>,
-}
-
-/// A group, version and kind that is ordered, so that keys are.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Kind {
-    /// API group; empty for the core group.
-    pub group: String,
-    /// API version.
-    pub version: String,
-    /// Kind.
-    pub kind: String,
-}
-
-impl Kind {
-    /// As the Kubernetes client has it.
-    pub fn to_gvk(&self) -> GroupVersionKind {
-        GroupVersionKind::gvk(&self.group, &self.version, &self.kind)
-    }
-
-    /// `v1`, or `group/version`.
-    pub fn api_version(&self) -> String {
-        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
-    }
-}
-
-impl From<&GroupVersionKind> for Kind {
-    fn from(gvk: &GroupVersionKind) -> Self {
-        Self { group: gvk.group.clone(), version: gvk.version.clone(), kind: gvk.kind.clone() }
-    }
 }
 
 impl fmt::Display for OriginKey {
@@ -74,115 +43,6 @@ impl OriginKey {
             namespace: &self.namespace,
             name: &self.name,
             uid,
-        }
-    }
-}
-
-/// Why an object's content could not be taken in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unread {
-    /// It nests deeper than what can be walked.
-    Nested,
-    /// It holds more values than are taken in.
-    Complex,
-}
-
-impl Unread {
-    /// The reason in conditions and Events.
-    pub fn reason(self) -> &'static str {
-        match self {
-            Self::Nested => condition::UNREADABLE,
-            Self::Complex => condition::TOO_COMPLEX,
-        }
-    }
-
-    /// What is wrong with it, and what to do.
-    pub fn why(self) -> &'static str {
-        match self {
-            Self::Nested => "it nests 128 levels deep or deeper and cannot be read; make it flatter",
-            Self::Complex => "it holds more than 200000 values and is not read; make it smaller",
-        }
-    }
-}
-
-/// An object as it was seen.
-#[derive(Debug, Clone, PartialEq)]
-pub struct View {
-    /// `metadata.uid`.
-    pub uid: Box<str>,
-    /// `metadata.resourceVersion`.
-    pub resource_version: u64,
-    /// Whether `metadata.deletionTimestamp` is set.
-    pub deleting: bool,
-    /// Whether we are among its appliers (`metadata.managedFields`).
-    pub applied_by_us: bool,
-    /// The whole object; where it is [`View::unread`], its metadata and what of its status is small.
-    pub value: Arc<Value>,
-    /// Why the rest of it is not known: nothing may be concluded from what is not there, and nothing written over it.
-    pub unread: Option<Unread>,
-    /// Whether its `status.conditions` are known, as they are but where it is [`View::unread`].
-    pub conditions_known: bool,
-}
-
-impl View {
-    fn mark<'a>(&'a self, map: &str, key: &str) -> Option<&'a str> {
-        self.value.get("metadata")?.get(map)?.get(key)?.as_str()
-    }
-
-    /// An annotation.
-    pub fn annotation(&self, key: &str) -> Option<&str> {
-        self.mark("annotations", key)
-    }
-
-    /// A label.
-    pub fn label(&self, key: &str) -> Option<&str> {
-        self.mark("labels", key)
-    }
-
-    /// `metadata.generation`, 0 where the kind has none.
-    pub fn generation(&self) -> i64 {
-        self.value["metadata"]["generation"].as_i64().unwrap_or_default()
-    }
-
-    /// Its finalizers.
-    pub fn finalizers(&self) -> impl Iterator<Item = &str> {
-        self.value["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str)
-    }
-
-    /// Whether the broker's finalizer is on it.
-    pub fn has_finalizer(&self) -> bool {
-        self.finalizers().any(|finalizer| finalizer == keys::FINALIZER)
-    }
-
-    /// `status`, if there is one.
-    pub fn status(&self) -> Option<&Value> {
-        self.value.get("status").filter(|status| status.as_object().is_some_and(|fields| !fields.is_empty()))
-    }
-
-    /// Labels and annotations of the form `key: "true"`.
-    pub fn annotated_true(&self, key: &str) -> bool {
-        self.annotation(key) == Some(keys::TRUE)
-    }
-}
-
-/// What is known of an object. `Unknown` is never `Absent`.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub enum Seen {
-    /// Nobody can tell: not listed yet, or not reachable.
-    #[default]
-    Unknown,
-    /// There is none.
-    Absent,
-    /// There is one.
-    Present(View),
-}
-
-impl Seen {
-    /// The object, if there is one.
-    pub fn present(&self) -> Option<&View> {
-        match self {
-            Self::Present(view) => Some(view),
-            Self::Unknown | Self::Absent => None,
         }
     }
 }
@@ -211,43 +71,6 @@ pub enum Brake {
     Unknown,
 }
 
-/// How it stands with a cluster.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reach {
-    /// Requests go through.
-    Ready,
-    /// It has only just been engaged and will soon be known.
-    Settling,
-    /// Requests have not gone through for some moments: nothing to place there, nothing to tell anybody yet.
-    Lost(String),
-    /// Requests do not go through, and why.
-    Unreachable(String),
-}
-
-/// A kind as one cluster serves it.
-#[derive(Debug, Clone)]
-pub struct KindView {
-    /// Plural resource name.
-    pub plural: String,
-    /// Whether its objects live in namespaces.
-    pub namespaced: bool,
-    /// Whether `status` is a subresource.
-    pub has_status: bool,
-    /// What it can hold; [`Schema::any`] where that is not known.
-    pub schema: Arc<Schema>,
-}
-
-/// Whether a cluster serves the origin's kind.
-#[derive(Debug, Clone)]
-pub enum Serving {
-    /// Not asked yet.
-    Unknown,
-    /// It does not.
-    Missing,
-    /// It does.
-    Served(KindView),
-}
-
 /// A provider, as it concerns one origin.
 #[derive(Debug, Clone)]
 pub struct Holder {
@@ -272,36 +95,6 @@ impl Holder {
     /// answer proves things, but nothing can be done about it.
     pub fn reachable_copy(&self) -> Option<&View> {
         self.copy.present().filter(|_| self.reach == Reach::Ready)
-    }
-}
-
-/// The moment of a decision.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Now {
-    /// Milliseconds since 1970 by a steady clock: whatever happens to the wall clock, a difference of two is a duration.
-    pub millis: u64,
-    /// When the process started, by the same clock.
-    pub started: u64,
-    /// What the wall clock says, as RFC 3339 with whole seconds, as conditions have it.
-    pub text: String,
-}
-
-/// How far an API server's clock may be ahead of ours for its stamps to be taken for what has just been.
-const AHEAD_MILLIS: u64 = 60_000;
-
-impl Now {
-    /// How many milliseconds have passed since a stamp, as far as this process has seen. A stamp of an earlier process is by
-    /// another clock: one from before the start, or from the future, counts from the start.
-    pub fn since(&self, stamp: u64) -> u64 {
-        let from = if stamp > self.millis { self.started } else { stamp.max(self.started) };
-        self.millis.saturating_sub(from)
-    }
-
-    /// The same of a stamp by an API server's clock, which may be somewhat ahead of ours: what is later by no more than
-    /// [`AHEAD_MILLIS`] has just been.
-    pub fn since_theirs(&self, stamp: u64) -> u64 {
-        let ahead = stamp.saturating_sub(self.millis);
-        if (1..=AHEAD_MILLIS).contains(&ahead) { 0 } else { self.since(stamp) }
     }
 }
 

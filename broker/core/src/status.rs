@@ -6,13 +6,11 @@
 use std::collections::HashMap;
 
 use broker_api::condition;
+use runtime_cel::schema::Schema;
+use runtime_effect::{merge, now::Now, view::View};
 use serde_json::{Value, json};
 
-use crate::{
-    merge, related,
-    schema::Schema,
-    snapshot::{Now, OriginKey, View},
-};
+use crate::{related, snapshot::OriginKey};
 
 /// A condition that the broker itself sets.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,10 +4,8 @@
 use std::{sync::Arc, time::Duration};
 
 use broker_api::{MigrationStage, migration_configuration::OnFailure};
-use broker_core::{
-    expression::{Evaluator, Limits},
-    migration::configuration::{Configuration, variable},
-};
+use broker_core::migration::configuration::{Configuration, variable};
+use runtime_cel::expression::{Evaluator, Limits};
 use serde_json::{Value, json};
 
 fn patient() -> Evaluator {

@@ -7,11 +7,11 @@ use broker_api::{AcceptApiSpec, ClusterName, Filter};
 use broker_core::{
     acceptance::{AcceptId, Acceptance, Applicant, Verdict},
     allowance::Allowance,
-    expression::{Evaluator, Limits},
     filter::{FilterSet, Refusal},
-    snapshot::Kind,
 };
 use proptest::prelude::*;
+use runtime_cel::expression::{Evaluator, Limits};
+use runtime_effect::kind::Kind;
 use serde_json::{Value, json};
 
 fn filters(filters: Value) -> Vec<Filter> {

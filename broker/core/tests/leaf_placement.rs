@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use broker_api::{AcceptApiSpec, ClusterName};
 use broker_core::{
     acceptance::{AcceptId, Acceptance},
-    expression::Evaluator,
     placement::rank,
 };
 use proptest::{prelude::*, sample::subsequence};
+use runtime_cel::expression::Evaluator;
 use serde_json::json;
 
 fn acceptance(provider: &str, name: &str, priority: i64, weight: u32) -> Acceptance {

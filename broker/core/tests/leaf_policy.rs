@@ -7,10 +7,10 @@ use broker_api::{AcceptApiSpec, ClusterName};
 use broker_core::{
     acceptance::{AcceptId, Acceptance, Applicant, Verdict},
     allowance::Allowance,
-    expression::Evaluator,
     policy::{Policy, PolicyDocument},
-    snapshot::Kind,
 };
+use runtime_cel::expression::Evaluator;
+use runtime_effect::kind::Kind;
 use serde_json::{Value, json};
 
 fn acceptance(more: Value) -> Acceptance {

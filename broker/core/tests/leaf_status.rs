@@ -5,10 +5,11 @@ use std::{sync::Arc, thread, time::Duration};
 
 use broker_api::ClusterName;
 use broker_core::{
-    schema::Schema,
-    snapshot::{Kind, Now, OriginKey, View},
+    snapshot::OriginKey,
     status::{self, Inputs, MOST_CONDITIONS, Own},
 };
+use runtime_cel::schema::Schema;
+use runtime_effect::{kind::Kind, now::Now, view::View};
 use serde_json::{Value, json};
 
 /// As many conditions as an API server takes in one object.

@@ -3,11 +3,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use broker_core::{
-    expression::{Evaluator, Limits},
-    migration::template::{MAX_EXPRESSIONS, MAX_OBJECT, Namespace, Template, TemplateError},
-};
+use broker_core::migration::template::{MAX_EXPRESSIONS, MAX_OBJECT, Namespace, Template, TemplateError};
 use proptest::prelude::*;
+use runtime_cel::expression::{Evaluator, Limits};
 use serde_json::{Value, json};
 
 const NAMES: [&str; 4] = ["from", "to", "migration", "stage"];

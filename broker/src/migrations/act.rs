@@ -3,11 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use broker_api::{Role, condition, keys};
-use broker_core::{
-    decision::{Note, Op, Write},
-    memory::Subject,
-    related,
-};
+use broker_core::{decision::Write, memory::Subject, related};
+use runtime_effect::{note::Note, write::Op};
 use runtime_fleet::{
     call::Caller,
     cluster::Cluster,

@@ -8,11 +8,11 @@ use std::{
 
 use broker_api::MigrationConfiguration;
 use broker_core::{
-    expression::Evaluator,
     migration::{configuration::Configuration, flaws::Flaws, observed::Applicable},
     movement::Configured,
-    snapshot::Kind,
 };
+use runtime_cel::expression::Evaluator;
+use runtime_effect::kind::Kind;
 use runtime_fleet::object::{Object, ObjectKey};
 
 use super::known::kind_of;

@@ -3,7 +3,8 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use broker_api::condition;
-use broker_core::{decision::State, merge, movement::Configured, snapshot::Kind};
+use broker_core::{decision::State, movement::Configured};
+use runtime_effect::{kind::Kind, merge};
 use runtime_fleet::{
     error::CallError,
     kind::KindState,

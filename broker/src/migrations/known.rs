@@ -6,8 +6,8 @@ use broker_api::{ClusterName, Migration, MigrationRef, MigrationState, Role, key
 use broker_core::{
     assignment::{Errand, KeyRing, Maker, Subject},
     movement::MigrationView,
-    snapshot::Kind,
 };
+use runtime_effect::kind::Kind;
 use runtime_fleet::object::{Object, ObjectKey};
 
 /// The copy on one side of a move.

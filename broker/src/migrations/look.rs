@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use broker_api::Role;
-use broker_core::snapshot::Reach;
+use runtime_effect::reach::Reach;
 use runtime_fleet::{
     cluster::{Cluster, ClusterState},
     kind::KindState,

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use broker_api::{ClusterName, Role};
 use broker_core::{
     assignment::Maker,
-    decision::{Note, State},
+    decision::State,
     memory::Memory,
     migration::{
         machine::migrate,
@@ -13,8 +13,9 @@ use broker_core::{
     },
     migration_object,
     movement::{MigrationView, Movement, Moving},
-    snapshot::{Kind, OriginKey, Reach, Seen, Serving, View},
+    snapshot::OriginKey,
 };
+use runtime_effect::{kind::Kind, note::Note, reach::Reach, seen::Seen, serving::Serving, view::View};
 use runtime_fleet::{cluster::Cluster, index::Lookup, kind::KindState, object::ObjectKey};
 
 use super::{

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use broker_api::{ClusterName, Role};
-use broker_core::snapshot::Kind;
+use runtime_effect::kind::Kind;
 use runtime_fleet::{
     cluster::ClusterState,
     index::{Change, Index},

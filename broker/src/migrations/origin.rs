@@ -186,10 +186,8 @@ impl Broker {
 mod tests {
     use std::sync::Arc;
 
-    use broker_core::{
-        assignment::{Key, Origin},
-        snapshot::Kind,
-    };
+    use broker_core::assignment::{Key, Origin};
+    use runtime_effect::kind::Kind;
     use runtime_fleet::watch::WatchSpec;
     use serde_json::json;
 

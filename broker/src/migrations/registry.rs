@@ -7,7 +7,8 @@ use std::{
 };
 
 use broker_api::{ClusterName, MigrationState};
-use broker_core::{decision::Interest, memory::Memory, movement::MigrationView, snapshot::OriginKey};
+use broker_core::{memory::Memory, movement::MigrationView, snapshot::OriginKey};
+use runtime_effect::interest::Interest;
 use runtime_fleet::{
     object::ObjectKey,
     queue::{Key, Queue},
@@ -320,7 +321,7 @@ fn count(state: MigrationState, by: i64) {
 #[cfg(test)]
 mod tests {
     use broker_api::keys;
-    use broker_core::snapshot::Kind;
+    use runtime_effect::kind::Kind;
     use serde_json::json;
 
     use super::*;
@@ -396,7 +397,7 @@ mod tests {
         let known = migration(&json!({"status": {"id": "x1"}}));
         let key = known.key.clone();
         let interest = Interest {
-            provider: ClusterName::provider("one"),
+            cluster: ClusterName::provider("one"),
             kind: Kind { group: String::new(), version: "v1".into(), kind: "Secret".into() },
             namespace: "n".into(),
             name: "s".into(),

@@ -6,7 +6,7 @@ use std::{
 };
 
 use broker_api::keys;
-use broker_core::snapshot::Kind;
+use runtime_effect::kind::Kind;
 use runtime_fleet::{
     index::Change,
     object::{Object, ObjectKey},

@@ -1,7 +1,8 @@
 //! What is told of Migrations: Events on them, and metrics.
 
 use broker_api::keys;
-use broker_core::{decision::Note, migration::observed::Outcome};
+use broker_core::migration::observed::Outcome;
+use runtime_effect::note::Note;
 
 use super::known::Known;
 use crate::{

@@ -8,14 +8,12 @@ use std::{
 };
 
 use broker_api::MigrationConfiguration;
-use broker_core::{
-    expression::{Evaluator, Limits},
-    migration::configuration::Configuration,
-};
+use broker_core::migration::configuration::Configuration;
 use certs_example::authority::{Authority, Leaf};
 use harness::{Lab, LabOptions};
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
+use runtime_cel::expression::{Evaluator, Limits};
 use serde_json::json;
 
 const CONFIGURATION: &str = include_str!("../hub/migrationconfiguration.yaml");

@@ -4,12 +4,10 @@
 use std::{sync::Arc, time::Duration};
 
 use broker_api::MigrationConfiguration;
-use broker_core::{
-    expression::{Evaluator, Limits, Program},
-    migration::configuration::{Configuration, Stage},
-};
+use broker_core::migration::configuration::{Configuration, Stage};
 use example_stage::pod::{self, Variable};
 use k8s_openapi::api::{batch::v1::Job, core::v1::Pod};
+use runtime_cel::expression::{Evaluator, Limits, Program};
 use serde_json::{Value, json};
 
 fn evaluator() -> Evaluator {

@@ -3,14 +3,13 @@
 use serde_json::json;
 
 use super::{Pass, serve::Site};
+use runtime_effect::{interest::Interest, merge, note::Note, seen::Seen, size, view::View, write::Op};
+
 use crate::{
     acceptance::Acceptance,
-    decision::{Interest, Note, Op, Write},
+    decision::Write,
     memory::Subject,
-    merge,
     related::{self, Terms},
-    size,
-    snapshot::{Seen, View},
 };
 
 impl<'a> Pass<'a> {
@@ -32,7 +31,7 @@ impl<'a> Pass<'a> {
                 missing.get_or_insert(format!("its {} {} is not there yet", entry.kind.kind, entry.name));
             }
             self.decision.interests.push(Interest {
-                provider: site.holder.provider.clone(),
+                cluster: site.holder.provider.clone(),
                 kind: entry.kind,
                 namespace: entry.namespace,
                 name: entry.name,
@@ -78,7 +77,7 @@ impl<'a> Pass<'a> {
         let mut room = snapshot.limits.related_total;
         for entry in &listing.allowed {
             self.decision.interests.push(Interest {
-                provider: site.holder.provider.clone(),
+                cluster: site.holder.provider.clone(),
                 kind: entry.kind.clone(),
                 namespace: entry.namespace.clone(),
                 name: entry.name.clone(),

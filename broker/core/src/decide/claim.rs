@@ -6,13 +6,15 @@
 use broker_api::{ClusterName, keys};
 
 use super::{BRAKE_MILLIS, LOST_MILLIS, Pass};
+use runtime_effect::{note::Note, reach::Reach, seen::Seen, serving::Serving, view::View};
+
 use crate::{
     assignment::Proven,
     copy::signed_origin,
-    decision::{Note, State, Step},
+    decision::{State, Step},
     migration_object,
     readiness::unready,
-    snapshot::{Brake, Confirmed, Holder, Reach, Seen, Serving, View},
+    snapshot::{Brake, Confirmed, Holder},
 };
 
 /// What signatures say of an origin.
@@ -116,7 +118,7 @@ impl<'a> Pass<'a> {
                     self.ignored_annotation();
                 }
                 // The finalizer goes before the copy: without it there cannot be one, with it there may.
-                let touched = origin.has_finalizer() || forged;
+                let touched = origin.has_finalizer(keys::FINALIZER) || forged;
                 let settling = self.snapshot.holders.iter().any(unknown_copy);
                 return if touched && settling { Claim::Unknown } else { Claim::None };
             }

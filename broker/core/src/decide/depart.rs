@@ -10,13 +10,15 @@ use super::{
     claim::Assigned,
     place::{Choice, Judged},
 };
+use runtime_effect::{note::Note, reach::Reach, seen::Seen, serving::Serving, view::View};
+
 use crate::{
     acceptance::Acceptance,
-    decision::{Note, State},
+    decision::State,
     filter::Refusal,
     movement::{Configured, Lane, MigrationView, Moving, Phase, Request},
     placement,
-    snapshot::{Holder, Reach, Seen, Serving, View},
+    snapshot::Holder,
     status::Own,
 };
 

@@ -3,10 +3,12 @@
 use serde_json::json;
 
 use super::{LOST_MILLIS, Pass, claim::Assigned, serve::Site, transfer::Successor};
+use runtime_effect::{merge, write::Op};
+
 use crate::{
-    decision::{Op, Write},
+    decision::Write,
     memory::Subject,
-    merge, migration_object,
+    migration_object,
     movement::{Configured, MigrationView, Phase},
 };
 

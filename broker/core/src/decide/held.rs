@@ -3,10 +3,12 @@
 use broker_api::{ClusterName, condition};
 
 use super::{BRAKE_MILLIS, HELD_MILLIS, Pass};
+use runtime_effect::{note::Note, view::View};
+
 use crate::{
     copy,
-    decision::{Note, Step},
-    snapshot::{Brake, Confirmed, Holder, View},
+    decision::Step,
+    snapshot::{Brake, Confirmed, Holder},
 };
 
 /// How many finalizers are named, and how much of each: they are a provider's words.

@@ -4,13 +4,9 @@ use broker_api::{ClusterName, condition, keys};
 use serde_json::json;
 
 use super::{LOST_MILLIS, Pass, claim::unknown_copy, held::held_by};
-use crate::{
-    copy,
-    decision::{Note, State},
-    related,
-    snapshot::{Holder, Reach, View},
-    status::Own,
-};
+use runtime_effect::{note::Note, reach::Reach, view::View};
+
+use crate::{copy, decision::State, related, snapshot::Holder, status::Own};
 
 impl<'a> Pass<'a> {
     pub(super) fn leave(&mut self, origin: &'a View) {
@@ -48,7 +44,7 @@ impl<'a> Pass<'a> {
                 self.delete_copy(&holder.provider, copy, None);
             }
         }
-        if !origin.has_finalizer() || remaining {
+        if !origin.has_finalizer(keys::FINALIZER) || remaining {
             return;
         }
         if !held.is_empty() && !self.let_go(origin, &held.join("; ")) {
@@ -127,7 +123,7 @@ impl<'a> Pass<'a> {
 
 /// The provider that the origin is assigned to must say itself that the copy is gone; a missing CRD says nothing.
 fn unknown(holder: &Holder) -> bool {
-    holder.copy == crate::snapshot::Seen::Unknown || holder.reach != Reach::Ready
+    holder.copy == runtime_effect::seen::Seen::Unknown || holder.reach != Reach::Ready
 }
 
 fn describe(holder: &Holder) -> String {

@@ -6,14 +6,16 @@ use broker_api::{ClusterName, condition, keys};
 use serde_json::json;
 
 use super::{LOST_MILLIS, Pass, SILENT_MILLIS, SOON_MILLIS, claim::Assigned};
+use runtime_effect::{note::Note, reach::Reach, seen::Seen, serving::Serving, view::View};
+
 use crate::{
     acceptance::{Acceptance, Verdict},
     allowance::Allowance,
     assignment::Assignment,
-    decision::{Note, State},
+    decision::State,
     filter::Refusal,
     placement,
-    snapshot::{Holder, Reach, Seen, Serving, View},
+    snapshot::Holder,
     status::Own,
 };
 
@@ -143,7 +145,7 @@ impl<'a> Pass<'a> {
 
     /// Puts finalizer and signed assignment on the origin, where they are not already.
     pub(super) fn mark(&mut self, origin: &View, assigned: &Assigned, note: Option<Note>) -> bool {
-        let finalizer = origin.has_finalizer();
+        let finalizer = origin.has_finalizer(keys::FINALIZER);
         if assigned.written && finalizer {
             return false;
         }

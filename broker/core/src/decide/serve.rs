@@ -6,13 +6,22 @@ use broker_api::condition;
 use serde_json::json;
 
 use super::{GOOD_NEWS_MILLIS, LOST_MILLIS, Pass, SILENT_MILLIS, claim::Assigned};
+use runtime_effect::{
+    merge,
+    note::Note,
+    reach::Reach,
+    seen::Seen,
+    serving::{KindView, Serving},
+    view::{Unread, View},
+    write::Op,
+};
+
 use crate::{
     acceptance::{Acceptance, Verdict},
     copy,
-    decision::{Note, Op, State, Write},
+    decision::{State, Write},
     memory::Subject,
-    merge,
-    snapshot::{Holder, KindView, Reach, Seen, Serving, Unread, View},
+    snapshot::Holder,
     status::Own,
 };
 

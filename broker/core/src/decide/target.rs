@@ -3,11 +3,9 @@
 use broker_api::ClusterName;
 
 use super::{LOST_MILLIS, Pass, claim::Assigned, serve::Site};
-use crate::{
-    acceptance::Acceptance,
-    movement::MigrationView,
-    snapshot::{Reach, Seen, Serving, View},
-};
+use runtime_effect::{reach::Reach, seen::Seen, serving::Serving, view::View};
+
+use crate::{acceptance::Acceptance, movement::MigrationView};
 
 /// How it stands with the provider that takes over.
 pub(super) enum Target<'a> {

@@ -10,15 +10,17 @@ use super::{
     GOOD_NEWS_MILLIS, LOST_MILLIS, Pass, claim::Assigned, depart::Accepted, held::held_by, place::Choice, serve::Site,
     target::Target,
 };
+use runtime_effect::{merge, note::Note, reach::Reach, seen::Seen, serving::Serving, view::View, write::Op};
+
 use crate::{
     acceptance::Acceptance,
     copy,
-    decision::{Note, Op, State, Step},
+    decision::{State, Step},
     memory::Subject,
-    merge, migration_object,
+    migration_object,
     movement::{Configured, Lane, MigrationView, Moving, Phase},
     readiness::unready,
-    snapshot::{Holder, Reach, Seen, Serving, View},
+    snapshot::Holder,
     status::Own,
 };
 

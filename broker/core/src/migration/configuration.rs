@@ -8,7 +8,7 @@ use super::{
     flaws::Flaws,
     template::{Namespace, Template, unknown_names},
 };
-use crate::expression::{Evaluator, ExpressionError, Program};
+use runtime_cel::expression::{Evaluator, ExpressionError, Program};
 
 /// Names that mean the same in every stage; no template may be called so.
 const NAMES: [&str; 4] = ["from", "to", "migration", "stage"];

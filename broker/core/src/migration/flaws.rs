@@ -2,7 +2,7 @@
 
 use std::{fmt, ops::Deref};
 
-use crate::expression::ExpressionError;
+use runtime_cel::expression::ExpressionError;
 
 /// All that is wrong, each led by its place.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

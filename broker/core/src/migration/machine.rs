@@ -20,10 +20,9 @@ use serde::Deserialize;
 use recording::Belief;
 
 use super::observed::{Observed, Outcome};
-use crate::{
-    decision::Note,
-    movement::{Movement, Phase},
-};
+use runtime_effect::note::Note;
+
+use crate::movement::{Movement, Phase};
 
 /// What to do about the Migration.
 pub fn migrate(observed: &Observed<'_>) -> Outcome {

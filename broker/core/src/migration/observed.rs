@@ -5,13 +5,17 @@ use std::{collections::BTreeSet, time::Duration};
 use broker_api::{ClusterName, MigrationState};
 
 use super::configuration::Configuration;
+use runtime_cel::expression::Evaluator;
+use runtime_effect::{
+    interest::Interest, kind::Kind, note::Note, now::Now, reach::Reach, seen::Seen, serving::Serving, view::View,
+};
+
 use crate::{
     assignment::{KeyRing, Maker},
-    decision::{Interest, Note, Write},
-    expression::Evaluator,
+    decision::Write,
     memory::Memory,
     movement::Movement,
-    snapshot::{Kind, Now, OriginKey, Reach, Seen, Serving, View},
+    snapshot::OriginKey,
 };
 
 /// The configuration that a Migration would run by if it began now.

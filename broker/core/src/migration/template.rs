@@ -13,10 +13,8 @@ use serde_json::{Map, Value};
 pub(super) use self::text::unknown_names;
 use self::text::{Compiler, Text};
 use super::flaws::Flaws;
-use crate::{
-    expression::{Evaluator, ExpressionError},
-    snapshot::Kind,
-};
+use runtime_cel::expression::{Evaluator, ExpressionError};
+use runtime_effect::kind::Kind;
 
 /// Most expressions of a template.
 pub const MAX_EXPRESSIONS: usize = 64;

@@ -1,7 +1,8 @@
 //! CONTRACT, "Placement", and what happens when nobody accepts, or not any more.
 
 use broker_api::{ClusterName, condition};
-use broker_core::{decision::State, snapshot::Reach};
+use broker_core::decision::State;
+use runtime_effect::reach::Reach;
 use serde_json::json;
 
 use crate::world::{World, key, web};

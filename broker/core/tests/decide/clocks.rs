@@ -1,6 +1,6 @@
 //! Clocks that jump, between one process and the next: nothing is redirected, and nothing waits for ever.
 
-use broker_core::snapshot::Now;
+use runtime_effect::now::Now;
 use serde_json::json;
 
 use crate::{

@@ -1,10 +1,8 @@
 //! Deletion, orphans and recreated objects.
 
 use broker_api::{ClusterName, keys};
-use broker_core::{
-    decision::State,
-    snapshot::{Brake, Reach},
-};
+use broker_core::{decision::State, snapshot::Brake};
+use runtime_effect::reach::Reach;
 use serde_json::json;
 
 use crate::world::{World, key, web};

@@ -1,7 +1,8 @@
 //! CONTRACT, "Flow of one object": which writes, in which order, and what they hold.
 
 use broker_api::keys;
-use broker_core::decision::{Op, State};
+use broker_core::decision::State;
+use runtime_effect::write::Op;
 use serde_json::json;
 
 use crate::world::{NAMESPACE, World, consumer_rule, key, secret, verb, web};

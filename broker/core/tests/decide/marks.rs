@@ -1,7 +1,8 @@
 //! Marks that are stripped, corrupted or doubled are put right.
 
 use broker_api::{ClusterName, keys};
-use broker_core::{decision::State, snapshot::Reach};
+use broker_core::decision::State;
+use runtime_effect::reach::Reach;
 use serde_json::json;
 
 use crate::world::{World, web};

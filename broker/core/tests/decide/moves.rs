@@ -1,11 +1,8 @@
 //! Leaving a provider: what makes an object move, in which order, what stops it, and what is left.
 
 use broker_api::{ClusterName, keys};
-use broker_core::{
-    decision::{Op, State},
-    movement::Configured,
-    snapshot::Reach,
-};
+use broker_core::{decision::State, movement::Configured};
+use runtime_effect::{reach::Reach, write::Op};
 use serde_json::{Value, json};
 
 use crate::world::{World, key, verb, web};

@@ -4,12 +4,9 @@
 mod event;
 
 use broker_api::{ClusterName, MigrationState, keys};
-use broker_core::{
-    decision::State,
-    movement::Configured,
-    snapshot::{OriginKey, Reach},
-};
+use broker_core::{decision::State, movement::Configured, snapshot::OriginKey};
 use proptest::{prelude::*, test_runner::Config};
+use runtime_effect::reach::Reach;
 use serde_json::{Value, json};
 
 use self::event::{Dice, Event};

@@ -165,10 +165,10 @@ fn waiting_refused_conflicting_and_unreachable_are_steady_too() {
     world.assert_steady(&web());
     world.accept("p1", &json!({}));
     world.settle(&web());
-    world.provider("p1").reach = broker_core::snapshot::Reach::Unreachable("down".into());
+    world.provider("p1").reach = runtime_effect::reach::Reach::Unreachable("down".into());
     world.settle(&web());
     world.assert_steady(&web());
-    world.provider("p1").reach = broker_core::snapshot::Reach::Ready;
+    world.provider("p1").reach = runtime_effect::reach::Reach::Ready;
     world.settle(&web());
     world.accept_no_more("p1");
     world.settle(&web());

@@ -4,8 +4,8 @@ use broker_api::{ClusterName, MigrationState, keys};
 use broker_core::{
     decision::State,
     movement::{Configured, Request},
-    snapshot::Reach,
 };
+use runtime_effect::reach::Reach;
 use serde_json::{Value, json};
 
 use crate::{

@@ -3,8 +3,9 @@
 use broker_api::ClusterName;
 use broker_core::{
     decision::{Decision, State, Step},
-    snapshot::{Confirmed, Reach},
+    snapshot::Confirmed,
 };
+use runtime_effect::reach::Reach;
 use serde_json::json;
 
 use crate::world::{World, verb, web};

@@ -1,7 +1,8 @@
 //! Objects of which only metadata can be read: told, deletable, never written over.
 
 use broker_api::{ClusterName, keys};
-use broker_core::decision::{Note, State};
+use broker_core::decision::State;
+use runtime_effect::note::Note;
 use serde_json::json;
 
 use crate::world::{DEEP, World, web};

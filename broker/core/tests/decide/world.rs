@@ -20,12 +20,13 @@ use broker_core::{
     assignment::{Key, KeyRing, Origin},
     copy,
     decide::decide,
-    decision::{Decision, Op, State, Step, Write},
-    expression::Evaluator,
+    decision::{Decision, State, Step, Write},
     memory::{Memory, Subject},
     movement::Lane,
-    snapshot::{Brake, Confirmed, Holder, Kind, Limits, Now, OriginKey, Quota, Snapshot},
+    snapshot::{Brake, Confirmed, Holder, Limits, OriginKey, Quota, Snapshot},
 };
+use runtime_cel::expression::Evaluator;
+use runtime_effect::{kind::Kind, now::Now, write::Op};
 use serde_json::{Value, json};
 
 use self::relations::Relations;
@@ -344,7 +345,7 @@ impl World {
     pub(crate) fn look(&mut self, key: &OriginKey) -> Decision {
         let mut decision = self.decide(key, Confirmed::Unread);
         if decision.steps.contains(&Step::Confirm) {
-            if self.servers[&key.cluster].reach != broker_core::snapshot::Reach::Ready {
+            if self.servers[&key.cluster].reach != runtime_effect::reach::Reach::Ready {
                 decision.steps.clear();
                 return decision;
             }

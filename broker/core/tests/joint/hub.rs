@@ -7,8 +7,7 @@ use std::{
 
 use broker_api::{ClusterName, MigrationStage, Role, keys, migration::time_of};
 use broker_core::{
-    decision::{Decision, Op},
-    expression::Evaluator,
+    decision::Decision,
     memory::Memory,
     migration::{
         configuration::Configuration,
@@ -17,8 +16,10 @@ use broker_core::{
     },
     migration_object,
     movement::Configured,
-    snapshot::{Kind, OriginKey, Reach, Seen, Serving, View},
+    snapshot::OriginKey,
 };
+use runtime_cel::expression::Evaluator;
+use runtime_effect::{kind::Kind, reach::Reach, seen::Seen, serving::Serving, view::View, write::Op};
 use serde_json::{Value, json};
 
 use crate::{

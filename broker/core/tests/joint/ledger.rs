@@ -3,12 +3,8 @@
 use std::collections::BTreeSet;
 
 use broker_api::{MigrationState, keys, migration::StageState};
-use broker_core::{
-    assignment::Proven,
-    decision::{Op, Write},
-    memory::Subject,
-    snapshot::OriginKey,
-};
+use broker_core::{assignment::Proven, decision::Write, memory::Subject, snapshot::OriginKey};
+use runtime_effect::write::Op;
 use serde_json::Value;
 
 use crate::{

@@ -7,8 +7,9 @@ use broker_core::{
     copy,
     decision::{Decision, State},
     movement::{MigrationView, Movement, Moving, Request},
-    snapshot::{OriginKey, Seen},
+    snapshot::OriginKey,
 };
+use runtime_effect::seen::Seen;
 use serde_json::Value;
 
 use crate::shared::world::{World, web};

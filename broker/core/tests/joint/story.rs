@@ -8,8 +8,9 @@ use broker_core::{
     allowance::Allowance,
     decision::State,
     migration::configuration::Configuration,
-    snapshot::{OriginKey, Reach},
+    snapshot::OriginKey,
 };
+use runtime_effect::reach::Reach;
 use serde_json::{Value, json};
 
 use crate::{

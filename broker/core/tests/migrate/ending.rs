@@ -5,10 +5,8 @@ use broker_api::{
     keys,
     migration::millis_of,
 };
-use broker_core::{
-    movement::{Movement, Phase},
-    snapshot::Reach,
-};
+use broker_core::movement::{Movement, Phase};
+use runtime_effect::reach::Reach;
 use serde_json::json;
 
 use crate::world::{Applied, START, TTL, World, job, job_stage, underway};

@@ -5,10 +5,8 @@ use broker_api::{
     keys,
     migration::StageState,
 };
-use broker_core::{
-    decision::Op,
-    movement::{Movement, Phase},
-};
+use broker_core::movement::{Movement, Phase};
+use runtime_effect::write::Op;
 use serde_json::json;
 
 use crate::world::{Applied, FROM, TO, World, job, job_stage, underway, with};

@@ -4,7 +4,7 @@ use broker_api::{
     MigrationState::{Failed, InitialCompleted, InitialInProgress},
     keys,
 };
-use broker_core::{decision::Op, snapshot::Reach};
+use runtime_effect::{reach::Reach, write::Op};
 use serde_json::{Value, json};
 
 use crate::world::{FROM, NAMESPACE, World, job, job_stage, kind, secret, with};

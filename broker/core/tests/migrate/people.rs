@@ -6,10 +6,8 @@ use broker_api::{
     },
     migration::millis_of,
 };
-use broker_core::{
-    decision::Op,
-    movement::{Movement, Phase},
-};
+use broker_core::movement::{Movement, Phase};
+use runtime_effect::write::Op;
 use serde_json::json;
 
 use crate::world::{FROM, START, World, job, job_stage, underway, with};

@@ -9,13 +9,12 @@ use broker_api::{
     keys,
 };
 use broker_core::{
-    decision::Op,
     memory::Memory,
     migration::configuration::Configuration,
     movement::{Movement, Phase},
-    snapshot::Reach,
 };
 use proptest::{prelude::*, test_runner::Config};
+use runtime_effect::{reach::Reach, write::Op};
 use serde_json::{Value, json};
 
 use crate::world::{Applied, At, FROM, ID, NAMESPACE, START, TO, World, configuration, job, related, secret, underway};

@@ -11,8 +11,7 @@ use std::{
 use broker_api::{ClusterName, MigrationStage, MigrationState, MigrationStatus, Role, keys};
 use broker_core::{
     assignment::{Key, KeyRing, Maker},
-    decision::{Note, Write},
-    expression::Evaluator,
+    decision::Write,
     memory::Memory,
     migration::{
         configuration::Configuration,
@@ -20,8 +19,17 @@ use broker_core::{
         observed::{Applicable, Observed, Outcome, StageView},
     },
     movement::{Movement, Moving, Phase},
-    schema::Schema,
-    snapshot::{Kind, KindView, Now, OriginKey, Reach, Seen, Serving, View},
+    snapshot::OriginKey,
+};
+use runtime_cel::{expression::Evaluator, schema::Schema};
+use runtime_effect::{
+    kind::Kind,
+    note::Note,
+    now::Now,
+    reach::Reach,
+    seen::Seen,
+    serving::{KindView, Serving},
+    view::View,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};

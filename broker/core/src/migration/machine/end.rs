@@ -7,13 +7,15 @@ use broker_api::{
 use serde_json::json;
 
 use super::{Pass, recording::Belief};
-use crate::{decision::Op, memory::Subject, merge, movement::Movement, snapshot::Reach};
+use runtime_effect::{merge, reach::Reach, write::Op};
+
+use crate::{memory::Subject, movement::Movement};
 
 impl Pass<'_> {
     /// It has ended.
     pub(super) fn finish(&mut self) {
         let object = self.observed.object;
-        if object.has_finalizer() {
+        if object.has_finalizer(keys::FINALIZER) {
             if self.belief == Belief::Unknown {
                 // What it may have made is not known.
                 return;
@@ -21,7 +23,7 @@ impl Pass<'_> {
             self.outcome.watches = self.kinds();
         }
         let left = self.remove(|_| true);
-        if object.has_finalizer() {
+        if object.has_finalizer(keys::FINALIZER) {
             if self.is_released(left) {
                 let finalizers: Vec<&str> =
                     object.finalizers().filter(|finalizer| *finalizer != keys::FINALIZER).collect();

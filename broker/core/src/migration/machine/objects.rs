@@ -6,12 +6,12 @@ use broker_api::{MigrationStage, condition, keys, migration::StageState};
 use serde_json::{Value, json};
 
 use super::{Pass, names};
+use runtime_effect::{kind::Kind, merge, reach::Reach, view::View, write::Op};
+
 use crate::{
-    decision::{Op, Write},
+    decision::Write,
     memory::{Pace, Subject},
-    merge,
     migration::configuration,
-    snapshot::{Kind, Reach, View},
 };
 
 /// What keeps a stage from being judged.

@@ -12,11 +12,12 @@ use broker_api::{
 use serde_json::{Value, json};
 
 use super::Pass;
+use runtime_effect::{merge, note::Note, write::Op};
+
 use crate::{
     assignment::Errand,
-    decision::{Note, Op, Write},
+    decision::Write,
     memory::{Pace, Subject},
-    merge,
     migration::observed::Observed,
     migration_object,
     movement::Movement,
@@ -191,7 +192,7 @@ impl Pass<'_> {
     pub(super) fn mark(&mut self) -> bool {
         let object = self.observed.object;
         let mut metadata = json!({});
-        if !object.has_finalizer() {
+        if !object.has_finalizer(keys::FINALIZER) {
             let begun = self.held.state != MigrationState::Unknown;
             if self.observed.origin.is_none() && !begun {
                 return true;

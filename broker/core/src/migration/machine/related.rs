@@ -7,12 +7,9 @@ use super::{
     Pass, names,
     objects::{Obstacles, Wanted, intent},
 };
-use crate::{
-    decision::{Interest, Note, Op},
-    merge,
-    related::{self, Related, Terms},
-    snapshot::{Seen, View},
-};
+use runtime_effect::{interest::Interest, merge, note::Note, seen::Seen, view::View, write::Op};
+
+use crate::related::{self, Related, Terms};
 
 impl Pass<'_> {
     /// Makes the copies, and keeps them up to date.
@@ -45,7 +42,7 @@ impl Pass<'_> {
         let provider = ClusterName::written(Role::Provider, &reference.cluster_name);
         for entry in listing.allowed {
             self.outcome.interests.push(Interest {
-                provider: provider.clone(),
+                cluster: provider.clone(),
                 kind: entry.kind.clone(),
                 namespace: entry.namespace.clone(),
                 name: entry.name.clone(),

@@ -14,14 +14,12 @@ use super::{
     objects::{Obstacles, Wanted, intent},
     trial::{Verdict, judge},
 };
-use crate::{
-    decision::{Note, Op},
-    migration::{
-        configuration::{Configuration, Stage, variable},
-        observed::Applicable,
-        template::{Namespace, Template},
-    },
-    snapshot::{Reach, Seen, Serving},
+use runtime_effect::{note::Note, reach::Reach, seen::Seen, serving::Serving, write::Op};
+
+use crate::migration::{
+    configuration::{Configuration, Stage, variable},
+    observed::Applicable,
+    template::{Namespace, Template},
 };
 
 /// Reason: an expression cannot be evaluated.

@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
+use runtime_cel::expression::{Evaluator, Program};
 use serde_json::Value;
 
-use crate::{
-    expression::{Evaluator, Program},
-    migration::configuration::Stage,
-};
+use crate::migration::configuration::Stage;
 
 /// What the conditions of a stage say.
 #[derive(Debug, PartialEq)]

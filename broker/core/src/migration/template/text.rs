@@ -5,10 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{MAX_EXPRESSIONS, TemplateError};
-use crate::{
-    expression::{self, Evaluator, ExpressionError, Program},
-    migration::flaws::Flaws,
-};
+use runtime_cel::expression::{self, Evaluator, ExpressionError, Program};
+
+use crate::migration::flaws::Flaws;
 
 /// A key or a value that is a text, taken apart.
 #[derive(Debug, Clone)]

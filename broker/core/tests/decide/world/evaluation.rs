@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use broker_core::expression::{Evaluator, Limits};
+use runtime_cel::expression::{Evaluator, Limits};
 
 use super::World;
 

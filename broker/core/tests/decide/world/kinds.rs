@@ -1,6 +1,6 @@
 //! The kinds of the world, and what each side's CRD says of them.
 
-use broker_core::snapshot::Kind;
+use runtime_effect::kind::Kind;
 use serde_json::{Value, json};
 
 use super::server::KindRule;

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use broker_api::{ClusterName, MigrationState, Role};
 use broker_core::{
-    decision::{Decision, Op, Write},
+    decision::{Decision, Write},
     movement::{Configured, Lane, MigrationView, Moving, Phase, Request},
     snapshot::{Moves, OriginKey, Patience},
 };
+use runtime_effect::write::Op;
 use serde_json::Value;
 
 use super::Refused;

@@ -1,7 +1,8 @@
 //! Related objects, as decisions look them up.
 
 use broker_api::ClusterName;
-use broker_core::snapshot::{Kind, RelatedView, Seen, View};
+use broker_core::snapshot::RelatedView;
+use runtime_effect::{kind::Kind, seen::Seen, view::View};
 
 use super::World;
 

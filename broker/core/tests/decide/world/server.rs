@@ -2,10 +2,14 @@
 
 use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
 
-use broker_core::{
-    decision::Op,
-    schema::Schema,
-    snapshot::{Kind, KindView, Reach, Seen, Serving, Unread, View},
+use runtime_cel::schema::Schema;
+use runtime_effect::{
+    kind::Kind,
+    reach::Reach,
+    seen::Seen,
+    serving::{KindView, Serving},
+    view::{Unread, View},
+    write::Op,
 };
 use serde_json::{Value, json};
 

@@ -1,10 +1,8 @@
 //! I11, looked at with every write.
 
 use broker_api::{ClusterName, keys};
-use broker_core::{
-    decision::{Op, Write},
-    snapshot::OriginKey,
-};
+use broker_core::{decision::Write, snapshot::OriginKey};
+use runtime_effect::write::Op;
 
 use super::World;
 

@@ -1,11 +1,7 @@
 //! Writes: what they are called, and what the memory is told of them.
 
-use broker_core::{
-    copy,
-    decision::{Op, Write},
-    memory::Subject,
-    related,
-};
+use broker_core::{copy, decision::Write, memory::Subject, related};
+use runtime_effect::write::Op;
 use serde_json::{Value, json};
 
 pub(crate) fn verb(op: &Op) -> &'static str {

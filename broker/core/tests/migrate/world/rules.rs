@@ -5,7 +5,8 @@ use broker_api::{
     MigrationStatus, Role, keys,
     migration::{RecordedConfiguration, StageState, StageStatus, millis_of},
 };
-use broker_core::decision::{Op, Write};
+use broker_core::decision::Write;
+use runtime_effect::write::Op;
 use serde_json::{Value, json};
 
 use super::{World, server::merge};

@@ -1,11 +1,8 @@
 //! What API servers make of the machine's writes.
 
 use broker_api::{Role, condition, keys};
-use broker_core::{
-    decision::{Op, Write},
-    memory::Subject,
-    snapshot::Reach,
-};
+use broker_core::{decision::Write, memory::Subject};
+use runtime_effect::{reach::Reach, write::Op};
 use serde_json::{Value, json};
 
 use super::{World, rules};

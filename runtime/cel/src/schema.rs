@@ -252,7 +252,7 @@ fn fill(shape: &Shape, value: &mut Value) {
 }
 
 /// Numbers are equal by value: `1` and `1.0` are one number in JSON.
-pub(crate) fn same_scalar(left: &Value, right: &Value) -> bool {
+pub fn same_scalar(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
         _ => left == right,

@@ -9,7 +9,7 @@ use regex::{Regex, RegexBuilder};
 const MAX_PATTERN: usize = 1024;
 
 /// Longest text that a pattern is tried on, in bytes.
-pub(crate) const MAX_TEXT: usize = 4 * 1024;
+pub const MAX_TEXT: usize = 4 * 1024;
 
 /// Bytes that a compiled pattern, and its cache while matching, may take.
 const MAX_COMPILED: usize = 128 * 1024;
@@ -22,7 +22,7 @@ const OVERHEAD: u64 = 16;
 
 /// A compiled pattern, and what it may cost.
 #[derive(Debug, Clone)]
-pub(crate) struct Pattern {
+pub struct Pattern {
     regex: Regex,
     /// Bytes that it takes, as a power of two.
     size: usize,
@@ -30,7 +30,7 @@ pub(crate) struct Pattern {
 
 impl Pattern {
     /// Compiles a pattern; the error says what is wrong in one line.
-    pub(crate) fn compile(pattern: &str) -> Result<Self, String> {
+    pub fn compile(pattern: &str) -> Result<Self, String> {
         if pattern.len() > MAX_PATTERN {
             return Err(format!("is longer than {MAX_PATTERN} bytes"));
         }
@@ -48,17 +48,17 @@ impl Pattern {
     }
 
     /// Whether it matches somewhere in a text of at most [`MAX_TEXT`] bytes.
-    pub(crate) fn is_match(&self, text: &str) -> bool {
+    pub fn is_match(&self, text: &str) -> bool {
         self.regex.is_match(text)
     }
 
     /// What that costs at worst: matching takes time in proportion to the pattern's size and to the text's length.
-    pub(crate) fn cost(&self, text: &str) -> u64 {
+    pub fn cost(&self, text: &str) -> u64 {
         (self.size as u64).saturating_mul(text.len() as u64 + OVERHEAD)
     }
 
     /// Bytes that it takes, as a power of two.
-    pub(crate) fn size(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.size
     }
 }

@@ -1,9 +1,8 @@
 //! JSON merge patches (RFC 7386): the smallest patch that makes one value of another; and digests of values.
 
+use runtime_cel::schema::same_scalar;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
-
-use crate::schema::same_scalar;
 
 /// The merge patch from `from` to `to`, `None` when they are equal. Nulls inside `to` count as absent: a merge patch cannot write them.
 pub fn diff(from: &Value, to: &Value) -> Option<Value> {

@@ -1,13 +1,13 @@
 //! Expressions: right on what people write, closed on errors, unharmed by attacks (A9, A10).
 #![allow(clippy::unwrap_used, missing_docs)]
 
-#[path = "leaf_expression/functions.rs"]
+#[path = "expression/functions.rs"]
 mod functions;
 
 use std::{sync::Arc, time::Duration};
 
-use broker_core::expression::{Evaluator, ExpressionError, Limits, MAX_JSON};
 use proptest::prelude::*;
+use runtime_cel::expression::{Evaluator, ExpressionError, Limits, MAX_JSON};
 use serde_json::{Value, json};
 
 /// Steps bound these tests, time does not: a loaded machine must not fail them.

@@ -1,0 +1,8 @@
+//! CEL from strangers, metered, and the schemas that API servers publish. Pure: no Kubernetes client, no tokio.
+//!
+//! Knows nothing of what the expressions are for, nor whose the schemas are.
+
+pub mod expression;
+pub mod pattern;
+pub mod quantity;
+pub mod schema;

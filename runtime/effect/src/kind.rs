@@ -1,0 +1,32 @@
+//! `Kind`: a group, version and kind.
+
+use kube::core::GroupVersionKind;
+
+/// A group, version and kind that is ordered, so that keys are.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Kind {
+    /// API group; empty for the core group.
+    pub group: String,
+    /// API version.
+    pub version: String,
+    /// Kind.
+    pub kind: String,
+}
+
+impl Kind {
+    /// As the Kubernetes client has it.
+    pub fn to_gvk(&self) -> GroupVersionKind {
+        GroupVersionKind::gvk(&self.group, &self.version, &self.kind)
+    }
+
+    /// `v1`, or `group/version`.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    }
+}
+
+impl From<&GroupVersionKind> for Kind {
+    fn from(gvk: &GroupVersionKind) -> Self {
+        Self { group: gvk.group.clone(), version: gvk.version.clone(), kind: gvk.kind.clone() }
+    }
+}

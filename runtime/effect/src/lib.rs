@@ -1,0 +1,16 @@
+//! What every machine's decisions are made of: what was seen, the moment, patches and notes. Pure: no Kubernetes client, no
+//! tokio, no clock.
+//!
+//! Knows nothing of what is decided.
+
+pub mod interest;
+pub mod kind;
+pub mod merge;
+pub mod note;
+pub mod now;
+pub mod reach;
+pub mod seen;
+pub mod serving;
+pub mod size;
+pub mod view;
+pub mod write;

@@ -1,0 +1,28 @@
+//! `Note`: what is told as an Event.
+
+use broker_api::ClusterName;
+
+/// Something to tell as an Event.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Note {
+    /// CamelCase word.
+    pub reason: &'static str,
+    /// One or two sentences.
+    pub message: String,
+    /// Whether people should look.
+    pub warning: bool,
+    /// Tell it on this object of this cluster as well (a foreign object in a provider).
+    pub also: Option<ClusterName>,
+}
+
+impl Note {
+    /// Things go their way.
+    pub fn normal(reason: &'static str, message: impl Into<String>) -> Self {
+        Self { reason, message: message.into(), warning: false, also: None }
+    }
+
+    /// People should look.
+    pub fn warning(reason: &'static str, message: impl Into<String>) -> Self {
+        Self { reason, message: message.into(), warning: true, also: None }
+    }
+}

@@ -1,0 +1,50 @@
+//! `Write`: one write that was decided on.
+
+use broker_api::ClusterName;
+use serde_json::Value;
+
+use crate::{kind::Kind, note::Note};
+
+/// One write, with the precondition under which it was decided. `S` says what it may be about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Write<S> {
+    /// Where.
+    pub cluster: ClusterName,
+    /// What kind.
+    pub kind: Kind,
+    /// Namespace of the object.
+    pub namespace: String,
+    /// Name of the object.
+    pub name: String,
+    /// How.
+    pub op: Op,
+    /// Digest of what is wanted: the same again is a repeat.
+    pub intent: [u8; 8],
+    /// What it is about.
+    pub subject: S,
+    /// What to tell once it went through.
+    pub note: Option<Note>,
+}
+
+/// How an object is written.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Op {
+    /// Server-side apply of an object that must not exist.
+    Create(Value),
+    /// Server-side apply of the object with this uid.
+    Apply {
+        /// What is applied.
+        body: Value,
+        /// The object's uid.
+        uid: Box<str>,
+    },
+    /// JSON merge patch; it names the resource version it was computed from.
+    Merge(Value),
+    /// JSON merge patch of the status; it names the resource version it was computed from.
+    MergeStatus(Value),
+    /// Delete the object with this uid.
+    Delete {
+        /// The object's uid.
+        uid: Box<str>,
+    },
+}
