@@ -122,9 +122,9 @@ impl Broker {
         let latency = self.records.with(origin, |record| {
             if !matches!(write.op, Op::Delete { .. }) {
                 // What the server made of a write matters only where the same was wanted before: then it was not held.
-                let again = record.memory.wants_again(write.subject, write.intent);
+                let again = record.memory.writes.wants_again(write.subject, write.intent);
                 let leftover = again.then(|| leftover(write, &written.object)).flatten();
-                record.memory.wrote(write.subject, write.intent, leftover.as_ref(), now);
+                record.memory.writes.wrote(write.subject, write.intent, leftover.as_ref(), now);
             }
             if write.subject != Subject::Copy || matches!(write.op, Op::Delete { .. }) {
                 return None;
@@ -240,7 +240,8 @@ impl Broker {
             // hardly be shown there.
             self.tell_once(origin, &Note::warning(reason, message.clone()));
         }
-        self.records.with(origin, |record| record.memory.refused(write.subject, write.intent, reason, message, now));
+        self.records
+            .with(origin, |record| record.memory.writes.refused(write.subject, write.intent, reason, message, now));
         Acted::Refused
     }
 

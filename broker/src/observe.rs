@@ -9,7 +9,7 @@ use broker_core::{
     copy,
     decide::decide,
     decision::{Decision, State},
-    memory::Memory,
+    memory::OriginMemory,
     migration::configuration::is_system,
     movement::Lane,
     snapshot::{Confirmed, Holder, Moves, OriginKey, Patience, Quota, RelatedView, Snapshot},
@@ -205,7 +205,7 @@ impl Broker {
     }
 
     /// Observes an origin and decides. `confirmed` is what a live read has just said. `None`: keys are not read yet.
-    pub fn decide(&self, key: &OriginKey, memory: &Memory, confirmed: Confirmed, busy: bool) -> Option<Decision> {
+    pub fn decide(&self, key: &OriginKey, memory: &OriginMemory, confirmed: Confirmed, busy: bool) -> Option<Decision> {
         let ring = self.ring.load_full()?;
         let spec = self.watches.spec_of(Role::Consumer, &key.gvk)?;
         // A consumer that is not engaged (any more): its copies stay, and nothing is remembered of it.

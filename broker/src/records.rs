@@ -10,7 +10,7 @@ use broker_core::{
     acceptance::AcceptId,
     copy,
     decision::{Decision, State},
-    memory::Memory,
+    memory::OriginMemory,
     movement::{Lane, Moving, Request},
     snapshot::OriginKey,
 };
@@ -29,7 +29,7 @@ use crate::{
 #[derive(Debug, Clone, Default)]
 pub struct Record {
     /// For the next decision.
-    pub memory: Memory,
+    pub memory: OriginMemory,
     /// How it stood after the last decision.
     pub state: State,
     /// Which provider it is assigned to.
@@ -189,9 +189,9 @@ impl Records {
     }
 
     /// What is remembered of an origin, and whether it was known before how it stands.
-    pub fn memory(&self, key: &OriginKey) -> (Memory, bool) {
+    pub fn memory(&self, key: &OriginKey) -> (OriginMemory, bool) {
         let inner = self.lock();
-        let Some(record) = inner.records.get(key) else { return (Memory::default(), false) };
+        let Some(record) = inner.records.get(key) else { return (OriginMemory::default(), false) };
         (record.memory.clone(), record.state != State::Unknown)
     }
 

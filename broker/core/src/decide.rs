@@ -23,6 +23,7 @@ use serde_json::json;
 use self::held::Predecessors;
 use runtime_effect::{
     kind::Kind,
+    memory::{Pace, Subject as _},
     merge,
     note::Note,
     reach::Reach,
@@ -36,7 +37,7 @@ use runtime_effect::{
 use crate::{
     acceptance::{AcceptId, Verdict},
     decision::{Decision, State, Step, Write},
-    memory::{Pace, Subject},
+    memory::Subject,
     snapshot::Snapshot,
     status::{self, Own},
 };
@@ -241,13 +242,14 @@ impl<'a> Pass<'a> {
         write: impl FnOnce(&Self) -> Write,
     ) -> bool {
         let memory = self.snapshot.memory;
-        if memory.is_settled(subject, intent, observed) {
+        if memory.writes.is_settled(subject, intent, observed) {
             return false;
         }
-        if let Pace::Wait(millis) = memory.pace(subject, intent, self.snapshot.now.millis) {
+        if let Pace::Wait(millis) = memory.writes.pace(subject, intent, self.snapshot.now.millis) {
             self.decision.again_in(millis);
             // What keeps the copy from being written is also in a condition: there it is told.
             if let Some(trouble) = memory
+                .writes
                 .trouble_with(subject, intent)
                 .filter(|_| !matches!(subject, Subject::Copy | Subject::Successor | Subject::Migration))
             {
@@ -259,7 +261,7 @@ impl<'a> Pass<'a> {
                 Subject::Status => Some("the status"),
                 Subject::Related => Some("a related resource"),
             };
-            if let Some(what) = what.filter(|_| memory.is_fought(subject, self.snapshot.now.millis)) {
+            if let Some(what) = what.filter(|_| memory.writes.is_fought(subject, self.snapshot.now.millis)) {
                 let message = format!(
                     "something in the consumer cluster keeps changing {what} back; the broker repeats its write ever more slowly"
                 );
@@ -267,8 +269,8 @@ impl<'a> Pass<'a> {
             }
             return false;
         }
-        if subject.is_the_providers() {
-            if let Pace::Wait(millis) = memory.allowance(self.paced, self.snapshot.now.millis) {
+        if subject.is_paced() {
+            if let Pace::Wait(millis) = memory.writes.allowance(self.paced, self.snapshot.now.millis) {
                 self.decision.again_in(millis);
                 self.behind |= subject == Subject::Status;
                 return false;

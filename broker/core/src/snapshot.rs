@@ -9,7 +9,7 @@ use runtime_effect::{kind::Kind, now::Now, reach::Reach, seen::Seen, serving::Se
 use crate::{
     acceptance::{Acceptance, Applicant},
     assignment::{KeyRing, Subject},
-    memory::Memory,
+    memory::OriginMemory,
     movement::{Configured, Lane, MigrationView},
     naming::NameLimit,
 };
@@ -208,7 +208,7 @@ pub struct Snapshot<'a> {
     /// Related objects.
     pub related: &'a dyn RelatedView,
     /// What earlier decisions left.
-    pub memory: &'a Memory,
+    pub memory: &'a OriginMemory,
 }
 
 impl Snapshot<'_> {

@@ -321,6 +321,7 @@ fn count(state: MigrationState, by: i64) {
 #[cfg(test)]
 mod tests {
     use broker_api::keys;
+    use broker_core::memory::Subject;
     use runtime_effect::kind::Kind;
     use serde_json::json;
 
@@ -383,11 +384,11 @@ mod tests {
         let known = migration(&json!({}));
         let key = known.key.clone();
         all.update(&key, Some((known, about("x"))));
-        all.remember(&key, |memory, _| memory.created_at = Some(1));
+        all.remember(&key, |memory, _| memory.wrote(Subject::Migration, [1; 8], None, 5));
         all.update(&key, Some((migration(&json!({"spec": {"force": true}})), about("x"))));
-        assert_eq!(all.get(&key).unwrap().2.created_at, Some(1));
+        assert!(all.get(&key).unwrap().2.wants_again(Subject::Migration, [1; 8]));
         all.update(&key, Some((migration(&json!({"metadata": {"uid": "other"}})), about("x"))));
-        assert_eq!(all.get(&key).unwrap().2.created_at, None);
+        assert!(!all.get(&key).unwrap().2.wants_again(Subject::Migration, [1; 8]));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 pub mod interest;
 pub mod kind;
+pub mod memory;
 pub mod merge;
 pub mod note;
 pub mod now;

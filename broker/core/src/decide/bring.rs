@@ -164,9 +164,11 @@ impl<'a> Pass<'a> {
         let namespace = snapshot.key.namespace.to_string();
         let memory = snapshot.memory;
         // A name that is taken by somebody else's object: it is never overwritten, and nothing waits for it.
-        let taken =
-            memory.trouble_with(Subject::Related, intent).is_some_and(|trouble| trouble.reason == "RelatedConflict");
-        let settled = memory.is_settled(Subject::Related, intent, &observed);
+        let taken = memory
+            .writes
+            .trouble_with(Subject::Related, intent)
+            .is_some_and(|trouble| trouble.reason == "RelatedConflict");
+        let settled = memory.writes.is_settled(Subject::Related, intent, &observed);
         self.write(Subject::Related, intent, &observed, |_| Write {
             cluster,
             kind: entry.kind.clone(),

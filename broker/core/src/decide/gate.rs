@@ -69,7 +69,7 @@ impl<'a> Pass<'a> {
             note: None,
         };
         self.write(Subject::Migration, intent, &json!(null), |_| write);
-        match snapshot.memory.trouble_with(Subject::Migration, intent) {
+        match snapshot.memory.writes.trouble_with(Subject::Migration, intent) {
             Some(trouble) => format!("{place} to be made: {}", trouble.message),
             None => place,
         }

@@ -135,7 +135,7 @@ impl<'a> Pass<'a> {
             self.decision.when_idle = self.decision.again.is_none();
             return self.decision.again_in(GOOD_NEWS_MILLIS);
         }
-        if let Some(trouble) = self.snapshot.memory.trouble(Subject::Copy) {
+        if let Some(trouble) = self.snapshot.memory.writes.trouble(Subject::Copy) {
             self.blocked(site.origin, trouble.reason, trouble.message.clone());
         } else {
             self.fought(site, "the copy is deleted again and again");
@@ -189,7 +189,7 @@ impl<'a> Pass<'a> {
         let mut own = self.served(site);
         let Synced { in_sync, written, difference, trouble } = self.sync(site, copy, Subject::Copy);
         if let Some(path) = difference.filter(|_| !in_sync) {
-            if let Some(trouble) = snapshot.memory.trouble(Subject::Copy).filter(|_| trouble.is_some()) {
+            if let Some(trouble) = snapshot.memory.writes.trouble(Subject::Copy).filter(|_| trouble.is_some()) {
                 self.state(State::Blocked);
                 self.decision.notes.push(Note::warning(trouble.reason, trouble.message.clone()));
                 own = Own::not_brokered(trouble.reason, trouble.message.clone());
@@ -226,7 +226,7 @@ impl<'a> Pass<'a> {
         let intent = merge::digest(&desired.body);
         let observed = copy::observed(&copy.value);
         // What the API server made of this very write before is as good as the copy gets.
-        let in_sync = memory.is_settled(subject, intent, &observed);
+        let in_sync = memory.writes.is_settled(subject, intent, &observed);
         let mut synced = Synced { in_sync, written: false, difference, trouble: None };
         if !in_sync {
             self.tell_lost(&desired, site);
@@ -235,9 +235,9 @@ impl<'a> Pass<'a> {
             synced.written = self.write(subject, intent, &observed, write);
             if !synced.written {
                 let trouble = if subject == Subject::Copy {
-                    memory.trouble(subject)
+                    memory.writes.trouble(subject)
                 } else {
-                    memory.trouble_with(subject, intent)
+                    memory.writes.trouble_with(subject, intent)
                 };
                 synced.trouble = trouble.map(|trouble| trouble.message.clone());
             }
@@ -255,7 +255,7 @@ impl<'a> Pass<'a> {
     /// a while, else the condition would turn with every round.
     fn served(&mut self, site: &Site<'a>) -> Own {
         let provider = site.holder.provider.name();
-        let Some(left) = self.snapshot.memory.fought_for(Subject::Copy, self.snapshot.now.millis) else {
+        let Some(left) = self.snapshot.memory.writes.fought_for(Subject::Copy, self.snapshot.now.millis) else {
             return Own::placed(provider);
         };
         self.decision.again_in(left);

@@ -258,7 +258,11 @@ impl<'a> Pass<'a> {
                 self.decision.complete = true;
                 None
             } else {
-                self.snapshot.memory.trouble_with(Subject::Successor, intent).map(|trouble| trouble.message.clone())
+                self.snapshot
+                    .memory
+                    .writes
+                    .trouble_with(Subject::Successor, intent)
+                    .map(|trouble| trouble.message.clone())
             };
             let unready = Some(why.unwrap_or_else(|| "it is being made".into()));
             return Successor { copy: None, in_sync: false, unready };

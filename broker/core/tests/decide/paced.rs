@@ -1,7 +1,7 @@
 //! What a provider says costs the consumer so much and no more; and what comes last arrives.
 
 use broker_api::ClusterName;
-use broker_core::memory::BURST;
+use runtime_effect::memory::BURST;
 use serde_json::{Value, json};
 
 use crate::world::{World, key, web};

@@ -21,7 +21,7 @@ use broker_core::{
     copy,
     decide::decide,
     decision::{Decision, State, Step, Write},
-    memory::{Memory, Subject},
+    memory::{OriginMemory, Subject},
     movement::Lane,
     snapshot::{Brake, Confirmed, Holder, Limits, OriginKey, Quota, Snapshot},
 };
@@ -46,7 +46,7 @@ const PASSES: usize = 30;
 pub(crate) struct World {
     pub(crate) servers: BTreeMap<ClusterName, Server>,
     pub(crate) acceptances: BTreeMap<String, Arc<Acceptance>>,
-    pub(crate) memories: BTreeMap<OriginKey, Memory>,
+    pub(crate) memories: BTreeMap<OriginKey, OriginMemory>,
     pub(crate) keys: BTreeSet<OriginKey>,
     pub(crate) related_kinds: Vec<Kind>,
     pub(crate) limits: Limits,
@@ -294,7 +294,7 @@ impl World {
             trouble: None,
         });
         let consumer = &self.servers[&key.cluster];
-        let nothing = Memory::default();
+        let nothing = OriginMemory::default();
         let engaged = |acceptance: &&Arc<Acceptance>| !self.moves.left.contains_key(&acceptance.id.provider);
         let acceptances: Vec<_> = self.acceptances.values().filter(engaged).cloned().collect();
         let has_room = |acceptance: &Acceptance| {
@@ -394,7 +394,7 @@ impl World {
         // Where there is a coordination cluster the Migration is made there, else by what is scripted.
         if write.subject == Subject::Migration && !self.servers.contains_key(&write.cluster) {
             self.moves.make(key, write, self.millis)?;
-            self.memories.entry(key.clone()).or_default().wrote(write.subject, write.intent, None, self.millis);
+            self.memories.entry(key.clone()).or_default().writes.wrote(write.subject, write.intent, None, self.millis);
             self.log.push(write.clone());
             return Ok(());
         }
@@ -406,7 +406,7 @@ impl World {
         let memory = self.memories.entry(key.clone()).or_default();
         if !matches!(write.op, Op::Delete { .. }) {
             let leftover = after.as_ref().and_then(|after| writes::leftover(write, after));
-            memory.wrote(write.subject, write.intent, leftover.as_ref(), now);
+            memory.writes.wrote(write.subject, write.intent, leftover.as_ref(), now);
         }
         if let (Subject::Copy, Some(after), Op::Create(_) | Op::Apply { .. }) = (write.subject, &after, &write.op) {
             memory.copy_uid = Some(after["metadata"]["uid"].as_str().unwrap().into());

@@ -6,13 +6,9 @@ use broker_api::{MigrationStage, condition, keys, migration::StageState};
 use serde_json::{Value, json};
 
 use super::{Pass, names};
-use runtime_effect::{kind::Kind, merge, reach::Reach, view::View, write::Op};
+use runtime_effect::{kind::Kind, memory::Pace, merge, reach::Reach, view::View, write::Op};
 
-use crate::{
-    decision::Write,
-    memory::{Pace, Subject},
-    migration::configuration,
-};
+use crate::{decision::Write, memory::Subject, migration::configuration};
 
 /// What keeps a stage from being judged.
 #[derive(Debug, Default)]

@@ -12,16 +12,11 @@ use broker_api::{
 use serde_json::{Value, json};
 
 use super::Pass;
-use runtime_effect::{merge, note::Note, write::Op};
+use runtime_effect::{memory::Pace, merge, note::Note, write::Op};
 
 use crate::{
-    assignment::Errand,
-    decision::Write,
-    memory::{Pace, Subject},
-    migration::observed::Observed,
-    migration_object,
-    movement::Movement,
-    snapshot::OriginKey,
+    assignment::Errand, decision::Write, memory::Subject, migration::observed::Observed, migration_object,
+    movement::Movement, snapshot::OriginKey,
 };
 
 impl Pass<'_> {
