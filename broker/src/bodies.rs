@@ -19,8 +19,10 @@ use runtime_fleet::{
     watch::WatchSpec,
     write::Writer,
 };
-use tokio::sync::{Semaphore, SemaphorePermit};
-use tokio::time::Instant;
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    time::Instant,
+};
 use tracing::debug;
 
 use crate::broker::Broker;
@@ -202,9 +204,9 @@ mod tests {
     use super::*;
 
     fn object(version: u64) -> Object {
-        let raw = format!(r#"{{"metadata":{{"name":"a","uid":"u","resourceVersion":"{version}"}}}}"#);
-        Object::parse(raw.as_bytes(), None, &crate::conventions::CONVENTIONS)
-            .map_or_else(|error| panic!("{error}"), |(_, object)| object)
+        let version = version.to_string();
+        let metadata = serde_json::json!({"name": "a", "uid": "u", "resourceVersion": version});
+        crate::conventions::object(&serde_json::json!({"metadata": metadata})).1
     }
 
     #[test]

@@ -367,6 +367,8 @@ impl Copied<'_> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn kind() -> Kind {
@@ -383,11 +385,11 @@ mod tests {
     }
 
     fn object(uid: &str, deleting: bool) -> Arc<Object> {
-        let deletion = if deleting { r#","deletionTimestamp":"2026-01-01T00:00:00Z""# } else { "" };
-        let raw = format!(
-            r#"{{"metadata":{{"name":"a","uid":"{uid}","resourceVersion":"1","finalizers":["f"]{deletion}}}}}"#
-        );
-        Arc::new(Object::parse(raw.as_bytes(), None, &crate::conventions::CONVENTIONS).unwrap().1)
+        let mut metadata = json!({"name": "a", "uid": uid, "resourceVersion": "1", "finalizers": ["f"]});
+        if deleting {
+            metadata["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        }
+        Arc::new(crate::conventions::object(&json!({"metadata": metadata})).1)
     }
 
     fn gone(uid: &str, deleting: bool) -> Change {

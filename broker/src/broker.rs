@@ -23,8 +23,10 @@ use runtime_fleet::{
     source::Provenance,
     watch::WatchSpec,
 };
-use tokio::sync::{Notify, mpsc};
-use tokio::time::Instant;
+use tokio::{
+    sync::{Notify, mpsc},
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 

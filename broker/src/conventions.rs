@@ -21,3 +21,20 @@ default","broker.platform-mesh.io/consumer-uid":"","broker.platform-mesh.io/orig
 "ownerReferences":[{"resourceVersion":"","uid":""},"spec":{"status":{"conditions":[{"lastTransitionTime":"2026-","message":"","observedGeneration":1,
 "reason":"Ready","status":"True","type":"Ready"},{"lastTransitionTime":"2026-","message":"served by provider ","reason":"Placed","status":"True","type":"Brokered"}],
 "relatedResources":{"gvk":{"group":"core","kind":"Secret","version":"v1"},"name":"","namespace":""}},"status":"Available"}}"#;
+
+/// An object of this program, for tests.
+#[cfg(test)]
+pub(crate) fn object(value: &serde_json::Value) -> (runtime_fleet::object::ObjectKey, runtime_fleet::object::Object) {
+    let read = runtime_fleet::object::Object::parse(value.to_string().as_bytes(), None, &CONVENTIONS);
+    read.unwrap_or_else(|error| panic!("{error}: {value}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cluster_secrets_are_selected_by_the_label_of_the_contract() {
+        assert_eq!(CONVENTIONS.secrets(), "broker.platform-mesh.io/role in (consumer,provider)");
+    }
+}

@@ -275,7 +275,7 @@ mod tests {
                 "creationTimestamp": format!("2026-01-01T{:02}:{:02}:00Z", minute / 60, minute % 60)},
             "spec": {"gvr": {"group": "g", "version": "v1", "resource": resource}},
         });
-        Object::parse(text.to_string().as_bytes(), None, &crate::conventions::CONVENTIONS).unwrap().1
+        crate::conventions::object(&text).1
     }
 
     fn read(names: impl Iterator<Item = (String, &'static str, usize)>) -> Found {

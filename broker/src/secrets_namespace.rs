@@ -68,10 +68,8 @@ mod tests {
 
     fn all(texts: &[&str]) -> Vec<(String, bool, bool)> {
         let given: Vec<SecretsNamespace> = texts.iter().map(|text| text.parse().unwrap()).collect();
-        let has = |roles: &[Role], role| roles.contains(&role);
-        let both = |roles: Vec<Role>| (has(&roles, Role::Consumer), has(&roles, Role::Provider));
-        let all = namespaces(&given).into_iter().map(|(name, roles)| (name, both(roles)));
-        all.map(|(name, (consumer, provider))| (name, consumer, provider)).collect()
+        let each = namespaces(&given).into_iter();
+        each.map(|(name, roles)| (name, roles.contains(&Role::Consumer), roles.contains(&Role::Provider))).collect()
     }
 
     #[test]

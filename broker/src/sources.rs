@@ -198,13 +198,10 @@ impl Engaged<'_> {
                 self.broker.tell_of_secret(&from, "KubeconfigRejected", &format!("{name} is not engaged: {reason}"));
             }
             SourceEvent::Refused { from, reason: Some(reason) } => {
+                let reason = format!("{reason} (--cluster-secrets-namespace says which roles they may give)");
                 error!(%from, %reason, "this kubeconfig may not be used");
                 self.rejected.insert(from.to_string());
-                self.broker.tell_of_secret(
-                    &from,
-                    "RoleNotAllowed",
-                    &format!("it is not engaged: {reason}: --cluster-secrets-namespace says which"),
-                );
+                self.broker.tell_of_secret(&from, "RoleNotAllowed", &format!("it is not engaged: {reason}"));
             }
             SourceEvent::Refused { from, reason: None } => {
                 self.rejected.remove(&from.to_string());

@@ -18,9 +18,6 @@ mod transfer;
 use std::{cell::RefCell, collections::HashMap};
 
 use broker_api::{ClusterName, condition, keys};
-use serde_json::json;
-
-use self::held::Predecessors;
 use runtime_effect::{
     kind::Kind,
     memory::{Pace, Subject as _},
@@ -33,7 +30,9 @@ use runtime_effect::{
     view::{Unread, View},
     write::Op,
 };
+use serde_json::json;
 
+use self::held::Predecessors;
 use crate::{
     acceptance::{AcceptId, Verdict},
     decision::{Decision, State, Step, Write},

@@ -270,7 +270,7 @@ mod tests {
             "name": "x1-job", "namespace": "n", "uid": "u", "resourceVersion": "1", "labels": labels,
             "managedFields": [{"manager": manager, "operation": "Apply"}],
         }});
-        Object::parse(value.to_string().as_bytes(), None, &crate::conventions::CONVENTIONS).unwrap().1
+        crate::conventions::object(&value).1
     }
 
     #[test]

@@ -191,7 +191,7 @@ mod tests {
             "metadata": {"name": name, "namespace": "n", "uid": name, "resourceVersion": "1", "generation": generation, "creationTimestamp": created},
             "spec": {"from": gvk, "to": gvk, "stages": stages},
         });
-        Object::parse(value.to_string().as_bytes(), None, &crate::conventions::CONVENTIONS).unwrap()
+        crate::conventions::object(&value)
     }
 
     fn add(all: &mut Configurations, name: &str, created: &str) -> bool {

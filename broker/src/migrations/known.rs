@@ -206,8 +206,7 @@ pub(crate) mod tests {
             "spec": {"from": side("one"), "to": side("two")},
         });
         json_patch(&mut value, patch);
-        let (key, object) =
-            Object::parse(value.to_string().as_bytes(), None, &crate::conventions::CONVENTIONS).unwrap();
+        let (key, object) = crate::conventions::object(&value);
         Known::parse(&key, &object, ring, before).unwrap()
     }
 

@@ -220,9 +220,7 @@ mod tests {
         let object = json!({"metadata": {"name": "a8b70b353e97-cert", "namespace": "n", "uid": "c", "resourceVersion": "1", "annotations": {
             keys::CONSUMER_CLUSTER: "consumer#cluster", keys::CONSUMER_NAMESPACE: "n", keys::CONSUMER_NAME: "cert", keys::CONSUMER_UID: "1", keys::ORIGIN: signature,
         }}});
-        Lookup::Found(Arc::new(
-            Object::parse(object.to_string().as_bytes(), None, &crate::conventions::CONVENTIONS).unwrap().1,
-        ))
+        Lookup::Found(Arc::new(crate::conventions::object(&object).1))
     }
 
     fn reason(about: &About) -> &str {

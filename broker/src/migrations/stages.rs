@@ -177,7 +177,7 @@ mod tests {
 
     fn object(id: &str, version: u64) -> Arc<Object> {
         let value = json!({"metadata": {"name": "o", "namespace": "n", "uid": "u", "resourceVersion": version.to_string(), "labels": {keys::MIGRATION_ID: id}}});
-        Arc::new(Object::parse(value.to_string().as_bytes(), None, &crate::conventions::CONVENTIONS).unwrap().1)
+        Arc::new(crate::conventions::object(&value).1)
     }
 
     #[test]

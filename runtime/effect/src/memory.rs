@@ -128,8 +128,8 @@ impl<S: Subject> Memory<S> {
         if now >= next || now + SLOWEST_MILLIS < trace.at { Pace::Go } else { Pace::Wait(next - now) }
     }
 
-    /// Whether one more write to the consumer, beside `begun` that go out before it, may follow what a provider says. The
-    /// newest state goes out then: what was held back in between is never written.
+    /// Whether one more paced write, beside `begun` that go out before it, may go out now. The newest state goes out then:
+    /// what was held back in between is never written.
     pub fn allowance(&self, begun: u64, now: u64) -> Pace {
         let debt = self.debt(now).saturating_add(begun * PACED_MILLIS);
         match debt.checked_sub((BURST - 1) * PACED_MILLIS).filter(|wait| *wait > 0) {
@@ -206,10 +206,9 @@ impl<S: Subject> Memory<S> {
         let at = found.unwrap_or_else(|| {
             if subject.is_many() {
                 self.traces.retain(|trace| !trace.subject.is_many() || now.saturating_sub(trace.at) < QUIET_MILLIS);
-                let mut many = self.traces.iter().enumerate().filter(|(_, trace)| trace.subject.is_many());
-                let oldest = many.next().map(|(at, _)| at);
-                if many.count() + 1 >= S::MOST
-                    && let Some(oldest) = oldest
+                let is_many = |trace: &Trace<S>| trace.subject.is_many();
+                if self.traces.iter().filter(|trace| is_many(trace)).count() >= S::MOST
+                    && let Some(oldest) = self.traces.iter().position(is_many)
                 {
                     self.traces.remove(oldest);
                 }

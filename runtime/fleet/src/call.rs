@@ -8,8 +8,10 @@ use std::{ops::Deref, sync::Arc, time::Duration};
 use http::{Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
 use kube::client::Body;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
-use tokio::time::Instant;
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit},
+    time::Instant,
+};
 
 use crate::{conventions::Conventions, error::CallError};
 

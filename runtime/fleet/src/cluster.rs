@@ -12,8 +12,10 @@ use std::{
 use broker_api::ClusterName;
 use kube::core::GroupVersionKind;
 use serde_json::Value;
-use tokio::sync::{Notify, watch};
-use tokio::time::Instant;
+use tokio::{
+    sync::{Notify, watch},
+    time::Instant,
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{

@@ -1,10 +1,9 @@
 //! Related resources of the copy that serves: brought to the consumer, kept up to date, removed when nobody lists them.
 
+use runtime_effect::{interest::Interest, merge, note::Note, seen::Seen, size, view::View, write::Op};
 use serde_json::json;
 
 use super::{Pass, serve::Site};
-use runtime_effect::{interest::Interest, merge, note::Note, seen::Seen, size, view::View, write::Op};
-
 use crate::{
     acceptance::Acceptance,
     decision::Write,

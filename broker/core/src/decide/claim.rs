@@ -4,10 +4,9 @@
 //! more, because a consumer cannot put an older epoch there.
 
 use broker_api::{ClusterName, keys};
-
-use super::{BRAKE_MILLIS, LOST_MILLIS, Pass};
 use runtime_effect::{note::Note, reach::Reach, seen::Seen, serving::Serving, view::View};
 
+use super::{BRAKE_MILLIS, LOST_MILLIS, Pass};
 use crate::{
     assignment::Proven,
     copy::signed_origin,

@@ -4,14 +4,13 @@
 use std::sync::Arc;
 
 use broker_api::{ClusterName, MigrationState, condition};
+use runtime_effect::{note::Note, reach::Reach, seen::Seen, serving::Serving, view::View};
 
 use super::{
     Pass, SOON_MILLIS,
     claim::Assigned,
     place::{Choice, Judged},
 };
-use runtime_effect::{note::Note, reach::Reach, seen::Seen, serving::Serving, view::View};
-
 use crate::{
     acceptance::Acceptance,
     decision::State,

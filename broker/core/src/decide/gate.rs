@@ -1,10 +1,9 @@
 //! What stands between a copy that is ready and the switch to it: the Migration of the move, where there is to be one.
 
+use runtime_effect::{merge, write::Op};
 use serde_json::json;
 
 use super::{LOST_MILLIS, Pass, claim::Assigned, serve::Site, transfer::Successor};
-use runtime_effect::{merge, write::Op};
-
 use crate::{
     decision::Write,
     memory::Subject,

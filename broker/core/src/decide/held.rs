@@ -1,10 +1,9 @@
 //! Copies that should go and do not: whoever holds them is named, and holds up nobody else.
 
 use broker_api::{ClusterName, condition};
-
-use super::{BRAKE_MILLIS, HELD_MILLIS, Pass};
 use runtime_effect::{note::Note, view::View};
 
+use super::{BRAKE_MILLIS, HELD_MILLIS, Pass};
 use crate::{
     copy,
     decision::Step,

@@ -1,11 +1,10 @@
 //! An origin that is being deleted: its copies go first, the finalizer leaves only once they are really gone.
 
 use broker_api::{ClusterName, condition, keys};
+use runtime_effect::{note::Note, reach::Reach, seen::Seen, view::View};
 use serde_json::json;
 
 use super::{LOST_MILLIS, Pass, claim::unknown_copy, held::held_by};
-use runtime_effect::{note::Note, reach::Reach, view::View};
-
 use crate::{copy, decision::State, related, snapshot::Holder, status::Own};
 
 impl<'a> Pass<'a> {
@@ -123,7 +122,7 @@ impl<'a> Pass<'a> {
 
 /// The provider that the origin is assigned to must say itself that the copy is gone; a missing CRD says nothing.
 fn unknown(holder: &Holder) -> bool {
-    holder.copy == runtime_effect::seen::Seen::Unknown || holder.reach != Reach::Ready
+    holder.copy == Seen::Unknown || holder.reach != Reach::Ready
 }
 
 fn describe(holder: &Holder) -> String {

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use broker_api::{ClusterName, condition, keys};
+use runtime_effect::{note::Note, reach::Reach, seen::Seen, serving::Serving, view::View};
 use serde_json::json;
 
 use super::{LOST_MILLIS, Pass, SILENT_MILLIS, SOON_MILLIS, claim::Assigned};
-use runtime_effect::{note::Note, reach::Reach, seen::Seen, serving::Serving, view::View};
-
 use crate::{
     acceptance::{Acceptance, Verdict},
     allowance::Allowance,

@@ -3,9 +3,6 @@
 use std::sync::Arc;
 
 use broker_api::condition;
-use serde_json::json;
-
-use super::{GOOD_NEWS_MILLIS, LOST_MILLIS, Pass, SILENT_MILLIS, claim::Assigned};
 use runtime_effect::{
     merge,
     note::Note,
@@ -15,7 +12,9 @@ use runtime_effect::{
     view::{Unread, View},
     write::Op,
 };
+use serde_json::json;
 
+use super::{GOOD_NEWS_MILLIS, LOST_MILLIS, Pass, SILENT_MILLIS, claim::Assigned};
 use crate::{
     acceptance::{Acceptance, Verdict},
     copy,

@@ -1,10 +1,9 @@
 //! How it stands with the provider that takes over.
 
 use broker_api::ClusterName;
-
-use super::{LOST_MILLIS, Pass, claim::Assigned, serve::Site};
 use runtime_effect::{reach::Reach, seen::Seen, serving::Serving, view::View};
 
+use super::{LOST_MILLIS, Pass, claim::Assigned, serve::Site};
 use crate::{acceptance::Acceptance, movement::MigrationView};
 
 /// How it stands with the provider that takes over.

@@ -4,14 +4,13 @@
 //! the consumer has what belongs to the new copy, and only then the old copy goes.
 
 use broker_api::{ClusterName, MigrationState, condition};
+use runtime_effect::{merge, note::Note, reach::Reach, seen::Seen, serving::Serving, view::View, write::Op};
 use serde_json::json;
 
 use super::{
     GOOD_NEWS_MILLIS, LOST_MILLIS, Pass, claim::Assigned, depart::Accepted, held::held_by, place::Choice, serve::Site,
     target::Target,
 };
-use runtime_effect::{merge, note::Note, reach::Reach, seen::Seen, serving::Serving, view::View, write::Op};
-
 use crate::{
     acceptance::Acceptance,
     copy,

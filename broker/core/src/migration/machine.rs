@@ -15,13 +15,11 @@ mod stage;
 mod trial;
 
 use broker_api::{Migration, MigrationSpec, MigrationState, MigrationStatus, condition, keys, migration};
+use runtime_effect::note::Note;
 use serde::Deserialize;
 
-use recording::Belief;
-
+use self::recording::Belief;
 use super::observed::{Observed, Outcome};
-use runtime_effect::note::Note;
-
 use crate::movement::{Movement, Phase};
 
 /// What to do about the Migration.

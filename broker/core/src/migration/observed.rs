@@ -3,13 +3,12 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use broker_api::{ClusterName, MigrationState};
-
-use super::configuration::Configuration;
 use runtime_cel::expression::Evaluator;
 use runtime_effect::{
     interest::Interest, kind::Kind, note::Note, now::Now, reach::Reach, seen::Seen, serving::Serving, view::View,
 };
 
+use super::configuration::Configuration;
 use crate::{
     assignment::{KeyRing, Maker},
     decision::Write,

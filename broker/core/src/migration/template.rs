@@ -8,13 +8,13 @@ mod text;
 
 use std::sync::Arc;
 
+use runtime_cel::expression::{Evaluator, ExpressionError};
+use runtime_effect::kind::Kind;
 use serde_json::{Map, Value};
 
 pub(super) use self::text::unknown_names;
 use self::text::{Compiler, Text};
 use super::flaws::Flaws;
-use runtime_cel::expression::{Evaluator, ExpressionError};
-use runtime_effect::kind::Kind;
 
 /// Most expressions of a template.
 pub const MAX_EXPRESSIONS: usize = 64;

@@ -4,11 +4,10 @@ use broker_api::{
     MigrationState, keys,
     migration::{SUCCEEDED, millis_of},
 };
+use runtime_effect::{merge, reach::Reach, write::Op};
 use serde_json::json;
 
 use super::{Pass, recording::Belief};
-use runtime_effect::{merge, reach::Reach, write::Op};
-
 use crate::{memory::Subject, movement::Movement};
 
 impl Pass<'_> {

@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 
 use broker_api::{MigrationStage, condition, keys, migration::StageState};
+use runtime_effect::{kind::Kind, memory::Pace, merge, reach::Reach, view::View, write::Op};
 use serde_json::{Value, json};
 
 use super::{Pass, names};
-use runtime_effect::{kind::Kind, memory::Pace, merge, reach::Reach, view::View, write::Op};
-
 use crate::{decision::Write, memory::Subject, migration::configuration};
 
 /// What keeps a stage from being judged.

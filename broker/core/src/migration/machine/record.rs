@@ -9,11 +9,10 @@ use broker_api::{
     migration::{self, PROGRESSING, STALLED, SUCCEEDED, StageState, StageStatus, time_of},
     set_condition,
 };
+use runtime_effect::{memory::Pace, merge, note::Note, write::Op};
 use serde_json::{Value, json};
 
 use super::Pass;
-use runtime_effect::{memory::Pace, merge, note::Note, write::Op};
-
 use crate::{
     assignment::Errand, decision::Write, memory::Subject, migration::observed::Observed, migration_object,
     movement::Movement, snapshot::OriginKey,

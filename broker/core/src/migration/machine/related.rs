@@ -1,14 +1,13 @@
 //! Copies of both sides' related objects in the compute cluster, for the stages to read: `<id>-from-…` and `<id>-to-…`.
 
 use broker_api::{ClusterName, MigrationRef, Role, condition, keys};
+use runtime_effect::{interest::Interest, merge, note::Note, seen::Seen, view::View, write::Op};
 use serde_json::{Value, json};
 
 use super::{
     Pass, names,
     objects::{Obstacles, Wanted, intent},
 };
-use runtime_effect::{interest::Interest, merge, note::Note, seen::Seen, view::View, write::Op};
-
 use crate::related::{self, Related, Terms};
 
 impl Pass<'_> {

@@ -7,6 +7,7 @@ use broker_api::{
     migration::{STALLED, StageState, millis_of},
     migration_configuration::OnFailure,
 };
+use runtime_effect::{note::Note, reach::Reach, seen::Seen, serving::Serving, write::Op};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -14,8 +15,6 @@ use super::{
     objects::{Obstacles, Wanted, intent},
     trial::{Verdict, judge},
 };
-use runtime_effect::{note::Note, reach::Reach, seen::Seen, serving::Serving, write::Op};
-
 use crate::migration::{
     configuration::{Configuration, Stage, variable},
     observed::Applicable,

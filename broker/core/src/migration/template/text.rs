@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
+use runtime_cel::expression::{self, Evaluator, ExpressionError, Program};
 use serde_json::Value;
 
 use super::{MAX_EXPRESSIONS, TemplateError};
-use runtime_cel::expression::{self, Evaluator, ExpressionError, Program};
-
 use crate::migration::flaws::Flaws;
 
 /// A key or a value that is a text, taken apart.
