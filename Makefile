@@ -13,6 +13,9 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 DENY_VERSION := 0.20.2
 DENY := $(TARGET)/tools/bin/cargo-deny
 
+# When this make began: `make test` tells where the time went.
+BEGAN := $(shell date +%s)
+
 # ONCE=1: the demo ends after its checks. TESTS=…: what `make test` hands on to `cargo test`, such as a test's name.
 # REGISTRY=registry.example.com/you: where images come from; localhost without it.
 ONCE ?=
@@ -72,16 +75,16 @@ undeploy: ## Remove Brokers and operator from kubectl's current context; CRDs an
 ##@ Develop
 
 .PHONY: check
-check: need-cargo need-cc fmt-check clippy ## Format, clippy, and the tests that need no API server (a minute or two)
-	cargo test --locked --workspace --lib --bins --test decide --test joint --test migrate --test 'leaf_*'
+check: need-cargo need-cc fmt-check clippy ## Format, clippy, and the tests that need no API server (a minute)
+	cargo test --locked --workspace --lib --bin bench --bin suites --test decide --test joint --test migrate --test 'leaf_*' --test expression
 
-# One build with all targets comes first: `cargo test` alone would not build the binaries that the tests start, and
+# One build of all binaries and tests comes first: `cargo test` alone would not build the binaries that the tests start, and
 # building those by themselves would compile a third of the dependencies a second time, with other features.
 .PHONY: test
 test: need-cargo need-cc fmt-check clippy controlplane helm ## Format, clippy, manifests, all tests, and, as root on Linux, the real node (TESTS=… for some)
-	cargo build --locked --workspace --all-targets
+	cargo build --locked --workspace --bins --tests
 	$(TARGET)/debug/manifests --check config
-	$(TARGET)/debug/suites $(if $(TESTS),-- $(TESTS),--also 'real node=test/node/run.sh')
+	$(TARGET)/debug/suites --since $(BEGAN) $(if $(TESTS),-- $(TESTS),--also 'real node=test/node/run.sh')
 
 .PHONY: lint
 lint: need-cargo need-cc fmt-check clippy deny ## Format, clippy, and licences, bans, sources and advisories of all dependencies

@@ -45,6 +45,10 @@ pub const MANAGED_BY: &str = "broker.platform-mesh.io/managed-by";
 /// Label on a copy: the 12 hex digits of its consumer cluster's name.
 pub const CONSUMER: &str = "broker.platform-mesh.io/consumer";
 
+/// Label on copies: which of 256 slots the consumer is in, the first byte of its hash as two hex digits. Whoever is to watch
+/// only a share of the copies selects by it. A copy of an earlier release gets it with its next write.
+pub const SLOT: &str = "broker.platform-mesh.io/slot";
+
 /// Label on stage objects: id of the migration.
 pub const MIGRATION_ID: &str = "broker.platform-mesh.io/migration-id";
 

@@ -4,7 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use broker_api::Role;
 use k8s_openapi::api::coordination::v1::Lease;
-use runtime_fleet::lease::{ApiLease, Elector, Leadership, LeaseOptions, LeaseStore, StoreError};
+use runtime_engine::{decisions::Decisions, engine::Engine, recorder::events, worker};
+use runtime_fleet::{
+    cluster::Labels,
+    lease::{ApiLease, Elector, Leadership, LeaseOptions, LeaseStore, StoreError},
+};
 use tokio::{
     signal::unix::{SignalKind, signal},
     task::JoinHandle,
@@ -14,12 +18,15 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
-    accept_apis, accept_changes, brake,
+    acceptance::{self, AcceptMachine},
+    brake,
     broker::{Broker, Channels},
-    decisions::Decisions,
-    events, migrations,
+    listen::listen,
+    metrics,
+    migrations::{self, ConfigurationMachine, MigrationMachine},
     options::Options,
-    server, signing, sources, worker,
+    origins::Origins,
+    server, signing, sources, sync,
 };
 
 /// How long writes in hand may take after SIGTERM. Nobody is served meanwhile, and an API server that does not answer must
@@ -38,22 +45,27 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         .clone()
         .or_else(|| kubeconfig.namespace().map(str::to_owned))
         .unwrap_or_else(|| "default".into());
-    let (broker, channels) = Broker::new(options, namespace, Decisions::start()?);
+    let engine = Engine::new(Decisions::start(metrics::METERS.slow)?, &metrics::METERS);
+    let (broker, channels) = Broker::new(options, namespace, &engine);
     let Channels { accept_changes, secret_changes, configuration_changes } = channels;
-    let stop = broker.stop.clone();
+    let stop = engine.stop.clone();
+    let _subscriptions = listen(&broker, engine.fleet());
     server::serve(Arc::clone(&broker), stop.clone()).await?;
-    let work = tokio::spawn(worker::run(Arc::clone(&broker), stop.clone()));
-    let migrating = tokio::spawn(migrations::worker::run(Arc::clone(&broker), stop.clone()));
+    let work = tokio::spawn(worker::run(Origins::new(Arc::clone(&broker)), stop.clone()));
+    let telling = tokio::spawn(worker::run(AcceptMachine::new(Arc::clone(&broker)), stop.clone()));
+    let configuring = tokio::spawn(worker::run(ConfigurationMachine::new(Arc::clone(&broker)), stop.clone()));
+    let migrating = tokio::spawn(worker::run(MigrationMachine::new(Arc::clone(&broker)), stop.clone()));
     tokio::spawn(migrations::configured::compile(Arc::clone(&broker), configuration_changes, stop.clone()));
-    tokio::spawn(migrations::configured::report(Arc::clone(&broker), stop.clone()));
-    tokio::spawn(accept_changes::run(Arc::clone(&broker), accept_changes, stop.clone()));
-    tokio::spawn(accept_apis::report(Arc::clone(&broker), stop.clone()));
-    tokio::spawn(brake::run(Arc::clone(&broker), stop.clone()));
-    tokio::spawn(signing::run(Arc::clone(&broker), stop.clone()));
-    tokio::spawn(events::run(Arc::clone(&broker), stop.clone()));
-    broker.fleet().engage(&hub, Arc::new(kubeconfig));
+    tokio::spawn(acceptance::changes::run(Arc::clone(&broker), accept_changes, stop.clone()));
+    tokio::spawn(sync::run(Arc::clone(&broker), stop.clone()));
+    tokio::spawn(brake::look::run(Arc::clone(&broker), stop.clone()));
+    tokio::spawn(signing::secrets::run(Arc::clone(&broker), stop.clone()));
+    tokio::spawn(events::run(engine, stop.clone()));
+    // What stands beside their files is the sources' to read. Beside the Pod's own service account there is nothing.
+    let labels = broker.options.coordination().is_none().then(Labels::default);
+    broker.fleet().engage(&hub, Arc::new(kubeconfig), labels);
     if let Some((compute, kubeconfig)) = compute {
-        broker.fleet().engage(&compute, Arc::new(kubeconfig));
+        broker.fleet().engage(&compute, Arc::new(kubeconfig), None);
     }
     tokio::spawn(sources::run(Arc::clone(&broker), secret_changes, stop.clone()));
     let release = CancellationToken::new();
@@ -64,10 +76,10 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         _ = interrupt.recv() => info!("SIGINT: finishing the writes in hand"),
     }
     stop.cancel();
-    let both = tokio::spawn(async move {
-        let _ = tokio::join!(work, migrating);
+    let all = tokio::spawn(async move {
+        let _ = tokio::join!(work, migrating, telling, configuring);
     });
-    wait(both, DRAIN, "writes in hand").await;
+    wait(all, DRAIN, "writes in hand").await;
     // Only now: until then the lease covers the last writes.
     release.cancel();
     wait(election, Duration::from_secs(2), "the release of the lease").await;
@@ -84,7 +96,7 @@ async fn wait(task: JoinHandle<()>, limit: Duration, what: &str) {
 /// Takes part in the election, if there is one, and looks at everything again when this process comes to lead.
 async fn elect(broker: Arc<Broker>, release: CancellationToken) {
     if !broker.options.leader_elect {
-        let _ = broker.leadership.set(Leadership::always());
+        broker.engine.set_leadership(Leadership::always());
         broker.look_at_all().await;
         return;
     }
@@ -92,7 +104,7 @@ async fn elect(broker: Arc<Broker>, release: CancellationToken) {
     let (elector, leadership) =
         Elector::with_store(lease, LeaseOptions::new(broker.namespace.clone(), broker.options.lease_name.clone()));
     let mut changes = leadership.changes();
-    let _ = broker.leadership.set(leadership);
+    broker.engine.set_leadership(leadership);
     let follow = async {
         while changes.changed().await.is_ok() {
             let leads = *changes.borrow_and_update();
@@ -118,7 +130,7 @@ impl HubLease {
         let hub = self.broker.fleet().in_role(Role::Coordination);
         let connection = hub.iter().find_map(|hub| hub.connection());
         let connection = connection.ok_or_else(|| StoreError::Other("the coordination cluster is not ready".into()))?;
-        Ok(ApiLease::new(connection.caller.client().clone(), &self.broker.namespace, &self.broker.options.lease_name))
+        Ok(ApiLease::new(connection.caller.client(), &self.broker.namespace, &self.broker.options.lease_name))
     }
 }
 
@@ -150,11 +162,13 @@ impl Broker {
     /// Every origin and every Migration that is known is looked at again: those for which a follower had wanted to do
     /// something at once, the others little by little, so that what happens now need not wait for all of them.
     async fn look_at_all(&self) {
-        for key in self.records.select(|_, record| record.owed) {
+        for key in self.records.owed() {
             self.enqueue(key);
         }
         self.migrations.enqueue_all();
-        let others = self.records.select(|_, record| !record.owed);
+        self.enqueue_configurations();
+        self.look_after_providers();
+        let others = self.records.not_owed();
         for batch in others.chunks(BATCH) {
             batch.iter().cloned().for_each(|key| self.enqueue(key));
             let until = Instant::now() + BATCH_WAIT;

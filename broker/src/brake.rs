@@ -5,30 +5,20 @@
 //! origins whose finalizer was forced off. Are they many, the consumer's kubeconfig leads to another cluster, or its etcd
 //! was set back. That holds after a restart as well, because it is read off what is there.
 
+pub mod look;
+
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
     hash::{DefaultHasher, Hash as _, Hasher as _},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use broker_api::{ClusterName, Gvr, Role, keys};
-use broker_core::{naming::consumer_hash, snapshot::Brake as Verdict};
-use runtime_effect::{kind::Kind, note::Note};
-use runtime_fleet::{
-    cluster::Cluster,
-    index::{Change, Index, Lookup},
-    object::{Marks, Object, ObjectKey},
-};
+use broker_api::{ClusterName, keys};
+use broker_core::snapshot::Brake as Verdict;
+use runtime_effect::kind::Kind;
+use runtime_fleet::index::Change;
 use tokio::{sync::Notify, time::Instant};
-use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
-
-use crate::{
-    broker::{Broker, Brokered},
-    events::About,
-    registry::object_key,
-};
 
 /// So many copies without an origin are never held.
 const FEW: usize = 10;
@@ -200,9 +190,11 @@ impl Brake {
         before.map(|(sight, ..)| sight).unwrap_or_default()
     }
 
-    /// A cluster has left: nothing is remembered of it.
-    pub fn forget(&self, cluster: &ClusterName) {
-        self.lock().remove(cluster);
+    /// A cluster has left: nothing is remembered of it. Returns the providers that were told of its copies.
+    pub fn forget(&self, cluster: &ClusterName) -> BTreeSet<ClusterName> {
+        let forgotten = self.lock().remove(cluster).and_then(|entry| entry.sight);
+        let told = forgotten.iter().flat_map(|(sight, ..)| sight.held());
+        told.map(|((provider, _), _)| provider.clone()).collect()
     }
 }
 
@@ -214,159 +206,11 @@ fn message(consumer: &ClusterName, sight: &Sight, here: usize) -> String {
     )
 }
 
-/// Looks how many copies have lost their origins, when somebody asks, until `stop`.
-pub async fn run(broker: Arc<Broker>, stop: CancellationToken) {
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => return,
-            () = broker.brake.wanted.notified() => {}
-            () = tokio::time::sleep(TICK) => {}
-        }
-        for (consumer, vanished, deleted) in broker.brake.due() {
-            let looking = Arc::clone(&broker);
-            let name = consumer.clone();
-            let started = Instant::now();
-            // Every copy of the consumer is unpacked: not on a thread that others wait for.
-            let Ok(sight) = tokio::task::spawn_blocking(move || looking.sight(&name, &deleted)).await else { continue };
-            let Some(sight) = sight else { continue };
-            let before = broker.brake.see(&consumer, sight.clone(), started.elapsed(), vanished);
-            broker.tell_of_held(&consumer, &before, &sight);
-        }
-    }
-}
-
-impl Broker {
-    /// How many copies of a consumer there are, and how many have lost their origins. `None`: it is not engaged.
-    fn sight(&self, consumer: &ClusterName, deleted: &HashSet<u64>) -> Option<Sight> {
-        let cluster = self.fleet().cluster(consumer)?;
-        let ring = self.ring.load_full()?;
-        let prefix = format!("{}-", consumer_hash(consumer));
-        let mut sight = Sight::default();
-        for provider in self.fleet().in_role(Role::Provider) {
-            for brokered in &self.watches.brokered {
-                let (Some(copies), Some(origins)) = (provider.index(&brokered.spec), cluster.index(&brokered.spec))
-                else {
-                    continue;
-                };
-                let mut lost = 0;
-                for (key, copy) in copies.snapshot() {
-                    if copy.deleting || !key.name.starts_with(&prefix) {
-                        continue;
-                    }
-                    let copy_of = Copied { brokered, provider: &provider, consumer, ring: &ring, deleted };
-                    match copy_of.has_origin(&origins, &key, &copy, &prefix) {
-                        Some(true) => sight.copies += 1,
-                        Some(false) => lost += 1,
-                        None => {}
-                    }
-                }
-                if lost > 0 {
-                    let place = (provider.name().clone(), (*brokered.kind).clone());
-                    if self.is_confirmed(&provider, brokered, consumer) {
-                        sight.confirmed.insert(place.clone());
-                    }
-                    sight.copies += lost;
-                    sight.orphans.insert(place, lost);
-                }
-            }
-        }
-        Some(sight)
-    }
-
-    /// AcceptAPIs of a provider for a kind.
-    fn accept_apis_of(&self, provider: &Cluster, brokered: &Brokered) -> Vec<(ObjectKey, Arc<Object>)> {
-        let Some(index) = provider.index(&self.watches.accept_apis) else { return Vec::new() };
-        let kind = provider.kind(&brokered.gvk);
-        let Some(info) = kind.found() else { return Vec::new() };
-        let speaks = |gvr: &Gvr| {
-            gvr.group == brokered.kind.group && gvr.version == brokered.kind.version && gvr.resource == info.plural
-        };
-        let registry = self.registry.load();
-        let entries = registry
-            .entries()
-            .filter(|(id, entry)| id.provider == *provider.name() && entry.gvr.as_ref().is_some_and(speaks));
-        let keys = entries.map(|(id, _)| object_key(id));
-        keys.filter_map(|key| index.get(&key).found().map(|object| (key, object))).collect()
-    }
-
-    fn is_confirmed(&self, provider: &Cluster, brokered: &Brokered, consumer: &ClusterName) -> bool {
-        self.accept_apis_of(provider, brokered).iter().any(|(_, object)| {
-            let marks = object.marks().annotations;
-            let said = marks.get(keys::CONFIRM_DELETIONS).map(String::as_str).unwrap_or_default();
-            said.split(',').map(str::trim).any(|name| name == consumer.name() || name == consumer.to_string())
-        })
-    }
-
-    /// Has those looked at again whose copies may go now, and tells of those that are kept from now on.
-    fn tell_of_held(&self, consumer: &ClusterName, before: &Sight, now: &Sight) {
-        let was: BTreeSet<_> = before.held().map(|(place, _)| place).collect();
-        let is: BTreeSet<_> = now.held().map(|(place, _)| place).collect();
-        if was.difference(&is).next().is_some() {
-            info!(%consumer, "copies that had been kept may go, or have their origins again");
-            for brokered in &self.watches.brokered {
-                self.enqueue_copies(brokered, consumer);
-            }
-        }
-        for ((provider, kind), here) in now.held().filter(|(place, _)| !was.contains(place)) {
-            let message = message(consumer, now, here);
-            warn!(%consumer, %provider, kind = kind.kind, "{message}");
-            let Some(cluster) = self.fleet().cluster(provider) else { continue };
-            let Some(brokered) = self.watches.brokered.iter().find(|brokered| *brokered.kind == *kind) else {
-                continue;
-            };
-            for (key, object) in self.accept_apis_of(&cluster, brokered).into_iter().take(TOLD) {
-                let about = About {
-                    cluster: provider.clone(),
-                    api_version: format!("{}/v1alpha1", keys::GROUP),
-                    kind: "AcceptAPI".into(),
-                    namespace: key.namespace.to_string(),
-                    name: key.name.to_string(),
-                    uid: object.uid.to_string(),
-                };
-                self.recorder.send(about, Note::warning(broker_api::condition::ORIGINS_VANISHED, message.clone()));
-            }
-        }
-    }
-}
-
-/// Copies of one consumer at one provider.
-struct Copied<'a> {
-    brokered: &'a Brokered,
-    provider: &'a Cluster,
-    consumer: &'a ClusterName,
-    ring: &'a broker_core::assignment::KeyRing,
-    deleted: &'a HashSet<u64>,
-}
-
-impl Copied<'_> {
-    /// Whether a copy has its origin. `None`: nobody can tell, or it is no copy of ours, or its origin's deletion was seen.
-    fn has_origin(&self, origins: &Index, key: &ObjectKey, copy: &Object, prefix: &str) -> Option<bool> {
-        if !copy.has_body() {
-            let origin = ObjectKey { namespace: Arc::clone(&key.namespace), name: key.name[prefix.len()..].into() };
-            return match origins.get(&origin) {
-                Lookup::Found(_) => Some(true),
-                Lookup::Absent => Some(false),
-                Lookup::Unknown => None,
-            };
-        }
-        let Marks { annotations, .. } = copy.marks();
-        let mark = |name: &str| annotations.get(name).map(String::as_str);
-        let (namespace, name, uid) =
-            (mark(keys::CONSUMER_NAMESPACE)?, mark(keys::CONSUMER_NAME)?, mark(keys::CONSUMER_UID)?);
-        match origins.get(&ObjectKey::new(namespace, name)) {
-            Lookup::Found(origin) if *origin.uid == *uid => return Some(true),
-            Lookup::Found(_) | Lookup::Absent => {}
-            Lookup::Unknown => return None,
-        }
-        // Only a signed one is deleted, and only a signed one counts: others may make as many objects as they like.
-        let origin = Broker::origin_key(self.consumer, &self.brokered.kind, &ObjectKey::new(namespace, name));
-        self.ring.verify_origin(&origin.subject(uid), self.provider.name().name(), mark(keys::ORIGIN)?)?;
-        (!self.deleted.contains(&digest(uid))).then_some(false)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use runtime_fleet::object::{Object, ObjectKey};
     use serde_json::json;
 
     use super::*;
@@ -430,6 +274,9 @@ mod tests {
         assert_eq!(brake.held(), [(homer.clone(), 20)]);
         brake.see(&homer, sight(20, &[]), Duration::ZERO, VANISHED);
         assert_eq!((brake.told(&p, &kind()), brake.held()), (None, vec![]));
+        assert!(brake.forget(&homer).is_empty());
+        brake.see(&homer, sight(20, &[("p", 20)]), Duration::ZERO, VANISHED);
+        assert_eq!(brake.forget(&homer), [p].into(), "those that were told of it");
     }
 
     #[test]

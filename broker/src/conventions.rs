@@ -5,6 +5,7 @@ use runtime_fleet::conventions::Conventions;
 
 /// See [`Conventions`].
 pub static CONVENTIONS: Conventions = Conventions {
+    program: "the broker",
     manager: keys::MANAGER,
     words: WORDS,
     prefix: keys::PREFIX,
@@ -32,6 +33,11 @@ pub(crate) fn object(value: &serde_json::Value) -> (runtime_fleet::object::Objec
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_we_made_bears_the_label_of_the_contract() {
+        assert_eq!(CONVENTIONS.managed_by(), keys::MANAGED_BY);
+    }
 
     #[test]
     fn cluster_secrets_are_selected_by_the_label_of_the_contract() {

@@ -15,6 +15,7 @@ use prometheus_client::{
     },
     registry::Registry,
 };
+use runtime_engine::meters::Meters;
 
 /// One request to an API server.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -105,6 +106,8 @@ pub struct Metrics {
     pub queue_duration: Histogram,
     /// Seconds of work on keys.
     pub work_duration: Histogram,
+    /// Seconds that it took to observe a key, to decide on it, and to take the decision in.
+    pub decision_duration: Histogram,
     /// Keys added.
     pub queue_adds: Family<QueueLabels, Counter>,
     /// Keys that wait.
@@ -158,6 +161,20 @@ fn seconds() -> Histogram {
     Histogram::new(exponential_buckets(0.001, 2.0, 16))
 }
 
+/// Decisions take less than a millisecond.
+fn short_seconds() -> Histogram {
+    Histogram::new(exponential_buckets(0.000_02, 4.0, 10))
+}
+
+/// What the engine counts.
+pub static METERS: Meters = Meters {
+    decided: |took| METRICS.decision_duration.observe(took.as_secs_f64()),
+    slow: || _ = METRICS.slow_decisions.inc(),
+    worked: |took| METRICS.work_duration.observe(took.as_secs_f64()),
+    write_failed: |reason| _ = METRICS.write_errors.get_or_create(&ReasonLabels { reason: reason.into() }).inc(),
+    event_dropped: || _ = METRICS.events_dropped.inc(),
+};
+
 impl Metrics {
     fn new() -> Self {
         let mut registry = Registry::default();
@@ -166,6 +183,7 @@ impl Metrics {
             request_duration: Family::new_with_constructor(seconds),
             queue_duration: seconds(),
             work_duration: seconds(),
+            decision_duration: short_seconds(),
             queue_adds: Family::default(),
             queue_depth: Family::default(),
             queue_retries: Family::default(),
@@ -209,6 +227,11 @@ impl Metrics {
             "workqueue_work_duration_seconds",
             "How long work on a key takes",
             metrics.work_duration.clone(),
+        );
+        registry.register(
+            "resource_broker_decision_duration_seconds",
+            "How long it takes to decide on a key, without its writes",
+            metrics.decision_duration.clone(),
         );
         registry.register("workqueue_adds", "Keys added to the queue", metrics.queue_adds.clone());
         registry.register("workqueue_depth", "Keys that wait in the queue", metrics.queue_depth.clone());

@@ -2,22 +2,22 @@
 //! decided in [`broker_core::migration`].
 //!
 //! Each is worked on by itself, as origins are, in a queue of its own. The two meet in what they tell of each other:
-//! [`crate::broker::Broker::migrations_of`] for origins, [`movement`] for Migrations.
+//! [`crate::broker::Broker::migrations_of`] for origins, [`broker_core::migration::standing::movement`] for Migrations.
 
-pub mod act;
+pub mod change;
 pub mod configurations;
 pub mod configured;
-pub mod known;
+mod listen;
 pub mod look;
-pub mod movement;
+pub mod machine;
 pub mod observe;
 pub mod observer;
-pub mod origin;
 pub mod registry;
 pub mod stages;
+mod status_machine;
+pub mod statuses;
 pub mod tell;
-pub mod worker;
 
-pub use configurations::Configurations;
-pub use registry::{MigrationWork, Migrations};
-pub use stages::Stages;
+pub use listen::listen;
+pub use machine::MigrationMachine;
+pub use status_machine::ConfigurationMachine;

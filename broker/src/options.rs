@@ -189,7 +189,7 @@ pub struct Options {
     #[arg(long, env = "RESOURCE_BROKER_MEMORY_BUDGET", value_name = "SIZE", value_parser = memory)]
     pub memory_budget: Option<usize>,
 
-    /// Writes under way at once per cluster
+    /// Writes under way at once per API server
     #[arg(long, env = "RESOURCE_BROKER_CONCURRENT_WRITES", value_name = "NUMBER", default_value = "16")]
     pub concurrent_writes: usize,
 }

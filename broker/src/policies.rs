@@ -1,44 +1,32 @@
-//! What the platform says of clusters, beside their kubeconfigs: bounds of providers, labels of consumers.
+//! What the platform says of clusters, beside their kubeconfigs: bounds of providers, and labels.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     sync::{Arc, PoisonError, RwLock},
 };
 
 use broker_api::ClusterName;
 use broker_core::policy::{Policy, PolicyDocument};
-use runtime_fleet::source::Beside;
+use runtime_fleet::{cluster::Labels, source::Beside};
 
-/// Labels of a cluster.
-pub type Labels = Arc<BTreeMap<String, String>>;
-
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Said {
-    policy: Arc<Policy>,
-    /// `None`: they cannot be read.
-    labels: Option<Labels>,
-}
-
-/// By cluster.
-#[derive(Debug, Default)]
-pub struct Policies(RwLock<HashMap<ClusterName, Said>>);
-
-/// What is other than before.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct News {
+/// What stands beside a kubeconfig.
+#[derive(Debug)]
+pub struct Said {
     /// The bounds.
-    pub policy: bool,
-    /// The labels.
-    pub labels: bool,
+    pub policy: Arc<Policy>,
+    /// `None`: they cannot be read.
+    pub labels: Option<Labels>,
 }
+
+/// The bounds, by cluster. Labels are the fleet's.
+#[derive(Debug, Default)]
+pub struct Policies(RwLock<HashMap<ClusterName, Arc<Policy>>>);
 
 impl Policies {
-    /// Takes in what stands beside a cluster's kubeconfig.
-    pub fn set(&self, cluster: &ClusterName, beside: &Beside) -> News {
-        let said = read(beside);
+    /// Takes in the bounds of a cluster. Whether they are others than before.
+    pub fn set(&self, cluster: &ClusterName, policy: &Arc<Policy>) -> bool {
         let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let before = all.insert(cluster.clone(), said.clone()).unwrap_or_default();
-        News { policy: before.policy != said.policy, labels: before.labels != said.labels }
+        all.insert(cluster.clone(), Arc::clone(policy)).unwrap_or_default() != *policy
     }
 
     /// A cluster has left.
@@ -48,17 +36,12 @@ impl Policies {
 
     /// The bounds of a provider.
     pub fn of(&self, provider: &ClusterName) -> Arc<Policy> {
-        let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        all.get(provider).map(|said| Arc::clone(&said.policy)).unwrap_or_default()
-    }
-
-    /// The labels of a cluster; `None`: they cannot be read.
-    pub fn labels(&self, cluster: &ClusterName) -> Option<Labels> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).get(cluster)?.labels.clone()
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(provider).cloned().unwrap_or_default()
     }
 }
 
-fn read(beside: &Beside) -> Said {
+/// What the platform says beside a kubeconfig.
+pub fn read(beside: &Beside) -> Said {
     match beside {
         Beside::Nothing => Said { policy: Arc::default(), labels: Some(Arc::default()) },
         Beside::Secret { labels, annotations } => {
@@ -125,11 +108,12 @@ mod tests {
     fn only_what_is_other_is_news() {
         let policies = Policies::default();
         let cluster = ClusterName::provider("theseus");
-        assert_eq!(policies.set(&cluster, &Beside::Nothing), News { policy: false, labels: true });
-        assert_eq!(policies.set(&cluster, &file("maxPriority: 5")), News { policy: true, labels: false });
-        assert_eq!(policies.set(&cluster, &file("maxPriority: 5 # five")), News::default());
+        let set = |beside: &Beside| policies.set(&cluster, &read(beside).policy);
+        assert!(!set(&Beside::Nothing), "no bounds are none");
+        assert!(set(&file("maxPriority: 5")));
+        assert!(!set(&file("maxPriority: 5 # five")));
         assert_eq!(policies.of(&cluster).max_priority, Some(5));
         policies.forget(&cluster);
-        assert_eq!((policies.of(&cluster).max_priority, policies.labels(&cluster)), (None, None));
+        assert_eq!(policies.of(&cluster).max_priority, None);
     }
 }

@@ -10,7 +10,9 @@ use anyhow::Context as _;
 use broker_api::{ClusterName, Role, condition, keys};
 use broker_core::naming::consumer_hash;
 use runtime_effect::note::Note;
+use runtime_engine::recorder::Regarding;
 use runtime_fleet::{
+    cluster::Labels,
     identity::Rank,
     index::Index,
     kubeconfig::{Kubeconfig, Origin},
@@ -22,12 +24,13 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 use crate::{
-    broker::{AcceptChange, Broker, ClusterSecrets, SecretChange},
+    acceptance::change::AcceptChange,
+    broker::Broker,
+    cluster_secrets::{ClusterSecrets, SecretChange},
     conventions::CONVENTIONS,
-    events::About,
     metrics::METRICS,
     options::Options,
-    records::Record,
+    policies::{self, Said},
 };
 
 /// Name of the coordination cluster where the Pod's own is used.
@@ -164,14 +167,14 @@ impl Engaged<'_> {
             SourceEvent::Upsert { name, kubeconfig, from, beside } => {
                 info!(cluster = %name, %from, server = kubeconfig.server(), "engaged");
                 // Before anything of the cluster is known.
-                self.broker.bound(&name, &from, &beside);
+                let labels = self.broker.bound(&name, &from, &beside);
                 self.rejected.remove(&from.to_string());
                 self.broker.departures.arrived(&name);
                 let mut provenance = self.broker.provenance.lock().unwrap_or_else(PoisonError::into_inner);
                 provenance.insert(name.clone(), from.clone());
                 drop(provenance);
                 self.broker.fleet().configure(&name, self.rank(&from));
-                self.broker.fleet().engage(&name, kubeconfig);
+                self.broker.fleet().engage(&name, kubeconfig, labels);
             }
             SourceEvent::Removed { name, from } if matches!(name.role(), Role::Coordination | Role::Compute) => {
                 error!(cluster = %name, %from, "the kubeconfig is gone; going on with what it said");
@@ -219,13 +222,11 @@ impl Engaged<'_> {
 impl Broker {
     /// Origins whose provider is not engaged: from now on it is known that it has left.
     fn look_for_departed(&self) {
-        let departed =
-            |provider: Option<&ClusterName>| provider.is_some_and(|provider| self.fleet().cluster(provider).is_none());
-        let concerned = |record: &Record| {
-            departed(record.provider.as_ref()) || departed(record.moving.as_deref().map(|moving| &moving.to))
-        };
-        for key in self.records.select(|_, record| concerned(record)) {
-            self.enqueue(key);
+        let engaged = |provider: &ClusterName| self.fleet().cluster(provider).is_some();
+        for provider in self.records.providers().iter().filter(|provider| !engaged(provider)) {
+            for key in self.records.at(provider) {
+                self.enqueue(key);
+            }
         }
     }
 
@@ -255,26 +256,23 @@ impl Broker {
         self.fleet().in_role(Role::Coordination).iter().find_map(|hub| hub.index(spec)?.get(key).found())
     }
 
-    /// Takes in what the platform says of a cluster.
-    fn bound(&self, name: &ClusterName, from: &Provenance, beside: &Beside) {
-        let news = self.policies.set(name, beside);
-        let policy = self.policies.of(name);
-        if news.policy && name.role() == Role::Provider {
-            if !policy.errors().is_empty() {
-                let errors = policy.errors().join("; ");
+    /// Takes in what the platform says of a cluster. Returns its labels; `None`: they cannot be read.
+    fn bound(&self, name: &ClusterName, from: &Provenance, beside: &Beside) -> Option<Labels> {
+        let Said { policy, labels } = policies::read(beside);
+        let news = self.policies.set(name, &policy);
+        let errors = policy.errors().join("; ");
+        if news && name.role() == Role::Provider {
+            if !errors.is_empty() {
                 error!(cluster = %name, %from, %errors, "the policy cannot be read; the provider gets nothing new");
                 let message = format!("{name} gets nothing new until its policy can be read: {errors}");
                 self.tell_of_secret(from, condition::POLICY_INVALID, &message);
             }
             let _ = self.accept_changes.send(AcceptChange::Bounded(name.clone()));
         }
-        if news.labels && name.role() == Role::Consumer {
-            if self.policies.labels(name).is_none() {
-                let errors = policy.errors().join("; ");
-                error!(cluster = %name, %from, %errors, "its labels cannot be read; providers that select consumers get nothing new of it");
-            }
-            self.enqueue_consumer(name, None);
+        if news && name.role() == Role::Consumer && labels.is_none() {
+            error!(cluster = %name, %from, %errors, "its labels cannot be read; providers that select consumers get nothing new of it");
         }
+        labels
     }
 
     fn read_cluster_secret(&self, source: &mut SecretSource, key: &ObjectKey) -> Vec<SourceEvent> {
@@ -301,7 +299,7 @@ impl Broker {
         let key = ObjectKey::new(namespace.as_str(), name.as_str());
         for hub in self.fleet().in_role(Role::Coordination) {
             let Some(secret) = hub.index(spec).and_then(|index| index.get(&key).found()) else { continue };
-            let about = About {
+            let about = Regarding {
                 cluster: hub.name().clone(),
                 api_version: "v1".into(),
                 kind: "Secret".into(),
@@ -309,7 +307,7 @@ impl Broker {
                 name: name.clone(),
                 uid: secret.uid.to_string(),
             };
-            self.recorder.send(about, Note::warning(reason, message));
+            self.engine.tell(about, Note::warning(reason, message));
         }
     }
 }

@@ -151,7 +151,7 @@ run "$root/test/controlplane/build.sh" node
 # As they are installed, but for what takes an optimiser minutes. Other suites, which run beside this one, have deadlines.
 run nice env PROFILE=node IMAGES="$target/node-images" "$root/config/images/build.sh" resource-broker resource-broker-operator
 # With the features of the whole workspace: what `make test` has built is not compiled again.
-run nice cargo build --locked --manifest-path "$root/Cargo.toml" --workspace --bin node-test --bin cert-check --bin cert-provider
+run nice cargo build --locked --manifest-path "$root/Cargo.toml" --workspace --bin node-test --bin demo
 
 # All that the nodes will have: nothing is pulled.
 images=$work/images
@@ -160,7 +160,7 @@ ln -s "$target"/node-images/{resource-broker,resource-broker-operator}.tar "$ima
 run musl-gcc -static -Os -Wall -Werror -o "$work/pause" "$here/pause.c"
 run "$here/pack.sh" "$work/pause" localhost/pause:1 "$images/pause.tar"
 # What examples/certs/hub/migrationconfiguration.yaml has its Job run.
-run "$here/pack.sh" "$target/debug/cert-check" registry.example.org/cert-check:0.1 "$images/cert-check.tar"
+run "$here/pack.sh" "$target/debug/demo" registry.example.org/demo:0.1 "$images/demo.tar"
 
 # --- go ---------------------------------------------------------------------------------------------------------------
 

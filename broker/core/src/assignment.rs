@@ -91,7 +91,7 @@ impl fmt::Debug for KeyRing {
 
 /// The consumer object that an assignment or an origin speaks of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Subject<'a> {
+pub struct OriginRef<'a> {
     /// Consumer cluster.
     pub cluster: &'a ClusterName,
     /// API group; empty for the core group.
@@ -158,7 +158,7 @@ pub enum Maker {
 
 /// What a copy says of its making.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Origin {
+pub struct Seal {
     /// Epoch of the assignment the copy was made under.
     pub epoch: u64,
     /// Digest of the payload that was last applied.
@@ -222,7 +222,7 @@ impl KeyRing {
 
     /// Text of the assignment annotation: `v1.<key id>.<epoch>.<mac>`; a `p` behind the epoch: pinned; a `b`: was pinned
     /// before the move.
-    pub fn sign_assignment(&self, subject: &Subject<'_>, assignment: &Assignment) -> String {
+    pub fn sign_assignment(&self, subject: &OriginRef<'_>, assignment: &Assignment) -> String {
         let Assignment { provider, new_provider, epoch, pinned, pinned_before } = assignment;
         let proven = Proven { epoch: *epoch, pinned: *pinned, pinned_before: *pinned_before };
         let mark = |set: bool, mark: &'static str| if set { mark } else { "" };
@@ -235,7 +235,7 @@ impl KeyRing {
     /// What it proves, when `text` is the annotation of exactly this assignment. Malformed text is a wrong signature.
     pub fn verify_assignment(
         &self,
-        subject: &Subject<'_>,
+        subject: &OriginRef<'_>,
         provider: &str,
         new_provider: Option<&str>,
         text: &str,
@@ -256,24 +256,24 @@ impl KeyRing {
     }
 
     /// Text of the origin annotation: `v1.<key id>.<epoch>.<digest>.<mac>`.
-    pub fn sign_origin(&self, subject: &Subject<'_>, provider: &str, origin: &Origin) -> String {
+    pub fn sign_origin(&self, subject: &OriginRef<'_>, provider: &str, origin: &Seal) -> String {
         let fields = format!("{}.{}", origin.epoch, hex::encode(origin.digest));
         self.sign(&fields, |mac| feed_origin(mac, subject, provider, origin))
     }
 
     /// The origin, when `text` is the annotation of a copy of `subject` at `provider`.
-    pub fn verify_origin(&self, subject: &Subject<'_>, provider: &str, text: &str) -> Option<Origin> {
+    pub fn verify_origin(&self, subject: &OriginRef<'_>, provider: &str, text: &str) -> Option<Seal> {
         let (id, [epoch, hexed], mac) = split(text)?;
         let mut digest = [0; 8];
         hex::decode_to_slice(hexed, &mut digest).ok()?;
-        let origin = Origin { epoch: parse_epoch(epoch)?, digest };
+        let origin = Seal { epoch: parse_epoch(epoch)?, digest };
         self.verify(id, mac, |mac| feed_origin(mac, subject, provider, &origin))?;
         Some(origin)
     }
 
     /// Text of the origin annotation of a Migration about `subject`: `v1.<key id>.<epoch>.<mac>`, `p` for an epoch where a
     /// person made it. The same as often as it is signed with one key.
-    pub fn sign_migration(&self, subject: &Subject<'_>, errand: &Errand<'_>, maker: Maker) -> String {
+    pub fn sign_migration(&self, subject: &OriginRef<'_>, errand: &Errand<'_>, maker: Maker) -> String {
         let field = match maker {
             Maker::Broker(epoch) => epoch.to_string(),
             Maker::Person => PERSON.to_owned(),
@@ -282,7 +282,7 @@ impl KeyRing {
     }
 
     /// Who made a Migration, when `text` is the annotation of this one about `subject`.
-    pub fn verify_migration(&self, subject: &Subject<'_>, errand: &Errand<'_>, text: &str) -> Option<Maker> {
+    pub fn verify_migration(&self, subject: &OriginRef<'_>, errand: &Errand<'_>, text: &str) -> Option<Maker> {
         let (id, [field], mac) = split(text)?;
         let maker = if field == PERSON { Maker::Person } else { Maker::Broker(parse_epoch(field)?) };
         self.verify(id, mac, |mac| feed_migration(mac, subject, errand, maker))?;
@@ -348,7 +348,7 @@ fn parse_epoch(text: &str) -> Option<u64> {
     text.parse().ok().filter(|epoch: &u64| epoch.to_string() == text)
 }
 
-fn feed_assignment(mac: &mut Hmac<Sha256>, subject: &Subject<'_>, provider: &str, new: Option<&str>, proven: Proven) {
+fn feed_assignment(mac: &mut Hmac<Sha256>, subject: &OriginRef<'_>, provider: &str, new: Option<&str>, proven: Proven) {
     feed_subject(mac, "assignment", subject);
     feed_text(mac, provider);
     // None and Some("") are told apart.
@@ -359,14 +359,14 @@ fn feed_assignment(mac: &mut Hmac<Sha256>, subject: &Subject<'_>, provider: &str
     mac.update(&[u8::from(proven.pinned) | u8::from(proven.pinned_before) << 1]);
 }
 
-fn feed_origin(mac: &mut Hmac<Sha256>, subject: &Subject<'_>, provider: &str, origin: &Origin) {
+fn feed_origin(mac: &mut Hmac<Sha256>, subject: &OriginRef<'_>, provider: &str, origin: &Seal) {
     feed_subject(mac, "origin", subject);
     feed_text(mac, provider);
     mac.update(&origin.epoch.to_be_bytes());
     mac.update(&origin.digest);
 }
 
-fn feed_migration(mac: &mut Hmac<Sha256>, subject: &Subject<'_>, errand: &Errand<'_>, maker: Maker) {
+fn feed_migration(mac: &mut Hmac<Sha256>, subject: &OriginRef<'_>, errand: &Errand<'_>, maker: Maker) {
     let Errand { namespace, name, uid, from, to } = errand;
     feed_subject(mac, "migration", subject);
     for text in [namespace, name, from, to] {
@@ -386,8 +386,8 @@ fn feed_record(mac: &mut Hmac<Sha256>, uid: &str, content: &str) {
     }
 }
 
-fn feed_subject(mac: &mut Hmac<Sha256>, purpose: &str, subject: &Subject<'_>) {
-    let Subject { cluster, group, kind, namespace, name, uid } = subject;
+fn feed_subject(mac: &mut Hmac<Sha256>, purpose: &str, subject: &OriginRef<'_>) {
+    let OriginRef { cluster, group, kind, namespace, name, uid } = subject;
     for text in [VERSION, purpose, cluster.role().as_str(), cluster.name(), group, kind, namespace, name, uid] {
         feed_text(mac, text);
     }

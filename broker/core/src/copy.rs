@@ -6,7 +6,7 @@ use runtime_effect::{merge, view::View};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    assignment::{KeyRing, Origin},
+    assignment::{KeyRing, Seal},
     naming::{self, consumer_hash},
     snapshot::{OriginKey, name_limit},
 };
@@ -14,6 +14,11 @@ use crate::{
 /// Name of an origin's copy.
 pub fn name(key: &OriginKey) -> String {
     naming::copy_name(&key.cluster, &key.name, name_limit(&key.gvk))
+}
+
+/// The slot of the consumer with this hash: its first byte.
+fn slot(consumer: &str) -> &str {
+    consumer.get(..2).unwrap_or(consumer)
 }
 
 /// Whether a person's label or annotation goes along with the copy. Kubernetes' own and ours do not.
@@ -73,7 +78,7 @@ pub fn desired(
     let mut lost = Vec::new();
     let mut body = schema.fit(payload, &mut lost);
     body["metadata"] = metadata;
-    let signature = ring.sign_origin(&key.subject(&origin.uid), provider.name(), &Origin { epoch, digest });
+    let signature = ring.sign_origin(&key.subject(&origin.uid), provider.name(), &Seal { epoch, digest });
     let metadata = &mut body["metadata"];
     for (name, value) in [
         (keys::CONSUMER_CLUSTER, key.cluster.name()),
@@ -85,29 +90,19 @@ pub fn desired(
         metadata["annotations"][name] = json!(value);
     }
     metadata["labels"][keys::MANAGED_BY] = json!(keys::MANAGER);
-    metadata["labels"][keys::CONSUMER] = json!(consumer_hash(&key.cluster));
+    let consumer = consumer_hash(&key.cluster);
+    metadata["labels"][keys::SLOT] = json!(slot(&consumer));
+    metadata["labels"][keys::CONSUMER] = json!(consumer);
     Desired { body, digest, lost }
 }
 
 /// What a copy's signature says, if it is a copy of the origin with this uid.
-pub fn signed_origin(
-    key: &OriginKey,
-    uid: &str,
-    provider: &ClusterName,
-    copy: &View,
-    ring: &KeyRing,
-) -> Option<Origin> {
+pub fn signed_origin(key: &OriginKey, uid: &str, provider: &ClusterName, copy: &View, ring: &KeyRing) -> Option<Seal> {
     ring.verify_origin(&key.subject(uid), provider.name(), copy.annotation(keys::ORIGIN)?)
 }
 
 /// The first place where the copy is not as desired. The signature is compared by what it says.
-pub fn difference(
-    desired: &Desired,
-    epoch: u64,
-    signed: Option<Origin>,
-    copy: &View,
-    schema: &Schema,
-) -> Option<String> {
+pub fn difference(desired: &Desired, epoch: u64, signed: Option<Seal>, copy: &View, schema: &Schema) -> Option<String> {
     match signed {
         None => return Some(format!("metadata.annotations[{}]", keys::ORIGIN)),
         Some(origin) if origin.epoch != epoch || origin.digest != desired.digest => return Some("the origin".into()),
@@ -123,7 +118,10 @@ pub fn difference(
     let wanted = desired.body["metadata"].as_object().into_iter().flatten();
     for (map, entries) in wanted {
         for (name, value) in entries.as_object().into_iter().flatten().filter(|(name, _)| *name != keys::ORIGIN) {
-            if copy.value["metadata"][map].get(name) != Some(value) {
+            let held = copy.value["metadata"][map].get(name);
+            // Of an earlier release: it is not worth a write of its own.
+            let earlier = name == keys::SLOT && held.is_none();
+            if held != Some(value) && !earlier {
                 return Some(format!("metadata.{map}[{name}]"));
             }
         }

@@ -8,20 +8,14 @@ use runtime_effect::{interest::Interest, note::Note};
 use crate::{
     acceptance::AcceptId,
     memory::Subject,
-    movement::{Lane, Moving, Request},
+    movement::{Moving, Request, Route},
 };
 
 /// One write about an origin or a Migration.
 pub type Write = runtime_effect::write::Write<Subject>;
 
-/// Something to do.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Step {
-    /// Write.
-    Write(Box<Write>),
-    /// Read the origin from its API server before anything is deleted on the word of a cache, then decide again.
-    Confirm,
-}
+/// Something to do about an origin.
+pub type Step = runtime_effect::step::Step<Subject>;
 
 /// How it stands with an origin: what metrics count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -112,7 +106,7 @@ pub struct Decision {
     /// The move that is under way.
     pub moving: Option<Moving>,
     /// What it counts for while it moves, or would count for, if its turn came.
-    pub lane: Option<Lane>,
+    pub route: Option<Route>,
     /// What is to be said of Migrations (`namespace/name`) about this origin that are not under way.
     pub requests: Vec<(String, Request)>,
     /// It takes room or a turn that it did not have: where that has just gone to another, it is decided again.
@@ -144,11 +138,28 @@ impl Decision {
         matches!(self.state, State::Unknown | State::Paused | State::Ignored | State::Blocked)
     }
 
+    /// Whether the origin is gone, and nothing is left to do about it: then nothing is remembered of it either.
+    pub fn forgets(&self) -> bool {
+        self.state == State::Gone && self.steps.is_empty()
+    }
+
     /// Writes that are wanted.
     pub fn writes(&self) -> impl Iterator<Item = &Write> {
         self.steps.iter().filter_map(|step| match step {
             Step::Write(write) => Some(&**write),
             Step::Confirm => None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_gone_is_forgotten_once_nothing_is_left_to_do() {
+        assert!(Decision::state(State::Gone).forgets());
+        assert!(!Decision { steps: vec![Step::Confirm], ..Decision::state(State::Gone) }.forgets());
+        assert!(!Decision::state(State::Deleting).forgets());
     }
 }

@@ -100,7 +100,7 @@ pub struct Moving {
 
 /// How many moves may be under way at once is counted by these.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Lane {
+pub enum Route {
     /// Objects that leave a provider for another.
     Leave {
         /// Provider that is left.

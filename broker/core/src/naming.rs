@@ -55,6 +55,13 @@ pub fn strip_prefix<'a>(cluster: &ClusterName, name: &'a str) -> &'a str {
         .unwrap_or(name)
 }
 
+/// The hash that leads a name, if it looks like one, and the rest.
+pub fn leading_hash(name: &str) -> Option<(&str, &str)> {
+    let (hash, rest) = name.split_once('-')?;
+    let hex = hash.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
+    (hash.len() == HASH && hex && !rest.is_empty()).then_some((hash, rest))
+}
+
 /// True when the name carries a prefix of our form that is not this cluster's: it was made for another consumer.
 pub fn foreign_prefix(cluster: &ClusterName, name: &str) -> bool {
     let Some((prefix, _)) = name.split_once('-') else {

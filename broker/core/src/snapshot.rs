@@ -4,13 +4,14 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use broker_api::ClusterName;
 use runtime_cel::expression::Evaluator;
+pub use runtime_effect::step::Confirmed;
 use runtime_effect::{kind::Kind, now::Now, reach::Reach, seen::Seen, serving::Serving, view::View};
 
 use crate::{
     acceptance::{Acceptance, Applicant},
-    assignment::{KeyRing, Subject},
+    assignment::{KeyRing, OriginRef},
     memory::OriginMemory,
-    movement::{Configured, Lane, MigrationView},
+    movement::{Configured, MigrationView, Route},
     naming::NameLimit,
 };
 
@@ -35,8 +36,8 @@ impl fmt::Display for OriginKey {
 
 impl OriginKey {
     /// What signatures about the object with this uid speak of.
-    pub fn subject<'a>(&'a self, uid: &'a str) -> Subject<'a> {
-        Subject {
+    pub fn subject<'a>(&'a self, uid: &'a str) -> OriginRef<'a> {
+        OriginRef {
             cluster: &self.cluster,
             group: &self.gvk.group,
             kind: &self.gvk.kind,
@@ -45,18 +46,6 @@ impl OriginKey {
             uid,
         }
     }
-}
-
-/// What a live read of an origin found.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Confirmed {
-    /// Nobody has read it.
-    #[default]
-    Unread,
-    /// There is no such object.
-    Absent,
-    /// The object with this uid.
-    Present(Box<str>),
 }
 
 /// Whether copies of a consumer may be deleted because their origins are not there.
@@ -134,7 +123,7 @@ pub struct Moves<'a> {
     /// For how many milliseconds a provider that is not engaged has been out of the configuration; `None`: it may be in it.
     pub absent: &'a dyn Fn(&ClusterName) -> Option<u64>,
     /// Whether one more may move.
-    pub may_move: &'a dyn Fn(&Lane) -> bool,
+    pub may_move: &'a dyn Fn(&Route) -> bool,
     /// How long they wait for what.
     pub patience: Patience,
 }
@@ -181,7 +170,9 @@ pub struct Snapshot<'a> {
     pub brake: &'a dyn Fn(&ClusterName) -> Brake,
     /// The object is itself a copy that we made, in a cluster that is consumer and provider.
     pub is_copy: bool,
-    /// Every engaged provider, in order of names.
+    /// Engaged providers, in order of names. Left out may be, and nothing is decided otherwise without it, a provider that is
+    /// ready, is known to hold nothing under the copy's name (or does not serve the kind), all of whose AcceptAPIs are known
+    /// (or the same), of which none is among `acceptances`, and that neither the origin's annotations nor `migrations` name.
     pub holders: Vec<Holder>,
     /// AcceptAPIs of all providers for the resource that the origin's kind is at their own provider.
     pub acceptances: &'a [Arc<Acceptance>],

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use broker_api::{ClusterName, Role};
-use broker_core::assignment::{Assignment, Errand, Key, KeyRing, KeyRingError, Maker, Origin, Proven, Subject};
+use broker_core::assignment::{Assignment, Errand, Key, KeyRing, KeyRingError, Maker, OriginRef, Proven, Seal};
 use proptest::prelude::*;
 
 fn key(id: &str, byte: u8) -> Key {
@@ -15,8 +15,8 @@ fn ring() -> KeyRing {
     KeyRing::new(vec![key("new", 1), key("old", 2)]).unwrap()
 }
 
-fn subject(cluster: &ClusterName) -> Subject<'_> {
-    Subject { cluster, group: "example.org", kind: "Certificate", namespace: "default", name: "web", uid: "u-1" }
+fn subject(cluster: &ClusterName) -> OriginRef<'_> {
+    OriginRef { cluster, group: "example.org", kind: "Certificate", namespace: "default", name: "web", uid: "u-1" }
 }
 
 fn assignment(provider: &str, new_provider: Option<&str>, epoch: u64) -> Assignment {
@@ -61,7 +61,7 @@ fn the_mark_of_a_migration_is_for_it_and_its_origin_only() {
         let text = ring.sign_migration(&subject, &errand, maker);
         assert_eq!(ring.verify_migration(&subject, &errand, &text), Some(maker));
         assert_eq!(text, ring.sign_migration(&subject, &errand, maker), "the same each time");
-        let about_another = Subject { cluster: &other, ..subject };
+        let about_another = OriginRef { cluster: &other, ..subject };
         assert_eq!(ring.verify_migration(&about_another, &errand, &text), None);
         for wrong in [
             Errand { namespace: "team-a", ..errand },
@@ -99,7 +99,7 @@ fn what_was_recorded_is_signed_for_one_migration() {
 fn an_assignment_is_no_origin() {
     let cluster = ClusterName::consumer("homer");
     let (ring, subject) = (ring(), subject(&cluster));
-    let origin = Origin { epoch: 3, digest: [7; 8] };
+    let origin = Seal { epoch: 3, digest: [7; 8] };
     let text = ring.sign_origin(&subject, "theseus", &origin);
     assert_eq!(ring.verify_origin(&subject, "theseus", &text), Some(origin));
     assert_eq!(ring.verify_assignment(&subject, "theseus", None, &text), None);
@@ -118,7 +118,7 @@ fn no_new_provider_and_an_empty_one_differ() {
 fn only_our_own_form_of_a_text_verifies() {
     let cluster = ClusterName::consumer("homer");
     let (ring, subject) = (ring(), subject(&cluster));
-    let text = ring.sign_origin(&subject, "theseus", &Origin { epoch: 3, digest: [0xab; 8] });
+    let text = ring.sign_origin(&subject, "theseus", &Seal { epoch: 3, digest: [0xab; 8] });
     for forged in [
         text.replace("v1.", "v2."),
         text.replace(".new.", ".old."),
@@ -181,17 +181,17 @@ impl Signed {
         ClusterName::new(self.role, self.fields[0].as_str())
     }
 
-    fn subject<'a>(&'a self, cluster: &'a ClusterName) -> Subject<'a> {
+    fn subject<'a>(&'a self, cluster: &'a ClusterName) -> OriginRef<'a> {
         let [_, group, kind, namespace, name, uid, _] = &self.fields;
-        Subject { cluster, group, kind, namespace, name, uid }
+        OriginRef { cluster, group, kind, namespace, name, uid }
     }
 
     fn assignment(&self) -> Assignment {
         assignment(&self.fields[6], self.new_provider.as_deref(), self.epoch)
     }
 
-    fn origin(&self) -> Origin {
-        Origin { epoch: self.epoch, digest: self.digest }
+    fn origin(&self) -> Seal {
+        Seal { epoch: self.epoch, digest: self.digest }
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use broker_api::ClusterName;
-use broker_core::naming::{NameLimit, consumer_hash, copy_name, foreign_prefix, strip_prefix};
+use broker_core::naming::{NameLimit, consumer_hash, copy_name, foreign_prefix, leading_hash, strip_prefix};
 use proptest::prelude::*;
 
 /// RFC 1123, as the API server checks it.
@@ -61,6 +61,14 @@ fn prefixes_are_told_apart() {
     }
     let bare = format!("{}-", consumer_hash(&homer));
     assert_eq!(strip_prefix(&homer, &bare), bare, "nothing would remain");
+}
+
+#[test]
+fn only_a_hash_leads() {
+    assert_eq!(leading_hash("a8b70b353e97-cert"), Some(("a8b70b353e97", "cert")));
+    assert_eq!(leading_hash("a8b70b353e97-"), None);
+    assert_eq!(leading_hash("certificate1-x"), None);
+    assert_eq!(leading_hash("a8b70b353e9-x"), None);
 }
 
 proptest! {

@@ -8,14 +8,12 @@ use std::{
 
 use broker_api::MigrationConfiguration;
 use broker_core::{
-    migration::{configuration::Configuration, flaws::Flaws, observed::Applicable},
+    migration::{configuration::Configuration, flaws::Flaws, known::kind_of, observed::Applicable},
     movement::Configured,
 };
 use runtime_cel::expression::Evaluator;
 use runtime_effect::kind::Kind;
 use runtime_fleet::object::{Object, ObjectKey};
-
-use super::known::kind_of;
 
 /// From which kind to which.
 pub type Pair = (Kind, Kind);

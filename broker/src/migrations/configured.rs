@@ -1,41 +1,26 @@
-//! The task that compiles MigrationConfigurations as they change, and the one that writes their status.
+//! The task that compiles MigrationConfigurations as they change, and what their statuses should be.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use broker_api::condition;
-use broker_core::{decision::State, movement::Configured};
-use runtime_effect::{kind::Kind, merge};
+use broker_core::movement::Configured;
+use runtime_effect::{condition::Condition, kind::Kind, merge};
+use runtime_engine::clock;
 use runtime_fleet::{
-    error::CallError,
+    blocking::blocking,
     kind::KindState,
     object::{Object, ObjectKey},
-    write::Writer,
 };
 use serde_json::{Value, json};
-use tokio::{sync::mpsc, time::Instant};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use super::configurations::{Configurations, Entry};
-use crate::{accept_changes::RECOMPILE, broker::Broker, observe};
-
-/// A change of a MigrationConfiguration, or of what is known of them all.
-#[derive(Debug)]
-pub enum ConfigurationChange {
-    /// Look at this one again.
-    Changed(ObjectKey),
-    /// All are in.
-    Complete,
-    /// Their kind is not served (any more).
-    Missing,
-}
-
-/// How long a status rests after a write that failed, at first and after many.
-const REST: Duration = Duration::from_secs(2);
-const LONGEST_REST: Duration = Duration::from_mins(5);
-
-/// How often a broker that does not lead looks whether it does now.
-const FOLLOW: Duration = Duration::from_secs(1);
+use super::{
+    change::ConfigurationChange,
+    configurations::{Configurations, Entry},
+};
+use crate::broker::{Broker, RECOMPILE};
 
 /// Longest message of a condition.
 const LONGEST: usize = 32_000;
@@ -54,7 +39,7 @@ pub async fn compile(
         let Some(change) = change else { return };
         let worker = Arc::clone(&broker);
         // Compiling blocks until its thread answers.
-        if tokio::task::spawn_blocking(move || worker.take_configuration(change)).await.is_err() {
+        if blocking(move || worker.take_configuration(change)).await.is_err() {
             warn!("a MigrationConfiguration could not be taken in");
         }
     }
@@ -97,7 +82,7 @@ impl Broker {
         };
         self.configurations.store(Arc::new(all));
         // Somebody may have edited a status.
-        self.configurations_changed.notify_one();
+        self.enqueue_configurations();
         if news {
             self.migrations.enqueue_open();
             self.enqueue_moving();
@@ -106,7 +91,7 @@ impl Broker {
 
     /// Origins that are on their way.
     pub(crate) fn enqueue_moving(&self) {
-        for key in self.records.select(|_, record| record.state == State::Moving) {
+        for key in self.records.moving() {
             self.enqueue(key);
         }
     }
@@ -168,7 +153,7 @@ impl Broker {
     }
 
     /// The merge patch that brings a status up to date, if it is not.
-    fn configuration_patch(
+    pub(super) fn configuration_patch(
         &self,
         all: &Configurations,
         key: &ObjectKey,
@@ -178,100 +163,16 @@ impl Broker {
         let value = held.value().ok().filter(|_| !held.deleting)?;
         let generation = value["metadata"]["generation"].as_i64().unwrap_or_default();
         let (ready, reason, message) = self.judge(all, key, entry);
-        let status = if ready { "True" } else { "False" };
-        let mut before = value["status"]["conditions"].as_array().into_iter().flatten();
-        let before = before.find(|entry| entry["type"] == condition::READY && entry["status"] == status);
-        let since = before.and_then(|before| before["lastTransitionTime"].as_str().map(str::to_owned));
+        let status = value.get("status").cloned().unwrap_or_else(|| json!({}));
+        let said = Condition { kind: condition::READY, status: ready, reason, message: &message };
         let desired = json!({
-            "conditions": [{
-                "type": condition::READY,
-                "status": status,
-                "reason": reason,
-                "message": message,
-                "observedGeneration": generation,
-                "lastTransitionTime": since.unwrap_or_else(|| observe::now().text),
-            }],
+            "conditions": [said.entry(&status, generation, &clock::now().text)],
             "observedGeneration": generation,
         });
-        let nothing = json!({});
-        let diff = merge::diff(value.get("status").unwrap_or(&nothing), &desired)?;
+        let diff = merge::diff(&status, &desired)?;
         Some(json!({
             "metadata": {"resourceVersion": held.resource_version.to_string(), "uid": &*held.uid},
             "status": diff,
         }))
-    }
-
-    async fn report_configuration(
-        &self,
-        all: &Configurations,
-        key: &ObjectKey,
-        entry: &Entry,
-    ) -> Result<(), CallError> {
-        let spec = &self.watches.configurations;
-        let Some(hub) = self.hub() else { return Ok(()) };
-        let KindState::Found(kind) = hub.kind(&spec.gvk) else { return Ok(()) };
-        let Some(connection) = hub.connection() else {
-            return Err(CallError::Unreachable(format!("{} is not ready", hub.name())));
-        };
-        let Some(held) = hub.index(spec).and_then(|index| index.get(key).found()) else { return Ok(()) };
-        let Some(patch) = self.configuration_patch(all, key, entry, &held) else { return Ok(()) };
-        let written = Writer::new(&connection.caller).merge(&kind, key, &patch, true).await?;
-        hub.learn(spec, key.clone(), written.object);
-        Ok(())
-    }
-}
-
-/// When a status is written again, and how often in a row that has failed.
-type Rests = HashMap<ObjectKey, (Instant, u32)>;
-
-/// Keeps the statuses of MigrationConfigurations up to date, while this process leads.
-pub async fn report(broker: Arc<Broker>, stop: CancellationToken) {
-    let mut rests = Rests::new();
-    let mut led = false;
-    loop {
-        let wait = if !broker.leads() {
-            led = false;
-            Some(FOLLOW)
-        } else if !led {
-            led = true;
-            Some(Duration::ZERO)
-        } else {
-            rests.values().map(|(until, _)| until.saturating_duration_since(Instant::now())).min()
-        };
-        tokio::select! {
-            () = stop.cancelled() => return,
-            () = broker.configurations_changed.notified() => {}
-            () = sleep(wait) => {}
-        }
-        // Before all are in, nobody knows which is the oldest.
-        let all = broker.configurations.load_full();
-        if !all.is_complete() || !broker.leads() {
-            // Tried again when that changes; a rest that is over must not make us spin.
-            rests.clear();
-            continue;
-        }
-        rests.retain(|key, _| all.entries().any(|(other, _)| other == key));
-        for (key, entry) in all.entries() {
-            let failures = match rests.get(key) {
-                Some((until, _)) if *until > Instant::now() => continue,
-                held => held.map_or(0, |(_, failures)| *failures),
-            };
-            if let Err(error) = broker.report_configuration(&all, key, entry).await {
-                if failures == 0 && !matches!(error, CallError::Conflict(_)) {
-                    warn!(migrationconfiguration = %key, %error, "its status cannot be written");
-                }
-                let wait = runtime_fleet::backoff::delay(REST, LONGEST_REST, failures);
-                rests.insert(key.clone(), (Instant::now() + wait, failures + 1));
-            } else {
-                rests.remove(key);
-            }
-        }
-    }
-}
-
-async fn sleep(wait: Option<Duration>) {
-    match wait {
-        Some(wait) => tokio::time::sleep(wait).await,
-        None => std::future::pending().await,
     }
 }

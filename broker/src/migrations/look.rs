@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use broker_api::Role;
+use broker_core::migration::configuration::is_system;
 use runtime_effect::reach::Reach;
 use runtime_fleet::{
     cluster::{Cluster, ClusterState},
@@ -10,7 +11,7 @@ use runtime_fleet::{
     watch::WatchSpec,
 };
 
-use crate::{broker::Broker, observe::BLIP};
+use crate::{broker::Broker, reach::BLIP};
 
 /// How it stands with the compute cluster.
 pub fn reach(cluster: &Cluster) -> Reach {
@@ -43,5 +44,15 @@ impl Broker {
         self.hub().is_some_and(|hub| {
             hub.kind(&spec.gvk) == KindState::Missing || hub.index(spec).is_some_and(|index| index.is_complete())
         })
+    }
+
+    /// Whether no Migration may be in a namespace of the coordination cluster: it holds what stages must not come near (the
+    /// cluster's own objects, kubeconfigs, the signing key), or Migrations have other ones. Consumers choose the names of
+    /// their namespaces.
+    pub(crate) fn is_reserved(&self, namespace: &str) -> bool {
+        is_system(namespace)
+            || namespace == self.namespace
+            || self.watches.secrets_of(namespace).is_some()
+            || !self.options.migrates_in(namespace)
     }
 }

@@ -5,29 +5,24 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use broker_api::{ClusterName, Role};
 use broker_core::{
     assignment::Maker,
-    decision::State,
     memory::Memory,
     migration::{
+        about::{About, Engaged, Surroundings},
+        known::{Known, Side},
         machine::migrate,
+        maker::maker,
         observed::{Applicable, Observed, Outcome, StageView},
+        standing::{Bearer, Standing, movement},
     },
-    migration_object,
-    movement::{MigrationView, Movement, Moving},
+    movement::{MigrationView, Movement},
     snapshot::OriginKey,
 };
 use runtime_effect::{kind::Kind, note::Note, reach::Reach, seen::Seen, serving::Serving, view::View};
+use runtime_engine::{clock::now, view::view};
 use runtime_fleet::{cluster::Cluster, index::Lookup, kind::KindState, object::ObjectKey};
 
-use super::{
-    known::{Known, Side},
-    look::reach,
-    movement::{Standing, movement},
-    origin::About,
-};
-use crate::{
-    broker::Broker,
-    observe::{self, BLIP, look, view},
-};
+use super::{look::reach, stages::BY_ID};
+use crate::{broker::Broker, origins::records::Record, reach::BLIP};
 
 /// The objects of stages, in the compute cluster's indexes.
 struct Stage<'a> {
@@ -47,17 +42,18 @@ impl StageView for Stage<'_> {
     fn object(&self, kind: &Kind, namespace: &str, name: &str) -> Seen {
         let spec = self.broker.stages.spec_of(kind, namespace);
         spec.map_or(Seen::Unknown, |spec| {
-            look(&self.broker.bodies, self.compute, &spec, &ObjectKey::new(namespace, name))
+            self.broker.engine.look(self.compute, &spec, &ObjectKey::new(namespace, name))
         })
     }
 
     fn all(&self, id: &str) -> Vec<(Kind, View)> {
-        let found = self.broker.stages.of(id).into_iter().filter_map(|(kind, key)| {
-            let spec = self.broker.stages.spec_of(&kind, &key.namespace)?;
-            let object = self.compute.index(&spec)?.get(&key).found()?;
-            Some((kind, view(&object)?))
-        });
-        found.collect()
+        let mut found = Vec::new();
+        for (kind, spec) in self.broker.stages.specs() {
+            let Some(index) = self.compute.index(&spec) else { continue };
+            let views = index.sorted(BY_ID.name, id).into_iter().filter_map(|key| view(&*index.get(&key).found()?));
+            found.extend(views.map(|view| (kind.clone(), view)));
+        }
+        found
     }
 
     fn all_known(&self, kinds: &BTreeSet<Kind>) -> bool {
@@ -73,14 +69,6 @@ impl StageView for Stage<'_> {
     fn source(&self, provider: &ClusterName, kind: &Kind, namespace: &str, name: &str) -> Seen {
         self.broker.provided(provider, kind, &ObjectKey::new(namespace, name))
     }
-}
-
-/// Whether a Migration is where, and is called as, the broker makes it for this move.
-fn is_for(known: &Known, origin: &OriginKey, uid: &str, moving: &Moving) -> bool {
-    let sides = (&known.view.from, &known.view.to) == (&moving.from, &moving.to);
-    sides
-        && known.key.namespace == origin.namespace
-        && *known.key.name == *migration_object::name(origin, uid, moving.epoch)
 }
 
 impl Broker {
@@ -102,59 +90,68 @@ impl Broker {
             return if absent { Seen::Absent } else { Seen::Unknown };
         };
         let spec = self.watches.spec_of(Role::Provider, kind);
-        spec.map_or(Seen::Unknown, |spec| look(&self.bodies, &provider, spec, key))
+        spec.map_or(Seen::Unknown, |spec| self.engine.look(&provider, spec, key))
     }
 
     fn copy_at(&self, side: &Side) -> Seen {
         self.provided(&side.provider, &side.kind, &side.key)
     }
 
-    /// What is known of the move that a Migration is about.
-    fn movement(&self, known: &Known, about: &About) -> Movement {
-        let (origin, uid) = match about {
-            About::Unknown => return Movement::Unknown,
-            About::Refused(reason, why) => return Movement::Refused(reason, why.clone()),
-            About::Origin(origin, uid) => (origin, uid),
+    /// Which origin a Migration is about, as far as the indexes tell.
+    pub(crate) fn about(&self, known: &Known) -> About {
+        let from = &known.from;
+        let brokered = self.watches.brokered.iter().find(|brokered| *brokered.kind == from.kind);
+        let engaged = |provider: &ClusterName| match self.fleet().cluster(provider) {
+            Some(_) => Engaged::Yes,
+            None if self.departures.absent(provider).is_some() => Engaged::No,
+            None => Engaged::Unknown,
         };
-        let Some(consumer) = self.fleet().cluster(&origin.cluster) else { return Movement::Unknown };
-        let Some(spec) = self.watches.spec_of(Role::Consumer, &origin.gvk) else { return Movement::Unknown };
+        let ring = self.ring.load();
+        let around = Surroundings {
+            own: &self.namespace,
+            reserved: self.is_reserved(&known.key.namespace),
+            kind: brokered.map(|brokered| &brokered.kind),
+            engaged: &engaged,
+            copy: &|| self.copy_at(from),
+            ring: ring.as_deref(),
+            is_made: &|| self.migrations.makes_for(known),
+        };
+        About::of(known, &around)
+    }
+
+    /// Who bears an origin's name.
+    fn bearer(&self, origin: &OriginKey) -> Bearer {
+        let consumer = self.fleet().cluster(&origin.cluster);
+        let index = consumer.zip(self.watches.spec_of(Role::Consumer, &origin.gvk));
+        let index = index.and_then(|(consumer, spec)| consumer.index(spec));
         let key = ObjectKey { namespace: Arc::clone(&origin.namespace), name: Arc::clone(&origin.name) };
-        let gone = || movement(known, &Standing { state: State::Gone, ..Standing::default() });
-        match consumer.index(spec).map_or(Lookup::Unknown, |index| index.get(&key)) {
-            Lookup::Unknown => Movement::Unknown,
-            Lookup::Absent => gone(),
-            // Recreated under its name: another object.
-            Lookup::Found(object) if object.uid != *uid => gone(),
-            Lookup::Found(_) => {
-                let name = known.key.to_string();
-                let standing = self.records.with(origin, |record| Standing {
-                    state: record.state,
-                    moving: record.moving.as_deref().cloned(),
-                    request: record
-                        .requests
-                        .iter()
-                        .find(|(asked, _)| *asked == name)
-                        .map(|(_, request)| request.clone()),
-                });
-                standing.map_or(Movement::Unknown, |standing| movement(known, &standing))
-            }
+        match index.map_or(Lookup::Unknown, |index| index.get(&key)) {
+            Lookup::Unknown => Bearer::Unknown,
+            Lookup::Absent => Bearer::Nobody,
+            Lookup::Found(object) => Bearer::Object(object.uid.clone()),
         }
     }
 
-    /// Who made a Migration. What bears no mark, and is to the letter what the move that is under way waits for, is the
-    /// broker's: an earlier release signed none, and somebody may have taken the mark away.
+    /// What is known of the move that a Migration is about.
+    fn movement(&self, known: &Known, about: &About) -> Movement {
+        let said = |record: &mut Record| {
+            let standing = Standing { state: record.state(), moving: record.moving(), requests: &record.requests };
+            standing.movement(known)
+        };
+        movement(known, about, |origin| self.bearer(origin), |origin| self.records.with(origin, said))
+    }
+
+    /// Who made a Migration.
     fn maker(&self, known: &Known, about: &About) -> Maker {
-        let (Maker::Person, About::Origin(origin, uid)) = (known.maker(), about) else { return known.maker() };
-        let moving = self.records.with(origin, |record| record.moving.as_deref().cloned()).flatten();
-        let own = moving.filter(|moving| is_for(known, origin, uid, moving));
-        own.map_or(Maker::Person, |moving| Maker::Broker(moving.epoch))
+        let moving = |record: &mut Record| record.moving().cloned();
+        maker(known, about, |origin| self.records.with(origin, moving).flatten())
     }
 
     /// Observes a Migration and decides. `None`: it, the compute cluster or the keys are not known.
     pub(super) fn migrate(&self, known: &Known, about: &About, memory: &Memory) -> Option<Outcome> {
         let ring = self.ring.load_full().filter(|_| known.judged)?;
         let (hub, compute) = (self.hub()?, self.compute()?);
-        let object = look(&self.bodies, &hub, &self.watches.migrations, &known.key);
+        let object = self.engine.look(&hub, &self.watches.migrations, &known.key);
         let object = object.present()?;
         let configurations = self.configurations.load_full();
         let applicable = if self.configurations_known() {
@@ -165,7 +162,7 @@ impl Broker {
         let related: Vec<Kind> = self.watches.related.iter().map(|related| related.kind.clone()).collect();
         let stage = Stage { broker: self, compute: &compute };
         let observed = Observed {
-            now: observe::now(),
+            now: now(),
             object,
             movement: self.movement(known, about),
             origin: match about {
@@ -219,38 +216,5 @@ impl Broker {
             }
         }
         blind
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use broker_core::movement::Phase;
-    use serde_json::json;
-
-    use super::*;
-    use crate::migrations::known::tests::migration;
-
-    #[test]
-    fn what_the_move_under_way_waits_for_is_the_brokers() {
-        let kind =
-            Kind { group: "example.platform-mesh.io".into(), version: "v1alpha1".into(), kind: "Certificate".into() };
-        let origin = Broker::origin_key(&ClusterName::consumer("homer"), &Arc::new(kind), &ObjectKey::new("n", "cert"));
-        let moving = |to: &str, epoch| Moving {
-            from: ClusterName::provider("one"),
-            to: ClusterName::provider(to),
-            epoch,
-            phase: Phase::Ready,
-            waits_for: String::new(),
-        };
-        let named = |namespace: &str| {
-            let name = migration_object::name(&origin, "1", 7);
-            migration(&json!({"metadata": {"name": name, "namespace": namespace}}))
-        };
-        assert!(is_for(&named("n"), &origin, "1", &moving("two", 7)));
-        assert!(!is_for(&named("m"), &origin, "1", &moving("two", 7)));
-        assert!(!is_for(&named("n"), &origin, "2", &moving("two", 7)));
-        assert!(!is_for(&named("n"), &origin, "1", &moving("three", 7)));
-        assert!(!is_for(&named("n"), &origin, "1", &moving("two", 8)));
-        assert!(!is_for(&migration(&json!({})), &origin, "1", &moving("two", 7)));
     }
 }

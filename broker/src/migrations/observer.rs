@@ -2,18 +2,23 @@
 
 use std::sync::Arc;
 
-use broker_api::{ClusterName, Role};
+use broker_api::ClusterName;
+use broker_core::migration::known::Known;
 use runtime_effect::kind::Kind;
+use runtime_engine::view::view;
 use runtime_fleet::{
     cluster::ClusterState,
-    index::{Change, Index},
-    kind::KindState,
-    object::ObjectKey,
+    index::Change,
+    listener::Selector,
+    object::{Object, ObjectError, ObjectKey},
     watch::WatchSpec,
 };
 use tracing::warn;
 
-use super::{configured::ConfigurationChange, known::Known, stages::is_stage};
+use super::{
+    listen::StageObjects,
+    stages::{Running, ids},
+};
 use crate::broker::Broker;
 
 impl Broker {
@@ -22,7 +27,10 @@ impl Broker {
         self.migrations.set_hub(hub);
         let ring = self.ring.load_full();
         let before = self.migrations.get(&change.key).map(|(known, ..)| known);
-        let read = |object| Known::parse(&change.key, object, ring.as_deref(), before.as_deref());
+        let read = |object: &Object| {
+            let object = view(object).ok_or_else(|| ObjectError::Forgotten.to_string())?;
+            Known::parse(&change.key, &object, ring.as_deref(), before.as_deref())
+        };
         let known = change.new.as_deref().map(read).transpose();
         match known {
             Ok(known) => {
@@ -65,56 +73,17 @@ impl Broker {
     pub(crate) fn want_stages(&self, key: &ObjectKey, kinds: &std::collections::BTreeSet<Kind>) -> bool {
         let Some(compute) = self.compute() else { return false };
         let start = |spec: &Arc<WatchSpec>| {
-            compute.watch(spec);
+            let (selector, listener) = (Selector::Name(compute.name().clone()), StageObjects(self.itself()));
+            Box::new(self.fleet().listen(&selector, spec, &Arc::new(listener))) as Running
         };
-        self.stages.want(key, kinds, start, |spec| compute.unwatch(spec))
+        self.stages.want(key, kinds, start)
     }
 
     /// A stage object came, changed or went.
-    pub(crate) fn stage_changed(&self, spec: &WatchSpec, change: &Change) {
-        for id in self.stages.moved(&Kind::from(&spec.gvk), change) {
+    pub(crate) fn stage_changed(&self, change: &Change) {
+        for id in ids(change) {
             self.migrations.stage_moved(&id);
         }
-    }
-
-    /// Something changed in the coordination or in the compute cluster. Returns whether it was about Migrations.
-    pub(crate) fn hub_changed(&self, index: &Index, change: &Change) -> bool {
-        let spec = &**index.spec();
-        if *spec == *self.watches.migrations && index.cluster().role() == Role::Coordination {
-            self.migration_changed(index.cluster(), change);
-        } else if *spec == *self.watches.configurations && index.cluster().role() == Role::Coordination {
-            let _ = self.configuration_changes.send(ConfigurationChange::Changed(change.key.clone()));
-        } else if is_stage(spec) {
-            self.stage_changed(spec, change);
-        } else {
-            return false;
-        }
-        true
-    }
-
-    /// An index of the coordination or of the compute cluster has finished its first list.
-    pub(crate) fn hub_completed(&self, index: &Index) {
-        let spec = &**index.spec();
-        if *spec == *self.watches.migrations {
-            self.migrations.enqueue_open();
-            self.enqueue_moving();
-        } else if *spec == *self.watches.configurations {
-            let _ = self.configuration_changes.send(ConfigurationChange::Complete);
-        } else if is_stage(spec) {
-            self.migrations.enqueue_each(self.stages.wanting(&Kind::from(&spec.gvk)));
-        }
-    }
-
-    /// A kind was found in the coordination or in the compute cluster, or went missing.
-    pub(crate) fn hub_kind(&self, kind: &Kind, state: &KindState) {
-        let missing = *state == KindState::Missing;
-        if kind.to_gvk() == self.watches.configurations.gvk && missing {
-            let _ = self.configuration_changes.send(ConfigurationChange::Missing);
-        }
-        if kind.to_gvk() == self.watches.migrations.gvk && missing {
-            self.enqueue_moving();
-        }
-        self.migrations.enqueue_each(self.stages.wanting(kind));
     }
 
     /// The coordination or the compute cluster changed its state.

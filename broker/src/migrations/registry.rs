@@ -7,16 +7,20 @@ use std::{
 };
 
 use broker_api::{ClusterName, MigrationState};
-use broker_core::{memory::Memory, movement::MigrationView, snapshot::OriginKey};
-use runtime_effect::interest::Interest;
+use broker_core::{
+    memory::Memory,
+    migration::{about::About, known::Known},
+    movement::MigrationView,
+    snapshot::OriginKey,
+};
+use runtime_effect::{interest::Interest, note::Note};
+use runtime_engine::recorder::Told;
 use runtime_fleet::{
     object::ObjectKey,
     queue::{Key, Queue},
 };
-use tokio::time::Instant;
 
-use super::{known::Known, origin::About};
-use crate::metrics;
+use crate::metrics::{self, METRICS, ReasonLabels, ResultLabels};
 
 /// A Migration as the queue has it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -27,9 +31,39 @@ pub struct MigrationWork {
     pub key: ObjectKey,
 }
 
+impl std::fmt::Display for MigrationWork {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.key.fmt(f)
+    }
+}
+
 impl Key for MigrationWork {
     fn lane(&self) -> &ClusterName {
         &self.lane
+    }
+}
+
+/// What ends with the writes of a decision, for metrics.
+#[derive(Debug, Default)]
+pub(super) struct Ends {
+    /// Stages: name, how many milliseconds they took, and whether they succeeded.
+    pub(super) stages: Vec<(String, u64, bool)>,
+    /// Why the Migration fails: CamelCase word.
+    pub(super) failed: Option<&'static str>,
+}
+
+impl Ends {
+    /// It has come to that.
+    pub(super) fn count(self) {
+        for (_, millis, succeeded) in self.stages {
+            let labels = ResultLabels { result: if succeeded { "Succeeded" } else { "Failed" } };
+            // Milliseconds below 2^53 are exact.
+            #[expect(clippy::cast_precision_loss, reason = "durations of stages are far below 2^53 ms")]
+            METRICS.stage_duration.get_or_create(&labels).observe(millis as f64 / 1000.0);
+        }
+        if let Some(reason) = self.failed {
+            METRICS.migration_failures.get_or_create(&ReasonLabels { reason: reason.into() }).inc();
+        }
     }
 }
 
@@ -39,7 +73,8 @@ struct Entry {
     about: About,
     memory: Memory,
     interests: Vec<Interest>,
-    told: HashMap<u64, Instant>,
+    told: Told,
+    ends: Ends,
 }
 
 #[derive(Default)]
@@ -92,12 +127,13 @@ impl Inner {
     }
 }
 
-impl Migrations {
-    /// None.
-    pub fn new(slots_per_cluster: usize) -> Self {
-        Self { inner: Mutex::default(), queue: Queue::new(slots_per_cluster, metrics::waited), hub: Mutex::default() }
+impl Default for Migrations {
+    fn default() -> Self {
+        Self { inner: Mutex::default(), queue: Queue::new(metrics::waited), hub: Mutex::default() }
     }
+}
 
+impl Migrations {
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -154,10 +190,13 @@ impl Migrations {
         // Another object under the name has no past.
         let (memory, interests, told) = match before {
             Some(before) if before.known.uid == known.uid => (before.memory, before.interests, before.told),
-            Some(before) => (Memory::default(), before.interests, HashMap::new()),
-            None => (Memory::default(), Vec::new(), HashMap::new()),
+            Some(before) => (Memory::default(), before.interests, Told::default()),
+            None => (Memory::default(), Vec::new(), Told::default()),
         };
-        inner.entries.insert(key.clone(), Entry { known: Arc::new(known), about, memory, interests, told });
+        inner.entries.insert(
+            key.clone(),
+            Entry { known: Arc::new(known), about, memory, interests, told, ends: Ends::default() },
+        );
         concerned
     }
 
@@ -188,13 +227,28 @@ impl Migrations {
         Some((Arc::clone(&entry.known), entry.about.clone(), entry.memory.clone()))
     }
 
-    /// Changes what is remembered of a Migration.
-    pub fn remember<T>(
-        &self,
-        key: &ObjectKey,
-        change: impl FnOnce(&mut Memory, &mut HashMap<u64, Instant>) -> T,
-    ) -> Option<T> {
-        self.lock().entries.get_mut(key).map(|entry| change(&mut entry.memory, &mut entry.told))
+    /// Changes what is remembered of the writes of a Migration.
+    pub fn remember<T>(&self, key: &ObjectKey, change: impl FnOnce(&mut Memory) -> T) -> Option<T> {
+        self.lock().entries.get_mut(key).map(|entry| change(&mut entry.memory))
+    }
+
+    /// Notes that this is told of a Migration now. Its uid, if that is news.
+    pub(super) fn news(&self, key: &ObjectKey, note: &Note) -> Option<Box<str>> {
+        let mut inner = self.lock();
+        let entry = inner.entries.get_mut(key)?;
+        entry.told.is_news(note).then(|| entry.known.uid.clone())
+    }
+
+    /// What ends once the writes that were just decided on go through.
+    pub(super) fn set_ends(&self, key: &ObjectKey, ends: Ends) {
+        if let Some(entry) = self.lock().entries.get_mut(key) {
+            entry.ends = ends;
+        }
+    }
+
+    /// They went through.
+    pub(super) fn take_ends(&self, key: &ObjectKey) -> Ends {
+        self.lock().entries.get_mut(key).map(|entry| std::mem::take(&mut entry.ends)).unwrap_or_default()
     }
 
     /// Takes in which related objects a Migration listens to. Returns whether any is new: it may have changed meanwhile.
@@ -238,22 +292,12 @@ impl Migrations {
         self.enqueue_each(concerned);
     }
 
-    /// Whether another, older Migration that has not ended makes the copy of this name that one at `provider` is to leave.
-    pub fn makes(&self, copy: &ObjectKey, provider: &ClusterName, but: &Known) -> bool {
+    /// Whether another Migration makes the copy that this one is to leave, and goes first.
+    pub fn makes_for(&self, known: &Known) -> bool {
         let inner = self.lock();
-        let others = inner.by_copy.get(copy).into_iter().flatten().filter(|key| **key != but.key);
-        others.filter_map(|key| inner.entries.get(key)).any(|entry| {
-            let view = &entry.known.view;
-            // Of two that were made at once, one that has an origin goes before one that waits for it.
-            let before =
-                view.created < but.view.created || view.created == but.view.created && entry.about.origin().is_some();
-            entry.is_open() && view.to == *provider && before
-        })
-    }
-
-    /// Whether anybody listens to a related object.
-    pub fn is_interested(&self, interest: &Interest) -> bool {
-        self.lock().interests.contains_key(interest)
+        let of_its_name = inner.by_copy.get(&known.from.key).into_iter().flatten();
+        let mut entries = of_its_name.filter_map(|key| inner.entries.get(key));
+        entries.any(|entry| entry.known.makes_for(entry.about.origin().is_some(), known))
     }
 
     /// A related object in a provider changed.
@@ -295,9 +339,8 @@ impl Migrations {
 }
 
 impl Entry {
-    /// Whether anything is left to do for it but to be removed in the end.
     fn is_open(&self) -> bool {
-        !self.known.view.has_ended() || self.known.view.deleting || self.known.held
+        self.known.is_open()
     }
 }
 
@@ -315,7 +358,7 @@ pub fn word(state: MigrationState) -> &'static str {
 }
 
 fn count(state: MigrationState, by: i64) {
-    metrics::METRICS.migrations.get_or_create(&metrics::StateLabels { state: word(state) }).inc_by(by);
+    METRICS.migrations.get_or_create(&metrics::StateLabels { state: word(state) }).inc_by(by);
 }
 
 #[cfg(test)]
@@ -323,10 +366,30 @@ mod tests {
     use broker_api::keys;
     use broker_core::memory::Subject;
     use runtime_effect::kind::Kind;
-    use serde_json::json;
+    use runtime_engine::view::view;
+    use serde_json::{Value, json};
 
     use super::*;
-    use crate::{broker::Broker, migrations::known::tests::migration};
+    use crate::broker::Broker;
+
+    /// A person's Migration of `n/a8b70b353e97-cert` from `one` to `two`, with these fields put over it.
+    fn migration(patch: &Value) -> Known {
+        let side = |cluster: &str| {
+            let gvk = json!({"group": "example.platform-mesh.io", "version": "v1alpha1", "kind": "Certificate"});
+            json!({"gvk": gvk, "name": "a8b70b353e97-cert", "namespace": "n", "clusterName": cluster})
+        };
+        let mut value = json!({
+            "metadata": {"name": "m", "namespace": "n", "uid": "u", "resourceVersion": "1", "creationTimestamp": "2026-01-01T00:00:00Z"},
+            "spec": {"from": side("one"), "to": side("two")},
+        });
+        for (part, fields) in patch.as_object().into_iter().flatten() {
+            for (name, field) in fields.as_object().into_iter().flatten() {
+                value[part][name] = field.clone();
+            }
+        }
+        let (key, object) = crate::conventions::object(&value);
+        Known::parse(&key, &view(&object).unwrap(), None, None).unwrap()
+    }
 
     fn origin(name: &str) -> OriginKey {
         let kind = Kind { group: "g".into(), version: "v1".into(), kind: "K".into() };
@@ -343,7 +406,7 @@ mod tests {
 
     #[test]
     fn an_origin_finds_its_migrations_the_oldest_first() {
-        let all = Migrations::new(1);
+        let all = Migrations::default();
         for (name, created) in
             [("b", "2026-01-01T00:00:00Z"), ("c", "2025-01-01T00:00:00Z"), ("a", "2026-01-01T00:00:00Z")]
         {
@@ -364,7 +427,7 @@ mod tests {
 
     #[test]
     fn the_origin_may_be_found_later() {
-        let all = Migrations::new(1);
+        let all = Migrations::default();
         let known = migration(&json!({}));
         let key = known.key.clone();
         all.update(&key, Some((known, About::Unknown)));
@@ -380,11 +443,11 @@ mod tests {
 
     #[test]
     fn another_migration_of_the_same_name_has_no_past() {
-        let all = Migrations::new(1);
+        let all = Migrations::default();
         let known = migration(&json!({}));
         let key = known.key.clone();
         all.update(&key, Some((known, about("x"))));
-        all.remember(&key, |memory, _| memory.wrote(Subject::Migration, [1; 8], None, 5));
+        all.remember(&key, |memory| memory.wrote(Subject::Migration, [1; 8], None, 5));
         all.update(&key, Some((migration(&json!({"spec": {"force": true}})), about("x"))));
         assert!(all.get(&key).unwrap().2.wants_again(Subject::Migration, [1; 8]));
         all.update(&key, Some((migration(&json!({"metadata": {"uid": "other"}})), about("x"))));
@@ -393,7 +456,7 @@ mod tests {
 
     #[test]
     fn what_concerns_a_migration_puts_it_into_the_queue() {
-        let all = Migrations::new(1);
+        let all = Migrations::default();
         all.set_hub(&ClusterName::new(broker_api::Role::Coordination, "hub"));
         let known = migration(&json!({"status": {"id": "x1"}}));
         let key = known.key.clone();

@@ -1,6 +1,8 @@
-//! `Stages`: which kinds are watched in the compute cluster, for which Migrations, and the objects there by Migration.
+//! `Stages`: which kinds are watched in the compute cluster, and for which Migrations. The indexes sort the objects there by
+//! Migration.
 
 use std::{
+    any::Any,
     collections::{BTreeSet, HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -10,13 +12,20 @@ use runtime_effect::kind::Kind;
 use runtime_fleet::{
     index::Change,
     object::{Object, ObjectKey},
+    sorted::Sort,
     watch::WatchSpec,
 };
+
+/// Objects of stages by the id of their Migration.
+pub const BY_ID: Sort = Sort { name: "id", by: |object| id(object).into_iter().map(Into::into).collect() };
+
+/// What a watch runs as long as.
+pub type Running = Box<dyn Any + Send + Sync>;
 
 /// A kind that is watched, and for whom.
 struct Wanted {
     /// One watch, or one per namespace where stages may be.
-    specs: Vec<Arc<WatchSpec>>,
+    specs: Vec<(Arc<WatchSpec>, Running)>,
     by: HashSet<ObjectKey>,
 }
 
@@ -24,8 +33,6 @@ struct Wanted {
 struct Inner {
     kinds: HashMap<Kind, Wanted>,
     by_migration: HashMap<ObjectKey, BTreeSet<Kind>>,
-    /// Objects that are labelled with an id.
-    objects: HashMap<String, HashSet<(Kind, ObjectKey)>>,
 }
 
 /// The stage objects of all Migrations.
@@ -45,13 +52,16 @@ fn specs(kind: &Kind, scope: &[String]) -> Vec<Arc<WatchSpec>> {
     scope.iter().map(|namespace| Arc::new(everywhere.clone().within(namespace))).collect()
 }
 
-/// Whether a watch is one for stage objects.
-pub fn is_stage(spec: &WatchSpec) -> bool {
-    spec.label_selector.as_deref() == Some(keys::MIGRATION_ID)
+fn id(object: &Object) -> Option<String> {
+    object.marks().labels.remove(keys::MIGRATION_ID)
 }
 
-fn id(object: Option<&Arc<Object>>) -> Option<String> {
-    object?.marks().labels.remove(keys::MIGRATION_ID)
+/// The ids that an object carried before a change, and carries after it.
+pub fn ids(change: &Change) -> Vec<String> {
+    let (before, after) = (change.old.as_deref().and_then(id), change.new.as_deref().and_then(id));
+    let mut ids: Vec<String> = before.into_iter().chain(after).collect();
+    ids.dedup();
+    ids
 }
 
 impl Stages {
@@ -69,14 +79,14 @@ impl Stages {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A Migration needs these kinds from now on, and no others. `start` and `end` are called for each watch that is newly
-    /// needed, or needed no more, while nobody else can come in between.
+    /// A Migration needs these kinds from now on, and no others. `start` is called for each watch that is newly needed, and
+    /// what it returns is dropped when that is needed no more, while nobody else can come in between. Returns whether any is
+    /// new to it.
     pub fn want(
         &self,
         migration: &ObjectKey,
         kinds: &BTreeSet<Kind>,
-        start: impl Fn(&Arc<WatchSpec>),
-        end: impl Fn(&WatchSpec),
+        start: impl Fn(&Arc<WatchSpec>) -> Running,
     ) -> bool {
         let mut inner = self.lock();
         let before = if kinds.is_empty() {
@@ -89,9 +99,8 @@ impl Stages {
         for kind in kinds.difference(&before) {
             new = true;
             let wanted = inner.kinds.entry(kind.clone()).or_insert_with(|| {
-                let wanted = Wanted { specs: specs(kind, &self.scope), by: HashSet::new() };
-                wanted.specs.iter().for_each(&start);
-                wanted
+                let specs = specs(kind, &self.scope).into_iter().map(|spec| (Arc::clone(&spec), start(&spec)));
+                Wanted { specs: specs.collect(), by: HashSet::new() }
             });
             wanted.by.insert(migration.clone());
         }
@@ -99,12 +108,7 @@ impl Stages {
             let Some(wanted) = inner.kinds.get_mut(kind) else { continue };
             wanted.by.remove(migration);
             if wanted.by.is_empty() {
-                wanted.specs.iter().for_each(|spec| end(spec));
                 inner.kinds.remove(kind);
-                inner.objects.retain(|_, objects| {
-                    objects.retain(|(other, _)| other != kind);
-                    !objects.is_empty()
-                });
             }
         }
         new
@@ -117,14 +121,14 @@ impl Stages {
 
     /// The watches of a kind, if they run.
     pub fn specs_of(&self, kind: &Kind) -> Option<Vec<Arc<WatchSpec>>> {
-        Some(self.lock().kinds.get(kind)?.specs.clone())
+        Some(self.lock().kinds.get(kind)?.specs.iter().map(|(spec, _)| Arc::clone(spec)).collect())
     }
 
     /// The watch that sees objects of a kind in a namespace, if it runs.
     pub fn spec_of(&self, kind: &Kind, namespace: &str) -> Option<Arc<WatchSpec>> {
         let inner = self.lock();
         let sees = |spec: &&Arc<WatchSpec>| spec.namespace.as_ref().is_none_or(|own| own == namespace);
-        inner.kinds.get(kind)?.specs.iter().find(sees).cloned()
+        inner.kinds.get(kind)?.specs.iter().map(|(spec, _)| spec).find(sees).cloned()
     }
 
     /// The Migrations that need a kind.
@@ -132,37 +136,17 @@ impl Stages {
         self.lock().kinds.get(kind).map(|wanted| wanted.by.iter().cloned().collect()).unwrap_or_default()
     }
 
-    /// A labelled object came, changed or went. Returns the ids that it carried and carries.
-    pub fn moved(&self, kind: &Kind, change: &Change) -> Vec<String> {
-        let (before, after) = (id(change.old.as_ref()), id(change.new.as_ref()));
-        let mut inner = self.lock();
-        if let Some(before) = before.as_ref().filter(|before| Some(*before) != after.as_ref())
-            && let Some(objects) = inner.objects.get_mut(before)
-        {
-            objects.remove(&(kind.clone(), change.key.clone()));
-            if objects.is_empty() {
-                inner.objects.remove(before);
-            }
-        }
-        // The last word of a watch that has just ended is not remembered.
-        if let Some(after) = after.as_ref().filter(|_| inner.kinds.contains_key(kind)) {
-            inner.objects.entry(after.clone()).or_default().insert((kind.clone(), change.key.clone()));
-        }
-        let mut ids: Vec<String> = before.into_iter().chain(after).collect();
-        ids.dedup();
-        ids
-    }
-
-    /// The objects of an id.
-    pub fn of(&self, id: &str) -> Vec<(Kind, ObjectKey)> {
-        self.lock().objects.get(id).into_iter().flatten().cloned().collect()
+    /// The watches of all kinds that run.
+    pub fn specs(&self) -> Vec<(Kind, Arc<WatchSpec>)> {
+        let inner = self.lock();
+        let specs =
+            inner.kinds.iter().flat_map(|(kind, wanted)| wanted.specs.iter().map(move |(spec, _)| (kind, spec)));
+        specs.map(|(kind, spec)| (kind.clone(), Arc::clone(spec))).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::cell::RefCell;
-
     use serde_json::json;
 
     use super::*;
@@ -180,15 +164,41 @@ mod tests {
         Arc::new(crate::conventions::object(&value).1)
     }
 
+    /// Notes when watches begin and end.
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<String>>>);
+
+    /// Notes its end.
+    struct Ends(Log, String);
+
+    impl Log {
+        fn note(&self, what: String) {
+            self.0.lock().unwrap().push(what);
+        }
+
+        fn start(&self, name: String) -> Running {
+            self.note(format!("+{name}"));
+            Box::new(Ends(self.clone(), name))
+        }
+
+        fn lines(&self) -> Vec<String> {
+            self.0.lock().unwrap().clone()
+        }
+    }
+
+    impl Drop for Ends {
+        fn drop(&mut self) {
+            self.0.note(format!("-{}", self.1));
+        }
+    }
+
     #[test]
     fn a_watch_runs_from_the_first_who_needs_it_to_the_last() {
         let stages = Stages::default();
-        let log = RefCell::new(Vec::new());
+        let log = Log::default();
         let want = |migration: &str, kinds: &[&str]| {
             let kinds = kinds.iter().map(|name| kind(name)).collect();
-            let start = |spec: &Arc<WatchSpec>| log.borrow_mut().push(format!("+{}", spec.gvk.kind));
-            let end = |spec: &WatchSpec| log.borrow_mut().push(format!("-{}", spec.gvk.kind));
-            stages.want(&key(migration), &kinds, start, end)
+            stages.want(&key(migration), &kinds, |spec| log.start(spec.gvk.kind.clone()))
         };
         assert!(want("a", &["Job"]));
         assert!(want("b", &["Job"]), "it runs already, but is new to this one");
@@ -196,7 +206,7 @@ mod tests {
         assert!(want("a", &["Pod"]));
         assert_eq!(stages.wanting(&kind("Job")), [key("b")]);
         assert!(!want("b", &[]));
-        assert_eq!(*log.borrow(), ["+Job", "+Pod", "-Job"]);
+        assert_eq!(log.lines(), ["+Job", "+Pod", "-Job"]);
         assert!(
             stages.spec_of(&kind("Job"), "n").is_none() && stages.wants_any(&key("a")) && !stages.wants_any(&key("b"))
         );
@@ -205,41 +215,28 @@ mod tests {
     #[test]
     fn where_stages_have_their_namespaces_nothing_else_is_watched() {
         let stages = Stages::within(vec!["a".into(), "b".into()]);
-        let log = RefCell::new(Vec::new());
-        let note = |sign: char, spec: &WatchSpec| {
-            log.borrow_mut().push(format!("{sign}{}", spec.namespace.clone().unwrap_or_default()));
-        };
-        let want =
-            |kinds: &BTreeSet<Kind>| stages.want(&key("m"), kinds, |spec| note('+', spec), |spec| note('-', spec));
+        let log = Log::default();
+        let start = |spec: &Arc<WatchSpec>| log.start(spec.namespace.clone().unwrap_or_default());
+        let want = |kinds: &BTreeSet<Kind>| stages.want(&key("m"), kinds, start);
         want(&BTreeSet::from([kind("Job")]));
         let seen = |namespace: &str| stages.spec_of(&kind("Job"), namespace).and_then(|spec| spec.namespace.clone());
         assert_eq!((seen("b").as_deref(), seen("c")), (Some("b"), None));
         assert_eq!(stages.specs_of(&kind("Job")).unwrap().len(), 2);
         want(&BTreeSet::new());
-        assert_eq!(*log.borrow(), ["+a", "+b", "-a", "-b"]);
+        assert_eq!(log.lines(), ["+a", "+b", "-a", "-b"]);
     }
 
     #[test]
-    fn objects_are_found_by_the_id_that_they_carry() {
-        let stages = Stages::default();
-        stages.want(&key("m"), &BTreeSet::from([kind("Job")]), |_| {}, |_| {});
+    fn a_change_concerns_the_ids_before_and_after() {
         let change = |old: Option<&str>, new: Option<&str>| Change {
             key: key("o"),
             old: old.map(|id| object(id, 1)),
             new: new.map(|id| object(id, 2)),
         };
-        assert_eq!(stages.moved(&kind("Job"), &change(None, Some("x"))), ["x"]);
-        assert_eq!(stages.of("x"), [(kind("Job"), key("o"))]);
-        // Labelled anew.
-        assert_eq!(stages.moved(&kind("Job"), &change(Some("x"), Some("y"))), ["x", "y"]);
-        assert!(stages.of("x").is_empty() && stages.of("y").len() == 1);
-        assert_eq!(stages.moved(&kind("Job"), &change(Some("y"), None)), ["y"]);
-        assert!(stages.of("y").is_empty());
-
-        stages.moved(&kind("Job"), &change(None, Some("x")));
-        stages.want(&key("m"), &BTreeSet::new(), |_| {}, |_| {});
-        assert!(stages.of("x").is_empty(), "what is not watched is not known");
-        stages.moved(&kind("Job"), &change(None, Some("x")));
-        assert!(stages.of("x").is_empty());
+        assert_eq!(ids(&change(None, Some("x"))), ["x"]);
+        assert_eq!(ids(&change(Some("x"), Some("x"))), ["x"]);
+        assert_eq!(ids(&change(Some("x"), Some("y"))), ["x", "y"]);
+        assert_eq!(ids(&change(Some("y"), None)), ["y"]);
+        assert_eq!((BY_ID.by)(&object("x", 1)), ["x".into()]);
     }
 }

@@ -10,6 +10,7 @@ use std::{
 use broker_api::MigrationConfiguration;
 use broker_core::migration::configuration::Configuration;
 use certs_example::authority::{Authority, Leaf};
+use example_stage::program;
 use harness::{Lab, LabOptions};
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
@@ -23,7 +24,8 @@ const SYSTEM: &str = r#"{"apiVersion": "v1", "kind": "Namespace", "metadata": {"
 fn check(fqdn: &str, leaf: &Leaf) -> Output {
     let environment =
         [("FQDN", fqdn), ("TLS_CRT", &leaf.certificate), ("TLS_KEY", &leaf.key), ("CA_CRT", &leaf.authority)];
-    Command::new(env!("CARGO_BIN_EXE_cert-check")).env_clear().envs(environment).output().unwrap()
+    let demo = harness::binary(program::BINARY).unwrap();
+    Command::new(demo).arg("cert-check").env_clear().envs(environment).output().unwrap()
 }
 
 #[test]

@@ -11,7 +11,8 @@ use certs_example::{
     proof::{Proof, prove},
     secret::{CA_CERTIFICATE, CERTIFICATE, KEY},
 };
-use harness::{Cluster, Lab, LabOptions, Process, Program, wait_for};
+use example_stage::program;
+use harness::{Cluster, Lab, LabOptions, Process, wait_for};
 use k8s_openapi::{api::core::v1::Secret, jiff::Timestamp};
 use kube::{
     Api, ResourceExt,
@@ -105,7 +106,8 @@ impl World {
 fn controller(lab: &Lab, cluster: &Cluster, issuer: &str, flags: &[&str]) -> Process {
     let kubeconfig = lab.directory().join("provider.kubeconfig");
     cluster.write_kubeconfig(CONTROLLER, &kubeconfig).unwrap();
-    let program = Program::new("cert-provider", env!("CARGO_BIN_EXE_cert-provider"))
+    let program = program::example("cert-provider", "cert-provider")
+        .unwrap()
         .arg("--kubeconfig")
         .arg(kubeconfig)
         .args(["--issuer-name", issuer])

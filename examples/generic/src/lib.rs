@@ -4,8 +4,10 @@
 //! [`product`] (pure): an address for a machine, a kubeconfig for a cluster, connection data for a database. One
 //! [`controller`] serves all of them, and [`status`] is what the broker brings to the consumer.
 //!
-//! `README.md` of this folder tells what the demo does with it. Nothing here knows how the broker works.
+//! `README.md` of this folder tells what the demo does with it. Nothing here but [`demo`] knows how the broker works.
 
 pub mod controller;
+pub mod demo;
+pub mod generic_provider;
 pub mod product;
 pub mod status;

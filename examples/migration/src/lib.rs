@@ -5,10 +5,13 @@
 //! - `keyvalue-migrate` is the program in the Jobs of a migration: [`remote`] speaks to both stores, [`transfer`] copies,
 //!   compares and seals.
 //!
-//! `README.md` of this folder tells the story. Nothing here knows how the broker works.
+//! `README.md` of this folder tells the story. Nothing here but [`demo`] knows how the broker works.
 
 pub mod access;
 pub mod content;
+pub mod demo;
+pub mod keyvalue_migrate;
+pub mod keyvalue_provider;
 pub mod provider;
 pub mod remote;
 pub mod server;

@@ -5,7 +5,10 @@ use std::{sync::Arc, time::Duration};
 
 use broker_api::MigrationConfiguration;
 use broker_core::migration::configuration::{Configuration, Stage};
-use example_stage::pod::{self, Variable};
+use example_stage::{
+    pod::{self, Variable},
+    program,
+};
 use k8s_openapi::api::{batch::v1::Job, core::v1::Pod};
 use runtime_cel::expression::{Evaluator, Limits, Program};
 use serde_json::{Value, json};
@@ -41,7 +44,8 @@ fn jobs_get_the_secrets_of_both_sides() {
         let job: Job = serde_json::from_value(rendered).unwrap();
         let pod = Pod { spec: job.spec.unwrap().template.spec, ..Pod::default() };
         let work = pod::work(&pod).unwrap();
-        assert_eq!((work.program.as_str(), work.args.as_slice()), ("keyvalue-migrate", &[stage.name.clone()][..]));
+        assert_eq!(work.program, program::BINARY);
+        assert_eq!(work.args, ["keyvalue-migrate", &stage.name]);
         let secret = |name: &str, secret: &str, key: &str| Variable::Secret {
             name: name.to_owned(),
             secret: format!("m0123456789ab-{secret}-cart-access"),

@@ -3,12 +3,14 @@
 
 use std::process::Command;
 
-/// Needs `resource-broker` built with the same profile (`cargo build --workspace --bins`; `make test` does).
+use example_stage::program;
+
+/// Needs broker, operator and `demo` built with the same profile (`cargo build --workspace --bins`; `make test` does).
 #[test]
 fn a_store_moves_with_its_data() {
     let directory = std::env::temp_dir().join(format!("migration-demo-{}", std::process::id()));
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_migration-demo")).arg("--once").arg("--directory").arg(&directory).output();
+    let demo = harness::binary(program::BINARY).unwrap();
+    let output = Command::new(demo).args(["migration", "--once", "--directory"]).arg(&directory).output();
     let output = output.unwrap();
     let told = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{told}\n{}", String::from_utf8_lossy(&output.stderr));

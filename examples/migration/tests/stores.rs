@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use broker_api::{Availability, MigrationConfiguration, generic::databases::KeyValue};
-use example_stage::controllers;
-use harness::{Cluster, Lab, LabOptions, Process, Program, wait_for};
+use example_stage::{controllers, program};
+use harness::{Cluster, Lab, LabOptions, Process, wait_for};
 use k8s_openapi::api::{
     batch::v1::Job,
     core::v1::{ConfigMap, Pod, Secret},
@@ -34,7 +34,7 @@ fn provider_program(lab: &Lab, cluster: &Cluster) -> Process {
     let kubeconfig = lab.directory().join(format!("{}.kubeconfig", cluster.name()));
     cluster.write_kubeconfig("provider-controller", &kubeconfig).unwrap();
     let name = format!("keyvalue-provider-{}", cluster.name());
-    let program = Program::new(name, env!("CARGO_BIN_EXE_keyvalue-provider")).arg("--kubeconfig").arg(kubeconfig);
+    let program = program::example(name, "keyvalue-provider").unwrap().arg("--kubeconfig").arg(kubeconfig);
     lab.start_process(&program).unwrap()
 }
 
@@ -116,12 +116,14 @@ async fn data_moves_from_one_store_to_another() {
     let _controllers = lab.start_process(&controllers).unwrap();
     let kubeconfig = lab.directory().join("pod-runner.kubeconfig");
     hub.write_kubeconfig("admin", &kubeconfig).unwrap();
-    let program = Program::new("pod-runner", harness::binary("pod-runner").unwrap())
+    let demo = harness::binary(program::BINARY).unwrap();
+    let program = program::example("pod-runner", "pod-runner")
+        .unwrap()
         .arg("--kubeconfig")
         .arg(kubeconfig)
         .arg("--directory")
         .arg(lab.directory())
-        .args(["--program", concat!("keyvalue-migrate=", env!("CARGO_BIN_EXE_keyvalue-migrate"))]);
+        .args(["--program", &format!("{}={}", program::BINARY, demo.display())]);
     let _runner = lab.start_process(&program).unwrap();
     let hub_client = hub.client("person").await.unwrap();
 

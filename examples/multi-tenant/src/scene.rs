@@ -35,7 +35,7 @@ impl Scene {
             consumers: &[&tenant_a, &tenant_b],
             providers: &[&shared, &rogue],
             kinds: &[Kind::of::<Sql>()],
-            jobs: &[],
+            jobs: false,
         };
         Box::pin(installation.run(stage)).await?;
 

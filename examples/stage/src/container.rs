@@ -4,12 +4,12 @@ use std::{
     collections::BTreeMap,
     fs::OpenOptions,
     io::{Read as _, Seek as _, SeekFrom},
-    net::TcpListener,
     path::{Path, PathBuf},
     process::Stdio,
     time::Duration,
 };
 
+use harness::Port;
 use k8s_openapi::api::{
     authentication::v1::{TokenRequest, TokenRequestSpec},
     core::v1::{Pod, ServiceAccount},
@@ -65,6 +65,8 @@ pub(crate) struct Container {
     log: PathBuf,
     /// Where this run's output begins in the log.
     log_start: u64,
+    /// Where it listens.
+    _ports: Vec<Port>,
 }
 
 impl Container {
@@ -78,7 +80,14 @@ impl Container {
         let path = node.programs.get(&work.program).ok_or_else(|| {
             RunnerError::Never(format!("this runner has no program {:?}; it has: {}", work.program, known()))
         })?;
-        let arguments = localise(work.args.clone(), work.readiness.is_some(), free_address)?;
+        let mut ports = Vec::new();
+        let free = || {
+            let port = Port::reserve()?;
+            let address = port.address();
+            ports.push(port);
+            Ok::<_, std::io::Error>(address)
+        };
+        let arguments = localise(work.args.clone(), work.readiness.is_some(), free)?;
         // A pod that is replaced goes on in the log of the one before: that is the file that people follow.
         let lasting = work.restart == Restart::Always;
         let name = if lasting { work.program.clone() } else { pod.name_any() };
@@ -92,7 +101,8 @@ impl Container {
         }
         command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output).kill_on_drop(true);
         tracing::info!(pod = pod.name_any(), "starting {} {}", work.program, arguments.args.join(" "));
-        Ok(Self { child: command.spawn()?, probe: arguments.health.zip(work.readiness.clone()), log, log_start })
+        let probe = arguments.health.zip(work.readiness.clone());
+        Ok(Self { child: command.spawn()?, probe, log, log_start, _ports: ports })
     }
 
     /// Waits for its end. Returns the exit code; 137 when it was killed.
@@ -134,11 +144,6 @@ impl Container {
         }
         let _gone = self.child.kill().await;
     }
-}
-
-/// An address that was free a moment ago.
-fn free_address() -> std::io::Result<String> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string())
 }
 
 async fn answers(address: &str, path: &str) -> std::io::Result<bool> {

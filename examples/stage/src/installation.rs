@@ -6,13 +6,19 @@
 //! and the Jobs of migrations.
 
 use broker_api::{Broker, keys};
-use harness::{Program, parse_objects, wait_for};
+use harness::{parse_objects, wait_for};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{Api, api::DynamicObject, config::Kubeconfig};
 use serde_json::{Value, json};
 
-use crate::{DEADLINE, Kind, Place, Stage, container::with_token, controllers, place::PERSON};
+use crate::{
+    DEADLINE, Kind, Place, Stage,
+    container::with_token,
+    controllers,
+    place::PERSON,
+    program::{self, BINARY},
+};
 
 /// Program and log of the broker.
 pub const BROKER: &str = "resource-broker";
@@ -44,8 +50,8 @@ pub struct Installation<'a> {
     pub providers: &'a [&'a Place],
     /// The kinds that are brokered.
     pub kinds: &'a [Kind],
-    /// Programs that Jobs of migrations run.
-    pub jobs: &'a [&'a str],
+    /// Whether Jobs of migrations run in the hub, with the programs of the examples.
+    pub jobs: bool,
 }
 
 impl Installation<'_> {
@@ -60,7 +66,7 @@ impl Installation<'_> {
         let what =
             format!("consumers and providers: CRDs of {kinds}, and of AcceptAPI; the broker's permissions there");
         stage.step(&what, self.admit()).await?;
-        if !self.jobs.is_empty() {
+        if self.jobs {
             let what = "hub: permissions for the stages of migrations (config/rbac/compute-roles.yaml)";
             stage.step(what, hub.apply(COMPUTE_ROLES)).await?;
         }
@@ -119,9 +125,9 @@ impl Installation<'_> {
     fn start_pod_runner(&self, stage: &Stage) -> anyhow::Result<()> {
         let kubeconfig = stage.lab.directory().join("pod-runner.kubeconfig");
         self.hub.cluster.write_kubeconfig("admin", &kubeconfig)?;
-        let mut program = Program::new("pod-runner", harness::binary("pod-runner")?).env("NO_COLOR", "1");
+        let mut program = program::example("pod-runner", "pod-runner")?.env("NO_COLOR", "1");
         program = program.arg("--kubeconfig").arg(kubeconfig).arg("--directory").arg(stage.lab.directory());
-        for name in [BROKER, OPERATOR].iter().chain(self.jobs) {
+        for name in [BROKER, OPERATOR].into_iter().chain(self.jobs.then_some(BINARY)) {
             program = program.arg("--program").arg(format!("{name}={}", harness::binary(name)?.display()));
         }
         stage.start(&program)

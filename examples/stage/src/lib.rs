@@ -17,6 +17,7 @@ pub mod installation;
 pub mod kind;
 pub mod place;
 pub mod pod;
+pub mod pod_runner;
 pub mod pod_status;
 pub mod program;
 pub mod runner;

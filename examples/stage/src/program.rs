@@ -1,12 +1,24 @@
-//! A client for the cluster of a kubeconfig.
+//! The programs of the examples: where they are, how they begin, and a client for the cluster of a kubeconfig.
 
 use std::{path::Path, time::Duration};
 
 use anyhow::Context as _;
+use harness::Program;
 use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig},
 };
+
+/// The binary that all demos and programs of the examples are in, as subcommands: it is linked once.
+pub const BINARY: &str = "demo";
+
+/// A program of the examples, called `name` in its lab.
+///
+/// # Errors
+/// When the binary is not there; names the cargo command that builds it.
+pub fn example(name: impl Into<String>, program: &str) -> anyhow::Result<Program> {
+    Ok(Program::new(name, harness::binary(BINARY)?).arg(program))
+}
 
 /// Logs to standard error (`RUST_LOG` filters), and one TLS provider for the process. Called once, by `main`.
 pub fn set_up_process() {

@@ -3,7 +3,6 @@
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::Context as _;
-use clap::{CommandFactory, FromArgMatches, Parser};
 use harness::{Lab, LabOptions};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -17,8 +16,9 @@ pub(crate) const LOOK: Duration = Duration::from_secs(1);
 /// Lines of the broker's log that are shown when a step fails.
 const LOG_LINES: usize = 30;
 
-#[derive(Parser)]
-struct Options {
+/// Flags of every demo.
+#[derive(clap::Args)]
+pub struct Options {
     /// Where kubeconfigs, logs and data live while the demo runs. Must not exist; removed at the end.
     #[arg(long, default_value = ".demo")]
     directory: PathBuf,
@@ -27,21 +27,11 @@ struct Options {
     once: bool,
 }
 
-/// Runs a demo: `play` is its story, `about` the first line of its `--help`, `programs` the binaries of this workspace
-/// that it needs beside broker and operator. It stays until it is told to end, unless `--once` is given.
-pub async fn show(
-    about: &'static str,
-    programs: &[&str],
-    play: impl AsyncFnOnce(&Stage) -> anyhow::Result<()>,
-) -> ExitCode {
-    let matches = Options::command().about(about).long_about(None).get_matches();
-    let options = match Options::from_arg_matches(&matches) {
-        Ok(options) => options,
-        Err(error) => error.exit(),
-    };
+/// Runs a demo: `play` is its story. It stays until it is told to end, unless `--once` is given.
+pub async fn show(options: Options, play: impl AsyncFnOnce(&Stage) -> anyhow::Result<()>) -> ExitCode {
     // Whichever future loses is dropped before its branch is left, and with it the lab: that is the whole cleaning up.
     let ended = tokio::select! {
-        ended = Box::pin(run(&options, programs, play)) => ended,
+        ended = Box::pin(run(&options, play)) => ended,
         told = told_to_end() => told.map(|()| {
             println!("\neverything is stopped and removed");
             ExitCode::SUCCESS
@@ -53,18 +43,14 @@ pub async fn show(
     })
 }
 
-async fn run(
-    options: &Options,
-    programs: &[&str],
-    play: impl AsyncFnOnce(&Stage) -> anyhow::Result<()>,
-) -> anyhow::Result<ExitCode> {
+async fn run(options: &Options, play: impl AsyncFnOnce(&Stage) -> anyhow::Result<()>) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(
         !options.directory.exists(),
         "{} exists: another demo is running, or one could not clean up; end it, or remove the directory",
         options.directory.display()
     );
     // Before anything starts: each says how it is built.
-    for program in [BROKER, OPERATOR, "pod-runner"].iter().chain(programs) {
+    for program in [BROKER, OPERATOR] {
         harness::binary(program)?;
     }
     harness::kubectl_binary()?;

@@ -7,7 +7,7 @@ use std::{
 
 use harness::{Cluster, Lab, Process, Program, kubectl_binary};
 
-use crate::{Place, Screen, controllers, installation::BROKER};
+use crate::{Place, Screen, controllers, installation::BROKER, program};
 
 /// A lab with its programs, and the screen. Dropping it ends everything that was started.
 pub struct Stage {
@@ -49,13 +49,13 @@ impl Stage {
         Ok(())
     }
 
-    /// Starts a program of this workspace in a cluster, as user `provider-controller`: it is called
+    /// Starts a program of the examples in a cluster, as user `provider-controller`: it is called
     /// `<program>-<cluster>`, and gets `--kubeconfig` before `args`.
     pub fn start_in(&self, place: &Place, program: &str, args: &[&str]) -> anyhow::Result<()> {
         let name = format!("{program}-{}", place.name());
         let kubeconfig = self.lab.directory().join(format!("{name}.kubeconfig"));
         place.cluster.write_kubeconfig("provider-controller", &kubeconfig)?;
-        let program = Program::new(name, harness::binary(program)?).env("NO_COLOR", "1");
+        let program = program::example(name, program)?.env("NO_COLOR", "1");
         self.start(&program.arg("--kubeconfig").arg(kubeconfig).args(args.iter().copied()))
     }
 

@@ -1,8 +1,8 @@
 //! `pod-runner` beside Kubernetes' own controllers: pods run, restart, are told to end, and say what came of them.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use example_stage::{DEADLINE, Place, Screen, Stage, controllers};
-use harness::{Lab, LabOptions, Program, kubectl_binary, wait_for};
+use example_stage::{DEADLINE, Place, Screen, Stage, controllers, program};
+use harness::{Lab, LabOptions, kubectl_binary, wait_for};
 use k8s_openapi::api::{
     apps::v1::Deployment,
     batch::v1::Job,
@@ -18,7 +18,7 @@ async fn stage() -> (Stage, Place) {
     stage.control(&hub, &controllers::WORKLOADS).unwrap();
     let kubeconfig = stage.lab.directory().join("pod-runner.kubeconfig");
     hub.cluster.write_kubeconfig("admin", &kubeconfig).unwrap();
-    let program = Program::new("pod-runner", env!("CARGO_BIN_EXE_pod-runner")).arg("--kubeconfig").arg(kubeconfig);
+    let program = program::example("pod-runner", "pod-runner").unwrap().arg("--kubeconfig").arg(kubeconfig);
     let program = program.arg("--directory").arg(stage.lab.directory()).args(["--program", "sh=/bin/sh"]);
     stage.start(&program).unwrap();
     (stage, hub)

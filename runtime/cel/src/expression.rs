@@ -16,8 +16,12 @@
 //! for want of time. It is the thread's own processor time: a machine that is busy with others takes nothing from it.
 
 mod argument;
+mod counters;
+mod environment;
+mod error;
 mod json;
 mod list;
+mod measure;
 mod meter;
 mod pool;
 mod processor;
@@ -38,103 +42,17 @@ use cel_interpreter::{
 use serde_json::Value;
 
 use pool::{Pool, PoolError};
-use strikes::{STRIKES, Strikes};
+use strikes::Strikes;
 
+pub use error::{ExpressionError, MAX_SOURCE};
 pub use json::MAX_JSON;
 pub use shape::closing_brace;
-
-/// Longest expression, in bytes.
-pub const MAX_SOURCE: usize = 2048;
 
 /// How much longer than their processor time the work of a thread is waited for, on a machine that has others to serve.
 const PATIENCE: u32 = 20;
 
 /// The same in time, at the least and at the most.
 const WAIT: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
-
-/// What is wrong with an expression, or with evaluating it. One line each, no longer than some 300 characters.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ExpressionError {
-    /// There is no text.
-    #[error("the expression is empty; remove it, or write one that is true or false")]
-    Empty,
-    /// More than [`MAX_SOURCE`] bytes.
-    #[error("the expression has {0} bytes; at most {MAX_SOURCE} are allowed")]
-    TooLong(usize),
-    /// Nested too deep, too many operators or loops.
-    #[error("line {line}, column {column}: {what}")]
-    TooComplex {
-        /// From 1.
-        line: usize,
-        /// From 1, in characters.
-        column: usize,
-        /// What there is too much of.
-        what: String,
-    },
-    /// The parser does not understand it.
-    #[error("line {line}, column {column}: {what} in {expression:?}")]
-    Syntax {
-        /// From 1; 0 where the parser does not say.
-        line: usize,
-        /// From 1; 0 where the parser does not say.
-        column: usize,
-        /// The parser's words.
-        what: String,
-        /// The beginning of the expression.
-        expression: String,
-    },
-    /// It failed on these values: a missing field, an operator that does not fit.
-    #[error("{what} in {expression:?}")]
-    Failed {
-        /// The interpreter's words.
-        what: String,
-        /// The beginning of the expression.
-        expression: String,
-    },
-    /// Neither true nor false.
-    #[error("is a {got}, not true or false: {expression:?}")]
-    NotBool {
-        /// The type it has.
-        got: String,
-        /// The beginning of the expression.
-        expression: String,
-    },
-    /// A value that JSON cannot hold.
-    #[error("is {got}, which JSON cannot hold: {expression:?}")]
-    NotJson {
-        /// What it is.
-        got: String,
-        /// The beginning of the expression.
-        expression: String,
-    },
-    /// It takes too many steps, or makes too large a value.
-    #[error("is too costly: {what} in {expression:?}")]
-    TooCostly {
-        /// The bound that it met.
-        what: String,
-        /// The beginning of the expression.
-        expression: String,
-    },
-    /// It did not end in time.
-    #[error("did not end within {milliseconds} ms of processor time: {expression:?}")]
-    TimedOut {
-        /// The limit.
-        milliseconds: u128,
-        /// The beginning of the expression.
-        expression: String,
-    },
-    /// It ran out of time too often.
-    #[error(
-        "is not evaluated for a while, for it ran out of time {STRIKES} times in a row; simplify it: {expression:?}"
-    )]
-    Quarantined {
-        /// The beginning of the expression.
-        expression: String,
-    },
-    /// The threads for expressions are all taken, cannot be made, or get no time from a busy machine.
-    #[error("no expression can be evaluated now: {0}")]
-    Unavailable(String),
-}
 
 /// How far an expression may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,6 +68,15 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self { compile: Duration::from_secs(1), evaluate: Duration::from_millis(100), steps: 20_000 }
+    }
+}
+
+impl Limits {
+    /// No bound but that of steps, which is the same on every machine: what is evaluated is waited for however long it
+    /// takes. For a simulator, whose runs must not depend on how busy the machine is; a stranger's expression may still
+    /// keep a thread for minutes.
+    pub fn steps_only() -> Self {
+        Self { compile: Duration::MAX, evaluate: Duration::MAX, ..Self::default() }
     }
 }
 
@@ -218,18 +145,6 @@ impl fmt::Debug for Evaluator {
     }
 }
 
-impl ExpressionError {
-    /// Whether the same may work in a moment: it had no time, which says nothing of what it would say.
-    pub fn is_transient(&self) -> bool {
-        matches!(self, Self::TimedOut { .. } | Self::Unavailable(_))
-    }
-
-    /// Whether it is not run for a while, which says as little.
-    pub fn is_resting(&self) -> bool {
-        matches!(self, Self::Quarantined { .. })
-    }
-}
-
 impl Default for Evaluator {
     fn default() -> Self {
         Self::new()
@@ -244,7 +159,7 @@ impl Evaluator {
 
     /// An evaluator with other limits.
     pub fn with_limits(limits: Limits) -> Self {
-        Self { pool: Pool::new(), env: Arc::new(meter::environment()), limits }
+        Self { pool: Pool::new(), env: Arc::new(environment::environment()), limits }
     }
 
     /// Compiles an expression of the platform's own. Blocks for microseconds as a rule, for [`Limits::compile`] of

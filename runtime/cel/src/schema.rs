@@ -1,67 +1,41 @@
-//! `Schema`: what an API server can hold of a kind, read from its OpenAPI v3 document.
+//! `Schema`: what an API server can hold of a kind, read from its schema as OpenAPI v3 has it.
 //!
 //! A desired object is compared with what the server *can* hold, not with what we wrote: else a field that a CRD
 //! prunes or defaults would be written again for ever. Where no schema is known, everything is taken to fit.
 
-mod list;
+pub mod compiled;
+mod difference;
+mod place;
+mod shape;
 
-use std::{borrow::Cow, collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
+
+pub use self::difference::same_scalar;
+use self::{
+    difference::difference,
+    place::{PATH, Place, cut},
+    shape::{Field, ListKind, Object, Shape},
+};
 
 /// What a kind's objects can hold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schema(Shape);
-
-#[derive(Debug, Clone, PartialEq)]
-enum Shape {
-    /// Anything, or nothing is known.
-    Any,
-    /// A text, number or bool.
-    Scalar,
-    Object(Object),
-    List {
-        items: Box<Shape>,
-        kind: ListKind,
-    },
-}
-
-#[derive(Debug, Clone, PartialEq)]
-struct Object {
-    fields: BTreeMap<String, Field>,
-    /// What fields that are not named may hold; `None`: they are pruned.
-    others: Option<Box<Shape>>,
-    /// Server-side apply replaces it as a whole.
-    atomic: bool,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-struct Field {
-    shape: Shape,
-    default: Option<Value>,
-    nullable: bool,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-enum ListKind {
-    Atomic,
-    Set,
-    /// Elements are told apart by these fields.
-    Map(Vec<String>),
-}
 
 fn flag(schema: &Value, key: &str) -> bool {
     schema.get(key).and_then(Value::as_bool).unwrap_or_default()
 }
 
 fn compile(schema: &Value) -> Shape {
+    // Before all else: API servers publish `allOf` with some of these.
+    if flag(schema, "x-kubernetes-int-or-string") {
+        return Shape::Scalar;
+    }
     if let Some([only]) = schema.get("allOf").and_then(Value::as_array).map(Vec::as_slice)
         && schema.get("properties").is_none()
     {
         return compile(only);
-    }
-    if flag(schema, "x-kubernetes-int-or-string") {
-        return Shape::Scalar;
     }
     match schema.get("type").and_then(Value::as_str) {
         Some("object") => Shape::Object(compile_object(schema)),
@@ -165,39 +139,9 @@ impl Schema {
 /// Most paths that are told: a stranger's object may have as many fields as it has bytes.
 const MOST_LOST: usize = 16;
 
-/// How much of a name, and of a path, is told, in characters.
-const NAME: usize = 64;
-const PATH: usize = 256;
-
-fn cut(text: &str, most: usize) -> Cow<'_, str> {
-    match text.char_indices().nth(most) {
-        None => Cow::Borrowed(text),
-        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
-    }
-}
-
 fn lose(lost: &mut Vec<String>, place: &Place<'_>) {
     if lost.len() < MOST_LOST {
         lost.push(place.to_string());
-    }
-}
-
-/// Where in an object, as a list from the leaf to the root: written out only where something is lost.
-#[derive(Clone, Copy)]
-enum Place<'a> {
-    Root,
-    Field(&'a Place<'a>, &'a str),
-    Element(&'a Place<'a>, usize),
-}
-
-impl fmt::Display for Place<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Root => Ok(()),
-            Self::Field(Self::Root, name) => f.write_str(&cut(name, NAME)),
-            Self::Field(parent, name) => write!(f, "{parent}.{}", cut(name, NAME)),
-            Self::Element(parent, index) => write!(f, "{parent}[{index}]"),
-        }
     }
 }
 
@@ -248,46 +192,6 @@ fn fill(shape: &Shape, value: &mut Value) {
         }
         (Shape::List { items, .. }, Value::Array(values)) => values.iter_mut().for_each(|value| fill(items, value)),
         _ => {}
-    }
-}
-
-/// Numbers are equal by value: `1` and `1.0` are one number in JSON.
-pub fn same_scalar(left: &Value, right: &Value) -> bool {
-    match (left, right) {
-        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
-        _ => left == right,
-    }
-}
-
-fn difference(shape: &Shape, desired: &Value, observed: &Value, exact: bool) -> Option<String> {
-    match (desired, observed) {
-        (Value::Object(desired), Value::Object(observed)) => {
-            let object = if let Shape::Object(object) = shape { Some(object) } else { None };
-            let exact = exact || object.is_some_and(|object| object.atomic);
-            for (name, value) in desired {
-                let field = object.and_then(|object| object.fields.get(name));
-                let inner = field.map_or_else(
-                    || object.and_then(|object| object.others.as_deref()).unwrap_or(&Shape::Any),
-                    |field| &field.shape,
-                );
-                let Some(held) = observed.get(name) else {
-                    // A null that is not stored is the same as a field that is not there.
-                    if value.is_null() {
-                        continue;
-                    }
-                    return Some(format!(".{}", cut(name, NAME)));
-                };
-                if let Some(path) = difference(inner, value, held, exact) {
-                    return Some(format!(".{}{path}", cut(name, NAME)));
-                }
-            }
-            let has_default =
-                |name: &str| object.and_then(|o| o.fields.get(name)).is_some_and(|field| field.default.is_some());
-            let extra = observed.keys().find(|name| exact && !desired.contains_key(*name) && !has_default(name));
-            extra.map(|name| format!(".{}", cut(name, NAME)))
-        }
-        (Value::Array(desired), Value::Array(observed)) => list::difference(shape, desired, observed, exact),
-        _ => (!same_scalar(desired, observed)).then(String::new),
     }
 }
 

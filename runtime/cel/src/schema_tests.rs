@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::*;
+use super::{place::NAME, *};
 
 fn schema() -> Schema {
     Schema::compile(&json!({
@@ -231,6 +231,6 @@ proptest! {
             "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": true,
                 "properties": {"d": {"default": 1}, "k": {}}}}));
         let plain = plain_difference(&shape, &desired, &observed);
-        prop_assert_eq!(list::difference(&shape, &desired, &observed, false), plain);
+        prop_assert_eq!(difference::list_difference(&shape, &desired, &observed, false), plain);
     }
 }

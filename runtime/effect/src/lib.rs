@@ -3,15 +3,18 @@
 //!
 //! Knows nothing of what is decided.
 
+pub mod condition;
 pub mod interest;
 pub mod kind;
 pub mod memory;
 pub mod merge;
 pub mod note;
 pub mod now;
+pub mod object_key;
 pub mod reach;
 pub mod seen;
 pub mod serving;
 pub mod size;
+pub mod step;
 pub mod view;
 pub mod write;

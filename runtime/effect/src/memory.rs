@@ -18,6 +18,22 @@ pub trait Subject: Copy + Eq {
     fn is_paced(self) -> bool;
 }
 
+/// The subject of a machine that has one thing to write for each key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sole;
+
+impl Subject for Sole {
+    const MOST: usize = 1;
+
+    fn is_many(self) -> bool {
+        false
+    }
+
+    fn is_paced(self) -> bool {
+        false
+    }
+}
+
 /// Repeats of one write that are taken for somebody else's work, not for chance.
 pub const REPEATS: u32 = 3;
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::random;
+
 /// Waits that double from `first` to `cap`, each shortened by up to a half at random, so that many do not march in step.
 #[derive(Debug, Clone)]
 pub struct Backoff {
@@ -32,7 +34,7 @@ impl Backoff {
 /// The wait after so many earlier failures.
 pub fn delay(first: Duration, cap: Duration, failures: u32) -> Duration {
     let full = first.saturating_mul(2_u32.saturating_pow(failures.min(20))).min(cap);
-    full.mul_f64(rand::random_range(0.5..=1.0))
+    full.mul_f64(random::within(0.5..=1.0))
 }
 
 #[cfg(test)]

@@ -15,13 +15,7 @@ use std::{
 
 use broker_api::ClusterName;
 
-use crate::{
-    index::Index,
-    object::{Object, ObjectKey},
-};
-
-/// What an object takes beside its body, its names and its uid: the entries of maps, counters, allocations.
-const OBJECT: usize = 240;
+use crate::object::{Object, ObjectKey};
 
 /// The budget where the process finds no limit.
 const WITHOUT_LIMIT: usize = 1 << 30;
@@ -32,11 +26,6 @@ const PERCENT: usize = 60;
 /// Bodies are dropped until a tenth is free: else each further object would cost a search for the next.
 fn with_room(limit: usize) -> usize {
     limit / 10 * 9
-}
-
-/// What an object is charged.
-pub(crate) fn cost(key: &ObjectKey, object: &Object) -> usize {
-    OBJECT + key.namespace.len() + key.name.len() + object.uid.len() + object.size()
 }
 
 /// What indexes may take, and what they take.
@@ -51,8 +40,19 @@ pub struct Budget {
     shares: Mutex<HashMap<ClusterName, Weak<Share>>>,
 }
 
+/// Holds bodies of objects, which may be dropped for want of memory.
+pub(crate) trait Bodies: Send + Sync {
+    /// Whether bodies may be dropped.
+    fn may_drop(&self) -> bool;
+
+    /// Tells the size of each body that is held.
+    fn each_body(&self, tell: &mut dyn FnMut(&ObjectKey, usize));
+
+    /// Drops one body.
+    fn drop_body(&self, key: &ObjectKey);
+}
+
 /// One cluster's part of the budget.
-#[derive(Debug)]
 pub struct Share {
     budget: Arc<Budget>,
     used: AtomicUsize,
@@ -60,7 +60,7 @@ pub struct Share {
     futile: AtomicUsize,
     /// Bodies that were dropped.
     dropped: AtomicUsize,
-    indexes: Mutex<Vec<Weak<Index>>>,
+    indexes: Mutex<Vec<Weak<dyn Bodies>>>,
 }
 
 impl Budget {
@@ -131,10 +131,10 @@ impl Share {
         self.used.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn add(&self, index: &Arc<Index>) {
+    pub(crate) fn add(&self, index: &Arc<impl Bodies + 'static>) {
         let mut indexes = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
         indexes.retain(|index| index.strong_count() > 0);
-        indexes.push(Arc::downgrade(index));
+        indexes.push(Arc::downgrade(index) as Weak<dyn Bodies>);
     }
 
     pub(crate) fn charge(&self, bytes: usize) {
@@ -200,13 +200,13 @@ impl Share {
 
     /// Drops the largest bodies until the cluster takes no more than so many bytes, as far as there are any.
     fn shrink(&self, target: usize) {
-        let indexes: Vec<Arc<Index>> = {
+        let indexes: Vec<Arc<dyn Bodies>> = {
             let held = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
             held.iter().filter_map(Weak::upgrade).filter(|index| index.may_drop()).collect()
         };
         let mut bodies: Vec<(usize, usize, ObjectKey)> = Vec::new();
         for (at, index) in indexes.iter().enumerate() {
-            index.each_body(|key, size| bodies.push((size, at, key.clone())));
+            index.each_body(&mut |key, size| bodies.push((size, at, key.clone())));
         }
         bodies.sort_unstable_by_key(|(size, ..)| std::cmp::Reverse(*size));
         for (_, at, key) in bodies {
@@ -317,7 +317,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        index::{Lookup, Source},
+        index::{Index, Lookup, Source},
         watch::WatchSpec,
     };
 
@@ -342,7 +342,8 @@ mod tests {
     fn index(budget: &Arc<Budget>, cluster: &str) -> Arc<Index> {
         let spec = WatchSpec::all(GroupVersionKind::gvk("", "v1", "ConfigMap"));
         let share = budget.engage(&name(cluster));
-        let index = Arc::new(Index::new(name(cluster), Arc::new(spec), Arc::clone(&share), true));
+        let index = Arc::new(Index::new(name(cluster), Arc::new(spec), Arc::clone(&share)));
+        index.set_may_drop(true);
         share.add(&index);
         index.replace(vec![], 1);
         index

@@ -13,7 +13,13 @@ use tokio::{
     time::Instant,
 };
 
-use crate::{conventions::Conventions, error::CallError};
+use tower::ServiceExt as _;
+
+use crate::{
+    conventions::Conventions,
+    dial::{Content, Sends},
+    error::CallError,
+};
 
 /// How long a single request may take, the body included.
 pub const DEADLINE: Duration = Duration::from_secs(10);
@@ -82,11 +88,13 @@ pub type Meter = fn(host: &str, verb: &str, code: u16, took: Duration);
 /// A client for one API server and what every request to it shares.
 #[derive(Clone)]
 pub struct Caller {
-    client: kube::Client,
+    service: Sends,
     host: Arc<str>,
     conventions: &'static Conventions,
     meter: Meter,
     large: Large,
+    /// Below which everything is asked for; empty: at the server's root.
+    path: Arc<str>,
 }
 
 impl std::fmt::Debug for Caller {
@@ -95,9 +103,9 @@ impl std::fmt::Debug for Caller {
     }
 }
 
-fn transport_error(error: &kube::Error) -> CallError {
+fn transport_error(error: &(dyn std::error::Error + 'static)) -> CallError {
     // Only a failed connection proves that nothing was sent.
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    let mut cause = Some(error);
     let mut text = error.to_string();
     let mut refused = false;
     while let Some(inner) = cause {
@@ -115,14 +123,22 @@ fn transport_error(error: &kube::Error) -> CallError {
 }
 
 impl Caller {
-    /// Requests through this client; `host` names the server in metrics.
-    pub fn new(
-        client: kube::Client,
-        host: impl Into<Arc<str>>,
-        conventions: &'static Conventions,
-        meter: Meter,
-    ) -> Self {
-        Self { client, host: host.into(), conventions, meter, large: Large::default() }
+    /// Requests through this service; `host` names the server in metrics.
+    pub fn new(service: Sends, host: impl Into<Arc<str>>, conventions: &'static Conventions, meter: Meter) -> Self {
+        Self { service, host: host.into(), conventions, meter, large: Large::default(), path: Arc::default() }
+    }
+
+    /// The same, where everything is asked for below a path, such as `/clusters/a`.
+    pub(crate) fn within(&self, path: &str) -> Self {
+        Self { path: path.into(), ..self.clone() }
+    }
+
+    fn placed(&self, mut request: Request<Vec<u8>>) -> Result<Request<Vec<u8>>, CallError> {
+        if !self.path.is_empty() {
+            let path = format!("{}{}", self.path, request.uri());
+            *request.uri_mut() = path.parse().map_err(|error| CallError::Invalid(format!("{path}: {error}")))?;
+        }
+        Ok(request)
     }
 
     /// In whose name requests are sent.
@@ -130,22 +146,22 @@ impl Caller {
         self.conventions
     }
 
-    /// The client itself, for what needs a typed API.
-    pub fn client(&self) -> &kube::Client {
-        &self.client
+    /// A client that sends in the same way, for what needs a typed API.
+    pub fn client(&self) -> kube::Client {
+        kube::Client::new(self.service.clone(), "default")
     }
 
     /// Sends a request and returns the head of a successful response; the body is still to be read.
-    pub async fn open(&self, request: Request<Vec<u8>>, deadline: Duration) -> Result<Response<Body>, CallError> {
+    pub async fn open(&self, request: Request<Vec<u8>>, deadline: Duration) -> Result<Response<Content>, CallError> {
         let started = Instant::now();
         let verb = request.method().as_str().to_owned();
-        let request = request.map(Body::from);
-        let sent = tokio::time::timeout(deadline, self.client.send(request)).await;
+        let request = self.placed(request)?.map(Body::from);
+        let sent = tokio::time::timeout(deadline, self.service.clone().oneshot(request)).await;
         let response = match sent {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => {
                 (self.meter)(&self.host, &verb, 0, started.elapsed());
-                return Err(transport_error(&error));
+                return Err(transport_error(&*error));
             }
             Err(_) => {
                 (self.meter)(&self.host, &verb, 0, started.elapsed());
@@ -181,7 +197,7 @@ impl Caller {
     }
 
     /// Reads a body of at most `limit` bytes. The time it may take does not count while it waits for its turn.
-    async fn collect(&self, mut body: Body, limit: usize) -> Result<Answer, CallError> {
+    async fn collect(&self, mut body: Content, limit: usize) -> Result<Answer, CallError> {
         let mut bytes = Vec::new();
         let mut ticket = None;
         let mut end = Instant::now() + DEADLINE;
@@ -212,7 +228,7 @@ impl Caller {
     }
 }
 
-fn retry_after(response: &Response<Body>) -> Option<Duration> {
+fn retry_after(response: &Response<Content>) -> Option<Duration> {
     let seconds: u64 = response.headers().get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
     // A hostile server must not silence us for good.
     Some(Duration::from_secs(seconds.min(60)))
@@ -239,3 +255,24 @@ pub fn build(
 
 /// Media type of plain JSON.
 pub const JSON: &str = "application/json";
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn everything_is_asked_for_below_the_path() {
+        let echo = tower::service_fn(async |request: Request<Body>| {
+            Ok::<_, Infallible>(Response::new(Body::from(request.uri().to_string().into_bytes())))
+        });
+        let root = Caller::new(crate::dial::sends(echo), "host", &crate::conventions::PLAIN, |_, _, _, _| {});
+        let asked = async |caller: &Caller| {
+            let (_, answer) = caller.call(get("/api/v1/secrets?limit=1", JSON).unwrap(), 100).await.unwrap();
+            String::from_utf8(answer.to_vec()).unwrap()
+        };
+        assert_eq!(asked(&root).await, "/api/v1/secrets?limit=1");
+        assert_eq!(asked(&root.within("/clusters/a")).await, "/clusters/a/api/v1/secrets?limit=1");
+    }
+}

@@ -1,4 +1,4 @@
-//! Connects one cluster, finds out when it is gone, and reconnects; new credentials take over without a gap.
+//! Connects to one API server, finds out when it is gone, and reconnects; new credentials take over without a gap.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,10 +9,13 @@ use tracing::{info, warn};
 use crate::{
     backoff::Backoff,
     call::{Caller, JSON, Meter, get},
-    cluster::{Cluster, ClusterState, Connection},
+    cluster::state::ClusterState,
+    dial::{Dial, Dialed},
     error::CallError,
     identity::{Identities, Likeness},
-    kubeconfig::{Kubeconfig, forbidden_address},
+    kubeconfig::Kubeconfig,
+    server::{Connection, Server},
+    traffic::Traffics,
 };
 
 /// For how long a cluster must have worked before it counts as one that does.
@@ -21,11 +24,14 @@ const STEADY: Duration = Duration::from_secs(30);
 /// Longest answer about `kube-system`.
 const IDENTITY_LIMIT: usize = 1 << 20;
 
+/// Holds its server, so that the credentials' sender is never gone.
 pub(crate) struct Connector {
-    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) server: Arc<Server>,
     pub(crate) credentials: watch::Receiver<Arc<Kubeconfig>>,
     pub(crate) identities: Arc<Identities>,
+    pub(crate) traffics: Arc<Traffics>,
     pub(crate) meter: Meter,
+    pub(crate) dial: Arc<dyn Dial>,
 }
 
 impl Connector {
@@ -39,27 +45,25 @@ impl Connector {
             identities.mark_unchanged();
             match self.establish(&kubeconfig, generation).await {
                 Ok(connection) => {
-                    info!(cluster = %self.cluster.name(), server = kubeconfig.server(), "connected");
+                    info!(cluster = %self.server.name(), server = kubeconfig.server(), "connected");
                     let connection = Arc::new(connection);
-                    self.cluster.set_state(&ClusterState::Ready, Some(Arc::clone(&connection)));
+                    self.server.set_state(&ClusterState::Ready, Some(Arc::clone(&connection)));
                     backoff.reset();
-                    if self.guard(&connection).await.is_break() {
-                        return;
-                    }
+                    self.guard(&connection).await;
                 }
-                Err(why) if self.identities.holds(self.cluster.name()) && self.still_works().await => {
-                    warn!(cluster = %self.cluster.name(), server = kubeconfig.server(), %why,
+                Err(why) if self.identities.holds(self.server.name()) && self.still_works().await => {
+                    warn!(cluster = %self.server.name(), server = kubeconfig.server(), %why,
                         "the new kubeconfig does not work; going on with the one before");
                     tokio::select! {
-                        changed = self.credentials.changed() => if changed.is_err() { return },
+                        _ = self.credentials.changed() => {}
                         () = tokio::time::sleep(backoff.wait()) => {}
                     }
                 }
                 Err(why) => {
-                    warn!(cluster = %self.cluster.name(), server = kubeconfig.server(), %why, "cannot connect");
-                    self.cluster.set_state(&ClusterState::Unreachable { since: Instant::now(), why }, None);
+                    warn!(cluster = %self.server.name(), server = kubeconfig.server(), %why, "cannot connect");
+                    self.server.set_state(&ClusterState::Unreachable { since: Instant::now(), why }, None);
                     tokio::select! {
-                        changed = self.credentials.changed() => if changed.is_err() { return },
+                        _ = self.credentials.changed() => {}
                         // Whoever stood in its way may have left.
                         _ = identities.changed() => {}
                         () = tokio::time::sleep(backoff.wait()) => {}
@@ -70,39 +74,36 @@ impl Connector {
     }
 
     /// Watches over a connection until new credentials come.
-    async fn guard(&mut self, connection: &Connection) -> std::ops::ControlFlow<()> {
+    async fn guard(&mut self, connection: &Connection) {
         let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(5));
         let mut flaps = Backoff::new(Duration::from_secs(1), Duration::from_mins(1));
         let mut since = Instant::now();
         let mut identities = self.identities.changes();
         loop {
             identities.mark_unchanged();
-            if !self.identities.holds(self.cluster.name()) {
-                self.lost("a cluster that is earlier in the configuration is the same API server".to_owned());
-                return std::ops::ControlFlow::Continue(());
+            if !self.identities.holds(self.server.name()) {
+                return self.lost("a cluster that is earlier in the configuration is the same API server".to_owned());
             }
-            let down = !self.cluster.is_ready();
+            let down = !self.server.is_ready();
             tokio::select! {
-                changed = self.credentials.changed() => {
-                    return if changed.is_err() { std::ops::ControlFlow::Break(()) } else { std::ops::ControlFlow::Continue(()) };
-                }
-                () = self.cluster.suspicion.notified(), if !down => {}
+                _ = self.credentials.changed() => return,
+                () = self.server.suspicion.notified(), if !down => {}
                 () = tokio::time::sleep(backoff.wait()), if down => {}
                 _ = identities.changed() => continue,
                 // Certificates of credential plugins are not refreshed by the client: a new one is made in time.
-                () = expiry(connection) => return std::ops::ControlFlow::Continue(()),
+                () = expiry(connection) => return,
             }
             match identity(&connection.caller).await {
                 // Permission to read kube-system may come and go; only two different answers tell of two servers.
                 Ok(found) if found.is_none() || connection.identity.is_none() || found == connection.identity => {
                     if down {
-                        info!(cluster = %self.cluster.name(), "reachable again");
+                        info!(cluster = %self.server.name(), "reachable again");
                         since = Instant::now();
                     } else if since.elapsed() > STEADY {
                         flaps.reset();
                     }
                     backoff.reset();
-                    self.cluster.set_state(&ClusterState::Ready, None);
+                    self.server.set_state(&ClusterState::Ready, None);
                     // A server whose watches break while it answers probes must not be probed in a hot loop.
                     tokio::time::sleep(Duration::from_millis(200)).await;
                 }
@@ -113,12 +114,10 @@ impl Connector {
                 Err(error) => self.lost(error.to_string()),
             }
             // Each return makes work for all whose objects are there: one that comes and goes returns ever later.
-            if !down && !self.cluster.is_ready() && since.elapsed() <= STEADY {
+            if !down && !self.server.is_ready() && since.elapsed() <= STEADY {
                 let wait = flaps.wait();
                 tokio::select! {
-                    changed = self.credentials.changed() => {
-                        return if changed.is_err() { std::ops::ControlFlow::Break(()) } else { std::ops::ControlFlow::Continue(()) };
-                    }
+                    _ = self.credentials.changed() => return,
                     () = tokio::time::sleep(wait) => {}
                 }
             }
@@ -127,31 +126,24 @@ impl Connector {
 
     /// Whether the connection of an earlier kubeconfig can still be used.
     async fn still_works(&self) -> bool {
-        match self.cluster.connection() {
+        match self.server.connection() {
             Some(connection) => identity(&connection.caller).await.is_ok(),
             None => false,
         }
     }
 
     fn lost(&self, why: String) {
-        if self.cluster.is_ready() {
-            warn!(cluster = %self.cluster.name(), %why, "unreachable");
+        if self.server.is_ready() {
+            warn!(cluster = %self.server.name(), %why, "unreachable");
         }
-        self.cluster.set_state(&ClusterState::Unreachable { since: Instant::now(), why }, None);
+        self.server.set_state(&ClusterState::Unreachable { since: Instant::now(), why }, None);
     }
 
     async fn establish(&self, kubeconfig: &Kubeconfig, generation: u64) -> Result<Connection, String> {
-        let config = kubeconfig.config().await.map_err(|error| error.to_string())?;
-        for uri in [Some(&config.cluster_url), config.proxy_url.as_ref()].into_iter().flatten() {
-            check_resolved(uri).await?;
-        }
-        let host = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
-        // Reads certificate files and runs credential plugins, where those were allowed: that may take its time.
-        let client = tokio::task::spawn_blocking(move || kube::Client::try_from(config)).await;
-        let client = client.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
-        let caller = Caller::new(client, host, self.cluster.conventions(), self.meter);
+        let Dialed { service, host, valid_until } = self.dial.dial(kubeconfig).await?;
+        let caller = Caller::new(service, host, self.server.conventions(), self.meter);
         let identity = identity(&caller).await.map_err(|error| error.to_string())?;
-        if let (Some(found), Some(before)) = (&identity, self.cluster.identity())
+        if let (Some(found), Some(before)) = (&identity, self.server.identity())
             && *found != before
         {
             return Err(format!(
@@ -159,18 +151,19 @@ impl Connector {
             ));
         }
         let likeness = Likeness { uid: identity.clone(), endpoint: kubeconfig.endpoint() };
-        self.identities.claim(self.cluster.name(), &likeness)?;
+        self.identities.claim(self.server.name(), &likeness)?;
+        self.server.set_traffic(self.traffics.on(&kubeconfig.way()));
         if identity.is_none() {
-            warn!(cluster = %self.cluster.name(),
+            warn!(cluster = %self.server.name(),
                 "may not read the namespace kube-system: cannot tell for sure whether this API server is engaged twice");
         }
-        Ok(Connection { caller, identity, generation })
+        Ok(Connection { caller, identity, valid_until, generation })
     }
 }
 
 /// Shortly before the client's credentials end, if they do.
 async fn expiry(connection: &Connection) {
-    match connection.caller.client().valid_until() {
+    match connection.valid_until {
         Some(until) => {
             let left = until.duration_since(k8s_openapi::jiff::Timestamp::now());
             let left = Duration::try_from(left).unwrap_or_default().saturating_sub(Duration::from_mins(1));
@@ -179,22 +172,6 @@ async fn expiry(connection: &Connection) {
         }
         None => std::future::pending().await,
     }
-}
-
-/// A host name that leads to a link-local or metadata address is refused, as the address itself is.
-async fn check_resolved(uri: &http::Uri) -> Result<(), String> {
-    let Some(host) = uri.host() else { return Err(format!("{uri}: no host")) };
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    let resolved = tokio::time::timeout(Duration::from_secs(5), tokio::net::lookup_host((host, 443))).await;
-    let addresses = resolved
-        .map_err(|_| format!("{host}: name resolution timed out"))?
-        .map_err(|error| format!("{host}: {error}"))?;
-    for address in addresses {
-        if forbidden_address(address.ip()) {
-            return Err(format!("{host} leads to {}, a link-local or metadata address: refused", address.ip()));
-        }
-    }
-    Ok(())
 }
 
 /// What we read of `kube-system`.

@@ -5,6 +5,8 @@ use broker_api::Role;
 /// What a program calls itself and how it labels things. There is one of it for the life of the process.
 #[derive(Debug)]
 pub struct Conventions {
+    /// What people are told that it is, in the middle of a sentence: `the broker`.
+    pub program: &'static str,
     /// Field manager of its writes. What was applied under this name was applied by us.
     pub manager: &'static str,
     /// What the objects of most indexes have in common, so that each need not hold it again: a dictionary for their
@@ -19,6 +21,11 @@ pub struct Conventions {
 }
 
 impl Conventions {
+    /// The label of what we have made, whose value is [`Conventions::manager`].
+    pub fn managed_by(&self) -> String {
+        format!("{}managed-by", self.prefix)
+    }
+
     /// Selects Secrets that hold kubeconfigs, for their watch.
     pub fn secrets(&self) -> String {
         let roles: Vec<&str> = self.roles.iter().map(|role| role.as_str()).collect();
@@ -37,6 +44,7 @@ impl Eq for Conventions {}
 
 #[cfg(test)]
 pub(crate) static PLAIN: Conventions = Conventions {
+    program: "the program",
     manager: "us",
     words: br#""metadata":{"name":"","namespace":"","uid":"","resourceVersion":"#,
     prefix: "example.org/",

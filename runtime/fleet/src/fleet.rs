@@ -1,57 +1,63 @@
-//! `Fleet`: the clusters engaged now, and what is watched in each role.
+//! `Fleet`: the clusters engaged now.
 
 use std::{
-    collections::{BTreeMap, HashMap},
-    sync::{Arc, Mutex, PoisonError, RwLock},
+    collections::BTreeMap,
+    sync::{Arc, PoisonError, RwLock},
 };
 
 use broker_api::{ClusterName, Role};
-use tokio::sync::watch;
 
 use crate::{
     budget::Budget,
     call::Meter,
-    cluster::{Cluster, Observer},
+    cluster::{Cluster, Labels},
     connect::Connector,
     conventions::Conventions,
+    dial::Dial,
     identity::{Identities, Rank},
     kinds,
     kubeconfig::Kubeconfig,
-    watch::WatchSpec,
+    listener::Observer,
+    server::Server,
+    subscriptions::Subscriptions,
+    traffic::Traffics,
 };
+
+/// What a fleet is given.
+pub struct FleetOptions {
+    /// In whose name it writes.
+    pub conventions: &'static Conventions,
+    /// Who hears of clusters.
+    pub observer: Arc<dyn Observer>,
+    /// Called for each request.
+    pub meter: Meter,
+    /// What all that is held may take.
+    pub budget: Arc<Budget>,
+    /// How many writes go to one API server at the same time.
+    pub concurrent_writes: usize,
+    /// How API servers are reached.
+    pub dial: Arc<dyn Dial>,
+}
 
 /// All engaged clusters. Clusters come and go; each one's troubles stay its own.
 pub struct Fleet {
-    conventions: &'static Conventions,
-    observer: Arc<dyn Observer>,
-    meter: Meter,
-    budget: Arc<Budget>,
-    watches: HashMap<Role, Vec<Arc<WatchSpec>>>,
+    options: FleetOptions,
     clusters: RwLock<BTreeMap<ClusterName, Arc<Cluster>>>,
-    credentials: Mutex<HashMap<ClusterName, watch::Sender<Arc<Kubeconfig>>>>,
     identities: Arc<Identities>,
+    traffics: Arc<Traffics>,
+    subscriptions: Subscriptions,
 }
 
 impl Fleet {
-    /// A fleet without clusters. `watches` says what is watched in every cluster of a role, `budget` what all that may
-    /// take.
-    pub fn new(
-        conventions: &'static Conventions,
-        watches: HashMap<Role, Vec<Arc<WatchSpec>>>,
-        observer: Arc<dyn Observer>,
-        meter: Meter,
-        budget: Arc<Budget>,
-    ) -> Self {
-        Self {
-            conventions,
-            observer,
-            meter,
-            budget,
-            watches,
+    /// A fleet without clusters.
+    pub fn new(options: FleetOptions) -> Arc<Self> {
+        Arc::new(Self {
             clusters: RwLock::default(),
-            credentials: Mutex::default(),
             identities: Arc::default(),
-        }
+            traffics: Arc::new(Traffics::new(options.concurrent_writes)),
+            options,
+            subscriptions: Subscriptions::default(),
+        })
     }
 
     /// Says where a cluster that is about to be engaged stands in the configuration: of two that are one API server, the
@@ -60,41 +66,50 @@ impl Fleet {
         self.identities.configure(name, rank);
     }
 
-    /// Engages a cluster, or gives an engaged one new credentials. Returns at once; connecting happens by itself.
-    pub fn engage(&self, name: &ClusterName, kubeconfig: Arc<Kubeconfig>) {
-        let mut credentials = self.credentials.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(held) = credentials.get(name) {
-            held.send_if_modified(|held| {
-                let changed = held.fingerprint() != kubeconfig.fingerprint();
-                *held = kubeconfig;
-                changed
-            });
-            return;
+    /// Engages a cluster, or gives an engaged one new credentials and labels. Returns at once; connecting happens by itself.
+    /// `labels`: `None` where they cannot be read, or not yet.
+    pub fn engage(&self, name: &ClusterName, kubeconfig: Arc<Kubeconfig>, labels: Option<Labels>) {
+        let mut clusters = self.clusters.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cluster) = clusters.get(name).cloned() {
+            drop(clusters);
+            cluster.server().renew(kubeconfig);
+            return self.label(&cluster, labels);
         }
-        let share = self.budget.engage(name);
-        let cluster = Arc::new(Cluster::new(name.clone(), self.conventions, Arc::clone(&self.observer), share));
-        let (sender, receiver) = watch::channel(kubeconfig);
-        credentials.insert(name.clone(), sender);
-        drop(credentials);
-        self.clusters.write().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), Arc::clone(&cluster));
-        self.observer.cluster(name, &cluster.state());
+        let FleetOptions { conventions, observer, meter, budget, dial, .. } = &self.options;
+        let share = budget.engage(name);
+        let traffic = self.traffics.on(&kubeconfig.way());
+        let server = Server::new(name.clone(), conventions, kubeconfig, traffic, &share);
+        let cluster = Cluster::new(name.clone(), labels, Arc::clone(&server), Arc::clone(observer), share);
+        clusters.insert(name.clone(), Arc::clone(&cluster));
+        drop(clusters);
+        observer.cluster(name, &cluster.state());
         let connector = Connector {
-            cluster: Arc::clone(&cluster),
-            credentials: receiver,
+            credentials: server.credentials(),
+            server: Arc::clone(&server),
             identities: Arc::clone(&self.identities),
-            meter: self.meter,
+            traffics: Arc::clone(&self.traffics),
+            meter: *meter,
+            dial: Arc::clone(dial),
         };
-        cluster.spawn(connector.run());
-        cluster.spawn(kinds::run(Arc::clone(&cluster)));
-        let wanted = self.watches.get(&name.role()).map(Vec::as_slice).unwrap_or_default();
-        for spec in wanted {
-            cluster.watch(spec);
+        server.tasks.spawn(connector.run());
+        server.tasks.spawn(kinds::run(Arc::clone(&server)));
+        self.subscriptions.start(&cluster);
+    }
+
+    /// Gives an engaged cluster labels. Watches start and end with them.
+    fn label(&self, cluster: &Arc<Cluster>, labels: Option<Labels>) {
+        if cluster.set_labels(labels) {
+            self.options.observer.labels(cluster.name(), cluster.labels().as_ref());
+            self.subscriptions.relabelled(cluster);
         }
+    }
+
+    pub(crate) fn subscriptions(&self) -> &Subscriptions {
+        &self.subscriptions
     }
 
     /// Lets a cluster go: its watches end, nothing in it is touched.
     pub async fn disengage(&self, name: &ClusterName) {
-        self.credentials.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
         let cluster = self.clusters.write().unwrap_or_else(PoisonError::into_inner).remove(name);
         if let Some(cluster) = cluster {
             cluster.leave().await;
@@ -104,12 +119,18 @@ impl Fleet {
 
     /// What indexes may take, and what they take.
     pub fn budget(&self) -> &Arc<Budget> {
-        &self.budget
+        &self.options.budget
     }
 
     /// An engaged cluster.
     pub fn cluster(&self, name: &ClusterName) -> Option<Arc<Cluster>> {
         self.clusters.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    /// Those of these clusters that are engaged, in the same order.
+    pub fn engaged<'n>(&self, names: impl IntoIterator<Item = &'n ClusterName>) -> Vec<Arc<Cluster>> {
+        let clusters = self.clusters.read().unwrap_or_else(PoisonError::into_inner);
+        names.into_iter().filter_map(|name| clusters.get(name).cloned()).collect()
     }
 
     /// All engaged clusters, in order of their names.
@@ -119,14 +140,19 @@ impl Fleet {
 
     /// All engaged clusters of a role, in order of their names.
     pub fn in_role(&self, role: Role) -> Vec<Arc<Cluster>> {
-        let clusters = self.clusters.read().unwrap_or_else(PoisonError::into_inner);
-        clusters.values().filter(|cluster| cluster.name().role() == role).cloned().collect()
+        self.among(role, |clusters| clusters.cloned().collect())
     }
 
     /// The engaged cluster of a role that there is at most one of.
     pub fn the(&self, role: Role) -> Option<Arc<Cluster>> {
+        self.among(role, |clusters| clusters.next().cloned())
+    }
+
+    /// Looks at the engaged clusters of a role, and at no others: roles come first in the order of names.
+    fn among<T>(&self, role: Role, look: impl FnOnce(&mut dyn Iterator<Item = &Arc<Cluster>>) -> T) -> T {
         let clusters = self.clusters.read().unwrap_or_else(PoisonError::into_inner);
-        clusters.values().find(|cluster| cluster.name().role() == role).cloned()
+        let from = clusters.range(ClusterName::new(role, "")..);
+        look(&mut from.take_while(|(name, _)| name.role() == role).map(|(_, cluster)| cluster))
     }
 
     /// Ends everything.

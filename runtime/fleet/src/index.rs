@@ -3,19 +3,28 @@
 //! It is *incomplete* until the first list is done; an incomplete index answers `Unknown`, never `Absent`.
 //! Responses to our own writes go in at once, so that a decision never acts on what it has itself already changed.
 
+mod state;
+
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
 use broker_api::ClusterName;
 use tokio::time::Instant;
 
+use self::state::State;
 use crate::{
-    budget::{Share, cost},
+    budget::{Bodies, Share},
+    census::{Census, Seat},
+    cost::cost,
     object::{Object, ObjectKey},
-    watch::WatchSpec,
+    sorted::{Sort, Values},
+    watch::spec::WatchSpec,
 };
 
 /// What an index knows of a key.
@@ -50,25 +59,15 @@ pub struct Change {
     pub new: Option<Arc<Object>>,
 }
 
-#[derive(Default)]
-struct State {
-    objects: HashMap<ObjectKey, Arc<Object>>,
-    /// How many objects each namespace holds. The keys are shared by the objects' keys.
-    namespaces: HashMap<Arc<str>, usize>,
-    complete: bool,
-    /// Newest resource version that the watch has delivered, bookmarks included: all changes up to it are in.
-    progress: u64,
-    /// While a list takes the place of what is held: what was learned from answers since it began to.
-    learned: Option<Vec<ObjectKey>>,
-}
-
 /// The objects of one watch.
 pub struct Index {
     cluster: ClusterName,
     spec: Arc<WatchSpec>,
     share: Arc<Share>,
     /// Whether decisions read bodies that are not held: then they may be dropped.
-    may_drop: bool,
+    may_drop: AtomicBool,
+    /// Where it says what it holds, if anybody asks for that across clusters.
+    seat: OnceLock<Seat>,
     state: RwLock<State>,
     /// When the API server last said anything on this watch.
     heard: Mutex<Option<Instant>>,
@@ -77,22 +76,76 @@ pub struct Index {
 }
 
 impl Index {
-    /// An empty, incomplete index whose objects are charged to `share`. `may_drop`: bodies may be dropped for want of memory.
-    pub fn new(cluster: ClusterName, spec: Arc<WatchSpec>, share: Arc<Share>, may_drop: bool) -> Self {
+    /// An empty, incomplete index whose objects are charged to `share`. Their bodies stay.
+    pub fn new(cluster: ClusterName, spec: Arc<WatchSpec>, share: Arc<Share>) -> Self {
         Self {
             cluster,
             spec,
             share,
-            may_drop,
+            may_drop: AtomicBool::new(false),
+            seat: OnceLock::new(),
             state: RwLock::default(),
             heard: Mutex::default(),
             trouble: Mutex::default(),
         }
     }
 
-    /// Whether bodies may be dropped.
-    pub(crate) fn may_drop(&self) -> bool {
-        self.may_drop
+    /// Takes part in a census from now on, with what it holds. Once: it stays in the first one.
+    pub fn count_in(&self, census: &Arc<Census>) {
+        let state = self.write();
+        if self.seat.get().is_none() {
+            let seat = Arc::clone(census).join(&self.cluster);
+            seat.changed(state.objects.keys(), std::iter::empty());
+            // Nobody else sets it while the lock is held.
+            let _ = self.seat.set(seat);
+        }
+    }
+
+    /// Sorts its objects in one more way from now on, for [`Index::sorted`].
+    pub(crate) fn sort(&self, sort: Sort) {
+        let mut state = self.write();
+        let before = state.sorted.cost();
+        let State { objects, sorted, .. } = &mut *state;
+        sorted.add(sort, objects.iter());
+        self.share.charge(state.sorted.cost() - before);
+    }
+
+    /// The objects that were last seen under a value of a [`Sort`]: what an object without its body is under now is not
+    /// known. None where nobody has asked for that sort.
+    pub fn sorted(&self, name: &str, value: &str) -> Vec<ObjectKey> {
+        self.read().sorted.of(name, value)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn read_sorted<T>(&self, read: impl FnOnce(&crate::sorted::Sorted) -> T) -> T {
+        read(&self.read().sorted)
+    }
+
+    /// What an object is under. That takes long where it is large: no lock is held meanwhile.
+    fn values(&self, object: &Object) -> Values {
+        let sorts = self.read().sorted.sorts();
+        if object.has_body() { sorts.iter().map(|sort| (sort.by)(object)).collect() } else { Values::new() }
+    }
+
+    /// Nobody uses it any more, and no census counts it: another may take its place.
+    pub fn close(&self) {
+        let state = self.write();
+        if let Some(seat) = self.seat.get() {
+            seat.leave(state.objects.keys());
+        }
+    }
+
+    /// Says that an object has come or gone, while the lock is held.
+    fn count(&self, key: &ObjectKey, come: bool) {
+        if let Some(seat) = self.seat.get() {
+            let (come, gone) = if come { (Some(key), None) } else { (None, Some(key)) };
+            seat.changed(come.into_iter(), gone.into_iter());
+        }
+    }
+
+    /// Whether bodies may be dropped for want of memory, from now on.
+    pub(crate) fn set_may_drop(&self, may: bool) {
+        self.may_drop.store(may, Ordering::Relaxed);
     }
 
     /// Whose memory it takes.
@@ -103,26 +156,6 @@ impl Index {
     /// Drops bodies where too much is held; see [`Share::relieve`]. Not to be called while the index is read or written.
     pub(crate) fn relieve(&self) {
         self.share.relieve();
-    }
-
-    /// Tells the size of each body that is held.
-    pub(crate) fn each_body(&self, mut tell: impl FnMut(&ObjectKey, usize)) {
-        let state = self.read();
-        for (key, object) in state.objects.iter().filter(|(_, object)| object.has_body()) {
-            tell(key, object.size());
-        }
-    }
-
-    /// Drops one body.
-    pub(crate) fn drop_body(&self, key: &ObjectKey) {
-        let mut state = self.write();
-        let Some(held) = state.objects.get_mut(key) else { return };
-        let size = held.size();
-        let bare = Arc::new(held.bare());
-        let dropped = std::mem::replace(held, bare);
-        drop(state);
-        self.share.release(size);
-        drop(dropped);
     }
 
     /// Which cluster it looks at.
@@ -219,6 +252,7 @@ impl Index {
 
     /// A watch event or a write's response. `None` where the index already holds something newer.
     pub fn upsert(&self, key: ObjectKey, object: Object, source: Source) -> Option<Change> {
+        let values = self.values(&object);
         let mut state = self.write();
         match source {
             Source::Watch => state.progress = state.progress.max(object.resource_version),
@@ -233,6 +267,10 @@ impl Index {
         let new = Arc::new(object);
         self.exchange(&key, old.as_deref(), Some(&new));
         let key = state.insert(key, Arc::clone(&new));
+        self.resort(&mut state, &key, old.as_deref(), Some((&new, values)));
+        if old.is_none() {
+            self.count(&key, true);
+        }
         state.learn(&key);
         Some(Change { key, old, new: Some(new) })
     }
@@ -247,16 +285,34 @@ impl Index {
         }
     }
 
-    /// A live read of an object whose body was not kept. Nothing happens where the index has moved on.
-    pub fn fill(&self, key: &ObjectKey, object: Object) {
-        let mut state = self.write();
-        if let Some(held) = state.objects.get_mut(key)
-            && held.uid == object.uid
-            && held.resource_version <= object.resource_version
-        {
-            self.exchange(key, Some(held), Some(&object));
-            *held = Arc::new(object);
+    /// Sorts an object that came, changed or went. One under the name of another has nothing of its.
+    fn resort(&self, state: &mut State, key: &ObjectKey, old: Option<&Object>, new: Option<(&Object, Values)>) {
+        let before = state.sorted.cost();
+        if new.as_ref().is_none_or(|(new, _)| old.is_some_and(|old| old.uid != new.uid)) {
+            state.sorted.remove(key);
         }
+        if let Some((new, values)) = new {
+            state.sorted.put(key, new, values);
+        }
+        self.share.charge(state.sorted.cost());
+        self.share.release(before);
+    }
+
+    /// A live read of an object whose body was not kept. Nothing happens where the index has moved on. `Some`: it is newer
+    /// than what was held, and the watch will tell nobody of this version any more.
+    pub fn fill(&self, key: &ObjectKey, object: Object) -> Option<Change> {
+        let values = self.values(&object);
+        let mut state = self.write();
+        let held = state.objects.get_mut(key)?;
+        if held.uid != object.uid || held.resource_version > object.resource_version {
+            return None;
+        }
+        self.exchange(key, Some(held), Some(&object));
+        let new = Arc::new(object);
+        let old = std::mem::replace(held, Arc::clone(&new));
+        self.resort(&mut state, key, None, Some((&new, values)));
+        let news = old.resource_version < new.resource_version;
+        news.then(|| Change { key: key.clone(), old: Some(old), new: Some(new) })
     }
 
     /// The API server says that the object with this uid is gone. The watch will say so, too; until then nobody should
@@ -267,7 +323,9 @@ impl Index {
             return None;
         }
         let (key, old) = state.take(key)?;
+        self.count(&key, false);
         self.exchange(&key, Some(&old), None);
+        self.resort(&mut state, &key, Some(&old), None);
         Some(Change { key, old: Some(old), new: None })
     }
 
@@ -279,7 +337,9 @@ impl Index {
             return None;
         }
         let (key, old) = state.take(key)?;
+        self.count(&key, false);
         self.exchange(&key, Some(&old), None);
+        self.resort(&mut state, &key, Some(&old), None);
         Some(Change { key, old: Some(old), new: None })
     }
 
@@ -294,14 +354,14 @@ impl Index {
     /// Lists may be long, so the new state is made beside the old one and then takes its place. Only the watch itself
     /// calls this: what comes in meanwhile are answers to our own requests, which are carried over.
     pub fn replace(&self, listed: Vec<(ObjectKey, Object)>, resource_version: u64) -> Vec<Change> {
-        let (before, restored) = {
+        let (before, sorts, restored) = {
             let mut state = self.write();
             state.learned = Some(Vec::new());
             // Versions only run backwards where etcd was restored from a backup: then the list alone is true.
-            (state.objects.clone(), resource_version < state.progress)
+            (state.objects.clone(), !state.sorted.is_empty(), resource_version < state.progress)
         };
         let mut new = State { complete: true, progress: resource_version, ..State::default() };
-        let mut changes = Vec::new();
+        let (mut changes, mut values) = (Vec::new(), HashMap::new());
         new.objects.reserve(listed.len());
         for (key, object) in listed {
             let old = before.get(&key);
@@ -314,6 +374,9 @@ impl Index {
             };
             let known = old.is_some_and(|old| same || Arc::ptr_eq(old, &held));
             let key = new.insert(key, Arc::clone(&held));
+            if sorts && old.is_none_or(|old| !Arc::ptr_eq(old, &held)) {
+                values.insert(key.clone(), self.values(&held));
+            }
             if !known {
                 changes.push(Change { key, old: old.cloned(), new: Some(held) });
             }
@@ -339,10 +402,17 @@ impl Index {
                 changes.retain(|change| change.key != key);
             }
         }
+        let sorted = state.sorted.cost();
+        new.sorted = std::mem::take(&mut state.sorted);
+        new.sort(&state.objects, values);
         self.share.charge(new.cost());
+        if let Some(seat) = self.seat.get() {
+            let come = new.objects.keys().filter(|key| !state.objects.contains_key(key));
+            seat.changed(come, state.objects.keys().filter(|key| !new.objects.contains_key(key)));
+        }
         let old = std::mem::replace(&mut *state, new);
         drop(state);
-        self.share.release(old.cost());
+        self.share.release(old.cost() + sorted);
         changes
     }
 }
@@ -351,40 +421,33 @@ impl Drop for Index {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         self.share.release(state.cost());
+        if let Some(seat) = self.seat.get() {
+            seat.leave(state.objects.keys());
+        }
     }
 }
 
-impl State {
-    /// What all its objects are charged.
-    fn cost(&self) -> usize {
-        self.objects.iter().map(|(key, object)| cost(key, object)).sum()
+impl Bodies for Index {
+    fn may_drop(&self) -> bool {
+        self.may_drop.load(Ordering::Relaxed)
     }
 
-    fn learn(&mut self, key: &ObjectKey) {
-        if let Some(learned) = &mut self.learned {
-            learned.push(key.clone());
+    fn each_body(&self, tell: &mut dyn FnMut(&ObjectKey, usize)) {
+        let state = self.read();
+        for (key, object) in state.objects.iter().filter(|(_, object)| object.has_body()) {
+            tell(key, object.size());
         }
     }
 
-    /// Puts an object in and returns its key as it is held.
-    fn insert(&mut self, key: ObjectKey, object: Arc<Object>) -> ObjectKey {
-        let known = self.namespaces.get_key_value(&key.namespace).map(|(known, _)| Arc::clone(known));
-        let key = ObjectKey { namespace: known.unwrap_or(key.namespace), name: key.name };
-        if self.objects.insert(key.clone(), object).is_none() {
-            *self.namespaces.entry(Arc::clone(&key.namespace)).or_default() += 1;
-        }
-        key
-    }
-
-    fn take(&mut self, key: &ObjectKey) -> Option<(ObjectKey, Arc<Object>)> {
-        let taken = self.objects.remove_entry(key)?;
-        if let Some(count) = self.namespaces.get_mut(&key.namespace) {
-            *count -= 1;
-            if *count == 0 {
-                self.namespaces.remove(&key.namespace);
-            }
-        }
-        Some(taken)
+    fn drop_body(&self, key: &ObjectKey) {
+        let mut state = self.write();
+        let Some(held) = state.objects.get_mut(key) else { return };
+        let size = held.size();
+        let bare = Arc::new(held.bare());
+        let dropped = std::mem::replace(held, bare);
+        drop(state);
+        self.share.release(size);
+        drop(dropped);
     }
 }
 
@@ -398,85 +461,5 @@ pub enum Source {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::budget::Budget;
-    use kube::core::GroupVersionKind;
-
-    fn index() -> Index {
-        let spec = WatchSpec::all(GroupVersionKind::gvk("", "v1", "ConfigMap"));
-        let cluster = ClusterName::consumer("c");
-        let share = Budget::new(1 << 20).engage(&cluster);
-        Index::new(cluster, Arc::new(spec), share, true)
-    }
-
-    fn object(version: u64) -> Object {
-        let raw = format!(r#"{{"metadata":{{"name":"a","uid":"u","resourceVersion":"{version}"}}}}"#);
-        Object::parse(raw.as_bytes(), None, &crate::conventions::PLAIN).unwrap().1
-    }
-
-    fn key(name: &str) -> ObjectKey {
-        ObjectKey::new("n", name)
-    }
-
-    #[test]
-    fn what_is_held_is_not_taken_in_again_and_the_watch_has_passed_it() {
-        let index = index();
-        assert!(!index.knows(&key("a"), 4), "nothing is held");
-        assert!(index.upsert(key("a"), object(5), Source::Response).is_some());
-        assert!(index.knows(&key("a"), 5) && index.knows(&key("a"), 4) && !index.knows(&key("a"), 6));
-        assert!(!index.knows(&key("b"), 5), "another object");
-        assert!(index.upsert(key("b"), object(5), Source::Response).is_none(), "the watch has passed this version");
-    }
-
-    #[test]
-    fn absence_is_unknown_until_the_first_list() {
-        let index = index();
-        assert_eq!(index.get(&key("a")), Lookup::Unknown);
-        assert!(index.replace(vec![], 1).is_empty());
-        assert_eq!(index.get(&key("a")), Lookup::Absent);
-        index.mark_incomplete();
-        assert_eq!(index.get(&key("a")), Lookup::Unknown);
-    }
-
-    #[test]
-    fn a_relist_yields_the_deletes_that_the_watch_missed() {
-        let index = index();
-        index.replace(vec![(key("a"), object(1)), (key("b"), object(2))], 2);
-        let changes = index.replace(vec![(key("b"), object(2))], 5);
-        assert_eq!(changes.len(), 1);
-        assert!(changes[0].key == key("a") && changes[0].new.is_none());
-    }
-
-    #[test]
-    fn a_relist_keeps_what_was_written_after_it() {
-        let index = index();
-        index.replace(vec![], 2);
-        assert!(index.upsert(key("a"), object(9), Source::Response).is_some());
-        assert!(index.replace(vec![], 5).is_empty());
-        assert!(index.get(&key("a")).found().is_some());
-    }
-
-    #[test]
-    fn a_restored_etcd_counts_although_versions_run_backwards() {
-        let index = index();
-        index.replace(vec![(key("a"), object(50))], 60);
-        let changes = index.replace(vec![(key("a"), object(7))], 10);
-        assert_eq!(changes.len(), 1);
-        assert_eq!(index.get(&key("a")).found().unwrap().resource_version, 7);
-    }
-
-    #[test]
-    fn an_older_answer_never_replaces_a_newer_one() {
-        let index = index();
-        index.replace(vec![], 1);
-        assert!(index.upsert(key("a"), object(5), Source::Response).is_some());
-        assert!(index.upsert(key("a"), object(4), Source::Watch).is_none());
-        assert!(index.upsert(key("a"), object(5), Source::Watch).is_none());
-        assert!(index.remove(&key("a"), 4).is_none());
-        assert!(index.remove(&key("a"), 6).is_some());
-        // The response of a write that the watch has already overtaken does not bring the object back.
-        assert!(index.upsert(key("a"), object(5), Source::Response).is_none());
-        assert_eq!(index.get(&key("a")), Lookup::Absent);
-    }
-}
+#[path = "index_tests.rs"]
+mod tests;

@@ -1,6 +1,8 @@
 //! `KindInfo`: what an API server tells of one kind, and the paths of its objects.
 
 use kube::core::GroupVersionKind;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use crate::object::ObjectKey;
 
@@ -68,4 +70,57 @@ impl KindState {
             Self::Unknown | Self::Missing => None,
         }
     }
+}
+
+/// SHA-256 of a schema.
+pub type SchemaDigest = [u8; 32];
+
+/// What objects of a kind may look like, as an API server publishes it in OpenAPI v3, with references resolved and without
+/// descriptions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KindSchema {
+    json: Value,
+    digest: SchemaDigest,
+}
+
+impl KindSchema {
+    /// A schema, and its digest.
+    pub fn new(json: Value) -> Self {
+        // The fields of an object have one order: what is equal is written equally.
+        let digest = Sha256::digest(json.to_string()).into();
+        Self { json, digest }
+    }
+
+    /// The schema itself.
+    pub fn json(&self) -> &Value {
+        &self.json
+    }
+
+    /// Tells schemas apart, whichever cluster and kind they are of.
+    pub fn digest(&self) -> &SchemaDigest {
+        &self.digest
+    }
+}
+
+/// What is told of a kind's schema.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum SchemaNews<'a> {
+    /// Nothing: it is as it was.
+    Same,
+    /// None is published: anything may fit.
+    Unpublished,
+    /// It is this now.
+    New(&'a KindSchema),
+}
+
+/// Kinds that every API server serves: no need to ask.
+pub fn well_known(gvk: &GroupVersionKind) -> Option<KindInfo> {
+    let (plural, namespaced) = match (gvk.group.as_str(), gvk.version.as_str(), gvk.kind.as_str()) {
+        ("", "v1", "Secret") => ("secrets", true),
+        ("", "v1", "ConfigMap") => ("configmaps", true),
+        ("", "v1", "Namespace") => ("namespaces", false),
+        ("apiextensions.k8s.io", "v1", "CustomResourceDefinition") => ("customresourcedefinitions", false),
+        _ => return None,
+    };
+    Some(KindInfo { gvk: gvk.clone(), plural: plural.into(), namespaced, has_status: gvk.kind == "Namespace" })
 }

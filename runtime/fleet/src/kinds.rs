@@ -1,67 +1,76 @@
 //! Keeps asking an API server for the kinds that are wanted: at once, when a CRD changes, and now and then while one is missing.
+//!
+//! Kinds of one group and version are asked for together. The schema of a kind that comes from a CRD is read there: the
+//! OpenAPI document of its group and version holds those of all others too, and grows with their number.
+
+pub(crate) mod failures;
+pub(crate) mod known;
+pub(crate) mod wanted;
 
 use std::{sync::Arc, time::Duration};
 
+use futures::{StreamExt as _, stream};
 use kube::core::GroupVersionKind;
+use serde_json::Value;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
+use self::wanted::{Listed, Reading};
 use crate::{
     backoff::Backoff,
-    cluster::{Cluster, Connection},
+    blocking::computing,
+    call::Answer,
+    definition::{self, Definition},
     discover,
     error::CallError,
-    kind::{KindInfo, KindState},
+    kind::{KindInfo, KindSchema, KindState, well_known},
+    openapi,
+    server::{Connection, Server},
 };
-
-/// Kinds that every API server serves: no need to ask.
-pub fn well_known(gvk: &GroupVersionKind) -> Option<KindInfo> {
-    let (plural, namespaced) = match (gvk.group.as_str(), gvk.version.as_str(), gvk.kind.as_str()) {
-        ("", "v1", "Secret") => ("secrets", true),
-        ("", "v1", "ConfigMap") => ("configmaps", true),
-        ("", "v1", "Namespace") => ("namespaces", false),
-        ("apiextensions.k8s.io", "v1", "CustomResourceDefinition") => ("customresourcedefinitions", false),
-        _ => return None,
-    };
-    Some(KindInfo { gvk: gvk.clone(), plural: plural.into(), namespaced, has_status: gvk.kind == "Namespace" })
-}
 
 /// How often a missing kind is asked for: a watch on CRDs tells of it at once, but not everywhere may we have one, and not
 /// every kind comes from a CRD.
 const FIRST_POLL: Duration = Duration::from_secs(3);
 const SLOWEST_POLL: Duration = Duration::from_secs(30);
 
-pub(crate) async fn run(cluster: Arc<Cluster>) {
+/// So many CRDs are read at once: each is small, and there may be hundreds.
+const AT_ONCE: usize = 4;
+
+pub(crate) async fn run(server: Arc<Server>) {
     let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(10));
     let (mut poll, mut polled) = (FIRST_POLL, Instant::now());
     loop {
-        let connection = cluster.ready().await;
-        let (due, next) = cluster.due_kinds();
+        let connection = server.ready().await;
+        let polls = polled.elapsed() >= poll;
+        let (due, next) = server.kinds.due(polls);
         let mut failed = false;
-        for gvk in due {
-            let asked = ask(&cluster, &connection, &gvk).await;
-            cluster.failures.note(&gvk, asked.as_ref().err().map(|error| error as _));
+        for kinds in due.chunk_by(|one, next| one.group == next.group && one.version == next.version) {
+            let asked = ask(&server, &connection, kinds).await;
+            for gvk in kinds {
+                server.kinds.failures.note(gvk, asked.as_ref().err().map(|error| error as _));
+            }
+            failed |= !asked.as_ref().is_ok_and(|complete| *complete);
             if let Err(error) = asked {
-                failed = true;
-                warn!(cluster = %cluster.name(), kind = %gvk.kind, %error, "discovery failed, trying again");
+                let (group, version) = (&kinds[0].group, &kinds[0].version);
+                warn!(cluster = %server.name(), group, version, %error, "discovery failed, trying again");
                 if error.suspects_cluster() {
-                    cluster.suspect(&connection);
+                    server.suspect(&connection);
                 }
             }
         }
-        if polled.elapsed() >= poll {
-            for gvk in cluster.missing_kinds() {
-                let _ = ask(&cluster, &connection, &gvk).await;
-            }
+        if polls {
             polled = Instant::now();
             poll = (poll * 2).min(SLOWEST_POLL);
         }
-        let crds_watched = cluster.index(&cluster.crds).is_some_and(|index| index.is_complete());
+        let crds_watched = server.kinds.crds.is_complete();
         let wait = if failed {
             Some(backoff.wait())
         } else {
-            backoff.reset();
-            let missing = !cluster.missing_kinds().is_empty();
+            // Where nothing was asked for, nothing has worked.
+            if !due.is_empty() {
+                backoff.reset();
+            }
+            let missing = server.kinds.misses();
             poll = if !missing {
                 FIRST_POLL
             } else if crds_watched {
@@ -73,7 +82,7 @@ pub(crate) async fn run(cluster: Arc<Cluster>) {
             [poll, next].into_iter().flatten().min()
         };
         tokio::select! {
-            () = cluster.kinds_wanted.notified() => {}
+            () = server.kinds.asked.notified() => {}
             () = sleep(wait) => {}
         }
     }
@@ -86,36 +95,162 @@ async fn sleep(wait: Option<Duration>) {
     }
 }
 
-async fn ask(cluster: &Arc<Cluster>, connection: &Connection, gvk: &GroupVersionKind) -> Result<(), CallError> {
-    if let Some(info) = well_known(gvk) {
-        cluster.set_kind(gvk, &KindState::Found(Arc::new(info)), None);
-        return Ok(());
+/// Asks for kinds of one group and version, and for the schemas of those that are new or have changed. False: some schemas
+/// are to be asked for again.
+async fn ask(server: &Arc<Server>, connection: &Connection, kinds: &[GroupVersionKind]) -> Result<bool, CallError> {
+    let (known, asked): (Vec<_>, Vec<_>) = kinds.iter().cloned().partition(|gvk| well_known(gvk).is_some());
+    for info in known.iter().filter_map(well_known) {
+        server.set_kind(&info.gvk.clone(), &KindState::Found(Arc::new(info)), &Reading::Document(None));
     }
-    let Some(info) = discover::kind(&connection.caller, gvk).await? else {
-        if cluster.kind(gvk) != KindState::Missing {
-            info!(cluster = %cluster.name(), kind = %gvk.kind, group = %gvk.group, version = %gvk.version,
-                "the kind is not served (yet); waiting for its CRD");
+    let mut found = discover::kinds(&connection.caller, &asked).await?;
+    let (mut defined, mut published) = (Vec::new(), Vec::new());
+    for gvk in &asked {
+        let Some(info) = found.remove(gvk) else {
+            if server.kinds.state(gvk) != KindState::Missing {
+                info!(cluster = %server.name(), kind = %gvk.kind, group = %gvk.group, version = %gvk.version,
+                    "the kind is not served (yet); waiting for its CRD");
+            }
+            server.set_kind(gvk, &KindState::Missing, &Reading::Nothing);
+            continue;
+        };
+        let info = Arc::new(info);
+        match server.kinds.definition_of(&info) {
+            listed if !server.kinds.wants_schema(gvk, listed) => {
+                server.set_kind(gvk, &KindState::Found(info), &Reading::Nothing);
+            }
+            Listed::Absent => published.push(info),
+            Listed::Unknown | Listed::Version(_) => defined.push(info),
         }
-        cluster.set_kind(gvk, &KindState::Missing, None);
-        return Ok(());
-    };
-    // A schema that cannot be had must not keep the kind from being served: without one, everything is taken to fit.
-    let schema = discover::schema(&connection.caller, gvk).await;
-    if let Err(error) = &schema {
-        warn!(cluster = %cluster.name(), kind = %gvk.kind, %error, "no schema to be had");
     }
-    let schema = schema.unwrap_or_default();
-    let first = cluster.kind(gvk).found().is_none();
-    let published = schema.is_some();
-    // Whoever is told compiles the schema, and others' sockets must not wait for that.
-    let (own, found) = (Arc::clone(cluster), gvk.clone());
-    let told = move || own.set_kind(&found, &KindState::Found(Arc::new(info)), schema.as_ref());
-    if tokio::task::spawn_blocking(told).await.is_err() {
-        return Err(CallError::UnknownOutcome("its schema could not be taken in".into()));
+    let look = Look { server, connection };
+    let reads = defined.into_iter().map(async |info| (definition::read(&connection.caller, &info).await, info));
+    let mut reads = std::pin::pin!(stream::iter(reads).buffer_unordered(AT_ONCE));
+    let mut complete = true;
+    while let Some((read, info)) = reads.next().await {
+        match look.take_definition(read, &info).await {
+            Taken::Yes => {}
+            Taken::Elsewhere => published.push(info),
+            Taken::Later => complete = false,
+        }
     }
-    if !published && first {
-        // The OpenAPI document of a new CRD is published a moment after discovery.
-        cluster.refresh_kind(gvk);
-    }
-    Ok(())
+    Ok(look.take_published(published).await && complete)
 }
+
+/// What came of reading a kind's CRD.
+enum Taken {
+    /// The schema was taken in.
+    Yes,
+    /// It has to be looked for in the OpenAPI document.
+    Elsewhere,
+    /// It may be had in a moment.
+    Later,
+}
+
+/// One look at a group and version.
+struct Look<'a> {
+    server: &'a Arc<Server>,
+    connection: &'a Connection,
+}
+
+impl Look<'_> {
+    /// Takes in what was read of a kind's CRD.
+    async fn take_definition(&self, read: Result<Answer, CallError>, info: &Arc<KindInfo>) -> Taken {
+        let answer = match read {
+            Ok(answer) => answer,
+            Err(error) if is_passing(&error) => {
+                self.unreadable(info, &error);
+                return Taken::Later;
+            }
+            // We may not read CRDs, or there are none here.
+            Err(_) => return Taken::Elsewhere,
+        };
+        let (server, found) = (Arc::clone(self.server), Arc::clone(info));
+        // Whoever is told compiles the schema, and others' sockets must not wait for that.
+        let taken = computing(move || {
+            let read = definition::parse(&answer, &found);
+            drop(answer);
+            let Ok(Some(Definition { version, schema })) = read else { return read.map(|_| false) };
+            server.set_kind(&found.gvk.clone(), &KindState::Found(found), &Reading::Definition(version, schema));
+            Ok(true)
+        });
+        match taken.await.map_err(|error| error.to_string()).flatten() {
+            Ok(true) => Taken::Yes,
+            Ok(false) => Taken::Elsewhere,
+            Err(error) => {
+                warn!(cluster = %self.server.name(), kind = %info.gvk.kind, error, "the CRD cannot be used");
+                Taken::Elsewhere
+            }
+        }
+    }
+
+    /// Reads the OpenAPI document for kinds that do not come from a CRD that we can read. False: it may be had in a moment.
+    async fn take_published(&self, kinds: Vec<Arc<KindInfo>>) -> bool {
+        let Some(first) = kinds.first() else { return true };
+        let document = match openapi::document(&self.connection.caller, &first.gvk.group, &first.gvk.version).await {
+            Ok(document) => document,
+            Err(error) => {
+                for info in &kinds {
+                    self.unreadable(info, &error);
+                }
+                return !is_passing(&error);
+            }
+        };
+        let Some(document) = document else {
+            for info in &kinds {
+                take_schema(self.server, info, Ok(None));
+            }
+            return true;
+        };
+        let (server, wanted) = (Arc::clone(self.server), kinds.clone());
+        let taken = computing(move || {
+            openapi::each_schema(&document, &wanted, |info, schema| take_schema(&server, info, schema))
+        });
+        if let Err(error) = taken.await.map_err(|error| error.to_string()).flatten() {
+            for info in &kinds {
+                take_schema(self.server, info, Err(error.clone()));
+            }
+        }
+        true
+    }
+
+    /// The schema cannot be had at this moment.
+    fn unreadable(&self, info: &Arc<KindInfo>, error: &CallError) {
+        take_schema(self.server, info, Err(error.to_string()));
+        if is_passing(error) {
+            self.server.kinds.ask_again(&info.gvk);
+        }
+        if error.suspects_cluster() {
+            self.server.suspect(self.connection);
+        }
+    }
+}
+
+/// Whether the same request may be answered in a moment.
+fn is_passing(error: &CallError) -> bool {
+    error.suspects_cluster() || matches!(error, CallError::Throttled { .. })
+}
+
+/// A schema that cannot be had must not keep the kind from being served: what was known of it stays, and where nothing was,
+/// everything is taken to fit.
+fn take_schema(server: &Server, info: &Arc<KindInfo>, schema: Result<Option<Value>, String>) {
+    let state = KindState::Found(Arc::clone(info));
+    match schema {
+        Ok(schema) => {
+            let first = server.kinds.state(&info.gvk).found().is_none();
+            let published = schema.is_some();
+            server.set_kind(&info.gvk, &state, &Reading::Document(schema.map(KindSchema::new)));
+            if !published && first {
+                // The OpenAPI document of a new CRD is published a moment after discovery.
+                server.refresh_kind(&info.gvk);
+            }
+        }
+        Err(error) => {
+            warn!(cluster = %server.name(), kind = %info.gvk.kind, error, "no schema to be had");
+            server.set_kind(&info.gvk, &state, &Reading::Nothing);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "kinds_tests.rs"]
+mod tests;

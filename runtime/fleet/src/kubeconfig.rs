@@ -8,8 +8,11 @@
 
 mod credentials;
 mod endpoint;
+mod error;
 mod fingerprint;
 mod in_cluster;
+mod named;
+mod origin;
 #[cfg(test)]
 mod tests;
 
@@ -19,117 +22,19 @@ use sha2::{Digest as _, Sha256};
 
 use kube::config::{AuthInfo, Cluster, Context, NamedAuthInfo, NamedCluster, NamedContext};
 
-pub use endpoint::{Endpoint, forbidden_address};
-pub use fingerprint::Fingerprint;
+use crate::blocking::blocking_where;
 
-/// Longest kubeconfig text that is looked at, in bytes. A Secret holds at most 1 MiB; a kubeconfig with its
-/// certificates is about 6 KiB.
-pub const MAX_BYTES: usize = 256 * 1024;
+use self::named::Named;
+pub use endpoint::{Endpoint, Way, forbidden_address};
+pub use error::{KubeconfigError, MAX_BYTES};
+pub use fingerprint::Fingerprint;
+pub use origin::Origin;
 
 /// Time for a TCP and TLS handshake with an API server.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The flag by which the person who starts this process sets [`Origin::File`]'s `allow_local`; messages name it.
 pub const OPT_IN_FLAG: &str = "--allow-local-credentials";
-
-/// Where a kubeconfig text came from, hence how far it is trusted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
-    /// A Secret of the coordination cluster: written by whoever may write Secrets there, not by the person who started
-    /// this process. It may name an API server and carry credentials, nothing else.
-    Secret,
-    /// A file named on the command line or found in a directory named there.
-    File {
-        /// Folder of the file; relative paths in the kubeconfig start here, as with kubectl.
-        folder: PathBuf,
-        /// The person who started this process opted in to `exec`, `auth-provider`, token and certificate files,
-        /// impersonation, `insecure-skip-tls-verify`, and plain http on loopback.
-        allow_local: bool,
-    },
-}
-
-impl Origin {
-    fn allows_local(&self) -> bool {
-        matches!(self, Self::File { allow_local: true, .. })
-    }
-
-    fn remedy(&self) -> &'static str {
-        match self {
-            Self::Secret => {
-                "a kubeconfig from a Secret must hold its credentials inline (token, client-certificate-data, \
-                 client-key-data, certificate-authority-data)"
-            }
-            Self::File { .. } => {
-                "put the credentials inline, or start with --allow-local-credentials if you trust this file"
-            }
-        }
-    }
-}
-
-/// Why a kubeconfig cannot be used. Messages name the field and the remedy, and never hold a credential.
-#[derive(Debug, thiserror::Error)]
-pub enum KubeconfigError {
-    /// Longer than [`MAX_BYTES`].
-    #[error("the kubeconfig has {bytes} bytes, more than {MAX_BYTES}: remove the contexts that are not needed")]
-    TooLarge {
-        /// Its length.
-        bytes: usize,
-    },
-    /// Not YAML, or not the shape of a kubeconfig. The parser's own message is left out: it quotes the text, and the
-    /// text holds credentials.
-    #[error("line {line}, column {column}: not a kubeconfig: check the YAML there")]
-    Yaml {
-        /// 1-based; 0 when unknown.
-        line: u64,
-        /// 1-based; 0 when unknown.
-        column: u64,
-    },
-    /// No `current-context`.
-    #[error("current-context is not set: set it, for example with kubectl config use-context")]
-    NoCurrentContext,
-    /// A name that the text uses is not defined in it.
-    #[error("{field} names {name:?}, which is not in {list}: add it or correct the name")]
-    Unknown {
-        /// Path of the field that names it.
-        field: String,
-        /// The name.
-        name: String,
-        /// Where it should have been: `contexts`, `clusters` or `users`.
-        list: &'static str,
-    },
-    /// Asks for something that its origin may not ask for.
-    #[error("{field} is refused: it {what}; {remedy}")]
-    Refused {
-        /// Path of the field.
-        field: String,
-        /// What it would do.
-        what: &'static str,
-        /// What to do instead.
-        remedy: &'static str,
-    },
-    /// `server` or `proxy-url` cannot be used.
-    #[error("{field} is refused: {reason}")]
-    Endpoint {
-        /// Path of the field.
-        field: String,
-        /// Why, and the remedy.
-        reason: String,
-    },
-    /// A certificate, key or token is not in the form it must have.
-    #[error("{field} is not usable: {reason}")]
-    Data {
-        /// Path of the field.
-        field: String,
-        /// Why, and the remedy.
-        reason: &'static str,
-    },
-    /// kube could not make a configuration from it, for example because a file it names (with the opt-in) is missing.
-    #[error("the kubeconfig cannot be used: {0}")]
-    Build(#[source] Box<kube::config::KubeconfigError>),
-    /// The blocking task that reads files was cancelled: the process is ending.
-    #[error("stopped while reading the kubeconfig's files")]
-    Stopped,
-}
 
 /// A kubeconfig that passed every check, reduced to its current context. Printing it shows no credential.
 #[derive(Clone)]
@@ -193,6 +98,11 @@ impl Kubeconfig {
         Endpoint { server: endpoint::canonical(&self.server), authority: digest.finalize().into() }
     }
 
+    /// How it leads there.
+    pub fn way(&self) -> Way {
+        Way { endpoint: self.endpoint(), proxy: self.cluster.proxy_url.clone() }
+    }
+
     /// Equal for two kubeconfigs that lead to the same server with the same credentials, whatever else their texts say:
     /// a rewrite that changes nothing needs no new connection.
     pub fn fingerprint(&self) -> Fingerprint {
@@ -221,7 +131,7 @@ impl Kubeconfig {
     /// it may read certificate files and run an `exec` plugin, which blocks.
     pub async fn config(&self) -> Result<kube::Config, KubeconfigError> {
         let document = self.document();
-        let built = tokio::task::spawn_blocking(move || kube::Config::try_from(document)).await;
+        let built = blocking_where(!self.is_whole(), move || kube::Config::try_from(document)).await;
         let mut config =
             built.map_err(|_| KubeconfigError::Stopped)?.map_err(|error| KubeconfigError::Build(Box::new(error)))?;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
@@ -237,6 +147,16 @@ impl Kubeconfig {
             config.proxy_url = None;
         }
         Ok(config)
+    }
+
+    /// Whether it holds all that a client is made of: no file is read for it, and no program runs. A thread for each of a
+    /// thousand clusters would take more memory than the clusters.
+    pub(crate) fn is_whole(&self) -> bool {
+        let (c, u) = (&self.cluster, &self.user);
+        let files = [&c.certificate_authority, &u.client_certificate, &u.client_key, &u.token_file];
+        let runs = u.exec.is_some() || u.auth_provider.is_some();
+        // Without an authority those of the system count, and they are files.
+        c.certificate_authority_data.is_some() && files.iter().all(|file| file.is_none()) && !runs
     }
 
     /// A document with this one context, under fixed names.
@@ -258,18 +178,6 @@ impl Kubeconfig {
             current_context: Some(name()),
             ..Default::default()
         }
-    }
-}
-
-/// A part of the document with its path, for messages.
-struct Named<T> {
-    path: String,
-    value: T,
-}
-
-impl<T> Named<T> {
-    fn field(&self, name: &str) -> String {
-        format!("{}.{name}", self.path)
     }
 }
 

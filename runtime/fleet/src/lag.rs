@@ -2,13 +2,7 @@
 //!
 //! Nobody waits for such a cluster: its own objects wait, and everybody else goes on as if it could not be reached.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
-
-use kube::core::GroupVersionKind;
+use std::time::Duration;
 
 use crate::{
     cluster::{Cluster, ClusterState},
@@ -24,34 +18,6 @@ const BLIP: Duration = Duration::from_secs(5);
 
 /// The same for one whose lists are long and do come, page by page.
 const LONG: Duration = Duration::from_mins(1);
-
-/// Longest reason, in characters: an API server chose its words.
-const REASON: usize = 200;
-
-/// Why discovery fails, by kind.
-#[derive(Debug, Default)]
-pub(crate) struct Failures(Mutex<HashMap<GroupVersionKind, String>>);
-
-impl Failures {
-    /// Discovery of a kind has failed, or not.
-    pub(crate) fn note(&self, gvk: &GroupVersionKind, error: Option<&dyn std::fmt::Display>) {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match error {
-            Some(error) => {
-                let text = error.to_string();
-                let why = text.chars().map(|char| if char.is_control() { ' ' } else { char });
-                held.insert(gvk.clone(), why.take(REASON).collect());
-            }
-            None => {
-                held.remove(gvk);
-            }
-        }
-    }
-
-    fn of(&self, gvk: &GroupVersionKind) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(gvk).cloned()
-    }
-}
 
 /// How it stands with what a cluster should have told by now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,7 +49,7 @@ impl Cluster {
         let why = match kind {
             KindState::Missing => return Lag::Known,
             KindState::Unknown => {
-                let why = self.failures.of(gvk).unwrap_or_else(|| "no answer".into());
+                let why = self.server().kinds.failures.of(gvk).unwrap_or_else(|| "no answer".into());
                 format!("discovery does not work: {why}")
             }
             KindState::Found(_) => "the first list does not come to an end".into(),
@@ -116,15 +82,5 @@ mod tests {
         assert_eq!(patience(None), PATIENCE);
         assert_eq!(patience(Some(PATIENCE)), PATIENCE);
         assert_eq!(patience(Some(Duration::from_secs(1))), LONG);
-    }
-
-    #[test]
-    fn reasons_are_bounded_and_forgotten() {
-        let (failures, gvk) = (Failures::default(), GroupVersionKind::gvk("g", "v1", "K"));
-        failures.note(&gvk, Some(&format!("{}\n{}", "a".repeat(100), "b".repeat(1000))));
-        let why = failures.of(&gvk).unwrap();
-        assert!(why.len() == REASON && !why.contains('\n'), "{why}");
-        failures.note(&gvk, None);
-        assert_eq!(failures.of(&gvk), None);
     }
 }

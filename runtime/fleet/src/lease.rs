@@ -50,7 +50,7 @@ impl LeaseOptions {
         Self {
             namespace: namespace.into(),
             name: name.into(),
-            identity: format!("{host}_{:016x}", rand::random::<u64>()),
+            identity: format!("{host}_{:016x}", crate::random::number()),
             duration: Duration::from_secs(15),
             renew_deadline: Duration::from_secs(10),
             retry_period: Duration::from_secs(2),

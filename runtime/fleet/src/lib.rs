@@ -3,18 +3,26 @@
 //! Knows nothing of brokering: what a program calls itself, how it labels things and which roles clusters have is handed
 //! in ([`conventions::Conventions`]).
 
+mod audience;
 pub mod backoff;
+pub mod blocking;
 pub mod budget;
 pub mod call;
+pub mod census;
 pub mod cluster;
 mod connect;
+mod connections;
 pub mod conventions;
-pub mod discover;
+mod cost;
+mod definition;
+pub mod dial;
+mod discover;
 mod each;
 pub mod error;
 pub mod fleet;
 pub mod identity;
 pub mod index;
+mod inliner;
 mod intake;
 pub mod kind;
 mod kinds;
@@ -23,14 +31,28 @@ pub mod lag;
 pub mod lanes;
 pub mod lease;
 mod lines;
+pub mod listener;
+mod lock;
 pub mod object;
+mod openapi;
 mod outline;
 mod page;
+mod query;
 pub mod queue;
+pub mod random;
+mod served;
+pub mod server;
 pub mod shape;
+pub mod slots;
+pub mod sorted;
 pub mod source;
+pub mod subscription;
+mod subscriptions;
+mod tasks;
+pub mod traffic;
 pub mod watch;
+mod watched;
 pub mod write;
 
-pub use kinds::well_known;
+pub use kind::well_known;
 pub use kube::core::GroupVersionKind;

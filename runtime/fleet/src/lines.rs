@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use http_body_util::BodyStream;
-use kube::client::Body;
 use tokio::time::Instant;
 
 use crate::{
     call::{DEADLINE, Large, OBJECT_LIMIT, SMALL, Ticket},
+    dial::Content,
     error::CallError,
 };
 
@@ -17,7 +17,7 @@ pub(crate) const SILENCE: Duration = Duration::from_secs(150);
 
 /// The lines of a body, each bounded in length, with an end to silence.
 pub(crate) struct Lines {
-    body: BodyStream<Body>,
+    body: BodyStream<Content>,
     /// For the right to read a long line.
     large: Large,
     buffer: Vec<u8>,
@@ -28,7 +28,7 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    pub(crate) fn new(body: Body, large: Large) -> Self {
+    pub(crate) fn new(body: Content, large: Large) -> Self {
         Self { body: BodyStream::new(body), large, buffer: Vec::new(), taken: 0, ticket: None }
     }
 
@@ -83,12 +83,18 @@ impl Lines {
 
 #[cfg(test)]
 mod tests {
+    use http_body_util::{BodyExt as _, Full};
+
     use super::*;
+
+    fn content(text: &'static [u8]) -> Content {
+        Full::from(text).map_err(Into::into).boxed_unsync()
+    }
 
     #[tokio::test]
     async fn lines_come_whole_however_they_are_cut() {
         for pieces in [&["one\ntw", "o\nth", "ree\n"][..], &["one\n", "two\nthree\n"], &["o", "ne\ntwo\nthree\nx"]] {
-            let mut lines = Lines::new(Body::empty(), Large::default());
+            let mut lines = Lines::new(content(&[]), Large::default());
             let mut whole = Vec::new();
             for piece in pieces {
                 lines.buffer.extend_from_slice(piece.as_bytes());
@@ -102,7 +108,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_long_line_makes_room_when_it_is_taken() {
-        let mut lines = Lines::new(Body::empty(), Large::default());
+        let mut lines = Lines::new(content(&[]), Large::default());
         lines.buffer = vec![b'x'; 2 * SMALL];
         lines.buffer.extend_from_slice(b"\nnext\n");
         assert_eq!(lines.next().await.unwrap().unwrap().len(), 2 * SMALL);
@@ -112,7 +118,7 @@ mod tests {
 
     #[tokio::test]
     async fn lines_come_whole_however_the_bytes_arrive() {
-        let mut lines = Lines::new(Body::from(b"one\ntwo\nrest".to_vec()), Large::default());
+        let mut lines = Lines::new(content(b"one\ntwo\nrest"), Large::default());
         assert_eq!(lines.next().await.unwrap(), Some(&b"one"[..]));
         assert_eq!(lines.next().await.unwrap(), Some(&b"two"[..]));
         assert_eq!(lines.next().await.unwrap(), None);

@@ -3,59 +3,24 @@
 //! A parsed tree of a 3 KB object takes ten times its size, the raw bytes 3 KB, compressed ones a half or less. They
 //! are unpacked, in a microsecond or two, and parsed only when a decision looks at them.
 
-use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
+pub(crate) mod error;
 
-use serde::{Deserialize, Serialize, de::DeserializeSeed as _};
+use std::{borrow::Cow, collections::BTreeMap};
+
+pub use runtime_effect::object_key::ObjectKey;
+use serde::{
+    Deserialize, Serialize,
+    de::{DeserializeOwned, DeserializeSeed as _},
+};
 use serde_json::{Value, value::RawValue};
 
+pub use self::error::ObjectError;
 use crate::{
     conventions::Conventions,
     each::Each,
     outline::{self, Fields, Outline},
     shape::{Excess, Shape},
 };
-
-/// Namespace and name. The namespace is empty for cluster-scoped objects. Cheap to clone.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ObjectKey {
-    /// Namespace, or empty.
-    pub namespace: Arc<str>,
-    /// Name.
-    pub name: Arc<str>,
-}
-
-impl ObjectKey {
-    /// A key of these two parts.
-    pub fn new(namespace: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Self {
-        Self { namespace: namespace.into(), name: name.into() }
-    }
-}
-
-impl fmt::Display for ObjectKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.namespace.is_empty() { f.write_str(&self.name) } else { write!(f, "{}/{}", self.namespace, self.name) }
-    }
-}
-
-/// Why bytes from an API server are not an object.
-#[derive(Debug, thiserror::Error)]
-pub enum ObjectError {
-    /// The body was not kept.
-    #[error("the object's body was not kept")]
-    Forgotten,
-    /// Not JSON, or not of an object's shape.
-    #[error("not an object: {0}")]
-    Json(#[from] serde_json::Error),
-    /// Not text.
-    #[error("not an object: {0}")]
-    Text(#[from] std::str::Utf8Error),
-    /// Its metadata alone is too much.
-    #[error("its metadata holds too many values or nests too deep")]
-    Metadata,
-    /// `metadata.resourceVersion` is not a number. Kubernetes guarantees that it is (KEP-5504).
-    #[error("resourceVersion {0:?} is not a number")]
-    Version(String),
-}
 
 /// An object at one resource version.
 #[expect(
@@ -112,6 +77,20 @@ pub struct Marks {
     /// `metadata.annotations`.
     #[serde(default)]
     pub annotations: BTreeMap<String, String>,
+}
+
+/// An entry of `metadata.ownerReferences`. What it does not say is empty.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Owner {
+    /// `v1`, or `group/version`.
+    pub api_version: String,
+    /// Kind.
+    pub kind: String,
+    /// Name; it is in the object's namespace.
+    pub name: String,
+    /// uid.
+    pub uid: String,
 }
 
 /// A field of what is held of an object.
@@ -212,12 +191,25 @@ impl Object {
 
     /// Labels and annotations, without parsing the rest into a tree. Empty where they cannot be read.
     pub fn marks(&self) -> Marks {
+        self.metadata().unwrap_or_default()
+    }
+
+    /// Its owners, in the same way.
+    pub fn owners(&self) -> Vec<Owner> {
         #[derive(Deserialize)]
-        struct Outer {
-            metadata: Marks,
+        #[serde(rename_all = "camelCase")]
+        struct Owned {
+            owner_references: Option<Vec<Owner>>,
         }
-        let body = self.unpacked().unwrap_or_default();
-        serde_json::from_str::<Outer>(&body).map(|outer| outer.metadata).unwrap_or_default()
+        self.metadata::<Owned>().and_then(|owned| owned.owner_references).unwrap_or_default()
+    }
+
+    fn metadata<T: DeserializeOwned>(&self) -> Option<T> {
+        #[derive(Deserialize)]
+        struct Outer<T> {
+            metadata: T,
+        }
+        Some(serde_json::from_str::<Outer<T>>(&self.unpacked().ok()?).ok()?.metadata)
     }
 }
 
@@ -250,6 +242,18 @@ mod tests {
         object.forget_body();
         assert!(matches!(object.value(), Err(ObjectError::Forgotten)));
         assert!(object.marks().labels.is_empty());
+    }
+
+    #[test]
+    fn its_owners_are_read_without_the_rest() {
+        let owners = |raw: &str| {
+            let raw = format!(r#"{{"metadata":{{"name":"a","resourceVersion":"7"{raw}}},"spec":{{"x":1}}}}"#);
+            Object::parse(raw.as_bytes(), None, &PLAIN).unwrap().1.owners()
+        };
+        let two = owners(r#","ownerReferences":[{"apiVersion":"g/v1","kind":"K","name":"k","uid":"u"},{"uid":"v"}]"#);
+        let one = Owner { api_version: "g/v1".into(), kind: "K".into(), name: "k".into(), uid: "u".into() };
+        assert_eq!(two, [one, Owner { uid: "v".into(), ..Owner::default() }]);
+        assert!(owners("").is_empty() && owners(r#","ownerReferences":null"#).is_empty());
     }
 
     fn with(spec: &str, status: &str) -> Object {

@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap, fmt};
 
+use runtime_effect::object_key::ObjectKey;
 use serde::{
     Deserialize, Deserializer, Serialize,
     de::{Error as _, IgnoredAny, MapAccess, Visitor},
@@ -10,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     each::{self, Text},
-    object::{ObjectError, ObjectKey},
+    object::error::ObjectError,
     shape::{Excess, LITTLE, Shape},
 };
 

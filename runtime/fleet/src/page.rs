@@ -8,8 +8,11 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use crate::{
+    audience::Audience,
+    blocking::computing,
+    budget::Bodies as _,
     call::Answer,
-    cluster::Cluster,
+    conventions::Conventions,
     each::within,
     error::{CallError, cut},
     index::Index,
@@ -36,9 +39,10 @@ pub(crate) struct ListMeta<'a> {
 }
 
 /// The object as it is held: without a body that no decision will read.
-pub(crate) fn kept(cluster: &Cluster, index: &Index, key: &ObjectKey, mut object: Object) -> Object {
-    // What decisions do not read again cannot be dropped later: it must not be large.
-    if !cluster.keeps(index, key) || !index.may_drop() && object.size() > LASTING {
+pub(crate) fn kept(told: &dyn Audience, index: &Index, key: &ObjectKey, mut object: Object) -> Object {
+    // Metadata is no body: whoever wants one reads it. What decisions do not read again cannot be dropped later: it must
+    // not be large.
+    if index.spec().metadata_only || !told.keeps(index, key) || !index.may_drop() && object.size() > LASTING {
         object.forget_body();
     }
     object
@@ -97,20 +101,27 @@ pub(crate) struct Page {
 
 /// Reads a page, item by item. Large ones are read where that holds up nobody.
 pub(crate) async fn read_page(
-    cluster: &Arc<Cluster>,
+    told: &Arc<dyn Audience>,
+    conventions: &'static Conventions,
     index: &Arc<Index>,
     kind: &Arc<KindInfo>,
     answer: Answer,
 ) -> Result<Page, CallError> {
     if answer.len() <= QUICK {
-        return parse_page(cluster, index, kind, &answer);
+        return parse_page(&**told, conventions, index, kind, &answer);
     }
-    let (cluster, index, kind) = (Arc::clone(cluster), Arc::clone(index), Arc::clone(kind));
-    let read = tokio::task::spawn_blocking(move || parse_page(&cluster, &index, &kind, &answer)).await;
+    let (told, index, kind) = (Arc::clone(told), Arc::clone(index), Arc::clone(kind));
+    let read = computing(move || parse_page(&*told, conventions, &index, &kind, &answer)).await;
     read.map_err(|error| CallError::UnknownOutcome(format!("the list was not read: {error}")))?
 }
 
-fn parse_page(cluster: &Cluster, index: &Index, kind: &KindInfo, answer: &[u8]) -> Result<Page, CallError> {
+fn parse_page(
+    told: &dyn Audience,
+    conventions: &'static Conventions,
+    index: &Index,
+    kind: &KindInfo,
+    answer: &[u8],
+) -> Result<Page, CallError> {
     let api_version = kind.api_version();
     let type_meta = Some((api_version.as_str(), kind.gvk.kind.as_str()));
     let mut page = Page { objects: Vec::new(), bad: Bad::default(), version: String::new(), next: String::new() };
@@ -118,9 +129,9 @@ fn parse_page(cluster: &Cluster, index: &Index, kind: &KindInfo, answer: &[u8]) 
         if page.objects.len() > MOST_OF_PAGE {
             return;
         }
-        match Object::parse(item.get().as_bytes(), type_meta, cluster.conventions()) {
+        match Object::parse(item.get().as_bytes(), type_meta, conventions) {
             Ok((key, object)) => {
-                let object = kept(cluster, index, &key, object);
+                let object = kept(told, index, &key, object);
                 page.objects.push((key, object));
             }
             // One malformed object must not hide the others.

@@ -4,13 +4,14 @@
 //! so that one tenant's 50,000 dirty objects cost another tenant's single edit one turn, not 50,000; and only a few keys of
 //! a lane wait for their first decision at the same time, so that whoever makes the decisions can be fair between lanes by
 //! what they cost. Keys that are only looked at again because of somebody else's edits wait apart, in a lane of that
-//! somebody. Writes to a cluster take one of its slots; a key that finds none is parked until one is free, and parks in
-//! its lane, too.
+//! somebody. Writes take one of the [`Slots`](crate::slots::Slots) of their server; a key that finds none is parked until
+//! one is free, and parks in its lane, too.
 
 mod inner;
+mod key;
+mod outcome;
 
 use std::{
-    hash::Hash,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -18,37 +19,16 @@ use std::{
 use broker_api::ClusterName;
 use tokio::{sync::Notify, time::Instant};
 
-use self::inner::{How, Inner, Place, Taken};
-
-/// What can be queued.
-pub trait Key: Clone + Eq + Hash + Send + Sync + 'static {
-    /// Whose turn it takes.
-    fn lane(&self) -> &ClusterName;
-}
-
-/// How work on a key ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// Nothing more to do until something changes.
-    Done,
-    /// Look again after this time, without this being a failure.
-    After(Duration),
-    /// Look again once nobody else waits, or something changes.
-    WhenIdle,
-    /// The same, and not before this time is over.
-    IdleAfter(Duration),
-    /// It failed: again after a wait that grows with the failures in a row.
-    Failed,
-    /// The next write is for this cluster, which has no slot free.
-    Park(ClusterName),
-}
+use self::inner::{How, Inner, Taken};
+pub use self::{key::Key, outcome::Outcome};
+use crate::slots::Slot;
 
 /// A key whose turn it is.
 pub struct Turn<K: Key> {
     /// The key.
     pub key: K,
     /// The slot that was kept for it, if it was parked.
-    pub slot: Option<Slot<K>>,
+    pub slot: Option<Slot>,
     /// It has waited until nobody else did; see [`Outcome::WhenIdle`].
     pub patient: bool,
     /// It is only looked at again because of this cluster's edits; see [`Queue::add_later`].
@@ -101,46 +81,20 @@ pub struct QueueStats {
     pub longest_running: Duration,
 }
 
-/// A queue of keys with lanes, slots, delays and failure counts.
+/// A queue of keys with lanes, delays and failure counts.
 pub struct Queue<K> {
     inner: Mutex<Inner<K>>,
     changed: Notify,
-    slots_per_cluster: usize,
     /// Called with how long a key waited.
     waited: fn(Duration),
 }
 
-/// The right to one write at a time to a cluster. Dropping it lets the next in.
-pub struct Slot<K: Key> {
-    queue: Arc<Queue<K>>,
-    cluster: ClusterName,
-}
-
-impl<K: Key> Slot<K> {
-    /// Which cluster it is for.
-    pub fn cluster(&self) -> &ClusterName {
-        &self.cluster
-    }
-}
-
-impl<K: Key> Drop for Slot<K> {
-    fn drop(&mut self) {
-        self.queue.release(&self.cluster);
-    }
-}
-
 impl<K: Key> Queue<K> {
-    /// An empty queue; `slots_per_cluster` writes go to one cluster at the same time.
-    pub fn new(slots_per_cluster: usize, waited: fn(Duration)) -> Arc<Self> {
+    /// An empty queue; `waited` is called with how long each key waited.
+    pub fn new(waited: fn(Duration)) -> Arc<Self> {
         // As many as there are threads to decide on, and as many to keep those busy.
         let ahead = 2 * std::thread::available_parallelism().map_or(2, usize::from);
-        let inner = Inner::new(ahead);
-        Arc::new(Self {
-            inner: Mutex::new(inner),
-            changed: Notify::new(),
-            slots_per_cluster: slots_per_cluster.max(1),
-            waited,
-        })
+        Arc::new(Self { inner: Mutex::new(Inner::new(ahead)), changed: Notify::new(), waited })
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner<K>> {
@@ -197,40 +151,27 @@ impl<K: Key> Queue<K> {
     fn turn(self: &Arc<Self>, taken: Taken<K>, now: Instant) -> Turn<K> {
         let Taken { key, how, lane, slot, since } = taken;
         (self.waited)(now.saturating_duration_since(since));
-        let slot = slot.map(|cluster| Slot { queue: Arc::clone(self), cluster });
         let later = how == How::Later;
         let start = Start { queue: Arc::clone(self), lane: Some(lane.clone()), later };
         Turn { key, slot, patient: how == How::Patient, cause: later.then_some(lane), start }
     }
 
-    /// A slot for a write to this cluster, unless all are taken or others wait for one already.
-    pub fn slot(self: &Arc<Self>, cluster: &ClusterName) -> Option<Slot<K>> {
-        let mut inner = self.lock();
-        let slots = inner.slots_of(cluster);
-        if slots.taken >= self.slots_per_cluster || !slots.parked.is_empty() {
-            return None;
-        }
-        slots.taken += 1;
-        Some(Slot { queue: Arc::clone(self), cluster: cluster.clone() })
-    }
-
-    fn release(&self, cluster: &ClusterName) {
-        let mut inner = self.lock();
-        let slots = inner.slots_of(cluster);
-        if let Some(key) = slots.parked.draw() {
-            inner.handed.push_back((key, cluster.clone()));
-            drop(inner);
-            self.changed.notify_one();
-        } else {
-            slots.taken = slots.taken.saturating_sub(1);
-        }
-    }
-
     /// Work on a key has ended. Returns the wait before the retry, if it failed.
-    pub fn finish(&self, key: &K, outcome: Outcome) -> Option<Duration> {
-        let wait = self.lock().finish(key, outcome, self.slots_per_cluster);
+    pub fn finish(self: &Arc<Self>, key: &K, outcome: Outcome) -> Option<Duration> {
+        let wait = self.lock().finish(key, &outcome);
         self.changed.notify_one();
+        self.park(key, outcome);
         wait
+    }
+
+    /// A key that needs a slot is handed out once there is one.
+    fn park(self: &Arc<Self>, key: &K, outcome: Outcome) {
+        let Outcome::Park(slots) = outcome else { return };
+        let (queue, parked) = (Arc::clone(self), key.clone());
+        slots.wait(key.lane(), move |slot| {
+            queue.lock().hand(parked, slot);
+            queue.changed.notify_one();
+        });
     }
 
     /// Work on a key has ended with its first decision, and whoever made that takes what is next at once: nobody needs to
@@ -245,7 +186,7 @@ impl<K: Key> Queue<K> {
         let mut inner = self.lock();
         let timer = inner.first_timer();
         start.end(&mut inner);
-        let wait = inner.finish(key, outcome, self.slots_per_cluster);
+        let wait = inner.finish(key, &outcome);
         let mut taken = Vec::new();
         while !inner.closed
             && let Some(next) = inner.take(now)
@@ -254,6 +195,7 @@ impl<K: Key> Queue<K> {
         }
         let sooner = inner.first_timer().is_some_and(|first| timer.is_none_or(|before| first < before));
         drop(inner);
+        self.park(key, outcome);
         if sooner {
             self.changed.notify_one();
         }
@@ -284,23 +226,17 @@ impl<K: Key> Queue<K> {
         self.lock().places.is_empty()
     }
 
-    /// Counters as of now.
+    /// Counters as of now. They are kept, not counted: asking costs the same however many keys there are.
     pub fn stats(&self) -> QueueStats {
         let inner = self.lock();
-        let now = Instant::now();
-        let running = inner.places.values().filter_map(|place| match place {
-            Place::Running { since, .. } => Some(now.saturating_duration_since(*since)),
-            Place::Waiting(_) | Place::Later(_) | Place::Idle(_) => None,
-        });
-        let (running, longest_running) =
-            running.fold((0, Duration::ZERO), |(count, longest), age| (count + 1, longest.max(age)));
+        let running = inner.in_work();
         QueueStats {
             adds: inner.adds,
             depth: inner.places.len() - running,
-            parked: inner.slots.values().map(|slots| slots.parked.len()).sum(),
+            parked: inner.parked,
             running,
             retries: inner.retries,
-            longest_running,
+            longest_running: inner.oldest().map_or(Duration::ZERO, |since| since.elapsed()),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Tests of [`super::Queue`].
 
 use super::*;
+use crate::slots::Slots;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Job(ClusterName, u32);
@@ -15,8 +16,13 @@ fn job(lane: &str, number: u32) -> Job {
     Job(ClusterName::consumer(lane), number)
 }
 
-fn queue(slots: usize) -> Arc<Queue<Job>> {
-    Queue::new(slots, |_| {})
+fn queue() -> Arc<Queue<Job>> {
+    Queue::new(|_| {})
+}
+
+/// One write at a time.
+fn slots() -> Arc<Slots> {
+    Slots::new(1)
 }
 
 async fn take(queue: &Arc<Queue<Job>>) -> Job {
@@ -25,7 +31,7 @@ async fn take(queue: &Arc<Queue<Job>>) -> Job {
 
 #[tokio::test]
 async fn a_flood_in_one_lane_costs_another_one_turn() {
-    let queue = queue(1);
+    let queue = queue();
     for number in 0..50_000 {
         queue.add(job("flood", number));
     }
@@ -36,7 +42,7 @@ async fn a_flood_in_one_lane_costs_another_one_turn() {
 
 #[tokio::test]
 async fn repeats_merge_and_a_running_key_waits_for_its_end() {
-    let queue = queue(1);
+    let queue = queue();
     queue.add(job("a", 1));
     queue.add(job("a", 1));
     let key = take(&queue).await;
@@ -50,31 +56,31 @@ async fn repeats_merge_and_a_running_key_waits_for_its_end() {
 
 #[tokio::test]
 async fn a_slow_cluster_holds_only_its_own_slots() {
-    let queue = queue(1);
-    let (slow, fast) = (ClusterName::provider("slow"), ClusterName::provider("fast"));
-    let held = queue.slot(&slow).unwrap();
-    assert!(queue.slot(&slow).is_none());
-    assert!(queue.slot(&fast).is_some());
+    let queue = queue();
+    let (slow, fast) = (slots(), slots());
+    let held = slow.take().unwrap();
+    assert!(slow.take().is_none());
+    assert!(fast.take().is_some());
     queue.add(job("a", 1));
     let parked = take(&queue).await;
-    queue.finish(&parked, Outcome::Park(slow.clone()));
+    queue.finish(&parked, Outcome::Park(Arc::clone(&slow)));
     assert_eq!(queue.stats().parked, 1);
     drop(held);
     let Turn { key, slot: handed, .. } = queue.next().await.unwrap();
     assert_eq!(key, parked);
-    assert_eq!(handed.unwrap().cluster(), &slow);
-    assert!(queue.slot(&slow).is_some(), "dropping the handed slot frees it");
+    assert!(handed.unwrap().is_of(&slow));
+    assert!(slow.take().is_some(), "dropping the handed slot frees it");
 }
 
 #[tokio::test]
 async fn those_who_wait_for_a_slot_take_turns_by_lane() {
-    let queue = queue(1);
-    let target = ClusterName::provider("p");
-    let held = queue.slot(&target).unwrap();
+    let queue = queue();
+    let target = slots();
+    let held = target.take().unwrap();
     for key in [job("flood", 1), job("flood", 2), job("flood", 3), job("quiet", 1)] {
         queue.add(key);
         let key = take(&queue).await;
-        queue.finish(&key, Outcome::Park(target.clone()));
+        queue.finish(&key, Outcome::Park(Arc::clone(&target)));
     }
     drop(held);
     let mut order = Vec::new();
@@ -88,7 +94,7 @@ async fn those_who_wait_for_a_slot_take_turns_by_lane() {
 
 #[tokio::test(start_paused = true)]
 async fn failures_wait_longer_each_time_and_success_forgets_them() {
-    let queue = queue(1);
+    let queue = queue();
     let key = job("a", 1);
     queue.add(key.clone());
     let mut waits = Vec::new();
@@ -104,7 +110,7 @@ async fn failures_wait_longer_each_time_and_success_forgets_them() {
 
 #[tokio::test(start_paused = true)]
 async fn a_change_does_not_wait_for_the_retry() {
-    let queue = queue(1);
+    let queue = queue();
     let key = job("a", 1);
     queue.add(key.clone());
     take(&queue).await;
@@ -120,7 +126,7 @@ async fn a_change_does_not_wait_for_the_retry() {
 
 #[tokio::test]
 async fn a_closed_queue_hands_out_nothing() {
-    let queue = queue(1);
+    let queue = queue();
     queue.add(job("a", 1));
     queue.close();
     assert!(queue.next().await.is_none());
@@ -128,7 +134,7 @@ async fn a_closed_queue_hands_out_nothing() {
 
 #[tokio::test]
 async fn what_can_wait_waits_for_others_but_not_for_its_own_news() {
-    let queue = queue(1);
+    let queue = queue();
     let (patient, other) = (job("a", 1), job("b", 2));
     queue.add(patient.clone());
     let key = take(&queue).await;
@@ -151,7 +157,7 @@ async fn what_can_wait_waits_for_others_but_not_for_its_own_news() {
 
 #[tokio::test(start_paused = true)]
 async fn what_can_wait_may_have_to_wait_for_a_time_as_well() {
-    let queue = queue(1);
+    let queue = queue();
     let (patient, other) = (job("a", 1), job("b", 2));
     let delay = Duration::from_secs(1);
     queue.add(patient.clone());
@@ -174,7 +180,7 @@ async fn what_can_wait_may_have_to_wait_for_a_time_as_well() {
 
 #[tokio::test]
 async fn only_a_few_keys_of_a_lane_wait_for_their_first_decision() {
-    let queue = queue(1);
+    let queue = queue();
     for number in 0..1000 {
         queue.add(job("flood", number));
     }
@@ -192,7 +198,7 @@ async fn only_a_few_keys_of_a_lane_wait_for_their_first_decision() {
 
 #[tokio::test]
 async fn what_others_edits_concern_waits_apart_and_comes_once() {
-    let queue = queue(1);
+    let queue = queue();
     let (one, two) = (ClusterName::provider("one"), ClusterName::provider("two"));
     let key = job("a", 1);
     queue.add_later(key.clone(), &one);
@@ -215,7 +221,7 @@ async fn what_others_edits_concern_waits_apart_and_comes_once() {
 
 #[tokio::test]
 async fn a_key_that_waits_for_others_edits_takes_its_turn_for_its_own_news() {
-    let queue = queue(1);
+    let queue = queue();
     let (cause, key) = (ClusterName::provider("one"), job("a", 1));
     queue.add_later(key.clone(), &cause);
     queue.add(key.clone());
@@ -235,7 +241,7 @@ async fn a_key_that_waits_for_others_edits_takes_its_turn_for_its_own_news() {
 
 #[tokio::test(start_paused = true)]
 async fn who_ends_a_key_takes_what_that_sets_free() {
-    let queue = queue(1);
+    let queue = queue();
     for number in 0..100 {
         queue.add(job("flood", number));
     }
@@ -256,7 +262,7 @@ async fn who_ends_a_key_takes_what_that_sets_free() {
 
 #[tokio::test(start_paused = true)]
 async fn who_ends_a_key_wakes_those_who_wait_when_it_has_to_be_looked_at_later() {
-    let queue = queue(1);
+    let queue = queue();
     queue.add(job("a", 1));
     let Turn { key, start, .. } = queue.next().await.unwrap();
     let waiting = {
@@ -272,10 +278,64 @@ async fn who_ends_a_key_wakes_those_who_wait_when_it_has_to_be_looked_at_later()
 
 #[tokio::test]
 async fn a_closed_queue_hands_out_nothing_to_who_ends_a_key_either() {
-    let queue = queue(1);
+    let queue = queue();
     queue.add(job("a", 1));
     let Turn { key, start, .. } = queue.next().await.unwrap();
     queue.add(job("a", 2));
     queue.close();
     assert!(queue.finish_and_take(&key, Outcome::Done, start).1.is_empty());
+}
+
+/// What [`Queue::stats`] says, counted key by key.
+fn counted(queue: &Queue<Job>, target: &Slots) -> (usize, usize, usize, Duration) {
+    let inner = queue.lock();
+    let running = inner.places.values().filter_map(|place| match place {
+        inner::Place::Running { since, .. } => Some(since.elapsed()),
+        _ => None,
+    });
+    let longest = running.clone().max().unwrap_or_default();
+    (inner.places.len() - running.clone().count(), target.waiting(), running.count(), longest)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_counted_is_what_is_there() {
+    let queue = queue();
+    let (target, cause) = (slots(), ClusterName::provider("q"));
+    let mut random = 7_u32;
+    let mut dice = |sides: u32| {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (random >> 16) % sides
+    };
+    let (mut under_way, mut held): (Vec<Turn<Job>>, Vec<Slot>) = (Vec::new(), Vec::new());
+    let mut seen = QueueStats::default();
+    for _ in 0..4000 {
+        let key = job(["a", "b", "c"][dice(3) as usize], dice(12));
+        match dice(5) {
+            0 => queue.add(key),
+            1 => queue.add_later(key, &cause),
+            2 => held = target.take().into_iter().collect(),
+            3 => {
+                let turn = tokio::time::timeout(Duration::from_millis(1), queue.next()).await;
+                under_way.extend(turn.ok().flatten());
+            }
+            _ if under_way.is_empty() => {}
+            _ => {
+                let Turn { key, .. } = under_way.swap_remove(dice(u32::try_from(under_way.len()).unwrap()) as usize);
+                let delay = Duration::from_millis(u64::from(dice(20)));
+                let outcomes =
+                    [Outcome::Done, Outcome::After(delay), Outcome::Park(Arc::clone(&target)), Outcome::WhenIdle];
+                queue.finish(&key, outcomes[dice(4) as usize].clone());
+            }
+        }
+        tokio::time::advance(Duration::from_millis(u64::from(dice(3)))).await;
+        let stats = queue.stats();
+        assert_eq!((stats.depth, stats.parked, stats.running, stats.longest_running), counted(&queue, &target));
+        seen.depth = seen.depth.max(stats.depth);
+        seen.parked = seen.parked.max(stats.parked);
+        seen.running = seen.running.max(stats.running);
+        seen.longest_running = seen.longest_running.max(stats.longest_running);
+    }
+    drop(held);
+    assert!(seen.depth > 3 && seen.parked > 1 && seen.running > 2, "{seen:?}");
+    assert!(seen.longest_running > Duration::from_millis(100), "{seen:?}");
 }

@@ -11,6 +11,7 @@ pub mod claims;
 pub mod directory;
 pub mod file;
 mod listing;
+mod parsed;
 mod poll;
 pub mod secret;
 #[cfg(test)]

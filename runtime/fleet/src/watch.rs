@@ -1,18 +1,21 @@
 //! One watch: list, then follow, into one index. Each has its own backoff and fails alone.
 
+pub(crate) mod spec;
+
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
-use kube::core::GroupVersionKind;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 use tracing::{debug, info, warn};
 
+pub use self::spec::WatchSpec;
 use crate::{
+    audience::Audience,
     backoff::Backoff,
-    budget::{Pending, cost},
+    budget::Pending,
     call::{DEADLINE, JSON, LIST_LIMIT, get},
-    cluster::{Cluster, Connection},
+    cost::cost,
     error::{CallError, Status, cut},
     index::{Change, Index, Source},
     kind::KindInfo,
@@ -20,58 +23,9 @@ use crate::{
     object::{Object, ObjectKey},
     outline::Outline,
     page::{Bad, ListMeta, kept, read_page},
+    query::push_query,
+    server::{Connection, Server},
 };
-
-/// What to watch in a cluster. Two specs that differ in any field are two watches.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct WatchSpec {
-    /// Which kind.
-    pub gvk: GroupVersionKind,
-    /// Only this namespace.
-    pub namespace: Option<String>,
-    /// Only the object of this name.
-    pub name: Option<String>,
-    /// Only objects with these labels.
-    pub label_selector: Option<String>,
-    /// Only metadata is asked for.
-    pub metadata_only: bool,
-}
-
-impl WatchSpec {
-    /// All objects of a kind, everywhere.
-    pub fn all(gvk: GroupVersionKind) -> Self {
-        Self { gvk, namespace: None, name: None, label_selector: None, metadata_only: false }
-    }
-
-    /// Only those with these labels.
-    #[must_use]
-    pub fn labelled(mut self, selector: impl Into<String>) -> Self {
-        self.label_selector = Some(selector.into());
-        self
-    }
-
-    /// Only the one of this name.
-    #[must_use]
-    pub fn named(mut self, name: impl Into<String>) -> Self {
-        self.name = Some(name.into());
-        self
-    }
-
-    /// What every request of this watch asks for.
-    fn selectors(&self, path: &mut String) {
-        push_query(path, "labelSelector", self.label_selector.as_deref().unwrap_or_default());
-        if let Some(name) = &self.name {
-            push_query(path, "fieldSelector", &format!("metadata.name={name}"));
-        }
-    }
-
-    /// Only those in this namespace.
-    #[must_use]
-    pub fn within(mut self, namespace: impl Into<String>) -> Self {
-        self.namespace = Some(namespace.into());
-        self
-    }
-}
 
 /// A page of a list. Small objects come by the hundred; a page that gets too long is asked for again in smaller ones.
 const PAGE: u32 = 500;
@@ -102,11 +56,12 @@ struct Event<'a> {
     object: &'a RawValue,
 }
 
-/// Follows one spec in one cluster until the cluster leaves or the watch is no longer wanted.
-pub(crate) async fn run(cluster: Arc<Cluster>, index: Arc<Index>) {
+/// Follows what an index is of at its API server, for whoever is told of it, until nobody wants it any more.
+pub(crate) async fn run(server: Arc<Server>, index: Arc<Index>, told: Arc<dyn Audience>) {
     let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(15));
     let mut watch = Watch {
-        cluster: &cluster,
+        server: &server,
+        told: &told,
         index: &index,
         version: None,
         page: PAGE,
@@ -115,10 +70,11 @@ pub(crate) async fn run(cluster: Arc<Cluster>, index: Arc<Index>) {
         forbidden_since: None,
     };
     loop {
-        let (connection, kind) = cluster.serving(&index.spec().gvk).await;
+        let (connection, kind) = server.serving(&index.spec().gvk).await;
+        let connection = connection.within(told.path());
         watch.meet(&connection);
         let started = Instant::now();
-        let replaced = cluster.replaced(&connection);
+        let replaced = server.replaced(&connection);
         let ended = tokio::select! {
             ended = watch.session(&connection, &kind) => ended,
             () = replaced => continue,
@@ -137,7 +93,8 @@ pub(crate) async fn run(cluster: Arc<Cluster>, index: Arc<Index>) {
 }
 
 struct Watch<'a> {
-    cluster: &'a Arc<Cluster>,
+    server: &'a Arc<Server>,
+    told: &'a Arc<dyn Audience>,
     index: &'a Arc<Index>,
     /// Where to go on; `None`: list first.
     version: Option<u64>,
@@ -165,7 +122,8 @@ impl Watch<'_> {
 
     async fn session(&mut self, connection: &Connection, kind: &Arc<KindInfo>) -> Result<(), CallError> {
         if self.version.is_none() || !self.index.is_complete() {
-            let (objects, version) = self.list(connection, kind).await?;
+            // Seldom, and all that it needs meanwhile would stay with the watch for good.
+            let (objects, version) = Box::pin(self.list(connection, kind)).await?;
             self.replace(objects, version);
             self.version = Some(version);
         }
@@ -180,7 +138,7 @@ impl Watch<'_> {
             CallError::KindMissing(_) => {
                 self.version = None;
                 index.mark_incomplete();
-                self.cluster.kind_missing(&index.spec().gvk);
+                self.server.kind_missing(&index.spec().gvk);
             }
             CallError::Forbidden(why) => {
                 // What is held grows old, and nothing tells of it any more.
@@ -200,7 +158,7 @@ impl Watch<'_> {
                 if index.silence().is_none_or(|silence| silence >= SILENCE) {
                     self.version = None;
                 }
-                self.cluster.suspect(connection);
+                self.server.suspect(connection);
             }
             error => {
                 self.version = None;
@@ -243,10 +201,10 @@ impl Watch<'_> {
             let accept = if spec.metadata_only { METADATA_LIST } else { JSON };
             let (_, answer) = connection.caller.call(get(&path, accept)?, LIST_LIMIT).await?;
             let bytes = answer.len();
-            let page = read_page(self.cluster, index, kind, answer).await?;
+            let page = read_page(self.told, self.server.conventions(), index, kind, answer).await?;
             bad.join(page.bad);
             pending.charge(page.objects.iter().map(|(key, object)| cost(key, object)).sum());
-            self.cluster.intake.take(bytes, page.objects.len()).await;
+            self.server.intake.take(bytes, page.objects.len()).await;
             objects.extend(page.objects);
             if !pending.relieve(&mut objects) {
                 return Err(endless());
@@ -281,23 +239,23 @@ impl Watch<'_> {
         self.index.relieve();
         self.index.set_trouble(None);
         for change in changes {
-            self.cluster.changed(self.index, &change, first);
+            self.told.changed(self.index, &change, first);
         }
         if first {
             info!(cluster = %self.index.cluster(), kind = %self.index.spec().gvk.kind, objects = count, "index complete");
-            self.cluster.completed(self.index);
+            self.told.completed(self.index);
         }
     }
 
     fn notify(&self, change: &Change) {
-        self.cluster.changed(self.index, change, false);
+        self.told.changed(self.index, change, false);
     }
 
     async fn follow(&mut self, connection: &Connection, kind: &KindInfo) -> Result<(), CallError> {
         let spec = self.index.spec();
         let version = self.version.unwrap_or_default();
         // Spread over 100 s, so that many watches do not end together.
-        let timeout: u32 = rand::random_range(200..300);
+        let timeout: u32 = crate::random::within(200..300);
         let mut path = format!(
             "{}?watch=1&allowWatchBookmarks=true&timeoutSeconds={timeout}&resourceVersion={version}",
             kind.collection_path(spec.namespace.as_deref())
@@ -316,7 +274,7 @@ impl Watch<'_> {
             events += 1;
             self.event(line, kind)?;
             if bytes > TURN_BYTES || events > TURN_EVENTS {
-                self.cluster.intake.take(std::mem::take(&mut bytes), std::mem::take(&mut events)).await;
+                self.server.intake.take(std::mem::take(&mut bytes), std::mem::take(&mut events)).await;
             }
         }
         Ok(())
@@ -331,7 +289,7 @@ impl Watch<'_> {
             let code = serde_json::from_slice::<Status>(raw).map_or(500, |status| status.code);
             return Err(CallError::from_response(code, None, raw));
         }
-        let (api_version, conventions) = (kind.api_version(), self.cluster.conventions());
+        let (api_version, conventions) = (kind.api_version(), self.server.conventions());
         let parsed = match Outline::read(raw) {
             // Most events tell of our own writes, and their answers have told that already.
             Ok(Outline { key, version, .. })
@@ -360,7 +318,7 @@ impl Watch<'_> {
         let version = object.resource_version;
         let change = match &*event.kind {
             "ADDED" | "MODIFIED" => {
-                let object = kept(self.cluster, self.index, &key, object);
+                let object = kept(&**self.told, self.index, &key, object);
                 let change = self.index.upsert(key, object, Source::Watch);
                 self.index.relieve();
                 if self.index.share().is_full() {
@@ -398,37 +356,4 @@ fn bookmark_version(raw: &[u8]) -> Option<u64> {
         metadata: ListMeta<'a>,
     }
     serde_json::from_slice::<Bookmark<'_>>(raw).ok()?.metadata.resource_version.parse().ok()
-}
-
-/// Adds `name=value` to a path's query unless the value is empty. Everything but unreserved characters is escaped (RFC 3986).
-pub(crate) fn push_query(path: &mut String, name: &str, value: &str) {
-    if value.is_empty() {
-        return;
-    }
-    path.push('&');
-    path.push_str(name);
-    path.push('=');
-    for byte in value.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => path.push(byte as char),
-            other => {
-                use std::fmt::Write as _;
-                // Writing to a String cannot fail.
-                let _ = write!(path, "%{other:02X}");
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn queries_are_escaped() {
-        let mut path = String::from("/x?limit=1");
-        push_query(&mut path, "labelSelector", "a in (b,c)");
-        push_query(&mut path, "continue", "");
-        assert_eq!(path, "/x?limit=1&labelSelector=a%20in%20%28b%2Cc%29");
-    }
 }

@@ -1,7 +1,8 @@
 //! Writes: server-side apply, merge patch, delete, each with the precondition under which it was decided.
 //!
-//! How an object is written is the one seam for API servers that differ: kcp's virtual workspaces do not
-//! remove omitted fields on apply and will need a computed patch in [`Writer::apply`], nowhere else.
+//! How an object is written is the one seam for API servers that differ: kcp's virtual workspaces do not remove omitted fields
+//! on apply, and will need a patch computed from the live object and the fields that are ours, in [`Writer::apply`] and
+//! nowhere else. Which of the two a server needs is its own: its [`Caller`] is where to say so.
 
 use http::{Method, StatusCode, header};
 use serde_json::{Value, json};

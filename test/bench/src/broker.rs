@@ -12,6 +12,8 @@ use crate::{probe, usage, widget};
 const DEADLINE: Duration = Duration::from_mins(1);
 /// How long nothing may happen until the broker counts as quiet.
 const QUIET: Duration = Duration::from_secs(1);
+/// The histogram of single decisions.
+const DECISIONS: &str = "resource_broker_decision_duration_seconds";
 
 /// A running broker.
 pub(crate) struct Broker {
@@ -32,7 +34,7 @@ impl Broker {
     /// The same, with some more of its flags.
     fn start_with(stage: &Stage, flags: &[&str]) -> anyhow::Result<Self> {
         let [hub, consumer, east, west] = stage.kubeconfigs()?;
-        let (metrics, health) = (probe::free_address()?, probe::free_address()?);
+        let (metrics, health) = (harness::free_address()?, harness::free_address()?);
         let program = Program::new("resource-broker", harness::broker_binary()?).args([
             "--coordination-kubeconfig",
             &hub,
@@ -91,10 +93,12 @@ impl Broker {
         }
     }
 
+    /// Metrics tell of every watch, so they are asked for only where the answer matters.
     async fn rests(&self) -> bool {
-        let ready = probe::get(&self.health, "/readyz").await;
-        let metrics = probe::get(&self.metrics, "/metrics").await;
-        ready.is_ok() && metrics.is_ok_and(|text| probe::metric(&text, "workqueue_depth") < 0.5)
+        probe::get(&self.health, "/readyz").await.is_ok()
+            && probe::get(&self.metrics, "/metrics")
+                .await
+                .is_ok_and(|text| probe::metric(&text, "workqueue_depth") < 0.5)
     }
 
     /// When the last request was answered, from the start.
@@ -113,6 +117,13 @@ impl Broker {
         Ok(probe::metric(&text, "workqueue_work_duration_seconds_count"))
     }
 
+    /// Decisions so far, and the seconds they took; `None` where the broker does not tell.
+    pub(crate) async fn decisions(&self) -> anyhow::Result<Option<(f64, f64)>> {
+        let text = probe::get(&self.metrics, "/metrics").await?;
+        let of = |what: &str| probe::metric(&text, &format!("{DECISIONS}_{what}"));
+        Ok(text.contains(DECISIONS).then(|| (of("count"), of("sum"))))
+    }
+
     /// CPU time so far, in milliseconds.
     pub(crate) fn cpu(&self) -> anyhow::Result<f64> {
         usage::cpu_of(self.process.id()).context("the broker")
@@ -123,16 +134,16 @@ impl Broker {
         usage::resident_kib(self.process.id()).context("the broker")
     }
 
-    /// Starts it anew, with nothing in memory. Returns at once. The old process must have been stopped.
-    pub(crate) fn start_again(&mut self, stage: &Stage) -> anyhow::Result<()> {
-        *self = Self::start(stage)?;
+    /// Starts it anew with these flags, with nothing in memory. Returns at once. The old process must have been stopped.
+    pub(crate) fn start_again(&mut self, stage: &Stage, flags: &[&str]) -> anyhow::Result<()> {
+        *self = Self::start_with(stage, flags)?;
         Ok(())
     }
 
     /// Stops it and starts it with these flags, and waits until it is ready.
     pub(crate) async fn restart_with(&mut self, stage: &Stage, flags: &[&str]) -> anyhow::Result<()> {
         self.stop().await?;
-        *self = Self::start_with(stage, flags)?;
+        self.start_again(stage, flags)?;
         self.ready().await
     }
 

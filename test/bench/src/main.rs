@@ -15,14 +15,18 @@
 //! - condition→Migration: from the answer to the write that makes a condition true to the event of the Migration that has
 //!   gone on.
 //! - CPU and memory: `/proc`.
+//! - one decision: the broker's own metric of it.
 
 mod broker;
+mod extra;
 mod latency;
+mod listener;
 mod load;
 mod options;
 mod parts;
 mod probe;
 mod provider;
+mod recording;
 mod report;
 mod rogue;
 mod sighting;
@@ -74,6 +78,10 @@ async fn measure(options: &Options) -> anyhow::Result<Report> {
     if options.wants(Part::Hostile) {
         let bench = Box::pin(Bench::start_hostile(options.sizes(), report)).await?;
         report = Box::pin(bench.run_hostile()).await?;
+    }
+    if options.wants_any(&Part::GROWING) {
+        let bench = Box::pin(Bench::start(options.sizes(), report)).await?;
+        report = Box::pin(bench.run_growing(options)).await?;
     }
     Ok(report)
 }

@@ -42,6 +42,10 @@ pub(crate) enum Part {
     Migrations,
     /// What one tenant waits while others attack
     Hostile,
+    /// What a burst and a decision cost with many clusters known
+    Fleet,
+    /// The same with many objects held
+    Held,
 }
 
 impl Part {
@@ -50,6 +54,8 @@ impl Part {
         [Self::Paced, Self::Writes, Self::Burst, Self::Memory, Self::Restart, Self::Idle];
     /// What is measured of objects that move: on clusters of their own, where nothing else is.
     pub(crate) const MOVING: [Self; 2] = [Self::Moves, Self::Migrations];
+    /// What is measured of sizes.
+    pub(crate) const GROWING: [Self; 2] = [Self::Fleet, Self::Held];
 }
 
 impl Options {
@@ -86,6 +92,10 @@ pub(crate) struct Sizes {
     pub(crate) moves: usize,
     /// Objects that move with stages.
     pub(crate) migrations: usize,
+    /// Clusters that the broker knows, from few to many. The first: those of the stage.
+    pub(crate) clusters: [usize; 3],
+    /// Objects that the broker holds, from few to many.
+    pub(crate) held: [usize; 3],
 }
 
 /// Requests per second of the paced part.
@@ -99,6 +109,8 @@ const FULL: Sizes = Sizes {
     idle: Duration::from_secs(15),
     moves: 500,
     migrations: 200,
+    clusters: [4, 100, 1_000],
+    held: [1_000, 10_000, 50_000],
 };
 const QUICK: Sizes = Sizes {
     ceiling: 400,
@@ -108,4 +120,6 @@ const QUICK: Sizes = Sizes {
     idle: Duration::from_secs(5),
     moves: 100,
     migrations: 40,
+    clusters: [4, 30, 200],
+    held: [500, 1_000, 3_000],
 };

@@ -2,7 +2,10 @@
 
 mod burst;
 mod ceiling;
+mod cell;
 mod departure;
+mod fleet;
+mod held;
 mod hostile;
 mod idle;
 mod memory;
@@ -48,6 +51,8 @@ pub(crate) struct Bench {
     sizes: Sizes,
     /// Objects there are.
     objects: usize,
+    /// Objects that were ever made.
+    made: usize,
     /// Resident memory of the broker, in KiB, and the objects that it had then.
     base: (f64, usize),
     report: Report,
@@ -74,7 +79,7 @@ impl Bench {
         stage.offers_ready().await?;
         let [east, west] = &stage.controllers;
         let copies = Sightings::begin(&[east, west], &[Kind::Added]).await?;
-        let mut bench = Self { stage, broker, copies, sizes, objects: 0, base: (0.0, 0), report };
+        let mut bench = Self { stage, broker, copies, sizes, objects: 0, made: 0, base: (0.0, 0), report };
         bench.fill(WARM, WARM_UP).await?;
         bench.stage.quiet(SETTLED, DEADLINE).await?;
         bench.base = (bench.broker.resident_kib()?, bench.objects);
@@ -127,6 +132,19 @@ impl Bench {
         Ok(self.report)
     }
 
+    /// Measures what is wanted of sizes.
+    pub(crate) async fn run_growing(mut self, options: &Options) -> anyhow::Result<Report> {
+        let smallest = fleet::smallest(&mut self).await?;
+        if options.wants(Part::Fleet) {
+            fleet::measure(&mut self, &smallest).await?;
+        }
+        if options.wants(Part::Held) {
+            held::measure(&mut self, &smallest).await?;
+        }
+        self.broker.stop().await?;
+        Ok(self.report)
+    }
+
     /// Creates `count` objects at full speed and waits for their copies.
     async fn fill(&mut self, prefix: &'static str, count: usize) -> anyhow::Result<(Vec<Request>, Copies)> {
         let person = self.stage.person.clone();
@@ -138,6 +156,7 @@ impl Bench {
         let seen = self.copies(prefix, count).await;
         let sent = load.await??;
         self.objects += count;
+        self.made += count;
         Ok((sent, seen?))
     }
 

@@ -1,15 +1,8 @@
 //! The broker's own HTTP endpoints, asked in HTTP/1.0, for which a client would be too much.
 
-use std::net::TcpListener;
-
 use anyhow::Context as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-
-/// An address that was free a moment ago: where nobody else starts servers meanwhile, that is good enough.
-pub(crate) fn free_address() -> anyhow::Result<String> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string())
-}
 
 /// The body of `GET path`.
 ///

@@ -95,6 +95,11 @@ spec:
   weight: 1
 ";
 
+/// An AcceptAPI of a kind that nobody brokers.
+pub(crate) fn accept_another() -> String {
+    ACCEPT_API.replace(RESOURCE, "gadgets")
+}
+
 /// The same for only those objects whose names begin with one of these words and a number.
 pub(crate) fn offer(parts: &[&str]) -> String {
     let parts = parts.join(", ");
@@ -140,6 +145,12 @@ pub(crate) async fn create(client: &Client, name: &str) -> anyhow::Result<()> {
     let path = format!("/apis/bench.example.org/v1/namespaces/{NAMESPACE}/widgets?fieldManager=bench");
     let request = http::Request::post(path).header(CONTENT_TYPE, "application/json").body(body(name))?;
     client.request_text(request).await?;
+    Ok(())
+}
+
+/// Asks for the object's deletion.
+pub(crate) async fn delete(client: &Client, name: &str) -> anyhow::Result<()> {
+    client.request_text(http::Request::delete(path(name, "bench")).body(Vec::new())?).await?;
     Ok(())
 }
 

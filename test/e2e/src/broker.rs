@@ -2,13 +2,12 @@
 
 use std::{
     fs,
-    net::TcpListener,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use anyhow::Context as _;
-use harness::{Lab, Process, Program, wait_for};
+use harness::{Lab, Process, Program, free_address, wait_for};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
@@ -47,11 +46,6 @@ pub struct Broker {
     metrics: String,
 }
 
-/// An address that was free a moment ago.
-pub fn free_address() -> String {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
-}
-
 /// One HTTP/1.0 request: status and body.
 pub async fn http_get(address: &str, path: &str) -> anyhow::Result<(u16, String)> {
     let mut stream = TcpStream::connect(address).await?;
@@ -75,7 +69,7 @@ impl Broker {
             place.cluster.write_kubeconfig(user, &file).unwrap();
             file.display().to_string()
         };
-        let (health, metrics) = (free_address(), free_address());
+        let (health, metrics) = (free_address().unwrap(), free_address().unwrap());
         let path = harness::broker_binary().unwrap_or_else(|error| panic!("{error:#}"));
         let mut program = Program::new(setup.name, path)
             .env("NO_COLOR", "1")

@@ -45,7 +45,7 @@ pub fn broker_binary() -> anyhow::Result<PathBuf> {
 }
 
 /// Path of the workspace's binary `name`, built with the same profile as this program. A variable overrides it: the
-/// name in capitals, `-` as `_`, with `_BIN` (`cert-provider` → `CERT_PROVIDER_BIN`).
+/// name in capitals, `-` as `_`, with `_BIN` (`resource-broker` → `RESOURCE_BROKER_BIN`).
 ///
 /// Cargo does not build other packages' binaries before it runs a package's tests: whoever runs them builds first.
 ///

@@ -41,6 +41,7 @@ pub use audit::{AuditEvent, AuditEvents, AuditLog, Mark};
 pub use binaries::{binary, broker_binary, kubectl_binary, node_binary};
 pub use cluster::{Cluster, ClusterOptions};
 pub use lab::{Lab, LabOptions};
+pub use port::{Port, free_address};
 pub use process::{Process, Program};
 pub use users::PREDEFINED_USERS;
 pub use wait::{Observation, wait_for};

@@ -7,6 +7,7 @@
 //! race for a port, and no server has to be started again for a clash.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::io;
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 
 /// Below Linux's default `ip_local_port_range` (from 32768) and above what well-known servers use.
@@ -16,14 +17,17 @@ const ATTEMPTS: u32 = 200;
 
 /// A TCP port of 127.0.0.1, reserved against other labs as long as this value lives.
 #[derive(Debug)]
-pub(crate) struct Port {
+pub struct Port {
     number: u16,
     _reservation: UdpSocket,
 }
 
 impl Port {
     /// Finds a port that nobody listens on and no other lab has reserved.
-    pub(crate) fn reserve() -> anyhow::Result<Self> {
+    ///
+    /// # Errors
+    /// None was found.
+    pub fn reserve() -> io::Result<Self> {
         for _ in 0..ATTEMPTS {
             let offset = u16::try_from(random() % u64::from(COUNT)).unwrap_or_default();
             let number = FIRST + offset;
@@ -34,13 +38,30 @@ impl Port {
                 return Ok(Self { number, _reservation: reservation });
             }
         }
-        anyhow::bail!("no free port on 127.0.0.1 in {FIRST}–{} after {ATTEMPTS} attempts", FIRST + COUNT - 1)
+        let range = format!("{FIRST}–{}", FIRST + COUNT - 1);
+        Err(io::Error::other(format!("no free port on 127.0.0.1 in {range} after {ATTEMPTS} attempts")))
     }
 
     /// The port.
-    pub(crate) fn number(&self) -> u16 {
+    pub fn number(&self) -> u16 {
         self.number
     }
+
+    /// It on 127.0.0.1, as servers are told where to listen.
+    pub fn address(&self) -> String {
+        format!("{}:{}", Ipv4Addr::LOCALHOST, self.number)
+    }
+}
+
+/// An address for a server that this process starts: it stays reserved as long as the process lives.
+///
+/// # Errors
+/// None was found.
+pub fn free_address() -> io::Result<String> {
+    let port = Port::reserve()?;
+    let address = port.address();
+    std::mem::forget(port);
+    Ok(address)
 }
 
 /// A number that differs between processes and calls: the standard library seeds each `RandomState` anew.

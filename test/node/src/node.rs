@@ -15,7 +15,7 @@ use crate::{DEADLINE, containerd::Containerd, kubelet, options::Options};
 /// State of all nodes: in memory, and gone with the mounts that `enter.sh` makes.
 pub(crate) const STATE: &str = "/run/node-test";
 /// The archives that each node has. Nothing is pulled: there is no network.
-const IMAGES: [&str; 4] = ["pause", "resource-broker", "resource-broker-operator", "cert-check"];
+const IMAGES: [&str; 4] = ["pause", "resource-broker", "resource-broker-operator", "demo"];
 
 /// A node that `enter.sh` has made a cgroup and an address for.
 pub(crate) struct Place {

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use example_stage::Place;
+use example_stage::{Place, program};
 use futures::future::try_join_all;
 use harness::{Cluster, ClusterOptions, Lab, LabOptions, Process, Program};
 
@@ -101,5 +101,5 @@ fn cert_provider(lab: &Lab, cluster: &Cluster, issuer: &str) -> anyhow::Result<P
     cluster.write_kubeconfig("provider-controller", &kubeconfig)?;
     let kubeconfig = kubeconfig.display().to_string();
     let args = ["--kubeconfig", &kubeconfig, "--issuer-name", issuer, "--ca-namespace", CA_NAMESPACE];
-    lab.start_process(&Program::new(name, harness::binary("cert-provider")?).args(args))
+    lab.start_process(&program::example(name, "cert-provider")?.args(args))
 }

@@ -1,10 +1,11 @@
 //! Runs all tests of the workspace, several suites at a time, and says where the time went.
 //!
-//!     suites [--lanes N] [--also NAME=PROGRAM]... [-- WHAT CARGO TEST TAKES]
+//!     suites [--lanes N] [--since SECONDS] [--also NAME=PROGRAM]... [-- WHAT CARGO TEST TAKES]
 //!
 //! Most suites wait for API servers most of the time, so that one after the other leaves processors idle. Those that took
 //! longest the last time begin first. What is handed on to `cargo test` (`--test flow`, `-- --nocapture`) is run as it
-//! would run it. The last line counts the tests; the exit code is 1 where any failed.
+//! would run it. `--since`, in seconds of the Unix epoch, says when whoever calls it began: what was done until all was
+//! built is in the table too. The last line counts the tests; the exit code is 1 where any failed.
 //!
 //! It knows nothing of what is tested.
 
@@ -19,7 +20,7 @@ use std::{
     process::{Command, ExitCode},
     sync::{Mutex, PoisonError},
     thread,
-    time::Instant,
+    time::{Duration, SystemTime},
 };
 
 use anyhow::{Context as _, ensure};
@@ -29,6 +30,7 @@ use crate::{report::Report, suite::Suite};
 #[derive(Debug, Default)]
 struct Options {
     lanes: Option<usize>,
+    since: Option<SystemTime>,
     also: Vec<Suite>,
     rest: Vec<String>,
 }
@@ -41,6 +43,11 @@ fn options() -> anyhow::Result<Options> {
             "--lanes" => {
                 let lanes = arguments.next().and_then(|number| number.parse().ok()).filter(|lanes| *lanes > 0);
                 options.lanes = Some(lanes.context("--lanes takes a number from 1")?);
+            }
+            "--since" => {
+                let since = arguments.next().and_then(|number| number.parse().ok()).map(Duration::from_secs);
+                let since = since.and_then(|since| SystemTime::UNIX_EPOCH.checked_add(since));
+                options.since = Some(since.context("--since takes seconds of the Unix epoch")?);
             }
             "--also" => {
                 let also = arguments.next().context("--also takes NAME=PROGRAM")?;
@@ -75,7 +82,7 @@ fn run(options: Options) -> anyhow::Result<bool> {
         test.args(["test", "--locked", "--workspace", "--no-fail-fast"]).args(options.rest);
         return Ok(test.status().context("cargo test")?.success());
     }
-    let began = Instant::now();
+    let began = options.since.unwrap_or_else(SystemTime::now);
     let target = PathBuf::from(env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| "target".to_owned()));
     let folder = target.join("suites");
     std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
@@ -86,6 +93,8 @@ fn run(options: Options) -> anyhow::Result<bool> {
     let last = plan::times(&times);
     plan::longest_first(&mut suites, &last);
 
+    // A clock that was set back in between has nothing to say.
+    let built = began.elapsed().unwrap_or_default();
     // Each has API servers of its own, which take what is left of a processor while it waits.
     let lanes = options.lanes.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
     let waiting = Mutex::new(VecDeque::from(suites));
@@ -103,6 +112,6 @@ fn run(options: Options) -> anyhow::Result<bool> {
     });
     let report = report.into_inner().unwrap_or_else(PoisonError::into_inner);
     plan::keep_times(&times, &report)?;
-    report.tell(began.elapsed(), lanes);
+    report.tell(built, began.elapsed().unwrap_or_default(), lanes);
     Ok(report.passed())
 }

@@ -42,8 +42,8 @@ impl Report {
         self.ended.iter().map(|ended| (ended.name.as_str(), ended.took.as_secs())).collect()
     }
 
-    /// The table, and the sum as the last line.
-    pub(crate) fn tell(&self, took: Duration, lanes: usize) {
+    /// The table, and the sum as the last line. All was `built` after that time, and has ended after `took`.
+    pub(crate) fn tell(&self, built: Duration, took: Duration, lanes: usize) {
         let mut all: Vec<&Ended> = self.ended.iter().collect();
         all.sort_by_key(|ended| std::cmp::Reverse(ended.took));
         let (long, short): (Vec<&Ended>, Vec<&Ended>) = all.into_iter().partition(|ended| ended.took >= SHORT);
@@ -54,7 +54,9 @@ impl Report {
         let rest: Duration = short.iter().map(|ended| ended.took).sum();
         println!("{:>5} s  {} shorter ones", rest.as_secs(), short.len());
         let sum: Duration = self.ended.iter().map(|ended| ended.took).sum();
-        println!("{:>5} s  in all, {lanes} at a time: {} s", sum.as_secs(), took.as_secs());
+        println!("{:>5} s  in all, {lanes} at a time: {} s", sum.as_secs(), took.saturating_sub(built).as_secs());
+        println!("{:>5} s  before them, until all was built", built.as_secs());
+        println!("{:>5} s  from beginning to end", took.as_secs());
         for ended in self.ended.iter().filter(|ended| matches!(ended.outcome, Outcome::Failed(_))) {
             println!("FAILED: {}", ended.name);
         }

@@ -15,7 +15,7 @@ use crate::{
     acceptance::Acceptance,
     decision::State,
     filter::Refusal,
-    movement::{Configured, Lane, MigrationView, Moving, Phase, Request},
+    movement::{Configured, MigrationView, Moving, Phase, Request, Route},
     placement,
     snapshot::Holder,
     status::Own,
@@ -380,12 +380,12 @@ impl<'a> Pass<'a> {
             self.decision.again_in(SOON_MILLIS);
             return false;
         }
-        let lane = match reason {
-            Reason::Rebalance(_) => Lane::Rebalance { to: to.clone() },
-            _ => Lane::Leave { from: assigned.provider.clone(), to: to.clone() },
+        let route = match reason {
+            Reason::Rebalance(_) => Route::Rebalance { to: to.clone() },
+            _ => Route::Leave { from: assigned.provider.clone(), to: to.clone() },
         };
-        self.decision.lane = Some(lane.clone());
-        if !(moves.may_move)(&lane) {
+        self.decision.route = Some(route.clone());
+        if !(moves.may_move)(&route) {
             let why = format!("for its turn to move to provider {}; so many others are on their way", to.name());
             if let Reason::Requested(migration) = reason {
                 let name = migration.to_string();

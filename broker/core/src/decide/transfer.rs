@@ -17,7 +17,7 @@ use crate::{
     decision::{State, Step},
     memory::Subject,
     migration_object,
-    movement::{Configured, Lane, MigrationView, Moving, Phase},
+    movement::{Configured, MigrationView, Moving, Phase, Route},
     readiness::unready,
     snapshot::Holder,
     status::Own,
@@ -31,6 +31,44 @@ pub(super) struct Successor<'a> {
     pub(super) unready: Option<String>,
 }
 
+/// A move as it stands now.
+struct Transfer<'a, 'b> {
+    origin: &'a View,
+    assigned: &'b Assigned,
+    to: &'b ClusterName,
+    /// Who held the object, as far as it is known.
+    source: Option<&'a Holder>,
+    /// Who would have it there still.
+    accepted: Accepted<'a>,
+    migration: Option<&'a MigrationView>,
+    progress: Progress,
+    /// There is nothing (any more) to move from.
+    gone: bool,
+}
+
+/// How far a move has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// The new copy is made. Where that takes too long, the object goes elsewhere.
+    Copying,
+    /// The stages of its Migration run: they take as long as they take, and have limits of their own.
+    Staged,
+    /// The consumer is served by the new copy: there is no way back.
+    Switched,
+}
+
+impl Progress {
+    fn of(migration: Option<&MigrationView>, dying: bool, configured: &Configured) -> Self {
+        match migration {
+            Some(migration) if migration.has_switched() => Self::Switched,
+            Some(migration) if migration.state > MigrationState::Pending => Self::Staged,
+            // With the old copy on its way out there is nothing to go back to either, and without stages nothing to wait for.
+            None if dying && *configured == Configured::No => Self::Switched,
+            Some(_) | None => Self::Copying,
+        }
+    }
+}
+
 impl<'a> Pass<'a> {
     pub(super) fn transfer(&mut self, origin: &'a View, assigned: &Assigned, to: &ClusterName) {
         let snapshot = self.snapshot;
@@ -39,7 +77,7 @@ impl<'a> Pass<'a> {
         let source = snapshot.holder(assigned.provider.name());
         let accepted: Accepted<'a> = source.and_then(|source| self.accepted_by(origin, source));
         self.report(assigned, to, Phase::Copying, String::new());
-        self.decision.lane = Some(lane(assigned, to, &accepted));
+        self.decision.route = Some(route(assigned, to, &accepted));
         if !snapshot.moves.migrations_known {
             // Whether the consumer has been switched cannot be told now: what it sees stays as it is.
             return self.decision.again_in(LOST_MILLIS);
@@ -47,26 +85,20 @@ impl<'a> Pass<'a> {
         let migration = self.migration_of(origin, assigned, to);
         self.others_wait(migration);
         let dying = source.and_then(|source| source.copy.present()).is_some_and(|copy| copy.deleting);
-        // With the old copy on its way out there is nothing to go back to either, and without stages nothing to wait for.
-        let switched = match migration {
-            Some(migration) => migration.has_switched(),
-            None => dying && snapshot.moves.configured == Configured::No,
-        };
+        let progress = Progress::of(migration, dying, &snapshot.moves.configured);
         let gone = self.is_gone(origin, assigned, source);
         if source.is_none() {
             self.await_departure(&assigned.provider);
         }
-        if !switched
-            && !gone
-            && (!dying || migration.is_some())
-            && let Some(why) = self.moot(origin, assigned, to, &accepted, migration)
-        {
+        let transfer = Transfer { origin, assigned, to, source, accepted, migration, progress, gone };
+        let may_stay = progress != Progress::Switched && !gone && (!dying || migration.is_some());
+        if may_stay && let Some(why) = self.moot(&transfer) {
             return self.undo(origin, assigned, &why);
         }
-        let target = self.target(origin, assigned, to, switched, migration);
+        let target = self.target(origin, assigned, to, progress == Progress::Switched, migration);
         if let Target::Unfit { why, gone: lost } = &target
-            && (*lost || !switched)
-            && self.redirect(origin, assigned, to, gone, why)
+            && (*lost || progress != Progress::Switched)
+            && self.redirect(&transfer, why)
         {
             return;
         }
@@ -74,40 +106,38 @@ impl<'a> Pass<'a> {
             return;
         }
         self.drop_superseded(origin, &[&assigned.provider, to], assigned.epoch);
-        // Stages take as long as they take: they have limits of their own.
-        let begun = migration.is_some_and(|migration| migration.state > MigrationState::Pending);
-        let (site, acceptance) = match target {
-            Target::Fits(site, acceptance) => (site, acceptance),
-            Target::Waits(why) | Target::Unfit { why, .. } => {
-                if switched {
-                    return self.await_target(origin, assigned, to, &why);
-                }
-                if !begun && self.times_out(origin, assigned, to) {
-                    return;
-                }
-                return self.hold(origin, assigned, source, &accepted, Phase::Copying, why);
-            }
-        };
+        match target {
+            Target::Fits(site, acceptance) => self.hand_over(&transfer, &site, acceptance),
+            Target::Waits(why) | Target::Unfit { why, .. } => match progress {
+                Progress::Switched => self.await_target(origin, assigned, to, &why),
+                Progress::Copying if self.times_out(origin, assigned, to) => {}
+                Progress::Copying | Progress::Staged => self.hold(&transfer, Phase::Copying, why),
+            },
+        }
+    }
+
+    /// The object goes to a provider that can take it.
+    fn hand_over(&mut self, transfer: &Transfer<'a, '_>, site: &Site<'a>, acceptance: Option<&'a Acceptance>) {
+        let Transfer { origin, assigned, to, migration, progress, gone, .. } = *transfer;
         self.decision.counted = acceptance.map(|acceptance| acceptance.id.clone());
-        let successor = self.succeed(&site, acceptance);
+        let successor = self.succeed(site, acceptance);
         let forced = migration.is_some_and(|migration| migration.force);
         let ready = successor.unready.is_none() || forced && successor.copy.is_some();
-        if !switched && !begun && !ready && self.times_out(origin, assigned, to) {
-            return;
-        }
-        let closed = if switched { None } else { self.gate(&site, assigned, migration, &successor, ready, gone) };
+        let closed = match progress {
+            Progress::Switched => None,
+            Progress::Copying if !ready && self.times_out(origin, assigned, to) => return,
+            Progress::Copying | Progress::Staged => self.gate(site, assigned, migration, &successor, ready, gone),
+        };
         match (closed, successor.copy) {
-            (Some((phase, why)), copy) => match copy.filter(|_| gone) {
-                // Nobody else serves it.
-                Some(copy) => {
-                    self.report(assigned, to, phase, why);
-                    self.shown(&site, copy, successor.in_sync, assigned);
-                }
-                None => self.hold(origin, assigned, source, &accepted, phase, why),
-            },
-            (None, Some(copy)) => self.cut_over(&site, assigned, source, migration, copy, &successor),
-            (None, None) if switched => self.await_copy(&site, assigned, &successor),
-            (None, None) => self.hold(origin, assigned, source, &accepted, Phase::Ready, "the new copy".into()),
+            // Nobody else serves it.
+            (Some((phase, why)), Some(copy)) if gone => {
+                self.report(assigned, to, phase, why);
+                self.shown(site, copy, successor.in_sync, assigned);
+            }
+            (Some((phase, why)), _) => self.hold(transfer, phase, why),
+            (None, Some(copy)) => self.cut_over(transfer, site, copy, &successor),
+            (None, None) if progress == Progress::Switched => self.await_copy(site, assigned, &successor),
+            (None, None) => self.hold(transfer, Phase::Ready, "the new copy".into()),
         }
     }
 
@@ -153,14 +183,8 @@ impl<'a> Pass<'a> {
     }
 
     /// Why the move is not wanted any more, if that is so.
-    fn moot(
-        &mut self,
-        origin: &'a View,
-        assigned: &Assigned,
-        to: &ClusterName,
-        accepted: &Accepted<'a>,
-        migration: Option<&MigrationView>,
-    ) -> Option<String> {
+    fn moot(&mut self, transfer: &Transfer<'a, '_>) -> Option<String> {
+        let Transfer { origin, assigned, to, ref accepted, migration, .. } = *transfer;
         if let Some(failed) = migration.filter(|migration| migration.state == MigrationState::Failed) {
             return Some(format!("Migration {failed} has failed"));
         }
@@ -177,13 +201,14 @@ impl<'a> Pass<'a> {
             ..Assigned::to(assigned.provider.clone(), self.next_epoch(assigned))
         };
         self.decision.moving = None;
-        self.decision.lane = None;
+        self.decision.route = None;
         let note = format!("stays at provider {}: {why}", assigned.provider.name());
         self.mark(origin, &back, Some(Note::normal("MoveUndone", note)));
     }
 
     /// Sends the object to another provider than the one it was on its way to, or back. Returns whether that was written.
-    fn redirect(&mut self, origin: &'a View, assigned: &Assigned, to: &ClusterName, gone: bool, why: &str) -> bool {
+    fn redirect(&mut self, transfer: &Transfer<'a, '_>, why: &str) -> bool {
+        let Transfer { origin, assigned, to, gone, .. } = *transfer;
         let held = self.snapshot.holder(to.name()).and_then(|holder| Some((holder, holder.reachable_copy()?)));
         if gone && held.is_some_and(|(holder, copy)| self.is_ours(origin, holder, copy)) {
             // Nobody else serves it: it leaves from there as from any provider.
@@ -233,7 +258,7 @@ impl<'a> Pass<'a> {
         if assigned.pinned {
             return false;
         }
-        if matches!(self.decision.lane, Some(Lane::Rebalance { .. })) {
+        if matches!(self.decision.route, Some(Route::Rebalance { .. })) {
             self.undo(origin, assigned, &format!("provider {} was not ready in time", to.name()));
             self.decision.gave_up = Some(to.clone());
             return true;
@@ -280,15 +305,8 @@ impl<'a> Pass<'a> {
     }
 
     /// The consumer is served by the new copy; once all of it is there, the old copy goes, and with it the move ends.
-    fn cut_over(
-        &mut self,
-        site: &Site<'a>,
-        assigned: &Assigned,
-        source: Option<&'a Holder>,
-        migration: Option<&MigrationView>,
-        copy: &'a View,
-        successor: &Successor<'_>,
-    ) {
+    fn cut_over(&mut self, transfer: &Transfer<'a, '_>, site: &Site<'a>, copy: &'a View, successor: &Successor<'_>) {
+        let Transfer { assigned, source, migration, .. } = *transfer;
         let to = &site.holder.provider;
         let own = self.snapshot.acceptances.iter().find(|acceptance| acceptance.id.provider == *to);
         // What the old copy listed stays until the move has ended: the consumer is never without.
@@ -387,15 +405,8 @@ impl<'a> Pass<'a> {
     }
 
     /// The consumer goes on seeing the old copy.
-    fn hold(
-        &mut self,
-        origin: &'a View,
-        assigned: &Assigned,
-        source: Option<&'a Holder>,
-        accepted: &Accepted<'a>,
-        phase: Phase,
-        waits_for: String,
-    ) {
+    fn hold(&mut self, transfer: &Transfer<'a, '_>, phase: Phase, waits_for: String) {
+        let Transfer { origin, assigned, source, ref accepted, .. } = *transfer;
         if let Some(to) = &assigned.moving_to {
             self.report(assigned, to, phase, waits_for);
         }
@@ -465,10 +476,10 @@ enum Dismissed {
 }
 
 /// What a move counts for: one that the provider it leaves has no part in is the wish of the one that takes over.
-fn lane(assigned: &Assigned, to: &ClusterName, accepted: &Accepted<'_>) -> Lane {
+fn route(assigned: &Assigned, to: &ClusterName, accepted: &Accepted<'_>) -> Route {
     let (from, to) = (assigned.provider.clone(), to.clone());
     match accepted {
-        Some(Ok(acceptance)) if !acceptance.is_draining() && !assigned.pinned => Lane::Rebalance { to },
-        _ => Lane::Leave { from, to },
+        Some(Ok(acceptance)) if !acceptance.is_draining() && !assigned.pinned => Route::Rebalance { to },
+        _ => Route::Leave { from, to },
     }
 }

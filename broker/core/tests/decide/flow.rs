@@ -56,6 +56,7 @@ fn the_copy_comes_second_and_is_marked() {
     assert!(world.signed("p1", &web()).is_some());
     assert_eq!(copy["metadata"]["labels"][keys::MANAGED_BY], keys::MANAGER);
     assert!(copy["metadata"]["labels"][keys::CONSUMER].as_str().is_some_and(|hash| copy_name.starts_with(hash)));
+    assert_eq!(copy["metadata"]["labels"][keys::SLOT], copy_name[..2], "the first byte of the consumer's hash");
     assert_eq!(copy["spec"], json!({"fqdn": "a.corp", "tier": "standard"}));
     assert_eq!(copy["metadata"].get("finalizers"), None, "never a finalizer on a copy");
 }

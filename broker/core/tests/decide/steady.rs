@@ -1,5 +1,6 @@
 //! Steady state: nothing is written when nothing changed, also after a restart, whatever the schemas hold.
 
+use broker_api::keys;
 use serde_json::{Value, json};
 
 use crate::world::{World, certificate, provider_rule, web};
@@ -13,6 +14,23 @@ fn served_with(spec: Value, status: Value) -> World {
     world.provider_status("p1", &web(), status);
     world.settle(&web());
     world
+}
+
+#[test]
+fn a_copy_of_an_earlier_release_gets_its_slot_with_its_next_write() {
+    let mut world = World::served();
+    let slot = |world: &World| world.copy("p1", &web()).unwrap()["metadata"]["labels"].get(keys::SLOT).cloned();
+    let given = slot(&world);
+    assert!(given.is_some());
+    world.edit_copy("p1", &web(), |copy| drop(copy["metadata"]["labels"].as_object_mut().unwrap().remove(keys::SLOT)));
+    world.assert_steady(&web());
+    world.edit(&web(), |origin| origin["spec"]["fqdn"] = json!("b.corp"));
+    world.settle(&web());
+    assert_eq!(slot(&world), given);
+    // Another one is somebody's work.
+    world.edit_copy("p1", &web(), |copy| copy["metadata"]["labels"][keys::SLOT] = json!("zz"));
+    world.settle(&web());
+    assert_eq!(slot(&world), given);
 }
 
 #[test]

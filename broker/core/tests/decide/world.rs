@@ -1,5 +1,6 @@
 //! A consumer, providers, and a shell that observes, decides and acts as the binary does.
 
+mod bystanders;
 mod evaluation;
 mod kinds;
 mod moves;
@@ -17,12 +18,12 @@ use std::{
 use broker_api::{AcceptApiSpec, ClusterName, Role};
 use broker_core::{
     acceptance::{AcceptId, Acceptance},
-    assignment::{Key, KeyRing, Origin},
+    assignment::{Key, KeyRing, Seal},
     copy,
     decide::decide,
     decision::{Decision, State, Step, Write},
     memory::{OriginMemory, Subject},
-    movement::Lane,
+    movement::Route,
     snapshot::{Brake, Confirmed, Holder, Limits, OriginKey, Quota, Snapshot},
 };
 use runtime_cel::expression::Evaluator;
@@ -70,6 +71,8 @@ pub(crate) struct World {
     /// Whether people are told no providers and rules.
     pub(crate) brief: bool,
     counted: BTreeMap<OriginKey, AcceptId>,
+    /// To ask an expression is a strike against it.
+    asked_once: bool,
     evaluator: Arc<Evaluator>,
 }
 
@@ -115,6 +118,7 @@ impl World {
             moves: MovesWorld::default(),
             brief: false,
             counted: BTreeMap::new(),
+            asked_once: false,
             evaluator: EVALUATOR.with(Arc::clone),
         };
         world.engage(ClusterName::consumer("homer"));
@@ -271,7 +275,7 @@ impl World {
     }
 
     /// What a copy's signature says, by the present key ring.
-    pub(crate) fn signed(&self, provider: &str, key: &OriginKey) -> Option<Origin> {
+    pub(crate) fn signed(&self, provider: &str, key: &OriginKey) -> Option<Seal> {
         let uid = self.origin(key)?["metadata"]["uid"].as_str()?;
         let text = self.copy(provider, key)?["metadata"]["annotations"][broker_api::keys::ORIGIN].as_str()?;
         self.ring.verify_origin(&key.subject(uid), provider, text)
@@ -282,7 +286,7 @@ impl World {
         Now { millis: self.millis, started: self.started, text: format!("2026-01-01T00:00:00Z+{seconds}") }
     }
 
-    pub(crate) fn decide(&self, key: &OriginKey, confirmed: Confirmed) -> Decision {
+    pub(crate) fn decide(&self, key: &OriginKey, confirmed: &Confirmed) -> Decision {
         let engaged = self.providers().filter(|(name, _)| !self.moves.left.contains_key(name));
         let holders = engaged.map(|(name, server)| Holder {
             provider: name.clone(),
@@ -313,44 +317,48 @@ impl World {
             acceptance.capacity_per_consumer.is_none_or(|most| (others as u64) < most)
         };
         let absent = |provider: &ClusterName| self.moves.absent(provider, self.millis);
-        let may_move = |lane: &Lane| self.moves.may_move(key, lane);
-        decide(&Snapshot {
-            key,
-            now: self.now(),
-            consumer: consumer.reach.clone(),
-            consumer_kind: consumer.serving(&key.gvk),
-            consumer_labels: Some(Arc::default()),
-            origin: consumer.seen(&Self::origin_at(key)),
-            confirmed,
-            brake: &|_| self.brake,
-            is_copy: self.taken_for_copy,
-            holders: holders.collect(),
-            acceptances: &acceptances,
-            has_room: &has_room,
-            quota: Quota { most: self.quota, has_room: &has_quota, has_room_at: &has_share },
-            limits: self.limits,
-            synced: true,
-            busy: false,
-            moves: self.moves.of(key, &may_move, &absent),
-            brief: self.brief,
-            ring: &self.ring,
-            evaluator: &self.evaluator,
-            related_kinds: &self.related_kinds,
-            related: &Relations { world: self, consumer: &key.cluster },
-            memory: self.memories.get(key).unwrap_or(&nothing),
-        })
+        let may_move = |route: &Route| self.moves.may_move(key, route);
+        let moves = || self.moves.of(key, &may_move, &absent);
+        let decide = |holders: Vec<Holder>| {
+            decide(&Snapshot {
+                key,
+                now: self.now(),
+                consumer: consumer.reach.clone(),
+                consumer_kind: consumer.serving(&key.gvk),
+                consumer_labels: Some(Arc::default()),
+                origin: consumer.seen(&Self::origin_at(key)),
+                confirmed: confirmed.clone(),
+                brake: &|_| self.brake,
+                is_copy: self.taken_for_copy,
+                holders,
+                acceptances: &acceptances,
+                has_room: &has_room,
+                quota: Quota { most: self.quota, has_room: &has_quota, has_room_at: &has_share },
+                limits: self.limits,
+                synced: true,
+                busy: false,
+                moves: moves(),
+                brief: self.brief,
+                ring: &self.ring,
+                evaluator: &self.evaluator,
+                related_kinds: &self.related_kinds,
+                related: &Relations { world: self, consumer: &key.cluster },
+                memory: self.memories.get(key).unwrap_or(&nothing),
+            })
+        };
+        self.beside_bystanders(key, holders.collect(), &acceptances, &moves().migrations, decide)
     }
 
     /// Observes and decides; answers a wish to confirm by a live read, where the consumer can be read.
     pub(crate) fn look(&mut self, key: &OriginKey) -> Decision {
-        let mut decision = self.decide(key, Confirmed::Unread);
+        let mut decision = self.decide(key, &Confirmed::Unread);
         if decision.steps.contains(&Step::Confirm) {
             if self.servers[&key.cluster].reach != runtime_effect::reach::Reach::Ready {
                 decision.steps.clear();
                 return decision;
             }
             let uid = self.origin(key).map(|origin| Box::from(origin["metadata"]["uid"].as_str().unwrap()));
-            decision = self.decide(key, uid.map_or(Confirmed::Absent, Confirmed::Present));
+            decision = self.decide(key, &uid.map_or(Confirmed::Absent, Confirmed::Present));
             assert!(!decision.steps.contains(&Step::Confirm), "asks to confirm what was just confirmed");
         }
         self.moves.absorb(key, &decision);

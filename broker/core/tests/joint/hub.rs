@@ -10,7 +10,9 @@ use broker_core::{
     decision::Decision,
     memory::Memory,
     migration::{
+        about::About,
         configuration::Configuration,
+        known::Known,
         machine::migrate,
         observed::{Applicable, Observed, Outcome, StageView},
     },
@@ -24,7 +26,7 @@ use serde_json::{Value, json};
 
 use crate::{
     ledger::Ledger,
-    links::{About, Known, Record},
+    links::{Record, about, copy_at, known, linked, provided},
     shared::world::{At, NAMESPACE, Server, World, config_map, consumer_rule, web},
 };
 
@@ -51,7 +53,7 @@ pub(crate) enum Setting {
 
 /// What the shell remembers of one Migration.
 struct Entry {
-    uid: Value,
+    known: Known,
     memory: Memory,
     about: About,
     /// Version of the Migration that `about` was told of.
@@ -132,41 +134,34 @@ impl Joint {
         if !listed {
             return;
         }
-        let all: Vec<(String, Known, Value, Value)> = self
-            .migrations()
-            .into_iter()
-            .map(|name| {
-                let value = self.migration(&name).unwrap();
-                let metadata = &value["metadata"];
-                (
-                    name,
-                    Known::parse(value, &self.world.ring),
-                    metadata["uid"].clone(),
-                    metadata["resourceVersion"].clone(),
-                )
-            })
-            .collect();
-        let known: Vec<Known> = all.iter().map(|(_, known, ..)| known.clone()).collect();
-        self.entries.retain(|name, entry| all.iter().any(|(other, _, uid, _)| other == name && *uid == entry.uid));
-        for (name, known_one, uid, version) in &all {
-            let about = known_one.about(&self.world, &known);
-            let entry = self.entries.entry(name.clone()).or_insert_with(|| Entry {
-                uid: uid.clone(),
-                memory: Memory::default(),
-                about: About::Unknown,
-                version: Value::Null,
-                watches: BTreeSet::new(),
-            });
-            if entry.version != *version || !matches!(entry.about, About::Origin(_)) {
-                entry.about = about;
-                entry.version = version.clone();
+        let names = self.migrations();
+        self.entries.retain(|name, _| names.contains(name));
+        let mut changed = BTreeSet::new();
+        for name in &names {
+            let before = self.entries.remove(name);
+            let known = known(&self.world, name, before.as_ref().map(|before| &before.known)).unwrap();
+            let version = self.migration(name).unwrap()["metadata"]["resourceVersion"].clone();
+            // Another one of its name has no past.
+            let before = before.filter(|before| before.known.uid == known.uid);
+            if before.as_ref().is_none_or(|before| before.version != version) {
+                changed.insert(name);
+            }
+            let (memory, about, watches) =
+                before.map_or_else(Default::default, |before| (before.memory, before.about, before.watches));
+            self.entries.insert(name.clone(), Entry { known, memory, about, version, watches });
+        }
+        for name in &names {
+            let Entry { known, about: before, .. } = &self.entries[name];
+            if changed.contains(name) || before.origin().is_none() {
+                let makes = |other: &Entry| other.known.makes_for(other.about.origin().is_some(), known);
+                let about = about(&self.world, known, &|| self.entries.values().any(makes));
+                self.entries.get_mut(name).unwrap().about = about;
             }
         }
         let origin = self.world.servers[&web().cluster].seen(&World::origin_at(&web()));
-        let own = all.into_iter().map(|(name, known, ..)| (name, known)).filter(|(name, _)| {
-            matches!((&self.entries[name].about, origin.present()), (About::Origin(uid), Some(origin)) if *uid == origin.uid)
-        });
-        let mut views: Vec<(OriginKey, _)> = own.map(|(_, known)| (web(), known.view)).collect();
+        let own = |entry: &&Entry| origin.present().is_some_and(|origin| entry.about.is_of(&origin.uid));
+        let own = self.entries.values().filter(own);
+        let mut views: Vec<(OriginKey, _)> = own.map(|entry| (web(), entry.known.view.clone())).collect();
         views.sort_by(|(_, a), (_, b)| (a.created, &a.name).cmp(&(b.created, &b.name)));
         self.world.moves.migrations = views;
     }
@@ -236,10 +231,8 @@ impl Joint {
         self.link();
         let Seen::Present(object) = self.world.servers[&hub()].seen(&migration_at(name)) else { return None };
         let entry = &self.entries[name];
-        let known = Known::parse(&object.value, &self.world.ring);
-        let movement = known.seen(&entry.about, &self.world, &web(), self.record.as_ref());
-        let key = web();
-        let side = |provider: &ClusterName| self.provided(provider, &World::copy_at(&key));
+        let known = &entry.known;
+        let (movement, maker) = linked(&self.world, known, &entry.about, self.record.as_ref());
         let applicable = match &self.setting {
             Setting::None => Applicable::None,
             Setting::Invalid => Applicable::Invalid("spec.stages[0]: no"),
@@ -250,19 +243,19 @@ impl Joint {
             object: &object,
             movement,
             origin: match &entry.about {
-                About::Origin(uid) => Some((&key, uid)),
-                _ => None,
+                About::Origin(key, uid) => Some((key, &**uid)),
+                About::Unknown | About::Refused(..) => None,
             },
             applicable,
-            from: side(&known.view.from),
-            to: side(&known.view.to),
+            from: copy_at(&self.world, &known.from),
+            to: copy_at(&self.world, &known.to),
             coordination: hub(),
             compute: hub(),
             compute_reach: self.world.servers[&hub()].reach.clone(),
             stage: self,
             related_kinds: &self.world.related_kinds,
             stage_namespaces: &[],
-            maker: known.maker,
+            maker,
             ring: &self.world.ring,
             evaluator: &EVALUATOR,
             memory: &entry.memory,
@@ -317,14 +310,6 @@ impl Joint {
         self.link();
     }
 
-    fn provided(&self, provider: &ClusterName, at: &At) -> Seen {
-        match self.world.moves.absent(provider, self.world.millis) {
-            None => self.world.servers[provider].seen(at),
-            Some(absent) if absent >= self.world.moves.patience.orphan_grace => Seen::Absent,
-            Some(_) => Seen::Unknown,
-        }
-    }
-
     /// A person makes a Migration.
     pub(crate) fn ask(&mut self, name: &str, from: &str, to: &str) {
         let kind = (*web().gvk).clone();
@@ -374,7 +359,7 @@ impl StageView for Joint {
     }
 
     fn source(&self, provider: &ClusterName, kind: &Kind, namespace: &str, name: &str) -> Seen {
-        self.provided(provider, &(kind.clone(), namespace.to_owned(), name.to_owned()))
+        provided(&self.world, provider, &(kind.clone(), namespace.to_owned(), name.to_owned()))
     }
 }
 

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use broker_api::{MigrationState, keys, migration::StageState};
-use broker_core::{assignment::Proven, decision::Write, memory::Subject, snapshot::OriginKey};
+use broker_core::{assignment::Proven, decision::Write, memory::Subject, migration::known::Known, snapshot::OriginKey};
 use runtime_effect::write::Op;
 use serde_json::Value;
 
 use crate::{
     hub::{PROVIDERS, answers, hub, migration_at},
-    links::Known,
+    links::known,
     shared::world::{World, web},
 };
 
@@ -133,11 +133,12 @@ impl Ledger {
     pub(crate) fn before_stage(&mut self, world: &World, name: &str, write: &Write, at_once: bool) {
         self.before = None;
         let Some(value) = world.servers[&hub()].get(&migration_at(name)) else { return };
-        let known = Known::parse(value, &world.ring);
+        let Some(known) = known(world, name, None) else { return };
         let key = web();
+        let carried = known.carried.as_ref().map(|(carried, _)| &*carried.uid);
         let origin = world.origin(&key).filter(|origin| {
             let metadata = &origin["metadata"];
-            metadata.get("deletionTimestamp").is_none() && metadata["uid"].as_str() == known.carried.as_deref()
+            metadata.get("deletionTimestamp").is_none() && metadata["uid"].as_str() == carried
         });
         let shown = Self::shown(world);
         let to = known.view.to.name();
@@ -164,7 +165,7 @@ impl Ledger {
     pub(crate) fn after_stage(&mut self, world: &World, _: &OriginKey, name: &str) {
         let before = self.before.take();
         let Some(value) = world.servers[&hub()].get(&migration_at(name)) else { return };
-        let known = Known::parse(value, &world.ring);
+        let Some(known) = known(world, name, None) else { return };
         for entry in value["status"]["stages"].as_array().into_iter().flatten() {
             if serde_json::from_value::<StageState>(entry["state"].clone()).ok() == Some(StageState::Succeeded) {
                 self.succeeded.insert((Self::identity(&known, value), entry["name"].as_str().unwrap().to_owned()));

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::{
     dice::{Dice, Event},
     hub::{EVALUATOR, Joint, PROVIDERS, Setting, answers, hub, migration_at, stages},
-    links::Known,
+    links::known,
     shared::world::{World, config_map, web},
 };
 
@@ -319,7 +319,7 @@ impl Story {
         let mut waits = false;
         for name in self.joint.migrations() {
             let value = self.joint.migration(&name).unwrap();
-            let known = Known::parse(value, &self.joint.world.ring);
+            let known = known(&self.joint.world, &name, None).unwrap();
             assert!(!known.view.has_ended(), "{name} has ended and is not removed: {value:#}");
             let conditions = value["status"]["conditions"].as_array().cloned().unwrap_or_default();
             let stalled = conditions.iter().any(|condition| condition["type"] == "Stalled");

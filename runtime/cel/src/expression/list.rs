@@ -15,7 +15,7 @@ use cel_interpreter::{
 
 use super::{
     argument::{self, Answer},
-    meter,
+    measure::copied,
 };
 
 pub(super) fn declare(env: &mut Env) -> Result<(), DeclarationError> {
@@ -74,7 +74,7 @@ fn best<'b, 'v>(function: &str, wanted: Ordering, args: &[CowVal<'b, 'v>]) -> An
         }
     }
     // The copy may be a long text.
-    meter::copied(best.as_ref())?;
+    copied(best.as_ref())?;
     Ok(CowVal::Owned(best.clone_as_boxed()))
 }
 

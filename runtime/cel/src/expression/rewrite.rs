@@ -12,7 +12,7 @@ use cel_interpreter::{
     parser::Expression,
 };
 
-use super::meter::{JOINED, MADE, MATCHES, TURN};
+use super::counters::{JOINED, MADE, MATCHES, TURN};
 
 /// Names that the interpreter knows by itself: types, and the namespace of optional values.
 const KNOWN: &[&str] = &[

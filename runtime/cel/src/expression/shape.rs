@@ -5,7 +5,7 @@
 //! was a text to us would be code to the parser. Lexical rules:
 //! <https://github.com/google/cel-spec/blob/master/doc/langdef.md#syntax>.
 
-use super::{ExpressionError, MAX_SOURCE};
+use super::error::{ExpressionError, MAX_SOURCE};
 
 /// Brackets within brackets.
 const MAX_DEPTH: usize = 16;

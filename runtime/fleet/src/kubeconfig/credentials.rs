@@ -5,7 +5,7 @@ use std::path::Path;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use kube::config::{AuthInfo, Cluster};
 
-use super::{KubeconfigError, Named, Origin};
+use super::{error::KubeconfigError, named::Named, origin::Origin};
 
 /// Refuses everything that reads local files, starts processes, borrows another identity or gives up on TLS, unless
 /// the origin may; then makes its paths absolute.

@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use http::Uri;
 use kube::config::Cluster;
 
-use super::{KubeconfigError, Named, Origin};
+use super::{error::KubeconfigError, named::Named, origin::Origin};
 
 /// Names of metadata services. Other names are checked by the addresses that they resolve to.
 const METADATA_HOSTS: [&str; 6] = [
@@ -91,12 +91,21 @@ pub(super) fn check(cluster: &Named<Cluster>, origin: &Origin) -> Result<String,
 }
 
 /// An API server, as a kubeconfig names it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Endpoint {
     /// `host:port/path` in lower case.
     pub server: String,
     /// SHA-256 of the certificate authority that it must prove itself by.
     pub authority: [u8; 32],
+}
+
+/// How a kubeconfig leads to an API server, whatever the credentials. Two with the same way end at the same server.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Way {
+    /// Whom it leads to.
+    pub endpoint: Endpoint,
+    /// Through whom: a proxy cannot pass for the server, but it can keep everybody waiting.
+    pub proxy: Option<String>,
 }
 
 /// One spelling for all of one server.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use kube::config::{AuthInfo, Cluster};
 
-use super::{Kubeconfig, KubeconfigError, Named, Origin, endpoint, fingerprint};
+use super::{Kubeconfig, endpoint, error::KubeconfigError, fingerprint, named::Named, origin::Origin};
 
 /// Where the kubelet mounts the ServiceAccount.
 const FOLDER: &str = "/var/run/secrets/kubernetes.io/serviceaccount";

@@ -441,3 +441,16 @@ fn an_api_server_is_known_by_address_and_authority() {
     let without = parse(&with_cluster("certificate-authority-data", json!("")), &Origin::Secret);
     assert!(without.is_ok_and(|without| without.endpoint().authority != with.authority));
 }
+
+#[test]
+fn a_configuration_is_whole_where_nothing_is_read_and_nothing_runs_for_it() {
+    let whole =
+        |document: &Value| parse(document, &Origin::File { folder: ".".into(), allow_local: true }).unwrap().is_whole();
+    assert!(!whole(&document()), "the system's authorities are files");
+    let mut of_its_own = with_cluster("certificate-authority-data", json!(pem()));
+    assert!(whole(&of_its_own));
+    of_its_own["users"][0]["user"] = json!({"tokenFile": "token"});
+    assert!(!whole(&of_its_own));
+    of_its_own["users"][0]["user"] = json!({"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "c"}});
+    assert!(!whole(&of_its_own));
+}

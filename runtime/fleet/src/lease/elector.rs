@@ -115,7 +115,7 @@ impl<S: LeaseStore> Elector<S> {
                 self.expire();
             }
             // Followers that started together must not go on asking together.
-            None => self.follow(started + self.options.retry_period.mul_f64(rand::random_range(1.0..1.2))).await,
+            None => self.follow(started + self.options.retry_period.mul_f64(crate::random::within(1.0..1.2))).await,
         }
     }
 

@@ -1,15 +1,15 @@
 //! What a queue holds: where each key is, and which is next. No clock but the one that is handed in.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet, VecDeque},
+    collections::{BTreeMap, HashMap, HashSet, VecDeque, btree_map::Entry},
     time::Duration,
 };
 
 use broker_api::ClusterName;
 use tokio::time::Instant;
 
-use super::{Key, Outcome};
-use crate::{backoff, lanes::Lanes};
+use super::{key::Key, outcome::Outcome};
+use crate::{backoff, lanes::Lanes, slots::Slot};
 
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LAST_RETRY: Duration = Duration::from_mins(1);
@@ -55,11 +55,6 @@ pub(super) enum When {
     Idle,
 }
 
-pub(super) struct Slots<K> {
-    pub(super) taken: usize,
-    pub(super) parked: Lanes<K>,
-}
-
 pub(super) struct Inner<K> {
     pub(super) places: HashMap<K, Place>,
     pub(super) ready: Lanes<K>,
@@ -71,8 +66,9 @@ pub(super) struct Inner<K> {
     /// Keys whose turn comes when nobody else waits. One that has been added meanwhile is in `ready`, too.
     pub(super) idle: Lanes<K>,
     /// Parked keys whose slot has come free: they go first, and hold that slot.
-    pub(super) handed: VecDeque<(K, ClusterName)>,
-    pub(super) slots: HashMap<ClusterName, Slots<K>>,
+    handed: VecDeque<(K, Slot)>,
+    /// How many keys are parked, for all servers.
+    pub(super) parked: usize,
     pub(super) timers: BTreeMap<(Instant, u64), (K, When)>,
     pub(super) timer_of: HashMap<K, (Instant, u64)>,
     pub(super) timer_count: u64,
@@ -81,6 +77,8 @@ pub(super) struct Inner<K> {
     pub(super) running: usize,
     pub(super) running_later: usize,
     pub(super) patient: usize,
+    /// Since when keys are being worked on, and how many since then.
+    started: BTreeMap<Instant, usize>,
     pub(super) closed: bool,
     pub(super) adds: u64,
     pub(super) retries: u64,
@@ -92,8 +90,8 @@ pub(super) struct Taken<K> {
     pub(super) how: How,
     /// Whose turn it takes.
     pub(super) lane: ClusterName,
-    /// The cluster of the slot that was kept for it.
-    pub(super) slot: Option<ClusterName>,
+    /// The slot that was kept for it.
+    pub(super) slot: Option<Slot>,
     /// Since when it has waited.
     pub(super) since: Instant,
 }
@@ -108,7 +106,7 @@ impl<K: Key> Inner<K> {
             later_in: HashSet::new(),
             idle: Lanes::new(usize::MAX),
             handed: VecDeque::new(),
-            slots: HashMap::new(),
+            parked: 0,
             timers: BTreeMap::new(),
             timer_of: HashMap::new(),
             timer_count: 0,
@@ -116,14 +114,11 @@ impl<K: Key> Inner<K> {
             running: 0,
             running_later: 0,
             patient: 0,
+            started: BTreeMap::new(),
             closed: false,
             adds: 0,
             retries: 0,
         }
-    }
-
-    pub(super) fn slots_of(&mut self, cluster: &ClusterName) -> &mut Slots<K> {
-        self.slots.entry(cluster.clone()).or_insert_with(|| Slots { taken: 0, parked: Lanes::new(usize::MAX) })
     }
 
     /// Returns whether the key was put into a lane.
@@ -170,16 +165,10 @@ impl<K: Key> Inner<K> {
         new
     }
 
-    pub(super) fn park(&mut self, key: K, cluster: ClusterName, limit: usize) {
-        self.places.insert(key.clone(), Place::Waiting(Instant::now()));
-        let slots = self.slots_of(&cluster);
-        // A slot may have come free since it was asked for; nobody would wake the key then.
-        if slots.taken < limit {
-            slots.taken += 1;
-            self.handed.push_back((key, cluster));
-        } else {
-            slots.parked.push(&key.lane().clone(), key);
-        }
+    /// The slot that a parked key waits for is there.
+    pub(super) fn hand(&mut self, key: K, slot: Slot) {
+        self.parked -= 1;
+        self.handed.push_back((key, slot));
     }
 
     pub(super) fn schedule(&mut self, key: &K, delay: Duration, when: When) {
@@ -202,10 +191,16 @@ impl<K: Key> Inner<K> {
     }
 
     /// Work on a key has ended. Returns the wait before the retry, if it failed.
-    pub(super) fn finish(&mut self, key: &K, outcome: Outcome, slots: usize) -> Option<Duration> {
+    pub(super) fn finish(&mut self, key: &K, outcome: &Outcome) -> Option<Duration> {
         let again = match self.places.remove(key) {
-            Some(Place::Running { how, again, .. }) => {
+            Some(Place::Running { since, how, again }) => {
                 *self.count(how) -= 1;
+                if let Entry::Occupied(mut count) = self.started.entry(since) {
+                    *count.get_mut() -= 1;
+                    if *count.get() == 0 {
+                        count.remove();
+                    }
+                }
                 again
             }
             _ => Again::No,
@@ -216,9 +211,9 @@ impl<K: Key> Inner<K> {
         let mut wait = None;
         match outcome {
             Outcome::Done => {}
-            Outcome::After(delay) => self.schedule(key, delay, When::InTurn),
+            Outcome::After(delay) => self.schedule(key, *delay, When::InTurn),
             Outcome::WhenIdle => self.rest(key.clone()),
-            Outcome::IdleAfter(delay) => self.schedule(key, delay, When::Idle),
+            Outcome::IdleAfter(delay) => self.schedule(key, *delay, When::Idle),
             Outcome::Failed => {
                 let count = self.failures.entry(key.clone()).or_default();
                 let delay = backoff::delay(FIRST_RETRY, LAST_RETRY, *count);
@@ -227,7 +222,10 @@ impl<K: Key> Inner<K> {
                 self.schedule(key, delay, When::InTurn);
                 wait = Some(delay);
             }
-            Outcome::Park(cluster) => self.park(key.clone(), cluster, slots),
+            Outcome::Park(_) => {
+                self.places.insert(key.clone(), Place::Waiting(Instant::now()));
+                self.parked += 1;
+            }
         }
         match again {
             Again::No => {}
@@ -238,7 +236,17 @@ impl<K: Key> Inner<K> {
     }
 
     pub(super) fn has_waiting(&self) -> bool {
-        !self.ready.is_empty() || self.slots.values().any(|slots| !slots.parked.is_empty())
+        !self.ready.is_empty() || self.parked > 0
+    }
+
+    /// How many keys are being worked on.
+    pub(super) fn in_work(&self) -> usize {
+        self.running + self.running_later + self.patient
+    }
+
+    /// Since when the oldest work in progress goes on.
+    pub(super) fn oldest(&self) -> Option<Instant> {
+        self.started.first_key_value().map(|(since, _)| *since)
     }
 
     /// The key's turn comes when nobody else waits, or after [`PATIENCE`]; a place that it has already is sooner.
@@ -300,9 +308,9 @@ impl<K: Key> Inner<K> {
     }
 
     pub(super) fn take(&mut self, now: Instant) -> Option<Taken<K>> {
-        let (how, lane, key, slot) = if let Some((key, cluster)) = self.handed.pop_front() {
+        let (how, lane, key, slot) = if let Some((key, slot)) = self.handed.pop_front() {
             self.ready.begin(key.lane());
-            (How::InTurn, key.lane().clone(), key, Some(cluster))
+            (How::InTurn, key.lane().clone(), key, Some(slot))
         } else if let Some((lane, key)) = self.ready.pop() {
             (How::InTurn, lane, key, None)
         } else if let Some(key) = self.pop_idle() {
@@ -313,6 +321,7 @@ impl<K: Key> Inner<K> {
             (How::Later, lane, key, None)
         };
         *self.count(how) += 1;
+        *self.started.entry(now).or_default() += 1;
         // Whatever it was to be looked at for later, it is looked at now.
         if let Some(timer) = self.timer_of.remove(&key) {
             self.timers.remove(&timer);

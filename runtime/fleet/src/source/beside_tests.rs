@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     listing::{Found, FoundFile, GRACE, Listing},
+    parsed::Parsed,
     poll::{self, Scan},
     *,
 };
@@ -50,7 +51,10 @@ fn what_stands_beside_a_file_is_told_when_it_changes_and_may_be_gone_for_a_momen
     let now = Instant::now();
     let mut look = |beside, now| {
         let kubeconfig = Kubeconfig::parse(&text("x"), &Origin::Secret).map_err(|error| error.to_string());
-        let events = listing.observe(Found::from([("/d/a.kubeconfig".into(), FoundFile { kubeconfig, beside })]), now);
+        let events = listing.observe(
+            Found::from([("/d/a.kubeconfig".into(), FoundFile { kubeconfig: kubeconfig.map(Arc::new), beside })]),
+            now,
+        );
         (said(&events), listing.due())
     };
     assert_eq!(look(policy("one"), now), (Some(policy("one")), None));
@@ -72,16 +76,20 @@ fn a_policy_is_named_by_the_cluster() {
     for (file, beside) in [("a.kubeconfig", "a.policy.yaml"), ("homer/kubeconfig", "homer/homer.policy.yaml")] {
         let path = folder.path().join(file);
         std::fs::write(&path, text("x")).unwrap();
-        assert_eq!(poll::look(&path, false).unwrap().beside, Beside::Nothing);
+        assert_eq!(poll::look(&path, false, &Parsed::default()).unwrap().beside, Beside::Nothing);
         std::fs::write(folder.path().join(beside), "maxPriority: 5").unwrap();
-        let Beside::File { name, content } = poll::look(&path, false).unwrap().beside else { panic!("{beside}") };
+        let Beside::File { name, content } = poll::look(&path, false, &Parsed::default()).unwrap().beside else {
+            panic!("{beside}")
+        };
         assert!(beside.ends_with(&name), "{name}");
         assert_eq!(content.as_deref(), Ok("maxPriority: 5"));
     }
     // One that cannot be read is not one that is not there.
     std::fs::remove_file(folder.path().join("a.policy.yaml")).unwrap();
     std::fs::create_dir(folder.path().join("a.policy.yaml")).unwrap();
-    let Beside::File { content, .. } = poll::look(&folder.path().join("a.kubeconfig"), false).unwrap().beside else {
+    let Beside::File { content, .. } =
+        poll::look(&folder.path().join("a.kubeconfig"), false, &Parsed::default()).unwrap().beside
+    else {
         panic!("it is there");
     };
     assert!(content.unwrap_err().contains("cannot be read"));
@@ -119,7 +127,7 @@ impl Scan for Timed {
     }
 
     fn scan(&self) -> std::io::Result<Found> {
-        let outcome = poll::look(&self.0.join("a.kubeconfig"), false).expect("exists");
+        let outcome = poll::look(&self.0.join("a.kubeconfig"), false, &Parsed::default()).expect("exists");
         self.1.lock().unwrap().push(Instant::now());
         self.2.notify_one();
         Ok(Found::from([(self.0.join("a.kubeconfig"), outcome)]))

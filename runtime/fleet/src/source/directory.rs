@@ -14,12 +14,14 @@ use tokio_util::sync::CancellationToken;
 use super::{
     SourceEvent,
     listing::{Found, MOUNTED},
+    parsed::Parsed,
     poll::{self, Scan},
 };
 
 struct Directory {
     path: PathBuf,
     allow_local: bool,
+    parsed: Parsed,
 }
 
 impl Scan for Directory {
@@ -28,8 +30,10 @@ impl Scan for Directory {
     }
 
     fn scan(&self) -> io::Result<Found> {
-        let read = |path: PathBuf| poll::look(&path, self.allow_local).map(|found| (path, found));
-        Ok(kubeconfigs(&self.path)?.into_iter().filter_map(read).collect())
+        let read = |path: PathBuf| poll::look(&path, self.allow_local, &self.parsed).map(|found| (path, found));
+        let found: Found = kubeconfigs(&self.path)?.into_iter().filter_map(read).collect();
+        self.parsed.retain(|path| found.contains_key(path));
+        Ok(found)
     }
 }
 
@@ -44,7 +48,7 @@ pub fn watch(
     events: Sender<SourceEvent>,
     cancel: CancellationToken,
 ) -> JoinHandle<()> {
-    tokio::spawn(poll::run(role, Arc::new(Directory { path, allow_local }), events, cancel))
+    tokio::spawn(poll::run(role, Arc::new(Directory { path, allow_local, parsed: Parsed::default() }), events, cancel))
 }
 
 /// The kubeconfig files in a directory, sorted. Blocks.

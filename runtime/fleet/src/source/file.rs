@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     SourceEvent,
     listing::Found,
+    parsed::Parsed,
     poll::{self, Scan},
 };
 
@@ -21,6 +22,7 @@ struct OneFile {
     path: PathBuf,
     folder: PathBuf,
     allow_local: bool,
+    parsed: Parsed,
 }
 
 impl Scan for OneFile {
@@ -29,7 +31,7 @@ impl Scan for OneFile {
     }
 
     fn scan(&self) -> io::Result<Found> {
-        Ok(poll::look(&self.path, self.allow_local)
+        Ok(poll::look(&self.path, self.allow_local, &self.parsed)
             .map_or_else(BTreeMap::new, |found| BTreeMap::from([(self.path.clone(), found)])))
     }
 }
@@ -49,6 +51,6 @@ pub fn watch(
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
         _ => PathBuf::from("."),
     };
-    let file = Arc::new(OneFile { path, folder, allow_local });
+    let file = Arc::new(OneFile { path, folder, allow_local, parsed: Parsed::default() });
     tokio::spawn(poll::run(role, file, events, cancel))
 }

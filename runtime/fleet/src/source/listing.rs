@@ -27,7 +27,7 @@ pub(super) type Found = BTreeMap<PathBuf, FoundFile>;
 /// One kubeconfig file.
 pub(super) struct FoundFile {
     /// `Err` holds why it cannot be used.
-    pub(super) kubeconfig: Result<Kubeconfig, String>,
+    pub(super) kubeconfig: Result<Arc<Kubeconfig>, String>,
     pub(super) beside: Beside,
 }
 
@@ -86,7 +86,7 @@ impl Listing {
                     let fingerprint = Some(kubeconfig.fingerprint());
                     if news || was_rejected || reported.fingerprint != fingerprint {
                         reported.fingerprint = fingerprint;
-                        let (kubeconfig, beside) = (Arc::new(kubeconfig), Arc::clone(&reported.beside));
+                        let beside = Arc::clone(&reported.beside);
                         events.push(SourceEvent::Upsert { name, kubeconfig, from, beside });
                     }
                 }

@@ -21,8 +21,12 @@ use tracing::{debug, warn};
 use super::{
     Beside, SourceEvent,
     listing::{Found, FoundFile, Listing, name_of},
+    parsed::Parsed,
 };
-use crate::kubeconfig::{Kubeconfig, MAX_BYTES, Origin};
+use crate::{
+    blocking::blocking,
+    kubeconfig::{Kubeconfig, MAX_BYTES, Origin},
+};
 
 /// Time between two looks without an event.
 const INTERVAL: Duration = Duration::from_secs(3);
@@ -52,7 +56,7 @@ async fn follow(role: Role, files: Arc<dyn Scan>, events: Sender<SourceEvent>) {
     let mut unreadable = false;
     loop {
         let look = Arc::clone(&files);
-        let Ok(found) = tokio::task::spawn_blocking(move || look.scan()).await else {
+        let Ok(found) = blocking(move || look.scan()).await else {
             return;
         };
         match found {
@@ -107,8 +111,8 @@ pub(super) fn watch(folder: &Path, changed: &Arc<Notify>) -> Option<RecommendedW
 }
 
 /// One kubeconfig file and what stands beside it. None: there is no such file. Blocks.
-pub(super) fn look(path: &Path, allow_local: bool) -> Option<FoundFile> {
-    let kubeconfig = read(path, allow_local)?;
+pub(super) fn look(path: &Path, allow_local: bool, parsed: &Parsed) -> Option<FoundFile> {
+    let kubeconfig = read(path, allow_local, parsed)?;
     Some(FoundFile { kubeconfig, beside: beside(path) })
 }
 
@@ -125,13 +129,13 @@ fn beside(path: &Path) -> Beside {
 }
 
 /// Reads and checks one file, with the certificate files that it may name. None: there is no such file. Blocks.
-pub(super) fn read(path: &Path, allow_local: bool) -> Option<Result<Kubeconfig, String>> {
+pub(super) fn read(path: &Path, allow_local: bool, parsed: &Parsed) -> Option<Result<Arc<Kubeconfig>, String>> {
     let content = match read_capped(path) {
         Ok(content) => content,
         Err(error) if error.kind() == ErrorKind::NotFound => return None,
         Err(error) => return Some(Err(format!("cannot be read: {error}"))),
     };
-    Some(parse(path, content, allow_local))
+    Some(parsed.take(path, content, |content| parse(path, content, allow_local)))
 }
 
 fn parse(path: &Path, content: Vec<u8>, allow_local: bool) -> Result<Kubeconfig, String> {

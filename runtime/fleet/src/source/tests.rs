@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     check::{Given, check_files},
     listing::{Found, FoundFile, GRACE, Listing, cluster_of},
+    parsed::Parsed,
     poll::{self, Scan},
     *,
 };
@@ -42,7 +43,7 @@ fn parsed(server: &str) -> Kubeconfig {
 }
 
 fn bare(kubeconfig: Result<Kubeconfig, String>) -> FoundFile {
-    FoundFile { kubeconfig, beside: Beside::Nothing }
+    FoundFile { kubeconfig: kubeconfig.map(Arc::new), beside: Beside::Nothing }
 }
 
 /// Events in one line each.
@@ -386,14 +387,37 @@ fn a_rotated_certificate_file_is_a_change() {
     let path = folder.path().join("a.kubeconfig");
     let pair = "client-certificate: tls.crt, client-key: tls.key";
     std::fs::write(&path, text("x").replace("token: t", pair)).unwrap();
-    let missing = poll::read(&path, true).unwrap().unwrap_err();
+    let parsed = Parsed::default();
+    let missing = poll::read(&path, true, &parsed).unwrap().unwrap_err();
     assert!(missing.contains("tls.crt, which cannot be read"), "{missing}");
     std::fs::write(folder.path().join("tls.crt"), "one").unwrap();
     std::fs::write(folder.path().join("tls.key"), "key").unwrap();
-    let before = poll::read(&path, true).unwrap().unwrap().fingerprint();
-    assert_eq!(poll::read(&path, true).unwrap().unwrap().fingerprint(), before);
+    let before = poll::read(&path, true, &parsed).unwrap().unwrap().fingerprint();
+    assert_eq!(poll::read(&path, true, &parsed).unwrap().unwrap().fingerprint(), before);
     std::fs::write(folder.path().join("tls.crt"), "two").unwrap();
-    assert_ne!(poll::read(&path, true).unwrap().unwrap().fingerprint(), before);
+    assert_ne!(poll::read(&path, true, &parsed).unwrap().unwrap().fingerprint(), before);
+}
+
+#[test]
+fn a_file_whose_text_is_the_same_is_not_parsed_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.kubeconfig");
+    let parsed = Parsed::default();
+    let read = || poll::read(&path, true, &parsed).unwrap();
+    put(&path, &text("x"));
+    let first = read().unwrap();
+    put(&path, &text("x"));
+    assert!(Arc::ptr_eq(&first, &read().unwrap()));
+    put(&path, &text("y"));
+    assert_ne!(read().unwrap().fingerprint(), first.fingerprint());
+    put(&path, "nonsense");
+    assert!(read().is_err());
+    put(&path, &text("x"));
+    assert_eq!(read().unwrap().fingerprint(), first.fingerprint());
+    parsed.retain(|_| true);
+    let last = read().unwrap();
+    parsed.retain(|there| there != path);
+    assert!(!Arc::ptr_eq(&last, &read().unwrap()), "what is gone is forgotten");
 }
 
 #[test]
@@ -401,12 +425,12 @@ fn huge_and_binary_files_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.kubeconfig");
     std::fs::write(&path, vec![b'#'; 10 << 20]).unwrap();
-    assert!(poll::read(&path, false).unwrap().unwrap_err().contains("bytes, more than"));
+    assert!(poll::read(&path, false, &Parsed::default()).unwrap().unwrap_err().contains("bytes, more than"));
     std::fs::write(&path, [0xff, 0xfe, 0x00]).unwrap();
-    assert!(poll::read(&path, false).unwrap().unwrap_err().contains("UTF-8"));
+    assert!(poll::read(&path, false, &Parsed::default()).unwrap().unwrap_err().contains("UTF-8"));
     std::fs::write(&path, " \n").unwrap();
-    assert!(poll::read(&path, false).unwrap().unwrap_err().contains("is empty"));
-    assert!(poll::read(&folder.path().join("none"), false).is_none());
+    assert!(poll::read(&path, false, &Parsed::default()).unwrap().unwrap_err().contains("is empty"));
+    assert!(poll::read(&folder.path().join("none"), false, &Parsed::default()).is_none());
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ pub(crate) async fn measure(bench: &mut Bench) -> anyhow::Result<()> {
     say(&format!("restart with {} objects", bench.objects));
     bench.broker.stop().await?;
     let mark = bench.stage.mark().await?;
-    bench.broker.start_again(&bench.stage)?;
+    bench.broker.start_again(&bench.stage, &[])?;
     let seconds = bench.broker.seconds_to_quiet(&bench.stage, &mark).await?;
     let cpu = bench.broker.cpu()?;
     // What it would write late is also a write of the restart.

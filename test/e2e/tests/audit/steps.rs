@@ -94,7 +94,7 @@ fn an_edit_takes_one_write_and_what_is_not_for_the_copy_takes_none() {
 }
 
 #[test]
-fn a_related_secret_takes_one_write_per_change() {
+fn a_related_secret_takes_one_read_and_one_write_per_change() {
     WORLD.run(async |world| {
         let _shared = ALONE.read().await;
         let (homer, theseus) = (world.consumer(HOMER), world.provider(THESEUS));
@@ -116,5 +116,6 @@ fn a_related_secret_takes_one_write_per_change() {
         scene.barrier(homer, theseus).await;
         let requests = tally.requests().await.within(scene.ns());
         assert_eq!(requests.writes().words(), ["homer patch secrets"], "{requests}");
+        assert_eq!(requests.reads().words(), ["theseus get secrets"], "its content is read once: {requests}");
     });
 }

@@ -4,10 +4,9 @@ use std::{fs, process::Stdio, time::Duration};
 
 use e2e::{
     Broker, BrokerSetup, World,
-    broker::free_address,
     kind::{CERTIFICATE, WIDGET},
 };
-use harness::wait_for;
+use harness::{free_address, wait_for};
 use tokio::process::Command;
 
 use crate::{WORLD, cast};
@@ -18,7 +17,7 @@ const SOON: Duration = Duration::from_secs(20);
 /// Runs a broker that must end by itself: its exit code and what it said.
 async fn ended(args: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(harness::broker_binary().unwrap());
-    command.args(["--health-probe-bind-address", &free_address()]).args(args);
+    command.args(["--health-probe-bind-address", &free_address().unwrap()]).args(args);
     let output = command.stdin(Stdio::null()).kill_on_drop(true).env_remove("KUBECONFIG").output();
     let output = tokio::time::timeout(SOON, output).await.expect("it ends by itself").unwrap();
     let said = [output.stdout, output.stderr].concat();

@@ -91,6 +91,7 @@ fn two_consumers_may_use_the_same_names() {
         // The value that the contract gives for `consumer#consumer#cluster`.
         assert_eq!(of_second.name(), "a8b70b353e97-www");
         assert_eq!(of_second.label(keys::CONSUMER), Some("a8b70b353e97"));
+        assert_eq!(of_second.label(keys::SLOT), Some("a8"));
         assert_eq!(of_second.annotation(keys::CONSUMER_CLUSTER), Some(SECOND));
         assert_ne!(of_homer.name(), of_second.name());
         assert_eq!(of_homer.text("/spec/fqdn"), scene.fqdn("homer"));

@@ -63,10 +63,16 @@ fn killed_in_each_state_it_goes_on_where_it_was() {
                 ["", "Pending", "InitialInProgress", "InitialCompleted", "CutoverInProgress", "CutoverCompleted"];
             assert_eq!(course, expected);
 
-            // After it is over, a restart writes nothing. The emptied namespace would go some time after what belonged to the
-            // copy, which ariadne's garbage collector takes its time for: it is somebody else's now.
+            // After it is over, a restart writes nothing. Emptied namespaces, those of other scenes too, would go some time
+            // after what belonged to their copies, which garbage collectors take their time for: they are somebody else's now.
             let kept = json!({"metadata": {"labels": {keys::MANAGED_BY: null}}});
-            trip.ariadne.edit(&NAMESPACE, "", trip.scene.ns(), kept).await;
+            for provider in [trip.ariadne, trip.theseus] {
+                let made = provider.list(&NAMESPACE, "").await;
+                let made = made.iter().filter(|made| made.label(keys::MANAGED_BY).is_some() && !made.is_deleting());
+                for namespace in made {
+                    provider.edit(&NAMESPACE, "", namespace.name(), kept.clone()).await;
+                }
+            }
             let places = [HOMER].map(|name| world.consumer(name)).into_iter();
             let places = places.chain([ARIADNE, THESEUS].map(|name| world.provider(name))).chain([&world.hub]);
             let places: Vec<&e2e::Place> = places.collect();

@@ -7,8 +7,10 @@ use std::{
     time::Duration,
 };
 
-use e2e::broker::{free_address, http_get};
-use harness::{AuditEvents, Cluster, ClusterOptions, Lab, LabOptions, Mark, Process, Program, binary, wait_for};
+use e2e::broker::http_get;
+use harness::{
+    AuditEvents, Cluster, ClusterOptions, Lab, LabOptions, Mark, Process, Program, binary, free_address, wait_for,
+};
 use kube::{
     Api, Client,
     api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams},
@@ -141,7 +143,7 @@ impl Stage {
 
     /// One more, of its own name.
     pub(crate) fn another_operator(&self, name: &str) -> Operator {
-        let address = free_address();
+        let address = free_address().unwrap();
         let program = Program::new(name, binary("resource-broker-operator").unwrap()).args([
             format!("--kubeconfig={}", self.kubeconfig.display()),
             format!("--namespace={SYSTEM}"),

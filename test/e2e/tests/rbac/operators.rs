@@ -1,10 +1,7 @@
 //! Two operators with a leader election.
 
-use e2e::{
-    DEADLINE,
-    broker::{free_address, http_get},
-};
-use harness::{Process, Program, wait_for};
+use e2e::{DEADLINE, broker::http_get};
+use harness::{Process, Program, free_address, wait_for};
 
 use crate::{
     brokers::{TAKEOVER, leads},
@@ -32,7 +29,7 @@ impl<'a> Operators<'a> {
         let file = cast.owner(hub).account_file(hub, "resource-broker-system", "resource-broker-operator");
         let path = harness::binary("resource-broker-operator").unwrap_or_else(|error| panic!("{error:#}"));
         let both = ["operator-one", "operator-two"].map(|name| {
-            let (health, metrics) = (free_address(), free_address());
+            let (health, metrics) = (free_address().unwrap(), free_address().unwrap());
             let program = Program::new(name, &path)
                 .env("NO_COLOR", "1")
                 .arg("--leader-elect")

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use broker_api::{ClusterName, MigrationState, Role};
 use broker_core::{
     decision::{Decision, Write},
-    movement::{Configured, Lane, MigrationView, Moving, Phase, Request},
+    movement::{Configured, MigrationView, Moving, Phase, Request, Route},
     snapshot::{Moves, OriginKey, Patience},
 };
 use runtime_effect::write::Op;
@@ -23,7 +23,7 @@ pub(crate) struct MovesWorld {
     pub(crate) most: usize,
     pub(crate) patience: Patience,
     /// What each origin counts for while it moves.
-    pub(crate) under_way: BTreeMap<OriginKey, Lane>,
+    pub(crate) under_way: BTreeMap<OriginKey, Route>,
     pub(crate) requests: BTreeMap<OriginKey, Vec<(String, Request)>>,
     pub(crate) moving: BTreeMap<OriginKey, Moving>,
 }
@@ -49,7 +49,7 @@ impl MovesWorld {
     pub(crate) fn of<'a>(
         &self,
         key: &OriginKey,
-        may_move: &'a dyn Fn(&Lane) -> bool,
+        may_move: &'a dyn Fn(&Route) -> bool,
         absent: &'a dyn Fn(&ClusterName) -> Option<u64>,
     ) -> Moves<'a> {
         let own = self.migrations.iter().filter(|(owner, _)| owner == key).map(|(_, view)| view.clone());
@@ -69,14 +69,14 @@ impl MovesWorld {
         self.left.get(provider).map(|left| millis.saturating_sub(*left))
     }
 
-    pub(crate) fn may_move(&self, key: &OriginKey, lane: &Lane) -> bool {
-        let others = self.under_way.iter().filter(|(other, held)| *other != key && *held == lane).count();
-        others < if matches!(lane, Lane::Rebalance { .. }) { 5 } else { self.most }
+    pub(crate) fn may_move(&self, key: &OriginKey, route: &Route) -> bool {
+        let others = self.under_way.iter().filter(|(other, held)| *other != key && *held == route).count();
+        others < if matches!(route, Route::Rebalance { .. }) { 5 } else { self.most }
     }
 
     pub(crate) fn absorb(&mut self, key: &OriginKey, decision: &Decision) {
-        match (&decision.lane, &decision.moving) {
-            (Some(lane), Some(_)) => self.under_way.insert(key.clone(), lane.clone()),
+        match (&decision.route, &decision.moving) {
+            (Some(route), Some(_)) => self.under_way.insert(key.clone(), route.clone()),
             _ => self.under_way.remove(key),
         };
         if !decision.is_held_up() {

@@ -85,7 +85,7 @@ impl Server {
         self.counter
     }
 
-    fn view(stored: &Stored) -> View {
+    pub(crate) fn view(stored: &Stored) -> View {
         let metadata = &stored.value["metadata"];
         // What stands for nesting that cannot be read. The fleet then knows metadata and what of the status is flat.
         let unread = metadata["annotations"].get(DEEP).map(|_| Unread::Nested);

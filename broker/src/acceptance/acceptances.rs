@@ -1,0 +1,251 @@
+//! Which AcceptAPIs speak of an origin, and how much room they have.
+//!
+//! An AcceptAPI names a resource by its plural, and each API server gives plurals as it likes. What counts is the word of
+//! the provider that the AcceptAPI is in; what a consumer calls its kind decides nothing.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
+
+use broker_api::{ClusterName, Gvr, condition};
+use broker_core::{
+    acceptance::{AcceptId, Acceptance},
+    naming::leading_hash,
+};
+use runtime_effect::kind::Kind;
+use runtime_fleet::{
+    cluster::Cluster,
+    index::{Change, Index},
+    object::{Object, ObjectKey},
+};
+
+use super::registry::{Entry, Registry};
+use crate::{broker::Broker, watches::Brokered};
+
+/// How long room that has come is gathered before those who wait for it are looked at.
+const GATHER: Duration = Duration::from_millis(100);
+
+impl Broker {
+    /// The AcceptAPIs that speak of a kind, by provider, engaged or not. `consumers_plural` is for words only: a provider
+    /// that does not serve the kind gets nothing whatever its AcceptAPIs say, but people are told which of them need its CRD.
+    pub(crate) fn acceptances_of<'r>(
+        &self,
+        registry: &'r Registry,
+        kind: &Kind,
+        consumers_plural: &str,
+    ) -> BTreeMap<&'r ClusterName, &'r [Arc<Acceptance>]> {
+        let mut plurals = self.plurals.of(kind);
+        if !plurals.iter().any(|plural| **plural == *consumers_plural) {
+            plurals.push(consumers_plural.into());
+        }
+        let mut spoken = BTreeMap::new();
+        for plural in plurals {
+            let gvr = gvr(kind, &plural);
+            for provider in registry.speaking(&gvr) {
+                let said = self.plurals.said(provider, kind);
+                if said.as_deref().unwrap_or(consumers_plural) == &*plural {
+                    spoken.insert(provider, registry.accepting(provider, &gvr));
+                }
+            }
+        }
+        spoken
+    }
+
+    /// Whether all AcceptAPIs of a provider are known, and which of them speak of a kind.
+    pub(crate) fn knows_acceptances(&self, registry: &Registry, provider: &ClusterName, kind: &Kind) -> bool {
+        registry.knows(provider) && self.plurals.said(provider, kind).is_some()
+    }
+
+    /// The brokered kind that a resource is at a provider, as that says or has last said.
+    pub(crate) fn brokered_at(&self, provider: &ClusterName, gvr: &Gvr) -> Option<&Brokered> {
+        let is = |brokered: &&Brokered| {
+            brokered.kind.group == gvr.group
+                && brokered.kind.version == gvr.version
+                && self.plurals.said(provider, &brokered.kind).is_some_and(|plural| *plural == *gvr.resource)
+        };
+        self.watches.brokered.iter().find(is)
+    }
+
+    /// What is to be told of an AcceptAPI: whether it is used, a word, and words.
+    pub(crate) fn verdict(&self, id: &AcceptId, entry: &Entry) -> (bool, &'static str, String) {
+        let acceptance = match &entry.compiled {
+            Err(errors) if entry.too_many => return (false, condition::TOO_MANY, errors.join("; ")),
+            Err(errors) => return (false, condition::INVALID, errors.join("; ")),
+            Ok(acceptance) => acceptance,
+        };
+        if let Some(why) = acceptance.silence() {
+            return (false, condition::EXPRESSION_SILENT, why);
+        }
+        let gvr = &acceptance.gvr;
+        let may_be = |brokered: &&Brokered| brokered.kind.group == gvr.group && brokered.kind.version == gvr.version;
+        let is = |brokered: &&Brokered, cluster: &Arc<Cluster>| {
+            cluster.kind(&brokered.gvk).found().is_some_and(|info| info.plural == gvr.resource)
+        };
+        let mut of_group = self.watches.brokered.iter().filter(may_be);
+        let served = |cluster: Arc<Cluster>| of_group.clone().find(|brokered| is(brokered, &cluster));
+        let Some(brokered) = self.fleet().cluster(&id.provider).and_then(served) else {
+            let Gvr { group, version, resource } = gvr;
+            // Others' words decide which of the two is told, nothing else.
+            if of_group.any(|brokered| self.plurals.is_said(&brokered.kind, resource)) {
+                let message = format!("this cluster does not serve {resource}.{version}.{group}; install its CRD");
+                return (false, condition::KIND_MISSING, message);
+            }
+            let message = format!(
+                "no cluster serves {resource}.{version}.{group} among the kinds that the broker watches; check gvr, or add the kind to the broker's --watch-kind"
+            );
+            return (false, "NotWatched", message);
+        };
+        if let Some(policy) = acceptance.policy() {
+            if acceptance.is_suspended() {
+                let message = format!(
+                    "takes nothing new until the platform's policy for this provider can be read: {}",
+                    policy.errors().join("; ")
+                );
+                return (false, condition::POLICY_INVALID, message);
+            }
+            if !policy.serves(&brokered.kind) {
+                let message = format!("the platform's policy does not let this provider serve {}", brokered.kind.kind);
+                return (false, condition::NOT_PERMITTED, message);
+            }
+        }
+        let mut message = if acceptance.is_draining() {
+            "cordoned and being drained: its objects move to other providers".to_owned()
+        } else if acceptance.cordoned {
+            "in use for the objects that are here; cordoned for new ones".to_owned()
+        } else {
+            "in use".to_owned()
+        };
+        let cuts = acceptance.cuts();
+        if !cuts.is_empty() {
+            message.push_str("; by the platform's policy for this provider ");
+            message.push_str(&cuts.join(", "));
+        }
+        let slow = acceptance.slow_for();
+        if slow > 0 {
+            let why = "; spec.expression has run out of time again and again for objects of";
+            return (true, condition::EXPRESSION_SILENT, format!("{message}{why} {slow} consumers: simplify it"));
+        }
+        (true, "Ready", message)
+    }
+
+    /// Objects that an AcceptAPI holds: those that are counted for it, and, where it is the only one for its resource at
+    /// its provider, the copies that no known origin accounts for.
+    pub(crate) fn placed(&self, id: &AcceptId, gvr: Option<&Gvr>) -> u64 {
+        let counted = self.records.count(id);
+        let Some(gvr) = gvr.filter(|gvr| self.registry.load().accepting(&id.provider, gvr).len() == 1) else {
+            return counted;
+        };
+        let brokered = self.brokered_at(&id.provider, gvr);
+        counted + brokered.map_or(0, |brokered| self.records.strays(&id.provider, &brokered.kind))
+    }
+
+    /// Whether a provider holds a copy of ours under this key.
+    pub(crate) fn holds_copy(&self, provider: &ClusterName, kind: &Kind, copy: &ObjectKey) -> bool {
+        let spec = self.watches.brokered.iter().find(|brokered| *brokered.kind == *kind).map(|brokered| &brokered.spec);
+        let index = spec.and_then(|spec| self.fleet().cluster(provider)?.index(spec));
+        index.is_some_and(|index| is_held(&index, copy))
+    }
+
+    /// A copy came, changed or went: whether it takes up room for its origin, or by itself.
+    pub(crate) fn recount(&self, index: &Index, brokered: &Brokered, change: &Change) {
+        let ours = |object: &Option<Arc<Object>>| object.as_ref().is_some_and(|object| object.applied_by_us);
+        if leading_hash(&change.key.name).is_none() || ours(&change.old) == ours(&change.new) {
+            return;
+        }
+        let (provider, kind) = (index.cluster(), &brokered.kind);
+        let origins = self.origins_of(brokered, &change.key, &[change.old.as_ref(), change.new.as_ref()]);
+        let went = self.records.copy_moved(provider, kind, &change.key, &origins, || is_held(index, &change.key));
+        // It may count for an AcceptAPI by itself, or no longer.
+        self.enqueue_statuses(provider);
+        if went && self.limits(provider, brokered) {
+            self.room_came(kind);
+        }
+    }
+
+    /// Whether a provider limits how many objects of a kind it takes.
+    fn limits(&self, provider: &ClusterName, brokered: &Brokered) -> bool {
+        let Some(plural) = self.plurals.said(provider, &brokered.kind) else { return false };
+        let gvr = gvr(&brokered.kind, &plural);
+        self.registry.load().accepting(provider, &gvr).iter().any(|acceptance| acceptance.capacity.is_some())
+    }
+
+    /// Looks at those who wait for room, once for all that comes at about the same time.
+    fn room_came(&self, kind: &Arc<Kind>) {
+        let roomy = || self.roomy.lock().unwrap_or_else(PoisonError::into_inner);
+        if !roomy().insert(Arc::clone(kind)) {
+            return;
+        }
+        let (broker, kind) = (self.itself(), Arc::clone(kind));
+        tokio::spawn(async move {
+            tokio::time::sleep(GATHER).await;
+            broker.roomy.lock().unwrap_or_else(PoisonError::into_inner).remove(&kind);
+            broker.enqueue_waiting(&kind);
+        });
+    }
+}
+
+/// A kind under this plural.
+fn gvr(kind: &Kind, plural: &str) -> Gvr {
+    Gvr { group: kind.group.clone(), version: kind.version.clone(), resource: plural.to_owned() }
+}
+
+/// Whether there is a copy of ours under this key.
+fn is_held(index: &Index, copy: &ObjectKey) -> bool {
+    leading_hash(&copy.name).is_some() && index.get(copy).found().is_some_and(|object| object.applied_by_us)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+    use runtime_engine::{decisions::Decisions, engine::Engine};
+    use serde_json::json;
+
+    use super::*;
+    use crate::{conventions, metrics::METERS, options::Options};
+
+    #[tokio::test]
+    async fn each_provider_is_taken_at_its_own_word_for_a_kind() {
+        let options = Options::try_parse_from(["resource-broker", "--watch-kind", "K.v1.g"]).unwrap();
+        let engine = Engine::new(Decisions::start(METERS.slow).unwrap(), &METERS);
+        let (broker, _channels) = Broker::new(options, "ours".into(), &engine);
+        let kind = Arc::clone(&broker.watches.brokered[0].kind);
+        let mut registry = Registry::default();
+        for (provider, says, accepts) in [
+            ("one", Some("ks"), "ks"),
+            ("says-otherwise", Some("kays"), "ks"),
+            ("silent", None, "ks"),
+            ("other-plural", Some("kays"), "kays"),
+            ("silent-too", None, "kays"),
+        ] {
+            let provider = ClusterName::provider(provider);
+            if let Some(plural) = says {
+                broker.plurals.set(&provider, &kind, plural);
+            }
+            let (key, object) = conventions::object(&json!({
+                "apiVersion": "broker.platform-mesh.io/v1alpha1", "kind": "AcceptAPI",
+                "metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1", "generation": 1},
+                "spec": {"gvr": {"group": "g", "version": "v1", "resource": accepts}},
+            }));
+            let id = AcceptId { provider: provider.clone(), namespace: key.namespace, name: key.name };
+            let entry = Entry::read(&object, None).compiled(&id, &object, &broker.evaluator, &Arc::default());
+            registry.take(&provider, [(id, Some(Arc::new(entry)))].into());
+        }
+        let spoken = |plural: &str| {
+            let spoken = broker.acceptances_of(&registry, &kind, plural);
+            assert!(spoken.values().all(|acceptances| acceptances.len() == 1));
+            spoken.keys().map(|provider| provider.name().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(spoken("ks"), ["one", "other-plural", "silent"]);
+        assert_eq!(spoken("kays"), ["one", "other-plural", "silent-too"]);
+        assert_eq!(spoken(""), ["one", "other-plural"]);
+        let one = ClusterName::provider("one");
+        assert!(!broker.knows_acceptances(&registry, &one, &kind), "there may be more");
+        registry.mark_known(&one);
+        assert!(broker.knows_acceptances(&registry, &one, &kind));
+        let silent = ClusterName::provider("silent");
+        registry.mark_known(&silent);
+        assert!(!broker.knows_acceptances(&registry, &silent, &kind), "nobody knows which of them speak of the kind");
+    }
+}

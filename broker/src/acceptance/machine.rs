@@ -1,0 +1,147 @@
+//! `AcceptMachine`: the statuses of AcceptAPIs, kept up to date.
+
+use std::{sync::Arc, time::Duration};
+
+use broker_api::ClusterName;
+use broker_core::acceptance::AcceptId;
+use runtime_effect::{
+    kind::Kind,
+    memory::Memory,
+    merge::digest,
+    write::{Op, Write},
+};
+use runtime_engine::{
+    engine::Engine,
+    machine::{Machine, Occasion, Plan},
+};
+use runtime_fleet::{
+    object::Object,
+    queue::{Outcome, Queue},
+    watch::WatchSpec,
+};
+use tokio::time::Instant;
+
+use super::{
+    registry::object_key,
+    status::finalizer_patch,
+    statuses::{AcceptWork, Field},
+};
+use crate::broker::Broker;
+
+/// How long a status rests after a write: counts change with every object.
+const REST: Duration = Duration::from_secs(3);
+
+/// After so long it is looked at again, although nothing has changed that it tells of: whether an expression rests is told
+/// by nothing but time.
+const WITH_EXPRESSION: Duration = Duration::from_secs(10);
+
+/// Without one: nobody tells whether the resource that it names is served by a cluster which nobody else asks for it.
+const WITHOUT: Duration = Duration::from_mins(5);
+
+impl Broker {
+    /// The statuses of a provider's AcceptAPIs are looked at.
+    pub(crate) fn enqueue_statuses(&self, provider: &ClusterName) {
+        for (id, _) in self.registry.load().entries_of(provider) {
+            self.statuses.enqueue(id);
+        }
+    }
+}
+
+/// See [`Machine`].
+pub struct AcceptMachine {
+    broker: Arc<Broker>,
+}
+
+impl AcceptMachine {
+    /// The broker's.
+    pub fn new(broker: Arc<Broker>) -> Arc<Self> {
+        Arc::new(Self { broker })
+    }
+
+    /// The write that is wanted now, if any is.
+    fn wanted(&self, id: &AcceptId) -> Option<Write<Field>> {
+        let broker = &self.broker;
+        let registry = broker.registry.load();
+        let entry = registry.entry(id)?;
+        // One that does not answer is looked at when it does.
+        let cluster = broker.fleet().cluster(&id.provider).filter(|cluster| cluster.is_ready())?;
+        let index = cluster.index(&broker.watches.accept_apis)?;
+        let held = index.get(&object_key(id)).found()?;
+        let (subject, patch) = if let Some(patch) = finalizer_patch(&held) {
+            (Field::Finalizers, patch)
+        } else if held.deleting {
+            return None;
+        } else {
+            (Field::Status, broker.status_patch(id, entry, &held)?)
+        };
+        let intent = match subject {
+            Field::Finalizers => digest(&patch["metadata"]["finalizers"]),
+            Field::Status => digest(&patch["status"]),
+        };
+        Some(Write {
+            cluster: id.provider.clone(),
+            kind: Kind::from(&broker.watches.accept_apis.gvk),
+            namespace: id.namespace.to_string(),
+            name: id.name.to_string(),
+            op: if subject == Field::Status { Op::MergeStatus(patch) } else { Op::Merge(patch) },
+            intent,
+            subject,
+            note: None,
+        })
+    }
+}
+
+impl Machine for AcceptMachine {
+    type Key = AcceptWork;
+    type Subject = Field;
+
+    fn engine(&self) -> &Arc<Engine> {
+        &self.broker.engine
+    }
+
+    fn queue(&self) -> &Arc<Queue<AcceptWork>> {
+        &self.broker.statuses.queue
+    }
+
+    fn decide(&self, AcceptWork(id): &AcceptWork, _occasion: &Occasion) -> Result<Plan<Field>, Outcome> {
+        // Only when all that was there at the start has been looked at do counts say anything; all are looked at then.
+        if !self.broker.is_synced() {
+            return Err(Outcome::Done);
+        }
+        let mut all = self.broker.statuses.lock();
+        let registry = self.broker.registry.load();
+        let Some(entry) = registry.entry(id) else {
+            all.remove(id);
+            return Err(Outcome::Done);
+        };
+        let has_expression = entry.compiled.as_ref().is_ok_and(|acceptance| acceptance.has_expression());
+        let again = if has_expression { WITH_EXPRESSION } else { WITHOUT };
+        let remembered = all.entry(id.clone()).or_default();
+        let rests = remembered.rests.and_then(|until| until.checked_duration_since(Instant::now()));
+        if let Some(rest) = rests.filter(|rest| !rest.is_zero()) {
+            return Err(Outcome::After(rest));
+        }
+        let memory = remembered.memory.clone();
+        drop(all);
+        let Some(write) = self.wanted(id) else { return Err(Outcome::After(again)) };
+        let complete = write.subject == Field::Status;
+        // What is written while it rests is looked at afterwards.
+        Ok(Plan { again: Some(REST), complete, ..Plan::paced(write, &memory)? })
+    }
+
+    fn remember<T>(&self, AcceptWork(id): &AcceptWork, change: impl FnOnce(&mut Memory<Field>) -> T) -> Option<T> {
+        self.broker.statuses.lock().get_mut(id).map(|remembered| change(&mut remembered.memory))
+    }
+
+    fn sees(&self, _key: &AcceptWork, _write: &Write<Field>) -> Option<Arc<WatchSpec>> {
+        Some(Arc::clone(&self.broker.watches.accept_apis))
+    }
+
+    fn wrote(&self, AcceptWork(id): &AcceptWork, write: &Write<Field>, _object: Option<&Object>) {
+        if write.subject == Field::Status
+            && let Some(remembered) = self.broker.statuses.lock().get_mut(id)
+        {
+            remembered.rests = Some(Instant::now() + REST);
+        }
+    }
+}

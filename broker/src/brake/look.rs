@@ -1,0 +1,175 @@
+//! The task that looks how many copies have lost their origins, and tells of those that are kept.
+
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::Arc,
+};
+
+use broker_api::{ClusterName, Gvr, Role, keys};
+use broker_core::naming::consumer_hash;
+use runtime_effect::note::Note;
+use runtime_engine::recorder::Regarding;
+use runtime_fleet::{
+    blocking::blocking,
+    cluster::Cluster,
+    index::{Index, Lookup},
+    object::{Marks, Object, ObjectKey},
+};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use super::{Sight, TICK, TOLD, digest, message};
+use crate::{acceptance::registry::object_key, broker::Broker, watches::Brokered};
+
+/// Looks how many copies have lost their origins, when somebody asks, until `stop`.
+pub async fn run(broker: Arc<Broker>, stop: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = broker.brake.wanted.notified() => {}
+            () = tokio::time::sleep(TICK) => {}
+        }
+        for (consumer, vanished, deleted) in broker.brake.due() {
+            let looking = Arc::clone(&broker);
+            let name = consumer.clone();
+            let started = Instant::now();
+            // Every copy of the consumer is unpacked: not on a thread that others wait for.
+            let Ok(sight) = blocking(move || looking.sight(&name, &deleted)).await else { continue };
+            let Some(sight) = sight else { continue };
+            let before = broker.brake.see(&consumer, sight.clone(), started.elapsed(), vanished);
+            for (provider, _) in sight.orphans.keys().chain(before.orphans.keys()) {
+                broker.enqueue_statuses(provider);
+            }
+            broker.tell_of_held(&consumer, &before, &sight);
+        }
+    }
+}
+
+impl Broker {
+    /// How many copies of a consumer there are, and how many have lost their origins. `None`: it is not engaged.
+    fn sight(&self, consumer: &ClusterName, deleted: &HashSet<u64>) -> Option<Sight> {
+        let cluster = self.fleet().cluster(consumer)?;
+        let ring = self.ring.load_full()?;
+        let prefix = format!("{}-", consumer_hash(consumer));
+        let mut sight = Sight::default();
+        for provider in self.fleet().in_role(Role::Provider) {
+            for brokered in &self.watches.brokered {
+                let (Some(copies), Some(origins)) = (provider.index(&brokered.spec), cluster.index(&brokered.spec))
+                else {
+                    continue;
+                };
+                let mut lost = 0;
+                for (key, copy) in copies.snapshot() {
+                    if copy.deleting || !key.name.starts_with(&prefix) {
+                        continue;
+                    }
+                    let copy_of = Copied { brokered, provider: &provider, consumer, ring: &ring, deleted };
+                    match copy_of.has_origin(&origins, &key, &copy, &prefix) {
+                        Some(true) => sight.copies += 1,
+                        Some(false) => lost += 1,
+                        None => {}
+                    }
+                }
+                if lost > 0 {
+                    let place = (provider.name().clone(), (*brokered.kind).clone());
+                    if self.is_confirmed(&provider, brokered, consumer) {
+                        sight.confirmed.insert(place.clone());
+                    }
+                    sight.copies += lost;
+                    sight.orphans.insert(place, lost);
+                }
+            }
+        }
+        Some(sight)
+    }
+
+    /// AcceptAPIs of a provider for a kind.
+    fn accept_apis_of(&self, provider: &Cluster, brokered: &Brokered) -> Vec<(ObjectKey, Arc<Object>)> {
+        let Some(index) = provider.index(&self.watches.accept_apis) else { return Vec::new() };
+        let kind = provider.kind(&brokered.gvk);
+        let Some(info) = kind.found() else { return Vec::new() };
+        let speaks = |gvr: &Gvr| {
+            gvr.group == brokered.kind.group && gvr.version == brokered.kind.version && gvr.resource == info.plural
+        };
+        let registry = self.registry.load();
+        let entries = registry.entries_of(provider.name()).filter(|(_, entry)| entry.gvr.as_ref().is_some_and(speaks));
+        let keys = entries.map(|(id, _)| object_key(id));
+        keys.filter_map(|key| index.get(&key).found().map(|object| (key, object))).collect()
+    }
+
+    fn is_confirmed(&self, provider: &Cluster, brokered: &Brokered, consumer: &ClusterName) -> bool {
+        self.accept_apis_of(provider, brokered).iter().any(|(_, object)| {
+            let marks = object.marks().annotations;
+            let said = marks.get(keys::CONFIRM_DELETIONS).map(String::as_str).unwrap_or_default();
+            said.split(',').map(str::trim).any(|name| name == consumer.name() || name == consumer.to_string())
+        })
+    }
+
+    /// Has those looked at again whose copies may go now, and tells of those that are kept from now on.
+    fn tell_of_held(&self, consumer: &ClusterName, before: &Sight, now: &Sight) {
+        let was: BTreeSet<_> = before.held().map(|(place, _)| place).collect();
+        let is: BTreeSet<_> = now.held().map(|(place, _)| place).collect();
+        if was.difference(&is).next().is_some() {
+            info!(%consumer, "copies that had been kept may go, or have their origins again");
+            for brokered in &self.watches.brokered {
+                self.enqueue_copies(brokered, consumer);
+            }
+        }
+        for ((provider, kind), here) in now.held().filter(|(place, _)| !was.contains(place)) {
+            let message = message(consumer, now, here);
+            warn!(%consumer, %provider, kind = kind.kind, "{message}");
+            let Some(cluster) = self.fleet().cluster(provider) else { continue };
+            let Some(brokered) = self.watches.brokered.iter().find(|brokered| *brokered.kind == *kind) else {
+                continue;
+            };
+            for (key, object) in self.accept_apis_of(&cluster, brokered).into_iter().take(TOLD) {
+                let about = Regarding {
+                    cluster: provider.clone(),
+                    api_version: format!("{}/v1alpha1", keys::GROUP),
+                    kind: "AcceptAPI".into(),
+                    namespace: key.namespace.to_string(),
+                    name: key.name.to_string(),
+                    uid: object.uid.to_string(),
+                };
+                self.engine.tell(about, Note::warning(broker_api::condition::ORIGINS_VANISHED, message.clone()));
+            }
+        }
+    }
+}
+
+/// Copies of one consumer at one provider.
+struct Copied<'a> {
+    brokered: &'a Brokered,
+    provider: &'a Cluster,
+    consumer: &'a ClusterName,
+    ring: &'a broker_core::assignment::KeyRing,
+    deleted: &'a HashSet<u64>,
+}
+
+impl Copied<'_> {
+    /// Whether a copy has its origin. `None`: nobody can tell, or it is no copy of ours, or its origin's deletion was seen.
+    fn has_origin(&self, origins: &Index, key: &ObjectKey, copy: &Object, prefix: &str) -> Option<bool> {
+        if !copy.has_body() {
+            let origin = ObjectKey { namespace: Arc::clone(&key.namespace), name: key.name[prefix.len()..].into() };
+            return match origins.get(&origin) {
+                Lookup::Found(_) => Some(true),
+                Lookup::Absent => Some(false),
+                Lookup::Unknown => None,
+            };
+        }
+        let Marks { annotations, .. } = copy.marks();
+        let mark = |name: &str| annotations.get(name).map(String::as_str);
+        let (namespace, name, uid) =
+            (mark(keys::CONSUMER_NAMESPACE)?, mark(keys::CONSUMER_NAME)?, mark(keys::CONSUMER_UID)?);
+        match origins.get(&ObjectKey::new(namespace, name)) {
+            Lookup::Found(origin) if *origin.uid == *uid => return Some(true),
+            Lookup::Found(_) | Lookup::Absent => {}
+            Lookup::Unknown => return None,
+        }
+        // Only a signed one is deleted, and only a signed one counts: others may make as many objects as they like.
+        let origin = Broker::origin_key(self.consumer, &self.brokered.kind, &ObjectKey::new(namespace, name));
+        self.ring.verify_origin(&origin.subject(uid), self.provider.name().name(), mark(keys::ORIGIN)?)?;
+        (!self.deleted.contains(&digest(uid))).then_some(false)
+    }
+}

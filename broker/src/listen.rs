@@ -1,0 +1,88 @@
+//! What the broker listens to.
+
+use std::sync::Arc;
+
+use broker_api::Role;
+use broker_core::acceptance::AcceptId;
+use runtime_fleet::{
+    fleet::Fleet,
+    index::{Change, Index},
+    listener::{Listener, Selector},
+    subscription::Subscription,
+};
+
+use crate::{acceptance::change::AcceptChange, broker::Broker, cluster_secrets::SecretChange, migrations, origins};
+
+/// Asks for all watches that run from the start to the end.
+pub fn listen(broker: &Arc<Broker>, fleet: &Arc<Fleet>) -> Vec<Subscription> {
+    let (hub, providers) = (Selector::Role(Role::Coordination), Selector::Role(Role::Provider));
+    let watches = &broker.watches;
+    let own = || Arc::clone(broker);
+    let mut subscriptions = vec![
+        fleet.listen(&providers, &watches.accept_apis, &Arc::new(AcceptApis(own()))),
+        fleet.listen(&hub, &watches.signing_key, &Arc::new(SigningKey(own()))),
+        fleet.listen(&hub, &watches.signing_backup, &Arc::new(SigningBackup(own()))),
+    ];
+    for secrets in &watches.cluster_secrets {
+        subscriptions.push(fleet.listen(&hub, &secrets.spec, &Arc::new(ClusterSecrets(own()))));
+    }
+    subscriptions.extend(origins::listen(broker, fleet));
+    subscriptions.extend(migrations::listen(broker, fleet));
+    subscriptions
+}
+
+/// AcceptAPIs, in providers.
+struct AcceptApis(Arc<Broker>);
+
+impl Listener for AcceptApis {
+    fn changed(&self, index: &Index, change: &Change) {
+        let (provider, key) = (index.cluster().clone(), change.key.clone());
+        // Somebody may have edited its status.
+        let (namespace, name) = (Arc::clone(&key.namespace), Arc::clone(&key.name));
+        self.0.statuses.enqueue(&AcceptId { provider: provider.clone(), namespace, name });
+        let _ = self.0.accept_changes.send(AcceptChange::Changed(provider, key));
+    }
+
+    fn completed(&self, index: &Index) {
+        let _ = self.0.accept_changes.send(AcceptChange::Complete(index.cluster().clone()));
+    }
+}
+
+/// The signing key, in the coordination cluster.
+struct SigningKey(Arc<Broker>);
+
+impl Listener for SigningKey {
+    fn changed(&self, _index: &Index, change: &Change) {
+        self.0.read_signing_key(change.new.as_deref());
+    }
+
+    fn completed(&self, _index: &Index) {
+        self.0.signing.wake();
+    }
+}
+
+/// The copy of the signing key, in the coordination cluster.
+struct SigningBackup(Arc<Broker>);
+
+impl Listener for SigningBackup {
+    fn changed(&self, _index: &Index, _change: &Change) {
+        self.0.signing.wake();
+    }
+
+    fn completed(&self, _index: &Index) {
+        self.0.signing.wake();
+    }
+}
+
+/// Secrets with kubeconfigs, in the coordination cluster.
+struct ClusterSecrets(Arc<Broker>);
+
+impl Listener for ClusterSecrets {
+    fn changed(&self, _index: &Index, change: &Change) {
+        let _ = self.0.secret_changes.send(SecretChange::Changed(change.key.clone()));
+    }
+
+    fn completed(&self, _index: &Index) {
+        let _ = self.0.secret_changes.send(SecretChange::Complete);
+    }
+}

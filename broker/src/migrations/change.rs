@@ -1,0 +1,14 @@
+//! `ConfigurationChange`: what the task that compiles MigrationConfigurations is told.
+
+use runtime_fleet::object::ObjectKey;
+
+/// A change of a MigrationConfiguration, or of what is known of them all.
+#[derive(Debug)]
+pub enum ConfigurationChange {
+    /// Look at this one again.
+    Changed(ObjectKey),
+    /// All are in.
+    Complete,
+    /// Their kind is not served (any more).
+    Missing,
+}

@@ -1,0 +1,148 @@
+//! From what happens in clusters to the Migrations that it concerns. Only looks up and enqueues: decisions come later.
+
+use std::sync::Arc;
+
+use broker_api::{ClusterName, Role};
+use runtime_effect::kind::Kind;
+use runtime_fleet::{
+    GroupVersionKind,
+    fleet::Fleet,
+    index::{Change, Index},
+    kind::KindState,
+    listener::{Listener, Selector},
+    object::ObjectKey,
+    sorted::Sort,
+    subscription::Subscription,
+};
+
+use super::{change::ConfigurationChange, stages::BY_ID};
+use crate::{broker::Broker, observer::interest};
+
+/// Listens to all that concerns Migrations, but for the objects of their stages: those are asked for one by one.
+pub fn listen(broker: &Arc<Broker>, fleet: &Arc<Fleet>) -> Vec<Subscription> {
+    let (hub, providers) = (Selector::Role(Role::Coordination), Selector::Role(Role::Provider));
+    let watches = &broker.watches;
+    let own = || Arc::clone(broker);
+    let mut subscriptions = vec![
+        fleet.listen(&hub, &watches.migrations, &Arc::new(Objects(own()))),
+        fleet.listen(&hub, &watches.configurations, &Arc::new(Configurations(own()))),
+    ];
+    for brokered in &watches.brokered {
+        subscriptions.push(fleet.listen(&providers, &brokered.spec, &Arc::new(Copies(own()))));
+    }
+    for related in &watches.related {
+        let sources = RelatedSources(own());
+        subscriptions.push(fleet.listen(&providers, &related.source, &Arc::new(sources)));
+    }
+    subscriptions
+}
+
+/// Migrations, in the coordination cluster.
+struct Objects(Arc<Broker>);
+
+impl Listener for Objects {
+    fn changed(&self, index: &Index, change: &Change) {
+        self.0.migration_changed(index.cluster(), change);
+    }
+
+    fn completed(&self, _index: &Index) {
+        self.0.migrations.enqueue_open();
+        self.0.enqueue_moving();
+    }
+
+    fn kind(&self, _cluster: &ClusterName, _gvk: &GroupVersionKind, state: &KindState) {
+        if *state == KindState::Missing {
+            self.0.enqueue_moving();
+        }
+    }
+}
+
+/// MigrationConfigurations, in the coordination cluster.
+struct Configurations(Arc<Broker>);
+
+impl Configurations {
+    fn send(&self, change: ConfigurationChange) {
+        let _ = self.0.configuration_changes.send(change);
+    }
+}
+
+impl Listener for Configurations {
+    fn changed(&self, _index: &Index, change: &Change) {
+        self.send(ConfigurationChange::Changed(change.key.clone()));
+    }
+
+    fn completed(&self, _index: &Index) {
+        self.send(ConfigurationChange::Complete);
+    }
+
+    fn kind(&self, _cluster: &ClusterName, _gvk: &GroupVersionKind, state: &KindState) {
+        if *state == KindState::Missing {
+            self.send(ConfigurationChange::Missing);
+        }
+    }
+}
+
+/// Objects of stages, in the compute cluster.
+pub(super) struct StageObjects(pub(super) Arc<Broker>);
+
+impl StageObjects {
+    fn enqueue(&self, kind: &Kind) {
+        self.0.migrations.enqueue_each(self.0.stages.wanting(kind));
+    }
+}
+
+impl Listener for StageObjects {
+    fn sorts(&self) -> &'static [Sort] {
+        &[BY_ID]
+    }
+
+    fn changed(&self, _index: &Index, change: &Change) {
+        self.0.stage_changed(change);
+    }
+
+    fn completed(&self, index: &Index) {
+        self.enqueue(&Kind::from(&index.spec().gvk));
+    }
+
+    fn kind(&self, _cluster: &ClusterName, gvk: &GroupVersionKind, _state: &KindState) {
+        self.enqueue(&Kind::from(gvk));
+    }
+}
+
+/// Copies, in providers. Origins keep them.
+struct Copies(Arc<Broker>);
+
+impl Listener for Copies {
+    fn keep(&self, _index: &Index, _key: &ObjectKey) -> bool {
+        false
+    }
+
+    fn reads_again(&self) -> bool {
+        true
+    }
+
+    fn changed(&self, _index: &Index, change: &Change) {
+        self.0.migrations.copy_moved(&change.key);
+    }
+
+    fn completed(&self, _index: &Index) {
+        self.0.migrations.enqueue_open();
+    }
+}
+
+/// Related objects, in providers.
+struct RelatedSources(Arc<Broker>);
+
+impl Listener for RelatedSources {
+    fn keep(&self, _index: &Index, _key: &ObjectKey) -> bool {
+        false
+    }
+
+    fn reads_again(&self) -> bool {
+        true
+    }
+
+    fn changed(&self, index: &Index, change: &Change) {
+        self.0.migrations.related_moved(&interest(index, &change.key));
+    }
+}

@@ -1,0 +1,95 @@
+//! `ConfigurationMachine`: the statuses of MigrationConfigurations, kept up to date.
+
+use std::sync::Arc;
+
+use runtime_effect::{
+    kind::Kind,
+    memory::{Memory, Sole},
+    merge::digest,
+    write::{Op, Write},
+};
+use runtime_engine::{
+    engine::Engine,
+    machine::{Machine, Occasion, Plan},
+};
+use runtime_fleet::{
+    queue::{Outcome, Queue},
+    watch::WatchSpec,
+};
+
+use super::statuses::ConfigurationWork;
+use crate::broker::Broker;
+
+impl Broker {
+    /// All statuses are looked at: which of several is in force depends on the others.
+    pub(crate) fn enqueue_configurations(&self) {
+        let Some(hub) = self.hub() else { return };
+        for (key, _) in self.configurations.load().entries() {
+            let work = ConfigurationWork { hub: hub.name().clone(), key: key.clone() };
+            self.configuration_statuses.queue.add(work);
+        }
+    }
+}
+
+/// See [`Machine`].
+pub struct ConfigurationMachine {
+    broker: Arc<Broker>,
+}
+
+impl ConfigurationMachine {
+    /// The broker's.
+    pub fn new(broker: Arc<Broker>) -> Arc<Self> {
+        Arc::new(Self { broker })
+    }
+
+    /// The write that is wanted now, if any is.
+    fn wanted(&self, work: &ConfigurationWork) -> Option<Write<Sole>> {
+        let (broker, key) = (&self.broker, &work.key);
+        let all = broker.configurations.load();
+        // Before all are in, nobody knows which is the oldest.
+        let (_, entry) = all.entries().find(|(other, _)| *other == key).filter(|_| all.is_complete())?;
+        let spec = &broker.watches.configurations;
+        let held = broker.fleet().cluster(&work.hub)?.index(spec)?.get(key).found()?;
+        let patch = broker.configuration_patch(&all, key, entry, &held)?;
+        Some(Write {
+            cluster: work.hub.clone(),
+            kind: Kind::from(&spec.gvk),
+            namespace: key.namespace.to_string(),
+            name: key.name.to_string(),
+            intent: digest(&patch["status"]),
+            op: Op::MergeStatus(patch),
+            subject: Sole,
+            note: None,
+        })
+    }
+}
+
+impl Machine for ConfigurationMachine {
+    type Key = ConfigurationWork;
+    type Subject = Sole;
+
+    fn engine(&self) -> &Arc<Engine> {
+        &self.broker.engine
+    }
+
+    fn queue(&self) -> &Arc<Queue<ConfigurationWork>> {
+        &self.broker.configuration_statuses.queue
+    }
+
+    fn decide(&self, work: &ConfigurationWork, _occasion: &Occasion) -> Result<Plan<Sole>, Outcome> {
+        let wanted = self.wanted(work);
+        let mut all = self.broker.configuration_statuses.lock();
+        if !self.broker.configurations.load().entries().any(|(key, _)| *key == work.key) {
+            all.remove(&work.key);
+        }
+        Plan::paced(wanted.ok_or(Outcome::Done)?, all.entry(work.key.clone()).or_default())
+    }
+
+    fn remember<T>(&self, work: &ConfigurationWork, change: impl FnOnce(&mut Memory<Sole>) -> T) -> Option<T> {
+        self.broker.configuration_statuses.lock().get_mut(&work.key).map(change)
+    }
+
+    fn sees(&self, _work: &ConfigurationWork, _write: &Write<Sole>) -> Option<Arc<WatchSpec>> {
+        Some(Arc::clone(&self.broker.watches.configurations))
+    }
+}

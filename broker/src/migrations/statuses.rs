@@ -1,0 +1,55 @@
+//! `ConfigurationStatuses`: MigrationConfigurations whose statuses are to be looked at, and what is remembered of them.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use broker_api::ClusterName;
+use runtime_effect::memory::{Memory, Sole};
+use runtime_fleet::{
+    object::ObjectKey,
+    queue::{Key, Queue},
+};
+
+use crate::metrics;
+
+/// A MigrationConfiguration as the queue has it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ConfigurationWork {
+    /// The coordination cluster.
+    pub(super) hub: ClusterName,
+    /// Namespace and name.
+    pub(super) key: ObjectKey,
+}
+
+impl fmt::Display for ConfigurationWork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.key.fmt(f)
+    }
+}
+
+impl Key for ConfigurationWork {
+    fn lane(&self) -> &ClusterName {
+        &self.hub
+    }
+}
+
+/// MigrationConfigurations to look at, and what is remembered of their statuses.
+pub struct ConfigurationStatuses {
+    pub(super) queue: Arc<Queue<ConfigurationWork>>,
+    remembered: Mutex<HashMap<ObjectKey, Memory<Sole>>>,
+}
+
+impl Default for ConfigurationStatuses {
+    fn default() -> Self {
+        Self { queue: Queue::new(metrics::waited), remembered: Mutex::default() }
+    }
+}
+
+impl ConfigurationStatuses {
+    pub(super) fn lock(&self) -> MutexGuard<'_, HashMap<ObjectKey, Memory<Sole>>> {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

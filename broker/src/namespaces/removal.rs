@@ -1,0 +1,203 @@
+//! The removal of empty namespaces: when one is looked at, what is asked of its provider, and the deletion.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use broker_api::{ClusterName, keys};
+use runtime_engine::namespace;
+use runtime_fleet::{
+    call::Caller, cluster::Cluster, error::CallError, index::Index, kind::KindState, object::ObjectKey, write::Writer,
+};
+use tokio::time::Instant;
+use tracing::{debug, info};
+
+use super::{
+    Due, Found, Lane,
+    contents::{Asker, Bucket},
+    lock,
+};
+use crate::broker::Broker;
+
+/// A copy that moves or is recreated is back by then.
+const GRACE: Duration = Duration::from_secs(2);
+
+impl Broker {
+    /// A copy has gone from this namespace of a provider.
+    pub(crate) fn copy_gone(&self, provider: &ClusterName, namespace: &Arc<str>) {
+        let Some(cluster) = self.fleet().cluster(provider).filter(|_| self.leads()) else { return };
+        if self.is_used(&cluster, namespace) == Some(true) {
+            return;
+        }
+        let lane = self.lane(provider);
+        lock(&lane.state).add(namespace, Due { at: Instant::now() + GRACE, full: 0 });
+        lane.wake.notify_one();
+    }
+
+    /// Namespaces that an earlier process made and did not come to remove are looked at, once while the provider is engaged.
+    pub(crate) fn sweep_namespaces(&self, provider: &ClusterName) {
+        if !lock(&self.namespaces.swept).insert(provider.clone()) {
+            return;
+        }
+        let lane = self.lane(provider);
+        lock(&lane.state).sweep = Some(Instant::now());
+        lane.wake.notify_one();
+    }
+
+    /// What waits at a provider; the first time, somebody who looks after it.
+    fn lane(&self, provider: &ClusterName) -> Arc<Lane> {
+        let mut lanes = lock(&self.namespaces.lanes);
+        let lane = lanes.entry(provider.clone()).or_insert_with(|| {
+            let lane = Arc::<Lane>::default();
+            tokio::spawn(look_after(self.itself(), provider.clone(), Arc::clone(&lane)));
+            lane
+        });
+        Arc::clone(lane)
+    }
+
+    /// Whether copies are in a namespace of a provider. `None`: nobody can tell yet.
+    fn is_used(&self, cluster: &Cluster, namespace: &str) -> Option<bool> {
+        // A kind that the provider does not serve has no objects there; its index is never complete.
+        let counts = |index: &Index| {
+            self.watches.brokered_by(index.spec()).is_some() && cluster.kind(&index.spec().gvk) != KindState::Missing
+        };
+        let indexes = cluster.indexes();
+        let mut indexes = indexes.iter().filter(|index| counts(index));
+        if indexes.clone().any(|index| index.has_any_in(namespace)) {
+            return Some(true);
+        }
+        indexes.all(|index| index.is_complete()).then_some(false)
+    }
+
+    /// Those of these namespaces for which an origin is assigned to the provider, or on its way there.
+    fn expected(&self, provider: &ClusterName, namespaces: &[Arc<str>]) -> HashSet<Arc<str>> {
+        let expected = |namespace: &&Arc<str>| self.records.is_expected(provider, namespace);
+        namespaces.iter().filter(expected).cloned().collect()
+    }
+
+    /// Removes those of these namespaces that the broker made and in which nothing is. An error means that nobody can tell:
+    /// they stay.
+    async fn remove_empty(
+        &self,
+        cluster: &Cluster,
+        caller: &Caller,
+        bucket: &mut Bucket,
+        round: Vec<Arc<str>>,
+    ) -> Result<Found, CallError> {
+        let expected = self.expected(cluster.name(), &round);
+        let (busy, free): (Vec<_>, Vec<_>) = round.into_iter().partition(|namespace| expected.contains(namespace));
+        let mut looked = Found { busy: busy.into_iter().collect(), ..Found::default() };
+        let kind = namespace::kind();
+        let writer = Writer::new(caller);
+        let mut ours = BTreeMap::new();
+        for namespace in free {
+            match self.is_used(cluster, &namespace) {
+                // When its last copy goes, it is looked at again.
+                Some(true) => continue,
+                Some(false) => {}
+                None => {
+                    looked.busy.insert(namespace);
+                    continue;
+                }
+            }
+            bucket.turn().await;
+            let Some(found) = writer.get(&kind, &ObjectKey::new("", Arc::clone(&namespace))).await? else { continue };
+            let made = found.marks().labels.get(keys::MANAGED_BY).is_some_and(|manager| manager == keys::MANAGER);
+            if made && !found.deleting {
+                ours.insert(namespace, found);
+            }
+        }
+        if ours.is_empty() {
+            return Ok(looked);
+        }
+        let empty = Asker { caller, bucket }.empty(ours.keys().cloned().collect()).await?;
+        looked.full = ours.keys().filter(|namespace| !empty.contains(*namespace)).cloned().collect();
+        // Asked again right before: looking takes a while.
+        let expected = self.expected(cluster.name(), &empty.iter().cloned().collect::<Vec<_>>());
+        for namespace in empty {
+            bucket.turn().await;
+            if !self.leads() {
+                break;
+            }
+            let Some(found) = ours.get(&namespace) else { continue };
+            let _slot = cluster.server().traffic().slots().acquire(cluster.name()).await;
+            let used = expected.contains(&namespace) || self.is_used(cluster, &namespace) != Some(false);
+            if used || !self.namespaces.begin_removal(cluster.name(), &namespace) {
+                looked.busy.insert(namespace);
+                continue;
+            }
+            let key = ObjectKey::new("", Arc::clone(&namespace));
+            // A copy whose creation has ended meanwhile is in the index.
+            let removed = if self.is_used(cluster, &namespace) == Some(false) {
+                writer.delete_version(&kind, &key, &found.uid, found.resource_version).await
+            } else {
+                Ok(None)
+            };
+            self.namespaces.end_removal(cluster.name(), &namespace);
+            match removed {
+                Ok(_) => info!(cluster = %cluster.name(), %namespace, "empty namespace removed"),
+                // Somebody has just edited it: it is in use.
+                Err(CallError::Conflict(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(looked)
+    }
+}
+
+/// Looks after one provider's namespaces until it leaves.
+async fn look_after(broker: Arc<Broker>, provider: ClusterName, lane: Arc<Lane>) {
+    let mut bucket = Bucket::new();
+    loop {
+        let next = lock(&lane.state).next();
+        tokio::select! {
+            () = broker.engine.stop.cancelled() => return,
+            () = lane.wake.notified() => {}
+            () = tokio::time::sleep_until(next.unwrap_or_else(Instant::now)), if next.is_some() => {}
+        }
+        let Some(cluster) = broker.fleet().cluster(&provider) else {
+            lock(&broker.namespaces.lanes).remove(&provider);
+            return;
+        };
+        let (sweep, round) = {
+            let mut waiting = lock(&lane.state);
+            (waiting.take_sweep(), waiting.take())
+        };
+        if !broker.leads() {
+            // Whoever leads next looks at all of them.
+            continue;
+        }
+        let Some(connection) = cluster.connection() else {
+            lock(&lane.state).put_all_back(&round, sweep);
+            continue;
+        };
+        let looked = async {
+            if sweep {
+                let selector = format!("{}%3D{}", keys::MANAGED_BY.replace('/', "%2F"), keys::MANAGER);
+                let asked = Asker { caller: &connection.caller, bucket: &mut bucket }.namespaces(&selector).await;
+                let now = Instant::now();
+                for namespace in asked? {
+                    lock(&lane.state).add(&namespace, Due { at: now, full: 0 });
+                }
+            }
+            if round.is_empty() {
+                return Ok(Found::default());
+            }
+            let round = round.keys().cloned().collect();
+            broker.remove_empty(&cluster, &connection.caller, &mut bucket, round).await
+        };
+        match looked.await {
+            Ok(found) => lock(&lane.state).put_back(&round, &found),
+            Err(error) => {
+                debug!(cluster = %provider, %error, "namespaces kept: it is not known whether they are empty");
+                if matches!(error, CallError::Forbidden(_)) {
+                    lock(&lane.state).forbid();
+                } else {
+                    lock(&lane.state).put_all_back(&round, sweep);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! `Origins`: consumer objects, kept at providers.
+
+use std::{sync::Arc, time::Duration};
+
+use broker_api::{ClusterName, Role, keys};
+use broker_core::{
+    acceptance::AcceptId,
+    copy,
+    decision::{Decision, Write},
+    memory::{Memory, Subject},
+    related,
+    snapshot::OriginKey,
+};
+use runtime_effect::{interest::Interest, kind::Kind, note::Note, write::Op};
+use runtime_engine::{
+    bodies::Needs,
+    clock,
+    engine::Engine,
+    machine::{InTheWay, Machine, Missing, Occasion, Plan, Refusal},
+};
+use runtime_fleet::{
+    cluster::Cluster,
+    index::Change,
+    object::{Object, ObjectKey},
+    queue::{Outcome, Queue},
+    watch::WatchSpec,
+};
+use serde_json::{Value, json};
+
+use super::{
+    records::{Absorbed, bounds::Bounds},
+    work::Work,
+};
+use crate::{broker::Broker, metrics::METRICS};
+
+/// How often in a row a decision may find that others have taken what it wanted.
+const TRIES: usize = 8;
+
+/// How long a broker without keys waits before it looks whether it has any.
+const IDLE: Duration = Duration::from_secs(1);
+
+/// How long the creation of a copy waits for its namespace, which is just being deleted.
+const REMOVAL: Duration = Duration::from_millis(200);
+
+/// See [`Machine`].
+pub struct Origins {
+    broker: Arc<Broker>,
+}
+
+impl Origins {
+    /// The broker's.
+    pub fn new(broker: Arc<Broker>) -> Arc<Self> {
+        Arc::new(Self { broker })
+    }
+}
+
+impl Machine for Origins {
+    type Key = Work;
+    type Subject = Subject;
+
+    fn engine(&self) -> &Arc<Engine> {
+        &self.broker.engine
+    }
+
+    fn queue(&self) -> &Arc<Queue<Work>> {
+        &self.broker.queue
+    }
+
+    fn needs(&self, Work(key): &Work) -> Needs {
+        self.broker.needs(key)
+    }
+
+    fn decide(&self, Work(key): &Work, occasion: &Occasion) -> Result<Plan<Subject>, Outcome> {
+        let Taken { decision, known, listens } =
+            self.broker.decide_and_remember(key, occasion).ok_or(Outcome::After(IDLE))?;
+        if self.broker.leads() {
+            self.broker.tell(key, &decision, known);
+        }
+        let Decision { steps, interests, again, when_idle, complete, .. } = decision;
+        Ok(Plan { steps, interests, listens, again, when_idle, complete })
+    }
+
+    fn confirms(&self, Work(key): &Work) -> Option<(ClusterName, Kind, ObjectKey)> {
+        let object = ObjectKey { namespace: Arc::clone(&key.namespace), name: Arc::clone(&key.name) };
+        Some((key.cluster.clone(), (*key.gvk).clone(), object))
+    }
+
+    fn remember<T>(&self, Work(key): &Work, change: impl FnOnce(&mut Memory) -> T) -> Option<T> {
+        self.broker.records.with(key, |record| change(&mut record.memory.writes))
+    }
+
+    fn tell(&self, Work(key): &Work, note: &Note) {
+        self.broker.tell_note(key, note);
+    }
+
+    fn sees(&self, _key: &Work, write: &Write) -> Option<Arc<WatchSpec>> {
+        self.broker.watches.spec_of(write.cluster.role(), &write.kind).cloned()
+    }
+
+    fn listens_by(&self, interest: &Interest) -> Option<Arc<WatchSpec>> {
+        self.broker.watches.spec_of(Role::Provider, &interest.kind).cloned()
+    }
+
+    /// No namespace is removed while a copy is made in it.
+    fn hold<'a>(&'a self, write: &Write) -> Result<Option<Box<dyn Send + 'a>>, Duration> {
+        if !matches!(write.op, Op::Create(_)) || write.cluster.role() != Role::Provider {
+            return Ok(None);
+        }
+        let creating = self.broker.namespaces.create(&write.cluster, &write.namespace).ok_or(REMOVAL)?;
+        Ok(Some(Box::new(creating)))
+    }
+
+    fn missing_namespace(&self, _key: &Work, write: &Write) -> Missing {
+        match write.subject {
+            Subject::Copy | Subject::Successor | Subject::Migration => Missing::Make,
+            Subject::Marks | Subject::Status | Subject::Related => Missing::Wait,
+        }
+    }
+
+    /// Related copies are watched by their label.
+    fn may_be_unseen(&self, _key: &Work, write: &Write) -> bool {
+        write.subject == Subject::Related
+    }
+
+    fn in_the_way(&self, Work(key): &Work, write: &Write, found: &Object) -> InTheWay {
+        let uid = self.broker.uid_of(Role::Consumer, key, &key.cluster, &key.name);
+        let owned = found.owners().iter().any(|owner| Some(&owner.uid) == uid.as_ref());
+        if found.marks().labels.get(keys::MANAGED_BY).is_some_and(|manager| manager == keys::MANAGER) {
+            return InTheWay::Watched;
+        }
+        // An owner alone proves nothing: others make objects that the origin owns, too. The Go broker did.
+        if owned && found.applied_by_us {
+            return InTheWay::Unlabelled;
+        }
+        // Nobody tells when the name becomes free: it is tried again, ever more slowly.
+        let message =
+            format!("{} {} exists already and is not the broker's; it is not overwritten", write.kind.kind, write.name);
+        InTheWay::Foreign(Refusal { reason: "RelatedConflict", message })
+    }
+
+    fn made(&self, write: &Write, object: &Object) -> Option<Value> {
+        let value = object.value().ok()?;
+        Some(match write.subject {
+            Subject::Copy | Subject::Successor => copy::observed(&value),
+            Subject::Status => value.get("status").cloned().unwrap_or_else(|| json!({})),
+            Subject::Related => related::observed(&value),
+            Subject::Marks | Subject::Migration => return None,
+        })
+    }
+
+    fn wrote(&self, Work(key): &Work, write: &Write, object: Option<&Object>) {
+        let (Subject::Copy, Some(object)) = (write.subject, object) else { return };
+        if matches!(write.op, Op::Delete { .. }) {
+            return;
+        }
+        let latency = self.broker.records.with(key, |record| {
+            record.memory.copy_uid = Some(object.uid.clone());
+            if !matches!(write.op, Op::Create(_)) {
+                return None;
+            }
+            record.memory.created_at = Some(clock::now().millis);
+            record.seen_at.take().map(|seen| seen.elapsed())
+        });
+        if let Some(latency) = latency.flatten() {
+            METRICS.create_to_copy.observe(latency.as_secs_f64());
+        }
+    }
+
+    /// The next decision tells of copies and Migrations in a condition, too. What the consumer's own API server refuses can
+    /// hardly be shown there.
+    fn refused(&self, Work(key): &Work, write: &Write, refusal: &Refusal) {
+        if matches!(write.subject, Subject::Marks | Subject::Status | Subject::Related) {
+            self.broker.tell_once(key, &Note::warning(refusal.reason, refusal.message.clone()));
+        }
+    }
+
+    fn learned(&self, cluster: &Cluster, spec: &Arc<WatchSpec>, change: &Change) {
+        let broker = &self.broker;
+        match cluster.name().role() {
+            // Nobody else would hear of a Migration that was made: its watch brings the same version.
+            Role::Coordination => broker.migration_changed(cluster.name(), change),
+            Role::Provider => {
+                if let (Some(brokered), Some(index)) = (broker.watches.brokered_by(spec), cluster.index(spec)) {
+                    broker.recount(&index, brokered, change);
+                    if change.new.is_none() {
+                        broker.copy_gone(cluster.name(), &change.key.namespace);
+                    }
+                }
+            }
+            Role::Consumer | Role::Compute => {}
+        }
+    }
+}
+
+/// A decision that was taken in.
+struct Taken {
+    decision: Decision,
+    /// Whether the origin was known before.
+    known: bool,
+    /// Whether it listens to somebody new.
+    listens: bool,
+}
+
+impl Broker {
+    /// What the next decision on an origin needs: room, where the origin or its copies are large, and bodies of those.
+    fn needs(&self, origin: &OriginKey) -> Needs {
+        let mut needs = Needs::default();
+        let Some(spec) = self.watches.spec_of(Role::Consumer, &origin.gvk) else { return needs };
+        if let Some(consumer) = self.fleet().cluster(&origin.cluster) {
+            let own = ObjectKey { namespace: Arc::clone(&origin.namespace), name: Arc::clone(&origin.name) };
+            needs.look(&self.engine.bodies, consumer, spec, &own);
+        }
+        let copy = ObjectKey { namespace: Arc::clone(&origin.namespace), name: copy::name(origin).into() };
+        for provider in self.fleet().engaged(&self.copy_holders(&origin.gvk, &copy)) {
+            needs.look(&self.engine.bodies, provider, spec, &copy);
+        }
+        needs
+    }
+
+    /// Decides, and takes the decision in. Where others have taken the last room meanwhile, decides again.
+    fn decide_and_remember(&self, key: &OriginKey, occasion: &Occasion) -> Option<Taken> {
+        let registry = self.registry.load();
+        let decide = || {
+            for _ in 0..TRIES {
+                let (memory, known) = self.records.memory(key);
+                let decision = self.decide(key, &memory, occasion.confirmed.clone(), occasion.busy)?;
+                let placing = decision.counted.as_ref().filter(|_| decision.begins);
+                let holds = |provider: &ClusterName, copy: &ObjectKey| self.holds_copy(provider, &key.gvk, copy);
+                let bounds = Bounds {
+                    capacity: placing.and_then(|id| registry.capacity(id)),
+                    share: placing.and_then(|id| registry.share(id)),
+                    objects: self.options.max_objects_per_consumer,
+                    moves: self.options.max_moves,
+                    holds: &holds,
+                };
+                if let Some(absorbed) = self.records.absorb(key, &decision, bounds) {
+                    return Some((decision, known, absorbed));
+                }
+            }
+            None
+        };
+        let (decision, known, Absorbed { freed, taken, relieved, listens, moved, turns }) = decide()?;
+        for id in freed.iter().chain(&taken) {
+            self.statuses.enqueue(id);
+        }
+        let limits = |id: &AcceptId| registry.capacity(id).or(registry.share(id)).is_some();
+        if freed.as_ref().is_some_and(limits) {
+            self.enqueue_waiting(&key.gvk);
+        }
+        if relieved {
+            self.enqueue_unplaced(&key.cluster);
+        }
+        if moved {
+            self.migrations.origin_moved(key);
+        }
+        for turn in turns {
+            self.enqueue(turn);
+        }
+        Some(Taken { decision, known, listens })
+    }
+}

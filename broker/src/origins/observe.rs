@@ -1,0 +1,191 @@
+//! From indexes to the snapshot of one origin. Reads caches only.
+
+use std::sync::Arc;
+
+use broker_api::{ClusterName, Role};
+use broker_core::{
+    acceptance::Acceptance,
+    assignment::KeyRing,
+    copy,
+    decide::decide,
+    decision::{Decision, State},
+    memory::OriginMemory,
+    movement::Route,
+    naming::leading_hash,
+    snapshot::{Confirmed, Holder, Moves, OriginKey, Patience, Quota, RelatedView, Snapshot},
+};
+use runtime_effect::{kind::Kind, seen::Seen, serving::Serving, view::View};
+use runtime_engine::{clock::now, view::view};
+use runtime_fleet::{
+    cluster::Cluster,
+    object::{Object, ObjectKey},
+    sorted::Sort,
+};
+
+use crate::{
+    broker::Broker,
+    options::Refusals,
+    reach::{SETTLING, millis, reach},
+    watches::RelatedKind,
+};
+
+/// Related copies in a consumer by the uids of their owners.
+pub(crate) const BY_OWNER: Sort = Sort { name: "owner", by: uids };
+
+fn uids(object: &Object) -> Vec<Arc<str>> {
+    object.owners().into_iter().map(|owner| owner.uid.into()).collect()
+}
+
+impl Broker {
+    /// Whether the object is itself a copy of ours, in an API server that is consumer and provider: by its signature, or,
+    /// where its marks were stripped, by being where the copy of an assigned origin is.
+    ///
+    /// Where identities may not be read the signature decides: what the broker has made for a provider is never brokered.
+    fn is_copy(&self, consumer: &Cluster, key: &OriginKey, origin: &Seen, ring: &KeyRing) -> bool {
+        let Some(object) = origin.present() else { return false };
+        let signature = object.annotation(broker_api::keys::ORIGIN);
+        let lead = leading_hash(&key.name).and_then(|(hash, name)| Some((self.consumer_by_hash(hash)?, name)));
+        if signature.is_none() && lead.is_none() {
+            return false;
+        }
+        let same = self.identities.may_be(consumer.server().identity());
+        if same.is_empty() {
+            return false;
+        }
+        if let Some(text) = signature {
+            let mark = |name| object.annotation(name).unwrap_or_default();
+            let cluster = ClusterName::consumer(mark(broker_api::keys::CONSUMER_CLUSTER));
+            let subject = broker_core::assignment::OriginRef {
+                cluster: &cluster,
+                group: &key.gvk.group,
+                kind: &key.gvk.kind,
+                namespace: mark(broker_api::keys::CONSUMER_NAMESPACE),
+                name: mark(broker_api::keys::CONSUMER_NAME),
+                uid: mark(broker_api::keys::CONSUMER_UID),
+            };
+            if same.iter().any(|provider| ring.verify_origin(&subject, provider.name(), text).is_some()) {
+                return true;
+            }
+        }
+        let Some((cluster, name)) = lead else { return false };
+        if object.applied_by_us && signature.is_none() {
+            return true;
+        }
+        let origin = ObjectKey { namespace: Arc::clone(&key.namespace), name: name.into() };
+        let served_by = self.records.provider(&Self::origin_key(&cluster, &key.gvk, &origin));
+        served_by.is_some_and(|provider| same.contains(&provider))
+    }
+
+    /// Observes an origin and decides. `confirmed` is what a live read has just said. `None`: keys are not read yet.
+    pub fn decide(&self, key: &OriginKey, memory: &OriginMemory, confirmed: Confirmed, busy: bool) -> Option<Decision> {
+        let ring = self.ring.load_full()?;
+        let spec = self.watches.spec_of(Role::Consumer, &key.gvk)?;
+        // A consumer that is not engaged (any more): its copies stay, and nothing is remembered of it.
+        let Some(consumer) = self.fleet().cluster(&key.cluster) else { return Some(Decision::state(State::Gone)) };
+        let origin_key = ObjectKey { namespace: Arc::clone(&key.namespace), name: Arc::clone(&key.name) };
+        let origin = self.engine.look(&consumer, spec, &origin_key);
+        let consumer_kind = self.serving(&consumer, &key.gvk);
+        let copy_key = ObjectKey { namespace: Arc::clone(&key.namespace), name: copy::name(key).into() };
+        let migrations = origin.present().map(|view| self.migrations_of(key, &view.uid)).unwrap_or_default();
+        let mut concerned = self.concerned(&key.gvk, &copy_key, origin.present(), &migrations);
+        // Behind it: the AcceptAPIs of whoever is settled are in.
+        let registry = self.registry.load_full();
+        let consumers_plural = if let Serving::Served(kind) = &consumer_kind { &*kind.plural } else { "" };
+        let spoken = self.acceptances_of(&registry, &key.gvk, consumers_plural);
+        concerned.extend(spoken.keys().map(|provider| (*provider).clone()));
+        let providers = self.fleet().engaged(&concerned);
+        let knows = |provider: &Cluster| self.knows_acceptances(&registry, provider.name(), &key.gvk);
+        let holder = |provider: &Arc<Cluster>| self.holder(provider, key, &copy_key, spec, knows(provider));
+        let holders: Vec<Holder> = providers.iter().map(holder).collect();
+        let own = providers.iter().filter_map(|provider| spoken.get(provider.name()));
+        let acceptances: Vec<Arc<Acceptance>> = own.copied().flatten().cloned().collect();
+        let is_copy = self.is_copy(&consumer, key, &origin, &ring);
+        let related = Related { broker: self, consumer: &consumer, namespace: &key.namespace };
+        let kinds: Vec<Kind> = self.watches.related.iter().map(|related| related.kind.clone()).collect();
+        let has_room = |acceptance: &Acceptance| {
+            acceptance.capacity.map_or(Some(true), |capacity| self.records.has_room(&acceptance.id, capacity, key))
+        };
+        let has_quota = || self.options.max_objects_per_consumer.is_none_or(|most| self.records.has_quota(most, key));
+        let has_share = |acceptance: &Acceptance| {
+            let most = acceptance.capacity_per_consumer;
+            most.is_none_or(|most| self.records.has_share(&acceptance.id, most, key))
+        };
+        let absent = |provider: &ClusterName| self.departures.absent(provider).map(millis);
+        let may_move = |route: &Route| self.records.may_move(key, route, self.options.max_moves);
+        let brake = |provider: &ClusterName| self.brake.ask(&key.cluster, provider, &key.gvk);
+        let moves = Moves {
+            coordination: self.hub().map(|hub| hub.name().clone()),
+            migrations,
+            migrations_known: self.migrations_known(),
+            configured: self.configured(&key.gvk),
+            reserved: self.is_reserved(&key.namespace),
+            absent: &absent,
+            may_move: &may_move,
+            patience: Patience {
+                orphan_grace: millis(self.options.orphan_grace),
+                ready_timeout: millis(self.options.ready_timeout),
+            },
+        };
+        Some(decide(&Snapshot {
+            key,
+            now: now(),
+            consumer: reach(&consumer),
+            consumer_kind,
+            consumer_labels: consumer.labels(),
+            origin,
+            confirmed,
+            brake: &brake,
+            is_copy,
+            holders,
+            acceptances: &acceptances,
+            has_room: &has_room,
+            quota: Quota { most: self.options.max_objects_per_consumer, has_room: &has_quota, has_room_at: &has_share },
+            limits: self.options.limits(),
+            moves,
+            brief: self.options.refusals == Refusals::Brief,
+            busy,
+            synced: self.is_synced() || self.started.elapsed() > 6 * SETTLING,
+            ring: &ring,
+            evaluator: &self.evaluator,
+            related_kinds: &kinds,
+            related: &related,
+            memory,
+        }))
+    }
+}
+
+struct Related<'a> {
+    broker: &'a Broker,
+    consumer: &'a Cluster,
+    namespace: &'a str,
+}
+
+impl RelatedView for Related<'_> {
+    fn source(&self, provider: &ClusterName, kind: &Kind, namespace: &str, name: &str) -> Seen {
+        let spec = self.broker.watches.spec_of(Role::Provider, kind);
+        spec.map_or(Seen::Unknown, |spec| self.broker.engine.seen(provider, spec, &ObjectKey::new(namespace, name)))
+    }
+
+    fn target(&self, kind: &Kind, namespace: &str, name: &str) -> Seen {
+        let related = self.broker.watches.related.iter().find(|related| related.kind == *kind);
+        related.map_or(Seen::Unknown, |related| {
+            self.broker.engine.look(self.consumer, &related.target, &ObjectKey::new(namespace, name))
+        })
+    }
+
+    fn owned(&self, uid: &str) -> Vec<(Kind, View)> {
+        let mut found = Vec::new();
+        for RelatedKind { kind, target, .. } in &self.broker.watches.related {
+            let Some(index) = self.consumer.index(target) else { continue };
+            let copies = index.sorted(BY_OWNER.name, uid).into_iter().filter(|key| &*key.namespace == self.namespace);
+            let views = copies.filter_map(|key| view(&*index.get(&key).found()?));
+            found.extend(views.map(|view| (kind.clone(), view)));
+        }
+        found
+    }
+
+    fn owned_known(&self) -> bool {
+        let mut related = self.broker.watches.related.iter();
+        related.all(|related| self.consumer.index(&related.target).is_some_and(|index| index.is_complete()))
+    }
+}

@@ -1,0 +1,386 @@
+//! What the broker remembers of origins between decisions. All of it can be lost: a restart finds it again.
+//!
+//! One lock is held for all of it, because room, quotas and turns are given to one of several who ask at the same time.
+//! What is done under it takes as long as what is touched is many: one record, or the origins that are asked for. Nothing
+//! walks all records but the questions about all of them.
+
+pub mod bounds;
+mod index;
+mod record;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use broker_api::ClusterName;
+use broker_core::{
+    acceptance::AcceptId,
+    copy,
+    decision::{Decision, State},
+    memory::OriginMemory,
+    migration::standing,
+    movement::Route,
+    snapshot::OriginKey,
+};
+use runtime_effect::{interest::Interest, kind::Kind};
+use runtime_fleet::object::ObjectKey;
+use tokio::time::Instant;
+
+pub use self::record::Record;
+use self::{
+    bounds::Bounds,
+    index::{Facts, Index, Keys},
+    record::accounts_at,
+};
+use super::{quotas::Quotas, strays::Strays, turns::Turns};
+
+/// What became of a decision that was taken in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Absorbed {
+    /// The AcceptAPI that the origin no longer counts for.
+    pub freed: Option<AcceptId>,
+    /// The AcceptAPI that it counts for and did not before.
+    pub taken: Option<AcceptId>,
+    /// Its consumer had as many objects as it may have, and has one less now.
+    pub relieved: bool,
+    /// It listens to related objects that it did not listen to before: they may have changed meanwhile.
+    pub listens: bool,
+    /// What is to be told to its Migrations has changed.
+    pub moved: bool,
+    /// Origins whose turn to move has come.
+    pub turns: Vec<OriginKey>,
+}
+
+/// Where the copy of an origin is at its provider.
+pub(crate) fn copy_key(key: &OriginKey) -> ObjectKey {
+    ObjectKey { namespace: Arc::clone(&key.namespace), name: copy::name(key).into() }
+}
+
+#[derive(Default)]
+struct Inner {
+    records: HashMap<Arc<OriginKey>, Record>,
+    /// The same, by what is asked for.
+    index: Index,
+    counts: HashMap<AcceptId, u64>,
+    quotas: Quotas,
+    states: HashMap<State, i64>,
+    interests: HashMap<Interest, Keys>,
+    turns: Turns,
+    strays: Strays,
+}
+
+impl Inner {
+    /// What is held for an AcceptAPI beside its own origins and this one.
+    fn strays(&self, id: &AcceptId, key: &OriginKey) -> u64 {
+        self.strays.count(&id.provider, &key.gvk, || copy_key(key))
+    }
+}
+
+/// All origins.
+#[derive(Default)]
+pub struct Records(Mutex<Inner>);
+
+impl Records {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is remembered of an origin, and whether it was known before how it stands.
+    pub fn memory(&self, key: &OriginKey) -> (OriginMemory, bool) {
+        let inner = self.lock();
+        let Some(record) = inner.records.get(key) else { return (OriginMemory::default(), false) };
+        (record.memory.clone(), record.state != State::Unknown)
+    }
+
+    /// Which provider an origin is assigned to, as of the last decision.
+    pub fn provider(&self, key: &OriginKey) -> Option<ClusterName> {
+        self.lock().records.get(key)?.provider.clone()
+    }
+
+    /// Reads or changes a record, if there is one: what is gone is not remembered again.
+    pub fn with<T>(&self, key: &OriginKey, change: impl FnOnce(&mut Record) -> T) -> Option<T> {
+        self.lock().records.get_mut(key).map(change)
+    }
+
+    /// Takes in a decision. Forgets origins that are gone. `None`: others have meanwhile taken the last room, or the last
+    /// turn to move, and nothing was taken in.
+    pub fn absorb(&self, key: &OriginKey, decision: &Decision, bounds: Bounds<'_>) -> Option<Absorbed> {
+        let mut inner = self.lock();
+        let Inner { records, index, counts, quotas, states, interests, turns, strays } = &mut *inner;
+        let forget = decision.forgets();
+        let entry = records.entry(Arc::new(key.clone()));
+        let key = &Arc::clone(entry.key());
+        let record = entry.or_insert_with(|| {
+            index.change(key, None, Some(&Facts::default()));
+            Record::default()
+        });
+        let before = record.facts();
+        let left = record.accounts_at().cloned();
+        let counted = record.counts_for(decision).cloned();
+        let newly = counted.as_ref().filter(|after| record.counted.as_ref() != Some(*after)).cloned();
+        if let (Some(after), Some(capacity)) = (&newly, bounds.capacity)
+            && decision.begins
+            && counts.get(after).copied().unwrap_or_default()
+                + strays.count(&after.provider, &key.gvk, || copy_key(key))
+                >= capacity
+        {
+            return None;
+        }
+        if decision.begins && !quotas.admits(&key.cluster, newly.as_ref(), !record.occupies, bounds) {
+            return None;
+        }
+        if !record.may_take(key, decision, turns, bounds) {
+            return None;
+        }
+        let place = record.placed_in(decision);
+        let turns = turns.take(key, &mut record.place, place, bounds.moves);
+        let occupies = record.occupies(decision);
+        let relieved = quotas.moved(
+            &key.cluster,
+            (record.occupies, record.counted.as_ref()),
+            (occupies, counted.as_ref()),
+            bounds.objects,
+        );
+        record.occupies = occupies;
+        let freed = record.counted.as_ref().filter(|before| Some(*before) != counted.as_ref()).cloned();
+        if let Some(count) = freed.as_ref().and_then(|before| counts.get_mut(before)) {
+            *count = count.saturating_sub(1);
+        }
+        // A copy counts for its origin, or else by itself.
+        let came = accounts_at(counted.as_ref(), decision.state, decision.provider.as_ref());
+        if left.as_ref() != came {
+            let copy = copy_key(key);
+            if let Some(left) = left.filter(|left| (bounds.holds)(left, &copy)) {
+                strays.set(&left, &key.gvk, &copy, true);
+            }
+            if let Some(came) = came {
+                strays.set(came, &key.gvk, &copy, false);
+            }
+        }
+        if let Some(after) = &newly {
+            *counts.entry(after.clone()).or_default() += 1;
+        }
+        let listens = record.listen(key, &decision.interests, interests);
+        if record.listed {
+            *states.entry(record.state).or_default() -= 1;
+        }
+        let moved = record.moving.as_deref() != decision.moving.as_ref() || record.requests != decision.requests;
+        if forget {
+            index.change(key, Some(&before), None);
+            records.remove(key);
+            return Some(Absorbed { freed, taken: newly, relieved, listens: false, moved, turns });
+        }
+        if let Some(provider) = &decision.gave_up {
+            record.memory.give_up(provider);
+        }
+        // It has arrived: the next move tries all again.
+        if decision.moving.is_none() && record.moving.as_deref().map(|moving| &moving.to) == decision.provider.as_ref()
+        {
+            record.memory.forget_given_up();
+        }
+        if let Some(moving) = &decision.moving {
+            record.memory.saw_move(moving.epoch, runtime_engine::clock::now().millis);
+        }
+        record.memory.held_since = decision.held_since;
+        record.restless = decision.restless;
+        record.owed = !decision.steps.is_empty();
+        if moved {
+            standing::take_in(decision, &mut record.moving, &mut record.requests);
+        }
+        if !record.listed {
+            record.seen_at = Some(Instant::now());
+        }
+        record.listed = true;
+        let restated = record.state != decision.state;
+        *states.entry(decision.state).or_default() += 1;
+        record.state = decision.state;
+        record.provider.clone_from(&decision.provider);
+        record.counted = counted;
+        index.change(key, Some(&before), Some(&record.facts()));
+        // What a Migration is told depends on the state as well.
+        Some(Absorbed { freed, taken: newly, relieved, listens, moved: moved || restated, turns })
+    }
+
+    /// Whether an AcceptAPI has room for an origin, which may be counted there already. `None`: not all that its provider
+    /// holds has been seen.
+    pub fn has_room(&self, id: &AcceptId, capacity: u64, key: &OriginKey) -> Option<bool> {
+        let inner = self.lock();
+        if !inner.strays.is_known(&id.provider, &key.gvk) {
+            return None;
+        }
+        let own = inner.records.get(key).is_some_and(|record| record.counted.as_ref() == Some(id));
+        let placed = inner.counts.get(id).copied().unwrap_or_default() - u64::from(own);
+        Some(placed + inner.strays(id, key) < capacity)
+    }
+
+    /// A copy at a provider came, changed or went: whether it is there now is asked while nothing else changes. Returns
+    /// whether it has gone and was one that no known origin accounted for: then there may be room.
+    pub fn copy_moved(
+        &self,
+        provider: &ClusterName,
+        kind: &Arc<Kind>,
+        copy: &ObjectKey,
+        origins: &[OriginKey],
+        is_there: impl FnOnce() -> bool,
+    ) -> bool {
+        let mut inner = self.lock();
+        let accounted = |origin: &OriginKey| {
+            let record = inner.records.get(origin);
+            record.is_some_and(|record| record.accounts_at() == Some(provider)) && copy_key(origin) == *copy
+        };
+        let there = is_there();
+        let stray = there && !origins.iter().any(accounted);
+        inner.strays.set(provider, kind, copy, stray) && !there
+    }
+
+    /// All copies of a kind at a provider have been seen.
+    pub fn copies_known(&self, provider: &ClusterName, kind: &Arc<Kind>) {
+        self.lock().strays.set_known(provider, kind);
+    }
+
+    /// A provider has left.
+    pub fn forget_copies(&self, provider: &ClusterName) {
+        self.lock().strays.forget(provider);
+    }
+
+    /// Copies of a kind at a provider that no known origin accounts for.
+    pub fn strays(&self, provider: &ClusterName, kind: &Kind) -> u64 {
+        self.lock().strays.all(provider, kind)
+    }
+
+    /// Whether one more object of the origin's consumer may be placed.
+    pub fn has_quota(&self, most: u64, key: &OriginKey) -> bool {
+        let inner = self.lock();
+        let own = inner.records.get(key).is_some_and(|record| record.occupies);
+        inner.quotas.objects(&key.cluster) - u64::from(own) < most
+    }
+
+    /// Whether an AcceptAPI takes one more object of the origin's consumer.
+    pub fn has_share(&self, id: &AcceptId, most: u64, key: &OriginKey) -> bool {
+        let inner = self.lock();
+        let own = inner.records.get(key).is_some_and(|record| record.counted.as_ref() == Some(id));
+        inner.quotas.share(id, &key.cluster) - u64::from(own) < most
+    }
+
+    /// Whether one more may move.
+    pub fn may_move(&self, key: &OriginKey, route: &Route, moves: usize) -> bool {
+        let inner = self.lock();
+        let place = inner.records.get(key).map(|record| record.place.clone()).unwrap_or_default();
+        inner.turns.may_move(key, &place, route, moves)
+    }
+
+    /// How many origins an AcceptAPI holds.
+    pub fn count(&self, id: &AcceptId) -> u64 {
+        self.lock().counts.get(id).copied().unwrap_or_default()
+    }
+
+    /// How many origins are in a state.
+    pub fn in_state(&self, state: State) -> i64 {
+        self.lock().states.get(&state).copied().unwrap_or_default()
+    }
+
+    /// Whom a related object in a provider concerns.
+    pub fn interested(&self, interest: &Interest) -> Vec<OriginKey> {
+        let interested = self.lock().interests.get(interest).into_iter().flatten().cloned().collect();
+        in_order(interested)
+    }
+
+    /// Origins by what they are found by, in order.
+    fn find(&self, pick: impl FnOnce(&Index) -> Vec<Arc<OriginKey>>) -> Vec<OriginKey> {
+        let found = pick(&self.lock().index);
+        in_order(found)
+    }
+
+    /// All origins.
+    pub fn all(&self) -> Vec<OriginKey> {
+        let all = self.lock().records.keys().cloned().collect();
+        in_order(all)
+    }
+
+    /// Origins for which the last decision wanted something done.
+    pub fn owed(&self) -> Vec<OriginKey> {
+        self.find(|index| index.owed().cloned().collect())
+    }
+
+    /// All others.
+    pub fn not_owed(&self) -> Vec<OriginKey> {
+        let inner = self.lock();
+        let others = inner.records.iter().filter(|(_, record)| !record.owed).map(|(key, _)| Arc::clone(key)).collect();
+        drop(inner);
+        in_order(others)
+    }
+
+    /// Origins of a kind.
+    pub fn of_kind(&self, kind: &Kind) -> Vec<OriginKey> {
+        self.find(|index| index.in_states(Some(kind), |_| true).cloned().collect())
+    }
+
+    /// Origins of a consumer cluster, of one kind or of all.
+    pub fn of_consumer(&self, consumer: &ClusterName, kind: Option<&Kind>) -> Vec<OriginKey> {
+        let is = |key: &&Arc<OriginKey>| kind.is_none_or(|kind| *key.gvk == *kind);
+        self.find(|index| index.of_consumer(consumer).filter(is).cloned().collect())
+    }
+
+    /// Origins of a consumer cluster that nobody serves.
+    pub fn unplaced(&self, consumer: &ClusterName) -> Vec<OriginKey> {
+        self.find(|index| index.unplaced(consumer).cloned().collect())
+    }
+
+    /// Origins of a kind that wait for room.
+    pub fn waiting(&self, kind: &Kind) -> Vec<OriginKey> {
+        let waits = |state| matches!(state, State::Waiting | State::NotAccepted | State::Moving);
+        self.find(|index| index.in_states(Some(kind), waits).chain(index.restless(Some(kind))).cloned().collect())
+    }
+
+    /// Origins of one kind, or of all, that are served by a provider, or wait for one.
+    pub fn concerned(&self, provider: &ClusterName, kind: Option<&Kind>) -> Vec<OriginKey> {
+        let waits = |state| {
+            matches!(
+                state,
+                State::Unknown
+                    | State::Waiting
+                    | State::Blocked
+                    | State::NotAccepted
+                    | State::Deleting
+                    | State::Placing
+                    | State::Moving
+            )
+        };
+        let is = |key: &&Arc<OriginKey>| kind.is_none_or(|kind| *key.gvk == *kind);
+        self.find(|index| {
+            let waiting = index.in_states(kind, waits).chain(index.restless(kind));
+            waiting.chain(index.at(provider).filter(is)).cloned().collect()
+        })
+    }
+
+    /// Origins on their way to another provider.
+    pub fn moving(&self) -> Vec<OriginKey> {
+        self.find(|index| index.in_states(None, |state| state == State::Moving).cloned().collect())
+    }
+
+    /// Providers that origins are assigned to, or on their way to.
+    pub fn providers(&self) -> Vec<ClusterName> {
+        self.lock().index.providers().cloned().collect()
+    }
+
+    /// Origins that are assigned to a provider, or on their way there.
+    pub fn at(&self, provider: &ClusterName) -> Vec<OriginKey> {
+        self.find(|index| index.at(provider).cloned().collect())
+    }
+
+    /// Whether an origin of this namespace is assigned to a provider, or on its way there.
+    pub fn is_expected(&self, provider: &ClusterName, namespace: &Arc<str>) -> bool {
+        self.lock().index.is_expected(provider, namespace)
+    }
+}
+
+/// Each once and in order, so that what is looked at first does not depend on how a map holds it.
+fn in_order(mut keys: Vec<Arc<OriginKey>>) -> Vec<OriginKey> {
+    keys.sort_unstable();
+    keys.dedup();
+    keys.iter().map(|key| (**key).clone()).collect()
+}
+
+#[cfg(test)]
+mod tests;

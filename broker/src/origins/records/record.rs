@@ -1,0 +1,144 @@
+//! What the broker remembers of one origin.
+
+use std::{collections::HashMap, sync::Arc};
+
+use broker_api::ClusterName;
+use broker_core::{
+    acceptance::AcceptId,
+    decision::{Decision, State},
+    memory::OriginMemory,
+    movement::{Moving, Request},
+    snapshot::OriginKey,
+};
+use runtime_effect::interest::Interest;
+use runtime_engine::recorder::Told;
+use tokio::time::Instant;
+
+use super::{
+    bounds::Bounds,
+    index::{Facts, Keys},
+};
+use crate::origins::turns::{Place, Turns};
+
+/// One origin.
+#[expect(clippy::struct_excessive_bools, reason = "each says one thing of an origin, and any may be so with any")]
+#[derive(Debug, Clone, Default)]
+pub struct Record {
+    /// For the next decision.
+    pub memory: OriginMemory,
+    /// How it stood after the last decision.
+    pub(super) state: State,
+    /// Which provider it is assigned to.
+    pub(super) provider: Option<ClusterName>,
+    /// Which AcceptAPI it counts for.
+    pub(super) counted: Option<AcceptId>,
+    /// The move that is under way, as of the last decision.
+    pub(super) moving: Option<Box<Moving>>,
+    /// It should leave its provider and cannot now.
+    pub(super) restless: bool,
+    /// The last decision wanted something done.
+    pub(super) owed: bool,
+    /// What it said of Migrations (`namespace/name`) that are not under way.
+    pub requests: Vec<(String, Request)>,
+    /// Its turn to move.
+    pub(super) place: Place,
+    /// It is one of those that its consumer may have so many of.
+    pub(super) occupies: bool,
+    pub(super) interests: Vec<Interest>,
+    /// Digests of what was told as Events, and when.
+    pub told: Told,
+    /// When it was first seen; taken once its copy is made.
+    pub seen_at: Option<Instant>,
+    /// Whether it is among the objects that are counted by state.
+    pub(super) listed: bool,
+}
+
+/// The provider where an origin's copy is accounted for: it counts for an AcceptAPI there, or is there although none
+/// accepts it.
+pub(super) fn accounts_at<'a>(
+    counted: Option<&'a AcceptId>,
+    state: State,
+    provider: Option<&'a ClusterName>,
+) -> Option<&'a ClusterName> {
+    counted.map(|id| &id.provider).or(provider.filter(|_| state == State::NotAccepted))
+}
+
+impl Record {
+    /// How it stood after the last decision.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// The move that is under way, as of the last decision.
+    pub fn moving(&self) -> Option<&Moving> {
+        self.moving.as_deref()
+    }
+
+    /// What it is found by.
+    pub(super) fn facts(&self) -> Facts {
+        Facts {
+            state: self.state,
+            provider: self.provider.clone(),
+            moves_to: self.moving().map(|moving| moving.to.clone()),
+            restless: self.restless,
+            owed: self.owed,
+        }
+    }
+
+    pub(super) fn accounts_at(&self) -> Option<&ClusterName> {
+        accounts_at(self.counted.as_ref(), self.state, self.provider.as_ref())
+    }
+
+    /// The AcceptAPI that the origin counts for after this decision. One that is only held up keeps its room.
+    pub(super) fn counts_for<'a>(&'a self, decision: &'a Decision) -> Option<&'a AcceptId> {
+        let held_up = decision.is_held_up() || matches!(decision.state, State::Deleting | State::NotAccepted);
+        decision.counted.as_ref().or(self.counted.as_ref().filter(|_| held_up))
+    }
+
+    /// Whether the decision's move has a turn: it is under way, or there is one left.
+    pub(super) fn may_take(&self, key: &OriginKey, decision: &Decision, turns: &Turns, bounds: Bounds<'_>) -> bool {
+        let Some(route) = decision.route.as_ref().filter(|_| decision.moving.is_some()) else { return true };
+        !decision.begins || self.moving.is_some() || turns.may_move(key, &self.place, route, bounds.moves)
+    }
+
+    /// What the origin moves or waits in after this decision.
+    pub(super) fn placed_in(&self, decision: &Decision) -> Place {
+        let route = || decision.route.clone().map(Box::new);
+        let (moves, waits) = match &decision.moving {
+            // Others go on meanwhile; when it does so itself, it counts again.
+            _ if decision.rests => (None, None),
+            Some(_) if decision.route.is_some() => (route(), None),
+            // Its end is being written: until that is done it moves.
+            None if decision.state == State::Moving => (self.place.moves.clone(), None),
+            _ if decision.is_held_up() => (self.place.moves.clone(), route()),
+            _ => (None, route()),
+        };
+        Place { moves, waits }
+    }
+
+    /// Whether a provider serves the origin, or is to, after this decision.
+    pub(super) fn occupies(&self, decision: &Decision) -> bool {
+        decision.provider.is_some() || self.occupies && decision.is_held_up()
+    }
+
+    /// Takes in whom the origin listens to. Says whether that is somebody new.
+    pub(super) fn listen(&mut self, key: &Arc<OriginKey>, now: &[Interest], all: &mut HashMap<Interest, Keys>) -> bool {
+        for gone in self.interests.iter().filter(|interest| !now.contains(interest)) {
+            if let Some(origins) = all.get_mut(gone) {
+                origins.remove(key);
+                if origins.is_empty() {
+                    all.remove(gone);
+                }
+            }
+        }
+        let mut new = false;
+        for interest in now.iter().filter(|interest| !self.interests.contains(interest)) {
+            all.entry(interest.clone()).or_default().insert(Arc::clone(key));
+            new = true;
+        }
+        if self.interests != now {
+            self.interests = now.to_vec();
+        }
+        new
+    }
+}

@@ -1,0 +1,42 @@
+//! `Shape`: what a value can hold, as far as it matters here.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Shape {
+    /// Anything, or nothing is known.
+    Any,
+    /// A text, number or bool.
+    Scalar,
+    Object(Object),
+    List {
+        items: Box<Shape>,
+        kind: ListKind,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Object {
+    pub(super) fields: BTreeMap<String, Field>,
+    /// What fields that are not named may hold; `None`: they are pruned.
+    pub(super) others: Option<Box<Shape>>,
+    /// Server-side apply replaces it as a whole.
+    pub(super) atomic: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Field {
+    pub(super) shape: Shape,
+    pub(super) default: Option<Value>,
+    pub(super) nullable: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum ListKind {
+    Atomic,
+    Set,
+    /// Elements are told apart by these fields.
+    Map(Vec<String>),
+}

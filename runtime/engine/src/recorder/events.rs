@@ -1,0 +1,160 @@
+//! The task that sends what was recorded, as Events.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
+
+use broker_api::ClusterName;
+use runtime_effect::note::Note;
+use runtime_fleet::{GroupVersionKind, error::CallError, kind::KindInfo, object::ObjectKey, write::Writer};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tracing::debug;
+
+use super::{Message, Regarding, hash};
+use crate::engine::Engine;
+
+/// Events a second to one cluster in the long run, and at once: of warnings, and of the rest. A flood of new objects,
+/// of which each is good news, must not silence what people should look at.
+const RATE: f64 = 5.0;
+const BURST: f64 = 30.0;
+
+/// Longest text of an Event (events.k8s.io/v1).
+const LONGEST: usize = 1024;
+
+impl Engine {
+    /// Sends an Event when there is time. Dropped when too many wait.
+    pub fn tell(&self, regarding: Regarding, note: Note) {
+        if !self.recorder.send(regarding, note) {
+            (self.meters.event_dropped)();
+        }
+    }
+}
+
+/// What may be sent to one cluster now.
+struct Bucket {
+    tokens: f64,
+    at: Instant,
+}
+
+impl Bucket {
+    fn take(&mut self) -> bool {
+        self.tokens = (self.tokens + self.at.elapsed().as_secs_f64() * RATE).min(BURST);
+        self.at = Instant::now();
+        let may = self.tokens >= 1.0;
+        self.tokens -= f64::from(u8::from(may));
+        may
+    }
+}
+
+fn events() -> KindInfo {
+    let gvk = GroupVersionKind::gvk("events.k8s.io", "v1", "Event");
+    KindInfo { gvk, plural: "events".into(), namespaced: true, has_status: false }
+}
+
+/// The same Event has the same name, so that a restarted broker cannot say twice what is still to be read.
+fn event(manager: &str, regarding: &Regarding, note: &Note, micro_time: &str) -> (ObjectKey, Value) {
+    let mut text = note.message.clone();
+    if text.len() > LONGEST {
+        let end = (0..LONGEST - 3).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+        text.truncate(end);
+        text.push('…');
+    }
+    let stem: String = regarding.name.chars().take(200).collect();
+    let name =
+        format!("{}.{:016x}", stem.trim_end_matches(['.', '-']), hash(&(&regarding.uid, note.reason, &note.message)));
+    let body = json!({
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": name, "namespace": regarding.namespace},
+        "eventTime": micro_time,
+        "reportingController": manager,
+        "reportingInstance": manager,
+        "action": note.reason,
+        "reason": note.reason,
+        "note": text,
+        "type": if note.warning { "Warning" } else { "Normal" },
+        "regarding": {
+            "apiVersion": regarding.api_version,
+            "kind": regarding.kind,
+            "namespace": regarding.namespace,
+            "name": regarding.name,
+            "uid": regarding.uid,
+        },
+    });
+    (ObjectKey::new(regarding.namespace.as_str(), name), body)
+}
+
+/// Sends what was recorded, until `stop`.
+pub async fn run(engine: Arc<Engine>, stop: CancellationToken) {
+    let receiver = engine.recorder.receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let Some(mut receiver) = receiver else { return };
+    let mut buckets: HashMap<(ClusterName, bool), Bucket> = HashMap::new();
+    loop {
+        let message = tokio::select! {
+            () = stop.cancelled() => return,
+            message = receiver.recv() => message,
+        };
+        let Some(Message { regarding, note }) = message else { return };
+        let bucket = buckets
+            .entry((regarding.cluster.clone(), note.warning))
+            .or_insert_with(|| Bucket { tokens: BURST, at: Instant::now() });
+        if !bucket.take() {
+            (engine.meters.event_dropped)();
+            continue;
+        }
+        // Only whoever leads tells; what waited here when the lease was lost is the next leader's to tell.
+        if engine.leads() {
+            // Each on its own: a cluster that does not answer holds up nobody else's. The bucket bounds how many there are.
+            tokio::spawn(send(Arc::clone(&engine), regarding, note));
+        }
+    }
+}
+
+async fn send(engine: Arc<Engine>, regarding: Regarding, note: Note) {
+    let Some(cluster) = engine.fleet().cluster(&regarding.cluster) else { return };
+    let _slot = cluster.server().traffic().slots().acquire(&regarding.cluster).await;
+    let Some(connection) = cluster.connection() else { return };
+    let micro_time = k8s_openapi::jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string();
+    let manager = connection.caller.conventions().manager;
+    let (key, body) = event(manager, &regarding, &note, &micro_time);
+    let writer = Writer::new(&connection.caller);
+    match tokio::time::timeout(Duration::from_secs(3), writer.create(&events(), &key, &body)).await {
+        Ok(Ok(_) | Err(CallError::AlreadyExists(_))) => {}
+        Ok(Err(error)) => debug!(cluster = %regarding.cluster, %error, "Event not sent"),
+        Err(_) => debug!(cluster = %regarding.cluster, "Event not sent in time"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_event_has_the_same_name_and_a_bounded_text() {
+        let regarding = Regarding {
+            cluster: ClusterName::consumer("c"),
+            api_version: "v1".into(),
+            kind: "Secret".into(),
+            namespace: "n".into(),
+            name: "x".repeat(253),
+            uid: "u".into(),
+        };
+        let note = Note::warning("Refused", "é".repeat(2000));
+        let (first, body) = event("us", &regarding, &note, "t");
+        let (second, _) = event("us", &regarding, &note, "later");
+        assert_eq!(first, second);
+        assert!(first.name.len() <= 253);
+        assert!(body["note"].as_str().unwrap().len() <= LONGEST);
+    }
+
+    #[test]
+    fn a_flood_is_cut() {
+        let mut bucket = Bucket { tokens: BURST, at: Instant::now() };
+        let sent = (0..1000).filter(|_| bucket.take()).count();
+        assert!((30..40).contains(&sent), "{sent}");
+    }
+}

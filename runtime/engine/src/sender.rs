@@ -1,0 +1,257 @@
+//! From a decided write to the API server and back into the indexes.
+
+use std::{sync::Arc, time::Duration};
+
+use runtime_effect::write::{Op, Write};
+use runtime_fleet::{
+    call::Caller,
+    cluster::Cluster,
+    error::CallError,
+    kind::KindInfo,
+    object::{Object, ObjectKey},
+    watch::WatchSpec,
+    write::{Precondition, Writer},
+};
+use serde_json::json;
+use tracing::{debug, info, warn};
+
+use crate::{
+    clock,
+    engine::Reachable,
+    machine::{InTheWay, Machine, Missing, Refusal},
+    namespace,
+    refusal::{no_namespace, place, refusal},
+};
+
+/// How a write ended.
+#[derive(Debug)]
+pub(crate) enum Sent {
+    /// It went through.
+    Done,
+    /// It did not; again after a growing wait.
+    Failed,
+    /// It did not, and this is how long to wait.
+    Wait(Duration),
+    /// It was refused; the next decision says so where people look.
+    Refused,
+    /// What it needed is there now: decide again.
+    Prepared,
+}
+
+/// Least wait where an API server is asked too much: one that says "at once" would have us spin.
+const LEAST_WAIT: Duration = Duration::from_millis(500);
+
+/// A write, and all that it needs.
+struct Sending<'a, M: Machine> {
+    machine: &'a M,
+    key: &'a M::Key,
+    write: &'a Write<M::Subject>,
+    object: ObjectKey,
+    cluster: Arc<Cluster>,
+    caller: Caller,
+    kind: Arc<KindInfo>,
+}
+
+/// Executes one write that was decided for a key.
+pub(crate) async fn send<M: Machine>(machine: &M, key: &M::Key, write: &Write<M::Subject>) -> Sent {
+    let Some(Reachable { cluster, caller, kind }) = machine.engine().reachable(&write.cluster, &write.kind) else {
+        return Sent::Failed;
+    };
+    let _hold = match machine.hold(write) {
+        Ok(hold) => hold,
+        Err(wait) => return Sent::Wait(wait),
+    };
+    let object = ObjectKey::new(write.namespace.as_str(), write.name.as_str());
+    let sending = Sending { machine, key, write, object, cluster, caller, kind };
+    match sending.send().await {
+        Ok(object) => {
+            debug!(%key, place = place(write), op = name_of(&write.op), "written");
+            sending.sent(object.filter(|object| !object.is_gone()));
+            Sent::Done
+        }
+        Err(error) => sending.not_sent(error).await,
+    }
+}
+
+impl<M: Machine> Sending<'_, M> {
+    fn writer(&self) -> Writer<'_> {
+        Writer::new(&self.caller)
+    }
+
+    fn program(&self) -> &'static str {
+        self.caller.conventions().program
+    }
+
+    /// The watch that sees the object.
+    fn spec(&self) -> Option<Arc<WatchSpec>> {
+        self.machine.sees(self.key, self.write)
+    }
+
+    async fn send(&self) -> Result<Option<Object>, CallError> {
+        let (writer, kind, object) = (self.writer(), &self.kind, &self.object);
+        let written = match &self.write.op {
+            Op::Create(body) => writer.apply(kind, object, body.clone(), &Precondition::Absent).await?,
+            Op::Apply { body, uid } => {
+                writer.apply(kind, object, body.clone(), &Precondition::Uid(uid.clone())).await?
+            }
+            Op::Merge(patch) => writer.merge(kind, object, patch, false).await?,
+            Op::MergeStatus(patch) => writer.merge(kind, object, patch, true).await?,
+            Op::Delete { uid } => return writer.delete(kind, object, uid).await,
+        };
+        Ok(Some(written.object))
+    }
+
+    /// The answer goes into the index at once: the next decision is not to act on what it has itself changed. `None`: the
+    /// object is gone.
+    fn sent(&self, object: Option<Object>) {
+        let Self { machine, key, write, .. } = *self;
+        if !matches!(write.op, Op::Delete { .. }) && object.is_some() {
+            let now = clock::now().millis;
+            machine.remember(key, |memory| {
+                // What the server made of a write matters only where the same was wanted before: then it was not held.
+                let again = memory.wants_again(write.subject, write.intent);
+                let made = object.as_ref().filter(|_| again).and_then(|object| machine.made(write, object));
+                memory.wrote(write.subject, write.intent, made.as_ref(), now);
+            });
+        }
+        machine.wrote(key, write, object.as_ref());
+        let Some(spec) = self.spec() else { return };
+        match object {
+            Some(object) => self.learn(&spec, object),
+            None => self.forget(&spec),
+        }
+    }
+
+    fn learn(&self, spec: &Arc<WatchSpec>, object: Object) {
+        if let Some(change) = self.cluster.learn(spec, self.object.clone(), object) {
+            self.machine.learned(&self.cluster, spec, &change);
+        }
+    }
+
+    /// The write has ended the object: nobody should act on it until the watch says so, too.
+    fn forget(&self, spec: &Arc<WatchSpec>) {
+        let uid = match &self.write.op {
+            Op::Delete { uid } => Some(&**uid),
+            // The last finalizer left with it. A merge patch names the uid that it is for.
+            Op::Merge(patch) => patch["metadata"]["uid"].as_str(),
+            Op::Create(_) | Op::Apply { .. } | Op::MergeStatus(_) => None,
+        };
+        if let Some(change) = uid.and_then(|uid| self.cluster.forget(spec, &self.object, uid)) {
+            self.machine.learned(&self.cluster, spec, &change);
+        }
+    }
+
+    fn suspect(&self) {
+        if let Some(connection) = self.cluster.connection() {
+            self.cluster.server().suspect(&connection);
+        }
+    }
+
+    async fn not_sent(&self, error: CallError) -> Sent {
+        let Self { machine, key, write, cluster, .. } = self;
+        (machine.engine().meters.write_failed)(error.reason());
+        debug!(%key, place = place(write), %error, "write failed");
+        let refused = match error {
+            CallError::Throttled { retry_after, .. } => {
+                let wait = retry_after.unwrap_or_default().max(LEAST_WAIT);
+                cluster.server().traffic().throttle(wait);
+                return Sent::Wait(wait);
+            }
+            CallError::NamespaceMissing(_) => match machine.missing_namespace(key, write) {
+                Missing::Make => match self.make_namespace().await {
+                    Ok(sent) => return sent,
+                    Err(refused) => refused,
+                },
+                Missing::Wait => return Sent::Failed,
+                Missing::Refuse(refused) => refused,
+            },
+            error if error.suspects_cluster() => {
+                self.suspect();
+                return Sent::Failed;
+            }
+            CallError::Conflict(_) | CallError::AlreadyExists(_) => match self.look_what_is_there().await {
+                Ok(sent) => return sent,
+                Err(refused) => refused,
+            },
+            CallError::NotFound(_) | CallError::Gone(_) => return Sent::Failed,
+            CallError::KindMissing(_) => {
+                cluster.server().refresh_kind(&write.kind.to_gvk());
+                return Sent::Failed;
+            }
+            error => {
+                if matches!(error, CallError::SchemaMismatch(_)) {
+                    // The schema that pruned this write is out of date.
+                    cluster.server().refresh_kind(&write.kind.to_gvk());
+                }
+                refusal(&error, write, self.program())
+            }
+        };
+        warn!(%key, reason = refused.reason, message = refused.message, "write refused");
+        let now = clock::now().millis;
+        machine.refused(key, write, &refused);
+        let Refusal { reason, message } = refused;
+        machine.remember(key, |memory| memory.refused(write.subject, write.intent, reason, message, now));
+        Sent::Refused
+    }
+
+    async fn make_namespace(&self) -> Result<Sent, Refusal> {
+        let (name, conventions) = (&self.write.namespace, self.caller.conventions());
+        let body = json!({
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": name, "labels": {conventions.managed_by(): conventions.manager}},
+        });
+        match self.writer().create(&namespace::kind(), &ObjectKey::new("", name.as_str()), &body).await {
+            Ok(_) => {
+                info!(key = %self.key, namespace = name, cluster = %self.write.cluster, "namespace created");
+                Ok(Sent::Prepared)
+            }
+            Err(CallError::AlreadyExists(_)) => Ok(Sent::Prepared),
+            Err(error) if error.suspects_cluster() => {
+                self.suspect();
+                Ok(Sent::Failed)
+            }
+            Err(error) => Err(no_namespace(&error, self.write, self.program())),
+        }
+    }
+
+    /// The object changed, or something is there that no watch of ours sees. One of ours is made known to the next decision,
+    /// applied again where it lost its labels.
+    async fn look_what_is_there(&self) -> Result<Sent, Refusal> {
+        let Op::Create(body) = &self.write.op else { return Ok(Sent::Failed) };
+        if !self.machine.may_be_unseen(self.key, self.write) {
+            return Ok(Sent::Failed);
+        }
+        let (Some(spec), Ok(Some(found))) = (self.spec(), self.writer().get(&self.kind, &self.object).await) else {
+            return Ok(Sent::Failed);
+        };
+        let ours = match self.machine.in_the_way(self.key, self.write, &found) {
+            InTheWay::Known => found,
+            InTheWay::Unlabelled => {
+                let precondition = Precondition::Uid(found.uid.clone());
+                match self.writer().apply(&self.kind, &self.object, body.clone(), &precondition).await {
+                    Ok(written) => written.object,
+                    Err(error) => {
+                        debug!(key = %self.key, place = place(self.write), %error, "cannot be labelled again");
+                        return Ok(Sent::Failed);
+                    }
+                }
+            }
+            InTheWay::Watched => return Ok(Sent::Failed),
+            InTheWay::Foreign(refusal) => return Err(refusal),
+        };
+        let Some(change) = self.cluster.learn(&spec, self.object.clone(), ours) else { return Ok(Sent::Failed) };
+        self.machine.learned(&self.cluster, &spec, &change);
+        Ok(Sent::Prepared)
+    }
+}
+
+fn name_of(op: &Op) -> &'static str {
+    match op {
+        Op::Create(_) => "create",
+        Op::Apply { .. } => "apply",
+        Op::Merge(_) => "merge",
+        Op::MergeStatus(_) => "merge status",
+        Op::Delete { .. } => "delete",
+    }
+}

@@ -1,0 +1,344 @@
+//! Works a machine's queue: observe, decide, act, until nothing is left to do for a key. Decisions are made in
+//! [`crate::decisions`].
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Duration,
+};
+
+use broker_api::ClusterName;
+use futures::FutureExt as _;
+use runtime_effect::{
+    step::{Confirmed, Step},
+    write::Write,
+};
+use runtime_fleet::{
+    error::CallError,
+    queue::{Outcome, Start, Turn},
+    slots::Slot,
+    write::Writer,
+};
+use tokio::time::Instant;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tracing::{debug, error};
+
+use crate::{
+    decisions::Urgency,
+    engine::Reachable,
+    machine::{Machine, Occasion, Plan},
+    sender::{Sent, send},
+    stubs::{missed, read_stubs},
+};
+
+/// When what could not be read is tried again.
+const UNREAD: Duration = Duration::from_secs(10);
+
+/// Hands out a machine's work until `stop`, then lets what is under way finish.
+pub async fn run<M: Machine>(machine: Arc<M>, stop: CancellationToken) {
+    let tasks = TaskTracker::new();
+    let queue = Arc::clone(machine.queue());
+    let closing = Arc::clone(&queue);
+    let closer = async move {
+        stop.cancelled().await;
+        closing.close();
+    };
+    tokio::spawn(closer);
+    while let Some(turn) = queue.next().await {
+        begin(&machine, turn, &tasks);
+    }
+    tasks.close();
+    tasks.wait().await;
+}
+
+/// A key that was handed out.
+struct Hand<M: Machine> {
+    key: M::Key,
+    /// The slot that was kept for it.
+    slot: Option<Slot>,
+    /// In whose share of the time it is decided on.
+    lane: ClusterName,
+    urgency: Urgency,
+    /// The key has waited for others long enough.
+    patient: bool,
+    /// Until the first decision.
+    start: Option<Start<M::Key>>,
+    /// Since when it is worked on.
+    since: Instant,
+}
+
+impl<M: Machine> Hand<M> {
+    fn new(turn: Turn<M::Key>) -> Self {
+        let Turn { key, slot, patient, cause, start } = turn;
+        let urgency = if cause.is_some() { Urgency::Later } else { Urgency::InTurn };
+        let lane = cause.unwrap_or_else(|| runtime_fleet::queue::Key::lane(&key).clone());
+        Self { key, slot, lane, urgency, patient, start: Some(start), since: Instant::now() }
+    }
+}
+
+/// A plan, and how many bodies had been read when the decision began.
+type Drawn<S> = (Plan<S>, u64);
+
+/// How far a key got on the thread that made its first decision.
+enum First<S> {
+    /// Nothing is to be done for it.
+    Done(Outcome),
+    /// Something is to be written, or read.
+    Planned(Drawn<S>),
+    /// Something is to be read or waited for before it can be decided on.
+    Nothing,
+}
+
+/// What became of the steps of one plan.
+enum Went {
+    /// All done: decide again.
+    Through,
+    /// Something else is to be done first, or a refusal to be told: decide again.
+    Again,
+    /// A live read said this: decide again with it.
+    Confirmed(Confirmed),
+    /// No more for now.
+    Stopped(Outcome),
+}
+
+/// When a key is looked at again for which nothing is to be done. `unread`: bodies could not be read.
+fn at_rest<S>(plan: &Plan<S>, unread: bool) -> Outcome {
+    if !plan.steps.is_empty() {
+        // Not ours to do.
+        return Outcome::Done;
+    }
+    if plan.when_idle {
+        return Outcome::WhenIdle;
+    }
+    // Nobody tells when an API server that has not answered would.
+    let again = plan.again.or(unread.then_some(UNREAD));
+    again.map_or(Outcome::Done, Outcome::After)
+}
+
+/// When a key is looked at again after all that was planned went through.
+fn afterwards<S>(plan: &Plan<S>) -> Outcome {
+    match (plan.again, plan.when_idle) {
+        (None, false) => Outcome::Done,
+        (Some(wait), false) => Outcome::After(wait),
+        (None, true) => Outcome::WhenIdle,
+        (Some(wait), true) => Outcome::IdleAfter(wait),
+    }
+}
+
+fn ended<M: Machine>(machine: &M, hand: &Hand<M>, wait: Option<Duration>) {
+    (machine.engine().meters.worked)(hand.since.elapsed());
+    if let Some(wait) = wait {
+        debug!(key = %hand.key, ?wait, "will be tried again");
+    }
+}
+
+/// Has the first decision on a key made. Most say that there is nothing to do: those end on the thread that made them,
+/// which goes on with the next key.
+fn begin<M: Machine>(machine: &Arc<M>, turn: Turn<M::Key>, tasks: &TaskTracker) {
+    let hand = Hand::<M>::new(turn);
+    let (owned, tasks, running) = (Arc::clone(machine), tasks.clone(), tasks.token());
+    let (lane, urgency, key) = (hand.lane.clone(), hand.urgency, hand.key.clone());
+    machine.engine().decisions.begin(&lane, urgency, key, move || {
+        let _running = running;
+        first(&owned, hand, &tasks);
+    });
+}
+
+fn first<M: Machine>(machine: &Arc<M>, mut hand: Hand<M>, tasks: &TaskTracker) {
+    // One object that makes a pass panic must not stay under way for ever. The panic itself is logged by its hook.
+    let first = catch_unwind(AssertUnwindSafe(|| first_decision(&**machine, &hand)));
+    let outcome = match first.unwrap_or(First::Done(Outcome::Failed)) {
+        First::Done(outcome) => outcome,
+        First::Planned(plan) => return go_on(machine, hand, Some(plan), tasks),
+        First::Nothing => return go_on(machine, hand, None, tasks),
+    };
+    hand.slot = None;
+    let Some(start) = hand.start.take() else { return };
+    let (wait, next) = machine.queue().finish_and_take(&hand.key, outcome, start);
+    ended(&**machine, &hand, wait);
+    for turn in next {
+        begin(machine, turn, tasks);
+    }
+}
+
+fn go_on<M: Machine>(machine: &Arc<M>, mut hand: Hand<M>, plan: Option<Drawn<M::Subject>>, tasks: &TaskTracker) {
+    // Others go on meanwhile.
+    hand.start = None;
+    let machine = Arc::clone(machine);
+    tasks.spawn(async move {
+        let work = AssertUnwindSafe(work(&machine, &mut hand, plan)).catch_unwind();
+        let outcome = work.await.unwrap_or(Outcome::Failed);
+        hand.slot = None;
+        let wait = machine.queue().finish(&hand.key, outcome);
+        ended(&*machine, &hand, wait);
+    });
+}
+
+/// Observes, decides and takes in.
+fn decide<M: Machine>(
+    machine: &M,
+    key: &M::Key,
+    patient: bool,
+    confirmed: Confirmed,
+) -> Result<Drawn<M::Subject>, Outcome> {
+    let occasion = Occasion { busy: !patient && machine.queue().is_busy(), confirmed };
+    let (began, bodies) = (Instant::now(), machine.engine().bodies.puts());
+    let plan = machine.decide(key, &occasion);
+    (machine.engine().meters.decided)(began.elapsed());
+    Ok((plan?, bodies))
+}
+
+fn first_decision<M: Machine>(machine: &M, hand: &Hand<M>) -> First<M::Subject> {
+    if !machine.needs(&hand.key).nothing() {
+        return First::Nothing;
+    }
+    let (plan, bodies) = match decide(machine, &hand.key, hand.patient, Confirmed::Unread) {
+        Ok(drawn) => drawn,
+        Err(outcome) => return First::Done(outcome),
+    };
+    let writes = !plan.steps.is_empty() && machine.owns(&hand.key);
+    if writes || plan.listens || missed(machine, &plan.interests, bodies) {
+        return First::Planned((plan, bodies));
+    }
+    First::Done(at_rest(&plan, false))
+}
+
+/// Works on a key, from its first plan if that was made, until nothing is left to do.
+async fn work<M: Machine>(machine: &Arc<M>, hand: &mut Hand<M>, mut first: Option<Drawn<M::Subject>>) -> Outcome {
+    let mut confirmed = Confirmed::Unread;
+    for _ in 0..M::PASSES {
+        let key = &hand.key;
+        let (mut unread, mut _room) = (false, None);
+        let (plan, bodies) = if let Some(drawn) = first.take() {
+            drawn
+        } else {
+            let needs = machine.needs(key);
+            let reads = needs.reads();
+            // Until what the plan wants is done: it holds the objects that are sent.
+            _room = machine.engine().provide(needs).await;
+            unread = reads && machine.needs(key).reads();
+            match decide_apart(machine, hand, std::mem::take(&mut confirmed)).await {
+                Ok(drawn) => drawn,
+                Err(outcome) => return outcome,
+            }
+        };
+        let stubs = read_stubs(&**machine, &plan.interests, bodies).await;
+        if stubs.read || plan.listens {
+            continue;
+        }
+        // What could not be read is unknown to the plan, which leaves it as it is: the rest need not wait for it.
+        let ended = |outcome| if stubs.failed { Outcome::Failed } else { outcome };
+        // Followers keep warm; on taking the lead everything is looked at again.
+        if plan.steps.is_empty() || !machine.owns(key) {
+            return ended(at_rest(&plan, unread));
+        }
+        match carry_out(&**machine, key, &plan.steps, &mut hand.slot).await {
+            Went::Through => {
+                machine.went_through(key);
+                if plan.complete {
+                    return ended(afterwards(&plan));
+                }
+            }
+            Went::Again => {}
+            Went::Confirmed(found) => confirmed = found,
+            Went::Stopped(outcome) => return outcome,
+        }
+    }
+    error!(key = %hand.key, "{} decisions in a row wanted writes; slowing down", M::PASSES);
+    Outcome::Failed
+}
+
+/// Decides on a thread for decisions.
+async fn decide_apart<M: Machine>(
+    machine: &Arc<M>,
+    hand: &Hand<M>,
+    confirmed: Confirmed,
+) -> Result<Drawn<M::Subject>, Outcome> {
+    let (owned, key, patient) = (Arc::clone(machine), hand.key.clone(), hand.patient);
+    let job = move || decide(&*owned, &key, patient, confirmed);
+    let decided = machine.engine().decisions.run(&hand.lane, hand.urgency, &hand.key, job).await;
+    // A panic was logged by its hook.
+    decided.unwrap_or(Err(Outcome::Failed))
+}
+
+async fn carry_out<M: Machine>(machine: &M, key: &M::Key, steps: &[Step<M::Subject>], slot: &mut Option<Slot>) -> Went {
+    for step in steps {
+        let write = match step {
+            Step::Write(write) => &**write,
+            Step::Confirm => {
+                return match confirm(machine, key).await {
+                    Ok(found) => Went::Confirmed(found),
+                    Err(error) => {
+                        debug!(%key, %error, "cannot confirm");
+                        Went::Stopped(Outcome::Failed)
+                    }
+                };
+            }
+        };
+        if let Err(outcome) = take_slot(machine, write, slot) {
+            return Went::Stopped(outcome);
+        }
+        // Right before each write: the process may have slept past its lease.
+        if !machine.owns(key) {
+            return Went::Stopped(Outcome::Done);
+        }
+        match machine.engine().while_leading(send(machine, key, write)).await.unwrap_or(Sent::Failed) {
+            Sent::Done => {
+                if let Some(note) = &write.note {
+                    machine.tell(key, note);
+                }
+            }
+            // The next decision tells of it.
+            Sent::Refused | Sent::Prepared => return Went::Again,
+            Sent::Failed => return Went::Stopped(Outcome::Failed),
+            Sent::Wait(wait) => return Went::Stopped(Outcome::After(wait)),
+        }
+    }
+    Went::Through
+}
+
+/// Makes sure that `slot` is one of the write's API server.
+fn take_slot<M: Machine>(machine: &M, write: &Write<M::Subject>, slot: &mut Option<Slot>) -> Result<(), Outcome> {
+    // One that has left cannot be written to.
+    let cluster = machine.engine().fleet().cluster(&write.cluster).ok_or(Outcome::Failed)?;
+    let traffic = cluster.server().traffic();
+    if let Some(wait) = traffic.throttled() {
+        return Err(Outcome::After(wait));
+    }
+    if slot.as_ref().is_some_and(|held| held.is_of(traffic.slots())) {
+        return Ok(());
+    }
+    *slot = None;
+    *slot = traffic.slots().take();
+    if slot.is_some() { Ok(()) } else { Err(Outcome::Park(Arc::clone(traffic.slots()))) }
+}
+
+/// Reads the object that is decided on from its API server. `Err`: nobody can tell.
+async fn confirm<M: Machine>(machine: &M, key: &M::Key) -> Result<Confirmed, CallError> {
+    let Some((cluster, kind, object)) = machine.confirms(key) else { return Ok(Confirmed::Unread) };
+    let missing = || CallError::Unreachable(format!("{cluster} is not ready"));
+    let Reachable { cluster, caller, kind } = machine.engine().reachable(&cluster, &kind).ok_or_else(missing)?;
+    let found = Writer::new(&caller).get(&kind, &object).await;
+    if found.as_ref().is_err_and(CallError::suspects_cluster)
+        && let Some(connection) = cluster.connection()
+    {
+        cluster.server().suspect(&connection);
+    }
+    Ok(found?.map_or(Confirmed::Absent, |object| Confirmed::Present(object.uid)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_for_an_idle_moment_is_not_forgotten() {
+        let wait = Duration::from_secs(1);
+        let outcome =
+            |again, when_idle| afterwards(&Plan::<()> { again, when_idle, complete: true, ..Plan::default() });
+        assert_eq!(outcome(None, false), Outcome::Done);
+        assert_eq!(outcome(Some(wait), false), Outcome::After(wait));
+        assert_eq!(outcome(None, true), Outcome::WhenIdle);
+        assert_eq!(outcome(Some(wait), true), Outcome::IdleAfter(wait));
+    }
+}

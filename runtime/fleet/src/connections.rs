@@ -1,0 +1,171 @@
+//! `Connections`: those to one API server, and the requests on each.
+//!
+//! HTTP/2 where the server speaks it: requests and watches share a connection, as many as servers allow on one. What is
+//! not read (a watch whose reader waits) fills its own window and no more, so that it holds up no other. Pings tell when
+//! a connection is dead.
+
+use std::{
+    pin::Pin,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use http::{Request, Response};
+use http_body::{Frame, SizeHint};
+use hyper::body::{Bytes, Incoming};
+use hyper_util::{
+    client::legacy::{Builder, Client, Error, connect::Connect},
+    rt::{TokioExecutor, TokioTimer},
+};
+use kube::client::Body;
+use tower::Service;
+
+/// Requests and watches on one connection. Servers allow more (kube-apiserver: 100 at the least), and one that is over
+/// the limit would wait until a watch ends.
+const SHARE: u32 = 64;
+
+/// Bytes of one answer that the server may send before they are read.
+const WINDOW: u32 = 512 << 10;
+
+/// Connections that wait for requests, where each request needs its own: HTTP/1.1.
+const IDLE: usize = 16;
+
+/// No ping before so long a silence, and the connection is dead where its answer takes so long.
+const PING: Duration = Duration::from_secs(20);
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// What one connection carries.
+#[derive(Debug, Default)]
+struct Load {
+    requests: AtomicU32,
+    /// A request on it was given up without an answer: the next ones go over another.
+    doubtful: AtomicBool,
+}
+
+/// One connection, made when it is first needed and again when it broke; or, with HTTP/1.1, as many as there are requests.
+struct Line<C> {
+    client: Client<C, Body>,
+    load: Arc<Load>,
+}
+
+impl<C> Line<C> {
+    fn requests(&self) -> u32 {
+        self.load.requests.load(Ordering::Relaxed)
+    }
+
+    fn is_doubtful(&self) -> bool {
+        self.load.doubtful.load(Ordering::Relaxed)
+    }
+}
+
+/// All connections to one API server.
+#[derive(Clone)]
+pub(crate) struct Connections<C> {
+    connector: C,
+    lines: Arc<Mutex<Vec<Line<C>>>>,
+}
+
+/// One request's part of a connection's load, until its answer is read or dropped.
+#[derive(Debug)]
+struct Place {
+    load: Arc<Load>,
+    answered: bool,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.load.requests.fetch_sub(1, Ordering::Relaxed);
+        if !self.answered {
+            self.load.doubtful.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The body of an answer.
+pub(crate) struct Answered {
+    body: Incoming,
+    _place: Place,
+}
+
+impl http_body::Body for Answered {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl<C: Connect + Clone + Send + Sync + 'static> Connections<C> {
+    /// None yet; `connector` makes them.
+    pub(crate) fn new(connector: C) -> Self {
+        Self { connector, lines: Arc::default() }
+    }
+
+    fn line(&self) -> Line<C> {
+        let client = Builder::new(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            // It is kept while nobody asks anything: watches go on all the time.
+            .pool_idle_timeout(None)
+            .pool_max_idle_per_host(IDLE)
+            .http2_initial_stream_window_size(WINDOW)
+            .http2_initial_connection_window_size(WINDOW * SHARE)
+            .http2_keep_alive_interval(PING)
+            .http2_keep_alive_timeout(ANSWER)
+            .http2_keep_alive_while_idle(true)
+            .build(self.connector.clone());
+        Line { client, load: Arc::default() }
+    }
+
+    /// A connection with room for one more request.
+    fn place(&self) -> (Client<C, Body>, Place) {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        // What goes on there goes on; where nothing does it is closed.
+        lines.retain(|line| !line.is_doubtful() || line.requests() > 0);
+        let fits = |line: &Line<C>| !line.is_doubtful() && line.requests() < SHARE;
+        let first = lines.iter().position(fits).unwrap_or_else(|| {
+            lines.push(self.line());
+            lines.len() - 1
+        });
+        let line = &lines[first];
+        line.load.requests.fetch_add(1, Ordering::Relaxed);
+        (line.client.clone(), Place { load: Arc::clone(&line.load), answered: false })
+    }
+}
+
+impl<C: Connect + Clone + Send + Sync + 'static> Service<Request<Body>> for Connections<C> {
+    type Response = Response<Answered>;
+    type Error = Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Error>> + Send>>;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let (client, mut place) = self.place();
+        Box::pin(async move {
+            let answer = client.request(request).await;
+            // An error is an answer, too: a connection that broke is made again.
+            place.answered = true;
+            Ok(answer?.map(|body| Answered { body, _place: place }))
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "connections_tests.rs"]
+mod tests;

@@ -1,0 +1,164 @@
+use std::{convert::Infallible, pin::pin};
+
+use http::Uri;
+use http_body_util::{BodyExt as _, Full, StreamBody, combinators::UnsyncBoxBody};
+use hyper::{rt, service::service_fn};
+use hyper_util::{
+    client::legacy::connect::{Connected, Connection},
+    rt::TokioIo,
+};
+use tokio::io::DuplexStream;
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+
+/// Our end of a connection that speaks HTTP/2.
+struct Pipe(TokioIo<DuplexStream>);
+
+impl Connection for Pipe {
+    fn connected(&self) -> Connected {
+        Connected::new().negotiated_h2()
+    }
+}
+
+impl rt::Read for Pipe {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        to: rt::ReadBufCursor<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, to)
+    }
+}
+
+impl rt::Write for Pipe {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, from: &[u8]) -> Poll<std::io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, from)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+}
+
+/// An API server: what it was asked, and over how many connections.
+#[derive(Clone, Default)]
+struct Server {
+    connections: Arc<AtomicU32>,
+    silent: CancellationToken,
+}
+
+type Answer = UnsyncBoxBody<Bytes, Infallible>;
+
+impl Server {
+    async fn answer(self, path: String) -> Result<Response<Answer>, Infallible> {
+        let chunk = || Ok(Frame::data(Bytes::from(vec![b' '; 64 << 10])));
+        Ok(Response::new(match &*path {
+            "/endless" => StreamBody::new(futures::stream::repeat_with(chunk)).boxed_unsync(),
+            "/watch" => StreamBody::new(futures::stream::pending()).boxed_unsync(),
+            "/never" => std::future::pending().await,
+            _ => Full::new(Bytes::from_static(b"ok")).boxed_unsync(),
+        }))
+    }
+
+    fn connect(&self) -> Pipe {
+        self.connections.fetch_add(1, Ordering::Relaxed);
+        let (ours, theirs) = tokio::io::duplex(1 << 20);
+        let server = self.clone();
+        tokio::spawn(async move {
+            let serve = service_fn(|request: Request<Incoming>| server.clone().answer(request.uri().path().to_owned()));
+            let serving = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+            let mut serving = pin!(serving.serve_connection(TokioIo::new(theirs), serve));
+            tokio::select! {
+                _ = &mut serving => {}
+                // It holds the connection, and says nothing.
+                () = server.silent.cancelled() => std::future::pending().await,
+            }
+        });
+        Pipe(TokioIo::new(ours))
+    }
+
+    fn client(&self) -> Connections<impl Connect + Clone + Send + Sync + 'static> {
+        let server = self.clone();
+        Connections::new(tower::service_fn(move |_: Uri| std::future::ready(Ok::<_, Infallible>(server.connect()))))
+    }
+
+    fn connections(&self) -> u32 {
+        self.connections.load(Ordering::Relaxed)
+    }
+}
+
+fn get(path: &str) -> Request<Body> {
+    Request::get(format!("http://server{path}")).body(Body::empty()).unwrap()
+}
+
+async fn ok<C: Connect + Clone + Send + Sync + 'static>(connections: &mut Connections<C>) {
+    let answer = async { connections.call(get("/object")).await.unwrap().into_body().collect().await.unwrap() };
+    let answer = tokio::time::timeout(Duration::from_secs(5), answer).await.expect("it is answered");
+    assert_eq!(answer.to_bytes(), "ok");
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_that_nobody_reads_hold_up_no_other() {
+    let server = Server::default();
+    let mut client = server.client();
+    let mut unread = Vec::new();
+    for _ in 1..SHARE {
+        unread.push(client.call(get("/endless")).await.unwrap());
+    }
+    ok(&mut client).await;
+    assert_eq!(server.connections(), 1);
+    // Whoever reads on gets more than the window holds.
+    let mut read = 0;
+    let mut body = unread.remove(0).into_body();
+    while read < 3 * WINDOW as usize {
+        read += body.frame().await.unwrap().unwrap().into_data().unwrap().len();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn so_many_watches_share_a_connection_and_no_request_waits_for_one_to_end() {
+    let server = Server::default();
+    let mut client = server.client();
+    let mut watches = Vec::new();
+    for _ in 0..SHARE {
+        watches.push(client.call(get("/watch")).await.unwrap());
+    }
+    assert_eq!(server.connections(), 1);
+    ok(&mut client).await;
+    assert_eq!(server.connections(), 2);
+    watches.pop();
+    watches.push(client.call(get("/watch")).await.unwrap());
+    ok(&mut client).await;
+    assert_eq!(server.connections(), 2, "there is room on both");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_was_given_up_is_followed_by_others_over_another_connection() {
+    let server = Server::default();
+    let mut client = server.client();
+    let watch = client.call(get("/watch")).await.unwrap();
+    let given_up = tokio::time::timeout(Duration::from_secs(1), client.call(get("/never"))).await;
+    assert!(given_up.is_err());
+    ok(&mut client).await;
+    ok(&mut client).await;
+    assert_eq!(server.connections(), 2);
+    drop(watch);
+    assert_eq!(client.lines.lock().unwrap().len(), 2);
+    ok(&mut client).await;
+    assert_eq!(client.lines.lock().unwrap().len(), 1, "nothing goes on there any more");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_answers_no_pings_is_dead() {
+    let server = Server::default();
+    let mut client = server.client();
+    let watch = client.call(get("/watch")).await.unwrap();
+    server.silent.cancel();
+    let ended = tokio::time::timeout(2 * (PING + ANSWER), watch.into_body().collect()).await;
+    assert!(ended.expect("the watch ends").is_err());
+}

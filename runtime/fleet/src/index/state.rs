@@ -1,0 +1,76 @@
+//! `State`: what an index holds at one moment.
+
+use std::{collections::HashMap, sync::Arc};
+
+use crate::{
+    cost::cost,
+    object::{Object, ObjectKey},
+    sorted::{Sorted, Values},
+};
+
+/// What an index holds at one moment.
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) objects: HashMap<ObjectKey, Arc<Object>>,
+    /// How many objects each namespace holds. The keys are shared by the objects' keys.
+    pub(super) namespaces: HashMap<Arc<str>, usize>,
+    pub(super) sorted: Sorted,
+    pub(super) complete: bool,
+    /// Newest resource version that the watch has delivered, bookmarks included: all changes up to it are in.
+    pub(super) progress: u64,
+    /// While a list takes the place of what is held: what was learned from answers since it began to.
+    pub(super) learned: Option<Vec<ObjectKey>>,
+}
+
+impl State {
+    /// What all that it holds is charged.
+    pub(super) fn cost(&self) -> usize {
+        self.objects.iter().map(|(key, object)| cost(key, object)).sum::<usize>() + self.sorted.cost()
+    }
+
+    /// Sorts what is not as it was. `before`: what was sorted last. `found`: what objects were found to be under.
+    pub(super) fn sort(&mut self, before: &HashMap<ObjectKey, Arc<Object>>, mut found: HashMap<ObjectKey, Values>) {
+        let Self { objects, sorted, .. } = self;
+        if sorted.is_empty() {
+            return;
+        }
+        sorted.retain(|key| objects.contains_key(key));
+        for (key, object) in objects {
+            let old = before.get(key);
+            if old.is_some_and(|old| Arc::ptr_eq(old, object)) {
+                continue;
+            }
+            if old.is_some_and(|old| old.uid != object.uid) {
+                sorted.remove(key);
+            }
+            sorted.put(key, object, found.remove(key).unwrap_or_default());
+        }
+    }
+
+    pub(super) fn learn(&mut self, key: &ObjectKey) {
+        if let Some(learned) = &mut self.learned {
+            learned.push(key.clone());
+        }
+    }
+
+    /// Puts an object in and returns its key as it is held.
+    pub(super) fn insert(&mut self, key: ObjectKey, object: Arc<Object>) -> ObjectKey {
+        let known = self.namespaces.get_key_value(&key.namespace).map(|(known, _)| Arc::clone(known));
+        let key = ObjectKey { namespace: known.unwrap_or(key.namespace), name: key.name };
+        if self.objects.insert(key.clone(), object).is_none() {
+            *self.namespaces.entry(Arc::clone(&key.namespace)).or_default() += 1;
+        }
+        key
+    }
+
+    pub(super) fn take(&mut self, key: &ObjectKey) -> Option<(ObjectKey, Arc<Object>)> {
+        let taken = self.objects.remove_entry(key)?;
+        if let Some(count) = self.namespaces.get_mut(&key.namespace) {
+            *count -= 1;
+            if *count == 0 {
+                self.namespaces.remove(&key.namespace);
+            }
+        }
+        Some(taken)
+    }
+}

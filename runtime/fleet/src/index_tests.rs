@@ -1,0 +1,95 @@
+//! Tests of [`super::Index`].
+
+use super::*;
+use crate::budget::Budget;
+use kube::core::GroupVersionKind;
+
+fn index() -> Index {
+    let spec = WatchSpec::all(GroupVersionKind::gvk("", "v1", "ConfigMap"));
+    let cluster = ClusterName::consumer("c");
+    let share = Budget::new(1 << 20).engage(&cluster);
+    Index::new(cluster, Arc::new(spec), share)
+}
+
+fn object(version: u64) -> Object {
+    let raw = format!(r#"{{"metadata":{{"name":"a","uid":"u","resourceVersion":"{version}"}}}}"#);
+    Object::parse(raw.as_bytes(), None, &crate::conventions::PLAIN).unwrap().1
+}
+
+fn key(name: &str) -> ObjectKey {
+    ObjectKey::new("n", name)
+}
+
+#[test]
+fn what_is_held_is_not_taken_in_again_and_the_watch_has_passed_it() {
+    let index = index();
+    assert!(!index.knows(&key("a"), 4), "nothing is held");
+    assert!(index.upsert(key("a"), object(5), Source::Response).is_some());
+    assert!(index.knows(&key("a"), 5) && index.knows(&key("a"), 4) && !index.knows(&key("a"), 6));
+    assert!(!index.knows(&key("b"), 5), "another object");
+    assert!(index.upsert(key("b"), object(5), Source::Response).is_none(), "the watch has passed this version");
+}
+
+#[test]
+fn absence_is_unknown_until_the_first_list() {
+    let index = index();
+    assert_eq!(index.get(&key("a")), Lookup::Unknown);
+    assert!(index.replace(vec![], 1).is_empty());
+    assert_eq!(index.get(&key("a")), Lookup::Absent);
+    index.mark_incomplete();
+    assert_eq!(index.get(&key("a")), Lookup::Unknown);
+}
+
+#[test]
+fn a_relist_yields_the_deletes_that_the_watch_missed() {
+    let index = index();
+    index.replace(vec![(key("a"), object(1)), (key("b"), object(2))], 2);
+    let changes = index.replace(vec![(key("b"), object(2))], 5);
+    assert_eq!(changes.len(), 1);
+    assert!(changes[0].key == key("a") && changes[0].new.is_none());
+}
+
+#[test]
+fn a_relist_keeps_what_was_written_after_it() {
+    let index = index();
+    index.replace(vec![], 2);
+    assert!(index.upsert(key("a"), object(9), Source::Response).is_some());
+    assert!(index.replace(vec![], 5).is_empty());
+    assert!(index.get(&key("a")).found().is_some());
+}
+
+#[test]
+fn a_restored_etcd_counts_although_versions_run_backwards() {
+    let index = index();
+    index.replace(vec![(key("a"), object(50))], 60);
+    let changes = index.replace(vec![(key("a"), object(7))], 10);
+    assert_eq!(changes.len(), 1);
+    assert_eq!(index.get(&key("a")).found().unwrap().resource_version, 7);
+}
+
+#[test]
+fn an_older_answer_never_replaces_a_newer_one() {
+    let index = index();
+    index.replace(vec![], 1);
+    assert!(index.upsert(key("a"), object(5), Source::Response).is_some());
+    assert!(index.upsert(key("a"), object(4), Source::Watch).is_none());
+    assert!(index.upsert(key("a"), object(5), Source::Watch).is_none());
+    assert!(index.remove(&key("a"), 4).is_none());
+    assert!(index.remove(&key("a"), 6).is_some());
+    // The response of a write that the watch has already overtaken does not bring the object back.
+    assert!(index.upsert(key("a"), object(5), Source::Response).is_none());
+    assert_eq!(index.get(&key("a")), Lookup::Absent);
+}
+
+#[test]
+fn a_body_that_was_read_is_news_where_it_is_newer() {
+    let index = index();
+    index.replace(vec![(key("a"), object(5).bare())], 5);
+    assert!(index.fill(&key("a"), object(4)).is_none() && index.fill(&key("b"), object(5)).is_none());
+    assert!(!index.get(&key("a")).found().unwrap().has_body());
+    assert!(index.fill(&key("a"), object(5)).is_none(), "the watch has told of this version");
+    assert!(index.get(&key("a")).found().unwrap().has_body());
+    let change = index.fill(&key("a"), object(7)).unwrap();
+    assert_eq!((change.old.unwrap().resource_version, change.new.unwrap().resource_version), (5, 7));
+    assert!(index.knows(&key("a"), 7), "it will not tell of this one");
+}

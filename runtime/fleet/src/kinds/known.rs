@@ -1,0 +1,139 @@
+//! `Known`: what is known of an API server's kinds, and what tells that they may have changed.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use broker_api::ClusterName;
+use kube::core::GroupVersionKind;
+use tokio::{
+    sync::{Notify, watch},
+    time::Instant,
+};
+
+use super::{
+    failures::Failures,
+    wanted::{Listed, News, Reading, Wanted},
+};
+use crate::{
+    budget::Share,
+    definition,
+    index::{Index, Lookup},
+    kind::{KindInfo, KindState, well_known},
+    lock::lock,
+    object::ObjectKey,
+    watch::spec::WatchSpec,
+};
+
+/// See the module.
+pub(crate) struct Known {
+    kinds: Mutex<Wanted>,
+    changes: watch::Sender<u64>,
+    /// There is something to ask for.
+    pub(crate) asked: Notify,
+    /// The server's CRDs, by their metadata. They are watched from the first kind on that may come from one, and for good.
+    pub(crate) crds: Arc<Index>,
+    crds_watched: AtomicBool,
+    pub(crate) failures: Failures,
+}
+
+impl Known {
+    /// Nothing is wanted yet. The CRDs of the server are charged to `share`.
+    pub(crate) fn new(server: &ClusterName, share: &Arc<Share>) -> Self {
+        let crd = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
+        let spec = WatchSpec { metadata_only: true, ..WatchSpec::all(crd) };
+        let crds = Arc::new(Index::new(server.clone(), Arc::new(spec), Arc::clone(share)));
+        share.add(&crds);
+        Self {
+            kinds: Mutex::default(),
+            changes: watch::Sender::new(0),
+            asked: Notify::new(),
+            crds,
+            crds_watched: AtomicBool::new(false),
+            failures: Failures::default(),
+        }
+    }
+
+    /// A watch of a kind begins. True: from now on CRDs are to be watched.
+    pub(crate) fn want(&self, gvk: &GroupVersionKind) -> bool {
+        lock(&self.kinds).add(gvk);
+        self.asked.notify_one();
+        well_known(gvk).is_none() && !self.crds_watched.swap(true, Ordering::Relaxed)
+    }
+
+    /// A watch of a kind has ended.
+    pub(crate) fn unwant(&self, gvk: &GroupVersionKind) {
+        if lock(&self.kinds).remove(gvk) {
+            self.failures.note(gvk, None);
+        }
+    }
+
+    /// What is known of a kind.
+    pub(crate) fn state(&self, gvk: &GroupVersionKind) -> KindState {
+        well_known(gvk)
+            .map(|info| KindState::Found(Arc::new(info)))
+            .or_else(|| lock(&self.kinds).state(gvk).cloned())
+            .unwrap_or_default()
+    }
+
+    /// Tells whenever a kind may be served in another way than before.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Those who wait for a kind look again.
+    pub(crate) fn changed(&self) {
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    /// A CRD came, changed or went. `first`: it was there when the watch began.
+    pub(crate) fn crd_changed(&self, key: &ObjectKey, first: bool) {
+        lock(&self.kinds).definition_changed(&key.name, first, Instant::now());
+        self.asked.notify_one();
+    }
+
+    /// What is known of a kind does not fit what the server says.
+    pub(crate) fn doubt(&self, gvk: &GroupVersionKind) {
+        lock(&self.kinds).doubt(gvk, Instant::now());
+        self.asked.notify_one();
+    }
+
+    /// Something could not be had of this kind: its group and version is asked for again.
+    pub(crate) fn ask_again(&self, gvk: &GroupVersionKind) {
+        lock(&self.kinds).look_again(gvk, Instant::now());
+    }
+
+    /// Takes in what discovery says.
+    pub(crate) fn take(&self, gvk: &GroupVersionKind, state: &KindState, reading: &Reading) -> Option<News> {
+        lock(&self.kinds).take(gvk, state, reading, Instant::now())
+    }
+
+    /// Kinds to ask for now, those of one group and version side by side, and when there will be more to ask. `polls`: also
+    /// those that are not served, as far as is known.
+    pub(crate) fn due(&self, polls: bool) -> (Vec<GroupVersionKind>, Option<Duration>) {
+        lock(&self.kinds).due(polls, Instant::now())
+    }
+
+    /// Whether a kind that is wanted is not served.
+    pub(crate) fn misses(&self) -> bool {
+        lock(&self.kinds).misses()
+    }
+
+    /// What the watch on CRDs says of the one that defines a kind.
+    pub(crate) fn definition_of(&self, kind: &KindInfo) -> Listed {
+        match self.crds.get(&ObjectKey::new("", definition::name_of(kind))) {
+            Lookup::Found(crd) => Listed::Version(crd.resource_version),
+            Lookup::Absent => Listed::Absent,
+            Lookup::Unknown => Listed::Unknown,
+        }
+    }
+
+    /// Whether the schema of a kind that is served is to be read now.
+    pub(crate) fn wants_schema(&self, gvk: &GroupVersionKind, listed: Listed) -> bool {
+        lock(&self.kinds).wants_schema(gvk, listed, Instant::now())
+    }
+}

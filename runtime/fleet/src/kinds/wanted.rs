@@ -1,0 +1,314 @@
+//! `Wanted`: the kinds that are watched in a cluster, what is known of them, and when the cluster is to be asked again.
+//!
+//! Asked is for a group and version at a time, which answers for all its kinds. Does no requests and has no clock.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    time::Duration,
+};
+
+use kube::core::GroupVersionKind;
+use tokio::time::Instant;
+
+use crate::{
+    definition::name_of,
+    kind::{KindSchema, KindState, SchemaDigest},
+};
+
+/// A CRD that changed is served and published some time later, so it is asked for several times.
+const REFRESH_AFTER: [Duration; 4] =
+    [Duration::from_millis(150), Duration::from_millis(600), Duration::from_secs(2), Duration::from_secs(5)];
+
+/// Between two looks at one group and version, however many of its CRDs change.
+const GAP: Duration = Duration::from_millis(400);
+
+/// For so long a CRD has to say the same before its API server is taken to go by it: what is written before may be stored
+/// as the old schema has it, and nothing would tell. Below the last wait of [`REFRESH_AFTER`], so that the last look counts.
+const SETTLED: Duration = Duration::from_secs(4);
+
+/// For so long a schema that the API server contradicts is looked at closely: all looks that follow.
+const DOUBT: Duration = Duration::from_secs(6);
+
+/// Group and version: what one discovery document is about.
+type GroupVersion = (String, String);
+
+fn group_version(gvk: &GroupVersionKind) -> GroupVersion {
+    (gvk.group.clone(), gvk.version.clone())
+}
+
+/// Where a kind's schema was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Source {
+    /// Nowhere yet.
+    #[default]
+    Nowhere,
+    /// In the OpenAPI document of its group and version.
+    Document,
+    /// In its CRD of this resource version.
+    Definition(u64),
+}
+
+/// What the watch on CRDs says of the one that may define a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Listed {
+    /// Nobody can tell whether there is one.
+    Unknown,
+    /// There is none: the kind comes from somewhere else.
+    Absent,
+    /// It has this resource version.
+    Version(u64),
+}
+
+/// What was read of a kind's schema.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Reading {
+    /// It was not asked for, or could not be had: what is known stays.
+    Nothing,
+    /// The OpenAPI document holds this, or nothing (yet): what is published counts already.
+    Document(Option<KindSchema>),
+    /// The CRD of this version says so.
+    Definition(u64, KindSchema),
+}
+
+impl Reading {
+    /// The schema, if there is one.
+    pub(crate) fn schema(&self) -> Option<&KindSchema> {
+        match self {
+            Self::Nothing | Self::Document(None) => None,
+            Self::Document(Some(schema)) | Self::Definition(_, schema) => Some(schema),
+        }
+    }
+}
+
+/// What is new after a look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum News {
+    /// Whether the kind is served, or how.
+    State,
+    /// The schema too, or only that.
+    Schema,
+}
+
+#[derive(Default)]
+struct Held {
+    /// How many watches are of it.
+    watches: usize,
+    state: KindState,
+    /// Of the schema that was told of last.
+    digest: Option<SchemaDigest>,
+    source: Source,
+    /// What the CRD says now, and since when: another schema than the one that counts.
+    coming: Option<(SchemaDigest, Instant)>,
+    /// When the API server contradicted what was known.
+    doubted: Option<Instant>,
+}
+
+impl Held {
+    fn is_doubted(&self, now: Instant) -> bool {
+        self.doubted.is_some_and(|since| now.saturating_duration_since(since) < DOUBT)
+    }
+
+    /// Whether a schema that the CRD has counts already.
+    fn counts(&mut self, digest: SchemaDigest, now: Instant) -> bool {
+        if self.digest.is_none() || self.digest == Some(digest) || self.is_doubted(now) {
+            return true;
+        }
+        let since = self.coming.filter(|(coming, _)| *coming == digest).map_or(now, |(_, since)| since);
+        self.coming = Some((digest, since));
+        now.saturating_duration_since(since) >= SETTLED
+    }
+}
+
+/// A group and version that is looked at again.
+#[derive(Debug, Clone, Copy)]
+struct Refresh {
+    /// When something last changed.
+    changed: Instant,
+    /// When it was looked at last.
+    looked: Option<Instant>,
+    next: Instant,
+}
+
+impl Refresh {
+    fn new(now: Instant) -> Self {
+        Self { changed: now, looked: None, next: now + REFRESH_AFTER[0] }
+    }
+
+    /// Something changed: all looks follow again. One that is due sooner stays where it is, else a stream of changes would
+    /// put it off for ever.
+    fn restart(&mut self, now: Instant) {
+        let first = now + REFRESH_AFTER[0];
+        self.changed = now;
+        self.next = self.next.min(self.looked.map_or(first, |looked| first.max(looked + GAP)));
+    }
+
+    /// It is looked at now. Whether it will be again.
+    fn look(&mut self, now: Instant) -> bool {
+        let next = REFRESH_AFTER.iter().map(|after| self.changed + *after).find(|at| *at >= now + GAP);
+        self.looked = Some(now);
+        self.next = next.unwrap_or(now);
+        next.is_some()
+    }
+}
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Wanted {
+    kinds: HashMap<GroupVersionKind, Held>,
+    refresh: HashMap<GroupVersion, Refresh>,
+}
+
+impl Wanted {
+    /// A watch of a kind begins.
+    pub(crate) fn add(&mut self, gvk: &GroupVersionKind) {
+        self.kinds.entry(gvk.clone()).or_default().watches += 1;
+    }
+
+    /// A watch of it has ended. True: it was the last, and nothing is known of the kind any more.
+    pub(crate) fn remove(&mut self, gvk: &GroupVersionKind) -> bool {
+        let Some(held) = self.kinds.get_mut(gvk) else { return false };
+        held.watches -= 1;
+        if held.watches > 0 {
+            return false;
+        }
+        self.kinds.remove(gvk);
+        let ours = group_version(gvk);
+        if !self.kinds.keys().any(|gvk| group_version(gvk) == ours) {
+            self.refresh.remove(&ours);
+        }
+        true
+    }
+
+    /// What is known of it, if it is watched.
+    pub(crate) fn state(&self, gvk: &GroupVersionKind) -> Option<&KindState> {
+        self.kinds.get(gvk).map(|held| &held.state)
+    }
+
+    /// A CRD came, changed or went. They are named `<plural>.<group>`: it concerns the kind that has this plural, and those
+    /// of the group that have not been found. `first`: it was there when the watch on CRDs began; kinds that have been found
+    /// were asked for after it had come.
+    pub(crate) fn definition_changed(&mut self, name: &str, first: bool, now: Instant) {
+        let group = name.split_once('.').map_or("", |(_, group)| group);
+        let mut concerned = BTreeSet::new();
+        for (gvk, held) in self.kinds.iter_mut().filter(|(gvk, _)| gvk.group == group) {
+            let changed = match held.state.found() {
+                Some(info) => !first && name_of(info) == name,
+                None => true,
+            };
+            if changed {
+                held.doubted = None;
+                concerned.insert(group_version(gvk));
+            }
+        }
+        for group_version in concerned {
+            self.restart(group_version, now);
+        }
+    }
+
+    /// The API server contradicts what is known of a kind.
+    pub(crate) fn doubt(&mut self, gvk: &GroupVersionKind, now: Instant) {
+        if let Some(held) = self.kinds.get_mut(gvk) {
+            held.doubted = Some(now);
+            self.look_again(gvk, now);
+        }
+    }
+
+    /// The group and version of a kind is asked for again, after moments that grow.
+    pub(crate) fn look_again(&mut self, gvk: &GroupVersionKind, now: Instant) {
+        self.restart(group_version(gvk), now);
+    }
+
+    fn restart(&mut self, group_version: GroupVersion, now: Instant) {
+        self.refresh.entry(group_version).or_insert_with(|| Refresh::new(now)).restart(now);
+    }
+
+    /// All kinds of groups and versions to ask for now, and when there will be more to ask. `polls`: also where nothing says
+    /// that a kind that is not served has come.
+    pub(crate) fn due(&mut self, polls: bool, now: Instant) -> (Vec<GroupVersionKind>, Option<Duration>) {
+        let is_due = |state: &KindState| *state == KindState::Unknown || polls && *state == KindState::Missing;
+        let kinds = self.kinds.iter().filter(|(_, held)| is_due(&held.state));
+        let mut due: BTreeSet<GroupVersion> = kinds.map(|(gvk, _)| group_version(gvk)).collect();
+        let mut next: Option<Instant> = None;
+        self.refresh.retain(|group_version, refresh| {
+            // One that is asked for anyway need not be asked for once more in a moment.
+            let is_due = refresh.next <= now || due.contains(group_version);
+            if is_due {
+                due.insert(group_version.clone());
+            }
+            let goes_on = !is_due || refresh.look(now);
+            if goes_on {
+                next = Some(next.map_or(refresh.next, |next| next.min(refresh.next)));
+            }
+            goes_on
+        });
+        (self.of(&due), next.map(|next| next.saturating_duration_since(now)))
+    }
+
+    /// Whether one of them is not served.
+    pub(crate) fn misses(&self) -> bool {
+        self.kinds.values().any(|held| held.state == KindState::Missing)
+    }
+
+    /// The kinds of groups and versions, in the order of their names.
+    fn of(&self, wanted: &BTreeSet<GroupVersion>) -> Vec<GroupVersionKind> {
+        let kinds = self.kinds.keys().map(|gvk| (group_version(gvk), gvk));
+        let mut kinds: Vec<_> = kinds.filter(|(group_version, _)| wanted.contains(group_version)).collect();
+        kinds.sort_by(|(one, gvk), (other, next)| (one, &gvk.kind).cmp(&(other, &next.kind)));
+        kinds.into_iter().map(|(_, gvk)| gvk.clone()).collect()
+    }
+
+    /// Whether the schema of a kind that is served has to be read (again).
+    pub(crate) fn wants_schema(&self, gvk: &GroupVersionKind, listed: Listed, now: Instant) -> bool {
+        let Some(held) = self.kinds.get(gvk) else { return false };
+        if held.state.found().is_none() || held.is_doubted(now) {
+            return true;
+        }
+        match (held.source, listed) {
+            (Source::Nowhere, _) | (Source::Document, Listed::Version(_)) => true,
+            (Source::Definition(read), Listed::Version(now)) => read != now,
+            (Source::Document | Source::Definition(_), _) => false,
+        }
+    }
+
+    /// Takes in what a look has found. `None`: there is nothing new, or nobody wants the kind any more.
+    pub(crate) fn take(
+        &mut self,
+        gvk: &GroupVersionKind,
+        state: &KindState,
+        reading: &Reading,
+        now: Instant,
+    ) -> Option<News> {
+        let held = self.kinds.get_mut(gvk)?;
+        let changed = held.state != *state;
+        let first = changed && held.state.found().is_none();
+        if first || state.found().is_none() {
+            // What was known of the schema before is no matter.
+            *held = Held { watches: held.watches, doubted: held.doubted, ..Held::default() };
+        }
+        held.state = state.clone();
+        let before = held.digest;
+        match reading {
+            Reading::Nothing => {}
+            Reading::Document(schema) => {
+                held.digest = schema.as_ref().map(|schema| *schema.digest());
+                (held.source, held.coming) = (Source::Document, None);
+            }
+            Reading::Definition(version, schema) if held.counts(*schema.digest(), now) => {
+                held.digest = Some(*schema.digest());
+                (held.source, held.coming) = (Source::Definition(*version), None);
+            }
+            Reading::Definition(..) => {
+                if !self.refresh.contains_key(&group_version(gvk)) {
+                    self.look_again(gvk, now);
+                }
+                return changed.then_some(News::State);
+            }
+        }
+        let served = state.found().is_some();
+        if served && (first || before != held.digest) { Some(News::Schema) } else { changed.then_some(News::State) }
+    }
+}
+
+#[cfg(test)]
+#[path = "wanted_tests.rs"]
+mod tests;

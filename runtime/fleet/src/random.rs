@@ -1,0 +1,68 @@
+//! The one source of randomness: the system's, unless a simulator has seeded this thread.
+//!
+//! A simulator runs everything on one thread, so that a seed of that thread fixes all that is drawn. Nobody else seeds.
+
+use std::cell::RefCell;
+
+use rand::{
+    Rng, SeedableRng as _,
+    distr::uniform::{SampleRange, SampleUniform},
+    rngs::StdRng,
+};
+
+thread_local! {
+    static SEEDED: RefCell<Option<StdRng>> = const { RefCell::new(None) };
+}
+
+fn draw<T>(with: impl FnOnce(&mut dyn rand::RngCore) -> T) -> T {
+    SEEDED.with_borrow_mut(|seeded| match seeded {
+        Some(source) => with(source),
+        None => with(&mut rand::rng()),
+    })
+}
+
+/// From now on what this thread draws is fixed by a seed. For simulators only: keys are drawn from the same source.
+pub fn seed(seed: u64) {
+    SEEDED.set(Some(StdRng::seed_from_u64(seed)));
+}
+
+/// Whether this thread is a simulator's.
+pub fn is_seeded() -> bool {
+    SEEDED.with_borrow(Option::is_some)
+}
+
+/// A number of a range.
+pub fn within<T: SampleUniform>(range: impl SampleRange<T>) -> T {
+    draw(|source| source.random_range(range))
+}
+
+/// Any number.
+pub fn number() -> u64 {
+    draw(|source| source.next_u64())
+}
+
+/// Bytes that nobody can guess, unless this thread was seeded.
+pub fn bytes<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    draw(|source| source.fill_bytes(&mut bytes));
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_fixes_what_its_thread_draws_and_nobody_elses() {
+        let drawn = |with: Option<u64>| {
+            let thread = std::thread::spawn(move || {
+                with.into_iter().for_each(seed);
+                (number(), within(0.0..1.0_f64).to_bits(), bytes::<16>())
+            });
+            thread.join().unwrap()
+        };
+        assert_eq!(drawn(Some(1)), drawn(Some(1)));
+        assert_ne!(drawn(Some(1)), drawn(Some(2)));
+        assert_ne!(drawn(None), drawn(None));
+    }
+}

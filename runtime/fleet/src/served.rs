@@ -1,0 +1,21 @@
+//! `Served`: a cluster, as its API server knows it.
+
+use broker_api::ClusterName;
+use kube::core::GroupVersionKind;
+
+use crate::kind::{KindState, SchemaNews};
+
+/// Is told what becomes of its API server.
+pub(crate) trait Served: Send + Sync + 'static {
+    /// Its name.
+    fn name(&self) -> &ClusterName;
+
+    /// Something is new of how the server is reached.
+    fn tell_state(&self);
+
+    /// A kind is not served (any more): nobody can say what there is of it.
+    fn mark_incomplete(&self, gvk: &GroupVersionKind);
+
+    /// Something is new of a kind.
+    fn tell_kind(&self, gvk: &GroupVersionKind, state: &KindState, schema: SchemaNews<'_>);
+}

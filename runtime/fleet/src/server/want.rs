@@ -1,0 +1,41 @@
+//! Kinds are wanted of a server, and its own stream of CRDs tells when they come, change or go.
+
+use std::sync::Arc;
+
+use kube::core::GroupVersionKind;
+
+use super::Server;
+use crate::{
+    audience::Audience,
+    index::{Change, Index},
+    object::ObjectKey,
+    watch,
+};
+
+impl Server {
+    /// A watch of a kind begins: the kind is asked for.
+    pub(crate) fn want(self: &Arc<Self>, gvk: &GroupVersionKind) {
+        if self.kinds.want(gvk) {
+            // Tells when kinds come, change or go.
+            let crds = Arc::clone(&self.kinds.crds);
+            self.tasks.spawn(watch::run(Arc::clone(self), crds, Arc::clone(self) as Arc<dyn Audience>));
+        }
+    }
+}
+
+/// Of the stream of its CRDs.
+impl Audience for Server {
+    fn path(&self) -> &'static str {
+        ""
+    }
+
+    fn keeps(&self, _index: &Index, _key: &ObjectKey) -> bool {
+        false
+    }
+
+    fn changed(&self, _index: &Index, change: &Change, first: bool) {
+        self.kinds.crd_changed(&change.key, first);
+    }
+
+    fn completed(&self, _index: &Index) {}
+}

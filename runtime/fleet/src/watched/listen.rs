@@ -1,0 +1,112 @@
+//! Listeners come to the watches of a cluster, and go; what a watch sees is told to those that it has.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, PoisonError},
+};
+
+use super::{Number, Watched};
+use crate::{
+    audience::Audience,
+    cluster::Cluster,
+    index::{Change, Index},
+    listener::Listener,
+    object::ObjectKey,
+    watch::{self, spec::WatchSpec},
+};
+
+impl Cluster {
+    /// Has somebody hear of a watch, which is started unless it runs already. It ends with the cluster, or when nobody
+    /// listens to it any more. What has been seen is told at once.
+    pub(crate) fn listen(self: &Arc<Self>, spec: &Arc<WatchSpec>, number: Number, listener: &Arc<dyn Listener>) {
+        let Some(index) = self.watch(spec, number, listener) else { return };
+        for (key, object) in index.snapshot() {
+            listener.changed(&index, &Change { key, old: None, new: Some(object) });
+        }
+        if index.is_complete() {
+            listener.completed(&index);
+        }
+    }
+
+    /// Somebody listens no more. A watch that nobody listens to ends: what it has seen is forgotten, and so is its kind where
+    /// nothing else watches it; started again, it begins with a list. Its last event may still be told of.
+    pub(crate) fn unlisten(&self, spec: &WatchSpec, number: Number) {
+        let mut watches = self.watches.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(entry) = watches.get_mut(spec) else { return };
+        let Some(listener) = entry.listeners.remove(&number) else { return };
+        entry.changed();
+        let ended = if entry.listeners.is_empty() { watches.remove(spec) } else { None };
+        drop(watches);
+        if let Some(ended) = &ended {
+            ended.unwanted.cancel();
+            self.server().kinds.unwant(&spec.gvk);
+        }
+        // Whoever asks knows that it is unknown before it is not counted any more.
+        listener.ended(self.name());
+        if let Some(ended) = ended {
+            ended.index.close();
+        }
+    }
+
+    /// Starts a watch with somebody who hears of it. Where it runs already, whoever is new hears of it, too, and gets the
+    /// index.
+    fn watch(
+        self: &Arc<Self>,
+        spec: &Arc<WatchSpec>,
+        number: Number,
+        listener: &Arc<dyn Listener>,
+    ) -> Option<Arc<Index>> {
+        let mut watches = self.watches.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entry) = watches.get_mut(spec) {
+            let new = entry.listeners.insert(number, Arc::clone(listener)).is_none();
+            entry.changed();
+            return new.then(|| Arc::clone(&entry.index));
+        }
+        let index = Arc::new(Index::new(self.name().clone(), Arc::clone(spec), Arc::clone(&self.share)));
+        self.share.add(&index);
+        let unwanted = self.tasks.ending().child_token();
+        let mut entry = Watched {
+            index: Arc::clone(&index),
+            listeners: BTreeMap::from([(number, Arc::clone(listener))]),
+            told: Arc::default(),
+            unwanted: unwanted.clone(),
+        };
+        entry.changed();
+        watches.insert(Arc::clone(spec), entry);
+        // While the watches are held: whoever ends this one again wants the kind no more only after that.
+        self.server().want(&spec.gvk);
+        drop(watches);
+        let task = watch::run(Arc::clone(self.server()), index, Arc::clone(self) as Arc<dyn Audience>);
+        self.tasks.spawn_until(unwanted, task);
+        None
+    }
+
+    /// Who hears of a watch.
+    pub(crate) fn listeners(&self, spec: &WatchSpec) -> Arc<[Arc<dyn Listener>]> {
+        let watches = self.watches.read().unwrap_or_else(PoisonError::into_inner);
+        watches.get(spec).map(|entry| Arc::clone(&entry.told)).unwrap_or_default()
+    }
+}
+
+/// Of the streams of its watches.
+impl Audience for Cluster {
+    fn path(&self) -> &str {
+        &self.path
+    }
+
+    fn keeps(&self, index: &Index, key: &ObjectKey) -> bool {
+        self.listeners(index.spec()).iter().any(|listener| listener.keep(index, key))
+    }
+
+    fn changed(&self, index: &Index, change: &Change, _first: bool) {
+        for listener in &*self.listeners(index.spec()) {
+            listener.changed(index, change);
+        }
+    }
+
+    fn completed(&self, index: &Index) {
+        for listener in &*self.listeners(index.spec()) {
+            listener.completed(index);
+        }
+    }
+}
