@@ -33,7 +33,7 @@ const WAITING: usize = 50_000;
 /// Namespaces of all providers that are to be looked at, and those in which copies are being made.
 #[derive(Debug, Default)]
 pub struct Namespaces {
-    lanes: Mutex<HashMap<ClusterName, Arc<Lane>>>,
+    visits: Mutex<HashMap<ClusterName, Arc<Visits>>>,
     writes: Mutex<Writes>,
     /// Providers whose namespaces have all been looked at, or are to be.
     swept: Mutex<HashSet<ClusterName>>,
@@ -41,7 +41,7 @@ pub struct Namespaces {
 
 /// Namespaces of one provider.
 #[derive(Debug, Default)]
-struct Lane {
+struct Visits {
     state: Mutex<Waiting>,
     wake: Notify,
 }

@@ -15,7 +15,7 @@ use runtime_fleet::{
     cluster::Labels,
     identity::Rank,
     index::Index,
-    kubeconfig::{Kubeconfig, Origin},
+    kubeconfig::{Kubeconfig, Trust},
     object::{Object, ObjectKey},
     source::{Beside, Claims, Given, Provenance, SecretSource, SourceEvent, check_files, directory, file},
 };
@@ -61,8 +61,8 @@ async fn read(role: Role, path: &Path, options: &Options) -> anyhow::Result<(Clu
         .await
         .with_context(|| format!("cannot read the {role} cluster's kubeconfig {}", path.display()))?;
     let folder = path.parent().unwrap_or(path).to_owned();
-    let origin = Origin::File { folder, allow_local: options.allow_local_credentials };
-    let kubeconfig = Kubeconfig::parse(&text, &origin)
+    let trust = Trust::File { folder, allow_local: options.allow_local_credentials };
+    let kubeconfig = Kubeconfig::parse(&text, &trust)
         .with_context(|| format!("the {role} cluster's kubeconfig {} cannot be used", path.display()))?;
     let name = runtime_fleet::source::cluster_of(role, path).unwrap_or_else(|| ClusterName::new(role, role.as_str()));
     Ok((name, kubeconfig))

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use tracing::{debug, info};
 
 use super::{
-    Due, Found, Lane,
+    Due, Found, Visits,
     contents::{Asker, Bucket},
     lock,
 };
@@ -31,9 +31,9 @@ impl Broker {
         if self.is_used(&cluster, namespace) == Some(true) {
             return;
         }
-        let lane = self.lane(provider);
-        lock(&lane.state).add(namespace, Due { at: Instant::now() + GRACE, full: 0 });
-        lane.wake.notify_one();
+        let visits = self.visits(provider);
+        lock(&visits.state).add(namespace, Due { at: Instant::now() + GRACE, full: 0 });
+        visits.wake.notify_one();
     }
 
     /// Namespaces that an earlier process made and did not come to remove are looked at, once while the provider is engaged.
@@ -41,20 +41,20 @@ impl Broker {
         if !lock(&self.namespaces.swept).insert(provider.clone()) {
             return;
         }
-        let lane = self.lane(provider);
-        lock(&lane.state).sweep = Some(Instant::now());
-        lane.wake.notify_one();
+        let visits = self.visits(provider);
+        lock(&visits.state).sweep = Some(Instant::now());
+        visits.wake.notify_one();
     }
 
     /// What waits at a provider; the first time, somebody who looks after it.
-    fn lane(&self, provider: &ClusterName) -> Arc<Lane> {
-        let mut lanes = lock(&self.namespaces.lanes);
-        let lane = lanes.entry(provider.clone()).or_insert_with(|| {
-            let lane = Arc::<Lane>::default();
-            tokio::spawn(look_after(self.itself(), provider.clone(), Arc::clone(&lane)));
-            lane
+    fn visits(&self, provider: &ClusterName) -> Arc<Visits> {
+        let mut visits = lock(&self.namespaces.visits);
+        let visits = visits.entry(provider.clone()).or_insert_with(|| {
+            let visits = Arc::<Visits>::default();
+            tokio::spawn(look_after(self.itself(), provider.clone(), Arc::clone(&visits)));
+            visits
         });
-        Arc::clone(lane)
+        Arc::clone(visits)
     }
 
     /// Whether copies are in a namespace of a provider. `None`: nobody can tell yet.
@@ -148,21 +148,21 @@ impl Broker {
 }
 
 /// Looks after one provider's namespaces until it leaves.
-async fn look_after(broker: Arc<Broker>, provider: ClusterName, lane: Arc<Lane>) {
+async fn look_after(broker: Arc<Broker>, provider: ClusterName, visits: Arc<Visits>) {
     let mut bucket = Bucket::new();
     loop {
-        let next = lock(&lane.state).next();
+        let next = lock(&visits.state).next();
         tokio::select! {
             () = broker.engine.stop.cancelled() => return,
-            () = lane.wake.notified() => {}
+            () = visits.wake.notified() => {}
             () = tokio::time::sleep_until(next.unwrap_or_else(Instant::now)), if next.is_some() => {}
         }
         let Some(cluster) = broker.fleet().cluster(&provider) else {
-            lock(&broker.namespaces.lanes).remove(&provider);
+            lock(&broker.namespaces.visits).remove(&provider);
             return;
         };
         let (sweep, round) = {
-            let mut waiting = lock(&lane.state);
+            let mut waiting = lock(&visits.state);
             (waiting.take_sweep(), waiting.take())
         };
         if !broker.leads() {
@@ -170,7 +170,7 @@ async fn look_after(broker: Arc<Broker>, provider: ClusterName, lane: Arc<Lane>)
             continue;
         }
         let Some(connection) = cluster.connection() else {
-            lock(&lane.state).put_all_back(&round, sweep);
+            lock(&visits.state).put_all_back(&round, sweep);
             continue;
         };
         let looked = async {
@@ -179,7 +179,7 @@ async fn look_after(broker: Arc<Broker>, provider: ClusterName, lane: Arc<Lane>)
                 let asked = Asker { caller: &connection.caller, bucket: &mut bucket }.namespaces(&selector).await;
                 let now = Instant::now();
                 for namespace in asked? {
-                    lock(&lane.state).add(&namespace, Due { at: now, full: 0 });
+                    lock(&visits.state).add(&namespace, Due { at: now, full: 0 });
                 }
             }
             if round.is_empty() {
@@ -189,13 +189,13 @@ async fn look_after(broker: Arc<Broker>, provider: ClusterName, lane: Arc<Lane>)
             broker.remove_empty(&cluster, &connection.caller, &mut bucket, round).await
         };
         match looked.await {
-            Ok(found) => lock(&lane.state).put_back(&round, &found),
+            Ok(found) => lock(&visits.state).put_back(&round, &found),
             Err(error) => {
                 debug!(cluster = %provider, %error, "namespaces kept: it is not known whether they are empty");
                 if matches!(error, CallError::Forbidden(_)) {
-                    lock(&lane.state).forbid();
+                    lock(&visits.state).forbid();
                 } else {
-                    lock(&lane.state).put_all_back(&round, sweep);
+                    lock(&visits.state).put_all_back(&round, sweep);
                 }
             }
         }

@@ -91,7 +91,7 @@ mod tests {
     use clap::Parser as _;
     use runtime_engine::{decisions::Decisions, engine::Engine, view::view};
     use runtime_fleet::{
-        kubeconfig::{Kubeconfig, Origin},
+        kubeconfig::{Kubeconfig, Trust},
         subscription::Subscription,
     };
     use serde_json::json;
@@ -112,7 +112,7 @@ mod tests {
     fn kubeconfig() -> Arc<Kubeconfig> {
         let text = "current-context: m\ncontexts: [{name: m, context: {cluster: c, user: u}}]\n\
                     clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\nusers: [{name: u, user: {token: t}}]\n";
-        Arc::new(Kubeconfig::parse(text, &Origin::Secret).unwrap())
+        Arc::new(Kubeconfig::parse(text, &Trust::Secret).unwrap())
     }
 
     fn names(providers: &BTreeSet<ClusterName>) -> Vec<&str> {

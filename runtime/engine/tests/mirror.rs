@@ -38,7 +38,7 @@ use runtime_fleet::{
     dial::Sockets,
     fleet::{Fleet, FleetOptions},
     index::{Change, Index},
-    kubeconfig::{Kubeconfig, Origin},
+    kubeconfig::{Kubeconfig, Trust},
     lease::Leadership,
     listener::{Listener, Observer, Selector},
     object::ObjectKey,
@@ -200,7 +200,7 @@ async fn a_tiny_machine_keeps_config_maps_in_step() {
         [&mirror.from, &mirror.to].map(|cluster| fleet.listen(&Selector::Name(cluster.clone()), &mirror.spec, &mirror));
     let engage = |name, cluster: &Cluster| {
         let text = cluster.kubeconfig("admin").unwrap();
-        fleet.engage(name, Arc::new(Kubeconfig::parse(&text, &Origin::Secret).unwrap()), None);
+        fleet.engage(name, Arc::new(Kubeconfig::parse(&text, &Trust::Secret).unwrap()), None);
     };
     let work = tokio::spawn(worker::run(Arc::clone(&mirror), engine.stop.clone()));
 

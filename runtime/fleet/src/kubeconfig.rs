@@ -12,9 +12,9 @@ mod error;
 mod fingerprint;
 mod in_cluster;
 mod named;
-mod origin;
 #[cfg(test)]
 mod tests;
+mod trust;
 
 use std::{fmt, path::PathBuf, time::Duration};
 
@@ -28,12 +28,12 @@ use self::named::Named;
 pub use endpoint::{Endpoint, Way, forbidden_address};
 pub use error::{KubeconfigError, MAX_BYTES};
 pub use fingerprint::Fingerprint;
-pub use origin::Origin;
+pub use trust::Trust;
 
 /// Time for a TCP and TLS handshake with an API server.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The flag by which the person who starts this process sets [`Origin::File`]'s `allow_local`; messages name it.
+/// The flag by which the person who starts this process sets [`Trust::File`]'s `allow_local`; messages name it.
 pub const OPT_IN_FLAG: &str = "--allow-local-credentials";
 
 /// A kubeconfig that passed every check, reduced to its current context. Printing it shows no credential.
@@ -54,7 +54,7 @@ impl fmt::Debug for Kubeconfig {
 
 impl Kubeconfig {
     /// Checks a text. Reads no file, starts no process, resolves no name.
-    pub fn parse(text: &str, origin: &Origin) -> Result<Self, KubeconfigError> {
+    pub fn parse(text: &str, trust: &Trust) -> Result<Self, KubeconfigError> {
         if text.len() > MAX_BYTES {
             return Err(KubeconfigError::TooLarge { bytes: text.len() });
         }
@@ -70,8 +70,8 @@ impl Kubeconfig {
         let name = context.user.as_deref().unwrap_or_default();
         let mut user = Named { path: format!("users[{}].user", shown(name)), value: user };
 
-        credentials::check(&mut cluster, &mut user, origin)?;
-        let server = endpoint::check(&cluster, origin)?;
+        credentials::check(&mut cluster, &mut user, trust)?;
+        let server = endpoint::check(&cluster, trust)?;
         let fingerprint = fingerprint::of(&cluster.value, &user.value);
         Ok(Self { server, cluster: cluster.value, user: user.value, namespace: context.namespace, fingerprint })
     }

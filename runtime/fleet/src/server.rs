@@ -284,7 +284,7 @@ impl Server {
     pub(crate) fn unconnected(name: ClusterName, share: &Arc<Share>) -> Arc<Self> {
         let text = "current-context: m\ncontexts: [{name: m, context: {cluster: c, user: u}}]\n\
                     clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\nusers: [{name: u, user: {token: t}}]\n";
-        let kubeconfig = Arc::new(Kubeconfig::parse(text, &crate::kubeconfig::Origin::Secret).unwrap());
+        let kubeconfig = Arc::new(Kubeconfig::parse(text, &crate::kubeconfig::Trust::Secret).unwrap());
         let traffic = crate::traffic::Traffics::new(1).on(&kubeconfig.way());
         Self::new(name, &crate::conventions::PLAIN, kubeconfig, traffic, share)
     }

@@ -2,7 +2,9 @@
 //!
 //! How an object is written is the one seam for API servers that differ: kcp's virtual workspaces do not remove omitted fields
 //! on apply, and will need a patch computed from the live object and the fields that are ours, in [`Writer::apply`] and
-//! nowhere else. Which of the two a server needs is its own: its [`Caller`] is where to say so.
+//! nowhere else. It has both: `body` is our field set as it is to be, [`Writer::get`] reads the live object, whose
+//! `managedFields` say which fields are ours now (no index holds them: for every object they would cost as much memory as
+//! the rest of it). Which way a server needs is its own: its [`Caller`] is where to say so.
 
 use http::{Method, StatusCode, header};
 use serde_json::{Value, json};

@@ -1,24 +1,24 @@
-//! What a kubeconfig's cluster and user may hold, by origin.
+//! What a kubeconfig's cluster and user may hold, by how far it is trusted.
 
 use std::path::Path;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use kube::config::{AuthInfo, Cluster};
 
-use super::{error::KubeconfigError, named::Named, origin::Origin};
+use super::{error::KubeconfigError, named::Named, trust::Trust};
 
 /// Refuses everything that reads local files, starts processes, borrows another identity or gives up on TLS, unless
-/// the origin may; then makes its paths absolute.
+/// such trust allows; then makes its paths absolute.
 pub(super) fn check(
     cluster: &mut Named<Cluster>,
     user: &mut Named<AuthInfo>,
-    origin: &Origin,
+    trust: &Trust,
 ) -> Result<(), KubeconfigError> {
     forget_empty(&mut cluster.value, &mut user.value);
-    if !origin.allows_local() {
-        refuse_local(cluster, user, origin)?;
+    if !trust.allows_local() {
+        refuse_local(cluster, user, trust)?;
     }
-    if let Origin::File { folder, allow_local: true } = origin {
+    if let Trust::File { folder, allow_local: true } = trust {
         make_absolute(&mut cluster.value, &mut user.value, folder);
     }
     check_data(cluster, user)
@@ -50,7 +50,7 @@ fn forget_empty(cluster: &mut Cluster, user: &mut AuthInfo) {
     }
 }
 
-fn refuse_local(cluster: &Named<Cluster>, user: &Named<AuthInfo>, origin: &Origin) -> Result<(), KubeconfigError> {
+fn refuse_local(cluster: &Named<Cluster>, user: &Named<AuthInfo>, trust: &Trust) -> Result<(), KubeconfigError> {
     let c = &cluster.value;
     let u = &user.value;
     let file = "reads a file of the controller's machine";
@@ -73,7 +73,7 @@ fn refuse_local(cluster: &Named<Cluster>, user: &Named<AuthInfo>, origin: &Origi
         ),
     ];
     match rules.into_iter().find(|(met, ..)| *met) {
-        Some((_, field, what)) => Err(KubeconfigError::Refused { field, what, remedy: origin.remedy() }),
+        Some((_, field, what)) => Err(KubeconfigError::Refused { field, what, remedy: trust.remedy() }),
         None => Ok(()),
     }
 }

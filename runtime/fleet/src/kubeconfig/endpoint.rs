@@ -1,14 +1,14 @@
 //! Which URLs a kubeconfig may send this process to.
 //!
 //! A kubeconfig makes a controller open connections from its own place in the network. Cloud metadata services answer
-//! there without a credential and hand out the node's, so nothing may lead to them, from any origin.
+//! there without a credential and hand out the node's, so nothing may lead to them, however far its kubeconfig is trusted.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use http::Uri;
 use kube::config::Cluster;
 
-use super::{error::KubeconfigError, named::Named, origin::Origin};
+use super::{error::KubeconfigError, named::Named, trust::Trust};
 
 /// Names of metadata services. Other names are checked by the addresses that they resolve to.
 const METADATA_HOSTS: [&str; 6] = [
@@ -62,7 +62,7 @@ fn embedded(ip: Ipv6Addr) -> Option<Ipv4Addr> {
 ///
 /// A proxy may come from a Secret too: whoever writes the Secret already chooses the server, so a proxy of their choice
 /// reaches nothing new, and the server still has to prove itself by TLS. It has to be http or https (a tunnel by CONNECT).
-pub(super) fn check(cluster: &Named<Cluster>, origin: &Origin) -> Result<String, KubeconfigError> {
+pub(super) fn check(cluster: &Named<Cluster>, trust: &Trust) -> Result<String, KubeconfigError> {
     let field = cluster.field("server");
     let Some(server) = cluster.value.server.as_deref().filter(|url| !url.is_empty()) else {
         return Err(KubeconfigError::Endpoint { field, reason: "it is not set: write https://host:port".to_owned() });
@@ -71,7 +71,7 @@ pub(super) fn check(cluster: &Named<Cluster>, origin: &Origin) -> Result<String,
     let url = Url::parse(server).map_err(refused)?;
     match url.scheme.as_str() {
         "https" => {}
-        "http" if url.loopback() && origin.allows_local() => {}
+        "http" if url.loopback() && trust.allows_local() => {}
         "http" => {
             return Err(refused("http sends credentials in the clear: use https".to_owned()));
         }

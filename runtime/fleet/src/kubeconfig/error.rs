@@ -35,7 +35,7 @@ pub enum KubeconfigError {
         /// Where it should have been: `contexts`, `clusters` or `users`.
         list: &'static str,
     },
-    /// Asks for something that its origin may not ask for.
+    /// Asks for something that such trust does not allow.
     #[error("{field} is refused: it {what}; {remedy}")]
     Refused {
         /// Path of the field.

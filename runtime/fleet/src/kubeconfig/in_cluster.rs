@@ -4,7 +4,7 @@ use std::path::Path;
 
 use kube::config::{AuthInfo, Cluster};
 
-use super::{Kubeconfig, endpoint, error::KubeconfigError, fingerprint, named::Named, origin::Origin};
+use super::{Kubeconfig, endpoint, error::KubeconfigError, fingerprint, named::Named, trust::Trust};
 
 /// Where the kubelet mounts the ServiceAccount.
 const FOLDER: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -29,8 +29,8 @@ pub(super) fn of_pod(host: &str, port: &str, folder: &Path) -> Result<Kubeconfig
     };
     let user = AuthInfo { token_file: file("token"), ..AuthInfo::default() };
     let cluster = Named { path: "$KUBERNETES_SERVICE_HOST".to_owned(), value: cluster };
-    let origin = Origin::File { folder: folder.to_owned(), allow_local: true };
-    let server = endpoint::check(&cluster, &origin)?;
+    let trust = Trust::File { folder: folder.to_owned(), allow_local: true };
+    let server = endpoint::check(&cluster, &trust)?;
     let fingerprint = fingerprint::of(&cluster.value, &user);
     let namespace = std::fs::read_to_string(folder.join("namespace")).ok().map(|name| name.trim().to_owned());
     Ok(Kubeconfig { server, cluster: cluster.value, user, namespace, fingerprint })

@@ -11,12 +11,12 @@ use super::*;
 /// In every kubeconfig below; must be in no message.
 const TOKEN: &str = "sesame-open-0123456789";
 
-fn file() -> Origin {
-    Origin::File { folder: "/etc/clusters".into(), allow_local: false }
+fn file() -> Trust {
+    Trust::File { folder: "/etc/clusters".into(), allow_local: false }
 }
 
-fn opted_in() -> Origin {
-    Origin::File { folder: "/etc/clusters".into(), allow_local: true }
+fn opted_in() -> Trust {
+    Trust::File { folder: "/etc/clusters".into(), allow_local: true }
 }
 
 fn pem() -> String {
@@ -46,13 +46,13 @@ fn with_cluster(field: &str, value: Value) -> Value {
     document
 }
 
-fn parse(document: &Value, origin: &Origin) -> Result<Kubeconfig, KubeconfigError> {
-    Kubeconfig::parse(&document.to_string(), origin)
+fn parse(document: &Value, trust: &Trust) -> Result<Kubeconfig, KubeconfigError> {
+    Kubeconfig::parse(&document.to_string(), trust)
 }
 
 /// The message of a refusal, after checking that it gives nothing away.
-fn refusal(document: &Value, origin: &Origin) -> String {
-    let error = parse(document, origin).expect_err("must be refused");
+fn refusal(document: &Value, trust: &Trust) -> String {
+    let error = parse(document, trust).expect_err("must be refused");
     let message = format!("{error} {error:?}");
     assert!(!message.contains(TOKEN), "{message}");
     error.to_string()
@@ -64,8 +64,8 @@ fn server(url: &str) -> Value {
 
 #[test]
 fn a_plain_one_is_taken_from_everywhere() {
-    for origin in [Origin::Secret, file(), opted_in()] {
-        let kubeconfig = parse(&document(), &origin).unwrap();
+    for trust in [Trust::Secret, file(), opted_in()] {
+        let kubeconfig = parse(&document(), &trust).unwrap();
         assert_eq!(kubeconfig.server(), "https://api.example.org:6443");
         assert_eq!(kubeconfig.files().count(), 0);
         assert!(!format!("{kubeconfig:?} {:?}", kubeconfig.fingerprint()).contains(TOKEN));
@@ -82,7 +82,7 @@ fn too_large() {
 #[test]
 fn broken_yaml_is_located_and_not_quoted() {
     let text = format!("users:\n- name: u\n  user:\n    token: {TOKEN}\n   bad: [\n");
-    let error = Kubeconfig::parse(&text, &Origin::Secret).unwrap_err();
+    let error = Kubeconfig::parse(&text, &Trust::Secret).unwrap_err();
     assert!(matches!(error, KubeconfigError::Yaml { line: 4..=6, .. }), "{error:?}");
     assert!(!format!("{error} {error:?}").contains(TOKEN));
 }
@@ -90,7 +90,7 @@ fn broken_yaml_is_located_and_not_quoted() {
 #[test]
 fn wrong_types_are_not_quoted() {
     for text in [TOKEN.to_owned(), format!("clusters: {TOKEN}"), format!("users: [{{name: u, user: {TOKEN}}}]")] {
-        let error = Kubeconfig::parse(&text, &Origin::Secret).unwrap_err();
+        let error = Kubeconfig::parse(&text, &Trust::Secret).unwrap_err();
         assert!(matches!(error, KubeconfigError::Yaml { line: 1, .. }), "{error:?}");
         assert!(!format!("{error} {error:?}").contains(TOKEN));
     }
@@ -103,23 +103,23 @@ fn alias_bombs_are_stopped() {
         let items = vec![format!("*a{}", level - 1); 9].join(",");
         writeln!(text, "a{level}: &a{level} [{items}]").unwrap();
     }
-    assert!(matches!(Kubeconfig::parse(&text, &Origin::Secret), Err(KubeconfigError::Yaml { .. })));
+    assert!(matches!(Kubeconfig::parse(&text, &Trust::Secret), Err(KubeconfigError::Yaml { .. })));
 }
 
 #[test]
 fn deep_nesting_is_an_error_not_a_crash() {
     for open in ["[", "{a: "] {
         let text = format!("extensions: {}", open.repeat(MAX_BYTES / 5));
-        assert!(matches!(Kubeconfig::parse(&text, &Origin::Secret), Err(KubeconfigError::Yaml { .. })));
+        assert!(matches!(Kubeconfig::parse(&text, &Trust::Secret), Err(KubeconfigError::Yaml { .. })));
     }
     let closed = format!("x: {}{}", "[".repeat(5000), "]".repeat(5000));
-    assert!(Kubeconfig::parse(&closed, &Origin::Secret).is_err());
+    assert!(Kubeconfig::parse(&closed, &Trust::Secret).is_err());
 }
 
 #[test]
 fn duplicate_keys_are_not_taken_silently() {
     let text = document().to_string().replacen('{', r#"{"current-context": "other","#, 1);
-    assert!(matches!(Kubeconfig::parse(&text, &Origin::Secret), Err(KubeconfigError::Yaml { .. })));
+    assert!(matches!(Kubeconfig::parse(&text, &Trust::Secret), Err(KubeconfigError::Yaml { .. })));
 }
 
 #[test]
@@ -163,8 +163,8 @@ fn local_credentials_need_a_file_and_the_opt_in() {
         (with_user("as-user-extra", json!({"scopes": ["all"]})), "users[u].user.as-user-extra"),
     ];
     for (mut document, field) in cases {
-        for (origin, remedy) in [(Origin::Secret, "inline"), (file(), "--allow-local-credentials")] {
-            let message = refusal(&document, &origin);
+        for (trust, remedy) in [(Trust::Secret, "inline"), (file(), "--allow-local-credentials")] {
+            let message = refusal(&document, &trust);
             assert!(message.starts_with(&format!("{field} is refused")), "{message}");
             assert!(message.contains(remedy), "{message}");
         }
@@ -183,16 +183,16 @@ fn what_the_current_context_does_not_use_does_not_matter() {
     let mut document = document();
     let other = json!({"name": "other", "user": {"exec": {"command": "login"}}});
     document["users"].as_array_mut().unwrap().push(other);
-    assert!(parse(&document, &Origin::Secret).is_ok());
+    assert!(parse(&document, &Trust::Secret).is_ok());
 }
 
 #[test]
 fn empty_texts_mean_not_set() {
     for field in ["tokenFile", "client-certificate", "client-key", "client-key-data", "as"] {
-        assert!(parse(&with_user(field, json!("")), &Origin::Secret).is_ok(), "{field}");
+        assert!(parse(&with_user(field, json!("")), &Trust::Secret).is_ok(), "{field}");
     }
-    assert!(parse(&with_cluster("certificate-authority", json!("")), &Origin::Secret).is_ok());
-    assert!(parse(&with_cluster("insecure-skip-tls-verify", json!(false)), &Origin::Secret).is_ok());
+    assert!(parse(&with_cluster("certificate-authority", json!("")), &Trust::Secret).is_ok());
+    assert!(parse(&with_cluster("insecure-skip-tls-verify", json!(false)), &Trust::Secret).is_ok());
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn data_must_be_base64_of_pem() {
         ("users[u].user.client-certificate-data", with_user("client-certificate-data", json!("%%%"))),
         ("clusters[c].cluster.certificate-authority-data", with_cluster("certificate-authority-data", json!("%%%"))),
     ] {
-        let message = refusal(&document, &Origin::Secret);
+        let message = refusal(&document, &Trust::Secret);
         assert!(message.starts_with(&format!("{field} is not usable")), "{message}");
         assert!(!message.contains(&secret), "{message}");
     }
@@ -224,15 +224,15 @@ fn data_must_be_base64_of_pem() {
 
 #[test]
 fn half_a_key_pair() {
-    let message = refusal(&with_user("client-certificate-data", json!(pem())), &Origin::Secret);
+    let message = refusal(&with_user("client-certificate-data", json!(pem())), &Trust::Secret);
     assert!(message.contains("client-key-data") && message.contains("no key"), "{message}");
-    let message = refusal(&with_user("client-key-data", json!(pem())), &Origin::Secret);
+    let message = refusal(&with_user("client-key-data", json!(pem())), &Trust::Secret);
     assert!(message.contains("client-certificate-data") && message.contains("no certificate"), "{message}");
 }
 
 #[test]
 fn a_token_with_a_newline() {
-    let message = refusal(&with_user("token", json!(format!("{TOKEN}\n"))), &Origin::Secret);
+    let message = refusal(&with_user("token", json!(format!("{TOKEN}\n"))), &Trust::Secret);
     assert!(message.starts_with("users[u].user.token is not usable"), "{message}");
 }
 
@@ -251,7 +251,7 @@ fn http_only_on_loopback_with_the_opt_in() {
     for url in ["http://127.0.0.1:8001", "http://localhost:8001", "http://[::1]:8001"] {
         assert!(parse(&server(url), &opted_in()).is_ok(), "{url}");
         assert!(refusal(&server(url), &file()).contains("use https"));
-        assert!(refusal(&server(url), &Origin::Secret).contains("use https"));
+        assert!(refusal(&server(url), &Trust::Secret).contains("use https"));
     }
 }
 
@@ -281,10 +281,10 @@ fn link_local_and_metadata_servers_and_proxies() {
         "metadata",
         "METADATA:80",
     ] {
-        for origin in [Origin::Secret, file(), opted_in()] {
-            let message = refusal(&server(&format!("https://{host}/x")), &origin);
+        for trust in [Trust::Secret, file(), opted_in()] {
+            let message = refusal(&server(&format!("https://{host}/x")), &trust);
             assert!(message.contains("metadata service"), "{host}: {message}");
-            let message = refusal(&with_cluster("proxy-url", json!(format!("http://{host}"))), &origin);
+            let message = refusal(&with_cluster("proxy-url", json!(format!("http://{host}"))), &trust);
             assert!(message.starts_with("clusters[c].cluster.proxy-url is refused"), "{host}: {message}");
         }
     }
@@ -303,8 +303,8 @@ fn unusual_spellings_of_addresses() {
         "0x7f.1.",
         "010.0.0.1",
     ] {
-        for origin in [Origin::Secret, opted_in()] {
-            let message = refusal(&server(&format!("https://{host}:6443")), &origin);
+        for trust in [Trust::Secret, opted_in()] {
+            let message = refusal(&server(&format!("https://{host}:6443")), &trust);
             assert!(message.contains("unusual spelling"), "{host}: {message}");
         }
     }
@@ -324,7 +324,7 @@ fn ordinary_hosts_pass() {
         "0x.example",
         "metadata.example.org",
     ] {
-        assert!(parse(&server(&format!("https://{host}")), &Origin::Secret).is_ok(), "{host}");
+        assert!(parse(&server(&format!("https://{host}")), &Trust::Secret).is_ok(), "{host}");
     }
 }
 
@@ -332,7 +332,7 @@ fn ordinary_hosts_pass() {
 fn proxies_are_http_or_https_without_password() {
     let proxy = |url: &str| with_cluster("proxy-url", json!(url));
     for url in ["http://proxy.example:3128", "https://proxy.example"] {
-        assert!(parse(&proxy(url), &Origin::Secret).is_ok(), "{url}");
+        assert!(parse(&proxy(url), &Trust::Secret).is_ok(), "{url}");
     }
     for url in ["socks5://proxy.example", "file:///etc/passwd", "proxy.example:3128"] {
         assert!(refusal(&proxy(url), &opted_in()).starts_with("clusters[c].cluster.proxy-url is refused"), "{url}");
@@ -362,13 +362,13 @@ fn addresses_that_names_may_not_resolve_to() {
 
 #[test]
 fn the_fingerprint_follows_server_and_credentials_only() {
-    let before = parse(&document(), &Origin::Secret).unwrap().fingerprint();
+    let before = parse(&document(), &Trust::Secret).unwrap().fingerprint();
     let mut rewritten = document();
     rewritten["current-context"] = json!("renamed");
     rewritten["contexts"][0]["name"] = json!("renamed");
     rewritten["clusters"].as_array_mut().unwrap().push(json!({"name": "unused"}));
     let text = format!("# a comment\n{rewritten}");
-    assert_eq!(Kubeconfig::parse(&text, &Origin::Secret).unwrap().fingerprint(), before);
+    assert_eq!(Kubeconfig::parse(&text, &Trust::Secret).unwrap().fingerprint(), before);
 
     for changed in [
         server("https://other.example.org:6443"),
@@ -376,9 +376,9 @@ fn the_fingerprint_follows_server_and_credentials_only() {
         with_cluster("certificate-authority-data", json!(pem())),
         with_cluster("tls-server-name", json!("api")),
     ] {
-        assert_ne!(parse(&changed, &Origin::Secret).unwrap().fingerprint(), before);
+        assert_ne!(parse(&changed, &Trust::Secret).unwrap().fingerprint(), before);
     }
-    let rotated = parse(&document(), &Origin::Secret).unwrap().with_file_content(b"certificate");
+    let rotated = parse(&document(), &Trust::Secret).unwrap().with_file_content(b"certificate");
     assert_ne!(rotated.fingerprint(), before);
 }
 
@@ -386,7 +386,7 @@ fn the_fingerprint_follows_server_and_credentials_only() {
 async fn the_configuration_for_kube() {
     let mut document = with_cluster("certificate-authority-data", json!(pem()));
     document["clusters"][0]["cluster"]["proxy-url"] = json!("http://proxy.example:3128");
-    let config = parse(&document, &Origin::Secret).unwrap().config().await.unwrap();
+    let config = parse(&document, &Trust::Secret).unwrap().config().await.unwrap();
     assert_eq!(config.cluster_url, "https://api.example.org:6443/");
     assert_eq!(config.default_namespace, "team");
     assert_eq!(config.connect_timeout, Some(CONNECT_TIMEOUT));
@@ -401,8 +401,8 @@ async fn the_configuration_for_kube() {
 #[tokio::test]
 async fn a_missing_ca_file_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let origin = Origin::File { folder: folder.path().into(), allow_local: true };
-    let kubeconfig = parse(&with_cluster("certificate-authority", json!("ca.crt")), &origin).unwrap();
+    let trust = Trust::File { folder: folder.path().into(), allow_local: true };
+    let kubeconfig = parse(&with_cluster("certificate-authority", json!("ca.crt")), &trust).unwrap();
     let error = kubeconfig.config().await.unwrap_err();
     let causes = format!("{error}");
     assert!(causes.contains("ca.crt"), "{causes}");
@@ -433,19 +433,19 @@ fn the_opt_in_flag_is_named() {
 
 #[test]
 fn an_api_server_is_known_by_address_and_authority() {
-    let endpoint = |url: &str| parse(&server(url), &Origin::Secret).unwrap().endpoint();
+    let endpoint = |url: &str| parse(&server(url), &Trust::Secret).unwrap().endpoint();
     assert_eq!(endpoint("https://API.example.com/"), endpoint("https://api.example.com:443"));
     assert_ne!(endpoint("https://api.example.com/clusters/a"), endpoint("https://api.example.com/clusters/b"));
     assert_ne!(endpoint("https://api.example.com:6443"), endpoint("https://api.example.com"));
-    let with = parse(&with_cluster("certificate-authority-data", json!(pem())), &Origin::Secret).unwrap().endpoint();
-    let without = parse(&with_cluster("certificate-authority-data", json!("")), &Origin::Secret);
+    let with = parse(&with_cluster("certificate-authority-data", json!(pem())), &Trust::Secret).unwrap().endpoint();
+    let without = parse(&with_cluster("certificate-authority-data", json!("")), &Trust::Secret);
     assert!(without.is_ok_and(|without| without.endpoint().authority != with.authority));
 }
 
 #[test]
 fn a_configuration_is_whole_where_nothing_is_read_and_nothing_runs_for_it() {
     let whole =
-        |document: &Value| parse(document, &Origin::File { folder: ".".into(), allow_local: true }).unwrap().is_whole();
+        |document: &Value| parse(document, &Trust::File { folder: ".".into(), allow_local: true }).unwrap().is_whole();
     assert!(!whole(&document()), "the system's authorities are files");
     let mut of_its_own = with_cluster("certificate-authority-data", json!(pem()));
     assert!(whole(&of_its_own));

@@ -21,7 +21,7 @@ use super::{
     poll::{self, Scan},
     *,
 };
-use crate::{conventions::PLAIN, kubeconfig::Origin};
+use crate::{conventions::PLAIN, kubeconfig::Trust};
 
 const BOTH: &[Role] = &[Role::Consumer, Role::Provider];
 
@@ -50,7 +50,7 @@ fn what_stands_beside_a_file_is_told_when_it_changes_and_may_be_gone_for_a_momen
     let mut listing = Listing::new(Role::Provider);
     let now = Instant::now();
     let mut look = |beside, now| {
-        let kubeconfig = Kubeconfig::parse(&text("x"), &Origin::Secret).map_err(|error| error.to_string());
+        let kubeconfig = Kubeconfig::parse(&text("x"), &Trust::Secret).map_err(|error| error.to_string());
         let events = listing.observe(
             Found::from([("/d/a.kubeconfig".into(), FoundFile { kubeconfig: kubeconfig.map(Arc::new), beside })]),
             now,

@@ -40,7 +40,7 @@ impl Scan for Directory {
 /// Reports the clusters of the kubeconfigs in the directory `path`, and their changes, until `cancel`. A directory that
 /// cannot be read changes nothing.
 ///
-/// `allow_local`: see [`crate::kubeconfig::Origin::File`].
+/// `allow_local`: see [`crate::kubeconfig::Trust::File`].
 pub fn watch(
     role: Role,
     path: PathBuf,

@@ -39,7 +39,7 @@ impl Scan for OneFile {
 /// Reports the cluster of the kubeconfig at `path`, and its changes, until `cancel`. A file that is missing for two
 /// seconds takes its cluster away; one that cannot be used does not.
 ///
-/// `allow_local`: see [`crate::kubeconfig::Origin::File`].
+/// `allow_local`: see [`crate::kubeconfig::Trust::File`].
 pub fn watch(
     role: Role,
     path: PathBuf,

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     blocking::blocking,
-    kubeconfig::{Kubeconfig, MAX_BYTES, Origin},
+    kubeconfig::{Kubeconfig, MAX_BYTES, Trust},
 };
 
 /// Time between two looks without an event.
@@ -144,8 +144,8 @@ fn parse(path: &Path, content: Vec<u8>, allow_local: bool) -> Result<Kubeconfig,
         return Err("is empty".to_owned());
     }
     let folder = std::path::absolute(path).ok().and_then(|path| path.parent().map(Path::to_owned)).unwrap_or_default();
-    let origin = Origin::File { folder, allow_local };
-    let kubeconfig = Kubeconfig::parse(&text, &origin).map_err(|error| error.to_string())?;
+    let trust = Trust::File { folder, allow_local };
+    let kubeconfig = Kubeconfig::parse(&text, &trust).map_err(|error| error.to_string())?;
     let files: Vec<PathBuf> = kubeconfig.files().map(PathBuf::from).collect();
     files.iter().try_fold(kubeconfig, |kubeconfig, file| {
         let content =

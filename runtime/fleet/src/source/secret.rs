@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Secret;
 use super::{Beside, Provenance, SourceEvent};
 use crate::{
     conventions::Conventions,
-    kubeconfig::{Fingerprint, Kubeconfig, Origin},
+    kubeconfig::{Fingerprint, Kubeconfig, Trust},
 };
 
 /// Key in the Secret's data that holds the kubeconfig.
@@ -134,5 +134,5 @@ fn kubeconfig_of(secret: &Secret) -> Result<Kubeconfig, String> {
         return Err(format!("the Secret has no key {KEY:?}: put the kubeconfig there"));
     };
     let text = std::str::from_utf8(&content.0).map_err(|_| format!("the value of key {KEY:?} is not UTF-8 text"))?;
-    Kubeconfig::parse(text, &Origin::Secret).map_err(|error| error.to_string())
+    Kubeconfig::parse(text, &Trust::Secret).map_err(|error| error.to_string())
 }

@@ -22,7 +22,7 @@ use super::{
     poll::{self, Scan},
     *,
 };
-use crate::kubeconfig::Origin;
+use crate::kubeconfig::Trust;
 
 fn text(server: &str) -> String {
     format!(
@@ -39,7 +39,7 @@ fn put(path: &Path, content: &str) {
 }
 
 fn parsed(server: &str) -> Kubeconfig {
-    Kubeconfig::parse(&text(server), &Origin::Secret).unwrap()
+    Kubeconfig::parse(&text(server), &Trust::Secret).unwrap()
 }
 
 fn bare(kubeconfig: Result<Kubeconfig, String>) -> FoundFile {

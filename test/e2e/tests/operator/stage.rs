@@ -164,8 +164,10 @@ impl Stage {
         self.operator = None;
     }
 
-    /// SIGTERM: the lease is released.
+    /// SIGTERM: the lease is released. A process that has hardly begun would be ended by it like any other program,
+    /// so it is waited for first.
     pub(crate) async fn stop_operator(&mut self) {
+        self.operator().until_ready().await;
         let status = self.operator.as_mut().unwrap().process.terminate(DEADLINE).await.unwrap();
         assert_eq!(status.code(), Some(0), "{}", self.log());
         self.operator = None;

@@ -1,10 +1,10 @@
-//! `Origin`: how far a kubeconfig is trusted.
+//! `Trust`: how far a kubeconfig is trusted.
 
 use std::path::PathBuf;
 
 /// Where a kubeconfig text came from, hence how far it is trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub enum Trust {
     /// A Secret of the coordination cluster: written by whoever may write Secrets there, not by the person who started
     /// this process. It may name an API server and carry credentials, nothing else.
     Secret,
@@ -18,7 +18,7 @@ pub enum Origin {
     },
 }
 
-impl Origin {
+impl Trust {
     pub(super) fn allows_local(&self) -> bool {
         matches!(self, Self::File { allow_local: true, .. })
     }
