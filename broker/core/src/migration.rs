@@ -5,7 +5,6 @@
 
 pub mod about;
 pub mod configuration;
-pub mod flaws;
 pub mod known;
 pub mod machine;
 pub mod maker;

@@ -147,3 +147,19 @@ fn names_of_stages_are_values_of_labels() {
         assert!(compile(&json!([{"name": name}])).is_ok(), "{name}");
     }
 }
+
+/// What an API server takes for an expression, the evaluator takes as well.
+#[test]
+fn crds_say_how_long_an_expression_may_be() {
+    let crds: Vec<Value> = broker_api::crds().iter().map(|crd| serde_json::to_value(crd).unwrap()).collect();
+    for (kind, path) in [
+        ("AcceptAPI", "/expression"),
+        ("MigrationConfiguration", "/stages/items/properties/successConditions/items"),
+        ("MigrationConfiguration", "/stages/items/properties/failureConditions/items"),
+    ] {
+        let crd = crds.iter().find(|crd| crd["spec"]["names"]["kind"] == kind).unwrap();
+        let spec = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"];
+        let most = &spec.pointer(path).unwrap()["maxLength"];
+        assert_eq!(most, &json!(Limits::default().shape.bytes), "{kind}: {path}");
+    }
+}

@@ -300,7 +300,12 @@ fn an_expression_that_no_thread_was_free_for_is_compiled_later() {
     let spec: AcceptApiSpec =
         serde_json::from_value(json!({"gvr": GVR(), "filters": [{"key": "f", "prefix": "a"}], "expression": "true"}))
             .unwrap();
-    let limits = Limits { compile: Duration::from_millis(200), evaluate: Duration::from_mins(2), steps: u64::MAX };
+    let limits = Limits {
+        compile: Duration::from_millis(200),
+        evaluate: Duration::from_mins(2),
+        steps: u64::MAX,
+        ..Limits::default()
+    };
     let evaluator = Evaluator::with_limits(limits);
     let slow = evaluator.compile_for("theseus", "self.all(a, self.all(b, a + b >= 0))").unwrap();
     let other = AcceptId { provider: ClusterName::provider("ariadne"), ..id.clone() };

@@ -8,10 +8,10 @@ use std::{
 
 use broker_api::MigrationConfiguration;
 use broker_core::{
-    migration::{configuration::Configuration, flaws::Flaws, known::kind_of, observed::Applicable},
+    migration::{configuration::Configuration, known::kind_of, observed::Applicable},
     movement::Configured,
 };
-use runtime_cel::expression::Evaluator;
+use runtime_cel::{expression::Evaluator, flaws::Flaws};
 use runtime_effect::kind::Kind;
 use runtime_fleet::object::{Object, ObjectKey};
 

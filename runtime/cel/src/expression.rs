@@ -20,6 +20,7 @@ mod counters;
 mod environment;
 mod error;
 mod json;
+mod limits;
 mod list;
 mod measure;
 mod meter;
@@ -44,8 +45,8 @@ use serde_json::Value;
 use pool::{Pool, PoolError};
 use strikes::Strikes;
 
-pub use error::{ExpressionError, MAX_SOURCE};
-pub use json::MAX_JSON;
+pub use error::ExpressionError;
+pub use limits::{Limits, Shape, Values};
 pub use shape::closing_brace;
 
 /// How much longer than their processor time the work of a thread is waited for, on a machine that has others to serve.
@@ -53,32 +54,6 @@ const PATIENCE: u32 = 20;
 
 /// The same in time, at the least and at the most.
 const WAIT: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
-
-/// How far an expression may go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Processor time to compile an expression.
-    pub compile: Duration,
-    /// Processor time to evaluate one.
-    pub evaluate: Duration,
-    /// Steps of one evaluation: turns of loops, elements made, 64 bytes of text made.
-    pub steps: u64,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { compile: Duration::from_secs(1), evaluate: Duration::from_millis(100), steps: 20_000 }
-    }
-}
-
-impl Limits {
-    /// No bound but that of steps, which is the same on every machine: what is evaluated is waited for however long it
-    /// takes. For a simulator, whose runs must not depend on how busy the machine is; a stranger's expression may still
-    /// keep a thread for minutes.
-    pub fn steps_only() -> Self {
-        Self { compile: Duration::MAX, evaluate: Duration::MAX, ..Self::default() }
-    }
-}
 
 /// A compiled expression. Cheap to clone; the clones share their record of running out of time.
 #[derive(Clone)]
@@ -170,7 +145,7 @@ impl Evaluator {
 
     /// Compiles an expression of this owner, who has a share of the threads for compiling and evaluating all of his.
     pub fn compile_for(&self, owner: &str, source: &str) -> Result<Program, ExpressionError> {
-        shape::check(source)?;
+        shape::check(source, &self.limits.shape)?;
         let env = Arc::clone(&self.env);
         let text = source.to_owned();
         let owner: Arc<str> = owner.into();
@@ -213,8 +188,8 @@ impl Evaluator {
         result
     }
 
-    /// Evaluates an expression over these variables to a value of at most [`MAX_JSON`] bytes of JSON. Timestamps and
-    /// durations become text as `string()` has it, bytes become base64.
+    /// Evaluates an expression over these variables to a value, of at most [`Values::json`] bytes of JSON. Timestamps
+    /// and durations become text as `string()` has it, bytes become base64.
     ///
     /// Blocks as [`Evaluator::evaluate_bool`] does.
     pub fn evaluate(&self, program: &Program, vars: &[(&str, Arc<Value>)]) -> Result<Value, ExpressionError> {
@@ -266,7 +241,7 @@ fn evaluate<T>(
     limits: Limits,
     read: Read<T>,
 ) -> (Result<T, ExpressionError>, u64) {
-    meter::start(limits.steps, limits.evaluate);
+    meter::start(&limits);
     let mut context = Context::with_env(Arc::clone(env));
     for (name, value) in vars {
         context.add_variable_as_val(name.as_str(), view::of(value));

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use broker_api::{MigrationStage, migration_configuration::OnFailure};
-use runtime_cel::expression::{Evaluator, ExpressionError, Program};
-
-use super::{
+use runtime_cel::{
+    expression::{Evaluator, ExpressionError, Program},
     flaws::Flaws,
-    template::{Namespace, Template, unknown_names},
+    template::unknown_names,
 };
+
+use super::template::{Namespace, Template};
 
 /// Names that mean the same in every stage; no template may be called so.
 const NAMES: [&str; 4] = ["from", "to", "migration", "stage"];

@@ -12,7 +12,7 @@ use cel_interpreter::{
 
 use super::{
     measure::copied,
-    meter::{MAX_MADE, charge, in_time, refused, too_long},
+    meter::{charge, in_time, refused, too_long, values},
 };
 use crate::pattern::{MAX_TEXT, Pattern};
 
@@ -34,10 +34,8 @@ const PATTERN: u64 = 500;
 /// What matching may cost for one step ([`Pattern::cost`]).
 const MATCHED: u64 = 1 << 15;
 
-/// Compiled patterns kept by a thread.
-const MAX_PATTERNS: usize = 64;
-
 thread_local! {
+    /// Compiled ones, for the evaluations to come.
     static PATTERNS: RefCell<HashMap<String, Pattern>> = RefCell::new(HashMap::new());
 }
 
@@ -58,7 +56,7 @@ fn joined<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Execution
     let text = |value: &CowVal<'b, 'v>| value.downcast_ref::<CelString>().map_or(0, |text| text.inner().len());
     let bytes = |value: &CowVal<'b, 'v>| value.downcast_ref::<CelBytes>().map_or(0, |bytes| bytes.inner().len());
     let length = args.first().map_or(0, |value| text(value).max(bytes(value)));
-    if length > MAX_MADE {
+    if length > values().text {
         return Err(too_long(length));
     }
     made(args)
@@ -84,7 +82,7 @@ fn matches<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Executio
         if !patterns.contains_key(pattern) {
             charge(PATTERN)?;
             let compiled = Pattern::compile(pattern).map_err(|what| error(format!("the pattern {what}")))?;
-            if patterns.len() >= MAX_PATTERNS {
+            if patterns.len() >= values().patterns {
                 patterns.clear();
             }
             patterns.insert(pattern.to_owned(), compiled);

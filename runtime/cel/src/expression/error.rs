@@ -2,18 +2,20 @@
 
 use super::strikes::STRIKES;
 
-/// Longest expression, in bytes.
-pub const MAX_SOURCE: usize = 2048;
-
 /// What is wrong with an expression, or with evaluating it. One line each, no longer than some 300 characters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExpressionError {
     /// There is no text.
     #[error("the expression is empty; remove it, or write one that is true or false")]
     Empty,
-    /// More than [`MAX_SOURCE`] bytes.
-    #[error("the expression has {0} bytes; at most {MAX_SOURCE} are allowed")]
-    TooLong(usize),
+    /// More bytes than are allowed.
+    #[error("the expression has {bytes} bytes; at most {most} are allowed")]
+    TooLong {
+        /// Bytes that it has.
+        bytes: usize,
+        /// The limit.
+        most: usize,
+    },
     /// Nested too deep, too many operators or loops.
     #[error("line {line}, column {column}: {what}")]
     TooComplex {

@@ -13,29 +13,28 @@ use cel_interpreter::{
 };
 use serde_json::{Map, Number, Value};
 
-use super::meter;
-
-/// Largest result of an expression, in bytes of JSON.
-pub const MAX_JSON: usize = 64 * 1024;
-
-/// Lists and maps within each other.
-const MAX_DEPTH: usize = 32;
+use super::{limits::Values, meter};
 
 /// The value as JSON. The error says what the value, or a part of it, is; that one is too large is for the meter to say.
 pub(super) fn of(value: &dyn Val, env: &Env) -> Result<Value, String> {
-    Writer { env, left: MAX_JSON }.value(value, 0)
+    let Values { json: most, depth, .. } = meter::values();
+    Writer { env, most, left: most, depth }.value(value, 0)
 }
 
 struct Writer<'e> {
     env: &'e Env,
+    /// Bytes in all.
+    most: usize,
     /// Bytes that may still be made.
     left: usize,
+    /// Lists and maps within each other.
+    depth: usize,
 }
 
 impl Writer<'_> {
     fn value(&mut self, value: &dyn Val, depth: usize) -> Result<Value, String> {
-        if depth > MAX_DEPTH {
-            return Err(format!("nested more than {MAX_DEPTH} levels deep"));
+        if depth > self.depth {
+            return Err(format!("nested more than {} levels deep", self.depth));
         }
         if value.downcast_ref::<CelNull>().is_some() {
             self.take(4)?;
@@ -71,7 +70,7 @@ impl Writer<'_> {
     /// Counts so many bytes, and the steps for them.
     fn take(&mut self, bytes: usize) -> Result<(), String> {
         let Some(left) = self.left.checked_sub(bytes) else {
-            meter::exceed(|| format!("its result has more than {MAX_JSON} bytes of JSON"));
+            meter::exceed(|| format!("its result has more than {} bytes of JSON", self.most));
             return Err("too large".to_owned());
         };
         self.left = left;

@@ -10,13 +10,10 @@ use std::{
 
 use cel_interpreter::ExecutionError;
 
-use super::processor;
-
-/// Most elements of a list or map that is looped over.
-pub(super) const MAX_LOOP: usize = 1000;
-
-/// Longest text that `+` and the like may make, in bytes. Texts of the object may be longer.
-pub(super) const MAX_MADE: usize = 8 * 1024;
+use super::{
+    limits::{Limits, Values},
+    processor,
+};
 
 /// Steps after which the time is looked at again, which takes as long as some of them.
 const UNTIMED: u64 = 64;
@@ -29,6 +26,7 @@ thread_local! {
     static TIMED: Cell<u64> = const { Cell::new(0) };
     static LATE: Cell<bool> = const { Cell::new(false) };
     static EXCEEDED: RefCell<Option<String>> = const { RefCell::new(None) };
+    static VALUES: Cell<Values> = const { Cell::new(Values::DEFAULT) };
 }
 
 /// What an evaluation met.
@@ -41,11 +39,12 @@ pub(super) struct End {
     pub(super) steps: u64,
 }
 
-/// Begins an evaluation on this thread: so many steps, and so much of its processor time.
-pub(super) fn start(steps: u64, time: Duration) {
-    LEFT.set(steps);
-    TIMED.set(steps);
-    DEADLINE.set(processor::time().saturating_add(time));
+/// Begins an evaluation on this thread: so many steps, so much of its processor time, values as large as that.
+pub(super) fn start(limits: &Limits) {
+    LEFT.set(limits.steps);
+    TIMED.set(limits.steps);
+    DEADLINE.set(processor::time().saturating_add(limits.evaluate));
+    VALUES.set(limits.values);
     LATE.set(false);
     EXCEEDED.set(None);
 }
@@ -55,6 +54,11 @@ pub(super) fn end(steps: u64) -> End {
     let late = LATE.get() || processor::time() >= DEADLINE.get();
     let exceeded = EXCEEDED.take();
     End { late: late && exceeded.is_none(), exceeded, steps: steps.saturating_sub(LEFT.get()) }
+}
+
+/// What the evaluation may read, make and keep.
+pub(super) fn values() -> Values {
+    VALUES.get()
 }
 
 /// Notes a bound that was met; the first one is told.
@@ -97,7 +101,7 @@ pub(super) fn steps_of(bytes: usize) -> u64 {
 
 /// Notes that a text of so many bytes would be made.
 pub(super) fn too_long(length: usize) -> ExecutionError {
-    exceed(|| format!("it makes a text of {length} bytes, at most {MAX_MADE} are allowed"));
+    exceed(|| format!("it makes a text of {length} bytes, at most {} are allowed", values().text));
     refused()
 }
 

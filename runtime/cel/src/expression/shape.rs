@@ -5,30 +5,15 @@
 //! was a text to us would be code to the parser. Lexical rules:
 //! <https://github.com/google/cel-spec/blob/master/doc/langdef.md#syntax>.
 
-use super::error::{ExpressionError, MAX_SOURCE};
-
-/// Brackets within brackets.
-const MAX_DEPTH: usize = 16;
-
-/// Operators in all; a chain of them is as deep as it is long.
-const MAX_OPERATORS: usize = 128;
-
-/// Dots in all: fields, methods.
-const MAX_DOTS: usize = 256;
-
-/// Loops in all.
-const MAX_LOOPS: usize = 8;
-
-/// Loops within loops.
-const MAX_LOOP_DEPTH: usize = 2;
+use super::{error::ExpressionError, limits::Shape};
 
 /// The macros that loop.
 const LOOPS: &[&str] = &["all", "exists", "exists_one", "existsOne", "filter", "map"];
 
 /// Refuses a text that is empty, too long, or too complex.
-pub(super) fn check(source: &str) -> Result<(), ExpressionError> {
-    if source.len() > MAX_SOURCE {
-        return Err(ExpressionError::TooLong(source.len()));
+pub(super) fn check(source: &str, most: &Shape) -> Result<(), ExpressionError> {
+    if source.len() > most.bytes {
+        return Err(ExpressionError::TooLong { bytes: source.len(), most: most.bytes });
     }
     if source.trim().is_empty() {
         return Err(ExpressionError::Empty);
@@ -36,7 +21,7 @@ pub(super) fn check(source: &str) -> Result<(), ExpressionError> {
     let mut counter = Counter::default();
     let mut tokens = Tokens { source, position: 0 };
     while let Some((position, token)) = tokens.next_token() {
-        let verdict = token.map_err(str::to_owned).and_then(|token| counter.count(token));
+        let verdict = token.map_err(str::to_owned).and_then(|token| counter.count(token, most));
         verdict.map_err(|what| {
             let (line, column) = place(source, position);
             ExpressionError::TooComplex { line, column, what }
@@ -103,16 +88,16 @@ struct Counter {
 }
 
 impl Counter {
-    fn count(&mut self, token: Token<'_>) -> Result<(), String> {
+    fn count(&mut self, token: Token<'_>, most: &Shape) -> Result<(), String> {
         let after_loop = std::mem::take(&mut self.after_loop);
         match token {
             Token::Open => {
                 self.open.push(after_loop);
                 self.loops += usize::from(after_loop);
                 let nested = self.open.iter().filter(|is_loop| **is_loop).count();
-                at_most(self.open.len(), MAX_DEPTH, "brackets within brackets")?;
-                at_most(self.loops, MAX_LOOPS, "loops (all, exists, map, …)")?;
-                at_most(nested, MAX_LOOP_DEPTH, "loops within loops")
+                at_most(self.open.len(), most.brackets, "brackets within brackets")?;
+                at_most(self.loops, most.loops, "loops (all, exists, map, …)")?;
+                at_most(nested, most.nested_loops, "loops within loops")
             }
             Token::Close => {
                 self.open.pop();
@@ -120,11 +105,11 @@ impl Counter {
             }
             Token::Dot => {
                 self.dots += 1;
-                at_most(self.dots, MAX_DOTS, "fields and methods")
+                at_most(self.dots, most.dots, "fields and methods")
             }
             Token::Operator | Token::Word("in") => {
                 self.operators += 1;
-                at_most(self.operators, MAX_OPERATORS, "operators")
+                at_most(self.operators, most.operators, "operators")
             }
             Token::Word(word) => {
                 self.after_loop = LOOPS.contains(&word);
@@ -243,7 +228,7 @@ mod tests {
     use super::*;
 
     fn refused(source: &str) -> String {
-        check(source).unwrap_err().to_string()
+        check(source, &Shape::default()).unwrap_err().to_string()
     }
 
     #[test]
@@ -258,14 +243,15 @@ mod tests {
             r"'\x41\u00e9\U0001F600\101\n\'' == b'((((((((((((((((((((' || br'\' == R'\'",
             "self.`a//b`.c // '",
         ] {
-            assert_eq!(check(source), Ok(()), "{source}");
+            assert_eq!(check(source, &Shape::default()), Ok(()), "{source}");
         }
     }
 
     #[test]
     fn counts_and_names_the_place() {
-        assert_eq!(check(" \n\t"), Err(ExpressionError::Empty));
-        assert_eq!(check(&" ".repeat(2049)), Err(ExpressionError::TooLong(2049)));
+        let most = Shape::default();
+        assert_eq!(check(" \n\t", &most), Err(ExpressionError::Empty));
+        assert_eq!(check(&" ".repeat(2049), &most), Err(ExpressionError::TooLong { bytes: 2049, most: 2048 }));
         assert_eq!(
             refused(&format!("true ||\n{}", "(".repeat(17))),
             "line 2, column 17: more than 16 brackets within brackets"
@@ -311,12 +297,12 @@ mod tests {
     proptest! {
         #[test]
         fn never_panics(source in "\\PC{0,60}") {
-            let _ = check(&source);
+            let _ = check(&source, &Shape::default());
         }
 
         #[test]
         fn never_panics_on_quotes(source in "[rRbBx4\"'`\\\\\n/(). é]{0,40}") {
-            let _ = check(&source);
+            let _ = check(&source, &Shape::default());
         }
     }
 }

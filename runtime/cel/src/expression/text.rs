@@ -95,7 +95,7 @@ fn replace<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Answer<'b, 'v> {
     let most = if args.len() > 3 { argument::count(&args, 3)? } else { None }.unwrap_or(usize::MAX);
     let times = text.matches(from).take(most).count();
     let length = (text.len() - times * from.len()).saturating_add(times.saturating_mul(to.len()));
-    if length > meter::MAX_MADE.max(text.len()) {
+    if length > meter::values().text.max(text.len()) {
         return Err(meter::too_long(length));
     }
     meter::charge(meter::steps_of(length))?;
@@ -144,7 +144,7 @@ fn join<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Answer<'b, 'v> {
         length = length.saturating_add(text.len() + if parts.is_empty() { 0 } else { separator.len() });
         parts.push(text);
     }
-    if length > meter::MAX_MADE {
+    if length > meter::values().text {
         return Err(meter::too_long(length));
     }
     meter::charge(meter::steps_of(length))?;

@@ -46,10 +46,11 @@ pub(super) fn borrows(value: &dyn Val) -> bool {
 }
 
 fn may_loop(length: usize) -> bool {
-    if length > meter::MAX_LOOP {
-        meter::exceed(|| format!("it loops over {length} elements, at most {} are allowed", meter::MAX_LOOP));
+    let most = meter::values().looped;
+    if length > most {
+        meter::exceed(|| format!("it loops over {length} elements, at most {most} are allowed"));
     }
-    length <= meter::MAX_LOOP
+    length <= most
 }
 
 #[derive(Debug)]

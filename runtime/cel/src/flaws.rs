@@ -2,7 +2,7 @@
 
 use std::{fmt, ops::Deref};
 
-use runtime_cel::expression::ExpressionError;
+use crate::expression::ExpressionError;
 
 /// All that is wrong, each led by its place.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,18 +18,19 @@ impl Flaws {
         !self.all.is_empty() && self.busy == self.all.len()
     }
 
-    pub(super) fn push(&mut self, flaw: String) {
+    /// One more, led by its place.
+    pub fn push(&mut self, flaw: String) {
         self.all.push(flaw);
     }
 
     /// What is wrong with an expression at this place.
-    pub(super) fn push_error(&mut self, place: &str, error: &ExpressionError) {
+    pub fn push_error(&mut self, place: &str, error: &ExpressionError) {
         self.busy += usize::from(matches!(error, ExpressionError::Unavailable(_)));
         self.all.push(format!("{place}: {error}"));
     }
 
     /// Those of a part, whose places begin at this one.
-    pub(super) fn extend(&mut self, place: &str, part: &Self) {
+    pub fn extend(&mut self, place: &str, part: &Self) {
         self.busy += part.busy;
         self.all.extend(part.all.iter().map(|flaw| format!("{place}.{flaw}")));
     }
