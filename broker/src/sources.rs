@@ -174,7 +174,9 @@ impl Engaged<'_> {
                 provenance.insert(name.clone(), from.clone());
                 drop(provenance);
                 self.broker.fleet().configure(&name, self.rank(&from));
+                self.broker.expect(&name);
                 self.broker.fleet().engage(&name, kubeconfig, labels);
+                self.broker.resettle(&name, None);
             }
             SourceEvent::Removed { name, from } if matches!(name.role(), Role::Coordination | Role::Compute) => {
                 error!(cluster = %name, %from, "the kubeconfig is gone; going on with what it said");

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use broker_api::{ClusterName, Role, keys};
+use broker_api::{ClusterName, keys};
 use broker_core::{
     movement::MigrationView,
     snapshot::{Holder, OriginKey},
@@ -25,7 +25,7 @@ fn named(origin: Option<&View>, migrations: &[MigrationView]) -> BTreeSet<Cluste
 
 impl Broker {
     /// Whether decisions still wait for newcomers: soon after the start, a better provider may be known in a moment.
-    pub(crate) fn is_starting(&self) -> bool {
+    fn is_starting(&self) -> bool {
         self.started.elapsed() < 2 * SETTLING
     }
 
@@ -38,10 +38,6 @@ impl Broker {
         origin: Option<&View>,
         migrations: &[MigrationView],
     ) -> BTreeSet<ClusterName> {
-        if self.is_starting() {
-            // Whoever is new counts as settling.
-            return self.fleet().in_role(Role::Provider).iter().map(|cluster| cluster.name().clone()).collect();
-        }
         // First who is not settled: whoever settles meanwhile has counted its copies by then.
         let mut concerned = self.unsettled.of(kind);
         concerned.extend(self.copy_holders(kind, copy));
@@ -163,14 +159,11 @@ mod tests {
         let brokered = broker.watches.brokered[0].clone();
         let copy = ObjectKey::new("n", "a8b70b353e97-cert");
         let new = ClusterName::provider("new");
+        broker.expect(&new);
+        assert_eq!(names(&broker.concerned(&brokered.kind, &copy, None, &[])), ["new"], "from its first moment on");
+        broker.expect(&ClusterName::consumer("homer"));
         broker.fleet().engage(&new, kubeconfig(), None);
-        // Soon after the start all are, whatever is known of them.
-        broker.unsettled.look_at(&new, &brokered.kind, || true);
-        assert_eq!(names(&broker.concerned(&brokered.kind, &copy, None, &[])), ["new"]);
-        broker.fleet().disengage(&new).await;
-        assert!(broker.concerned(&brokered.kind, &copy, None, &[]).is_empty());
-        tokio::time::advance(2 * SETTLING).await;
-        broker.fleet().engage(&new, kubeconfig(), None);
+        broker.resettle(&new, None);
         assert_eq!(names(&broker.concerned(&brokered.kind, &copy, None, &[])), ["new"], "it is not connected yet");
         assert_eq!(broker.identities.may_be(None), [new.clone()].into());
         broker.fleet().disengage(&new).await;

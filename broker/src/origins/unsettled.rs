@@ -15,6 +15,12 @@ use runtime_effect::kind::Kind;
 pub struct Unsettled(RwLock<HashMap<Arc<Kind>, BTreeSet<ClusterName>>>);
 
 impl Unsettled {
+    /// A provider is about to be engaged: from its first moment on nothing is decided without it.
+    pub fn expect(&self, provider: &ClusterName, kind: &Arc<Kind>) {
+        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        all.entry(Arc::clone(kind)).or_default().insert(provider.clone());
+    }
+
     /// Something has changed that it depends on whether a provider is settled. That is looked at while nobody else does:
     /// whoever looks last has seen the last change.
     pub fn look_at(&self, provider: &ClusterName, kind: &Arc<Kind>, is_settled: impl FnOnce() -> bool) {

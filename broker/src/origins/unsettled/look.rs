@@ -7,6 +7,15 @@ use runtime_fleet::{cluster::ClusterState, kind::KindState};
 use crate::{broker::Broker, watches::Brokered};
 
 impl Broker {
+    /// A cluster is about to be engaged. Once it is, [`Broker::resettle`].
+    pub(crate) fn expect(&self, cluster: &ClusterName) {
+        if cluster.role() == Role::Provider {
+            for brokered in &self.watches.brokered {
+                self.unsettled.expect(cluster, &brokered.kind);
+            }
+        }
+    }
+
     /// Something has changed at a provider: its connection, what it serves, what is known of its copies or AcceptAPIs. To be
     /// called before anything is looked at again because of it.
     pub(crate) fn resettle(&self, provider: &ClusterName, kind: Option<&Kind>) {
