@@ -43,7 +43,8 @@ impl Connector {
             let kubeconfig = Arc::clone(&self.credentials.borrow_and_update());
             generation += 1;
             identities.mark_unchanged();
-            match self.establish(&kubeconfig, generation).await {
+            // Seldom, and there is one of this for each server: what it needs is held only meanwhile.
+            match Box::pin(self.establish(&kubeconfig, generation)).await {
                 Ok(connection) => {
                     info!(cluster = %self.server.name(), server = kubeconfig.server(), "connected");
                     let connection = Arc::new(connection);
@@ -51,7 +52,7 @@ impl Connector {
                     backoff.reset();
                     self.guard(&connection).await;
                 }
-                Err(why) if self.identities.holds(self.server.name()) && self.still_works().await => {
+                Err(why) if self.identities.holds(self.server.name()) && Box::pin(self.still_works()).await => {
                     warn!(cluster = %self.server.name(), server = kubeconfig.server(), %why,
                         "the new kubeconfig does not work; going on with the one before");
                     tokio::select! {
@@ -93,7 +94,7 @@ impl Connector {
                 // Certificates of credential plugins are not refreshed by the client: a new one is made in time.
                 () = expiry(connection) => return,
             }
-            match identity(&connection.caller).await {
+            match Box::pin(identity(&connection.caller)).await {
                 // Permission to read kube-system may come and go; only two different answers tell of two servers.
                 Ok(found) if found.is_none() || connection.identity.is_none() || found == connection.identity => {
                     if down {

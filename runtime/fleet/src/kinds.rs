@@ -45,7 +45,8 @@ pub(crate) async fn run(server: Arc<Server>) {
         let (due, next) = server.kinds.due(polls);
         let mut failed = false;
         for kinds in due.chunk_by(|one, next| one.group == next.group && one.version == next.version) {
-            let asked = ask(&server, &connection, kinds).await;
+            // Seldom, and there is one of this for each server: what asking needs is held only meanwhile.
+            let asked = Box::pin(ask(&server, &connection, kinds)).await;
             for gvk in kinds {
                 server.kinds.failures.note(gvk, asked.as_ref().err().map(|error| error as _));
             }

@@ -147,7 +147,8 @@ impl Object {
             holds_conditions: outline.holds_conditions,
             weight: u32::try_from(shape.tree()).unwrap_or(u32::MAX),
             conventions,
-            body: lz4_flex::block::compress_prepend_size_with_dict(&body, conventions.words).into_boxed_slice(),
+            // Copied: a buffer that is cut down to its text may stay as large as it was made, twice the text.
+            body: lz4_flex::block::compress_prepend_size_with_dict(&body, conventions.words).as_slice().into(),
         };
         Ok((outline.key, object))
     }

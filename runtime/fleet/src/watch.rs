@@ -4,6 +4,7 @@ pub(crate) mod spec;
 
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
+use http::Response;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
@@ -16,6 +17,7 @@ use crate::{
     budget::Pending,
     call::{DEADLINE, JSON, LIST_LIMIT, get},
     cost::cost,
+    dial::Content,
     error::{CallError, Status, cut},
     index::{Change, Index, Source},
     kind::KindInfo,
@@ -251,7 +253,8 @@ impl Watch<'_> {
         self.told.changed(self.index, change, false);
     }
 
-    async fn follow(&mut self, connection: &Connection, kind: &KindInfo) -> Result<(), CallError> {
+    /// Opens the stream from the version that was seen last.
+    async fn open(&self, connection: &Connection, kind: &KindInfo) -> Result<Response<Content>, CallError> {
         let spec = self.index.spec();
         let version = self.version.unwrap_or_default();
         // Spread over 100 s, so that many watches do not end together.
@@ -262,7 +265,12 @@ impl Watch<'_> {
         );
         spec.selectors(&mut path);
         let accept = if spec.metadata_only { METADATA } else { JSON };
-        let response = connection.caller.open(get(&path, accept)?, DEADLINE).await?;
+        connection.caller.open(get(&path, accept)?, DEADLINE).await
+    }
+
+    async fn follow(&mut self, connection: &Connection, kind: &KindInfo) -> Result<(), CallError> {
+        // Like the list: what it needs would stay as long as the stream.
+        let response = Box::pin(self.open(connection, kind)).await?;
         self.index.heard();
         self.index.set_trouble(None);
         self.forbidden_since = None;
