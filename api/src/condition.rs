@@ -43,6 +43,8 @@ pub const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
 pub const NAMESPACE_NOT_ALLOWED: &str = "NamespaceNotAllowed";
 /// Reason: the provider does not serve the kind.
 pub const KIND_MISSING: &str = "KindMissing";
+/// Reason: the broker does not watch the kind.
+pub const NOT_WATCHED: &str = "NotWatched";
 
 /// Reason: the platform's policy does not let the provider serve the kind.
 pub const NOT_PERMITTED: &str = "NotPermitted";

@@ -95,7 +95,7 @@ impl Broker {
             let message = format!(
                 "no cluster serves {resource}.{version}.{group} among the kinds that the broker watches; check gvr, or add the kind to the broker's --watch-kind"
             );
-            return (false, "NotWatched", message);
+            return (false, condition::NOT_WATCHED, message);
         };
         if let Some(policy) = acceptance.policy() {
             if acceptance.is_suspended() {

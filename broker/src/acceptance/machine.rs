@@ -23,7 +23,7 @@ use tokio::time::Instant;
 
 use super::{
     registry::object_key,
-    status::finalizer_patch,
+    status::{StatusPatch, finalizer_patch},
     statuses::{AcceptWork, Field},
 };
 use crate::broker::Broker;
@@ -59,7 +59,7 @@ impl AcceptMachine {
     }
 
     /// The write that is wanted now, if any is.
-    fn wanted(&self, id: &AcceptId) -> Option<Write<Field>> {
+    fn wanted(&self, id: &AcceptId, memory: &Memory<Field>) -> Option<Write<Field>> {
         let broker = &self.broker;
         let registry = broker.registry.load();
         let entry = registry.entry(id)?;
@@ -67,16 +67,17 @@ impl AcceptMachine {
         let cluster = broker.fleet().cluster(&id.provider).filter(|cluster| cluster.is_ready())?;
         let index = cluster.index(&broker.watches.accept_apis)?;
         let held = index.get(&object_key(id)).found()?;
-        let (subject, patch) = if let Some(patch) = finalizer_patch(&held) {
-            (Field::Finalizers, patch)
+        let (subject, patch, intent) = if let Some(patch) = finalizer_patch(&held) {
+            let intent = digest(&patch["metadata"]["finalizers"]);
+            (Field::Finalizers, patch, intent)
         } else if held.deleting {
             return None;
         } else {
-            (Field::Status, broker.status_patch(id, entry, &held)?)
-        };
-        let intent = match subject {
-            Field::Finalizers => digest(&patch["metadata"]["finalizers"]),
-            Field::Status => digest(&patch["status"]),
+            let StatusPatch { patch, intent, yields } = broker.status_patch(id, entry, &held)?;
+            if yields && memory.wants_again(Field::Status, intent) {
+                return None;
+            }
+            (Field::Status, patch, intent)
         };
         Some(Write {
             cluster: id.provider.clone(),
@@ -123,7 +124,7 @@ impl Machine for AcceptMachine {
         }
         let memory = remembered.memory.clone();
         drop(all);
-        let Some(write) = self.wanted(id) else { return Err(Outcome::After(again)) };
+        let Some(write) = self.wanted(id, &memory) else { return Err(Outcome::After(again)) };
         let complete = write.subject == Field::Status;
         // What is written while it rests is looked at afterwards.
         Ok(Plan { again: Some(REST), complete, ..Plan::paced(write, &memory)? })

@@ -30,9 +30,19 @@ pub(super) fn finalizer_patch(held: &Object) -> Option<Value> {
     Some(json!({"metadata": metadata}))
 }
 
+/// What is to be written of a status.
+pub(super) struct StatusPatch {
+    /// A merge patch.
+    pub(super) patch: Value,
+    /// Digest of what it says, whenever it says so.
+    pub(super) intent: [u8; 8],
+    /// Whether it is said only once: a broker that does not watch the kind knows less than one that does.
+    pub(super) yields: bool,
+}
+
 impl Broker {
-    /// The merge patch that brings an AcceptAPI's status up to date, if it is not.
-    pub(super) fn status_patch(&self, id: &AcceptId, entry: &Entry, held: &Object) -> Option<Value> {
+    /// What brings an AcceptAPI's status up to date, if it is not.
+    pub(super) fn status_patch(&self, id: &AcceptId, entry: &Entry, held: &Object) -> Option<StatusPatch> {
         let value = held.value().ok()?;
         let (ready, reason, message) = self.verdict(id, entry);
         let generation = value["metadata"]["generation"].as_i64().unwrap_or_default();
@@ -45,23 +55,60 @@ impl Broker {
             let said = Condition { kind, status: true, reason: condition::ORIGINS_VANISHED, message: &held };
             conditions.push(said.entry(&status, generation, &now));
         }
-        let desired = json!({
-            "conditions": conditions,
-            "placed": self.placed(id, entry.gvr.as_ref()),
-            "observedGeneration": generation,
-        });
+        let placed = self.placed(id, entry.gvr.as_ref());
+        let said = conditions.iter().map(|said| json!([said["type"], said["status"], said["reason"], said["message"]]));
+        let intent = merge::digest(&json!([generation, placed, said.collect::<Vec<_>>()]));
+        let desired = json!({"conditions": conditions, "placed": placed, "observedGeneration": generation});
         let diff = merge::diff(&status, &desired)?;
-        Some(json!({"metadata": precondition(held), "status": diff}))
+        let patch = json!({"metadata": precondition(held), "status": diff});
+        Some(StatusPatch { patch, intent, yields: reason == condition::NOT_WATCHED })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use broker_api::ClusterName;
+    use clap::Parser as _;
+    use runtime_engine::{decisions::Decisions, engine::Engine};
+
     use super::*;
+    use crate::{conventions, metrics::METERS, options::Options};
+
+    /// An AcceptAPI of this resource, with this status; and what is to be written there.
+    fn patch(resource: &str, status: &Value) -> Option<StatusPatch> {
+        let options = Options::try_parse_from(["resource-broker", "--watch-kind", "K.v1.g"]).unwrap();
+        let engine = Engine::new(Decisions::start(METERS.slow).unwrap(), &METERS);
+        let (broker, _channels) = Broker::new(options, "ours".into(), &engine);
+        broker.plurals.set(&ClusterName::provider("other"), &broker.watches.brokered[0].kind, "ks");
+        let (key, held) = conventions::object(&json!({
+            "apiVersion": "broker.platform-mesh.io/v1alpha1", "kind": "AcceptAPI", "status": status,
+            "metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1", "generation": 1},
+            "spec": {"gvr": {"group": "g", "version": "v1", "resource": resource}},
+        }));
+        let id = AcceptId { provider: ClusterName::provider("p"), namespace: key.namespace, name: key.name };
+        let entry = Entry::read(&held, None).compiled(&id, &held, &broker.evaluator, &Arc::default());
+        broker.status_patch(&id, &entry, &held)
+    }
+
+    #[tokio::test]
+    async fn what_is_said_is_the_same_whenever_it_is_said_and_who_does_not_watch_a_kind_yields() {
+        let theirs = json!({"conditions": [{"type": "Ready", "status": "True", "reason": "Ready", "message": "in use",
+            "lastTransitionTime": "2020-01-01T00:00:00Z", "observedGeneration": 1}], "placed": 7});
+        let (first, again) = (patch("others", &json!({})).unwrap(), patch("others", &theirs).unwrap());
+        assert_eq!((first.yields, again.yields, first.intent), (true, true, again.intent));
+        let missing = patch("ks", &json!({})).unwrap();
+        assert!(!missing.yields && missing.intent != first.intent, "of what it watches it knows as much as anybody");
+        let mut said = first.patch["status"].clone();
+        assert!(patch("others", &said).is_none());
+        said["placed"] = json!(7);
+        assert_eq!(patch("others", &said).unwrap().intent, first.intent);
+    }
 
     fn finalized(finalizers: &Value) -> Option<Value> {
         let metadata = json!({"name": "a", "uid": "u", "resourceVersion": "5", "finalizers": finalizers});
-        let object = crate::conventions::object(&json!({"metadata": metadata})).1;
+        let object = conventions::object(&json!({"metadata": metadata})).1;
         finalizer_patch(&object).map(|patch| patch["metadata"].clone())
     }
 

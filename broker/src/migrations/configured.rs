@@ -147,7 +147,7 @@ impl Broker {
         if !self.watches.brokered.iter().any(|brokered| *brokered.kind == *from) {
             let why =
                 format!("not in use: {} {} is not among the broker's --watch-kind", from.kind, from.api_version());
-            return (false, "NotWatched", why);
+            return (false, condition::NOT_WATCHED, why);
         }
         (true, "InUse", "moves of this kind that begin from now on run by it".into())
     }

@@ -6,7 +6,7 @@ use broker_api::{Role, condition, keys};
 use broker_core::{
     decision::Write,
     memory::{Memory, Subject},
-    migration::{about::About, observed::Outcome as Decided},
+    migration::{about::About, observed::Decided},
     related,
 };
 use runtime_effect::{interest::Interest, note::Note, step::Step, write::Op};

@@ -11,7 +11,7 @@ use broker_core::{
         known::{Known, Side},
         machine::migrate,
         maker::maker,
-        observed::{Applicable, Observed, Outcome, StageView},
+        observed::{Applicable, Decided, Observed, StageView},
         standing::{Bearer, Standing, movement},
     },
     movement::{MigrationView, Movement},
@@ -148,7 +148,7 @@ impl Broker {
     }
 
     /// Observes a Migration and decides. `None`: it, the compute cluster or the keys are not known.
-    pub(super) fn migrate(&self, known: &Known, about: &About, memory: &Memory) -> Option<Outcome> {
+    pub(super) fn migrate(&self, known: &Known, about: &About, memory: &Memory) -> Option<Decided> {
         let ring = self.ring.load_full().filter(|_| known.judged)?;
         let (hub, compute) = (self.hub()?, self.compute()?);
         let object = self.engine.look(&hub, &self.watches.migrations, &known.key);
@@ -185,14 +185,14 @@ impl Broker {
             ttl_millis: u64::try_from(self.options.migration_ttl.as_millis()).unwrap_or(u64::MAX),
         };
         // Expressions may be slow: others go on meanwhile.
-        let mut outcome = migrate(&observed);
-        if self.tell_of_blindness(&compute, &mut outcome) || matches!(observed.compute_reach, Reach::Lost(_)) {
-            outcome.again = Some(outcome.again.map_or(BLIP, |again| again.min(BLIP)));
+        let mut decided = migrate(&observed);
+        if self.tell_of_blindness(&compute, &mut decided) || matches!(observed.compute_reach, Reach::Lost(_)) {
+            decided.again = Some(decided.again.map_or(BLIP, |again| again.min(BLIP)));
         }
         if let Some(left) = self.departing(known) {
-            outcome.again = Some(outcome.again.map_or(left, |again| again.min(left)));
+            decided.again = Some(decided.again.map_or(left, |again| again.min(left)));
         }
-        Some(outcome)
+        Some(decided)
     }
 
     /// When a side's provider that is not engaged will count as gone.
@@ -203,16 +203,16 @@ impl Broker {
     }
 
     /// Says why stage objects cannot be seen. Returns whether some cannot: nothing tells of a watch that fails.
-    fn tell_of_blindness(&self, compute: &Cluster, outcome: &mut Outcome) -> bool {
+    fn tell_of_blindness(&self, compute: &Cluster, decided: &mut Decided) -> bool {
         let mut blind = false;
         let specs = |kind| self.stages.specs_of(kind).into_iter().flatten().map(move |spec| (kind, spec));
-        for (kind, spec) in outcome.watches.iter().flat_map(specs) {
+        for (kind, spec) in decided.watches.iter().flat_map(specs) {
             let index = compute.index(&spec);
             let Some(index) = index.filter(|index| !index.is_complete()) else { continue };
             blind |= compute.kind(&kind.to_gvk()) != KindState::Missing;
             if let Some(why) = index.trouble() {
                 let message = format!("the broker cannot watch {} at {}: {why}", kind.kind, compute.name());
-                outcome.notes.push(Note::warning("CannotWatch", message));
+                decided.notes.push(Note::warning("CannotWatch", message));
             }
         }
         blind

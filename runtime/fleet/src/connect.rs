@@ -14,6 +14,7 @@ use crate::{
     error::CallError,
     identity::{Identities, Likeness},
     kubeconfig::Kubeconfig,
+    newcomers::Newcomers,
     server::{Connection, Server},
     traffic::Traffics,
 };
@@ -30,6 +31,7 @@ pub(crate) struct Connector {
     pub(crate) credentials: watch::Receiver<Arc<Kubeconfig>>,
     pub(crate) identities: Arc<Identities>,
     pub(crate) traffics: Arc<Traffics>,
+    pub(crate) newcomers: Arc<Newcomers>,
     pub(crate) meter: Meter,
     pub(crate) dial: Arc<dyn Dial>,
 }
@@ -141,6 +143,7 @@ impl Connector {
     }
 
     async fn establish(&self, kubeconfig: &Kubeconfig, generation: u64) -> Result<Connection, String> {
+        let _turn = self.newcomers.turn().await;
         let Dialed { service, host, valid_until } = self.dial.dial(kubeconfig).await?;
         let caller = Caller::new(service, host, self.server.conventions(), self.meter);
         let identity = identity(&caller).await.map_err(|error| error.to_string())?;

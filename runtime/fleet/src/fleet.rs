@@ -18,6 +18,7 @@ use crate::{
     kinds,
     kubeconfig::Kubeconfig,
     listener::Observer,
+    newcomers::Newcomers,
     server::Server,
     subscriptions::Subscriptions,
     traffic::Traffics,
@@ -45,6 +46,7 @@ pub struct Fleet {
     clusters: RwLock<BTreeMap<ClusterName, Arc<Cluster>>>,
     identities: Arc<Identities>,
     traffics: Arc<Traffics>,
+    newcomers: Arc<Newcomers>,
     subscriptions: Subscriptions,
 }
 
@@ -55,6 +57,7 @@ impl Fleet {
             clusters: RwLock::default(),
             identities: Arc::default(),
             traffics: Arc::new(Traffics::new(options.concurrent_writes)),
+            newcomers: Arc::new(Newcomers::new()),
             options,
             subscriptions: Subscriptions::default(),
         })
@@ -88,6 +91,7 @@ impl Fleet {
             server: Arc::clone(&server),
             identities: Arc::clone(&self.identities),
             traffics: Arc::clone(&self.traffics),
+            newcomers: Arc::clone(&self.newcomers),
             meter: *meter,
             dial: Arc::clone(dial),
         };

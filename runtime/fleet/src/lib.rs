@@ -33,6 +33,7 @@ pub mod lease;
 mod lines;
 pub mod listener;
 mod lock;
+mod newcomers;
 pub mod object;
 mod openapi;
 mod outline;

@@ -19,17 +19,17 @@ use runtime_effect::note::Note;
 use serde::Deserialize;
 
 use self::recording::Belief;
-use super::observed::{Observed, Outcome};
+use super::observed::{Decided, Observed};
 use crate::movement::{Movement, Phase};
 
 /// What to do about the Migration.
-pub fn migrate(observed: &Observed<'_>) -> Outcome {
+pub fn migrate(observed: &Observed<'_>) -> Decided {
     let Migration { spec, status, .. } = match Migration::deserialize(&*observed.object.value) {
         Ok(migration) => migration,
         Err(error) => {
             let message = format!("the Migration cannot be read: {error}; is its CRD that of this release?");
             let notes = vec![Note::warning(condition::INVALID, message)];
-            return Outcome { notes, ..Outcome::default() };
+            return Decided { notes, ..Decided::default() };
         }
     };
     let held = status.unwrap_or_default();
@@ -39,13 +39,13 @@ pub fn migrate(observed: &Observed<'_>) -> Outcome {
         next: held.clone(),
         belief: recording::judge(held.configuration.as_ref(), observed),
         id: names::id(&observed.object.uid),
-        outcome: Outcome { state: held.state, ..Outcome::default() },
+        decided: Decided { state: held.state, ..Decided::default() },
         held,
         note: None,
     };
     pass.run();
-    pass.outcome.distrusts = pass.belief == Belief::No;
-    pass.outcome
+    pass.decided.distrusts = pass.belief == Belief::No;
+    pass.decided
 }
 
 /// One pass over one Migration.
@@ -60,7 +60,7 @@ struct Pass<'a> {
     belief: Belief,
     /// From the uid, never from the status: nobody can have us touch what belongs to another Migration.
     id: String,
-    outcome: Outcome,
+    decided: Decided,
     /// To tell once the status is written.
     note: Option<Note>,
 }
@@ -70,7 +70,7 @@ impl Pass<'_> {
         if self.has_ended() {
             return self.finish();
         }
-        self.outcome.watches = self.kinds();
+        self.decided.watches = self.kinds();
         if let Some((reason, why)) = self.cannot_go_on() {
             self.fail(reason, &why);
             return self.flush();

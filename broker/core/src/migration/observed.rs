@@ -88,7 +88,7 @@ pub struct Observed<'a> {
 
 /// What to do about one Migration now.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Outcome {
+pub struct Decided {
     /// In this order; after the first failure no more. Then it is observed and decided again.
     pub writes: Vec<Write>,
     /// Where it stands, as far as is written.

@@ -14,7 +14,7 @@ use broker_core::{
         configuration::Configuration,
         known::Known,
         machine::migrate,
-        observed::{Applicable, Observed, Outcome, StageView},
+        observed::{Applicable, Decided, Observed, StageView},
     },
     migration_object,
     movement::Configured,
@@ -69,7 +69,7 @@ pub(crate) struct Joint {
     entries: BTreeMap<String, Entry>,
     /// Decided, and not carried out yet.
     slow_decision: Option<Decision>,
-    slow_outcome: Option<(String, Outcome)>,
+    slow_decided: Option<(String, Decided)>,
 }
 
 impl Joint {
@@ -86,7 +86,7 @@ impl Joint {
             record: None,
             entries: BTreeMap::new(),
             slow_decision: None,
-            slow_outcome: None,
+            slow_decided: None,
         }
     }
 
@@ -211,8 +211,8 @@ impl Joint {
     }
 
     pub(crate) fn migrate_slowly(&mut self, name: &str) {
-        if self.slow_outcome.is_none() {
-            self.slow_outcome = self.observe(name).map(|outcome| (name.to_owned(), outcome));
+        if self.slow_decided.is_none() {
+            self.slow_decided = self.observe(name).map(|decided| (name.to_owned(), decided));
         }
     }
 
@@ -221,13 +221,13 @@ impl Joint {
         if let Some(decision) = self.slow_decision.take() {
             self.carry_out(&decision, usize::MAX, false);
         }
-        if let Some((name, outcome)) = self.slow_outcome.take() {
-            self.execute(&name, &outcome, usize::MAX, false);
+        if let Some((name, decided)) = self.slow_decided.take() {
+            self.execute(&name, &decided, usize::MAX, false);
         }
     }
 
     /// Observes a Migration and decides. `None`: it cannot be seen.
-    fn observe(&mut self, name: &str) -> Option<Outcome> {
+    fn observe(&mut self, name: &str) -> Option<Decided> {
         self.link();
         let Seen::Present(object) = self.world.servers[&hub()].seen(&migration_at(name)) else { return None };
         let entry = &self.entries[name];
@@ -238,7 +238,7 @@ impl Joint {
             Setting::Invalid => Applicable::Invalid("spec.stages[0]: no"),
             Setting::Stages(configuration) => Applicable::Found(configuration),
         };
-        let outcome = migrate(&Observed {
+        let decided = migrate(&Observed {
             now: self.world.now(),
             object: &object,
             movement,
@@ -261,13 +261,13 @@ impl Joint {
             memory: &entry.memory,
             ttl_millis: TTL,
         });
-        self.entries.get_mut(name).unwrap().watches.clone_from(&outcome.watches);
-        Some(outcome)
+        self.entries.get_mut(name).unwrap().watches.clone_from(&decided.watches);
+        Some(decided)
     }
 
-    fn execute(&mut self, name: &str, outcome: &Outcome, budget: usize, at_once: bool) -> bool {
+    fn execute(&mut self, name: &str, decided: &Decided, budget: usize, at_once: bool) -> bool {
         let mut wrote = false;
-        for write in outcome.writes.iter().take(budget) {
+        for write in decided.writes.iter().take(budget) {
             let at = (write.kind.clone(), write.namespace.clone(), write.name.clone());
             let key = web();
             self.ledger.before_stage(&self.world, name, write, at_once);
@@ -288,16 +288,16 @@ impl Joint {
 
     /// One pass over a Migration. Returns whether it wants to write, and when it wants to look again.
     pub(crate) fn migrate(&mut self, name: &str, budget: usize) -> (bool, Option<u64>) {
-        self.slow_outcome = None;
+        self.slow_decided = None;
         // A watch that is new brings what there is, and it is decided again.
         let known = self.entries.get(name).map(|entry| entry.watches.clone());
-        let Some(mut outcome) = self.observe(name) else { return (false, None) };
-        if known.as_ref() != Some(&outcome.watches) {
-            outcome = self.observe(name).unwrap();
+        let Some(mut decided) = self.observe(name) else { return (false, None) };
+        if known.as_ref() != Some(&decided.watches) {
+            decided = self.observe(name).unwrap();
         }
-        let wrote = self.execute(name, &outcome, budget, true);
-        let wants = !outcome.writes.is_empty();
-        (wrote || wants, outcome.again.map(|wait| u64::try_from(wait.as_millis()).unwrap()))
+        let wrote = self.execute(name, &decided, budget, true);
+        let wants = !decided.writes.is_empty();
+        (wrote || wants, decided.again.map(|wait| u64::try_from(wait.as_millis()).unwrap()))
     }
 
     /// The broker dies and starts anew.
@@ -306,7 +306,7 @@ impl Joint {
         self.record = None;
         self.entries.clear();
         self.world.moves.migrations.clear();
-        (self.slow_decision, self.slow_outcome) = (None, None);
+        (self.slow_decision, self.slow_decided) = (None, None);
         self.link();
     }
 

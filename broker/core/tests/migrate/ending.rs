@@ -79,9 +79,9 @@ fn it_is_kept_for_a_while_and_then_removed() {
     world.movement = underway(Phase::Switched);
     world.settle();
     world.movement = over();
-    let outcome = world.settle();
-    assert_eq!((world.state(), outcome.again.unwrap().as_millis()), (CutoverCompleted, u128::from(TTL)));
-    assert!(outcome.watches.is_empty() && outcome.interests.is_empty());
+    let decided = world.settle();
+    assert_eq!((world.state(), decided.again.unwrap().as_millis()), (CutoverCompleted, u128::from(TTL)));
+    assert!(decided.watches.is_empty() && decided.interests.is_empty());
     world.now += TTL - 1;
     world.memory = broker_core::memory::Memory::default();
     assert_eq!(world.settle().again.unwrap().as_millis(), 1);
@@ -136,9 +136,9 @@ fn a_finalizer_taken_away_while_it_runs_comes_back() {
 fn a_migration_that_cannot_be_read_is_told_and_left_alone() {
     let mut world = running();
     world.migration.as_mut().unwrap()["spec"]["retry"] = json!("twice");
-    let outcome = world.decide();
-    assert!(outcome.writes.is_empty());
-    assert!(outcome.notes[0].warning && outcome.notes[0].message.contains("cannot be read"));
+    let decided = world.decide();
+    assert!(decided.writes.is_empty());
+    assert!(decided.notes[0].warning && decided.notes[0].message.contains("cannot be read"));
 }
 
 #[test]

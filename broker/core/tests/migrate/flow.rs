@@ -165,8 +165,8 @@ fn the_finalizer_and_what_it_is_about_come_before_all_else() {
     assert!(world.settle().writes.is_empty(), "whose it is is not known");
     assert_eq!(world.state(), MigrationState::Unknown);
     world.origin = origin;
-    let outcome = world.pass();
-    assert_eq!(outcome.writes.len(), 1);
+    let decided = world.pass();
+    assert_eq!(decided.writes.len(), 1);
     let metadata = &world.migration.as_ref().unwrap()["metadata"];
     assert_eq!(metadata["finalizers"], json!([keys::FINALIZER]));
     assert_eq!(
@@ -218,11 +218,11 @@ fn both_sides_related_objects_are_there_before_the_stage_runs() {
     assert!(copy["metadata"].get("ownerReferences").is_none());
     // A rotated Secret arrives.
     world.relate(FROM, "tls", "b2xkZXI=");
-    let outcome = world.settle();
+    let decided = world.settle();
     let copy = world.objects.iter().find(|((_, _, name), _)| name.ends_with("-from-tls")).unwrap().1;
     assert_eq!(copy["data"]["key"], "b2xkZXI=");
-    assert_eq!(outcome.interests.len(), 2);
-    assert!(outcome.watches.contains(&job()));
+    assert_eq!(decided.interests.len(), 2);
+    assert!(decided.watches.contains(&job()));
     succeed(&mut world, "a");
     assert_eq!(world.made_keys(), ["from-tls", "to-tls"], "they stay for the next stage");
     world.movement = underway(Phase::Switched);

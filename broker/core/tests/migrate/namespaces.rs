@@ -60,8 +60,8 @@ fn what_somebody_wrote_into_the_status_is_not_carried_out() {
     for signature in [None, Some(json!(null)), Some(json!("v1.k1.AAAA"))] {
         let mut world = begun();
         forged(&mut world, signature);
-        let outcome = world.settle();
-        assert!(outcome.distrusts, "what is watched stays so");
+        let decided = world.settle();
+        assert!(decided.distrusts, "what is watched stays so");
         assert_eq!((world.made_keys(), world.reason("Stalled")), (vec!["a".to_owned()], "Invalid".to_owned()));
         assert!(world.message("Stalled").contains("status.configuration"), "{}", world.message("Stalled"));
         world.edit("abort", json!(true));

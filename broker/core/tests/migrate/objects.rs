@@ -100,10 +100,10 @@ fn cluster_scoped_kinds_are_not_for_stages() {
 #[test]
 fn what_the_api_server_refuses_is_told_and_tried_again_ever_more_slowly() {
     let mut world = template(json!({"spec": {"invalid": true}}));
-    let outcome = world.settle();
+    let decided = world.settle();
     assert_eq!(world.reason("Stalled"), "Invalid");
     assert!(world.status().stages[0].message.as_ref().unwrap().contains("the API server says"));
-    assert_eq!(outcome.again.unwrap().as_secs(), 2);
+    assert_eq!(decided.again.unwrap().as_secs(), 2);
     let (before, asked) = (world.written.len(), world.decide().writes.len());
     world.now += 2000;
     world.pass();
@@ -183,8 +183,8 @@ fn unknown_is_not_absent() {
     assert!(world.objects.is_empty());
     world.listed = true;
     world.reach = Reach::Lost("timeout".into());
-    let outcome = world.settle();
-    assert!(world.objects.is_empty() && outcome.watches.contains(&job()));
+    let decided = world.settle();
+    assert!(world.objects.is_empty() && decided.watches.contains(&job()));
     world.reach = Reach::Unreachable("refused".into());
     world.settle();
     assert_eq!(world.reason("Progressing"), "ComputeUnreachable");

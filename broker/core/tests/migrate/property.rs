@@ -268,11 +268,11 @@ impl Case {
                     worked = true;
                 }
             }
-            let outcome = self.world.pass();
-            if !outcome.writes.is_empty() || worked {
+            let decided = self.world.pass();
+            if !decided.writes.is_empty() || worked {
                 continue;
             }
-            match outcome.again {
+            match decided.again {
                 Some(wait) => self.world.now += u64::try_from(wait.as_millis()).unwrap(),
                 None => return,
             }

@@ -48,10 +48,10 @@ fn failure_wins_over_success() {
     world.settle();
     let at = world.at(job(), "a");
     world.report(&at, json!({"failed": 1, "succeeded": 1}));
-    let outcome = world.pass();
+    let decided = world.pass();
     assert_eq!(world.state(), Failed);
-    assert_eq!(outcome.failed, Some("StageFailed"));
-    assert_eq!(outcome.ended_stages, [("a".to_owned(), 0, false)]);
+    assert_eq!(decided.failed, Some("StageFailed"));
+    assert_eq!(decided.ended_stages, [("a".to_owned(), 0, false)]);
 }
 
 #[test]
@@ -128,8 +128,8 @@ fn the_timeout_counts_from_the_start_that_is_stored() {
     let mut world = World::new(json!([with(job_stage("a", "a"), json!({"timeoutSeconds": 60}))]));
     world.settle();
     world.now += 59_000;
-    let outcome = world.settle();
-    assert_eq!((world.state(), outcome.again.unwrap().as_secs()), (InitialInProgress, 1));
+    let decided = world.settle();
+    assert_eq!((world.state(), decided.again.unwrap().as_secs()), (InitialInProgress, 1));
     // A restart does not begin it anew, and a clock that is set back neither fails nor prolongs it for good.
     world.memory = broker_core::memory::Memory::default();
     world.now -= 3_600_000;

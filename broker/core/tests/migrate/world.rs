@@ -16,7 +16,7 @@ use broker_core::{
     migration::{
         configuration::Configuration,
         machine::migrate,
-        observed::{Applicable, Observed, Outcome, StageView},
+        observed::{Applicable, Decided, Observed, StageView},
     },
     movement::{Movement, Moving, Phase},
     snapshot::OriginKey,
@@ -283,8 +283,8 @@ impl World {
         Now { millis: self.now, started: self.started, text: String::new() }
     }
 
-    pub(crate) fn decide(&self) -> Outcome {
-        let Some(migration) = &self.migration else { return Outcome::default() };
+    pub(crate) fn decide(&self) -> Decided {
+        let Some(migration) = &self.migration else { return Decided::default() };
         let object = view(migration);
         let side = |side: &Option<Value>| match side {
             _ if !self.sides_known => Seen::Unknown,
@@ -320,28 +320,28 @@ impl World {
     }
 
     /// Decides once and carries out at most so many writes, up to the first that fails.
-    pub(crate) fn pass_at_most(&mut self, most: usize) -> Outcome {
-        let outcome = self.decide();
-        assert!(!outcome.notes.iter().any(|note| note.message.contains("cannot be read")), "{:?}", outcome.notes);
-        self.notes.extend(outcome.notes.iter().cloned());
-        for write in outcome.writes.iter().take(most) {
+    pub(crate) fn pass_at_most(&mut self, most: usize) -> Decided {
+        let decided = self.decide();
+        assert!(!decided.notes.iter().any(|note| note.message.contains("cannot be read")), "{:?}", decided.notes);
+        self.notes.extend(decided.notes.iter().cloned());
+        for write in decided.writes.iter().take(most) {
             if !self.execute(write) {
                 break;
             }
         }
-        outcome
+        decided
     }
 
-    pub(crate) fn pass(&mut self) -> Outcome {
+    pub(crate) fn pass(&mut self) -> Decided {
         self.pass_at_most(usize::MAX)
     }
 
     /// Decides until nothing more is written.
-    pub(crate) fn settle(&mut self) -> Outcome {
+    pub(crate) fn settle(&mut self) -> Decided {
         for _ in 0..40 {
-            let outcome = self.pass();
-            if outcome.writes.is_empty() {
-                return outcome;
+            let decided = self.pass();
+            if decided.writes.is_empty() {
+                return decided;
             }
         }
         panic!("it does not come to rest: {:#?}", self.decide().writes);

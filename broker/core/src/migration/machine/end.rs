@@ -19,7 +19,7 @@ impl Pass<'_> {
                 // What it may have made is not known.
                 return;
             }
-            self.outcome.watches = self.kinds();
+            self.decided.watches = self.kinds();
         }
         let left = self.remove(|_| true);
         if object.has_finalizer(keys::FINALIZER) {

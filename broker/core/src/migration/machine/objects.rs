@@ -155,7 +155,7 @@ impl Pass<'_> {
             }
             return false;
         }
-        self.outcome.writes.push(Write {
+        self.decided.writes.push(Write {
             cluster: self.observed.compute.clone(),
             kind,
             namespace,

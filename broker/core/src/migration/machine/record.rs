@@ -79,7 +79,7 @@ impl Pass<'_> {
         self.set(PROGRESSING, false, reason, message);
         self.set(STALLED, true, reason, message);
         self.set(SUCCEEDED, false, reason, message);
-        self.outcome.failed = Some(reason);
+        self.decided.failed = Some(reason);
         let refused = matches!(self.observed.movement, Movement::Refused(..));
         let what = if refused { "Refused" } else { "Failed" };
         self.tell(Note::warning(what, format!("{reason}: {message}")));
@@ -125,7 +125,7 @@ impl Pass<'_> {
         entry.retry = retry;
         let took = entry.started.as_ref().map_or(0, |started| now.saturating_sub(migration::millis_of(started)));
         let ended = (entry.name.clone(), took, state == StageState::Succeeded);
-        self.outcome.ended_stages.push(ended);
+        self.decided.ended_stages.push(ended);
     }
 
     /// The stage of this name begins, perhaps again: the cursor is on it.
@@ -148,13 +148,13 @@ impl Pass<'_> {
 
     /// To tell when the status is written.
     pub(super) fn tell(&mut self, note: Note) {
-        self.outcome.notes.extend(self.note.replace(note));
+        self.decided.notes.extend(self.note.replace(note));
     }
 
     /// Looks again after so many milliseconds, or sooner if that was already wanted.
     pub(super) fn again_in(&mut self, millis: u64) {
         let wait = Duration::from_millis(millis);
-        self.outcome.again = Some(self.outcome.again.map_or(wait, |held| held.min(wait)));
+        self.decided.again = Some(self.decided.again.map_or(wait, |held| held.min(wait)));
     }
 
     /// Writes the next status, if it is another one.
@@ -176,9 +176,9 @@ impl Pass<'_> {
         let note = self.note.take();
         if !self.write_own(Subject::Status, intent, Op::MergeStatus(body), note) {
             // Nothing has happened yet.
-            self.outcome.notes.clear();
-            self.outcome.ended_stages.clear();
-            self.outcome.failed = None;
+            self.decided.notes.clear();
+            self.decided.ended_stages.clear();
+            self.decided.failed = None;
         }
     }
 
@@ -246,7 +246,7 @@ impl Pass<'_> {
             return false;
         }
         let text = |field: &str| self.observed.object.value["metadata"][field].as_str().unwrap_or_default().to_owned();
-        self.outcome.writes.push(Write {
+        self.decided.writes.push(Write {
             cluster: self.observed.coordination.clone(),
             kind: migration_object::kind(),
             namespace: text("namespace"),

@@ -36,11 +36,11 @@ impl Pass<'_> {
         let terms = Terms { kinds: self.observed.related_kinds, narrowed: &[], names: None };
         let listing = related::listing(key, status, namespace, terms);
         for why in listing.refused {
-            self.outcome.notes.push(Note::warning("RelatedRefused", format!("{side}: {why}")));
+            self.decided.notes.push(Note::warning("RelatedRefused", format!("{side}: {why}")));
         }
         let provider = ClusterName::written(Role::Provider, &reference.cluster_name);
         for entry in listing.allowed {
-            self.outcome.interests.push(Interest {
+            self.decided.interests.push(Interest {
                 cluster: provider.clone(),
                 kind: entry.kind.clone(),
                 namespace: entry.namespace.clone(),
@@ -53,7 +53,7 @@ impl Pass<'_> {
                 Seen::Present(source) => match related::refusal(&entry.kind, &source, copy) {
                     Some(why) => {
                         let message = format!("{side}: {} {} is refused: {why}", entry.kind.kind, entry.name);
-                        self.outcome.notes.push(Note::warning("RelatedRefused", message));
+                        self.decided.notes.push(Note::warning("RelatedRefused", message));
                     }
                     None => self.bring_one(side, &entry, &source, obstacles),
                 },

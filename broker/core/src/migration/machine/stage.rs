@@ -75,15 +75,15 @@ impl<'a> Pass<'a> {
                 return self.trouble(EXPRESSION_ERROR, &why);
             }
         };
-        let writes = self.outcome.writes.len();
+        let writes = self.decided.writes.len();
         let mut obstacles = Obstacles::default();
         self.bring_related(&mut obstacles);
         let mut variables = Vec::new();
-        if obstacles.is_clear() && self.outcome.writes.len() == writes {
+        if obstacles.is_clear() && self.decided.writes.len() == writes {
             variables = self.apply(&stage, &mut obstacles);
         }
         // What is being made, or is not known, says nothing: not even that it takes too long.
-        if self.outcome.writes.len() > writes || obstacles.unknown {
+        if self.decided.writes.len() > writes || obstacles.unknown {
             return;
         }
         if let Some((reason, why)) = obstacles.blocked {
