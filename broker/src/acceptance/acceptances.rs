@@ -68,6 +68,13 @@ impl Broker {
         self.watches.brokered.iter().find(is)
     }
 
+    /// Whether a resource is of a kind that is watched, as far as any cluster has said.
+    pub(super) fn watches_resource(&self, gvr: &Gvr) -> bool {
+        let is = |brokered: &Brokered| brokered.kind.group == gvr.group && brokered.kind.version == gvr.version;
+        let mut of_group = self.watches.brokered.iter().filter(|brokered| is(brokered));
+        of_group.any(|brokered| self.plurals.is_said(&brokered.kind, &gvr.resource))
+    }
+
     /// What is to be told of an AcceptAPI: whether it is used, a word, and words.
     pub(crate) fn verdict(&self, id: &AcceptId, entry: &Entry) -> (bool, &'static str, String) {
         let acceptance = match &entry.compiled {
@@ -83,12 +90,12 @@ impl Broker {
         let is = |brokered: &&Brokered, cluster: &Arc<Cluster>| {
             cluster.kind(&brokered.gvk).found().is_some_and(|info| info.plural == gvr.resource)
         };
-        let mut of_group = self.watches.brokered.iter().filter(may_be);
+        let of_group = self.watches.brokered.iter().filter(may_be);
         let served = |cluster: Arc<Cluster>| of_group.clone().find(|brokered| is(brokered, &cluster));
         let Some(brokered) = self.fleet().cluster(&id.provider).and_then(served) else {
             let Gvr { group, version, resource } = gvr;
             // Others' words decide which of the two is told, nothing else.
-            if of_group.any(|brokered| self.plurals.is_said(&brokered.kind, resource)) {
+            if self.watches_resource(gvr) {
                 let message = format!("this cluster does not serve {resource}.{version}.{group}; install its CRD");
                 return (false, condition::KIND_MISSING, message);
             }

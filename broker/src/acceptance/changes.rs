@@ -171,13 +171,6 @@ impl Broker {
             self.settle(provider, Registry::remove_provider, true).await;
         }
         let found = self.compile(provider, &changed).await;
-        // Where it says what it said, its status may have been written over.
-        for key in changed {
-            let id = AcceptId { provider: provider.clone(), namespace: key.namespace, name: key.name };
-            if !found.contains_key(&id) {
-                self.statuses.enqueue(&id);
-            }
-        }
         if !complete && !bounded && found.is_empty() {
             return;
         }
@@ -324,16 +317,7 @@ impl Broker {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser as _;
-    use runtime_engine::{decisions::Decisions, engine::Engine};
-    use runtime_fleet::{
-        kubeconfig::{Kubeconfig, Trust},
-        queue::Outcome,
-    };
-    use serde_json::json;
-
     use super::*;
-    use crate::{conventions, listen::listen, metrics::METERS, options::Options};
 
     fn provider() -> ClusterName {
         ClusterName::provider("p")
@@ -385,29 +369,5 @@ mod tests {
         let batch = pending.begin(now).unwrap();
         assert!(batch.left && !batch.complete, "what came before it left counts for nothing");
         assert_eq!(batch.changed, BTreeSet::from([ObjectKey::new("n", "b")]));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_status_that_somebody_writes_over_is_looked_at_although_nothing_else_has_changed() {
-        let options = Options::try_parse_from(["resource-broker", "--watch-kind", "K.v1.g"]).unwrap();
-        let engine = Engine::new(Decisions::start(METERS.slow).unwrap(), &METERS);
-        let (broker, _channels) = Broker::new(options, "ours".into(), &engine);
-        let _subscriptions = listen(&broker, engine.fleet());
-        let text = "current-context: m\ncontexts: [{name: m, context: {cluster: c, user: u}}]\n\
-                    clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\nusers: [{name: u, user: {token: t}}]\n";
-        broker.fleet().engage(&provider(), Arc::new(Kubeconfig::parse(text, &Trust::Secret).unwrap()), None);
-        let cluster = broker.fleet().cluster(&provider()).unwrap();
-        for (version, reason) in [("1", "Ready"), ("2", "Theirs")] {
-            let (key, object) = conventions::object(&json!({
-                "apiVersion": "broker.platform-mesh.io/v1alpha1", "kind": "AcceptAPI",
-                "metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": version, "generation": 1},
-                "spec": {"gvr": {"group": "g", "version": "v1", "resource": "ks"}},
-                "status": {"conditions": [{"type": "Ready", "reason": reason}]},
-            }));
-            assert!(cluster.learn(&broker.watches.accept_apis, key.clone(), object).is_some());
-            broker.take_in(&provider(), Batch { changed: [key].into(), ..Batch::default() }).await;
-            let turn = broker.statuses.queue.next().now_or_never().flatten().expect("it is looked at");
-            broker.statuses.queue.finish(&turn.key, Outcome::Done);
-        }
     }
 }

@@ -34,9 +34,10 @@ pub(super) fn finalizer_patch(held: &Object) -> Option<Value> {
 pub(super) struct StatusPatch {
     /// A merge patch.
     pub(super) patch: Value,
-    /// Digest of what it says, whenever it says so.
+    /// Digest of what it says of which object, whenever it says so.
     pub(super) intent: [u8; 8],
-    /// Whether it is said only once: a broker that does not watch the kind knows less than one that does.
+    /// Whether it is said only once: a broker that does not watch the kind knows less than one that does, and what that one
+    /// says stands.
     pub(super) yields: bool,
 }
 
@@ -57,11 +58,12 @@ impl Broker {
         }
         let placed = self.placed(id, entry.gvr.as_ref());
         let said = conditions.iter().map(|said| json!([said["type"], said["status"], said["reason"], said["message"]]));
-        let intent = merge::digest(&json!([generation, placed, said.collect::<Vec<_>>()]));
+        let intent = merge::digest(&json!([&*held.uid, generation, placed, said.collect::<Vec<_>>()]));
         let desired = json!({"conditions": conditions, "placed": placed, "observedGeneration": generation});
         let diff = merge::diff(&status, &desired)?;
         let patch = json!({"metadata": precondition(held), "status": diff});
-        Some(StatusPatch { patch, intent, yields: reason == condition::NOT_WATCHED })
+        let yields = entry.gvr.as_ref().is_some_and(|gvr| !self.watches_resource(gvr));
+        Some(StatusPatch { patch, intent, yields })
     }
 }
 
@@ -77,14 +79,14 @@ mod tests {
     use crate::{conventions, metrics::METERS, options::Options};
 
     /// An AcceptAPI of this resource, with this status; and what is to be written there.
-    fn patch(resource: &str, status: &Value) -> Option<StatusPatch> {
+    fn patch_of(uid: &str, resource: &str, status: &Value) -> Option<StatusPatch> {
         let options = Options::try_parse_from(["resource-broker", "--watch-kind", "K.v1.g"]).unwrap();
         let engine = Engine::new(Decisions::start(METERS.slow).unwrap(), &METERS);
         let (broker, _channels) = Broker::new(options, "ours".into(), &engine);
         broker.plurals.set(&ClusterName::provider("other"), &broker.watches.brokered[0].kind, "ks");
         let (key, held) = conventions::object(&json!({
             "apiVersion": "broker.platform-mesh.io/v1alpha1", "kind": "AcceptAPI", "status": status,
-            "metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1", "generation": 1},
+            "metadata": {"name": "a", "namespace": "n", "uid": uid, "resourceVersion": "1", "generation": 1},
             "spec": {"gvr": {"group": "g", "version": "v1", "resource": resource}},
         }));
         let id = AcceptId { provider: ClusterName::provider("p"), namespace: key.namespace, name: key.name };
@@ -94,12 +96,15 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_said_is_the_same_whenever_it_is_said_and_who_does_not_watch_a_kind_yields() {
+        let patch = |resource, status: &Value| patch_of("u", resource, status);
         let theirs = json!({"conditions": [{"type": "Ready", "status": "True", "reason": "Ready", "message": "in use",
             "lastTransitionTime": "2020-01-01T00:00:00Z", "observedGeneration": 1}], "placed": 7});
         let (first, again) = (patch("others", &json!({})).unwrap(), patch("others", &theirs).unwrap());
         assert_eq!((first.yields, again.yields, first.intent), (true, true, again.intent));
         let missing = patch("ks", &json!({})).unwrap();
         assert!(!missing.yields && missing.intent != first.intent, "of what it watches it knows as much as anybody");
+        let anew = patch_of("made anew", "others", &json!({})).unwrap();
+        assert!(anew.yields && anew.intent != first.intent, "another object, of which nothing has been said");
         let mut said = first.patch["status"].clone();
         assert!(patch("others", &said).is_none());
         said["placed"] = json!(7);

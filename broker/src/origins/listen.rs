@@ -131,6 +131,10 @@ impl Listener for Copies {
         }
     }
 
+    fn incomplete(&self, index: &Index) {
+        self.broker.resettle(index.cluster(), Some(&self.brokered.kind));
+    }
+
     fn completed(&self, index: &Index) {
         let (broker, kind) = (&self.broker, &self.brokered.kind);
         broker.records.copies_known(index.cluster(), kind);

@@ -15,7 +15,7 @@ use runtime_effect::kind::Kind;
 pub struct Unsettled(RwLock<HashMap<Arc<Kind>, BTreeSet<ClusterName>>>);
 
 impl Unsettled {
-    /// A provider is about to be engaged: from its first moment on nothing is decided without it.
+    /// A provider is about to be engaged: from its first moment on it is looked at.
     pub fn expect(&self, provider: &ClusterName, kind: &Arc<Kind>) {
         let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
         all.entry(Arc::clone(kind)).or_default().insert(provider.clone());

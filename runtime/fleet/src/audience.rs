@@ -21,4 +21,7 @@ pub(crate) trait Audience: Send + Sync + 'static {
 
     /// All that is there has been seen.
     fn completed(&self, index: &Index);
+
+    /// What is there is not known any more, until it is completed again.
+    fn incomplete(&self, index: &Index);
 }

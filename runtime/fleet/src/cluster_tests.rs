@@ -10,6 +10,7 @@ use std::{
 
 use super::*;
 use crate::{
+    audience::Audience,
     budget::{Bodies as _, Budget},
     census::Census,
     index::Change,
@@ -25,6 +26,7 @@ struct Told {
     changes: AtomicUsize,
     completions: AtomicUsize,
     kinds: AtomicUsize,
+    lost: AtomicUsize,
 }
 
 impl Told {
@@ -42,6 +44,9 @@ impl Listener for Told {
     }
     fn kind(&self, _: &ClusterName, _: &GroupVersionKind, _: &KindState) {
         self.kinds.fetch_add(1, Ordering::Relaxed);
+    }
+    fn incomplete(&self, _: &Index) {
+        self.lost.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -120,6 +125,15 @@ async fn a_watch_that_nobody_listens_to_ends_and_is_forgotten() {
     cluster.listen(&spec, 3, &listener);
     assert!(!cluster.index(&spec).unwrap().is_complete(), "what was seen before counts no more");
     assert!(cluster.server.kinds.due(false).0.contains(&job()));
+}
+
+#[tokio::test]
+async fn who_listens_hears_that_nobody_can_say_any_more_what_there_is() {
+    let (cluster, told) = (cluster(), Arc::new(Told::default()));
+    let spec = Arc::new(WatchSpec::all(job()).labelled("a"));
+    cluster.listen(&spec, 1, &(Arc::clone(&told) as Arc<dyn Listener>));
+    Audience::incomplete(&*cluster, &cluster.index(&spec).unwrap());
+    assert_eq!(told.lost.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]

@@ -46,7 +46,8 @@ impl Connector {
             generation += 1;
             identities.mark_unchanged();
             // Seldom, and there is one of this for each server: what it needs is held only meanwhile.
-            match Box::pin(self.establish(&kubeconfig, generation)).await {
+            let met = self.newcomers.meet(self.establish(&kubeconfig, generation));
+            match Box::pin(met).await {
                 Ok(connection) => {
                     info!(cluster = %self.server.name(), server = kubeconfig.server(), "connected");
                     let connection = Arc::new(connection);
@@ -143,7 +144,6 @@ impl Connector {
     }
 
     async fn establish(&self, kubeconfig: &Kubeconfig, generation: u64) -> Result<Connection, String> {
-        let _turn = self.newcomers.turn().await;
         let Dialed { service, host, valid_until } = self.dial.dial(kubeconfig).await?;
         let caller = Caller::new(service, host, self.server.conventions(), self.meter);
         let identity = identity(&caller).await.map_err(|error| error.to_string())?;

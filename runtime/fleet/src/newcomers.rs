@@ -3,100 +3,82 @@
 //! A thousand that are met at once would each have begun before the first is done, and all that each needs meanwhile would
 //! be held a thousand times: what is freed afterwards lies between what stays, and is not given back.
 
-use std::{
-    pin::pin,
-    sync::{Mutex, MutexGuard},
-    time::Duration,
-};
+use std::{pin::pin, time::Duration};
 
-use tokio::{
-    sync::{Semaphore, SemaphorePermit},
-    time::{Instant, sleep},
-};
+use tokio::{sync::Semaphore, time::sleep};
 
-use crate::lock::lock;
+/// So many turns.
+const TURNS: usize = 32;
 
-/// So many at a time.
-const AT_ONCE: usize = 32;
+/// How long a turn lasts at the most: one that is far away, or gets no answer, goes on without.
+const TURN: Duration = Duration::from_millis(100);
 
-/// How long nobody may get on before the others wait no more: those before them get no answer.
-const STALLED: Duration = Duration::from_millis(250);
-
-/// Whose turn it is. One that gets no answer keeps nobody waiting for long.
+/// Whose turn it is, in the order in which they came. So a server that does not answer costs the others a share of a tenth
+/// of a second, whatever else it does.
 #[derive(Debug)]
-pub(crate) struct Newcomers {
-    turns: Semaphore,
-    /// When somebody got on last.
-    moved: Mutex<Instant>,
-}
-
-/// A turn, until it is dropped.
-#[derive(Debug)]
-pub(crate) struct Turn<'a> {
-    newcomers: &'a Newcomers,
-    _held: Option<SemaphorePermit<'a>>,
-}
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        *self.newcomers.moved() = Instant::now();
-    }
-}
+pub(crate) struct Newcomers(Semaphore);
 
 impl Newcomers {
     pub(crate) fn new() -> Self {
-        Self { turns: Semaphore::new(AT_ONCE), moved: Mutex::new(Instant::now()) }
+        Self(Semaphore::new(TURNS))
     }
 
-    fn moved(&self) -> MutexGuard<'_, Instant> {
-        lock(&self.moved)
-    }
-
-    /// Waits for a turn.
-    pub(crate) async fn turn(&self) -> Turn<'_> {
-        let mut turn = pin!(self.turns.acquire());
-        loop {
-            tokio::select! {
-                // Never closed.
-                held = &mut turn => return Turn { newcomers: self, _held: held.ok() },
-                () = sleep(STALLED) => {}
-            }
-            let stalled = self.moved().elapsed() >= STALLED;
-            if stalled {
-                return Turn { newcomers: self, _held: None };
-            }
+    /// Meets a server when its turn has come.
+    pub(crate) async fn meet<T>(&self, server: impl Future<Output = T>) -> T {
+        // Never closed.
+        let turn = self.0.acquire().await.ok();
+        let mut server = pin!(server);
+        tokio::select! {
+            met = &mut server => return met,
+            () = sleep(TURN) => {}
         }
+        drop(turn);
+        server.await
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use futures::FutureExt as _;
+    use std::{
+        future::pending,
+        sync::{
+            Arc,
+            atomic::{AtomicUsize, Ordering},
+        },
+    };
 
     use super::*;
 
+    /// So many want to be met; how many have begun.
+    fn meet(newcomers: &Arc<Newcomers>, count: usize, answers: bool) -> Arc<AtomicUsize> {
+        let begun = Arc::<AtomicUsize>::default();
+        for _ in 0..count {
+            let (newcomers, begun) = (Arc::clone(newcomers), Arc::clone(&begun));
+            tokio::spawn(async move {
+                let server = async {
+                    begun.fetch_add(1, Ordering::Relaxed);
+                    if !answers {
+                        pending::<()>().await;
+                    }
+                };
+                newcomers.meet(server).await;
+            });
+        }
+        begun
+    }
+
     #[tokio::test(start_paused = true)]
-    async fn a_few_at_a_time_as_long_as_they_get_on() {
-        let newcomers = Newcomers::new();
-        let mut turns = Vec::new();
-        for _ in 0..AT_ONCE {
-            turns.push(newcomers.turn().now_or_never().expect("there are turns"));
+    async fn those_that_do_not_answer_cost_the_others_a_turn_and_no_more() {
+        let newcomers = Arc::new(Newcomers::new());
+        let silent = meet(&newcomers, 3 * TURNS, false);
+        let others = meet(&newcomers, 3 * TURNS, true);
+        for round in 1..=3 {
+            sleep(TURN / 2).await;
+            assert_eq!((silent.load(Ordering::Relaxed), others.load(Ordering::Relaxed)), (round * TURNS, 0));
+            sleep(TURN / 2).await;
         }
-        let mut next = pin!(newcomers.turn());
-        for _ in 0..8 {
-            assert!(next.as_mut().now_or_never().is_none(), "not while others get on");
-            tokio::time::advance(STALLED / 2).await;
-            *newcomers.moved() = Instant::now();
-        }
-        turns.pop();
-        let next = next.now_or_never().expect("its turn");
-        turns.push(next);
-        let began = Instant::now();
-        let one = newcomers.turn().await;
-        assert!(began.elapsed() >= STALLED, "those before it get no answer");
-        drop(one);
-        assert_eq!(newcomers.turns.available_permits(), 0);
-        turns.clear();
-        assert_eq!(newcomers.turns.available_permits(), AT_ONCE);
+        sleep(TURN / 2).await;
+        assert_eq!(others.load(Ordering::Relaxed), 3 * TURNS, "who answers gives its turn on at once");
+        assert_eq!(newcomers.0.available_permits(), TURNS);
     }
 }

@@ -139,13 +139,13 @@ impl Watch<'_> {
             CallError::Gone(_) => self.version = None,
             CallError::KindMissing(_) => {
                 self.version = None;
-                index.mark_incomplete();
+                self.lose_sight();
                 self.server.kind_missing(&index.spec().gvk);
             }
             CallError::Forbidden(why) => {
                 // What is held grows old, and nothing tells of it any more.
                 if self.forbidden_since.get_or_insert_with(Instant::now).elapsed() > FORBIDDEN {
-                    index.mark_incomplete();
+                    self.lose_sight();
                     self.version = None;
                 }
                 if index.set_trouble(Some(why.clone())) {
@@ -249,6 +249,12 @@ impl Watch<'_> {
         }
     }
 
+    /// From now on nobody can say what there is.
+    fn lose_sight(&self) {
+        self.index.mark_incomplete();
+        self.told.incomplete(self.index);
+    }
+
     fn notify(&self, change: &Change) {
         self.told.changed(self.index, change, false);
     }
@@ -331,7 +337,7 @@ impl Watch<'_> {
                 self.index.relieve();
                 if self.index.share().is_full() {
                     // What comes next has no place: from now on nobody can say what there is.
-                    self.index.mark_incomplete();
+                    self.lose_sight();
                     return Err(endless());
                 }
                 change

@@ -7,7 +7,8 @@ use runtime_fleet::{cluster::ClusterState, kind::KindState};
 use crate::{broker::Broker, watches::Brokered};
 
 impl Broker {
-    /// A cluster is about to be engaged. Once it is, [`Broker::resettle`].
+    /// A cluster is about to be engaged. Once it is, [`Broker::resettle`]; what that finds is enqueued. A change of its
+    /// policy that is taken in in between finds it not engaged yet: what is decided until then is as good as decided before.
     pub(crate) fn expect(&self, cluster: &ClusterName) {
         if cluster.role() == Role::Provider {
             for brokered in &self.watches.brokered {

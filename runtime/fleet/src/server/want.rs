@@ -38,4 +38,6 @@ impl Audience for Server {
     }
 
     fn completed(&self, _index: &Index) {}
+
+    fn incomplete(&self, _index: &Index) {}
 }

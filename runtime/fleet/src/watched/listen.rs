@@ -109,4 +109,10 @@ impl Audience for Cluster {
             listener.completed(index);
         }
     }
+
+    fn incomplete(&self, index: &Index) {
+        for listener in &*self.listeners(index.spec()) {
+            listener.incomplete(index);
+        }
+    }
 }
