@@ -1,7 +1,7 @@
 //! `Connections`: those to one API server, and the requests on each.
 //!
-//! HTTP/2 where the server speaks it: requests and watches share a connection, as many as servers allow on one. What is
-//! not read (a watch whose reader waits) fills its own window and no more, so that it holds up no other. Pings tell when
+//! HTTP/2 where the server speaks it: reads and watches share a connection, as many as servers allow on one, and so do
+//! writes. What is not read (a watch whose reader waits) fills its own window and no more, so that it holds up no other. Pings tell when
 //! a connection is dead.
 
 use std::{
@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use http_body::{Frame, SizeHint};
 use hyper::body::{Bytes, Incoming};
 use hyper_util::{
@@ -34,6 +34,9 @@ const WINDOW: u32 = 512 << 10;
 /// Connections that wait for requests, where each request needs its own: HTTP/1.1.
 const IDLE: usize = 16;
 
+/// A connection for writes that nobody uses for so long is closed.
+const UNUSED: Duration = Duration::from_mins(1);
+
 /// No ping before so long a silence, and the connection is dead where its answer takes so long.
 const PING: Duration = Duration::from_secs(20);
 const ANSWER: Duration = Duration::from_secs(10);
@@ -46,8 +49,34 @@ struct Load {
     doubtful: AtomicBool,
 }
 
+/// Writes go over connections of their own: a server that has many requests to answer on the connection of a watch comes late
+/// with its events, and ends a watch that it comes too late with. Most clusters are seldom written to, so that these are
+/// closed when they are idle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Carries {
+    Reads,
+    Writes,
+}
+
+impl Carries {
+    fn of(request: &Request<Body>) -> Self {
+        if request.method() == Method::GET { Self::Reads } else { Self::Writes }
+    }
+
+    /// After so long without a request a connection is closed.
+    fn idle(self) -> Option<Duration> {
+        match self {
+            // Watches go on all the time.
+            Self::Reads => None,
+            Self::Writes => Some(UNUSED),
+        }
+    }
+}
+
 /// One connection, made when it is first needed and again when it broke; or, with HTTP/1.1, as many as there are requests.
 struct Line<C> {
+    /// What goes over it.
+    carries: Carries,
     client: Client<C, Body>,
     load: Arc<Load>,
 }
@@ -114,12 +143,11 @@ impl<C: Connect + Clone + Send + Sync + 'static> Connections<C> {
         Self { connector, lines: Arc::default() }
     }
 
-    fn line(&self) -> Line<C> {
+    fn line(&self, carries: Carries) -> Line<C> {
         let client = Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
-            // It is kept while nobody asks anything: watches go on all the time.
-            .pool_idle_timeout(None)
+            .pool_idle_timeout(carries.idle())
             .pool_max_idle_per_host(IDLE)
             .http2_initial_stream_window_size(WINDOW)
             .http2_initial_connection_window_size(WINDOW * SHARE)
@@ -127,17 +155,17 @@ impl<C: Connect + Clone + Send + Sync + 'static> Connections<C> {
             .http2_keep_alive_timeout(ANSWER)
             .http2_keep_alive_while_idle(true)
             .build(self.connector.clone());
-        Line { client, load: Arc::default() }
+        Line { carries, client, load: Arc::default() }
     }
 
-    /// A connection with room for one more request.
-    fn place(&self) -> (Client<C, Body>, Place) {
+    /// A connection with room for one more.
+    fn place(&self, carries: Carries) -> (Client<C, Body>, Place) {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         // What goes on there goes on; where nothing does it is closed.
         lines.retain(|line| !line.is_doubtful() || line.requests() > 0);
-        let fits = |line: &Line<C>| !line.is_doubtful() && line.requests() < SHARE;
+        let fits = |line: &Line<C>| line.carries == carries && !line.is_doubtful() && line.requests() < SHARE;
         let first = lines.iter().position(fits).unwrap_or_else(|| {
-            lines.push(self.line());
+            lines.push(self.line(carries));
             lines.len() - 1
         });
         let line = &lines[first];
@@ -156,7 +184,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> Service<Request<Body>> for Conn
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let (client, mut place) = self.place();
+        let (client, mut place) = self.place(Carries::of(&request));
         Box::pin(async move {
             let answer = client.request(request).await;
             // An error is an answer, too: a connection that broke is made again.

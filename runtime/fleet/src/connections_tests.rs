@@ -49,6 +49,7 @@ impl rt::Write for Pipe {
 #[derive(Clone, Default)]
 struct Server {
     connections: Arc<AtomicU32>,
+    closed: Arc<AtomicU32>,
     silent: CancellationToken,
 }
 
@@ -74,7 +75,9 @@ impl Server {
             let serving = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
             let mut serving = pin!(serving.serve_connection(TokioIo::new(theirs), serve));
             tokio::select! {
-                _ = &mut serving => {}
+                _ = &mut serving => {
+                    server.closed.fetch_add(1, Ordering::Relaxed);
+                }
                 // It holds the connection, and says nothing.
                 () = server.silent.cancelled() => std::future::pending().await,
             }
@@ -85,6 +88,10 @@ impl Server {
     fn client(&self) -> Connections<impl Connect + Clone + Send + Sync + 'static> {
         let server = self.clone();
         Connections::new(tower::service_fn(move |_: Uri| std::future::ready(Ok::<_, Infallible>(server.connect()))))
+    }
+
+    fn open(&self) -> u32 {
+        self.connections() - self.closed.load(Ordering::Relaxed)
     }
 
     fn connections(&self) -> u32 {
@@ -135,6 +142,25 @@ async fn so_many_watches_share_a_connection_and_no_request_waits_for_one_to_end(
     watches.push(client.call(get("/watch")).await.unwrap());
     ok(&mut client).await;
     assert_eq!(server.connections(), 2, "there is room on both");
+}
+
+#[tokio::test(start_paused = true)]
+async fn writes_go_over_a_connection_of_their_own_that_is_closed_when_nothing_is_written() {
+    let server = Server::default();
+    let mut client = server.client();
+    let write = |method| Request::builder().method(method).uri("http://server/object").body(Body::empty()).unwrap();
+    let watch = client.call(get("/watch")).await.unwrap();
+    for method in [Method::PATCH, Method::POST, Method::DELETE, Method::PUT] {
+        client.call(write(method)).await.unwrap().into_body().collect().await.unwrap();
+    }
+    ok(&mut client).await;
+    assert_eq!((server.connections(), server.open()), (2, 2));
+    tokio::time::sleep(3 * UNUSED).await;
+    assert_eq!((server.connections(), server.open()), (2, 1), "the watch goes on");
+    client.call(write(Method::PATCH)).await.unwrap();
+    ok(&mut client).await;
+    assert_eq!((server.connections(), server.open()), (3, 2));
+    drop(watch);
 }
 
 #[tokio::test(start_paused = true)]

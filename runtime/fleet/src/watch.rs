@@ -75,13 +75,15 @@ pub(crate) async fn run(server: Arc<Server>, index: Arc<Index>, told: Arc<dyn Au
         let (connection, kind) = server.serving(&index.spec().gvk).await;
         let connection = connection.within(told.path());
         watch.meet(&connection);
-        let started = Instant::now();
+        let (started, from) = (Instant::now(), watch.version);
         let replaced = server.replaced(&connection);
         let ended = tokio::select! {
             ended = watch.session(&connection, &kind) => ended,
             () = replaced => continue,
         };
-        if started.elapsed() > Duration::from_secs(30) {
+        // One that has too much to tell at a time ends watches that do not keep up, and goes on where they ended.
+        let came_on = from.is_some() && watch.version > from;
+        if came_on || started.elapsed() > Duration::from_secs(30) {
             backoff.reset();
         }
         match ended {
@@ -371,3 +373,7 @@ fn bookmark_version(raw: &[u8]) -> Option<u64> {
     }
     serde_json::from_slice::<Bookmark<'_>>(raw).ok()?.metadata.resource_version.parse().ok()
 }
+
+#[cfg(test)]
+#[path = "watch_tests.rs"]
+mod tests;
