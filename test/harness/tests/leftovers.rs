@@ -84,10 +84,16 @@ async fn holds_a_lab() {
 async fn a_killed_process_leaves_nothing() {
     let directory = new_directory("killed");
     let mut child = holder(&directory);
-    let up = members(&directory);
-    for program in ["etcd", "kube-apiserver", "sleep 1000", "harness-reaper"] {
-        assert!(up.iter().any(|line| line.contains(program)), "{program} is not among {up:#?}");
-    }
+    // The shell may not have come to its first line yet.
+    wait_for(DEADLINE, "all programs", async || {
+        let up = members(&directory);
+        for program in ["etcd", "kube-apiserver", "sleep 1000", "harness-reaper"] {
+            anyhow::ensure!(up.iter().any(|line| line.contains(program)), "{program} is not among {up:#?}");
+        }
+        Ok(())
+    })
+    .await
+    .unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
     until_nothing_is_left(&directory).await;
