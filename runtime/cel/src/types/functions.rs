@@ -1,0 +1,57 @@
+//! What expressions may call: every function and operator, with all of its overloads.
+
+mod kubernetes;
+mod kro;
+mod standard;
+mod texts;
+
+use std::{collections::HashMap, sync::LazyLock};
+
+use super::signature::{self, Overload};
+
+/// Functions by name, each with the lines of its overloads. Order counts: the first that fits decides what a parameter
+/// stands for. A name may occur in several tables.
+type Table = &'static [(&'static str, &'static [&'static str])];
+
+const TABLES: &[Table] =
+    &[standard::OPERATORS, standard::FUNCTIONS, standard::OPTIONALS, texts::TEXTS, texts::LISTS, kubernetes::FUNCTIONS, kro::FUNCTIONS];
+
+static FUNCTIONS: LazyLock<HashMap<&'static str, Vec<Overload>>> = LazyLock::new(|| {
+    let mut functions: HashMap<&'static str, Vec<Overload>> = HashMap::new();
+    for (name, lines) in TABLES.iter().copied().flatten() {
+        // A line that cannot be read is none; a test reads them all.
+        let overloads = lines.iter().filter_map(|line| signature::overloads(line)).flatten();
+        functions.entry(name).or_default().extend(overloads);
+    }
+    functions
+});
+
+/// The overloads of a function; `None` where there is none of this name.
+pub(super) fn find(name: &str) -> Option<&'static [Overload]> {
+    FUNCTIONS.get(name).map(Vec::as_slice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_can_be_read() {
+        for (name, lines) in TABLES.iter().copied().flatten() {
+            assert!(!lines.is_empty(), "{name}");
+            for line in *lines {
+                assert!(signature::overloads(line).is_some(), "{name}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_overload_is_there_twice() {
+        for (name, overloads) in FUNCTIONS.iter() {
+            for (index, overload) in overloads.iter().enumerate() {
+                let twin = |other: &Overload| other.method == overload.method && other.arguments == overload.arguments;
+                assert!(!overloads[..index].iter().any(twin), "{name}: {overload:?}");
+            }
+        }
+    }
+}
