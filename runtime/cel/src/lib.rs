@@ -4,6 +4,7 @@
 
 pub mod expression;
 pub mod flaws;
+pub mod graph;
 pub mod pattern;
 pub mod quantity;
 pub mod schema;
