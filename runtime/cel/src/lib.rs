@@ -9,3 +9,4 @@ pub mod pattern;
 pub mod quantity;
 pub mod schema;
 pub mod template;
+pub mod types;
