@@ -10,7 +10,7 @@
 //! come out only when an object exists, one expression at a time. kro tells it when the graph is made, and people rely on it.
 //!
 //! All of it comes from strangers (schemas of 1 MiB, expressions of 8 KiB), and types grow faster than the texts they come
-//! from: `cel.bind(b, {a: a}, …)` doubles one at each turn. So whatever walks over types carries a [`budget::Budget`], and
+//! from: `cel.bind(b, {a: a}, …)` doubles one at each turn. So whatever walks over types carries a `Budget`, and
 //! nothing recurses deeper than that allows. 2 MiB of stack, a thread's default, are enough.
 
 mod budget;
@@ -38,6 +38,6 @@ pub use fits::{Misfit, fits};
 pub use native::Native;
 pub use open_api::open_api;
 pub use rules::{NotAllowed, authored_conditions, condition, elements};
-pub use schema::{collection, object, value, Scope};
+pub use schema::{Scope, collection, object, value};
 pub use structure::{Field, Struct};
 pub use variables::Variables;

@@ -17,7 +17,7 @@ mod shapes;
 use cel_interpreter::{Env, parser::Expression};
 use runtime_cel::{
     graph::macros,
-    types::{Type, Variables, check, object, Scope},
+    types::{Scope, Type, Variables, check, object},
 };
 use serde_json::Value;
 

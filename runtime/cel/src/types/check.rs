@@ -88,7 +88,7 @@ impl<'a> Checker<'a> {
         match &expression.expr {
             Expr::Literal(literal) => Ok(of_literal(literal)),
             Expr::Ident(name) => self.name(name),
-            Expr::Select(_) => self.type_name(expression).map_or_else(|| Err(strange()), |found| Ok(Type::of(found))),
+            Expr::Select(_) => self.type_name(expression).map(Type::of).ok_or_else(strange),
             Expr::Call(call) => self.call(call, None),
             Expr::List(list) => self.list(list),
             Expr::Map(map) => self.map(map),

@@ -2,11 +2,7 @@
 
 use std::fmt;
 
-use super::{
-    budget::Overrun,
-    cel_type::Type,
-    shown::InMessage,
-};
+use super::{budget::Overrun, cel_type::Type, shown::InMessage};
 
 /// Longest message, in bytes.
 const LONGEST: usize = 2048;
@@ -65,7 +61,7 @@ impl TypeError {
 }
 
 impl From<Overrun> for TypeError {
-    fn from(Overrun: Overrun) -> Self {
+    fn from(_: Overrun) -> Self {
         Self::new("the types of the expression are too large, or too deep: split it, or put dyn() around a part")
     }
 }

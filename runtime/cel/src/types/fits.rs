@@ -118,7 +118,7 @@ impl Comparison {
 }
 
 fn within(what: impl Into<String>) -> impl FnOnce(Trace) -> Trace {
-    |mut trace| {
+    move |mut trace| {
         trace.push(what.into());
         trace
     }
@@ -128,11 +128,11 @@ fn wrong_count(what: &str, got: usize, expected: usize) -> String {
     format!("{what} parameter count mismatch: got {got}, expected {expected}")
 }
 
-/// How many types stand in the brackets behind its name.
+/// How many types a list or map is of.
 fn parts(of: &Type) -> usize {
     match of {
         Type::Map(_) => 2,
-        Type::List(_) | Type::Optional(_) | Type::Type(_) => 1,
+        Type::List(_) => 1,
         _ => 0,
     }
 }

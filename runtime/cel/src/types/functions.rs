@@ -1,7 +1,7 @@
 //! What expressions may call: every function and operator, with all of its overloads.
 
-mod kubernetes;
 mod kro;
+mod kubernetes;
 mod standard;
 mod texts;
 
@@ -13,12 +13,19 @@ use super::signature::{self, Overload};
 /// stands for. A name may occur in several tables.
 type Table = &'static [(&'static str, &'static [&'static str])];
 
-const TABLES: &[Table] =
-    &[standard::OPERATORS, standard::FUNCTIONS, standard::OPTIONALS, texts::TEXTS, texts::LISTS, kubernetes::FUNCTIONS, kro::FUNCTIONS];
+const TABLES: &[Table] = &[
+    standard::OPERATORS,
+    standard::FUNCTIONS,
+    standard::OPTIONALS,
+    texts::TEXTS,
+    texts::LISTS,
+    kubernetes::FUNCTIONS,
+    kro::FUNCTIONS,
+];
 
 static FUNCTIONS: LazyLock<HashMap<&'static str, Vec<Overload>>> = LazyLock::new(|| {
     let mut functions: HashMap<&'static str, Vec<Overload>> = HashMap::new();
-    for (name, lines) in TABLES.iter().copied().flatten() {
+    for &(name, lines) in TABLES.iter().copied().flatten() {
         // A line that cannot be read is none; a test reads them all.
         let overloads = lines.iter().filter_map(|line| signature::overloads(line)).flatten();
         functions.entry(name).or_default().extend(overloads);

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::{
     budget::Budget,
     cel_type::Type,
-    structure::Struct,
+    structure::{Field, Struct},
 };
 
 /// The schema of a status field that holds values of this type, as kro infers it: descriptions and all, for suites compare
@@ -53,9 +53,8 @@ impl Writer {
     }
 
     fn write_object(&mut self, object: &Struct, depth: u32) -> Value {
-        let write = |(name, field): (&String, &super::structure::Field)| {
-            (name.clone(), self.write(&field.value, Place::Field, depth + 1))
-        };
+        let write =
+            |(name, field): (&String, &Field)| (name.clone(), self.write(&field.value, Place::Field, depth + 1));
         let properties: Map<String, Value> = object.fields().iter().map(write).collect();
         if !properties.is_empty() {
             return json!({"type": "object", "properties": properties});

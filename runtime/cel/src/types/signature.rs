@@ -82,7 +82,13 @@ impl<'a> Reader<'a> {
             ("map", Ok([key, value])) => Some(Type::map(key, value)),
             (name, Err(inner)) => match <[Type; 1]>::try_from(inner) {
                 Ok([inner]) => of_one(name, inner),
-                Err(inner) => if inner.is_empty() { self.plain(name) } else { None },
+                Err(inner) => {
+                    if inner.is_empty() {
+                        self.plain(name)
+                    } else {
+                        None
+                    }
+                }
             },
             _ => None,
         }
@@ -142,17 +148,24 @@ mod tests {
         let arguments = vec![receiver, Type::optional(key), Type::Int];
         assert_eq!(read, vec![Overload { method: true, parameters: 2, arguments, result: value }]);
         let read = overloads("() -> type(dyn)").unwrap();
-        assert_eq!(read, vec![Overload { method: false, parameters: 0, arguments: vec![], result: Type::of(Type::Dyn) }]);
+        assert_eq!(
+            read,
+            vec![Overload { method: false, parameters: 0, arguments: vec![], result: Type::of(Type::Dyn) }]
+        );
         let read = overloads("T in ordered: list(T).() -> T").unwrap();
         assert_eq!((read.len(), &read[0].result, &read[6].result), (8, &Type::Int, &Type::String));
     }
 
     #[test]
     fn refuses_what_it_cannot_read() {
-        for line in ["", "int", "(int) -> ", "(int) string", "(int int) -> int", "(list) -> int", "(list(int, int)) -> int"] {
+        for line in
+            ["", "int", "(int) -> ", "(int) string", "(int int) -> int", "(list) -> int", "(list(int, int)) -> int"]
+        {
             assert_eq!(overloads(line), None, "{line}");
         }
-        for line in ["(map(int)) -> int", "(foo) -> int", "(int) -> int ", "T in all: (T) -> T", "(int -> int", "(AB) -> int"] {
+        for line in
+            ["(map(int)) -> int", "(foo) -> int", "(int) -> int ", "T in all: (T) -> T", "(int -> int", "(AB) -> int"]
+        {
             assert_eq!(overloads(line), None, "{line}");
         }
     }

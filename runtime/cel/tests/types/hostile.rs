@@ -17,7 +17,12 @@ const STACK: usize = 1024 * 1024;
 
 fn on_a_small_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| {
-        thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work).unwrap().join().expect("a thread came to an end")
+        thread::Builder::new()
+            .stack_size(STACK)
+            .spawn_scoped(scope, work)
+            .unwrap()
+            .join()
+            .expect("a thread came to an end")
     })
 }
 
@@ -45,7 +50,8 @@ fn name() -> Expression {
 fn chains_are_as_long_as_they_like() {
     on_a_large_stack(|| {
         let fields = |inner| Expr::Select(SelectExpr { operand: Box::new(inner), field: "b".to_owned(), test: false });
-        let sums = |inner| Expr::Call(CallExpr { func_name: "_+_".to_owned(), target: None, args: vec![inner, name()] });
+        let sums =
+            |inner| Expr::Call(CallExpr { func_name: "_+_".to_owned(), target: None, args: vec![inner, name()] });
         let calls = |inner| {
             Expr::Call(CallExpr { func_name: "reverse".to_owned(), target: Some(Box::new(inner)), args: vec![] })
         };
@@ -60,9 +66,8 @@ fn chains_are_as_long_as_they_like() {
 fn what_is_nested_too_deeply_is_refused() {
     on_a_large_stack(|| {
         let lists = |inner| Expr::List(ListExpr::new(vec![inner]));
-        let calls = |inner| {
-            Expr::Call(CallExpr { func_name: "_+_".to_owned(), target: None, args: vec![name(), inner] })
-        };
+        let calls =
+            |inner| Expr::Call(CallExpr { func_name: "_+_".to_owned(), target: None, args: vec![name(), inner] });
         let variables = Variables::new().with("a", Type::Int);
         for tree in [nested(10_000, name(), lists), nested(10_000, name(), calls)] {
             let error = on_a_small_stack(|| check(&tree, &variables)).unwrap_err();
@@ -78,16 +83,16 @@ fn what_is_nested_too_deeply_is_refused() {
 fn whatever_the_parser_takes_needs_a_small_stack_only() {
     on_a_large_stack(|| {
         let loops = (0..12).fold("1".to_owned(), |inner, turn| format!("[1].map(x{turn}, {inner})"));
-        let brackets = format!("{}{loops}{}", "(1 + size([".repeat(35), "]))".repeat(35));
+        let brackets = format!("{}{loops}{}", "(1 + size([".repeat(25), "]))".repeat(25));
         for source in [
             brackets,
             (0..20).fold("true".to_owned(), |inner, turn| format!("[1].exists(x{turn}, {inner})")),
             (0..20).fold("1".to_owned(), |inner, turn| format!("{{1: 1}}.transformMap(k{turn}, v{turn}, {inner})")),
             (0..40).fold("1".to_owned(), |inner, turn| format!("cel.bind(b{turn}, {turn}, {inner} + b{turn})")),
             (0..90).fold("1".to_owned(), |inner, _| format!("true ? {inner} : 1")),
-            (0..90).fold("1".to_owned(), |inner, _| format!("true ? 1 : ({inner})")),
+            (0..45).fold("1".to_owned(), |inner, _| format!("true ? 1 : ({inner})")),
         ] {
-            let Ok(tree) = parsed(&source) else { continue };
+            let tree = parsed(&source).unwrap();
             let found = on_a_small_stack(|| check(&tree, &Variables::new()));
             assert!(found.is_ok(), "{source}: {found:?}");
         }
@@ -99,16 +104,13 @@ fn whatever_the_parser_takes_needs_a_small_stack_only() {
 fn types_that_double_come_to_an_end() {
     on_a_large_stack(|| {
         for start in ["{1: 1}", "{}", "{1: []}"] {
-            let innermost = format!("cel.bind(b0, {start}, b39 == b38)");
-            let doubled = |source: String, turn: usize| {
-                source.replace(&format!("b{}, {start}", 0), &format!("b0, {start}")).replace(
-                    "b39 == b38",
-                    &format!("cel.bind(b{turn}, {{b{}: b{}}}, b39 == b38)", turn - 1, turn - 1),
-                )
-            };
-            let source = (1..40).fold(innermost, doubled);
+            let innermost = "b39 == b39".to_owned();
+            let doubled = (1..40)
+                .rev()
+                .fold(innermost, |inner, turn| format!("cel.bind(b{turn}, {{b{}: b{}}}, {inner})", turn - 1, turn - 1));
+            let source = format!("cel.bind(b0, {start}, {doubled})");
             let found = type_of(&source, &Variables::new());
-            assert!(found.is_err(), "{found:?}");
+            assert!(found.clone().is_err_and(|error| error.contains("too large")), "{found:?}");
         }
     });
 }
@@ -156,12 +158,11 @@ fn schemas_are_read_to_some_size() {
 #[test]
 fn names_are_not_repeated_at_each_level() {
     let long = "n".repeat(10_000);
-    let schema = (0..60).fold(json!({"type": "string"}), |inner, _| {
-        json!({"type": "object", "properties": {long.clone(): inner}})
-    });
+    let schema = (0..60)
+        .fold(json!({"type": "string"}), |inner, _| json!({"type": "object", "properties": {long.clone(): inner}}));
     let deep = value("x", &schema);
     assert!(deep.to_string().len() < 20);
-    let error = type_of(&format!("o.{long}.x", ), &with_object(&schema)).unwrap_err();
+    let error = type_of(&format!("o.{long}.x",), &with_object(&schema)).unwrap_err();
     assert!(error.len() < 3_000, "{}", error.len());
 }
 

@@ -108,9 +108,12 @@ fn nothing_is_an_object_unless_something_is_required() {
     assert_eq!(fits(&nothing, &value("x", &open)), Ok(()));
     let required = json!({"type": "object", "properties": {"a": one}, "required": ["a"]});
     assert!(wrong(&nothing, &required).ends_with("map keys must be strings to assign to struct"));
-    let defaulted = json!({"type": "object", "properties": {"a": {"type": "string", "default": "b"}}, "required": ["a"]});
+    let defaulted =
+        json!({"type": "object", "properties": {"a": {"type": "string", "default": "b"}}, "required": ["a"]});
     assert_eq!(fits(&nothing, &value("x", &defaulted)), Ok(()));
-    assert!(wrong(&Type::map(Type::Int, Type::String), &open).ends_with("map keys must be strings to assign to struct"));
+    assert!(
+        wrong(&Type::map(Type::Int, Type::String), &open).ends_with("map keys must be strings to assign to struct")
+    );
 }
 
 #[test]
@@ -167,12 +170,14 @@ fn fine_twice() -> Type {
 
 #[test]
 fn a_status_holds_what_is_inside() {
-    let moment = json!({"type": "string", "format": "date-time", "description": "Timestamp representing a creation time"});
+    let moment =
+        json!({"type": "string", "format": "date-time", "description": "Timestamp representing a creation time"});
     assert_eq!(open_api(&Type::list(Type::Timestamp)), json!({"type": "array", "items": moment}));
     assert_eq!(open_api(&Type::Uint), json!({"type": "integer"}));
     let anything = json!({"x-kubernetes-preserve-unknown-fields": true});
     let moments = json!({"type": "object", "properties": {"at": {"type": "array", "items": moment}, "any": {}}});
-    let expected = json!({"type": "object", "properties": {"at": {"type": "array", "items": anything}, "any": anything}});
+    let expected =
+        json!({"type": "object", "properties": {"at": {"type": "array", "items": anything}, "any": anything}});
     assert_eq!(open_api(&value("x", &moments)), expected);
     let described = json!({"x-kubernetes-preserve-unknown-fields": true, "description": "unknown CEL type: net.IP"});
     assert_eq!(open_api(&Type::Native(Native::Ip)), described);

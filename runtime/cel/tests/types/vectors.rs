@@ -57,7 +57,8 @@ fn outcome(entry: &Value, sets: &Sets) -> Result<Type, String> {
     }
     let outside = variables.clone();
     for (name, list) in entry["iterators"].as_object().into_iter().flatten() {
-        let element = types::elements(&type_of(list.as_str().unwrap(), &outside)?).map_err(|error| error.to_string())?;
+        let element =
+            types::elements(&type_of(list.as_str().unwrap(), &outside)?).map_err(|error| error.to_string())?;
         variables = variables.with(name, element);
     }
     let source = text(entry, "expr").unwrap();
@@ -188,9 +189,7 @@ fn differs_before(entry: &Value, sets: &Sets) -> Option<String> {
     // kro knows type names when it checks, and no longer when it evaluates.
     let named_type = entry["better"] == true && early;
     match (found, text(entry, "type"), early && !named_type) {
-        (Ok(found), recorded, false) => {
-            (recorded != Some(found.to_string().as_str())).then(|| format!("is a {found}"))
-        }
+        (Ok(found), recorded, false) => (recorded != Some(found.to_string().as_str())).then(|| format!("is a {found}")),
         (Ok(found), _, true) => Some(format!("is accepted as {found}")),
         (Err(error), _, false) => Some(format!("is refused: {error}")),
         (Err(error), recorded_type, true) => {

@@ -19,10 +19,10 @@ impl<'a> Checker<'a> {
             let found = self.infer(argument)?;
             arguments.push(found);
         }
-        let name = namespaced.as_ref().map_or(call.func_name.as_str(), |(name, _)| name);
+        let name = namespaced.as_ref().map_or(call.func_name.as_str(), |(name, _)| name.as_str());
         let name = name.trim_start_matches('.');
         let overloads = match &namespaced {
-            Some((_, overloads)) => overloads,
+            Some((_, overloads)) => *overloads,
             None => functions::find(name).ok_or_else(|| TypeError::undeclared(name))?,
         };
         if matches!(name, operators::LOGICAL_AND | operators::LOGICAL_OR) {

@@ -14,11 +14,11 @@ impl<'a> Checker<'a> {
         let (first, second) = self.variables_of(&range, iter_var2.is_some())?;
 
         let outside = self.locals.len();
-        self.locals.push((accu_var, accumulated.clone()));
+        self.locals.push((accu_var.as_str(), accumulated.clone()));
         let around = self.locals.len();
-        self.locals.push((iter_var, first));
+        self.locals.push((iter_var.as_str(), first));
         if let Some(name) = iter_var2 {
-            self.locals.push((name, second));
+            self.locals.push((name.as_str(), second));
         }
         let condition = self.infer(loop_cond)?;
         self.expect(&condition, &Type::Bool)?;

@@ -105,7 +105,7 @@ impl Checker<'_> {
 /// The next clause of a format; `None` at its end.
 fn next_clause(rest: &mut Peekable<Chars<'_>>) -> Result<Option<Clause>, TypeError> {
     loop {
-        if rest.by_ref().find(|char| *char == '%').is_none() {
+        if !rest.any(|char| char == '%') {
             return Ok(None);
         }
         // `%%` is a plain sign.
