@@ -24,7 +24,8 @@ use serde_json::Value;
 /// An expression as the parser has it, with macros expanded; or why there is none.
 fn parsed(source: &str) -> Result<Expression, String> {
     thread_local!(static ENV: Env = macros::environment());
-    ENV.with(|env| env.parser().parse(source)).map_err(|errors| errors.to_string())
+    let parser = ENV.with(Env::parser).enable_ident_escape_syntax(true);
+    parser.parse(source).map_err(|errors| format!("parser: {errors}"))
 }
 
 /// The type of an expression over these variables, as text; or what is wrong with it.

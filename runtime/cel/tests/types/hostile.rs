@@ -89,7 +89,7 @@ fn whatever_the_parser_takes_needs_a_small_stack_only() {
             (0..20).fold("true".to_owned(), |inner, turn| format!("[1].exists(x{turn}, {inner})")),
             (0..20).fold("1".to_owned(), |inner, turn| format!("{{1: 1}}.transformMap(k{turn}, v{turn}, {inner})")),
             (0..40).fold("1".to_owned(), |inner, turn| format!("cel.bind(b{turn}, {turn}, {inner} + b{turn})")),
-            (0..90).fold("1".to_owned(), |inner, _| format!("true ? {inner} : 1")),
+            (0..90).fold("1".to_owned(), |inner, _| format!("true ? 1 : {inner}")),
             (0..45).fold("1".to_owned(), |inner, _| format!("true ? 1 : ({inner})")),
         ] {
             let tree = parsed(&source).unwrap();
@@ -118,15 +118,21 @@ fn types_that_double_come_to_an_end() {
 #[test]
 fn schemas_are_read_to_some_depth() {
     on_a_large_stack(|| {
-        let wrap: [fn(Value) -> Value; 5] = [
-            |inner| json!({"type": "object", "properties": {"a": inner}}),
-            |inner| json!({"type": "array", "items": inner}),
-            |inner| json!({"type": "object", "additionalProperties": inner}),
-            |inner| json!({"allOf": [inner]}),
-            |inner| json!({"type": "object", "x-kubernetes-embedded-resource": true, "properties": {"a": inner}}),
-        ];
-        for wrap in wrap {
-            let schema = (0..10_000).fold(json!({"type": "string"}), |inner, _| wrap(inner));
+        for (path, around) in [
+            ("/properties/a", json!({"type": "object", "properties": {"a": null}})),
+            ("/items", json!({"type": "array", "items": null})),
+            ("/additionalProperties", json!({"type": "object", "additionalProperties": null})),
+            ("/allOf/0", json!({"allOf": [null]})),
+            (
+                "/properties/a",
+                json!({"type": "object", "x-kubernetes-embedded-resource": true, "properties": {"a": null}}),
+            ),
+        ] {
+            let schema = (0..10_000).fold(json!({"type": "string"}), |inner, _| {
+                let mut outer = around.clone();
+                *outer.pointer_mut(path).unwrap() = inner;
+                outer
+            });
             on_a_small_stack(|| {
                 let deep = value("deep", &schema);
                 assert_eq!(fits(&deep, &deep), Ok(()));
