@@ -102,10 +102,10 @@ impl<'a> Checker<'a> {
     fn go_on(&mut self, expression: &'a Expression, first: Type) -> Result<Type, TypeError> {
         match &expression.expr {
             Expr::Select(select) if select.test => {
-                self.select(first, &select.field, false)?;
+                self.select(&first, &select.field, false)?;
                 Ok(Type::Bool)
             }
-            Expr::Select(select) => self.select(first, &select.field, false),
+            Expr::Select(select) => self.select(&first, &select.field, false),
             Expr::Call(call) => self.call(call, Some(first)),
             _ => Err(strange()),
         }

@@ -121,7 +121,8 @@ impl Unifier {
             return Ok(self.meet(taken, *number, depth)? == Met::Yes);
         }
         Ok(match (given, taken) {
-            (Type::Dyn, _) | (_, Type::Dyn) => true,
+            // Of what a type is makes no difference.
+            (Type::Dyn, _) | (_, Type::Dyn) | (Type::Type(_), Type::Type(_)) => true,
             (Type::Null, other) | (other, Type::Null) => takes_null(other),
             (Type::List(given), Type::List(taken)) | (Type::Optional(given), Type::Optional(taken)) => {
                 self.assign(given, taken, depth + 1)?
@@ -129,8 +130,6 @@ impl Unifier {
             (Type::Map(given), Type::Map(taken)) => {
                 self.assign(&given.0, &taken.0, depth + 1)? && self.assign(&given.1, &taken.1, depth + 1)?
             }
-            // Of what it is the type makes no difference.
-            (Type::Type(_), Type::Type(_)) => true,
             (given, taken) => plainly_equal(given, taken),
         })
     }
@@ -198,7 +197,7 @@ impl Unifier {
     fn covers(&mut self, one: &Type, other: &Type, depth: u32) -> Result<bool, Overrun> {
         self.budget.look(depth)?;
         Ok(match (one, other) {
-            (Type::Dyn | Type::Param(_), _) => true,
+            (Type::Dyn | Type::Param(_), _) | (Type::Type(_), Type::Type(_)) => true,
             (_, Type::Dyn | Type::Param(_)) => false,
             (Type::List(one), Type::List(other)) | (Type::Optional(one), Type::Optional(other)) => {
                 self.covers(one, other, depth + 1)?
@@ -206,7 +205,6 @@ impl Unifier {
             (Type::Map(one), Type::Map(other)) => {
                 self.covers(&one.0, &other.0, depth + 1)? && self.covers(&one.1, &other.1, depth + 1)?
             }
-            (Type::Type(_), Type::Type(_)) => true,
             (one, other) => plainly_equal(one, other),
         })
     }

@@ -168,7 +168,7 @@ fn names_are_not_repeated_at_each_level() {
         .fold(json!({"type": "string"}), |inner, _| json!({"type": "object", "properties": {long.clone(): inner}}));
     let deep = value("x", &schema);
     assert!(deep.to_string().len() < 20);
-    let error = type_of(&format!("o.{long}.x",), &with_object(&schema)).unwrap_err();
+    let error = type_of(&format!("o.{long}.x"), &with_object(&schema)).unwrap_err();
     assert!(error.len() < 3_000, "{}", error.len());
 }
 

@@ -37,7 +37,7 @@ impl<'a> Checker<'a> {
     fn optional_select(&mut self, call: &CallExpr, operand: Option<Type>) -> Result<Type, TypeError> {
         match (operand, call.args.as_slice()) {
             (Some(operand), [_, field]) => match &field.expr {
-                Expr::Literal(LiteralValue::String(field)) => self.select(operand, field.inner(), true),
+                Expr::Literal(LiteralValue::String(field)) => self.select(&operand, field.inner(), true),
                 _ => Err(strange()),
             },
             _ => Err(strange()),

@@ -5,8 +5,8 @@ use crate::types::{cel_type::Type, native::Native};
 
 impl Checker<'_> {
     /// The type of a field of this. What is optional stays so to the end of the chain.
-    pub(super) fn select(&mut self, operand: Type, field: &str, optional: bool) -> Result<Type, TypeError> {
-        let operand = self.unifier.resolve(&operand)?;
+    pub(super) fn select(&mut self, operand: &Type, field: &str, optional: bool) -> Result<Type, TypeError> {
+        let operand = self.unifier.resolve(operand)?;
         let (whole, wrapped) = match &operand {
             Type::Optional(inner) => (&**inner, true),
             other => (other, false),
