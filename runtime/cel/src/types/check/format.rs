@@ -37,23 +37,17 @@ impl Clause {
         }
     }
 
-    /// What is wrong with it; `only` for what it takes is said in cel-go's words.
     fn refusal(self, given: &Type) -> TypeError {
-        let only = match self {
-            Self::Text => {
-                "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and \
-                 timestamps"
-            }
-            Self::Decimal => "decimal clause can only be used on ints, uints, and doubles",
-            Self::Fixed => "fixed-point clause can only be used on ints, uints, and doubles",
-            Self::Scientific => "scientific clause can only be used on ints, uints, and doubles",
-            Self::Binary => "only ints, uints, and bools can be formatted as binary",
-            Self::Hex => "only ints, uints, bytes, and strings can be formatted as hex",
-            Self::Octal => "octal clause can only be used on ints and uints",
+        let takes = match self {
+            Self::Text => "%s takes all but objects and optionals",
+            Self::Decimal => "%d takes ints, uints and doubles",
+            Self::Fixed => "%f takes ints, uints and doubles",
+            Self::Scientific => "%e takes ints, uints and doubles",
+            Self::Binary => "%b takes ints, uints and bools",
+            Self::Hex => "%x takes ints, uints, texts and bytes",
+            Self::Octal => "%o takes ints and uints",
         };
-        let shown = given.to_string();
-        let kind = shown.split('(').next().unwrap_or_default();
-        TypeError::new(format!("error during formatting: {only}, was given {kind}"))
+        TypeError::new(format!("error during formatting: {takes}, it is given {given}"))
     }
 }
 
@@ -64,14 +58,16 @@ impl Checker<'_> {
         let mut used = 0;
         while let Some(clause) = next_clause(&mut rest)? {
             let argument = arguments.get(used);
-            let argument = argument.ok_or_else(|| TypeError::new(format!("index {used} out of range")))?;
+            let argument = argument.ok_or_else(|| {
+                TypeError::new(format!("index {used} out of range: the format needs an argument for each of its %"))
+            })?;
             self.check_argument(clause, argument)?;
             used += 1;
         }
         if arguments.len() > used {
             let given = arguments.len();
             return Err(TypeError::new(format!(
-                "too many arguments supplied to string.format (expected {used}, got {given})"
+                "too many arguments: the format uses {used} of the {given} it is given"
             )));
         }
         Ok(())
@@ -122,7 +118,7 @@ fn read_clause(rest: &mut Peekable<Chars<'_>>) -> Result<Clause, TypeError> {
             digits += 1;
         }
         if digits == 0 || rest.peek().is_none() {
-            return Err(flawed("could not parse precision: it needs digits, and a clause behind them"));
+            return Err(flawed("behind %. stand digits and then a letter, as in %.2f"));
         }
     }
     match rest.next() {
@@ -133,8 +129,8 @@ fn read_clause(rest: &mut Peekable<Chars<'_>>) -> Result<Clause, TypeError> {
         Some('b') => Ok(Clause::Binary),
         Some('x' | 'X') => Ok(Clause::Hex),
         Some('o') => Ok(Clause::Octal),
-        Some(other) => Err(flawed(&format!("unrecognized formatting clause \"{other}\""))),
-        None => Err(TypeError::new("unexpected end of string")),
+        Some(other) => Err(flawed(&format!("%{other} is none of %s %d %f %e %b %x %X %o"))),
+        None => Err(TypeError::new("unexpected end of string: a plain % is written %%")),
     }
 }
 
