@@ -76,7 +76,7 @@ impl<'a> Checker<'a> {
         match &of.expr {
             Expr::Select(select) if self.type_name(of).is_none() => Some(&select.operand),
             Expr::Call(call) => match &call.target {
-                Some(target) if self.namespaced(call).is_none() => Some(target),
+                Some(target) if Self::namespaced(call).is_none() => Some(target),
                 _ => call.args.first(),
             },
             _ => None,

@@ -73,6 +73,8 @@ fn inner_names_hide_outer_ones() {
     let json = Variables::new().with("json", Type::Int).with("ip", Type::Int);
     assert_eq!(type_of("json.marshal(json)", &json), Ok(Type::String));
     assert_eq!(type_of("ip.isCanonical('::1') ? ip : 1", &json), Ok(Type::Int));
+    assert_eq!(type_of("[1].map(json, json.marshal(json))", &json), Ok(Type::list(Type::String)));
+    assert_eq!(type_of("[cidr('::1/8')].map(ip, ip.ip())", &json), Ok(Type::list(Type::Native(Native::Ip))));
 }
 
 #[test]
@@ -112,6 +114,19 @@ fn dyn_leaves_open_what_a_call_gives() {
     ] {
         assert_eq!(type_of(source, &x).map(|found| found.to_string()), Ok(expected.to_owned()), "{source}");
     }
+}
+
+/// What nothing is known of is dyn as soon as something is asked of it, not what it meets first.
+#[test]
+fn what_nothing_is_known_of_is_dyn() {
+    assert_eq!(alone("[].all(x, x.a && x == 'a' && x == 1)"), "bool");
+    assert_eq!(
+        alone("[].map(x, x.map(y, y)).all(l, l == 'a' || l == [1])"),
+        "found no matching overload for '_==_' applied \
+        to '(list(dyn), string)'"
+    );
+    assert_eq!(alone("[].map(x, x + 1)"), "list(int)");
+    assert!(alone("[].all(x, x == 'a' && x == 1)").starts_with("found no matching overload for '_==_'"));
 }
 
 #[test]

@@ -11,7 +11,7 @@ impl<'a> Checker<'a> {
         if call.func_name == operators::OPT_SELECT {
             return self.optional_select(call, first);
         }
-        let namespaced = self.namespaced(call);
+        let namespaced = Self::namespaced(call);
         let method = call.target.is_some() && namespaced.is_none();
         let mut arguments = Vec::with_capacity(call.args.len() + 1);
         arguments.extend(first);

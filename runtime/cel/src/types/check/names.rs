@@ -11,7 +11,7 @@ use crate::types::{cel_type::Type, functions, native::Native, signature::Overloa
 /// Longest name that is looked for among types and functions with dots in their names, in parts.
 const PARTS: usize = 3;
 
-impl<'a> Checker<'a> {
+impl Checker<'_> {
     /// The type of what a name stands for. With a dot before it, it is from outside, whatever loops call so.
     pub(super) fn name(&mut self, name: &str) -> Result<Type, TypeError> {
         let plain = name.trim_start_matches('.');
@@ -35,13 +35,9 @@ impl<'a> Checker<'a> {
         named_type(&parts.join("."))
     }
 
-    /// The function that `json.marshal(x)` calls: one with a dot in its name, and no method.
-    pub(super) fn namespaced(&self, call: &'a CallExpr) -> Option<(String, &'static [Overload])> {
+    /// The function that `json.marshal(x)` calls: one with a dot in its name, and no method, whatever else is called `json`.
+    pub(super) fn namespaced(call: &CallExpr) -> Option<(String, &'static [Overload])> {
         let mut parts = qualified(call.target.as_deref()?, PARTS)?;
-        // Unless a loop calls a variable of its own so.
-        if self.local(parts.first()?).is_some() {
-            return None;
-        }
         parts.push(&call.func_name);
         let name = parts.join(".");
         let overloads = functions::find(name.trim_start_matches('.'))?;
