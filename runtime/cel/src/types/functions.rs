@@ -40,7 +40,10 @@ pub(super) fn find(name: &str) -> Option<&'static [Overload]> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+    use crate::graph::{self, Style};
 
     #[test]
     fn every_line_can_be_read() {
@@ -50,6 +53,27 @@ mod tests {
                 assert!(signature::overloads(line).is_some(), "{name}: {line}");
             }
         }
+    }
+
+    /// Whoever adds a function tells both what it does and what it takes.
+    #[test]
+    fn what_is_declared_is_what_can_be_called() {
+        let declared: BTreeSet<(&str, bool, usize)> = FUNCTIONS
+            .iter()
+            .flat_map(|(name, overloads)| overloads.iter().map(move |overload| (*name, overload)))
+            .map(|(name, overload)| (name, overload.method, overload.arguments.len() - usize::from(overload.method)))
+            .filter(|(name, ..)| name.starts_with(|first: char| first.is_ascii_alphabetic()) && !name.contains('@'))
+            .collect();
+        let callable: BTreeSet<(&str, bool, usize)> = graph::functions()
+            .into_iter()
+            .map(|(name, style, count)| match name.strip_prefix("runtime.") {
+                // To the interpreter a name like all others, to us methods of the variable.
+                Some(name) => (name, true, count),
+                None => (name, style == Style::Method, count),
+            })
+            .filter(|(name, ..)| !name.contains('@'))
+            .collect();
+        assert_eq!(declared, callable);
     }
 
     #[test]
