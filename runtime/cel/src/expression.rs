@@ -19,7 +19,7 @@ mod argument;
 mod counters;
 mod environment;
 mod error;
-mod json;
+pub(crate) mod json;
 mod limits;
 mod list;
 mod measure;

@@ -1,8 +1,16 @@
 //! CEL in the dialect of resource graphs: as recorded, and beyond.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+#[path = "graph/functions.rs"]
+mod functions;
+#[path = "graph/limits.rs"]
+mod limits;
+#[path = "graph/missing.rs"]
+mod missing;
 #[path = "graph/text.rs"]
 mod text;
+#[path = "graph/typed.rs"]
+mod typed;
 #[path = "graph/vectors.rs"]
 mod vectors;
 

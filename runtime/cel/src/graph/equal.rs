@@ -7,6 +7,7 @@ use std::{
 
 use super::{
     failure::{Answer, Failure, charge, charge_text},
+    go::number,
     value::{Foreign, List, Map, Value},
 };
 use crate::expression::meter;
@@ -30,10 +31,10 @@ fn same<'v>(a: &Value<'v>, b: &Value<'v>, depth: usize) -> Answer<bool> {
     not_too_deep(depth)?;
     charge(1)?;
     Ok(match (a, b) {
+        (Value::Null, other) | (other, Value::Null) => matches!(other, Value::Null),
         (Value::Omit, _) => {
             return Err(Failure::wrong("omit() is a field-removal sentinel and cannot be compared"));
         }
-        (Value::Null, Value::Null) => true,
         (Value::Bool(a), Value::Bool(b)) => a == b,
         (Value::Text(a), Value::Text(b)) => {
             charge_text(a.len().min(b.len()))?;
@@ -59,8 +60,8 @@ fn same<'v>(a: &Value<'v>, b: &Value<'v>, depth: usize) -> Answer<bool> {
             (Foreign::Semver(a), Foreign::Semver(b)) => a.cmp_precedence(b) == Ordering::Equal,
             _ => return Err(Failure::wrong("no such overload")),
         },
-        (Value::Foreign(_), other) if !matches!(other, Value::Null) => return Err(Failure::wrong("no such overload")),
-        _ => compare_numbers(a, b) == Some(Some(Ordering::Equal)),
+        (Value::Foreign(_), _) => return Err(Failure::wrong("no such overload")),
+        _ => matches!(compare_numbers(a, b), Ok(Ordering::Equal)),
     })
 }
 
@@ -80,8 +81,8 @@ fn same_maps<'v>(a: &Map<'v>, b: &Map<'v>, depth: usize) -> Answer<bool> {
     if a.len() != b.len() {
         return Ok(false);
     }
+    charge(a.len() as u64)?;
     for key in a.keys() {
-        charge(1)?;
         let key = key.value();
         let (Some(a), Some(b)) = (a.get(&key), b.get(&key)) else { return Ok(false) };
         if !same(&a?, &b?, depth + 1)? {
@@ -91,23 +92,29 @@ fn same_maps<'v>(a: &Map<'v>, b: &Map<'v>, depth: usize) -> Answer<bool> {
     Ok(true)
 }
 
-/// `None` when one is no number, `Some(None)` when one is not to be ordered.
-fn compare_numbers(a: &Value<'_>, b: &Value<'_>) -> Option<Option<Ordering>> {
+/// Why two values have no order of numbers.
+enum Unordered {
+    NoNumbers,
+    NaN,
+}
+
+fn compare_numbers(a: &Value<'_>, b: &Value<'_>) -> Result<Ordering, Unordered> {
     let whole = |value: &Value<'_>| match value {
         Value::Int(number) => Some(i128::from(*number)),
         Value::UInt(number) => Some(i128::from(*number)),
         _ => None,
     };
     let double = |value: &Value<'_>| match value {
-        Value::Int(number) => Some(*number as f64),
-        Value::UInt(number) => Some(*number as f64),
+        Value::Int(number) => Some(number::of_int(*number)),
+        Value::UInt(number) => Some(number::of_uint(*number)),
         Value::Double(number) => Some(*number),
         _ => None,
     };
     if let (Some(a), Some(b)) = (whole(a), whole(b)) {
-        return Some(Some(a.cmp(&b)));
+        return Ok(a.cmp(&b));
     }
-    Some(double(a)?.partial_cmp(&double(b)?))
+    let (Some(a), Some(b)) = (double(a), double(b)) else { return Err(Unordered::NoNumbers) };
+    a.partial_cmp(&b).ok_or(Unordered::NaN)
 }
 
 /// The order of two values of a kind that has one.
@@ -125,9 +132,9 @@ pub(super) fn compare(a: &Value<'_>, b: &Value<'_>) -> Answer<Ordering> {
         (Value::Timestamp(a), Value::Timestamp(b)) => a.cmp(b),
         (Value::Duration(a), Value::Duration(b)) => a.cmp(b),
         _ => match compare_numbers(a, b) {
-            Some(Some(order)) => order,
-            Some(None) => return Err(Failure::wrong("NaN values cannot be ordered")),
-            None => {
+            Ok(order) => order,
+            Err(Unordered::NaN) => return Err(Failure::wrong("NaN values cannot be ordered")),
+            Err(Unordered::NoNumbers) => {
                 return Err(Failure::wrong(format!(
                     "no such overload: a {} and a {} have no order",
                     a.type_name(),
@@ -157,8 +164,8 @@ fn add(value: &Value<'_>, hasher: &mut DefaultHasher, depth: usize) -> Answer<()
             charge_text(bytes.len())?;
             bytes.hash(hasher);
         }
-        Value::Int(number) => (*number as f64).to_bits().hash(hasher),
-        Value::UInt(number) => (*number as f64).to_bits().hash(hasher),
+        Value::Int(number) => number::of_int(*number).to_bits().hash(hasher),
+        Value::UInt(number) => number::of_uint(*number).to_bits().hash(hasher),
         // Both zeros are the same number.
         Value::Double(number) => (number + 0.0).to_bits().hash(hasher),
         Value::Bool(value) => value.hash(hasher),
@@ -168,6 +175,7 @@ fn add(value: &Value<'_>, hasher: &mut DefaultHasher, depth: usize) -> Answer<()
         Value::Map(map) => {
             // In no order: keys that are the same number may stand at different places.
             let mut sum: u64 = 0;
+            charge(map.len() as u64)?;
             for key in map.keys() {
                 let (key, mut entry) = (key.value(), DefaultHasher::new());
                 add(&key, &mut entry, depth + 1)?;

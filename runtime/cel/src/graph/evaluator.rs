@@ -120,7 +120,7 @@ impl Evaluator {
                 .enable_ident_escape_syntax(true)
                 .parse(&text)
                 .map_err(|errors| syntax_error(&text, &errors.errors))?;
-            let variables = names::free(&expression).map_err(|flaw| flawed(&text, flaw))?;
+            let variables = names::free(&expression).map_err(|flaw| flawed(&text, &flaw))?;
             if processor::time().saturating_sub(begun) > limit {
                 return Err(timed_out(limit, &text));
             }
@@ -211,7 +211,7 @@ fn told(what: &str) -> String {
     what.chars().take(TOLD).map(|char| if char.is_control() { ' ' } else { char }).collect()
 }
 
-fn flawed(source: &str, flaw: names::Flaw) -> ExpressionError {
+fn flawed(source: &str, flaw: &names::Flaw) -> ExpressionError {
     let place = |name: &str| {
         shape::place_of(source, name, true).or_else(|| shape::place_of(source, name, false)).unwrap_or_default()
     };

@@ -5,6 +5,8 @@
 
 use super::{
     failure::{Answer, Failure},
+    go::number,
+    macros::CONDITION_KEYS,
     value::{List, Map, Value},
     view::Origin,
 };
@@ -66,7 +68,7 @@ fn find<'v>(of: &Value<'v>, key: &Value<'v>) -> Answer<Found<'v>> {
         Value::List(list) => index(key)?.and_then(|index| list.get(index)).transpose()?,
         Value::Condition(condition) => {
             let Value::Text(key) = key else { return Err(Failure::wrong("a condition has fields only")) };
-            let at = super::macros::CONDITION_KEYS.iter().position(|name| *name == &**key);
+            let at = CONDITION_KEYS.iter().position(|name| *name == &**key);
             let text = at.and_then(|at| condition.get(at));
             let text = text.ok_or_else(|| Failure::Wrong(format!("a condition has no field {:?}", shown(key))))?;
             Some(Value::text(text.as_str()))
@@ -90,8 +92,10 @@ fn index(key: &Value<'_>) -> Answer<Option<usize>> {
     match key {
         Value::Int(index) => Ok(usize::try_from(*index).ok()),
         Value::UInt(index) => Ok(usize::try_from(*index).ok()),
-        Value::Double(index) if index.trunc() == *index => Ok((*index >= 0.0).then_some(*index as usize)),
-        Value::Double(index) => Err(Failure::Wrong(format!("unsupported index value {index} in list"))),
+        Value::Double(index) => match number::whole(*index) {
+            Some(index) => Ok(usize::try_from(index).ok()),
+            None => Err(Failure::Wrong(format!("unsupported index value {index} in list"))),
+        },
         other => Err(Failure::Wrong(format!("unsupported index type '{}' in list", other.type_name()))),
     }
 }

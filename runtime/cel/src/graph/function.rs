@@ -75,8 +75,8 @@ static ALL: LazyLock<HashMap<(&'static str, Style, usize), Function>> = LazyLock
     all
 });
 
-/// All functions: name, style, and number of arguments without a method's target; sorted. `and`, `size` and other
-/// functions may take the same number of arguments in several types.
+/// All functions: name, style, and number of arguments without a method's target; sorted. Many take arguments of several
+/// types; operators and macros are not among them.
 pub fn functions() -> Vec<(&'static str, Style, usize)> {
     let mut all: Vec<_> = ALL.keys().copied().collect();
     all.sort_unstable();

@@ -142,7 +142,7 @@ impl<'v> Interpreter<'v> {
     fn logical(&self, a: &'v Expression, b: &'v Expression, decides: bool, names: Names<'_, 'v>) -> Answer<Value<'v>> {
         let left = self.value(a, names);
         match &left {
-            Ok(Value::Bool(decided)) if *decided == decides => return left,
+            Ok(Value::Bool(value)) if *value == decides => return left,
             Err(Failure::Stopped) => return left,
             _ => {}
         }

@@ -5,11 +5,11 @@ use serde_json::{Map as Fields, Number, Value as Json};
 
 use super::{
     failure::{Answer, Failure, charge},
-    go::duration,
+    go::{duration, number},
     macros::CONDITION_KEYS,
     value::{Key, Map, Value},
 };
-use crate::expression::meter;
+use crate::expression::{json::length, meter};
 
 /// The one field of the mark that stands where `omit()` was: `{"$omit": true}`.
 pub const OMIT: &str = "$omit";
@@ -51,26 +51,26 @@ struct Writer {
 
 impl Writer {
     fn value(&mut self, value: &Value<'_>, depth: usize) -> Answer<Json> {
-        self.deep(depth)?;
+        Self::deep(depth)?;
         match value {
-            Value::Null | Value::Optional(None) => self.plain(Json::Null, 4),
-            Value::Bool(value) => self.plain(Json::Bool(*value), 5),
-            Value::Int(number) => self.plain(Json::from(*number), 8),
+            Value::Null | Value::Optional(None) => self.scalar(Json::Null),
+            Value::Bool(value) => self.scalar(Json::Bool(*value)),
+            Value::Int(number) => self.scalar(Json::from(*number)),
             Value::UInt(number) if self.strict && i64::try_from(*number).is_err() => Err(Failure::Wrong(format!(
                 "a uint of {number} is more than an integer field holds; convert it explicitly, e.g. string(…)"
             ))),
-            Value::UInt(number) => self.plain(Json::from(*number), 8),
+            Value::UInt(number) => self.scalar(Json::from(*number)),
             Value::Double(number) => {
                 let json =
                     double(*number).ok_or_else(|| Failure::Wrong(format!("JSON cannot hold the number {number}")))?;
-                self.plain(Json::Number(json), 8)
+                self.scalar(Json::Number(json))
             }
             Value::Text(text) => self.text(text),
             Value::Bytes(bytes) if !self.strict => {
                 self.take(bytes.len().div_ceil(3) * 4)?;
                 Ok(Json::String(STANDARD.encode(bytes)))
             }
-            Value::Timestamp(moment) if moment.is_zero() => self.plain(Json::Null, 4),
+            Value::Timestamp(moment) if moment.is_zero() => self.scalar(Json::Null),
             Value::Timestamp(moment) => self.text(&moment.format_seconds()),
             Value::Duration(nanos) => self.text(&duration::format(*nanos)),
             Value::Optional(Some(value)) => self.value(value, depth),
@@ -105,7 +105,10 @@ impl Writer {
                 self.take(16)?;
                 Ok(Json::Object([(OMIT.to_owned(), Json::Bool(true))].into_iter().collect()))
             }
-            Value::Omit => self.plain(Json::Object(Fields::new()), 2),
+            Value::Omit => {
+                self.take(2)?;
+                Ok(Json::Object(Fields::new()))
+            }
             Value::Bytes(_) => Err(Failure::wrong(
                 "bytes cannot be written into an object; encode them explicitly, e.g. base64.encode(…)",
             )),
@@ -117,7 +120,7 @@ impl Writer {
 
     /// A piece of a variable, copied.
     fn json(&mut self, json: &Json, depth: usize) -> Answer<Json> {
-        self.deep(depth)?;
+        Self::deep(depth)?;
         match json {
             Json::String(text) => self.text(text),
             Json::Array(elements) => {
@@ -126,7 +129,7 @@ impl Writer {
                 Ok(Json::Array(elements.collect::<Answer<_>>()?))
             }
             Json::Object(fields) => self.fields(fields, depth),
-            scalar => self.plain(scalar.clone(), 8),
+            scalar => self.scalar(scalar.clone()),
         }
     }
 
@@ -145,20 +148,21 @@ impl Writer {
         if self.strict && name == OMIT {
             return Err(Failure::Wrong(format!("a map must not have the key {OMIT:?}: it is the mark of omit()")));
         }
-        self.take(4 + name.len())
+        self.take(2 + length(name))
     }
 
     fn text(&mut self, text: &str) -> Answer<Json> {
-        self.take(2 + text.len())?;
+        self.take(length(text))?;
         Ok(Json::String(text.to_owned()))
     }
 
-    fn plain(&mut self, json: Json, bytes: usize) -> Answer<Json> {
-        self.take(bytes)?;
+    /// Null, a truth or a number.
+    fn scalar(&mut self, json: Json) -> Answer<Json> {
+        self.take(json.to_string().len())?;
         Ok(json)
     }
 
-    fn deep(&self, depth: usize) -> Answer<()> {
+    fn deep(depth: usize) -> Answer<()> {
         let most = meter::values().depth;
         if depth > most {
             return Err(Failure::bound(|| format!("its result is nested more than {most} levels deep")));
@@ -181,8 +185,5 @@ impl Writer {
 
 /// Whole numbers without a point, as far as integers go.
 fn double(number: f64) -> Option<Number> {
-    if number.trunc() == number && number.abs() < 9.2e18 {
-        return Some(Number::from(number as i64));
-    }
-    Number::from_f64(number)
+    number::whole(number).map(Number::from).or_else(|| Number::from_f64(number))
 }

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use super::{
     failure::{Answer, Failure, charge},
-    go::{timestamp::Timestamp, url::Url},
+    go::{number, timestamp::Timestamp, url::Url},
     network::Cidr,
     quantity::Quantity,
     value_type::{ValueType, unescaped},
@@ -343,12 +343,11 @@ impl Given<'_, serde_json::Map<String, Json>> {
 
 /// The keys that a value may be found under: the same number may be one of the other kind.
 fn same_keys<'k>(key: &Value<'k>) -> [Option<Key<'k>>; 2] {
-    let int = |number: f64| (number.trunc() == number && number.abs() < 9.3e18).then_some(number as i64);
     let (first, second) = match key {
         Value::Int(key) => (Some(Key::Int(*key)), u64::try_from(*key).ok().map(Key::UInt)),
         Value::UInt(key) => (Some(Key::UInt(*key)), i64::try_from(*key).ok().map(Key::Int)),
         Value::Double(key) => {
-            let key = int(*key).filter(|int| (*int as f64 - *key).abs() < f64::EPSILON);
+            let key = number::whole(*key);
             (key.map(Key::Int), key.and_then(|key| u64::try_from(key).ok()).map(Key::UInt))
         }
         other => (Key::of(other), None),

@@ -52,6 +52,16 @@ impl ValueType {
         of_schema(schema, MOST_DEEP)
     }
 
+    /// Reads the schema of a kind's objects: whatever it says of it, their `metadata` is a full one.
+    pub fn of_object(schema: &Value) -> Self {
+        let mut fields = match Self::of_schema(schema) {
+            Self::Struct(of) => of.fields.clone(),
+            _ => BTreeMap::new(),
+        };
+        fields.insert("metadata".to_owned(), Self::object_meta());
+        Self::Struct(Arc::new(StructType { fields }))
+    }
+
     /// An object with these fields.
     pub fn structure(fields: impl IntoIterator<Item = (String, ValueType)>) -> Self {
         Self::Struct(Arc::new(StructType { fields: fields.into_iter().collect() }))

@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 use super::{
     failure::{Answer, Failure, charge_text},
-    go::{duration, timestamp::Timestamp},
+    go::{duration, number, timestamp::Timestamp},
     value::{Given, List, Map, Text, Value},
     value_type::ValueType,
 };
@@ -26,13 +26,15 @@ pub(super) fn of<'v>(json: &'v Json, of: &'v ValueType, origin: &'v Origin) -> A
     Ok(match (json, of) {
         (Json::Null, _) => Value::Null,
         (Json::Bool(value), ValueType::Bool | ValueType::Dyn) => Value::Bool(*value),
-        (Json::Number(number), ValueType::Int | ValueType::Dyn | ValueType::Double) => {
-            let double = number.as_f64().unwrap_or(f64::NAN);
-            match (of, number.as_i64()) {
+        (Json::Number(json), ValueType::Int | ValueType::Dyn | ValueType::Double) => {
+            let double = json.as_f64().unwrap_or(f64::NAN);
+            match (of, json.as_i64()) {
                 (ValueType::Double, _) | (ValueType::Dyn, None) => Value::Double(double),
                 (_, Some(int)) => Value::Int(int),
-                (_, None) if double.trunc() == double && double.abs() < 9.2e18 => Value::Int(double as i64),
-                (_, None) => return misfit("a whole number of 64 bits"),
+                (_, None) => match number::whole(double) {
+                    Some(int) => Value::Int(int),
+                    None => return misfit("a whole number of 64 bits"),
+                },
             }
         }
         (Json::String(text), ValueType::Text | ValueType::Dyn) => Value::Text(Text::Given(text)),

@@ -11,28 +11,17 @@ fn entries(text: &str) -> Vec<Value> {
     serde_json::from_str(text).unwrap()
 }
 
-/// The schemas of the recorded environments, with the metadata that all objects have written out.
+/// The schemas of the recorded environments. A list is one of objects.
 fn environments() -> BTreeMap<String, BTreeMap<String, ValueType>> {
     let all: BTreeMap<String, BTreeMap<String, Value>> =
         serde_json::from_str(include_str!("../vectors/cel-schemas.json")).unwrap();
-    let metadata = json!({"type": "object", "properties": {
-        "name": {"type": "string"}, "namespace": {"type": "string"}, "uid": {"type": "string"},
-        "labels": {"type": "object", "additionalProperties": {"type": "string"}},
-        "annotations": {"type": "object", "additionalProperties": {"type": "string"}},
-        "creationTimestamp": {"type": "string", "format": "date-time"}, "generation": {"type": "integer"},
-        "deletionTimestamp": {"type": "string", "format": "date-time"},
-    }});
-    let with_metadata = |mut schema: Value| {
-        for path in ["/properties/metadata", "/items/properties/metadata"] {
-            if let Some(place) = schema.pointer_mut(path) {
-                *place = metadata.clone();
-            }
-        }
-        ValueType::of_schema(&schema)
+    let of = |schema: &Value| match schema.get("items") {
+        Some(items) => ValueType::List(Arc::new(ValueType::of_object(items))),
+        None => ValueType::of_object(schema),
     };
     let environment =
-        |schemas: BTreeMap<String, Value>| schemas.into_iter().map(|(name, of)| (name, with_metadata(of))).collect();
-    all.into_iter().map(|(name, schemas)| (name, environment(schemas))).collect()
+        |schemas: &BTreeMap<String, Value>| schemas.iter().map(|(name, schema)| (name.clone(), of(schema))).collect();
+    all.iter().map(|(name, schemas)| (name.clone(), environment(schemas))).collect()
 }
 
 /// Numbers are the same when their values are.

@@ -43,12 +43,6 @@ pub(super) fn map<'a, 'v>(args: &'a [Value<'v>], index: usize) -> Answer<&'a Map
     if let Value::Map(map) = value(args, index)? { Ok(map) } else { Err(Failure::Misfit) }
 }
 
-/// A place in something as long as this: from 0 to its length.
-pub(super) fn place(index: i64, length: usize) -> Answer<usize> {
-    let place = usize::try_from(index).ok().filter(|place| *place <= length);
-    place.ok_or_else(|| Failure::Wrong(format!("index out of range: {index}")))
-}
-
 /// A place, or -1.
 pub(super) fn found<'v>(place: Option<usize>) -> Value<'v> {
     Value::Int(place.and_then(|place| i64::try_from(place).ok()).unwrap_or(-1))

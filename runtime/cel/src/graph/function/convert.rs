@@ -63,7 +63,7 @@ fn int<'v>(args: &[Value<'v>]) -> Answer<Value<'v>> {
     Ok(Value::Int(match argument::value(args, 0)? {
         Value::Int(number) => *number,
         Value::UInt(number) => i64::try_from(*number).map_err(|_| overflow())?,
-        Value::Double(number) => whole(*number, i64::MIN as f64, i64::MAX as f64).ok_or_else(overflow)? as i64,
+        Value::Double(number) => number::to_int(*number).ok_or_else(overflow)?,
         Value::Text(text) => {
             decimal(text).then(|| text.parse().ok()).flatten().ok_or_else(|| failed("string", "int"))?
         }
@@ -78,10 +78,7 @@ fn uint<'v>(args: &[Value<'v>]) -> Answer<Value<'v>> {
     Ok(Value::UInt(match argument::value(args, 0)? {
         Value::UInt(number) => *number,
         Value::Int(number) => u64::try_from(*number).map_err(|_| overflow())?,
-        Value::Double(number) => match *number {
-            number if number >= 0.0 => whole(number, -1.0, u64::MAX as f64).ok_or_else(overflow)? as u64,
-            _ => return Err(overflow()),
-        },
+        Value::Double(number) => number::to_uint(*number).ok_or_else(overflow)?,
         Value::Text(text) => {
             let unsigned = decimal(text) && !text.starts_with(['+', '-']);
             unsigned.then(|| text.parse().ok()).flatten().ok_or_else(|| failed("string", "uint"))?
@@ -96,16 +93,11 @@ fn decimal(text: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Without what is behind its point, when it is between the two.
-fn whole(number: f64, above: f64, below: f64) -> Option<f64> {
-    (number > above && number < below).then(|| number.trunc())
-}
-
 fn double<'v>(args: &[Value<'v>]) -> Answer<Value<'v>> {
     Ok(Value::Double(match argument::value(args, 0)? {
         Value::Double(number) => *number,
-        Value::Int(number) => *number as f64,
-        Value::UInt(number) => *number as f64,
+        Value::Int(number) => number::of_int(*number),
+        Value::UInt(number) => number::of_uint(*number),
         Value::Text(text) => {
             charge_text(text.len())?;
             number::parse(text).ok_or_else(|| failed("string", "double"))?
@@ -145,13 +137,11 @@ fn string<'v>(args: &[Value<'v>]) -> Answer<Value<'v>> {
 }
 
 fn to_duration<'v>(args: &[Value<'v>]) -> Answer<Value<'v>> {
-    match argument::value(args, 0)? {
-        Value::Duration(nanos) => Ok(Value::Duration(*nanos)),
-        _ => {
-            let nanos = duration::parse(argument::text(args, 0)?);
-            nanos.map(Value::Duration).ok_or_else(|| failed("string", "google.protobuf.Duration"))
-        }
+    if let Value::Duration(nanos) = argument::value(args, 0)? {
+        return Ok(Value::Duration(*nanos));
     }
+    let nanos = duration::parse(argument::text(args, 0)?);
+    nanos.map(Value::Duration).ok_or_else(|| failed("string", "google.protobuf.Duration"))
 }
 
 fn to_timestamp<'v>(args: &[Value<'v>]) -> Answer<Value<'v>> {

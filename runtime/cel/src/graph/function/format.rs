@@ -64,15 +64,15 @@ fn one<'t>(clause: &'t str, value: &Value<'_>, out: &mut String) -> Answer<&'t s
         Some('e') => out.push_str(&number::scientific(double(value, "scientific")?, precision)),
         Some('b') => match value {
             Value::Bool(value) => out.push(if *value { '1' } else { '0' }),
-            other => whole(other, 2, "only ints, uints, and bools can be formatted as binary", out)?,
+            other => integer(other, 2, "only ints, uints, and bools can be formatted as binary", out)?,
         },
-        Some('o') => whole(value, 8, "octal clause can only be used on ints and uints", out)?,
+        Some('o') => integer(value, 8, "octal clause can only be used on ints and uints", out)?,
         Some(letter @ ('x' | 'X')) => {
             let start = out.len();
             match value {
                 Value::Text(text) => hexadecimal(text.as_bytes(), out)?,
                 Value::Bytes(bytes) => hexadecimal(bytes, out)?,
-                other => whole(other, 16, "only ints, uints, bytes, and strings can be formatted as hex", out)?,
+                other => integer(other, 16, "only ints, uints, bytes, and strings can be formatted as hex", out)?,
             }
             if letter == 'X'
                 && let Some(written) = out.get_mut(start..)
@@ -97,14 +97,14 @@ fn misfit(what: &str, value: &Value<'_>) -> Failure {
 fn double(value: &Value<'_>, clause: &str) -> Answer<f64> {
     match value {
         Value::Double(number) => Ok(*number),
-        Value::Int(number) => Ok(*number as f64),
-        Value::UInt(number) => Ok(*number as f64),
+        Value::Int(number) => Ok(number::of_int(*number)),
+        Value::UInt(number) => Ok(number::of_uint(*number)),
         other => Err(misfit(&format!("{clause} clause can only be used on ints, uints, and doubles"), other)),
     }
 }
 
 /// Writing into a text does not fail.
-fn whole(value: &Value<'_>, base: u32, what: &str, out: &mut String) -> Answer<()> {
+fn integer(value: &Value<'_>, base: u32, what: &str, out: &mut String) -> Answer<()> {
     let (negative, size) = match value {
         Value::Int(number) => (*number < 0, number.unsigned_abs()),
         Value::UInt(number) => (false, *number),
@@ -159,6 +159,7 @@ fn text(value: &Value<'_>, out: &mut String, depth: usize) -> Answer<()> {
             out.push(']');
         }
         Value::Map(map) => {
+            charge(map.len() as u64)?;
             let mut entries = Vec::with_capacity(map.len());
             for key in map.keys() {
                 let key = key.value();

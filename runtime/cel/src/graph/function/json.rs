@@ -1,5 +1,7 @@
 //! JSON as texts, as Go's `encoding/json` reads and writes it.
 
+use std::fmt::Write as _;
+
 use serde_json::Value as Json;
 
 use super::{Entry, Style, argument};
@@ -47,12 +49,12 @@ fn made<'v>(json: Json, depth: usize) -> Answer<Value<'v>> {
 fn marshal<'v>(args: &[Value<'v>]) -> Answer<Value<'v>> {
     let json = result::for_marshal(argument::value(args, 0)?)?;
     let mut out = String::new();
-    write(&json, &mut out)?;
+    print(&json, &mut out)?;
     Ok(Value::text(out))
 }
 
 /// Compact, keys sorted; it was made from a value that is not too deep.
-fn write(json: &Json, out: &mut String) -> Answer<()> {
+fn print(json: &Json, out: &mut String) -> Answer<()> {
     charge_made(out.len())?;
     match json {
         Json::Null => out.push_str("null"),
@@ -66,7 +68,7 @@ fn write(json: &Json, out: &mut String) -> Answer<()> {
             out.push('[');
             for (at, element) in elements.iter().enumerate() {
                 out.push_str(if at > 0 { "," } else { "" });
-                write(element, out)?;
+                print(element, out)?;
             }
             out.push(']');
         }
@@ -78,7 +80,7 @@ fn write(json: &Json, out: &mut String) -> Answer<()> {
                 out.push_str(if at > 0 { "," } else { "" });
                 quote(name, out);
                 out.push(':');
-                write(value, out)?;
+                print(value, out)?;
             }
             out.push('}');
         }
@@ -98,7 +100,8 @@ fn quote(text: &str, out: &mut String) {
             '\u{8}' => out.push_str("\\b"),
             '\u{c}' => out.push_str("\\f"),
             '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\0'..' ' => {
-                out.push_str(&format!("\\u{:04x}", u32::from(char)));
+                // Writing into a text does not fail.
+                let _ = write!(out, "\\u{:04x}", u32::from(char));
             }
             char => out.push(char),
         }

@@ -18,12 +18,13 @@ pub(super) const FUNCTIONS: &[Entry] = &[
     ("value", Style::Method, &[0], value),
 ];
 
-fn misfit<'v>(_: &[Value<'v>]) -> Answer<Value<'v>> {
-    Err(Failure::Misfit)
-}
-
+#[expect(clippy::unnecessary_wraps, reason = "the signature that the interpreter calls")]
 fn none<'v>(_: &[Value<'v>]) -> Answer<Value<'v>> {
     Ok(Value::Optional(None))
+}
+
+fn misfit<'v>(_: &[Value<'v>]) -> Answer<Value<'v>> {
+    Err(Failure::Misfit)
 }
 
 fn of<'v>(args: &[Value<'v>]) -> Answer<Value<'v>> {
@@ -32,8 +33,9 @@ fn of<'v>(args: &[Value<'v>]) -> Answer<Value<'v>> {
 
 fn of_non_zero<'v>(args: &[Value<'v>]) -> Answer<Value<'v>> {
     let is_zero = match argument::value(args, 0)? {
-        Value::Null | Value::Optional(None) | Value::Bool(false) | Value::Int(0) | Value::UInt(0) => true,
-        Value::Duration(0) => true,
+        Value::Null | Value::Optional(None) | Value::Bool(false) => true,
+        Value::Int(number) | Value::Duration(number) => *number == 0,
+        Value::UInt(number) => *number == 0,
         Value::Double(number) => *number == 0.0,
         Value::Text(text) => text.is_empty(),
         Value::Bytes(bytes) => bytes.is_empty(),

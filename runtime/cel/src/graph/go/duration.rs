@@ -96,7 +96,7 @@ pub(in crate::graph) fn format(duration: i64) -> String {
 /// `3600s`, `1.5s`: what `string()` makes of it.
 pub(in crate::graph) fn in_seconds(duration: i64) -> String {
     let second = SECOND.cast_signed();
-    let seconds = (duration / second) as f64 + (duration % second) as f64 / SECOND as f64;
+    let seconds = number::of_int(duration / second) + number::of_int(duration % second) / number::of_uint(SECOND);
     format!("{}s", number::plain(seconds))
 }
 

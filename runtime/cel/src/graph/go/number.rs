@@ -1,4 +1,33 @@
-//! Numbers as texts: `strconv` and `fmt`.
+//! Numbers as texts, `strconv` and `fmt`, and numbers of one kind as those of another.
+
+/// The nearest double.
+#[expect(clippy::cast_precision_loss, reason = "the nearest is what Go has, too")]
+pub(in crate::graph) fn of_int(number: i64) -> f64 {
+    number as f64
+}
+
+/// The nearest double.
+#[expect(clippy::cast_precision_loss, reason = "the nearest is what Go has, too")]
+pub(in crate::graph) fn of_uint(number: u64) -> f64 {
+    number as f64
+}
+
+/// Without what is behind its point; `None` when that is no integer of 64 bits, or the least or the largest of them.
+#[expect(clippy::cast_possible_truncation, reason = "what is cut off is looked at before")]
+pub(in crate::graph) fn to_int(number: f64) -> Option<i64> {
+    (number > of_int(i64::MIN) && number < of_int(i64::MAX)).then_some(number as i64)
+}
+
+/// The same for those without a sign.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "what is cut off is looked at before")]
+pub(in crate::graph) fn to_uint(number: f64) -> Option<u64> {
+    (number >= 0.0 && number < of_uint(u64::MAX)).then_some(number as u64)
+}
+
+/// The integer that it is, when it is one.
+pub(in crate::graph) fn whole(number: f64) -> Option<i64> {
+    if number.fract() == 0.0 { to_int(number) } else { None }
+}
 
 /// The shortest decimal digits that are this number, and the power of ten of the first.
 fn digits(number: f64) -> (String, i32) {
@@ -24,10 +53,10 @@ pub(in crate::graph) fn general(number: f64) -> String {
         return number.to_string();
     }
     let (digits, exponent) = digits(number);
-    if !(-4..6).contains(&exponent) {
-        exponential(number.is_sign_negative(), &digits, exponent)
-    } else {
+    if (-4..6).contains(&exponent) {
         number.to_string()
+    } else {
+        exponential(number.is_sign_negative(), &digits, exponent)
     }
 }
 
@@ -134,7 +163,7 @@ fn parse_hexadecimal(text: &str) -> Option<f64> {
             exponent += if point { 0 } else { 4 };
         }
     }
-    let mut value = number as f64;
+    let mut value = of_uint(number);
     while exponent != 0 && value != 0.0 && value.is_finite() {
         let step = exponent.clamp(-512, 512);
         value *= 2f64.powi(step);
