@@ -41,7 +41,7 @@ pub enum Type {
     Struct(Struct),
     /// A value that functions make and take: `url("…")`.
     Native(Native),
-    /// Whatever the arguments of a function make of it. Stands in signatures only: what [`super::check`] returns has none.
+    /// Whatever the arguments of a function make of it. Stands in signatures only: what [`super::check()`] returns has none.
     Param(u32),
 }
 

@@ -1,12 +1,35 @@
 //! The checker, beyond what is recorded.
 
-use runtime_cel::types::{Native, Type, Variables};
+use runtime_cel::{
+    graph::Evaluator,
+    types::{Native, Type, Variables, check},
+};
 use serde_json::json;
 
 use super::{type_of, with_object};
 
 fn alone(source: &str) -> String {
     type_of(source, &Variables::new()).map_or_else(|error| error, |found| found.to_string())
+}
+
+/// What is evaluated is what was checked: nothing is rewritten in between.
+#[test]
+fn a_compiled_expression_can_be_checked() {
+    let evaluator = Evaluator::default();
+    let variables = Variables::new().with("o", Type::map(Type::String, Type::list(Type::Int)));
+    for (source, expected) in [
+        ("o.transformMap(k, v, v.sum()).size() + cel.bind(x, o.a, x[0])", Ok("int")),
+        ("o.map(k, o[k].sortBy(e, -e).first().optMap(e, e * 2))", Ok("list(optional_type(int))")),
+        (
+            "o.?a[?0].orValue('none')",
+            Err("found no matching overload for 'orValue' applied to 'optional_type(int).(string)'"),
+        ),
+    ] {
+        let program = evaluator.compile("somebody", source).unwrap();
+        let found = check(program.expression(), &variables);
+        let shown = found.map(|found| found.to_string()).map_err(|error| error.to_string());
+        assert_eq!(shown.as_deref().map_err(String::as_str), expected, "{source}");
+    }
 }
 
 #[test]
