@@ -115,7 +115,7 @@ impl<'v> Looping<'_, '_, 'v> {
     /// Calls this for each element, or entry, with its variables.
     fn each(&self, mut body: impl FnMut(&Frame<'_, 'v>) -> Answer<Next>) -> Answer<()> {
         let ComprehensionExpr { iter_var, iter_var2, iter_range, .. } = self.comprehension;
-        let mut run = |first: Value<'v>, second: Option<Value<'v>>| {
+        let mut run = |first: Answer<Value<'v>>, second: Option<Answer<Value<'v>>>| {
             turn()?;
             let outer = Frame::ready(self.names, iter_var, first);
             match (iter_var2, second) {
@@ -130,10 +130,10 @@ impl<'v> Looping<'_, '_, 'v> {
                 }
                 for at in 0..list.len() {
                     let Some(element) = list.get(at) else { break };
-                    let index = || Value::Int(i64::try_from(at).unwrap_or(i64::MAX));
+                    let index = || Ok(Value::Int(i64::try_from(at).unwrap_or(i64::MAX)));
                     let next = match iter_var2 {
-                        Some(_) => run(index(), Some(element?))?,
-                        None => run(element?, None)?,
+                        Some(_) => run(index(), Some(element))?,
+                        None => run(element, None)?,
                     };
                     if let Next::End = next {
                         break;
@@ -147,8 +147,8 @@ impl<'v> Looping<'_, '_, 'v> {
                 }
                 for key in map.keys() {
                     let key = key.value();
-                    let value = iter_var2.as_ref().and_then(|_| map.get(&key)).transpose()?;
-                    if let Next::End = run(key, value)? {
+                    let value = iter_var2.as_ref().and_then(|_| map.get(&key));
+                    if let Next::End = run(Ok(key), value)? {
                         break;
                     }
                 }

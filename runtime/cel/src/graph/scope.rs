@@ -34,13 +34,14 @@ pub(super) struct Frame<'f, 'v> {
 }
 
 pub(super) enum Content<'v> {
-    Ready(Value<'v>),
+    /// Or why there is none, which counts only where it is asked for.
+    Ready(Answer<Value<'v>>),
     /// Evaluated when it is first asked for.
     Later(&'v Expression, OnceCell<Answer<Value<'v>>>),
 }
 
 impl<'f, 'v> Frame<'f, 'v> {
-    pub(super) fn ready(outer: Option<&'f Frame<'f, 'v>>, name: &'v str, value: Value<'v>) -> Self {
+    pub(super) fn ready(outer: Option<&'f Frame<'f, 'v>>, name: &'v str, value: Answer<Value<'v>>) -> Self {
         Self { outer, name, content: Content::Ready(value) }
     }
 
@@ -59,7 +60,7 @@ impl<'f, 'v> Frame<'f, 'v> {
 
     pub(super) fn value(&self, interpreter: &Interpreter<'v>) -> Answer<Value<'v>> {
         match &self.content {
-            Content::Ready(value) => Ok(value.clone()),
+            Content::Ready(value) => value.clone(),
             Content::Later(expression, value) => {
                 value.get_or_init(|| interpreter.value(expression, self.outer)).clone()
             }

@@ -22,6 +22,8 @@ fn typed(source: &str) -> Result<Value, String> {
             "odd-name": {"type": "string"}, "a.b/c": {"type": "string"}, "x__y": {"type": "string"},
             "for": {"type": "string"}, "bad": {"type": "integer"},
             "data": {"type": "object", "additionalProperties": {"type": "string", "format": "byte"}},
+            "torn": {"type": "object", "additionalProperties": {"type": "string", "format": "byte"}},
+            "torns": {"type": "array", "items": {"type": "string", "format": "byte"}},
             "ref": {"allOf": [{"type": "string", "format": "date"}], "default": {}},
             "any": {},
         }},
@@ -30,7 +32,7 @@ fn typed(source: &str) -> Result<Value, String> {
         "blob": "/+8=", "blobs": ["YQ==", "Yg=="], "day": "2026-01-31", "days": ["2026-01-31"],
         "when": "2026-01-31T12:00:00.5+01:00", "wait": "90s", "ratio": 2, "count": 3.0, "on": true, "port": 80,
         "odd-name": "odd", "a.b/c": "abc", "x__y": "xy", "for": "f", "bad": "x", "data": {"k": "dg=="},
-        "ref": "2026-02-01", "any": {"n": 1, "d": "2026-01-31"}, "more": 7,
+        "ref": "2026-02-01", "torn": {"a": "%%", "b": "eA=="}, "torns": ["%%", "eA=="], "any": {"n": 1, "d": "2026-01-31"}, "more": 7,
     }});
     let evaluator = patient();
     let program = evaluator.compile("", source).map_err(|error| error.to_string())?;
@@ -69,6 +71,10 @@ fn values_are_what_their_schema_says() {
         ("[o.spec.data]", json!([{"k": "dg=="}])),
         ("{'a': o.spec.day}", json!({"a": "2026-01-31T00:00:00Z"})),
         // What is not looked at may be wrong.
+        ("o.spec.torn.transformList(k, v, k)", json!(["a", "b"])),
+        ("o.spec.torn.exists(k, v, string(v) == 'x')", json!(true)),
+        ("o.spec.torns.map(b, 1)", json!([1, 1])),
+        ("o.spec.torn.size() + o.spec.torns.size()", json!(4)),
         ("has(o.spec.bad)", json!(true)),
         ("o.spec.day == timestamp('2026-01-31T00:00:00Z')", json!(true)),
         ("o.spec.blobs == [b'a', b'b']", json!(true)),
@@ -87,6 +93,8 @@ fn values_are_what_their_schema_says() {
         ("o.spec.blob", "base64.encode"),
         ("o.spec.blobs", "base64.encode"),
         ("o.spec.day + 'x'", "no such overload"),
+        ("o.spec.torn.all(k, v, string(v) == 'x')", "base64"),
+        ("o.spec.torns[0]", "base64"),
     ] {
         let error = typed(source).unwrap_err();
         assert!(error.contains(says), "{source}: {error}");
