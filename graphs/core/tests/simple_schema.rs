@@ -92,6 +92,7 @@ fn defaults_are_values_of_their_type() {
 fn what_lists_are_told_goes_together() {
     for text in [
         "[]string | uniqueItems=true listType=atomic",
+        "[]string | listType=atomic listType=set",
         "[]object | listType=map listMapKey=a uniqueItems=true",
         "[]object | listMapKey=a",
         "[]object | uniqueItems=true listMapKey=a",
@@ -104,6 +105,7 @@ fn what_lists_are_told_goes_together() {
     let built = with_types(&json!({"f": "L | listMapKey=b minItems=1"}), &types).unwrap();
     assert_eq!(built["properties"]["f"]["x-kubernetes-list-map-keys"], json!(["a", "b"]));
     assert!(with_types(&json!({"f": "L | listType=set"}), &types).is_err());
+    assert!(with_types(&json!({"f": "L | listType=map uniqueItems=false"}), &types).is_ok());
 }
 
 #[test]

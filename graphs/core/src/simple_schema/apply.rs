@@ -21,13 +21,6 @@ const VALIDATIONS: &str = "x-kubernetes-validations";
 #[derive(Debug)]
 pub(super) struct Markers(Vec<Marker>);
 
-/// What the markers of one field say about its list, which has to go together.
-#[derive(Debug, Default)]
-struct List<'a> {
-    unique: bool,
-    kind: Option<&'a str>,
-}
-
 impl Markers {
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         marker::lex(text).map(Self)
@@ -36,15 +29,13 @@ impl Markers {
     /// Applies them in their order, and says whether the field is required.
     pub(super) fn apply(&self, schema: &mut Map<String, Value>) -> Result<bool, String> {
         let mut required = false;
-        let mut list = List::default();
         for Marker { name, value } in &self.0 {
             match name {
                 Name::Required => required |= boolean(*name, value)?,
                 Name::UniqueItems => {
                     needs(*name, schema, "array")?;
                     if boolean(*name, value)? {
-                        list.unique = true;
-                        set(schema, LIST_TYPE, "set");
+                        set_list_type(schema, "set")?;
                     }
                 }
                 Name::ListType => {
@@ -53,28 +44,36 @@ impl Markers {
                         let value = shown(value);
                         return Err(format!("unsupported value for listType {value:?}: write atomic, set or map"));
                     }
-                    list.kind = Some(value.as_str());
-                    set(schema, LIST_TYPE, value.as_str());
+                    set_list_type(schema, value)?;
                 }
                 _ => apply(*name, value, schema)?,
             }
         }
-        list.check(schema)?;
+        check_list(schema)?;
         Ok(required)
     }
 }
 
-impl List<'_> {
-    fn check(&self, schema: &Map<String, Value>) -> Result<(), String> {
-        if let Some(kind) = self.kind.filter(|kind| self.unique && *kind != "set") {
-            return Err(format!("uniqueItems makes a set, and listType says {kind}: leave one of them out"));
+/// The type of a list is said once: by `listType` or by `uniqueItems`, by the alias or by its use, or by all alike.
+fn set_list_type(schema: &mut Map<String, Value>, wanted: &str) -> Result<(), String> {
+    match schema.get(LIST_TYPE).and_then(Value::as_str) {
+        Some(found) if found != wanted => Err(format!(
+            "listType is {found} and {wanted} at once (uniqueItems=true makes a set): leave one of them out"
+        )),
+        _ => {
+            set(schema, LIST_TYPE, wanted);
+            Ok(())
         }
-        let kind = schema.get(LIST_TYPE).and_then(Value::as_str).unwrap_or("not set");
-        if schema.contains_key(LIST_MAP_KEYS) && kind != "map" {
-            return Err(format!("listMapKey is given and listType is {kind}: write listType=map"));
-        }
-        Ok(())
     }
+}
+
+/// Keys are for maps; they may stand before the marker that makes it one.
+fn check_list(schema: &Map<String, Value>) -> Result<(), String> {
+    let kind = schema.get(LIST_TYPE).and_then(Value::as_str).unwrap_or("not set");
+    if schema.contains_key(LIST_MAP_KEYS) && kind != "map" {
+        return Err(format!("listMapKey is given and listType is {kind}: write listType=map"));
+    }
+    Ok(())
 }
 
 fn apply(name: Name, value: &str, schema: &mut Map<String, Value>) -> Result<(), String> {
