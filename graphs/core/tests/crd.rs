@@ -169,7 +169,7 @@ fn whose_it_is() {
         (json!({owned: "true", name: "web", id: "u-1"}), Ownership::Ours),
         (json!({owned: "true", name: "web", id: "u-0"}), Ownership::Adopted),
         (json!({owned: "true", name: "web"}), Ownership::Adopted),
-        (json!({owned: "true"}), Ownership::Adopted),
+        (json!({owned: "true"}), Ownership::Other(format!("(its label {name} is missing)"))),
         (json!({keys::MANAGED_BY: "kro", name: "web", id: "u-1"}), Ownership::Ours),
         (json!({keys::MANAGED_BY: "kro", name: "api", id: "u-1"}), Ownership::Other("api".to_owned())),
         (json!({owned: "true", name: "api", id: "u-2"}), Ownership::Other("api".to_owned())),

@@ -56,7 +56,11 @@ pub fn ownership(crd: &Value, owner: Owner<'_>) -> Ownership {
         return Ownership::Foreign;
     }
     let name = marked(crd, "labels", keys::RGD_NAME).unwrap_or_default();
-    if !name.is_empty() && name != labels::value(owner.name).value {
+    if name.is_empty() {
+        // Somebody's, in any case: kro writes the name with every label that says it is its own.
+        return Ownership::Other(format!("(its label {} is missing)", keys::RGD_NAME));
+    }
+    if name != labels::value(owner.name).value {
         let whole = marked(crd, "annotations", keys::RGD_NAME).filter(|whole| labels::value(whole).value == name);
         return Ownership::Other(whole.unwrap_or(name).to_owned());
     }
