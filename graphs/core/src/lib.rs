@@ -7,6 +7,7 @@ pub mod canonical;
 pub mod crd;
 pub mod labels;
 pub mod naming;
+pub mod node;
 pub mod plural;
 pub mod revision;
 pub mod simple_schema;
