@@ -71,7 +71,7 @@ fn brokered_crds() -> Vec<CustomResourceDefinition> {
     ]
 }
 
-fn file_name(crd: &CustomResourceDefinition) -> String {
+pub(crate) fn file_name(crd: &CustomResourceDefinition) -> String {
     format!("{}_{}.yaml", crd.spec.group, crd.spec.names.plural)
 }
 
@@ -95,7 +95,7 @@ pub fn files() -> Result<BTreeMap<String, String>, FilesError> {
     Ok(files)
 }
 
-fn yaml(value: Value) -> Result<String, FilesError> {
+pub(crate) fn yaml(value: Value) -> Result<String, FilesError> {
     let text = serde_saphyr::to_string(&canonical(value))?;
     Ok(format!("{HEADER}---\n{}\n", text.trim_end()))
 }
@@ -156,6 +156,13 @@ fn finished(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
             ".metadata.creationTimestamp",
             "Time since the object was created",
         ));
+    }
+    presentable(crd)
+}
+
+/// With a schema that API servers take without complaint.
+pub(crate) fn presentable(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
+    for version in &mut crd.spec.versions {
         let Some(root) = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut()) else {
             continue;
         };

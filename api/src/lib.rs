@@ -1,6 +1,7 @@
 //! Kinds, keys and names of the resource broker: what users write and what the broker writes for them to read.
 //!
-//! This crate knows the shapes, not the behaviour. The CRDs in `config/crd/` are generated from it (`make crds`).
+//! This crate knows the shapes, not the behaviour. The CRDs in `config/crd/` and `config/crd-graphs/` are generated from
+//! it (`make manifests`).
 
 // `KubeSchema` copies a struct, with its `pub`, into a function body; clippy takes the keys of two columns for one.
 #![allow(unreachable_pub, clippy::duplicated_attributes)]
@@ -13,6 +14,7 @@ pub mod condition;
 pub mod crds;
 pub mod example;
 pub mod generic;
+pub mod graphs;
 pub mod gvk;
 pub mod keys;
 pub mod migration;

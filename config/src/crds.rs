@@ -1,4 +1,4 @@
-//! The files of `config/crd/`.
+//! The files of `config/crd/` and of `config/crd-graphs/`.
 
 use std::collections::BTreeMap;
 
@@ -6,6 +6,9 @@ use broker_api::crds::FilesError;
 
 /// All files by their path in `config/`.
 pub fn files() -> Result<BTreeMap<String, String>, FilesError> {
-    let files = broker_api::crds::files()?;
-    Ok(files.into_iter().map(|(name, text)| (format!("crd/{name}"), text)).collect())
+    let folders = [("crd", broker_api::crds::files()?), ("crd-graphs", broker_api::graphs::crds::files()?)];
+    let files = folders
+        .into_iter()
+        .flat_map(|(folder, files)| files.into_iter().map(move |(name, text)| (format!("{folder}/{name}"), text)));
+    Ok(files.collect())
 }

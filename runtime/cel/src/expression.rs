@@ -19,17 +19,18 @@ mod argument;
 mod counters;
 mod environment;
 mod error;
-mod json;
+pub(crate) mod json;
 mod limits;
 mod list;
 mod measure;
-mod meter;
-mod pool;
-mod processor;
+pub(crate) mod meter;
+pub(crate) mod patterns;
+pub(crate) mod pool;
+pub(crate) mod processor;
 mod quantity;
 mod rewrite;
-mod shape;
-mod strikes;
+pub(crate) mod shape;
+pub(crate) mod strikes;
 mod text;
 mod view;
 
@@ -225,7 +226,7 @@ impl Evaluator {
 }
 
 /// How long a thread's work of so much processor time is waited for.
-fn patience(limit: Duration) -> Duration {
+pub(crate) fn patience(limit: Duration) -> Duration {
     let (least, most) = WAIT;
     limit.saturating_mul(PATIENCE).clamp(least, most).max(limit)
 }
@@ -288,7 +289,7 @@ fn described(error: &ExecutionError) -> String {
     }
 }
 
-fn syntax_error(source: &str, errors: &[cel_interpreter::ParseError]) -> ExpressionError {
+pub(crate) fn syntax_error(source: &str, errors: &[cel_interpreter::ParseError]) -> ExpressionError {
     let (line, column, what) = errors.first().map_or((0, 0, "cannot be parsed".to_owned()), |error| {
         let place = |number: isize| usize::try_from(number).unwrap_or(0);
         (place(error.pos.0), place(error.pos.1), shown(&error.msg))
@@ -308,11 +309,11 @@ fn flawed(source: &str, flaw: &rewrite::Flaw) -> ExpressionError {
     ExpressionError::Syntax { line, column, what: flaw.what.clone(), expression: shown(source) }
 }
 
-fn timed_out(limit: Duration, source: &str) -> ExpressionError {
+pub(crate) fn timed_out(limit: Duration, source: &str) -> ExpressionError {
     ExpressionError::TimedOut { milliseconds: limit.as_millis(), expression: shown(source) }
 }
 
-fn pool_error(error: PoolError, expression: String) -> ExpressionError {
+pub(crate) fn pool_error(error: PoolError, expression: String) -> ExpressionError {
     match error {
         PoolError::Late => ExpressionError::Unavailable("the machine is too busy to come to an end with it".to_owned()),
         PoolError::Panicked => ExpressionError::Failed { what: "the interpreter panicked".to_owned(), expression },
@@ -322,7 +323,7 @@ fn pool_error(error: PoolError, expression: String) -> ExpressionError {
 }
 
 /// The beginning, on one line.
-fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     let mut shown: String = text.chars().take(120).map(|char| if char.is_control() { ' ' } else { char }).collect();
     if text.chars().nth(120).is_some() {
         shown.push('…');

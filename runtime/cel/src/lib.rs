@@ -4,7 +4,9 @@
 
 pub mod expression;
 pub mod flaws;
+pub mod graph;
 pub mod pattern;
 pub mod quantity;
 pub mod schema;
 pub mod template;
+pub mod types;

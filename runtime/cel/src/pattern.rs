@@ -52,6 +52,11 @@ impl Pattern {
         self.regex.is_match(text)
     }
 
+    /// The parts of a text that match, from left to right, none within another.
+    pub fn find_all<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
+        self.regex.find_iter(text).map(|found| found.as_str())
+    }
+
     /// What that costs at worst: matching takes time in proportion to the pattern's size and to the text's length.
     pub fn cost(&self, text: &str) -> u64 {
         (self.size as u64).saturating_mul(text.len() as u64 + OVERHEAD)

@@ -3,6 +3,8 @@
 //! Syntax: <https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/>. Unlike Kubernetes' own
 //! type nothing is rounded and nothing saturates: a quantity is its decimal digits and a power of ten.
 
+mod arithmetic;
+
 use std::{cmp::Ordering, fmt, str::FromStr};
 
 /// Longest text of a quantity, in bytes. `f64::MAX` takes 309 digits.

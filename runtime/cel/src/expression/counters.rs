@@ -1,7 +1,5 @@
 //! The functions that `rewrite` puts into an expression.
 
-use std::{cell::RefCell, collections::HashMap};
-
 use cel_interpreter::{
     DeclarationError, Env, ExecutionError,
     common::{
@@ -12,9 +10,10 @@ use cel_interpreter::{
 
 use super::{
     measure::copied,
-    meter::{charge, in_time, refused, too_long, values},
+    meter::{in_time, refused, too_long, values},
+    patterns::{self, Unusable},
 };
-use crate::pattern::{MAX_TEXT, Pattern};
+use crate::pattern::MAX_TEXT;
 
 /// Counts a turn of a loop, and what it makes.
 pub(super) const TURN: &str = "@turn";
@@ -27,17 +26,6 @@ pub(super) const JOINED: &str = "@joined";
 
 /// Stands for `matches`, with bounds.
 pub(super) const MATCHES: &str = "@matches";
-
-/// Steps for compiling a pattern.
-const PATTERN: u64 = 500;
-
-/// What matching may cost for one step ([`Pattern::cost`]).
-const MATCHED: u64 = 1 << 15;
-
-thread_local! {
-    /// Compiled ones, for the evaluations to come.
-    static PATTERNS: RefCell<HashMap<String, Pattern>> = RefCell::new(HashMap::new());
-}
 
 pub(super) fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     env.add_overload(TURN, "turn", vec![DYN_TYPE], turn)?;
@@ -78,17 +66,9 @@ fn matches<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Executio
     if text.len() > MAX_TEXT {
         return Err(error(format!("a text of {} bytes is too long for a pattern", text.len())));
     }
-    PATTERNS.with_borrow_mut(|patterns| {
-        if !patterns.contains_key(pattern) {
-            charge(PATTERN)?;
-            let compiled = Pattern::compile(pattern).map_err(|what| error(format!("the pattern {what}")))?;
-            if patterns.len() >= values().patterns {
-                patterns.clear();
-            }
-            patterns.insert(pattern.to_owned(), compiled);
-        }
-        let Some(pattern) = patterns.get(pattern) else { return Err(refused()) };
-        charge(1 + pattern.cost(text) / MATCHED)?;
-        Ok(CowVal::owned(CelBool::from(pattern.is_match(text))))
-    })
+    match patterns::with(pattern, text, |pattern| pattern.is_match(text)) {
+        Ok(is_match) => Ok(CowVal::owned(CelBool::from(is_match))),
+        Err(Unusable::Stopped) => Err(refused()),
+        Err(Unusable::Wrong(what)) => Err(error(format!("the pattern {what}"))),
+    }
 }

@@ -46,6 +46,14 @@ pub enum ExpressionError {
         /// The beginning of the expression.
         expression: String,
     },
+    /// It needs data that is not there yet: a field, a key, an element, a variable. Only graphs tell this apart.
+    #[error("{what} in {expression:?}")]
+    Pending {
+        /// What is not there.
+        what: String,
+        /// The beginning of the expression.
+        expression: String,
+    },
     /// Neither true nor false.
     #[error("is a {got}, not true or false: {expression:?}")]
     NotBool {
@@ -95,6 +103,11 @@ impl ExpressionError {
     /// Whether the same may work in a moment: it had no time, which says nothing of what it would say.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::TimedOut { .. } | Self::Unavailable(_))
+    }
+
+    /// Whether it waits for data that is not there yet, and is worth another try when something changes.
+    pub fn is_pending(&self) -> bool {
+        matches!(self, Self::Pending { .. })
     }
 
     /// Whether it is not run for a while, which says as little.

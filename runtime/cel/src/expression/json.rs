@@ -120,7 +120,7 @@ impl Writer<'_> {
 }
 
 /// Bytes of a text in JSON.
-fn length(text: &str) -> usize {
+pub(crate) fn length(text: &str) -> usize {
     let bytes = text.bytes().map(|byte| match byte {
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 8 | 12 => 2,
         0..32 => 6,

@@ -30,17 +30,17 @@ thread_local! {
 }
 
 /// What an evaluation met.
-pub(super) struct End {
+pub(crate) struct End {
     /// The bound that it exceeded.
-    pub(super) exceeded: Option<String>,
+    pub(crate) exceeded: Option<String>,
     /// Whether its time was up.
-    pub(super) late: bool,
+    pub(crate) late: bool,
     /// Steps that it took.
-    pub(super) steps: u64,
+    pub(crate) steps: u64,
 }
 
 /// Begins an evaluation on this thread: so many steps, so much of its processor time, values as large as that.
-pub(super) fn start(limits: &Limits) {
+pub(crate) fn start(limits: &Limits) {
     LEFT.set(limits.steps);
     TIMED.set(limits.steps);
     DEADLINE.set(processor::time().saturating_add(limits.evaluate));
@@ -50,19 +50,19 @@ pub(super) fn start(limits: &Limits) {
 }
 
 /// How the evaluation that began with so many steps ended.
-pub(super) fn end(steps: u64) -> End {
+pub(crate) fn end(steps: u64) -> End {
     let late = LATE.get() || processor::time() >= DEADLINE.get();
     let exceeded = EXCEEDED.take();
     End { late: late && exceeded.is_none(), exceeded, steps: steps.saturating_sub(LEFT.get()) }
 }
 
 /// What the evaluation may read, make and keep.
-pub(super) fn values() -> Values {
+pub(crate) fn values() -> Values {
     VALUES.get()
 }
 
 /// Notes a bound that was met; the first one is told.
-pub(super) fn exceed(what: impl FnOnce() -> String) {
+pub(crate) fn exceed(what: impl FnOnce() -> String) {
     if LATE.get() {
         // How far it came by then is the machine's business: that must not become a verdict.
         return;
@@ -75,7 +75,7 @@ pub(super) fn exceed(what: impl FnOnce() -> String) {
 }
 
 /// Takes so many steps; false when there are not as many left.
-pub(super) fn spend(steps: u64) -> bool {
+pub(crate) fn spend(steps: u64) -> bool {
     if let Some(left) = LEFT.get().checked_sub(steps) {
         LEFT.set(left);
         return true;
@@ -85,28 +85,28 @@ pub(super) fn spend(steps: u64) -> bool {
 }
 
 /// `spend`, for a function that ends when there are no steps left.
-pub(super) fn charge(steps: u64) -> Result<(), ExecutionError> {
+pub(crate) fn charge(steps: u64) -> Result<(), ExecutionError> {
     if spend(steps) { Ok(()) } else { Err(refused()) }
 }
 
 /// What a function answers once a bound was met; the bound itself is told by [`exceeded`].
-pub(super) fn refused() -> ExecutionError {
+pub(crate) fn refused() -> ExecutionError {
     ExecutionError::function_error("limit", "too costly")
 }
 
 /// Steps for so many bytes of text.
-pub(super) fn steps_of(bytes: usize) -> u64 {
+pub(crate) fn steps_of(bytes: usize) -> u64 {
     bytes as u64 / 64
 }
 
 /// Notes that a text of so many bytes would be made.
-pub(super) fn too_long(length: usize) -> ExecutionError {
+pub(crate) fn too_long(length: usize) -> ExecutionError {
     exceed(|| format!("it makes a text of {length} bytes, at most {} are allowed", values().text));
     refused()
 }
 
 /// Fails once the time is up, which is looked at now and then.
-pub(super) fn in_time() -> Result<(), ExecutionError> {
+pub(crate) fn in_time() -> Result<(), ExecutionError> {
     if TIMED.get() - LEFT.get() >= UNTIMED {
         TIMED.set(LEFT.get());
         if processor::time() >= DEADLINE.get() {

@@ -26,7 +26,7 @@ type Job = Box<dyn FnOnce() + Send>;
 
 /// Why there is no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum PoolError {
+pub(crate) enum PoolError {
     /// The work has not ended; whether it is slow or the machine busy, nobody knows yet.
     Late,
     Panicked,
@@ -34,7 +34,7 @@ pub(super) enum PoolError {
     Spawn(String),
 }
 
-pub(super) struct Pool(Arc<Shared>);
+pub(crate) struct Pool(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
@@ -87,13 +87,13 @@ impl Shared {
 }
 
 impl Pool {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Arc::default())
     }
 
     /// Does the work on a thread of the pool, within the owner's share. Waits as long as `queue` for a thread, and as
     /// long as `patience` for the result.
-    pub(super) fn run<T: Send + 'static>(
+    pub(crate) fn run<T: Send + 'static>(
         &self,
         owner: &Arc<str>,
         queue: Duration,

@@ -8,10 +8,21 @@
 use super::{error::ExpressionError, limits::Shape};
 
 /// The macros that loop.
-const LOOPS: &[&str] = &["all", "exists", "exists_one", "existsOne", "filter", "map"];
+const LOOPS: &[&str] = &[
+    "all",
+    "exists",
+    "exists_one",
+    "existsOne",
+    "filter",
+    "map",
+    "sortBy",
+    "transformList",
+    "transformMap",
+    "transformMapEntry",
+];
 
 /// Refuses a text that is empty, too long, or too complex.
-pub(super) fn check(source: &str, most: &Shape) -> Result<(), ExpressionError> {
+pub(crate) fn check(source: &str, most: &Shape) -> Result<(), ExpressionError> {
     if source.len() > most.bytes {
         return Err(ExpressionError::TooLong { bytes: source.len(), most: most.bytes });
     }
@@ -38,7 +49,7 @@ fn place(source: &str, position: usize) -> (usize, usize) {
 }
 
 /// Where a name stands first: as one of its own, or behind a dot.
-pub(super) fn place_of(source: &str, name: &str, behind_dot: bool) -> Option<(usize, usize)> {
+pub(crate) fn place_of(source: &str, name: &str, behind_dot: bool) -> Option<(usize, usize)> {
     let mut tokens = Tokens { source, position: 0 };
     let mut dot = false;
     while let Some((position, Ok(token))) = tokens.next_token() {

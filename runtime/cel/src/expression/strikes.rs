@@ -8,7 +8,7 @@ use std::{
 };
 
 /// Evaluations in a row that ran out of time before a program rests.
-pub(super) const STRIKES: u32 = 3;
+pub(crate) const STRIKES: u32 = 3;
 
 /// How long it rests before it is tried once more.
 const REST: Duration = Duration::from_mins(1);
@@ -29,7 +29,7 @@ struct Struck {
 
 /// How often in a row a program has run out of time, for each party.
 #[derive(Debug, Default)]
-pub(super) struct Strikes(Mutex<HashMap<Box<str>, Struck>>);
+pub(crate) struct Strikes(Mutex<HashMap<Box<str>, Struck>>);
 
 impl Strikes {
     fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, Struck>> {
@@ -37,19 +37,19 @@ impl Strikes {
     }
 
     /// Whether it is not run for this party now.
-    pub(super) fn rests(&self, party: &str) -> bool {
+    pub(crate) fn rests(&self, party: &str) -> bool {
         let all = self.lock();
         let rests = |struck: &Struck| struck.count >= STRIKES && struck.last.elapsed() < REST;
         all.get(party).is_some_and(rests) || all.values().filter(|struck| rests(struck)).count() >= PARTIES
     }
 
     /// For how many parties it rests, or is being tried once more.
-    pub(super) fn parties(&self) -> usize {
+    pub(crate) fn parties(&self) -> usize {
         self.lock().values().filter(|struck| struck.count >= STRIKES).count()
     }
 
     /// An evaluation for this party has ended.
-    pub(super) fn ended(&self, party: &str, in_time: bool) {
+    pub(crate) fn ended(&self, party: &str, in_time: bool) {
         let mut all = self.lock();
         if in_time {
             all.remove(party);

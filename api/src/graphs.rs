@@ -1,0 +1,19 @@
+//! Kinds, keys and conditions of ResourceGraphDefinitions, as users of kro know them.
+//!
+//! Their CRDs are in `config/crd-graphs/`, apart from the broker's: whoever does not use graphs does not get them.
+
+pub mod condition;
+pub mod crds;
+pub mod keys;
+pub mod resource;
+pub mod revision;
+pub mod rgd;
+mod wire;
+
+pub use resource::{ExternalRef, ExternalRefMetadata, Resource, Selector};
+pub use revision::{GraphRevision, GraphRevisionSpec, GraphRevisionStatus, Snapshot};
+pub use rgd::{
+    CrdMetadata, Dependency, GeneratedSchema, GeneratedScope, ResourceGraphDefinition, ResourceGraphDefinitionSpec,
+    ResourceGraphDefinitionStatus, ResourceInformation,
+};
+pub use wire::FreeObject;

@@ -1,0 +1,13 @@
+//! Decisions about ResourceGraphDefinitions and their instances: pure functions from observed state to writes.
+//!
+//! No Kubernetes client, no tokio, no clock of its own.
+
+pub mod applyset;
+pub mod canonical;
+pub mod crd;
+pub mod labels;
+pub mod naming;
+pub mod node;
+pub mod plural;
+pub mod revision;
+pub mod simple_schema;

@@ -1,0 +1,38 @@
+//! Everything that was recorded of kro (see `vectors/README.md`), but for what is done better.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::{fs, path::Path};
+
+use serde_json::Value;
+
+#[path = "vectors/applyset.rs"]
+mod applyset;
+#[path = "vectors/crd_compat.rs"]
+mod crd_compat;
+#[path = "vectors/plural.rs"]
+mod plural;
+#[path = "vectors/simple_schema.rs"]
+mod simple_schema;
+
+/// Goes through the entries of a file, and fails with all that a check has something to say about.
+fn each(file: &str, check: impl Fn(&Value) -> Result<(), String>) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors").join(file);
+    let entries: Vec<Value> = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    assert!(!entries.is_empty());
+    let wrong: Vec<String> =
+        entries.iter().filter_map(|entry| check(entry).err().map(|why| format!("{why}\n    {entry}"))).collect();
+    assert!(wrong.is_empty(), "{file}: {} of {} differ:\n{}", wrong.len(), entries.len(), wrong.join("\n"));
+}
+
+/// The text of a field, empty where there is none.
+fn text<'a>(entry: &'a Value, key: &str) -> &'a str {
+    entry[key].as_str().unwrap_or_default()
+}
+
+fn is_better(entry: &Value) -> bool {
+    entry["better"] == true
+}
+
+fn equal<T: PartialEq + std::fmt::Debug + ?Sized>(what: &str, found: &T, wanted: &T) -> Result<(), String> {
+    if found == wanted { Ok(()) } else { Err(format!("{what} is {found:?}, not {wanted:?}")) }
+}

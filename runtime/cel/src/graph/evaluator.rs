@@ -1,0 +1,220 @@
+//! `Evaluator`: compiles and evaluates expressions of graphs, within bounds.
+//!
+//! The gates are those of [`crate::expression`]: the text is counted before it is parsed, on threads of a pool; steps,
+//! time and sizes are metered. Only the interpreter is another, which counts by itself.
+
+use std::{fmt, sync::Arc};
+
+use cel_interpreter::{Env, parser::Expression};
+use serde_json::Value as Json;
+
+use super::{
+    failure::Failure, interpret::Interpreter, macros, names, result, scope::Bound, value_type::ValueType, view::Origin,
+};
+use crate::expression::{
+    ExpressionError, Limits, meter, patience, pool::Pool, pool_error, processor, shape, shown, strikes::Strikes,
+    syntax_error, timed_out,
+};
+
+/// Longest part of an error that is told, in characters.
+const TOLD: usize = 200;
+
+/// A compiled expression of a graph. Cheap to clone; the clones share their record of running out of time.
+#[derive(Clone)]
+pub struct Program(Arc<Inner>);
+
+struct Inner {
+    source: String,
+    /// Whose it is: each owner has a share of the threads.
+    owner: Arc<str>,
+    expression: Expression,
+    variables: Vec<String>,
+    strikes: Strikes,
+}
+
+impl Program {
+    /// The text it was compiled from.
+    pub fn source(&self) -> &str {
+        &self.0.source
+    }
+
+    /// What the text was parsed into, macros replaced as [`macros`] says. For the checker of types.
+    pub fn expression(&self) -> &Expression {
+        &self.0.expression
+    }
+
+    /// Names it takes from outside, sorted: `schema`, `runtime`, not the variables of its loops nor the names of types.
+    pub fn variables(&self) -> &[String] {
+        &self.0.variables
+    }
+
+    /// For how many parties it has run out of time again and again.
+    pub fn slow_for(&self) -> usize {
+        self.0.strikes.parties()
+    }
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Program").field(&self.0.source).finish()
+    }
+}
+
+/// A variable that is handed in.
+#[derive(Debug, Clone)]
+pub struct Variable<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its value.
+    pub value: Arc<Json>,
+    /// As what it is seen.
+    pub of: ValueType,
+    /// Nothing more will come: what is not there is an error that names it, not pending.
+    pub whole: bool,
+}
+
+impl<'a> Variable<'a> {
+    /// Whatever it is, and it may grow.
+    pub fn dynamic(name: &'a str, value: Arc<Json>) -> Self {
+        Self { name, value, of: ValueType::Dyn, whole: false }
+    }
+}
+
+/// Compiles and evaluates. One serves the whole process; it may be shared between threads.
+pub struct Evaluator {
+    pool: Pool,
+    env: Arc<Env>,
+    limits: Limits,
+}
+
+impl fmt::Debug for Evaluator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Evaluator").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+impl Default for Evaluator {
+    fn default() -> Self {
+        Self::with_limits(Limits::graphs())
+    }
+}
+
+impl Evaluator {
+    /// An evaluator with these limits. Its threads start when they are needed and end with it.
+    pub fn with_limits(limits: Limits) -> Self {
+        Self { pool: Pool::new(), env: Arc::new(macros::environment()), limits }
+    }
+
+    /// Compiles an expression of this owner, who has a share of the threads for compiling and evaluating all of his.
+    /// A function that does not exist is an error; types are not checked. Blocks as [`Evaluator::evaluate`] does.
+    pub fn compile(&self, owner: &str, source: &str) -> Result<Program, ExpressionError> {
+        shape::check(source, &self.limits.shape)?;
+        let env = Arc::clone(&self.env);
+        let text = source.to_owned();
+        let owner: Arc<str> = owner.into();
+        let (whose, limit) = (Arc::clone(&owner), self.limits.compile);
+        let work = move || {
+            let begun = processor::time();
+            let expression = env
+                .parser()
+                .enable_ident_escape_syntax(true)
+                .parse(&text)
+                .map_err(|errors| syntax_error(&text, &errors.errors))?;
+            let variables = names::free(&expression).map_err(|flaw| flawed(&text, &flaw))?;
+            if processor::time().saturating_sub(begun) > limit {
+                return Err(timed_out(limit, &text));
+            }
+            Ok(Inner { source: text, owner: whose, expression, variables, strikes: Strikes::default() })
+        };
+        match self.pool.run(&owner, limit, patience(limit), work) {
+            Ok(inner) => inner.map(|inner| Program(Arc::new(inner))),
+            Err(error) => Err(pool_error(error, shown(source))),
+        }
+    }
+
+    /// Evaluates an expression over these variables to JSON; where `omit()` was stands its mark
+    /// ([`super::is_omitted`]).
+    ///
+    /// [`ExpressionError::is_pending`] says of an error that data is missing which may come: a variable that was not
+    /// handed in, a field or element of one that is not whole. Blocks for microseconds as a rule, for
+    /// [`Limits::evaluate`] of processor time at the most.
+    pub fn evaluate(&self, program: &Program, variables: &[Variable<'_>]) -> Result<Json, ExpressionError> {
+        let mut steps = u64::MAX;
+        self.evaluate_for("", &mut steps, program, variables)
+    }
+
+    /// The same for a party whose object it is about: where it runs out of time again and again, it rests for that party
+    /// only. With so many steps at the most, from which those that it takes are taken; what ran out of time takes none:
+    /// how far it came is chance.
+    pub fn evaluate_for(
+        &self,
+        party: &str,
+        steps: &mut u64,
+        program: &Program,
+        variables: &[Variable<'_>],
+    ) -> Result<Json, ExpressionError> {
+        if program.0.strikes.rests(party) {
+            return Err(ExpressionError::Quarantined { expression: shown(program.source()) });
+        }
+        let bound = variables.iter().map(|variable| Bound {
+            origin: Origin { name: variable.name.to_owned(), whole: variable.whole },
+            json: Arc::clone(&variable.value),
+            of: variable.of.clone(),
+        });
+        let (bound, shared): (Vec<Bound>, Program) = (bound.collect(), program.clone());
+        let limits = Limits { steps: self.limits.steps.min(*steps), ..self.limits };
+        let (limit, party) = (limits.evaluate, party.to_owned());
+        // Whether it was in time is noted by the thread itself: whoever has waited for it knows only that it was not here.
+        let work = move || {
+            let (result, taken) = run(&shared, &bound, limits);
+            shared.0.strikes.ended(&party, !matches!(result, Err(ExpressionError::TimedOut { .. })));
+            (result, taken)
+        };
+        let (result, taken) = match self.pool.run(&program.0.owner, limit, patience(limit), work) {
+            Ok(ended) => ended,
+            Err(error) => (Err(pool_error(error, shown(program.source()))), 0),
+        };
+        *steps = steps.saturating_sub(taken);
+        result
+    }
+}
+
+/// Runs on a thread of the pool. Returns how many steps it took as well.
+fn run(program: &Program, variables: &[Bound], limits: Limits) -> (Result<Json, ExpressionError>, u64) {
+    meter::start(&limits);
+    let interpreter = Interpreter { variables };
+    let result = interpreter.value(&program.0.expression, None).and_then(|value| result::of(&value));
+    let end = meter::end(limits.steps);
+    let expression = || shown(program.source());
+    if end.late {
+        return (Err(timed_out(limits.evaluate, program.source())), 0);
+    }
+    // First: nothing makes up for a bound that was met.
+    let result = match (end.exceeded, result) {
+        (Some(what), _) => Err(ExpressionError::TooCostly { what, expression: expression() }),
+        (None, Ok(json)) => Ok(json),
+        (None, Err(Failure::Missing(what))) => {
+            Err(ExpressionError::Pending { what: told(&what), expression: expression() })
+        }
+        (None, Err(Failure::Wrong(what))) => {
+            Err(ExpressionError::Failed { what: told(&what), expression: expression() })
+        }
+        (None, Err(Failure::Misfit | Failure::Stopped)) => {
+            Err(ExpressionError::Failed { what: "no such overload".to_owned(), expression: expression() })
+        }
+    };
+    (result, end.steps)
+}
+
+/// The beginning, on one line.
+fn told(what: &str) -> String {
+    what.chars().take(TOLD).map(|char| if char.is_control() { ' ' } else { char }).collect()
+}
+
+fn flawed(source: &str, flaw: &names::Flaw) -> ExpressionError {
+    let place = |name: &str| {
+        shape::place_of(source, name, true).or_else(|| shape::place_of(source, name, false)).unwrap_or_default()
+    };
+    let (line, column) = flaw.name.as_deref().map(place).unwrap_or_default();
+    ExpressionError::Syntax { line, column, what: told(&flaw.what), expression: shown(source) }
+}

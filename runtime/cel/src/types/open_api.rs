@@ -1,0 +1,76 @@
+//! [`Type`]s → OpenAPI schemas: what a field of an instance's status holds that an expression gives.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    budget::Budget,
+    cel_type::Type,
+    structure::{Field, Struct},
+};
+
+/// The schema of a status field that holds values of this type, as kro infers it: descriptions and all, for suites compare
+/// whole trees. Fields of objects have their real names. What is too large to be written out takes anything.
+pub fn open_api(of: &Type) -> Value {
+    Writer { budget: Budget::default() }.write(of, Place::Whole, 0)
+}
+
+/// Inside of an object that is written out, less is known of a value than where an expression gives it as it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Whole,
+    Field,
+}
+
+struct Writer {
+    budget: Budget,
+}
+
+impl Writer {
+    fn write(&mut self, of: &Type, place: Place, depth: u32) -> Value {
+        if self.budget.look(depth).is_err() {
+            return anything();
+        }
+        match of {
+            Type::Bool => json!({"type": "boolean"}),
+            Type::Int | Type::Uint => json!({"type": "integer"}),
+            Type::Double => json!({"type": "number"}),
+            Type::String => json!({"type": "string"}),
+            Type::Bytes => json!({"type": "string", "format": "byte"}),
+            Type::List(element) => json!({"type": "array", "items": self.write(element, place, depth + 1)}),
+            Type::Map(entry) => {
+                json!({"type": "object", "additionalProperties": self.write(&entry.1, place, depth + 1)})
+            }
+            Type::Struct(object) => self.write_object(object, depth),
+            Type::Native(native) if native.is_object() => json!({"type": "object", "additionalProperties": true}),
+            Type::Dyn => anything(),
+            _ if place == Place::Field => anything(),
+            Type::Timestamp => {
+                json!({"type": "string", "format": "date-time", "description": "Timestamp representing a creation time"})
+            }
+            Type::Null => described("null type - any value allowed"),
+            other => described(&format!("unknown CEL type: {other}")),
+        }
+    }
+
+    fn write_object(&mut self, object: &Struct, depth: u32) -> Value {
+        let write =
+            |(name, field): (&String, &Field)| (name.clone(), self.write(&field.value, Place::Field, depth + 1));
+        let properties: Map<String, Value> = object.fields().iter().map(write).collect();
+        if !properties.is_empty() {
+            return json!({"type": "object", "properties": properties});
+        }
+        // Without fields and closed it would hold nothing: the API server prunes what is in it.
+        if object.is_open() {
+            return json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        }
+        json!({"type": "object"})
+    }
+}
+
+fn anything() -> Value {
+    json!({"x-kubernetes-preserve-unknown-fields": true})
+}
+
+fn described(what: &str) -> Value {
+    json!({"x-kubernetes-preserve-unknown-fields": true, "description": what})
+}

@@ -1,0 +1,242 @@
+//! What an expression may not do, however it is written: everything that grows or loops is counted.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use runtime_cel::{
+    expression::{ExpressionError, Limits},
+    graph::{Variable, functions},
+};
+use serde_json::{Value, json};
+
+use super::{patient, value_of};
+
+fn is_too_costly(source: &str, variables: &Value) {
+    let answer = value_of(&patient(), source, variables);
+    assert!(matches!(answer, Err(ExpressionError::TooCostly { .. })), "{source}: {:.200}", format!("{answer:?}"));
+}
+
+#[test]
+fn what_takes_too_many_steps_ends() {
+    let long = json!({"l": vec![1; 5000], "s": "x".repeat(200_000), "m": {"k": vec![json!({"a": 1}); 4000]}});
+    for source in [
+        "l.map(a, l.exists(b, b == 2))",
+        "l.all(a, l.all(b, b == 1))",
+        "l.transformList(i, a, l.transformMap(j, b, b))",
+        "l.transformMapEntry(i, a, {i: l.map(b, b)})",
+        "l.filter(a, l.exists_one(b, true))",
+        "l.filter(a, l.existsOne(i, b, true))",
+        "l.sortBy(a, l.map(b, b).size())",
+        "l.map(a, l.sort())",
+        "l.map(a, l.distinct().size())",
+        "l.map(a, l.flatten())",
+        "l.map(a, l.sum())",
+        "l.map(a, l == l)",
+        "l.map(a, 2 in l)",
+        "l.map(a, l.slice(0, 5000).size())",
+        "l.map(a, l.indexOf(2))",
+        "l.map(a, l.lastIndexOf(2))",
+        "l.map(a, l.isSorted())",
+        "l.map(a, l.min())",
+        "l.map(a, l + l)",
+        "l.map(a, lists.range(1000))",
+        "l.map(a, lists.setAtIndex(l, 0, 1))",
+        "l.map(a, m.merge(m).k == m.k)",
+        "l.map(a, m.k.distinct().size())",
+        "l.map(a, s.size())",
+        "l.map(a, s.contains('y'))",
+        "l.map(a, s.split('').size())",
+        "l.map(a, s.matches('a.*b'))",
+        "l.map(a, s.findAll('x').size())",
+        "l.map(a, hash.sha256(s))",
+        "l.map(a, base64.encode(bytes(s)))",
+        "l.map(a, s == s + '')",
+        "l.map(a, json.marshal(m))",
+        "l.map(a, json.unmarshal(json.marshal(l)))",
+        "l.map(a, '%s'.format([l]))",
+        "l.map(a, '%s'.format([m]))",
+        "l.map(a, random.seededString(10000, 'x'))",
+        "l.map(a, url('http://a/' + s).getQuery())",
+        "l.map(a, m.k.map(e, e.a))",
+        "l.map(a, m.deepMerge(m).k.size() + m.k.map(e, e).size())",
+        "lists.range(1000000)",
+        "lists.range(9223372036854775807)",
+        "cel.bind(a, lists.range(1000), a.map(x, a.map(y, a)))",
+        "cel.bind(a, [l, l], cel.bind(b, [a, a], cel.bind(c, [b, b], cel.bind(d, [c, c], cel.bind(e, [d, d], \
+         cel.bind(f, [e, e], [f, f] == [f, f]))))))",
+        // Nothing makes up for it.
+        "l.all(a, l.all(b, b == 1)) || true",
+        "true || l.all(a, l.all(b, b == 1)) ? l.map(a, l) : []",
+        "{'a': l.map(a, l.map(b, b))}.?b.orValue('x')",
+        "optional.of(l.map(a, l.map(b, b))).hasValue()",
+    ] {
+        is_too_costly(source, &long);
+    }
+}
+
+#[test]
+fn texts_and_results_are_bounded() {
+    let most = Limits::graphs().values.text;
+    let long = json!({"s": "x".repeat(most), "l": vec!["x"; 5000]});
+    for source in [
+        "s + 'x'",
+        "bytes(s) + b'x'",
+        "s.replace('x', 'xy')",
+        "s.replace('', 'xy')",
+        "[s, 'x'].join()",
+        "[s].join(s) + s",
+        "'%s%s'.format([s, 'x'])",
+        "'%x'.format([s])",
+        "'%s'.format([[s, s]])",
+        "'%s'.format([{'a': s, 'b': s}])",
+        "base64.encode(bytes(s))",
+        "json.marshal([s])",
+        "random.seededString(10000000, 'x')",
+        "[s]",
+        "{'a': s}",
+        "l.map(x, 'x'.replace('x', '0123456789012345678901234567890123456789012345678901234567890123456789'))",
+        "lists.range(60000).map(i, 123456)",
+    ] {
+        is_too_costly(source, &long);
+    }
+    let evaluator = patient();
+    assert_eq!(value_of(&evaluator, "s.size()", &long), Ok(json!(most)));
+    assert_eq!(value_of(&evaluator, "s.upperAscii().size()", &long), Ok(json!(most)));
+    // Escapes count.
+    is_too_costly("s", &json!({"s": "\u{1}".repeat(most / 6 + 1)}));
+}
+
+#[test]
+fn lists_and_objects_are_looped_over_up_to_a_length() {
+    let evaluator = patient();
+    let list = |length: usize| json!({"l": vec![1; length]});
+    assert_eq!(value_of(&evaluator, "l.all(x, x == 1)", &list(5000)), Ok(json!(true)));
+    is_too_costly("l.all(x, x == 1)", &list(5001));
+    is_too_costly("l.transformList(i, x, x).size()", &list(5001));
+    // Not looped over.
+    assert_eq!(value_of(&evaluator, "l.size() + l[5000]", &list(5001)), Ok(json!(5002)));
+    let object: serde_json::Map<String, Value> = (0..5001).map(|key| (key.to_string(), json!(1))).collect();
+    is_too_costly("m.transformMap(k, v, v).size()", &json!({"m": object}));
+}
+
+#[test]
+fn deep_values_end_an_evaluation_and_no_process() {
+    let deep = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!([inner]));
+    let evaluator = patient();
+    assert_eq!(value_of(&evaluator, "d", &json!({"d": deep(100)})), Ok(deep(100)));
+    for source in ["d", "d == d", "[d, d].distinct()", "d.flatten(10000000)", "json.marshal(d)", "'%s'.format([d])"] {
+        is_too_costly(source, &json!({"d": deep(5000)}));
+    }
+    let maps = (0..5000).fold(json!(1), |inner, _| json!({"a": inner}));
+    is_too_costly("d.deepMerge(d)", &json!({"d": maps}));
+    let text = format!("{}1{}", "[".repeat(5000), "]".repeat(5000));
+    assert!(value_of(&evaluator, "json.unmarshal(t)", &json!({"t": text})).is_err());
+}
+
+#[test]
+fn what_may_be_written_is_bounded() {
+    let evaluator = patient();
+    for (source, says) in [
+        (" ".repeat(8193), "8193 bytes"),
+        ("[".repeat(33), "more than 32 brackets"),
+        (vec!["1"; 514].join("+"), "more than 512 operators"),
+        (format!("[]{}", ".map(x, x)".repeat(17)), "more than 16 loops"),
+        (format!("[]{}", ".transformList(i, x, x)".repeat(17)), "more than 16 loops"),
+        (format!("[]{}", ".sortBy(x, x)".repeat(17)), "more than 16 loops"),
+        ("l.map(a, l.all(b, l.exists(c, l.filter(d, d).size() > c)))".to_owned(), "more than 3 loops within loops"),
+        ("l.transformMap(a, x, l.all(b, l.transformList(i, c, l.sortBy(d, d))))".to_owned(), "more than 3 loops"),
+    ] {
+        let error = evaluator.compile("", &source).unwrap_err().to_string();
+        assert!(error.contains(says), "{source:.80}: {error}");
+    }
+    for source in [vec!["1"; 513].join("+"), format!("a{}", ".b".repeat(400)), "-".repeat(512) + "1"] {
+        let program = evaluator.compile("", &source).unwrap();
+        let _ = evaluator.evaluate(&program, &[]);
+    }
+}
+
+#[test]
+fn steps_are_taken_from_a_budget() {
+    let evaluator = patient();
+    let program = evaluator.compile("", "l.map(x, x + 1)").unwrap();
+    let variables = [Variable::dynamic("l", Arc::new(json!(vec![1; 100])))];
+    let mut steps = 1000;
+    assert!(evaluator.evaluate_for("", &mut steps, &program, &variables).is_ok());
+    assert!((500..900).contains(&steps), "{steps}");
+    let mut steps = 50;
+    let answer = evaluator.evaluate_for("", &mut steps, &program, &variables);
+    assert!(matches!(answer, Err(ExpressionError::TooCostly { .. })), "{answer:?}");
+    assert_eq!(steps, 0);
+}
+
+/// A call of every function there is, with these as its arguments.
+fn calls(args: &[&str]) -> Vec<String> {
+    let call = |(name, style, count): (&'static str, runtime_cel::graph::Style, usize)| {
+        let is_method = style == runtime_cel::graph::Style::Method;
+        let mut args = args.iter().cycle();
+        let target = if is_method { format!("({}).", args.next()?) } else { String::new() };
+        let args: Vec<&str> = args.take(count).copied().collect();
+        (!name.starts_with('@')).then(|| format!("{target}{name}({})", args.join(", ")))
+    };
+    functions().into_iter().filter_map(call).collect()
+}
+
+#[test]
+fn every_function_takes_whatever_it_is_given() {
+    let evaluator = patient();
+    let values = [
+        "null",
+        "true",
+        "0",
+        "-1",
+        "9223372036854775807",
+        "18446744073709551615u",
+        "0.5",
+        "-1.0 / 0.0",
+        "''",
+        "'é☃'",
+        "b'\\xff'",
+        "[]",
+        "[1, 'a', null]",
+        "{}",
+        "{'a': [1]}",
+        "{1: 2}",
+        "optional.none()",
+        "optional.of(1)",
+        "omit()",
+        "timestamp(0)",
+        "duration('1h')",
+        "type(1)",
+        "url('http://a/')",
+        "ip('::1')",
+        "cidr('::1/64')",
+        "quantity('1.5Gi')",
+        "semver('1.2.3')",
+        "d",
+        "d.a",
+        "d.l",
+        "lists.range(3)",
+    ];
+    let variables = json!({"d": {"a": "x", "l": [1, {"b": null}]}});
+    for first in values {
+        for second in values.iter().step_by(3) {
+            for source in calls(&[first, second, "1"]) {
+                // An error or a value, and no panic.
+                if let Err(error) = value_of(&evaluator, &source, &variables) {
+                    let error = error.to_string();
+                    assert!(!error.contains("panicked"), "{source}: {error}");
+                    assert!(!error.contains('\n') && error.chars().count() < 400, "{source}: {error}");
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn never_panics(source in "[a-z0-9.?()\\[\\]{}'\":, +*/<>=!&|-]{0,40}") {
+        if let Err(error) = value_of(&patient(), &source, &json!({"a": {"b": [1, "x"]}})) {
+            prop_assert!(!error.to_string().contains("panicked"), "{}", error);
+        }
+    }
+}
