@@ -13,6 +13,7 @@ pub(crate) async fn measure(bench: &mut Bench) -> anyhow::Result<()> {
     bench.broker.start_again(&bench.stage, &[])?;
     let seconds = bench.broker.seconds_to_quiet(&bench.stage, &mark).await?;
     let cpu = bench.broker.cpu()?;
+    let (turns, decisions) = (bench.broker.turns().await?, bench.broker.decisions().await?);
     // What it would write late is also a write of the restart.
     bench.stage.quiet(SETTLED, DEADLINE).await?;
     let requests = bench.stage.broker_requests(&mark).await?;
@@ -24,6 +25,11 @@ pub(crate) async fn measure(bench: &mut Bench) -> anyhow::Result<()> {
     report.judge(PART, "writes", ratio(tally::writes(&requests), 1), "", Goal::Exactly(0.0));
     report.note(PART, "reads", ratio(tally::total(&requests) - tally::writes(&requests), 1), "");
     report.note(PART, "broker CPU", cpu / 1_000.0, "s");
+    report.note(PART, "turns in the queue per object", turns / ratio(objects, 1), "");
+    if let Some((count, seconds)) = decisions {
+        report.note(PART, "decisions per object", count / ratio(objects, 1), "");
+        report.note(PART, "one decision", seconds * 1_000_000.0 / count, "µs");
+    }
     report.note(PART, "resident afterwards", resident / 1_024.0, "MiB");
     report.requests(PART, tally::by_verb(&requests), 1);
     Ok(())
