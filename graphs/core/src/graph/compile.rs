@@ -61,7 +61,7 @@ pub fn compile(
     let waves = order::waves(&dependencies, &order);
 
     let instance = instance_schema(&spec_schema);
-    let variables = variables(schema.scope, &instance, &sketches);
+    let variables = variables(schema.scope, &instance, &sketches, &compiler.used());
     let mut resources = Vec::with_capacity(sketches.len());
     let mut object_types = HashMap::new();
     for ((sketch, uses), wave) in sketches.into_iter().zip(&dependencies).zip(waves) {
@@ -207,11 +207,12 @@ fn dependencies(
     Ok(dependencies)
 }
 
-/// All that expressions may use but iterators.
-fn variables(scope: GeneratedScope, instance: &Value, sketches: &[Sketch<'_>]) -> Variables {
+/// All that expressions may use, and do, but iterators. Types of kinds are large.
+fn variables(scope: GeneratedScope, instance: &Value, sketches: &[Sketch<'_>], used: &BTreeSet<&str>) -> Variables {
     let scope = if scope == GeneratedScope::Cluster { Scope::Cluster } else { Scope::Namespaced };
     let variables = Variables::new().with(SCHEMA, types::object(SCHEMA, instance, scope));
-    sketches.iter().fold(variables, |variables, sketch| {
+    let used = sketches.iter().filter(|sketch| used.contains(sketch.id()));
+    used.fold(variables, |variables, sketch| {
         let (id, schema) = (sketch.id(), &sketch.kind.schema);
         let of = if sketch.role.is_list() {
             types::collection(id, schema)

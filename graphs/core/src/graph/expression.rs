@@ -36,6 +36,11 @@ impl<'a> Compiler<'a> {
         Self { evaluator, owner, programs: HashMap::new(), most, left: most }
     }
 
+    /// The names that all expressions so far use.
+    pub(super) fn used(&self) -> BTreeSet<&str> {
+        self.programs.values().flat_map(Program::variables).map(String::as_str).collect()
+    }
+
     /// Compiles an expression that stands at this place.
     pub(super) fn program(&mut self, source: &str, place: impl Fn() -> String) -> Result<Program, GraphError> {
         let most = self.most;

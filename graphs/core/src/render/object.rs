@@ -6,7 +6,7 @@ use runtime_cel::graph::without_omitted;
 use serde_json::{Map, Value};
 
 use super::{
-    Renderer, Stopped, text_at,
+    Renderer, Stopped,
     values::{Local, stopped},
 };
 use crate::{
@@ -18,6 +18,7 @@ impl Renderer<'_> {
     /// The object that a template makes with these iterators.
     pub(super) fn object(&mut self, resource: &Resource, locals: &[Local<'_>]) -> Result<Value, Stopped> {
         let mut values = Vec::with_capacity(resource.expressions.len());
+        let mut bytes = 0_usize;
         for computed in &resource.expressions {
             let value = if computed.iterates {
                 self.values.evaluated(&computed.program, locals, true)
@@ -25,6 +26,11 @@ impl Renderer<'_> {
                 self.values.once(&computed.program)
             };
             let value = value.map_err(|error| stopped(&computed.path, &error))?;
+            // Before it is copied: one value may stand at many places.
+            bytes = bytes.saturating_add(length(&value));
+            if bytes > self.graph.bounds.object {
+                return Err(self.too_large(bytes));
+            }
             values.push(if computed.program.omits() {
                 without_omitted(value.as_ref().clone()).map(Arc::new)
             } else if computed.optional && value.is_null() {
@@ -59,7 +65,7 @@ impl Renderer<'_> {
             }
             return check_selector(metadata.get("selector")).or_else(fail);
         }
-        if !metadata.get("name").and_then(Value::as_str).is_some_and(|name| !name.is_empty()) {
+        if metadata.get("name").and_then(Value::as_str).is_none_or(str::is_empty) {
             return fail("metadata.name is empty, or no text".to_owned());
         }
         if !resource.kind.namespaced {
@@ -75,6 +81,11 @@ impl Renderer<'_> {
         Ok(())
     }
 
+    fn too_large(&self, bytes: usize) -> Stopped {
+        let most = self.graph.bounds.object;
+        Stopped::Failed(format!("the object has at least {bytes} bytes of JSON; {most} are allowed"))
+    }
+
     /// Counts an object.
     fn bound(&mut self, object: &Value) -> Result<(), Stopped> {
         if !canonical::is_within(object, canonical::MAX_DEPTH) {
@@ -83,8 +94,7 @@ impl Renderer<'_> {
         }
         let (bytes, bounds) = (length(object), self.graph.bounds);
         if bytes > bounds.object {
-            let (name, most) = (text_at(object, "name"), bounds.object);
-            return Err(Stopped::Failed(format!("object {name:?} has {bytes} bytes of JSON; {most} are allowed")));
+            return Err(self.too_large(bytes));
         }
         self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes > bounds.pass {
