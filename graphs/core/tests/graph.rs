@@ -1,5 +1,5 @@
 //! Compiling RGDs and rendering instances: what no vector holds.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::needless_pass_by_value, clippy::format_collect, missing_docs)]
 
 use std::sync::{Arc, LazyLock};
 
