@@ -5,9 +5,11 @@
 pub mod applyset;
 pub mod canonical;
 pub mod crd;
+pub mod graph;
 pub mod labels;
 pub mod naming;
 pub mod node;
 pub mod plural;
+pub mod render;
 pub mod revision;
 pub mod simple_schema;

@@ -36,6 +36,7 @@ pub use check::check;
 pub use error::TypeError;
 pub use fits::{Misfit, fits};
 pub use native::Native;
+pub use object_meta::OBJECT_META;
 pub use open_api::open_api;
 pub use rules::{NotAllowed, authored_conditions, condition, elements};
 pub use schema::{Scope, collection, object, value};

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use graphs_core::simple_schema::to_open_api;
 use serde_json::{Map, Value, json};
 
-use super::{each, is_better, text};
+use super::{each, is_better, numbers_alike, text};
 
 /// Parts of the texts of errors that people look for.
 const TOLD: [&str; 6] = [
@@ -82,21 +82,6 @@ fn better(entry: &Value, made: Result<Value, String>) -> Result<(), String> {
         // A value that is not JSON is refused where it has to be JSON, and nowhere else.
         Err(error) if note.contains("not JSON") && error.contains("default is not JSON") => Ok(()),
         Err(error) => Err(format!("fails: {error}")),
-    }
-}
-
-/// Whether two values are equal, their numbers by value.
-fn numbers_alike(one: &Value, other: &Value) -> bool {
-    match (one, other) {
-        (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),
-        (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| numbers_alike(one, other))
-        }
-        (Value::Object(one), Value::Object(other)) => {
-            one.len() == other.len()
-                && one.iter().all(|(key, one)| other.get(key).is_some_and(|other| numbers_alike(one, other)))
-        }
-        _ => one == other,
     }
 }
 

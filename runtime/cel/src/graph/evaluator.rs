@@ -9,7 +9,14 @@ use cel_interpreter::{Env, parser::Expression};
 use serde_json::Value as Json;
 
 use super::{
-    failure::Failure, interpret::Interpreter, macros, names, result, scope::Bound, value_type::ValueType, view::Origin,
+    failure::Failure,
+    interpret::Interpreter,
+    macros,
+    names::{self, Asked},
+    result,
+    scope::Bound,
+    value_type::ValueType,
+    view::Origin,
 };
 use crate::expression::{
     ExpressionError, Limits, meter, patience, pool::Pool, pool_error, processor, shape, shown, strikes::Strikes,
@@ -28,7 +35,7 @@ struct Inner {
     /// Whose it is: each owner has a share of the threads.
     owner: Arc<str>,
     expression: Expression,
-    variables: Vec<String>,
+    asked: Asked,
     strikes: Strikes,
 }
 
@@ -45,7 +52,23 @@ impl Program {
 
     /// Names it takes from outside, sorted: `schema`, `runtime`, not the variables of its loops nor the names of types.
     pub fn variables(&self) -> &[String] {
-        &self.0.variables
+        &self.0.asked.variables
+    }
+
+    /// Whether it calls `omit()`.
+    pub fn omits(&self) -> bool {
+        self.0.asked.omits
+    }
+
+    /// What the conditions say that it makes, where that is a fixed text: `("type", "Ok")` of
+    /// `runtime.newCondition({type: "Ok", status: …})`.
+    pub fn conditions_written(&self) -> &[(String, String)] {
+        &self.0.asked.written
+    }
+
+    /// Types of conditions of `schema` that it reads, where they are fixed texts: `runtime.condition(schema, "Ready")`.
+    pub fn conditions_read(&self) -> &[String] {
+        &self.0.asked.read
     }
 
     /// For how many parties it has run out of time again and again.
@@ -120,11 +143,11 @@ impl Evaluator {
                 .enable_ident_escape_syntax(true)
                 .parse(&text)
                 .map_err(|errors| syntax_error(&text, &errors.errors))?;
-            let variables = names::free(&expression).map_err(|flaw| flawed(&text, &flaw))?;
+            let asked = names::asked(&expression).map_err(|flaw| flawed(&text, &flaw))?;
             if processor::time().saturating_sub(begun) > limit {
                 return Err(timed_out(limit, &text));
             }
-            Ok(Inner { source: text, owner: whose, expression, variables, strikes: Strikes::default() })
+            Ok(Inner { source: text, owner: whose, expression, asked, strikes: Strikes::default() })
         };
         match self.pool.run(&owner, limit, patience(limit), work) {
             Ok(inner) => inner.map(|inner| Program(Arc::new(inner))),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use cel_interpreter::{
-    common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr},
+    common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue},
     parser::Expression,
 };
 
@@ -52,17 +52,31 @@ impl Flaw {
     }
 }
 
-/// The free names, sorted.
-pub(super) fn free(expression: &Expression) -> Result<Vec<String>, Flaw> {
-    let mut names = Names { inner: Vec::new(), free: BTreeSet::new() };
+/// What an expression asks for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Asked {
+    /// The free names, sorted.
+    pub(super) variables: Vec<String>,
+    /// Whether `omit()` is called.
+    pub(super) omits: bool,
+    /// What conditions say that are fixed texts: key and text of `runtime.newCondition({type: "Ok"})`.
+    pub(super) written: Vec<(String, String)>,
+    /// Types of conditions of the instance that are fixed texts: `runtime.condition(schema, "Ready")`.
+    pub(super) read: Vec<String>,
+}
+
+/// What it asks for, if all that it calls exists.
+pub(super) fn asked(expression: &Expression) -> Result<Asked, Flaw> {
+    let mut names = Names { inner: Vec::new(), free: BTreeSet::new(), asked: Asked::default() };
     names.read(expression)?;
-    Ok(names.free.into_iter().collect())
+    Ok(Asked { variables: names.free.into_iter().collect(), ..names.asked })
 }
 
 struct Names<'e> {
     /// Variables of loops and of `bind` around, inner ones last.
     inner: Vec<&'e str>,
     free: BTreeSet<String>,
+    asked: Asked,
 }
 
 impl<'e> Names<'e> {
@@ -117,6 +131,7 @@ impl<'e> Names<'e> {
         let known = match call.target.as_deref() {
             // Operators begin with a sign.
             None => {
+                self.asked.omits |= name == "omit";
                 let operator = !name.starts_with(|first: char| first.is_ascii_alphabetic()) || name == MAP_INSERT;
                 operator || exists(name, Style::Global)
             }
@@ -125,6 +140,7 @@ impl<'e> Names<'e> {
                 if let Some(space) = space.filter(|space| exists(&format!("{space}.{name}"), Style::Global)) {
                     if space == "runtime" {
                         self.free.insert(space.clone());
+                        self.condition(name, &call.args);
                     }
                     return self.all(&call.args);
                 }
@@ -144,6 +160,23 @@ impl<'e> Names<'e> {
                 self.all(rest)
             }
             _ => self.all(&call.args),
+        }
+    }
+
+    /// Notes the fixed texts in a call of `runtime`.
+    fn condition(&mut self, name: &str, args: &[Expression]) {
+        match (name, args) {
+            ("newCondition", [Expression { expr: Expr::Map(map), .. }]) => {
+                let entries = map.entries.iter().filter_map(|entry| match &entry.expr {
+                    EntryExpr::MapEntry(entry) => Some((literal(&entry.key)?, literal(&entry.value)?)),
+                    EntryExpr::StructField(_) => None,
+                });
+                self.asked.written.extend(entries);
+            }
+            ("condition", [Expression { expr: Expr::Ident(of), .. }, wanted]) if of == "schema" => {
+                self.asked.read.extend(literal(wanted));
+            }
+            _ => {}
         }
     }
 
@@ -171,5 +204,13 @@ impl<'e> Names<'e> {
         let read = inner.into_iter().try_for_each(|expression| self.read(expression));
         self.inner.truncate(outer);
         read
+    }
+}
+
+/// A text that is written out.
+fn literal(expression: &Expression) -> Option<String> {
+    match &expression.expr {
+        Expr::Literal(LiteralValue::String(text)) => Some(text.inner().to_owned()),
+        _ => None,
     }
 }

@@ -6,6 +6,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::Value;
 
+use crate::types::Type;
+
 /// Levels of a schema that are read; what is below is [`ValueType::Dyn`].
 const MOST_DEEP: usize = 64;
 
@@ -50,6 +52,11 @@ impl ValueType {
     /// Reads an OpenAPI v3 schema, its references resolved.
     pub fn of_schema(schema: &Value) -> Self {
         of_schema(schema, MOST_DEEP)
+    }
+
+    /// As what the JSON is seen that an expression of this type gave: an element of a list, for those behind it.
+    pub fn of_type(of: &Type) -> Self {
+        of_type(of, MOST_DEEP)
     }
 
     /// Reads the schema of a kind's objects: whatever it says of it, their `metadata` is a full one.
@@ -106,6 +113,28 @@ impl ValueType {
             Self::Struct(of) => of.fields.get(name).unwrap_or(&Self::Dyn),
             other => other.item(),
         }
+    }
+}
+
+fn of_type(of: &Type, deep: usize) -> ValueType {
+    if deep == 0 {
+        return ValueType::Dyn;
+    }
+    match of {
+        Type::Bool => ValueType::Bool,
+        Type::Int => ValueType::Int,
+        Type::Double => ValueType::Double,
+        Type::String => ValueType::Text,
+        Type::Bytes => ValueType::Bytes,
+        Type::Timestamp => ValueType::Timestamp,
+        Type::Duration => ValueType::Duration,
+        Type::List(element) => ValueType::List(Arc::new(of_type(element, deep - 1))),
+        Type::Map(entry) => ValueType::Map(Arc::new(of_type(&entry.1, deep - 1))),
+        Type::Struct(object) => {
+            let fields = object.fields().iter();
+            ValueType::structure(fields.map(|(name, field)| (name.clone(), of_type(&field.value, deep - 1))))
+        }
+        _ => ValueType::Dyn,
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
-/// The schema of `metadata`.
-pub(super) static OBJECT_META: LazyLock<Value> = LazyLock::new(|| {
+/// The schema of the `metadata` that objects of every kind have.
+pub static OBJECT_META: LazyLock<Value> = LazyLock::new(|| {
     let text = json!({"type": "string"});
     let number = json!({"type": "integer"});
     let moment = json!({"type": "string", "format": "date-time"});

@@ -1,0 +1,123 @@
+//! `Compiler`: the expressions of one RGD, each text compiled once.
+
+use std::collections::{BTreeSet, HashMap};
+
+use runtime_cel::{
+    graph::{Evaluator, Program, TextTemplate},
+    types::{self, Type, Variables},
+};
+
+use super::error::GraphError;
+
+/// How much of an expression is told, in characters.
+const SHOWN: usize = 200;
+
+pub(super) struct Compiler<'a> {
+    evaluator: &'a Evaluator,
+    /// Whose expressions they are.
+    owner: &'a str,
+    programs: HashMap<String, Program>,
+    most: usize,
+    left: usize,
+}
+
+/// What a text is.
+pub(super) enum Text {
+    /// It has no expression.
+    Plain,
+    /// It is one expression.
+    Standalone(Program),
+    /// It has expressions within.
+    Mixed(Program),
+}
+
+impl<'a> Compiler<'a> {
+    pub(super) fn new(owner: &'a str, evaluator: &'a Evaluator, most: usize) -> Self {
+        Self { evaluator, owner, programs: HashMap::new(), most, left: most }
+    }
+
+    /// The names that all expressions so far use.
+    pub(super) fn used(&self) -> BTreeSet<&str> {
+        self.programs.values().flat_map(Program::variables).map(String::as_str).collect()
+    }
+
+    /// Compiles an expression that stands at this place.
+    pub(super) fn program(&mut self, source: &str, place: impl Fn() -> String) -> Result<Program, GraphError> {
+        let most = self.most;
+        self.left = self.left.checked_sub(1).ok_or_else(|| {
+            GraphError::invalid(format_args!("{}: an RGD may have {most} expressions at the most; split it", place()))
+        })?;
+        if let Some(program) = self.programs.get(source) {
+            return Ok(program.clone());
+        }
+        let compiled = self.evaluator.compile(self.owner, source);
+        let program = compiled.map_err(|error| GraphError::expression(&place(), &error))?;
+        self.programs.insert(source.to_owned(), program.clone());
+        Ok(program)
+    }
+
+    /// Compiles a text that stands at this place.
+    pub(super) fn text(&mut self, text: &str, place: impl Fn() -> String) -> Result<Text, GraphError> {
+        let template =
+            TextTemplate::parse(text).map_err(|error| GraphError::invalid(format_args!("{}: {error}", place())))?;
+        match (template.standalone(), template.cel()) {
+            (_, None) => Ok(Text::Plain),
+            (Some(source), _) => Ok(Text::Standalone(self.program(source, place)?)),
+            (None, Some(source)) => Ok(Text::Mixed(self.program(&source, place)?)),
+        }
+    }
+
+    /// Compiles a text that must be one expression.
+    pub(super) fn standalone(&mut self, text: &str, place: impl Fn() -> String) -> Result<Program, GraphError> {
+        match self.text(text, &place)? {
+            Text::Standalone(program) => Ok(program),
+            Text::Plain | Text::Mixed(_) => Err(GraphError::invalid(format_args!(
+                "{}: only standalone expressions are allowed: write ${{…}} and nothing around it",
+                place()
+            ))),
+        }
+    }
+}
+
+/// The type of an expression that stands at this place.
+pub(super) fn type_of(
+    program: &Program,
+    variables: &Variables,
+    place: impl Fn() -> String,
+) -> Result<Type, GraphError> {
+    types::check(program.expression(), variables).map_err(|error| {
+        let source = shown(program.source());
+        GraphError::invalid(format_args!("{}: failed to compile expression {source:?}: {error}", place()))
+    })
+}
+
+/// Refuses names that an expression may not use.
+pub(super) fn known(
+    program: &Program,
+    is_known: impl Fn(&str) -> bool,
+    place: impl Fn() -> String,
+) -> Result<(), GraphError> {
+    let unknown: BTreeSet<String> =
+        program.variables().iter().filter(|name| !is_known(name)).map(|name| shown(name)).collect();
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    let unknown = unknown.into_iter().collect::<Vec<_>>().join(" ");
+    Err(GraphError::invalid(format_args!("{}: references unknown identifiers: [{unknown}]", place())))
+}
+
+/// Refuses `omit()`.
+pub(super) fn never_omits(program: &Program, place: impl Fn() -> String) -> Result<(), GraphError> {
+    if program.omits() {
+        let place = place();
+        return Err(GraphError::invalid(format_args!(
+            "{place}: omit() can only be used in resource template expressions"
+        )));
+    }
+    Ok(())
+}
+
+/// The beginning of a stranger's text.
+pub(super) fn shown(text: &str) -> String {
+    text.chars().take(SHOWN).collect()
+}

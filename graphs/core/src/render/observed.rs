@@ -1,0 +1,53 @@
+//! What is there of a resource.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use serde_json::Value;
+
+use super::text_at;
+use crate::graph::{Resource, Role};
+
+/// The objects that are there, by the ids of their resources. Those of a collection in any order; those that a selector
+/// matches in the API's, and none at all until they have been listed.
+pub type Observed = BTreeMap<String, Vec<Arc<Value>>>;
+
+/// What is there of what is wanted.
+pub(super) enum Found {
+    /// For each object that is wanted, in their order, the one that is there.
+    Each(Vec<Option<Arc<Value>>>),
+    /// All that a selector matches.
+    Listed(Vec<Arc<Value>>),
+    /// A selector's objects have not been listed yet.
+    Unlisted,
+}
+
+impl Found {
+    /// Matches objects by their names and namespaces.
+    pub(super) fn of(resource: &Resource, wanted: &[Value], there: Option<&[Arc<Value>]>) -> Self {
+        if resource.role == Role::Selected {
+            return there.map_or(Self::Unlisted, |all| Self::Listed(all.to_vec()));
+        }
+        let identity = |object| (text_at(object, "namespace"), text_at(object, "name"));
+        let by_identity: HashMap<_, _> = there.into_iter().flatten().map(|object| (identity(object), object)).collect();
+        Self::Each(wanted.iter().map(|object| by_identity.get(&identity(object)).copied().cloned()).collect())
+    }
+
+    /// What expressions see of it: of a collection only what is there, and nothing while nothing is.
+    pub(super) fn value(&self, resource: &Resource, wanted: usize) -> Option<Arc<Value>> {
+        let list = |objects: &mut dyn Iterator<Item = &Arc<Value>>| {
+            Arc::new(Value::Array(objects.map(|object| object.as_ref().clone()).collect()))
+        };
+        match self {
+            Self::Unlisted => None,
+            Self::Listed(all) => Some(list(&mut all.iter())),
+            Self::Each(all) if resource.role == Role::Collection => {
+                let any = wanted == 0 || all.iter().any(Option::is_some);
+                any.then(|| list(&mut all.iter().flatten()))
+            }
+            Self::Each(all) => all.first().cloned().flatten(),
+        }
+    }
+}

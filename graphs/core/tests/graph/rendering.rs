@@ -1,0 +1,137 @@
+use std::sync::Arc;
+
+use graphs_core::{
+    graph::{Bounds, Graph, compile},
+    node::{Ready, Wanted},
+    render::{Observed, Pass},
+};
+use serde_json::{Value, json};
+
+use super::{EVALUATOR, Served, config, graph, instance, rgd, spec};
+
+fn objects(wanted: &Wanted) -> &[Value] {
+    match wanted {
+        Wanted::Objects(objects) => objects,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn failure(wanted: &Wanted) -> &str {
+    match wanted {
+        Wanted::Failed(why) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What becomes of the first resource.
+fn first(graph: &Graph, instance: &Value) -> Wanted {
+    let none = Observed::new();
+    Pass::over(graph, instance, &none, &EVALUATOR).nodes[0].wanted.clone()
+}
+
+fn with(rgd: Value, bounds: Bounds) -> Arc<Graph> {
+    compile("test", &spec(rgd), &Served, &EVALUATOR, bounds).unwrap()
+}
+
+fn each(name: &str) -> Value {
+    let mut resource = config("a", "v");
+    resource["template"]["metadata"]["name"] = json!(name);
+    resource["forEach"] = json!([{"x": "${schema.spec.tags}"}]);
+    rgd(json!([resource]))
+}
+
+#[test]
+fn what_the_instance_lacks_is_named() {
+    let graph = graph(rgd(json!([config("a", "${schema.spec.name}")]))).unwrap();
+    let wanted = first(&graph, &instance(json!({})));
+    assert!(failure(&wanted).contains("schema.spec.name"), "{wanted:?}");
+}
+
+#[test]
+fn bytes_are_written_as_base64() {
+    let secret = |data: &str| {
+        let template = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "data": {"k": data}});
+        let graph = graph(rgd(json!([{"id": "a", "template": template}]))).unwrap();
+        objects(&first(&graph, &instance(json!({"name": "shop"}))))[0]["data"].clone()
+    };
+    assert_eq!(secret("${bytes(schema.spec.name)}"), json!({"k": "c2hvcA=="}));
+    assert_eq!(secret("${bytes(schema.spec.name) // of it}"), json!({"k": "c2hvcA=="}));
+    assert_eq!(secret("${base64.encode(bytes(schema.spec.name))}"), json!({"k": "c2hvcA=="}));
+    assert_eq!(secret("${schema.spec.?free.?x.optMap(x, bytes(string(x)))}"), json!({}));
+}
+
+#[test]
+fn two_resources_that_are_one_object_are_refused() {
+    let mut other = config("b", "w");
+    other["template"]["metadata"]["name"] = json!("${schema.spec.name}");
+    let graph = graph(rgd(json!([config("a", "v"), other]))).unwrap();
+    let none = Observed::new();
+    let conflict = |name: &str| Pass::over(&graph, &instance(json!({"name": name})), &none, &EVALUATOR).conflict;
+    assert!(conflict("a").unwrap().contains("resourceID: a conflicts with resourceID: b"));
+    assert_eq!(conflict("other"), None);
+}
+
+#[test]
+fn an_empty_namespace_is_named_where_there_is_no_other() {
+    let mut resource = config("a", "v");
+    resource["template"]["metadata"]["namespace"] = json!("${schema.spec.name}");
+    let mut rgd = rgd(json!([resource]));
+    rgd["schema"]["scope"] = json!("Cluster");
+    let graph = graph(rgd).unwrap();
+    let wanted = first(&graph, &instance(json!({"name": ""})));
+    assert!(failure(&wanted).contains("must resolve metadata.namespace"), "{wanted:?}");
+}
+
+#[test]
+fn a_collection_is_expanded_with_the_first_dimension_outermost() {
+    let mut resource = config("a", "v");
+    resource["template"]["metadata"]["name"] = json!("${x}-${y}-${z}");
+    resource["forEach"] = json!([{"x": "${schema.spec.tags}"}, {"y": "${['1', '2']}"}, {"z": "${['p']}"}]);
+    let graph = graph(rgd(json!([resource]))).unwrap();
+    let wanted = first(&graph, &instance(json!({"tags": ["a", "b"]})));
+    let names: Vec<&str> = objects(&wanted).iter().map(|object| object["metadata"]["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["a-1-p", "a-2-p", "b-1-p", "b-2-p"]);
+    assert_eq!(objects(&first(&graph, &instance(json!({"tags": []})))).len(), 0);
+}
+
+#[test]
+fn the_bounds_hold() {
+    let tags: Vec<String> = (0..50).map(|at| format!("t{at}")).collect();
+    let instance = instance(json!({"tags": tags}));
+    let wanted = |bounds| first(&with(each("${x}"), bounds), &instance);
+    assert_eq!(objects(&wanted(Bounds::default())).len(), 50);
+    let bounds = Bounds { collection: 49, ..Bounds::default() };
+    assert!(failure(&wanted(bounds)).contains("collection size of 50 is over the maximum collection size of 49"));
+    assert!(failure(&wanted(Bounds { object: 64, ..Bounds::default() })).contains("bytes of JSON"));
+    assert!(failure(&wanted(Bounds { pass: 2048, ..Bounds::default() })).contains("all objects of an instance"));
+    assert!(failure(&wanted(Bounds { steps: 60, ..Bounds::default() })).contains("too costly"));
+}
+
+#[test]
+fn a_million_elements_are_no_danger() {
+    let tags: Vec<u32> = (0..1_000_000).collect();
+    let wanted = first(&graph(each("${x}")).unwrap(), &instance(json!({"tags": tags})));
+    assert!(!failure(&wanted).is_empty());
+}
+
+#[test]
+fn a_value_that_stands_at_many_places_is_counted_at_each() {
+    let data: serde_json::Map<String, Value> =
+        (0..100).map(|at| (format!("k{at}"), json!("${schema.spec.name}"))).collect();
+    let template = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": data});
+    let graph = graph(rgd(json!([{"id": "a", "template": template}]))).unwrap();
+    let wanted = first(&graph, &instance(json!({"name": "x".repeat(200_000)})));
+    assert!(failure(&wanted).contains("bytes of JSON"), "{wanted:?}");
+}
+
+#[test]
+fn a_selector_that_is_an_expression_is_looked_at_again() {
+    let metadata = json!({"selector": "${schema.spec.free}"});
+    let reference = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata});
+    let graph = graph(rgd(json!([{"id": "a", "externalRef": reference}]))).unwrap();
+    let labels = json!({"matchLabels": {"a": "b"}});
+    assert_eq!(objects(&first(&graph, &instance(json!({"free": labels}))))[0]["metadata"]["selector"], labels);
+    assert!(failure(&first(&graph, &instance(json!({"free": {"a": "b"}})))).contains("matchLabels"));
+    let (none, instance) = (Observed::new(), instance(json!({"free": {}})));
+    assert!(matches!(Pass::over(&graph, &instance, &none, &EVALUATOR).nodes[0].ready, Ready::No(_)));
+}

@@ -1,0 +1,114 @@
+//! What becomes of resources that use others.
+
+use std::sync::Arc;
+
+use graphs_core::{
+    graph::Graph,
+    node::{Ready, Wanted},
+    render::{Made, Observed, Pass},
+};
+use serde_json::{Value, json};
+
+use super::{EVALUATOR, config, graph, instance, rgd, there};
+
+fn short(graph: &Graph, instance: &Value, observed: &Observed) -> Vec<&'static str> {
+    let pass = Pass::over(graph, instance, observed, &EVALUATOR);
+    let of = |wanted: &Wanted| match wanted {
+        Wanted::Skipped => "skipped",
+        Wanted::Waiting(_) => "waiting",
+        Wanted::Failed(_) => "failed",
+        Wanted::Objects(_) => "objects",
+    };
+    pass.nodes.iter().map(|node| of(&node.wanted)).collect()
+}
+
+fn observed(objects: Vec<(&str, Arc<Value>)>) -> Observed {
+    objects.into_iter().map(|(id, object)| (id.to_owned(), vec![object])).collect()
+}
+
+#[test]
+fn an_error_stops_its_node_and_those_that_use_it() {
+    let bad = config("a", "${string(1 / schema.spec.count)}");
+    let all = json!([bad, config("b", "${a.data.k}"), config("c", "${b.data.k}"), config("d", "v")]);
+    let graph = graph(rgd(all)).unwrap();
+    let none = Observed::new();
+    assert_eq!(short(&graph, &instance(json!({"count": 0})), &none), ["failed", "waiting", "waiting", "objects"]);
+    assert_eq!(short(&graph, &instance(json!({"count": 1})), &none), ["objects", "waiting", "waiting", "objects"]);
+}
+
+#[test]
+fn pending_is_not_false() {
+    let mut on = config("b", "v");
+    on["includeWhen"] = json!(["${a.data.on == '1'}"]);
+    let graph = graph(rgd(json!([config("a", "v"), on, config("c", "${b.data.k}")]))).unwrap();
+    let instance = instance(json!({}));
+    let when = |data: Value| short(&graph, &instance, &observed(vec![("a", there("a", data))]));
+    assert_eq!(when(json!({})), ["objects", "waiting", "waiting"]);
+    assert_eq!(when(json!({"on": "0"})), ["objects", "skipped", "skipped"]);
+    assert_eq!(when(json!({"on": "1"})), ["objects", "objects", "waiting"]);
+}
+
+#[test]
+fn an_object_of_another_name_is_not_seen() {
+    let graph = graph(rgd(json!([config("a", "v"), config("b", "${a.data.k}")]))).unwrap();
+    let named =
+        |name: &str| short(&graph, &instance(json!({})), &observed(vec![("a", there(name, json!({"k": "v"})))]));
+    assert_eq!(named("a"), ["objects", "objects"]);
+    assert_eq!(named("before"), ["objects", "waiting"]);
+}
+
+#[test]
+fn a_status_keeps_what_is_there_while_its_node_waits() {
+    let mut rgd = rgd(json!([config("a", "v"), config("b", "${a.data.k}")]));
+    rgd["schema"]["status"] =
+        json!({"b": "${b.data.k}", "bad": "${1 / schema.spec.count}", "name": "${schema.spec.name}"});
+    let graph = graph(rgd).unwrap();
+    let there = observed(vec![("b", there("b", json!({"k": "old"})))]);
+    let instance = instance(json!({"count": 0}));
+    let pass = Pass::over(&graph, &instance, &there, &EVALUATOR);
+    assert_eq!(Value::Object(pass.status.clone()), json!({"b": "old"}));
+    assert!(pass.status_errors.len() == 1 && pass.status_errors[0].starts_with("status.bad: "), "{pass:?}");
+}
+
+#[test]
+fn a_pass_says_the_same_each_time() {
+    let mut list = config("l", "${x}");
+    list["template"]["metadata"]["name"] = json!("${x}");
+    list["forEach"] = json!([{"x": "${schema.spec.tags}"}]);
+    let graph = graph(rgd(json!([list, config("a", "${l.map(e, e.metadata.name).join('')}")]))).unwrap();
+    let instance = instance(json!({"tags": ["p", "q"]}));
+    let with = |order: [&str; 2]| {
+        let all = order.map(|name| there(name, json!({"k": name}))).to_vec();
+        let there = Observed::from([("l".to_owned(), all)]);
+        Pass::over(&graph, &instance, &there, &EVALUATOR).nodes
+    };
+    assert_eq!(with(["p", "q"]), with(["q", "p"]));
+    assert!(matches!(&with(["q", "p"])[1].wanted, Wanted::Objects(all) if all[0]["data"]["k"] == "pq"));
+}
+
+#[test]
+fn a_missing_reference_is_named() {
+    let reference = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}});
+    let graph = graph(rgd(json!([{"id": "ext", "externalRef": reference}]))).unwrap();
+    let none = Observed::new();
+    let ready = Pass::over(&graph, &instance(json!({})), &none, &EVALUATOR).nodes[0].ready.clone();
+    assert_eq!(ready, Ready::No("waiting for external reference \"ext\": not found".to_owned()));
+}
+
+#[test]
+fn conditions_see_those_of_this_pass() {
+    let mut rgd = rgd(json!([config("a", "v")]));
+    rgd["schema"]["status"] = json!({"conditions": [
+        "${runtime.newCondition({type: 'Ok', status: runtime.condition(schema, 'Ready').status})}",
+        "${runtime.newCondition({type: 'Later', status: a.data.k})}",
+        "${runtime.newCondition({type: 'Bad', status: 1 / schema.spec.count == 1 ? 'True' : 'False'})}",
+    ]});
+    let graph = graph(rgd).unwrap();
+    let (none, instance) = (Observed::new(), instance(json!({"count": 0})));
+    let mut pass = Pass::over(&graph, &instance, &none, &EVALUATOR);
+    let made = pass.conditions(&[json!({"type": "Ready", "status": "False", "reason": "r", "message": "m"})]);
+    let wanted = json!({"type": "Ok", "status": "False", "reason": "", "message": ""});
+    assert_eq!(made[0].made, Made::Conditions(vec![wanted]));
+    assert_eq!(made[1].made, Made::Pending);
+    assert!(matches!(made[2].made, Made::Failed(_)) && made[2].types.contains("Bad"));
+}
