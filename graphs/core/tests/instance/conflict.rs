@@ -79,6 +79,7 @@ fn a_child_that_is_being_deleted_is_waited_for_and_then_made_again() {
     world.server.refuses.insert("web-b".into(), "no".into());
     world.turn();
     world.server.refuses.clear();
+    world.millis += 5_000;
     let at = world.child_at("web-a");
     world.server.edit(&at, |object| {
         object["metadata"]["finalizers"] = json!(["slow/one"]);

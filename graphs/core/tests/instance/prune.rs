@@ -1,7 +1,7 @@
 //! What is no longer wanted.
 
 use broker_api::graphs::keys;
-use graphs_core::applyset;
+use graphs_core::applyset::{self, Inventory};
 use serde_json::json;
 
 use crate::{
@@ -186,4 +186,39 @@ fn what_we_made_is_deleted_whatever_is_asked_for_adopted_ones() {
     world.graph.clear();
     world.turn();
     assert!(world.names().is_empty());
+}
+
+#[test]
+fn a_kind_that_nobody_lists_is_unknown() {
+    let mut world = World::new(vec![one("a", &[], 1), one("s", &[], 2).of("Service")]);
+    world.turn();
+    world.graph.clear();
+    world.turn();
+    assert_eq!(world.names(), ["web-a", "web-s"]);
+    world.unserved = true;
+    let at = world.at();
+    world.server.delete(&at);
+    assert!(world.writes().is_empty());
+    assert_eq!(world.names(), ["web-a", "web-s"]);
+}
+
+#[test]
+fn an_instance_with_the_label_of_its_own_set_is_no_child() {
+    let mut world = World::new(vec![one("a", &[], 1)]);
+    world.turn();
+    let (at, own) = (world.at(), world.id());
+    world.server.edit(&at, |object| object["metadata"]["labels"][keys::APPLYSET_PART_OF] = json!(own));
+    world.spec(json!({"names": {"a": "other"}}));
+    let inventory = Inventory {
+        group_kinds: ["ConfigMap", "Web.kro.run"].map(|kind| kind.parse().unwrap()).into(),
+        ..Inventory::default()
+    };
+    for (name, text) in inventory.annotations(&own, "kro/v0.9.3") {
+        world.annotate(name, &text);
+    }
+    world.turn();
+    assert_eq!((world.names(), world.state()), (vec!["other"], "ACTIVE"));
+    world.server.delete(&at);
+    world.turn();
+    assert!(world.server.objects.is_empty());
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use broker_api::graphs::keys;
 use graphs_core::instance::Write;
 use runtime_effect::{view::View, write::Op};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// Kind, namespace, name.
 pub(crate) type Key = (String, String, String);
@@ -74,6 +75,13 @@ impl Server {
             && let Some(text) = object["data"]["value"].as_str()
         {
             object["data"]["value"] = json!(text.to_uppercase());
+        }
+        if let (true, Some(Value::Object(texts))) =
+            (key.0 == "Secret", object.as_object_mut().unwrap().remove("stringData"))
+        {
+            for (name, text) in texts {
+                object["data"][name] = json!(STANDARD.encode(text.as_str().unwrap()));
+            }
         }
         self.objects.insert(key, object);
     }
@@ -201,8 +209,4 @@ impl Server {
         }
         all
     }
-}
-
-pub(crate) fn map(value: &Value) -> &Map<String, Value> {
-    value.as_object().unwrap()
 }

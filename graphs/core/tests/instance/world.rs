@@ -10,7 +10,13 @@ use graphs_core::{
         Write, decide, made,
     },
 };
-use runtime_effect::{now::Now, object_key::ObjectKey, seen::Seen, write::Op};
+use runtime_effect::{
+    now::Now,
+    object_key::ObjectKey,
+    seen::Seen,
+    view::{Unread, View},
+    write::Op,
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -18,7 +24,7 @@ use crate::{
     toy::{Toy, kind, one},
 };
 
-pub(crate) const KINDS: [&str; 4] = ["ConfigMap", "Deployment", "Namespace", "Secret"];
+pub(crate) const KINDS: [&str; 5] = ["ConfigMap", "Deployment", "Namespace", "Secret", "Web"];
 
 #[derive(Clone)]
 pub(crate) struct World {
@@ -30,6 +36,8 @@ pub(crate) struct World {
     pub(crate) inherited: bool,
     /// Kinds whose objects are not known.
     pub(crate) unknown: BTreeSet<&'static str>,
+    /// Objects of which only metadata is known.
+    pub(crate) unread: BTreeSet<Key>,
     pub(crate) trouble: Option<&'static str>,
     /// Kinds that are not served.
     pub(crate) gone: BTreeSet<&'static str>,
@@ -62,6 +70,7 @@ impl World {
             graph_error: None,
             inherited: false,
             unknown: BTreeSet::new(),
+            unread: BTreeSet::new(),
             trouble: None,
             gone: BTreeSet::new(),
             authored: None,
@@ -143,7 +152,9 @@ impl World {
         if self.unknown.contains(kind) {
             return Seen::Unknown;
         }
-        self.server.view(&key(kind, namespace, name)).map_or(Seen::Absent, Seen::Present)
+        let at = key(kind, namespace, name);
+        let unread = self.unread.contains(&at).then_some(Unread::Complex);
+        self.server.view(&at).map_or(Seen::Absent, |view| Seen::Present(View { unread, ..view }))
     }
 
     pub(crate) fn nodes(&self) -> Vec<NodeView> {
