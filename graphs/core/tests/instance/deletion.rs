@@ -10,6 +10,8 @@ use crate::{
     world::{World, chain},
 };
 
+type Change = Box<dyn Fn(&mut Value)>;
+
 fn going(mut world: World) -> World {
     world.turn();
     world.server.written();
@@ -84,14 +86,14 @@ fn a_broken_inventory_blocks_for_good_and_says_what_to_repair() {
     let set = |map: &'static str, name: &'static str, value: Value| {
         move |object: &mut Value| object["metadata"][map][name] = value.clone()
     };
-    let cases: [(Box<dyn Fn(&mut Value)>, &str); 5] = [
+    let cases: [(Change, &str); 5] = [
         (Box::new(set("labels", keys::APPLYSET_ID, json!("other"))), keys::APPLYSET_ID),
         (Box::new(set("annotations", keys::APPLYSET_TOOLING, json!("kubectl/1"))), keys::APPLYSET_TOOLING),
         (Box::new(set("annotations", keys::APPLYSET_GROUP_KINDS, json!("Secret"))), keys::APPLYSET_HASH),
         (Box::new(set("annotations", keys::APPLYSET_NAMESPACES, json!("x"))), keys::APPLYSET_HASH),
         (
             Box::new(|object| {
-                drop(object["metadata"]["annotations"].as_object_mut().unwrap().remove(keys::APPLYSET_GROUP_KINDS))
+                drop(object["metadata"]["annotations"].as_object_mut().unwrap().remove(keys::APPLYSET_GROUP_KINDS));
             }),
             keys::APPLYSET_GROUP_KINDS,
         ),
@@ -117,7 +119,7 @@ fn a_hash_that_is_missing_is_no_flaw() {
     let mut world = going(World::new(chain()));
     let at = world.at();
     world.server.edit(&at, |object| {
-        drop(object["metadata"]["annotations"].as_object_mut().unwrap().remove(keys::APPLYSET_HASH))
+        drop(object["metadata"]["annotations"].as_object_mut().unwrap().remove(keys::APPLYSET_HASH));
     });
     world.turn();
     assert!(world.server.objects.is_empty());

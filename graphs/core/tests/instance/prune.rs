@@ -222,3 +222,14 @@ fn an_instance_with_the_label_of_its_own_set_is_no_child() {
     world.turn();
     assert!(world.server.objects.is_empty());
 }
+
+#[test]
+fn nothing_goes_before_what_takes_its_place_is_known() {
+    let mut world = World::new(vec![one("a", &[], 1)]);
+    world.turn();
+    world.unseen.insert(key("ConfigMap", "default", "new"));
+    world.spec(json!({"names": {"a": "new"}}));
+    assert!(world.writes().is_empty());
+    world.unseen.clear();
+    assert_eq!(world.writes(), ["create new", "delete web-a", "status web"]);
+}

@@ -26,6 +26,9 @@ use crate::{
 
 pub(crate) const KINDS: [&str; 5] = ["ConfigMap", "Deployment", "Namespace", "Secret", "Web"];
 
+/// What an author says, given the built-in conditions.
+pub(crate) type Say = fn(&[Value]) -> Vec<Authored>;
+
 #[derive(Clone)]
 pub(crate) struct World {
     pub(crate) server: Server,
@@ -38,10 +41,12 @@ pub(crate) struct World {
     pub(crate) unknown: BTreeSet<&'static str>,
     /// Objects of which only metadata is known.
     pub(crate) unread: BTreeSet<Key>,
+    /// Objects of which nothing is known.
+    pub(crate) unseen: BTreeSet<Key>,
     pub(crate) trouble: Option<&'static str>,
     /// Kinds that are not served.
     pub(crate) gone: BTreeSet<&'static str>,
-    pub(crate) authored: Option<fn(&[Value]) -> Vec<Authored>>,
+    pub(crate) authored: Option<Say>,
     pub(crate) fields: Value,
     pub(crate) errors: Vec<String>,
     pub(crate) version: &'static str,
@@ -71,6 +76,7 @@ impl World {
             inherited: false,
             unknown: BTreeSet::new(),
             unread: BTreeSet::new(),
+            unseen: BTreeSet::new(),
             trouble: None,
             gone: BTreeSet::new(),
             authored: None,
@@ -153,6 +159,9 @@ impl World {
             return Seen::Unknown;
         }
         let at = key(kind, namespace, name);
+        if self.unseen.contains(&at) {
+            return Seen::Unknown;
+        }
         let unread = self.unread.contains(&at).then_some(Unread::Complex);
         self.server.view(&at).map_or(Seen::Absent, |view| Seen::Present(View { unread, ..view }))
     }
