@@ -87,6 +87,8 @@ pub const TOOLING_PREFIX: &str = "kro/";
 pub const APPLY_ORDER: &str = "internal.kro.run/apply-order";
 /// Annotation on a child that was there before we applied it.
 pub const ADOPTED: &str = "internal.kro.run/adopted";
+/// Annotation on a child: digest of what was last applied. Absent on children that an earlier owner applied.
+pub const APPLIED_DIGEST: &str = "internal.kro.run/applied-digest";
 /// Annotation on a generated CRD: digest of what we want it to be.
 pub const CRD_DIGEST: &str = "internal.kro.run/crd-digest";
 

@@ -6,6 +6,7 @@ pub mod applyset;
 pub mod canonical;
 pub mod crd;
 pub mod graph;
+pub mod instance;
 pub mod labels;
 pub mod naming;
 pub mod node;

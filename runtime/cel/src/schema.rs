@@ -32,6 +32,9 @@ fn compile(schema: &Value) -> Shape {
     if flag(schema, "x-kubernetes-int-or-string") {
         return Shape::Scalar;
     }
+    if is_quantity(schema) {
+        return Shape::Quantity;
+    }
     if let Some([only]) = schema.get("allOf").and_then(Value::as_array).map(Vec::as_slice)
         && schema.get("properties").is_none()
     {
@@ -44,6 +47,13 @@ fn compile(schema: &Value) -> Shape {
         _ if schema.get("properties").is_some() => Shape::Object(compile_object(schema)),
         _ => Shape::Any,
     }
+}
+
+/// As API servers publish quantities: a text or a number, and nothing else is like it.
+fn is_quantity(schema: &Value) -> bool {
+    let Some([one, other]) = schema.get("oneOf").and_then(Value::as_array).map(Vec::as_slice) else { return false };
+    let is = |schema: &Value, kind: &str| schema.get("type").and_then(Value::as_str) == Some(kind);
+    is(one, "string") && is(other, "number")
 }
 
 fn compile_object(schema: &Value) -> Object {
@@ -104,7 +114,7 @@ impl Schema {
         match &status.shape {
             Shape::Object(status) => Some(status.fields.contains_key(field) || status.others.is_some()),
             Shape::Any => None,
-            Shape::Scalar | Shape::List { .. } => Some(false),
+            Shape::Scalar | Shape::Quantity | Shape::List { .. } => Some(false),
         }
     }
 

@@ -197,6 +197,24 @@ fn plain_difference(shape: &Shape, desired: &[Value], observed: &[Value]) -> Opt
     }
 }
 
+#[test]
+fn a_quantity_is_the_same_however_it_is_written() {
+    let quantity = json!({"oneOf": [{"type": "string"}, {"type": "number"}]});
+    let limits = json!({"type": "object", "additionalProperties": {"allOf": [quantity], "default": {}}});
+    let schema =
+        Schema::compile(&json!({"type": "object", "properties": {"limits": limits, "text": {"type": "string"}}}));
+    let difference = |desired: Value, observed: Value| schema.difference(&desired, &observed);
+    for (desired, observed) in [("1000m", json!("1")), ("1024Mi", json!("1Gi")), ("2", json!(2)), ("x", json!("x"))] {
+        assert_eq!(difference(json!({"limits": {"cpu": desired}}), json!({"limits": {"cpu": observed}})), None);
+    }
+    assert_eq!(
+        difference(json!({"limits": {"cpu": "1"}}), json!({"limits": {"cpu": "1m"}})).as_deref(),
+        Some("limits.cpu")
+    );
+    assert!(difference(json!({"limits": {"cpu": "x"}}), json!({"limits": {"cpu": "y"}})).is_some());
+    assert!(difference(json!({"text": "1000m"}), json!({"text": "1"})).is_some());
+}
+
 fn scalar() -> impl Strategy<Value = Value> {
     prop_oneof![
         Just(Value::Null),

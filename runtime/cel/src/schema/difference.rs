@@ -13,6 +13,7 @@ use super::{
     place::{NAME, cut},
     shape::{ListKind, Shape},
 };
+use crate::quantity::Quantity;
 
 /// Elements of a set that are alike but for nulls and defaults, and are looked at one by one.
 const MOST_ALIKE: usize = 8;
@@ -57,8 +58,19 @@ pub(super) fn difference(shape: &Shape, desired: &Value, observed: &Value, exact
             extra.map(|name| format!(".{}", cut(name, NAME)))
         }
         (Value::Array(desired), Value::Array(observed)) => list_difference(shape, desired, observed, exact),
+        _ if matches!(shape, Shape::Quantity) => (!same_quantity(desired, observed)).then(String::new),
         _ => (!same_scalar(desired, observed)).then(String::new),
     }
+}
+
+/// Whether both are the same text or number, or the same quantity however it is written.
+fn same_quantity(left: &Value, right: &Value) -> bool {
+    let quantity = |value: &Value| match value {
+        Value::String(text) => text.parse::<Quantity>().ok(),
+        Value::Number(number) => number.to_string().parse().ok(),
+        _ => None,
+    };
+    same_scalar(left, right) || quantity(left).is_some_and(|left| quantity(right) == Some(left))
 }
 
 /// The first place where `observed` does not hold what is desired.

@@ -10,6 +10,8 @@ pub(super) enum Shape {
     Any,
     /// A text, number or bool.
     Scalar,
+    /// A number with a suffix: API servers write it in a way of their own (`1000m` as `1`).
+    Quantity,
     Object(Object),
     List {
         items: Box<Shape>,
