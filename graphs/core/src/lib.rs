@@ -5,6 +5,7 @@
 pub mod applyset;
 pub mod canonical;
 pub mod crd;
+pub mod definition;
 pub mod labels;
 pub mod naming;
 pub mod node;
