@@ -1,5 +1,6 @@
 //! Which revisions go.
 
+use graphs_core::definition::Subject;
 use serde_json::{Value, json};
 
 use crate::world::*;
@@ -17,7 +18,7 @@ fn edited(world: &mut World, times: usize) {
 
 #[test]
 fn the_newest_five_stay_and_the_oldest_goes_with_each_edit() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     edited(&mut world, 4);
     assert_eq!(world.numbers(), [1, 2, 3, 4, 5]);
     world.edit(other());
@@ -28,7 +29,7 @@ fn the_newest_five_stay_and_the_oldest_goes_with_each_edit() {
 #[test]
 fn the_flag_says_how_many_and_one_stays_always() {
     for (most, wanted) in [(1, vec![4]), (0, vec![4]), (2, vec![3, 4]), (9, vec![1, 2, 3, 4])] {
-        let mut world = World::settled(plain());
+        let mut world = World::settled(&plain());
         world.max_revisions = most;
         edited(&mut world, 3);
         assert_eq!(world.numbers(), wanted, "{most}");
@@ -38,13 +39,14 @@ fn the_flag_says_how_many_and_one_stays_always() {
 #[test]
 fn the_one_that_serves_stays_whatever_its_age() {
     // Every edit breaks the schema, so that the CRD stays as it was for the first.
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     world.max_revisions = 2;
     for field in ["b", "c", "d"] {
         world.edit(spec(&[field], &[]));
         world.run();
     }
     assert_eq!((world.numbers(), world.served), (vec![1, 3, 4], Some(1)));
+    assert!(!is_deleting(&world.revisions["web-r00001"]));
     world.restart();
     world.run();
     assert_eq!((world.numbers(), world.served), (vec![1, 3, 4], Some(1)));
@@ -52,7 +54,7 @@ fn the_one_that_serves_stays_whatever_its_age() {
 
 #[test]
 fn the_newest_that_compiles_stays_even_while_nothing_serves() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     world.max_revisions = 1;
     world.later = true;
     world.edit(spec(&["name"], &[later("x")]));
@@ -69,7 +71,7 @@ fn the_newest_that_compiles_stays_even_while_nothing_serves() {
 
 #[test]
 fn nothing_is_collected_before_it_is_known_what_serves() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     edited(&mut world, 3);
     world.max_revisions = 1;
     world.blind.crd = true;
@@ -86,7 +88,7 @@ fn delete(world: &mut World, name: &str) {
 
 #[test]
 fn one_deleted_by_hand_goes_once_another_serves() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     delete(&mut world, "web-r00001");
     world.run();
     assert_eq!((world.numbers(), world.served), (vec![2], Some(2)));
@@ -94,7 +96,7 @@ fn one_deleted_by_hand_goes_once_another_serves() {
 
 #[test]
 fn one_deleted_by_hand_serves_on_while_no_other_can() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     world.edit(invalid());
     world.run();
     delete(&mut world, "web-r00001");
@@ -104,7 +106,7 @@ fn one_deleted_by_hand_serves_on_while_no_other_can() {
 
 #[test]
 fn one_does_not_go_before_its_number_is_recorded() {
-    let mut world = World::of(plain());
+    let mut world = World::of(&plain());
     world.step(3);
     delete(&mut world, "web-r00001");
     world.edit(invalid());
@@ -116,8 +118,21 @@ fn one_does_not_go_before_its_number_is_recorded() {
 }
 
 #[test]
+fn one_whose_number_is_not_recorded_is_held() {
+    let mut world = World::settled(&plain());
+    world.edit(other());
+    world.run();
+    world.change_rgd(|rgd| rgd["status"]["lastIssuedRevision"] = json!(null));
+    delete(&mut world, "web-r00001");
+    let ends = |world: &World| world.decide().writes.iter().any(|write| write.subject == Subject::RevisionEnd);
+    assert!(!ends(&world));
+    world.step(usize::MAX);
+    assert!(ends(&world));
+}
+
+#[test]
 fn other_finalizers_of_a_revision_stay() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     let object = world.revisions.get_mut("web-r00001").unwrap();
     object["metadata"]["finalizers"] = json!(["a/b", "kro.run/finalizer"]);
     delete(&mut world, "web-r00001");

@@ -11,7 +11,7 @@ fn said(status: &str, reason: &str, message: &str) -> [String; 3] {
 
 #[test]
 fn an_rgd_that_serves_says_so_in_all_five_conditions() {
-    let world = World::settled(plain());
+    let world = World::settled(&plain());
     let status = world.status();
     let entries = status["conditions"].as_array().unwrap();
     let kinds: Vec<_> = entries.iter().map(|entry| text(&entry["type"])).collect();
@@ -31,7 +31,7 @@ fn an_rgd_that_serves_says_so_in_all_five_conditions() {
 
 #[test]
 fn a_new_rgd_takes_few_writes_in_this_order() {
-    let mut world = World::of(plain());
+    let mut world = World::of(&plain());
     world.run();
     let wanted = [
         ("ResourceGraphDefinition", "merge"),
@@ -46,7 +46,7 @@ fn a_new_rgd_takes_few_writes_in_this_order() {
 
 #[test]
 fn a_revision_says_that_it_compiles() {
-    let world = World::settled(plain());
+    let world = World::settled(&plain());
     let status = &world.revisions["web-r00001"]["status"];
     let [verified, ready] = [&status["conditions"][0], &status["conditions"][1]];
     assert_eq!((text(&verified["type"]), text(&ready["type"])), ("GraphVerified".into(), "Ready".into()));
@@ -61,7 +61,7 @@ fn a_revision_says_that_it_compiles() {
 fn a_revision_that_compiles_no_more_says_why() {
     let mut world = World::empty();
     world.later = true;
-    world.make(spec(&["name"], &[later("x")]));
+    world.make(&spec(&["name"], &[later("x")]));
     world.run();
     world.later = false;
     world.restart();
@@ -79,7 +79,7 @@ fn a_revision_that_compiles_no_more_says_why() {
 
 #[test]
 fn an_rgd_that_never_compiled_says_why_and_awaits_the_rest() {
-    let world = World::settled(invalid());
+    let world = World::settled(&invalid());
     assert_eq!(world.condition("GraphAccepted"), said("False", "InvalidResourceGraph", "node bad is bad"));
     assert_eq!(world.condition("Ready"), said("False", "InvalidResourceGraph", "node bad is bad"));
     for kind in ["GraphRevisionsResolved", "KindReady", "ControllerReady"] {
@@ -98,7 +98,7 @@ fn what_cannot_be_watched_or_labelled_is_told() {
         (Controller::FailedLabels("no label".into()), "FailedLabelerSetup"),
     ];
     for (controller, reason) in cases {
-        let mut world = World::settled(plain());
+        let mut world = World::settled(&plain());
         world.controller = controller;
         world.run();
         assert_eq!(world.condition("ControllerReady")[..2], ["False", reason]);
@@ -111,7 +111,7 @@ fn what_cannot_be_watched_or_labelled_is_told() {
 
 #[test]
 fn a_time_moves_only_with_the_status_and_the_generation_with_each_edit() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     let before = world.status().clone();
     world.edit(other());
     world.run();
@@ -130,7 +130,7 @@ fn a_time_moves_only_with_the_status_and_the_generation_with_each_edit() {
 
 #[test]
 fn the_root_says_what_the_newest_false_says() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     world.controller = Controller::FailedToStart("no right".into());
     world.run();
     assert_eq!(world.condition("Ready"), said("False", "FailedToStart", "no right"));
@@ -142,7 +142,7 @@ fn the_root_says_what_the_newest_false_says() {
 
 #[test]
 fn a_false_counts_before_an_unknown_that_is_newer() {
-    let mut world = World::settled(invalid());
+    let mut world = World::settled(&invalid());
     assert_eq!(world.condition("Ready")[0], "False");
     world.later = false;
     world.edit(spec(&["name"], &[later("x")]));
@@ -152,7 +152,7 @@ fn a_false_counts_before_an_unknown_that_is_newer() {
 
 #[test]
 fn an_obsolete_condition_goes_and_that_of_somebody_else_stays_before_ready() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     world.change_rgd(|rgd| {
         let entries = rgd["status"]["conditions"].as_array_mut().unwrap();
         entries.insert(0, json!({"type": "ResourceGraphAccepted", "status": "True"}));
@@ -167,7 +167,7 @@ fn an_obsolete_condition_goes_and_that_of_somebody_else_stays_before_ready() {
 
 #[test]
 fn nothing_is_written_when_nothing_changed_nor_after_a_restart() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     world.log.clear();
     world.run();
     world.restart();

@@ -12,7 +12,7 @@ fn generation(world: &World) -> i64 {
 
 #[test]
 fn it_is_written_once() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     world.run();
     assert_eq!(generation(&world), 1);
     assert_eq!(world.written().iter().filter(|(kind, _)| *kind == "CustomResourceDefinition").count(), 1);
@@ -20,7 +20,7 @@ fn it_is_written_once() {
 
 #[test]
 fn instances_are_not_served_before_it_is_established() {
-    let mut world = World::of(plain());
+    let mut world = World::of(&plain());
     world.establishes = false;
     world.run();
     assert_eq!(world.served, None);
@@ -33,7 +33,7 @@ fn instances_are_not_served_before_it_is_established() {
 
 #[test]
 fn names_that_are_taken_are_told() {
-    let mut world = World::of(plain());
+    let mut world = World::of(&plain());
     world.establishes = false;
     world.run();
     world.change_crd(|crd| {
@@ -48,7 +48,7 @@ fn names_that_are_taken_are_told() {
 
 #[test]
 fn an_edit_that_is_compatible_is_applied() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     world.edit(wider());
     world.run();
     assert_eq!((generation(&world), world.served), (2, Some(2)));
@@ -59,7 +59,7 @@ fn an_edit_that_is_compatible_is_applied() {
 
 #[test]
 fn a_breaking_edit_is_refused_and_the_revision_before_serves_on() {
-    let mut world = World::settled(wider());
+    let mut world = World::settled(&wider());
     world.edit(plain());
     world.run();
     let why = "cannot update CRD webapps.kro.run: breaking changes detected: Property port was removed";
@@ -73,7 +73,7 @@ fn a_breaking_edit_is_refused_and_the_revision_before_serves_on() {
 
 #[test]
 fn a_breaking_edit_goes_through_once_that_is_allowed() {
-    let mut world = World::settled(wider());
+    let mut world = World::settled(&wider());
     world.edit(plain());
     world.run();
     for (value, wanted) in [("yes", 1), ("true", 2)] {
@@ -86,7 +86,7 @@ fn a_breaking_edit_goes_through_once_that_is_allowed() {
 
 #[test]
 fn it_is_restored_when_deleted_by_hand() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     world.crd = None;
     world.applied = None;
     world.run();
@@ -95,7 +95,7 @@ fn it_is_restored_when_deleted_by_hand() {
 
 #[test]
 fn it_is_not_written_while_it_is_being_deleted() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     world.change_crd(|crd| {
         crd["metadata"]["deletionTimestamp"] = "now".into();
         crd["spec"]["names"]["shortNames"] = json!(["x"]);
@@ -107,7 +107,7 @@ fn it_is_not_written_while_it_is_being_deleted() {
 
 #[test]
 fn it_is_restored_when_edited_by_hand() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     let before = world.crd.clone().unwrap();
     world.change_crd(|crd| {
         crd["spec"]["names"]["shortNames"] = json!(["x"]);
@@ -129,7 +129,7 @@ fn it_is_restored_when_edited_by_hand() {
 
 #[test]
 fn it_is_restored_from_the_revision_that_serves_when_the_rgd_is_invalid() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     world.edit(invalid());
     world.run();
     world.restart();
@@ -142,7 +142,7 @@ fn it_is_restored_from_the_revision_that_serves_when_the_rgd_is_invalid() {
 
 #[test]
 fn a_label_that_is_no_longer_wanted_goes() {
-    let mut world = World::of(plain());
+    let mut world = World::of(&plain());
     let with = |labels| {
         let mut spec = plain();
         spec["schema"]["metadata"] = json!({"labels": labels});
@@ -166,7 +166,7 @@ fn one_that_is_not_ours_is_never_touched() {
         ),
     ];
     for (labels, why) in cases {
-        let mut world = World::settled(plain());
+        let mut world = World::settled(&plain());
         world.change_crd(|crd| {
             crd["metadata"]["labels"] = labels;
             crd["metadata"]["uid"] = "u-9".into();
@@ -183,7 +183,7 @@ fn one_that_is_not_ours_is_never_touched() {
 
 #[test]
 fn a_refused_write_of_it_is_told() {
-    let mut world = World::of(plain());
+    let mut world = World::of(&plain());
     let crd = world.decide().writes.pop().unwrap();
     assert_eq!(crd.subject, Subject::CustomResource);
     world.step(2);

@@ -21,7 +21,7 @@ fn instance(number: u32) -> Instance {
 
 #[test]
 fn its_crd_stays_and_its_revisions_go() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     let crd = world.crd.clone();
     world.instances = vec![instance(0)];
     deleting(&mut world);
@@ -32,7 +32,7 @@ fn its_crd_stays_and_its_revisions_go() {
 
 #[test]
 fn an_inactive_one_goes_too() {
-    let mut world = World::settled(invalid());
+    let mut world = World::settled(&invalid());
     deleting(&mut world);
     world.run();
     assert!(world.rgd.is_none());
@@ -40,7 +40,7 @@ fn an_inactive_one_goes_too() {
 
 #[test]
 fn with_the_flag_instances_go_then_the_crd_then_the_rgd() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     world.allow_crd_deletion = true;
     world.instances = (0..120).map(instance).collect();
     deleting(&mut world);
@@ -56,7 +56,7 @@ fn with_the_flag_instances_go_then_the_crd_then_the_rgd() {
 #[test]
 fn with_the_flag_nothing_goes_while_instances_or_the_crd_are_not_known() {
     for blind in [Blind { instances: true, ..Blind::default() }, Blind { crd: true, ..Blind::default() }] {
-        let mut world = World::settled(plain());
+        let mut world = World::settled(&plain());
         world.allow_crd_deletion = true;
         world.blind = blind;
         deleting(&mut world);
@@ -69,7 +69,7 @@ fn with_the_flag_nothing_goes_while_instances_or_the_crd_are_not_known() {
 
 #[test]
 fn an_instance_that_is_being_deleted_is_not_deleted_again() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     world.allow_crd_deletion = true;
     world.instances = vec![instance(0), instance(1)];
     deleting(&mut world);
@@ -82,11 +82,12 @@ fn an_instance_that_is_being_deleted_is_not_deleted_again() {
 
 #[test]
 fn a_crd_that_is_going_is_waited_for() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     world.allow_crd_deletion = true;
     deleting(&mut world);
     world.change_crd(|crd| crd["metadata"]["deletionTimestamp"] = "now".into());
-    assert_eq!(world.decide().writes, []);
+    let decision = world.decide();
+    assert_eq!((decision.writes, decision.list_instances), (vec![], false));
 }
 
 #[test]
@@ -100,7 +101,7 @@ fn with_the_flag_the_crd_of_another_stays() {
             "kro.run/resource-graph-definition-id": "u-0",
         }),
     ] {
-        let mut world = World::settled(plain());
+        let mut world = World::settled(&plain());
         world.allow_crd_deletion = true;
         world.instances = vec![instance(0)];
         world.change_crd(|crd| crd["metadata"]["labels"] = labels);
@@ -112,7 +113,7 @@ fn with_the_flag_the_crd_of_another_stays() {
 
 #[test]
 fn finalizers_of_others_stay_and_nothing_is_restored_meanwhile() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     world.change_rgd(|rgd| rgd["metadata"]["finalizers"].as_array_mut().unwrap().push("a/b".into()));
     deleting(&mut world);
     world.run();
@@ -124,7 +125,7 @@ fn finalizers_of_others_stay_and_nothing_is_restored_meanwhile() {
 
 #[test]
 fn revisions_that_are_left_go_after_a_restart() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     world.rgd = None;
     world.restart();
     world.step(usize::MAX);

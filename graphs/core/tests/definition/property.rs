@@ -75,7 +75,7 @@ fn outcome(world: &World) -> Value {
 }
 
 fn ends_well(events: &[Event], last: usize) -> Result<(), TestCaseError> {
-    let mut world = World::of(plain());
+    let mut world = World::of(&plain());
     world.change_rgd(|rgd| rgd["metadata"]["annotations"]["kro.run/allow-breaking-changes"] = "true".into());
     world.max_revisions = 3;
     for event in events {
@@ -97,7 +97,7 @@ fn ends_well(events: &[Event], last: usize) -> Result<(), TestCaseError> {
         prop_assert_eq!(world.served.is_some(), !world.revisions.is_empty());
         return Ok(());
     }
-    let mut straight = World::of(specs().swap_remove(last));
+    let mut straight = World::of(&specs().swap_remove(last));
     straight.later = true;
     straight.run();
     prop_assert_eq!(outcome(&world), outcome(&straight));

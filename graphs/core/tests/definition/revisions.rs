@@ -7,7 +7,7 @@ use crate::world::*;
 
 #[test]
 fn a_revision_holds_what_the_rgd_says() {
-    let world = World::settled(plain());
+    let world = World::settled(&plain());
     let object = &world.revisions["web-r00001"];
     let rgd = world.rgd.as_ref().unwrap();
     assert_eq!(object["spec"], json!({"revision": 1, "snapshot": {"name": NAME, "generation": 1, "spec": plain()}}));
@@ -24,7 +24,7 @@ fn a_revision_holds_what_the_rgd_says() {
 
 #[test]
 fn an_edit_issues_exactly_one() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     world.edit(other());
     world.run();
     assert_eq!((world.numbers(), world.served), (vec![1, 2], Some(2)));
@@ -34,7 +34,7 @@ fn an_edit_issues_exactly_one() {
 
 #[test]
 fn what_comes_to_the_same_issues_none() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     let mut same = plain();
     same["resources"].as_array_mut().unwrap().reverse();
     same["schema"]["group"] = "kro.run".into();
@@ -45,7 +45,7 @@ fn what_comes_to_the_same_issues_none() {
 
 #[test]
 fn going_back_issues_one() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     world.edit(other());
     world.run();
     world.edit(plain());
@@ -55,7 +55,7 @@ fn going_back_issues_one() {
 
 #[test]
 fn going_back_before_anybody_looked_issues_none() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     world.edit(other());
     world.edit(plain());
     world.run();
@@ -64,7 +64,7 @@ fn going_back_before_anybody_looked_issues_none() {
 
 #[test]
 fn a_write_that_failed_is_made_again_with_the_same_number() {
-    let mut world = World::of(plain());
+    let mut world = World::of(&plain());
     world.step(1);
     world.restart();
     world.run();
@@ -77,7 +77,7 @@ fn a_write_that_failed_is_made_again_with_the_same_number() {
 
 #[test]
 fn a_revision_whose_number_was_not_recorded_counts_after_a_restart() {
-    let mut world = World::of(plain());
+    let mut world = World::of(&plain());
     world.step(2);
     assert_eq!((world.numbers(), world.status()), (vec![1], &json!(null)));
     world.restart();
@@ -88,7 +88,7 @@ fn a_revision_whose_number_was_not_recorded_counts_after_a_restart() {
 
 #[test]
 fn numbering_goes_on_from_what_was_recorded() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     world.change_rgd(|rgd| rgd["status"]["lastIssuedRevision"] = 41.into());
     world.edit(other());
     world.run();
@@ -98,7 +98,7 @@ fn numbering_goes_on_from_what_was_recorded() {
 
 #[test]
 fn a_number_that_was_recorded_and_is_not_there_is_not_issued_again() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     world.edit(other());
     world.run();
     // By force: without the finalizer.
@@ -110,7 +110,7 @@ fn a_number_that_was_recorded_and_is_not_there_is_not_issued_again() {
 
 #[test]
 fn there_is_an_end_to_numbers() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     world.change_rgd(|rgd| rgd["status"]["lastIssuedRevision"] = i64::MAX.into());
     world.edit(other());
     world.run();
@@ -120,7 +120,7 @@ fn there_is_an_end_to_numbers() {
 
 #[test]
 fn a_refused_revision_is_told_and_its_crd_is_not_written() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     world.edit(wider());
     let decision = world.decide();
     let [revision, crd] = &decision.writes[..] else { panic!("{decision:#?}") };
@@ -143,8 +143,8 @@ fn a_refused_revision_is_told_and_its_crd_is_not_written() {
 
 #[test]
 fn an_rgd_made_anew_begins_anew_beside_what_the_earlier_one_left() {
-    let mut world = World::settled(plain());
-    world.make(plain());
+    let mut world = World::settled(&plain());
+    world.make(&plain());
     world.step(usize::MAX);
     world.run();
     assert_eq!((world.numbers(), world.served), (vec![2], Some(2)));

@@ -1,10 +1,12 @@
 //! Which revision serves.
 
+use graphs_core::definition::Serve;
+
 use crate::world::*;
 
 #[test]
 fn an_invalid_edit_leaves_the_last_good_revision_serving_and_issues_none() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     world.edit(invalid());
     world.run();
     assert_eq!((world.served, world.numbers()), (Some(1), vec![1]));
@@ -21,7 +23,7 @@ fn an_invalid_edit_leaves_the_last_good_revision_serving_and_issues_none() {
 
 #[test]
 fn the_newest_that_compiles_serves_when_a_kind_vanished() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     world.later = true;
     world.edit(spec(&["name"], &[later("x")]));
     world.run();
@@ -39,7 +41,7 @@ fn the_newest_that_compiles_serves_when_a_kind_vanished() {
 
 #[test]
 fn an_rgd_that_waits_for_a_kind_says_so_and_goes_on_when_it_is_there() {
-    let mut world = World::of(spec(&["name"], &[later("x")]));
+    let mut world = World::of(&spec(&["name"], &[later("x")]));
     let decision = world.run();
     assert_eq!(decision.waits_for, [later_kind()]);
     assert_eq!(world.condition("GraphAccepted"), ["False", "InvalidResourceGraph", "schema not found: Later"]);
@@ -51,7 +53,7 @@ fn an_rgd_that_waits_for_a_kind_says_so_and_goes_on_when_it_is_there() {
 
 #[test]
 fn what_serves_goes_on_until_the_crd_is_that_of_the_next() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     world.edit(wider());
     world.step(1);
     assert_eq!((world.numbers(), world.served), (vec![1, 2], Some(1)));
@@ -62,8 +64,18 @@ fn what_serves_goes_on_until_the_crd_is_that_of_the_next() {
 }
 
 #[test]
+fn an_older_revision_is_not_compiled_for_the_moment_until_the_crd_is_written() {
+    let mut world = World::settled(&plain());
+    world.edit(wider());
+    world.step(1);
+    world.restart();
+    let decision = world.decide();
+    assert_eq!((decision.writes.len(), decision.compile, decision.serve), (1, None, Serve::AsBefore));
+}
+
+#[test]
 fn a_crd_without_its_digest_is_served_while_it_cannot_be_written() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     world.change_crd(|crd| crd["metadata"]["annotations"] = serde_json::json!({}));
     let crd = world.decide().writes.pop().unwrap();
     world.memory.refused(crd.subject, crd.intent, "Forbidden", "no right".into(), 100_000);

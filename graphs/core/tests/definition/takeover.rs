@@ -6,7 +6,7 @@ use crate::world::*;
 
 /// As kro leaves it: no digest, a field that we did not apply, another version, another hash.
 fn of_kro() -> World {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     world.change_crd(|crd| {
         crd["metadata"]["annotations"] = json!({});
         crd["metadata"]["labels"]["kro.run/kro-version"] = "v0.9.3".into();

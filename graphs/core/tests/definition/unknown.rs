@@ -7,7 +7,7 @@ use crate::world::*;
 
 #[test]
 fn nothing_is_done_about_an_rgd_that_is_not_known() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     world.blind.rgd = true;
     world.revisions.get_mut("web-r00001").unwrap()["metadata"]["deletionTimestamp"] = json!("now");
     let decision = world.decide();
@@ -16,7 +16,7 @@ fn nothing_is_done_about_an_rgd_that_is_not_known() {
 
 #[test]
 fn nothing_is_made_while_revisions_are_not_known() {
-    let mut world = World::of(plain());
+    let mut world = World::of(&plain());
     world.blind.revisions = true;
     world.run();
     assert_eq!(world.written(), [("ResourceGraphDefinition", "status")]);
@@ -29,7 +29,7 @@ fn nothing_is_made_while_revisions_are_not_known() {
 
 #[test]
 fn a_restart_takes_nothing_back_while_little_is_known() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     world.restart();
     world.log.clear();
     let everything = Blind { revisions: true, crd: true, outcome: true, ..Blind::default() };
@@ -45,7 +45,7 @@ fn a_restart_takes_nothing_back_while_little_is_known() {
 
 #[test]
 fn a_crd_that_is_not_known_is_not_made() {
-    let mut world = World::of(plain());
+    let mut world = World::of(&plain());
     world.blind.crd = true;
     world.run();
     assert!(world.crd.is_none() && world.numbers() == [1]);
@@ -57,7 +57,7 @@ fn a_crd_that_is_not_known_is_not_made() {
 
 #[test]
 fn a_revision_that_is_not_seen_yet_is_waited_for() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     world.edit(other());
     world.run();
     world.lagging = true;
@@ -75,7 +75,7 @@ fn a_revision_that_is_not_seen_yet_is_waited_for() {
 
 #[test]
 fn an_rgd_that_is_seen_as_it_was_issues_nothing() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     let before = world.rgd.clone();
     world.edit(other());
     world.step(1);
@@ -87,7 +87,7 @@ fn an_rgd_that_is_seen_as_it_was_issues_nothing() {
 
 #[test]
 fn the_newest_revision_is_asked_for_before_anything_is_concluded() {
-    let mut world = World::settled(plain());
+    let mut world = World::settled(&plain());
     world.edit(invalid());
     world.run();
     world.restart();

@@ -123,14 +123,14 @@ impl World {
     }
 
     /// With an RGD of this spec.
-    pub(crate) fn of(spec: Value) -> Self {
+    pub(crate) fn of(spec: &Value) -> Self {
         let mut world = Self::empty();
         world.make(spec);
         world
     }
 
     /// With an RGD of this spec, and all done.
-    pub(crate) fn settled(spec: Value) -> Self {
+    pub(crate) fn settled(spec: &Value) -> Self {
         let mut world = Self::of(spec);
         world.run();
         world
@@ -146,7 +146,7 @@ impl World {
         format!("u-{}", self.uids)
     }
 
-    pub(crate) fn make(&mut self, spec: Value) {
+    pub(crate) fn make(&mut self, spec: &Value) {
         let mut rgd = json!({"metadata": {"name": NAME, "generation": 1, "uid": self.new_uid()}, "spec": spec});
         self.stamp(&mut rgd);
         self.rgd = Some(rgd);
