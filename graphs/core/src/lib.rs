@@ -5,6 +5,7 @@
 pub mod applyset;
 pub mod canonical;
 pub mod crd;
+pub mod definition;
 pub mod graph;
 pub mod instance;
 pub mod labels;

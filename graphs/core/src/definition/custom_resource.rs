@@ -1,0 +1,144 @@
+//! The CRD of an RGD.
+
+use broker_api::graphs::{condition as words, keys};
+use runtime_effect::{kind::Kind, merge::diff, note::Note, seen::Seen, view::View, write::Op};
+use serde_json::{Map, Value, json};
+
+use super::{
+    condition::Said,
+    decide::{Known, Pass},
+    decision::Subject,
+    snapshot::Graph,
+};
+use crate::{
+    crd::{self, Verdict, ownership},
+    plural,
+};
+
+/// Name of the CRD that an RGD has, or would have, as it was seen. `None`: it names no kind.
+pub fn crd_name(rgd: &View) -> Option<String> {
+    let schema = &rgd.value["spec"]["schema"];
+    let kind = schema["kind"].as_str().filter(|kind| !kind.is_empty())?;
+    let group = schema["group"].as_str().filter(|group| !group.is_empty()).unwrap_or(keys::GROUP);
+    Some(format!("{}.{group}", plural::of(kind)))
+}
+
+fn crd_condition<'a>(crd: &'a View, kind: &str) -> Option<&'a Value> {
+    crd.value["status"]["conditions"].as_array().into_iter().flatten().find(|entry| entry["type"] == kind)
+}
+
+/// Whether the kind of a CRD is served.
+pub fn is_established(crd: &View) -> bool {
+    crd_condition(crd, "Established").is_some_and(|entry| entry["status"] == "True")
+}
+
+pub(super) fn crd_kind() -> Kind {
+    Kind { group: "apiextensions.k8s.io".into(), version: "v1".into(), kind: "CustomResourceDefinition".into() }
+}
+
+pub(super) fn digest_of(crd: &Value) -> Option<&str> {
+    crd["metadata"]["annotations"][keys::CRD_DIGEST].as_str()
+}
+
+impl Pass<'_> {
+    /// Makes the CRD what the graph wants, if there is one and if that may be. Returns what is said of the kind, `None` where
+    /// that is not known.
+    pub(super) fn custom_resource(&mut self, known: &Known<'_>, graph: Option<&Graph>) -> Option<Said> {
+        let said = match (self.snapshot.crd, graph) {
+            (Seen::Unknown, _) => return None,
+            (Seen::Absent, None) => Said::awaiting(),
+            (Seen::Absent, Some(graph)) => self.create_crd(&graph.crd),
+            (Seen::Present(held), _) => self.judge_crd(known, held, graph),
+        };
+        if said.reason == words::FAILED {
+            self.decision.notes.push(Note::warning("KindFailed", said.message.clone()));
+        }
+        Some(said)
+    }
+
+    fn create_crd(&mut self, wanted: &Value) -> Said {
+        let name = crd::text_at(wanted, "/metadata/name");
+        let note = Note::normal("KindCreated", format!("CRD {name} was created"));
+        let intent = json!(["create", wanted]);
+        if self.push(Subject::CustomResource, crd_kind(), ("", name), &intent, Op::Create(wanted.clone()), Some(note)) {
+            return Said::awaiting();
+        }
+        Said::no(words::FAILED, format!("failed to create CRD {name}: {}", self.trouble(Subject::CustomResource)))
+    }
+
+    fn judge_crd(&mut self, known: &Known<'_>, held: &View, graph: Option<&Graph>) -> Said {
+        let name = super::condition::name_of(held);
+        let owner = known.owner(self.snapshot);
+        if let Some(why) = ownership(&held.value, owner).refusal(name) {
+            // Without a graph there is nothing to be had there.
+            return if graph.is_some() { Said::no(words::FAILED, why) } else { Said::awaiting() };
+        }
+        if held.deleting {
+            return Said::no(words::FAILED, format!("CRD {name} is being deleted; it is made again once it is gone"));
+        }
+        if let Some(unread) = held.unread {
+            return Said::no(words::FAILED, format!("failed to update CRD {name}: {}", unread.why()));
+        }
+        let allow_breaking = known.rgd.annotated_true(keys::ALLOW_BREAKING_CHANGES);
+        match graph.map(|graph| (graph, crd::decide(Some(&held.value), &graph.crd, owner, allow_breaking))) {
+            Some((_, Verdict::Refuse(why))) => return Said::no(words::FAILED, why),
+            Some((graph, Verdict::Create | Verdict::Update(_))) => {
+                if !self.update_crd(held, &graph.crd) {
+                    let why = self.trouble(Subject::CustomResource);
+                    return Said::no(words::FAILED, format!("failed to update CRD {name}: {why}"));
+                }
+            }
+            Some((_, Verdict::Keep)) | None => {}
+        }
+        if is_established(held) {
+            let kind = known.rgd.value["spec"]["schema"]["kind"].as_str().unwrap_or_default();
+            return Said::yes(words::READY_REASON, format!("kind {kind} has been accepted and ready"));
+        }
+        match crd_condition(held, "NamesAccepted").filter(|entry| entry["status"] == "False") {
+            Some(entry) => {
+                let why = entry["message"].as_str().unwrap_or_default();
+                Said::no(words::FAILED, format!("CRD {name} is not established, its names are taken: {why}"))
+            }
+            None => Said::unknown(words::AWAITING_RECONCILIATION, format!("CRD {name} is not established yet")),
+        }
+    }
+
+    /// By server-side apply, so that labels which are no longer wanted go. Where what was applied is there and the CRD is not
+    /// as it says, the rest belongs to whoever edited it, or to kro which made it: then by a patch of what differs.
+    fn update_crd(&mut self, held: &View, wanted: &Value) -> bool {
+        let name = crd::text_at(wanted, "/metadata/name");
+        let is_applied = digest_of(&held.value) == digest_of(wanted);
+        let (op, how) = if is_applied {
+            (Op::Merge(patch(held, wanted)), "restored")
+        } else {
+            (Op::Apply { body: wanted.clone(), uid: held.uid.clone() }, "updated")
+        };
+        let note = Note::normal("KindUpdated", format!("CRD {name} was {how}"));
+        let intent = json!([how, &*held.uid, wanted]);
+        self.push(Subject::CustomResource, crd_kind(), ("", name), &intent, op, Some(note))
+    }
+}
+
+/// From what is there to what is wanted, marks of others left alone.
+fn patch(held: &View, wanted: &Value) -> Value {
+    let marks = |part: &str| -> Map<String, Value> {
+        let held = &held.value["metadata"][part];
+        let wanted = wanted["metadata"][part].as_object();
+        let differing = wanted.into_iter().flatten().filter(|(key, value)| held.get(key.as_str()) != Some(value));
+        differing.map(|(key, value)| (key.clone(), value.clone())).collect()
+    };
+    let mut spec = held.value["spec"].clone();
+    if let Some(fields) = spec.as_object_mut() {
+        // API servers write it on some, and its only allowed value is false.
+        fields.remove("preserveUnknownFields");
+    }
+    json!({
+        "metadata": {
+            "resourceVersion": held.resource_version.to_string(),
+            "uid": &*held.uid,
+            "labels": marks("labels"),
+            "annotations": marks("annotations"),
+        },
+        "spec": diff(&spec, &wanted["spec"]).unwrap_or_else(|| json!({})),
+    })
+}

@@ -1,0 +1,93 @@
+//! The end of an RGD.
+
+use runtime_effect::{kind::Kind, note::Note, seen::Seen, view::View, write::Op};
+use serde_json::{Value, json};
+
+use super::{
+    condition::name_of,
+    custom_resource::{crd_kind, crd_name},
+    decide::{Pass, rgd_kind},
+    decision::{Serve, Subject},
+    snapshot::{Instance, Instances},
+};
+use crate::crd::{Owner, Ownership, ownership};
+
+/// So many instances are deleted at once.
+const AT_ONCE: usize = 50;
+
+/// So many are named to people.
+const NAMED: usize = 5;
+
+impl Pass<'_> {
+    /// The RGD is being deleted: it serves no more. Its CRD and its instances stay, unless the controller was told otherwise.
+    pub(super) fn depart(&mut self, rgd: &View) {
+        self.decision.serve = Serve::Nothing;
+        self.release_all();
+        if !rgd.has_finalizer(broker_api::graphs::keys::FINALIZER) {
+            return;
+        }
+        if !self.snapshot.flags.allow_crd_deletion || crd_name(rgd).is_none() || self.is_cleared(rgd) {
+            self.let_go(Subject::Marks, rgd_kind(), rgd);
+        }
+    }
+
+    /// Deletes the instances, then the CRD. Returns whether nothing of ours is left.
+    fn is_cleared(&mut self, rgd: &View) -> bool {
+        let owner = Owner { name: self.snapshot.name, uid: &rgd.uid, version: self.snapshot.flags.version };
+        let crd = match self.snapshot.crd {
+            Seen::Unknown => return false,
+            Seen::Absent => return true,
+            Seen::Present(crd) => crd,
+        };
+        if ownership(&crd.value, owner) != Ownership::Ours {
+            return true;
+        }
+        if crd.deleting {
+            return false;
+        }
+        let Instances::Known(instances) = self.snapshot.instances else {
+            self.decision.list_instances = true;
+            return false;
+        };
+        if instances.is_empty() {
+            let note = Note::normal("KindDeleted", format!("CRD {} was deleted", name_of(crd)));
+            let op = Op::Delete { uid: crd.uid.clone() };
+            let intent = json!(["delete", &*crd.uid]);
+            self.push(Subject::CustomResource, crd_kind(), ("", name_of(crd)), &intent, op, Some(note));
+        } else {
+            self.clear(&instance_kind(crd), instances);
+        }
+        false
+    }
+
+    fn clear(&mut self, kind: &Kind, instances: &[Instance]) {
+        let named: Vec<String> = instances.iter().take(NAMED).map(shown).collect();
+        let more = if instances.len() > NAMED { ", …" } else { "" };
+        let left = instances.len();
+        let message =
+            format!("{left} instances of kind {} have to go before the CRD: {}{more}", kind.kind, named.join(", "));
+        self.decision.notes.push(Note::normal("AwaitingInstances", message));
+        for instance in instances.iter().filter(|instance| !instance.deleting).take(AT_ONCE) {
+            let op = Op::Delete { uid: instance.uid.clone() };
+            let intent = json!(["delete", &*instance.uid]);
+            let at = (instance.namespace.as_str(), instance.name.as_str());
+            self.push(Subject::Instance, kind.clone(), at, &intent, op, None);
+        }
+    }
+}
+
+fn shown(instance: &Instance) -> String {
+    let Instance { namespace, name, .. } = instance;
+    if namespace.is_empty() { name.clone() } else { format!("{namespace}/{name}") }
+}
+
+/// The kind that a CRD of ours defines: it has one version.
+fn instance_kind(crd: &View) -> Kind {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let spec = &crd.value["spec"];
+    Kind {
+        group: text(&spec["group"]),
+        version: text(&spec["versions"][0]["name"]),
+        kind: text(&spec["names"]["kind"]),
+    }
+}

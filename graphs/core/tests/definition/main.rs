@@ -1,0 +1,15 @@
+//! What is done about an RGD, in a small world that carries the writes out.
+#![allow(clippy::unwrap_used, missing_docs)]
+// Of what a world does or does not tell, each is on or off.
+#![allow(clippy::struct_excessive_bools)]
+
+mod collected;
+mod conditions;
+mod custom_resource;
+mod deletion;
+mod property;
+mod revisions;
+mod served;
+mod takeover;
+mod unknown;
+mod world;
