@@ -108,13 +108,13 @@ impl Kind {
         *self != NAMESPACE && *self != CRD
     }
 
-    /// An object of this kind; `body` holds `spec` and the like.
+    /// An object of this kind; `body` holds `spec` and the like. Without a namespace it is cluster-scoped.
     pub fn object(&self, namespace: &str, name: &str, body: &Value) -> Value {
         let mut object = body.clone();
         object["apiVersion"] = json!(self.api_version());
         object["kind"] = json!(self.kind);
         object["metadata"]["name"] = json!(name);
-        if self.is_namespaced() {
+        if self.is_namespaced() && !namespace.is_empty() {
             object["metadata"]["namespace"] = json!(namespace);
         }
         object

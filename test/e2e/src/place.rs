@@ -60,14 +60,14 @@ impl Place {
     }
 
     fn api_of(client: &Client, kind: &Kind, namespace: &str) -> Api<DynamicObject> {
-        if kind.is_namespaced() {
+        if kind.is_namespaced() && !namespace.is_empty() {
             Api::namespaced_with(client.clone(), namespace, &kind.resource())
         } else {
             Api::all_with(client.clone(), &kind.resource())
         }
     }
 
-    /// A person's view of a kind in a namespace.
+    /// A person's view of a kind in a namespace; with an empty one, of cluster-scoped objects or of all.
     pub fn api(&self, kind: &Kind, namespace: &str) -> Api<DynamicObject> {
         Self::api_of(&self.person, kind, namespace)
     }

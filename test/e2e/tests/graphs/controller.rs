@@ -1,0 +1,92 @@
+//! `Controller`: one process of `resource-graphs`.
+
+use std::time::Duration;
+
+use e2e::{Place, broker::http_get};
+use harness::{Lab, Process, Program, free_address, wait_for};
+
+/// The user of its kubeconfig, by which the audit log tells its requests from others.
+pub(crate) const GRAPHS: &str = "graphs";
+
+const READY: Duration = Duration::from_mins(1);
+const EXIT: Duration = Duration::from_secs(20);
+
+/// A process that was started. Dropping it kills it.
+pub(crate) struct Controller {
+    program: Program,
+    args: Vec<String>,
+    process: Process,
+    health: String,
+}
+
+impl Controller {
+    /// Starts one for `place` with further arguments, and returns when it is ready.
+    pub(crate) async fn start(lab: &Lab, place: &Place, args: &[&str]) -> Self {
+        let kubeconfig = lab.directory().join(format!("{}-graphs.kubeconfig", place.name()));
+        place.cluster.write_kubeconfig(GRAPHS, &kubeconfig).unwrap();
+        let (health, metrics) = (free_address().unwrap(), free_address().unwrap());
+        let path = harness::binary("resource-graphs").unwrap_or_else(|error| panic!("{error:#}"));
+        let program = Program::new(format!("{}-graphs", place.name()), path)
+            .env("NO_COLOR", "1")
+            .args(["--kubeconfig", &kubeconfig.display().to_string()])
+            .args(["--health-probe-bind-address", &health])
+            .args(["--metrics-bind-address", &metrics]);
+        let args: Vec<String> = args.iter().map(ToString::to_string).collect();
+        let process = lab.start_process(&program.clone().args(args.iter().cloned())).unwrap();
+        let mut controller = Self { program, args, process, health };
+        controller.until_ready().await;
+        controller
+    }
+
+    /// Waits until `/readyz` says 200.
+    pub(crate) async fn until_ready(&mut self) {
+        let health = self.health.clone();
+        let ready = wait_for(READY, "resource-graphs to be ready", async || {
+            if let Some(status) = self.process.exit_status()? {
+                return Ok(Err(anyhow::anyhow!("it ended: {status}")));
+            }
+            let (status, body) = http_get(&health, "/readyz").await?;
+            anyhow::ensure!(status == 200, "{status} {body}");
+            anyhow::Ok(Ok(()))
+        });
+        let ready = ready.await.and_then(|ended| ended);
+        ready.unwrap_or_else(|error| panic!("{error:#}\n{}", self.lines(&[])));
+    }
+
+    /// SIGKILL.
+    pub(crate) fn kill(&mut self) {
+        self.process.kill();
+    }
+
+    /// SIGTERM; returns when it has ended, with its exit code.
+    pub(crate) async fn terminate(&mut self) -> Option<i32> {
+        self.process.terminate(EXIT).await.unwrap().code()
+    }
+
+    /// Starts the same again after [`Controller::kill`] or [`Controller::terminate`], and returns when it is ready.
+    pub(crate) async fn start_again(&mut self, lab: &Lab) {
+        let program = self.program.clone().args(self.args.iter().cloned());
+        self.process = lab.start_process(&program).unwrap();
+        self.until_ready().await;
+    }
+
+    /// Ends it in order and starts it with these arguments instead.
+    pub(crate) async fn with_args(&mut self, lab: &Lab, args: &[&str]) {
+        self.terminate().await;
+        self.args = args.iter().map(ToString::to_string).collect();
+        self.start_again(lab).await;
+    }
+
+    /// The process, for signals.
+    pub(crate) fn process(&mut self) -> &mut Process {
+        &mut self.process
+    }
+
+    /// The last lines of its log that hold one of `words`; of all lines if there are none.
+    pub(crate) fn lines(&self, words: &[&str]) -> String {
+        let log = self.process.log().unwrap_or_default();
+        let lines = log.lines().filter(|line| words.is_empty() || words.iter().any(|word| line.contains(word)));
+        let lines: Vec<&str> = lines.collect();
+        lines[lines.len().saturating_sub(40)..].join("\n")
+    }
+}

@@ -1,0 +1,134 @@
+//! `Rgd` and `Node`: a ResourceGraphDefinition as tests write one.
+
+use serde_json::{Value, json};
+
+/// A ResourceGraphDefinition without a name.
+#[derive(Clone)]
+pub(crate) struct Rgd {
+    /// Its `spec`.
+    pub(crate) spec: Value,
+    /// Labels and annotations of its own.
+    pub(crate) metadata: Value,
+}
+
+impl Rgd {
+    /// One for a kind without fields and resources.
+    pub(crate) fn new(kind: &str) -> Self {
+        let schema = json!({"apiVersion": "v1alpha1", "kind": kind, "spec": {}});
+        Self { spec: json!({"schema": schema, "resources": []}), metadata: json!({}) }
+    }
+
+    /// As a person writes `spec`, in YAML.
+    pub(crate) fn yaml(spec: &str) -> Self {
+        let indented: String = spec.lines().map(|line| format!("  {line}\n")).collect();
+        let text = format!("apiVersion: kro.run/v1alpha1\nkind: ResourceGraphDefinition\nspec:\n{indented}");
+        let object = harness::parse_objects(&text).unwrap().remove(0);
+        Self { spec: object.data["spec"].clone(), metadata: json!({}) }
+    }
+
+    /// Its kind.
+    pub(crate) fn kind(&self) -> &str {
+        self.spec["schema"]["kind"].as_str().unwrap()
+    }
+
+    /// A field of `spec.schema`.
+    #[must_use]
+    pub(crate) fn schema(mut self, field: &str, value: Value) -> Self {
+        self.spec["schema"][field] = value;
+        self
+    }
+
+    /// `spec.schema.spec`.
+    #[must_use]
+    pub(crate) fn spec(self, fields: Value) -> Self {
+        self.schema("spec", fields)
+    }
+
+    /// `spec.schema.status`.
+    #[must_use]
+    pub(crate) fn status(self, fields: Value) -> Self {
+        self.schema("status", fields)
+    }
+
+    /// One more resource.
+    #[must_use]
+    pub(crate) fn node(mut self, node: Node) -> Self {
+        self.spec["resources"].as_array_mut().unwrap().push(node.0);
+        self
+    }
+
+    /// An annotation on the RGD.
+    #[must_use]
+    pub(crate) fn annotated(mut self, key: &str, value: &str) -> Self {
+        self.metadata["annotations"][key] = json!(value);
+        self
+    }
+}
+
+/// One entry of `spec.resources`.
+#[derive(Clone)]
+pub(crate) struct Node(pub(crate) Value);
+
+impl Node {
+    /// A resource with a template.
+    pub(crate) fn new(id: &str, template: Value) -> Self {
+        Self(json!({"id": id, "template": template}))
+    }
+
+    /// A ConfigMap with this `data`.
+    pub(crate) fn config(id: &str, name: &str, data: Value) -> Self {
+        let template = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data});
+        Self::new(id, template)
+    }
+
+    /// A Service, whose status others write, with one port.
+    pub(crate) fn service(id: &str, name: &str) -> Self {
+        let spec = json!({"selector": {"app": "web"}, "ports": [{"port": 80}]});
+        Self::new(id, json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}))
+    }
+
+    /// Objects that are read; `metadata` holds name, selector and namespace.
+    pub(crate) fn external(id: &str, api_version: &str, kind: &str, metadata: Value) -> Self {
+        Self(json!({"id": id, "externalRef": {"apiVersion": api_version, "kind": kind, "metadata": metadata}}))
+    }
+
+    fn push(mut self, field: &str, value: Value) -> Self {
+        match &mut self.0[field] {
+            Value::Array(list) => list.push(value),
+            absent => *absent = json!([value]),
+        }
+        self
+    }
+
+    /// One more `readyWhen`.
+    #[must_use]
+    pub(crate) fn ready_when(self, expression: &str) -> Self {
+        self.push("readyWhen", json!(expression))
+    }
+
+    /// One more `includeWhen`.
+    #[must_use]
+    pub(crate) fn include_when(self, expression: &str) -> Self {
+        self.push("includeWhen", json!(expression))
+    }
+
+    /// One more dimension of `forEach`.
+    #[must_use]
+    pub(crate) fn for_each(self, iterator: &str, expression: &str) -> Self {
+        self.push("forEach", json!({iterator: expression}))
+    }
+
+    /// A field of the template.
+    #[must_use]
+    pub(crate) fn with(mut self, field: &str, value: Value) -> Self {
+        self.0["template"][field] = value;
+        self
+    }
+
+    /// A field of the template's metadata.
+    #[must_use]
+    pub(crate) fn meta(mut self, field: &str, value: Value) -> Self {
+        self.0["template"]["metadata"][field] = value;
+        self
+    }
+}
