@@ -7,19 +7,38 @@
 //! [`Scene`]: scene::Scene
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod applyset;
+mod collections;
 mod conditions;
 mod controller;
+mod crds;
+mod deletion;
+mod external;
 mod first;
+mod idle;
+mod include;
+mod items;
 mod kinds;
+mod revisions;
 mod rgd;
 mod rights;
 mod scene;
 mod stage;
+mod suites;
 mod tree;
+mod waiting;
+mod writes;
 
 use e2e::Shared;
 use futures::FutureExt as _;
 use stage::Stage;
+use tokio::sync::Mutex;
 
 /// The stage that nobody breaks.
 static CALM: Shared<Stage> = Shared::new(|| Stage::start("calm", false).boxed_local());
+
+/// The stage that tests break.
+static BROKEN: Shared<Stage> = Shared::new(|| Stage::start("broken", true).boxed_local());
+
+/// Held by whoever uses [`BROKEN`].
+static ALONE: Mutex<()> = Mutex::const_new(());

@@ -9,21 +9,23 @@ pub(crate) struct Rgd {
     pub(crate) spec: Value,
     /// Labels and annotations of its own.
     pub(crate) metadata: Value,
+    /// Whether it names no group, so that its kind is in `kro.run`. Else its group is the test's.
+    pub(crate) groupless: bool,
 }
 
 impl Rgd {
     /// One for a kind without fields and resources.
     pub(crate) fn new(kind: &str) -> Self {
         let schema = json!({"apiVersion": "v1alpha1", "kind": kind, "spec": {}});
-        Self { spec: json!({"schema": schema, "resources": []}), metadata: json!({}) }
+        Self { spec: json!({"schema": schema, "resources": []}), metadata: json!({}), groupless: false }
     }
 
-    /// As a person writes `spec`, in YAML.
+    /// As a person writes `spec`, in YAML; of group `kro.run` unless it says another.
     pub(crate) fn yaml(spec: &str) -> Self {
         let indented: String = spec.lines().map(|line| format!("  {line}\n")).collect();
         let text = format!("apiVersion: kro.run/v1alpha1\nkind: ResourceGraphDefinition\nspec:\n{indented}");
         let object = harness::parse_objects(&text).unwrap().remove(0);
-        Self { spec: object.data["spec"].clone(), metadata: json!({}) }
+        Self { spec: object.data["spec"].clone(), metadata: json!({}), groupless: true }
     }
 
     /// Its kind.

@@ -45,8 +45,9 @@ impl<'a> Scene<'a> {
 
     /// The kind that an RGD generates; its plural ends in a plain `s`.
     pub(crate) fn kind_of(&self, rgd: &Rgd) -> Kind {
-        let group = rgd.spec["schema"]["group"].as_str().map_or_else(|| self.group(), str::to_owned);
-        kind(&group, rgd.kind(), &format!("{}s", rgd.kind().to_lowercase()))
+        let own = if rgd.groupless { "kro.run".to_owned() } else { self.group() };
+        let group = rgd.spec["schema"]["group"].as_str().unwrap_or(&own);
+        kind(group, rgd.kind(), &format!("{}s", rgd.kind().to_lowercase()))
     }
 
     /// Name of the RGD of a kind: the test's, and the kind's in small letters.
@@ -57,7 +58,7 @@ impl<'a> Scene<'a> {
     /// The RGD as an object.
     pub(crate) fn object_of(&self, rgd: &Rgd) -> Value {
         let mut spec = rgd.spec.clone();
-        if spec["schema"]["group"].is_null() {
+        if spec["schema"]["group"].is_null() && !rgd.groupless {
             spec["schema"]["group"] = json!(self.group());
         }
         RGD.object("", &self.rgd_name(rgd.kind()), &json!({"metadata": rgd.metadata, "spec": spec}))

@@ -1,0 +1,126 @@
+//! Items of collections: their readiness, drift, namespaces and end.
+
+use e2e::kind::CONFIG_MAP;
+use serde_json::json;
+
+use crate::{
+    ALONE, BROKEN, CALM,
+    collections::items,
+    rgd::{Node, Rgd},
+    scene::Scene,
+    writes::words,
+};
+
+/// An item in each of the namespaces that are named.
+fn scattered() -> Rgd {
+    let node = Node::config("configs", "${schema.metadata.name}", json!({"place": "${place}"}))
+        .meta("namespace", json!("${place}"))
+        .for_each("place", "${schema.spec.places}");
+    Rgd::new("Scattered").spec(json!({"places": "[]string"})).node(node)
+}
+
+#[test]
+fn dependents_wait_until_every_item_is_ready() {
+    CALM.run(async |stage| {
+        let scene = Scene::new(stage, "items-ready").await;
+        let mut rgd = items("Slow").node(Node::config("after", "after", json!({"n": "${string(size(configs))}"})));
+        rgd.spec["resources"][0]["readyWhen"] = json!(["${each.data.ready == \"yes\"}"]);
+        let kind = scene.define(&rgd).await;
+        scene.create(&kind, "x", json!({"items": ["a", "b", "c"]})).await;
+        let ready = json!({"data": {"ready": "yes"}});
+        for item in ["c", "a"] {
+            scene.config(&format!("x-{item}")).await;
+            stage.place.edit(&CONFIG_MAP, scene.ns(), &format!("x-{item}"), ready.clone()).await;
+            let seen = scene.waits(&kind, "x", "configs").await;
+            assert_eq!(seen.text("/status/state"), "IN_PROGRESS", "{seen}");
+        }
+        assert_eq!(scene.configs().await, ["x-a", "x-b", "x-c"]);
+        stage.place.edit(&CONFIG_MAP, scene.ns(), "x-b", ready).await;
+        scene.active(&kind, "x").await;
+        assert_eq!(scene.config("after").await.text("/data/n"), "3");
+    });
+}
+
+#[test]
+fn drift_of_any_item_is_repaired() {
+    CALM.run(async |stage| {
+        let scene = Scene::new(stage, "items-drift").await;
+        let kind = scene.define(&items("Drift")).await;
+        scene.bring_up(&kind, "x", json!({"items": ["a", "b", "c"]})).await;
+        for item in ["a", "b", "c"] {
+            let name = format!("x-{item}");
+            stage.place.edit(&CONFIG_MAP, scene.ns(), &name, json!({"data": {"item": "drifted"}})).await;
+            scene.config_says(&name, "item", item).await;
+            let before = scene.config(&name).await;
+            scene.delete(&CONFIG_MAP, &name).await;
+            scene.until(&CONFIG_MAP, &name, "to be made again", |seen| seen.uid() != before.uid()).await;
+        }
+    });
+}
+
+#[test]
+fn items_in_several_namespaces_are_watched_repaired_and_deleted() {
+    CALM.run(async |stage| {
+        let scene = Scene::new(stage, "items-scattered").await;
+        let places = ["items-scattered", "items-there", "items-elsewhere"];
+        for place in places {
+            stage.namespace(place).await;
+        }
+        let kind = scene.define(&scattered()).await;
+        scene.bring_up(&kind, "x", json!({"places": places})).await;
+        for place in places {
+            stage.place.edit(&CONFIG_MAP, place, "x", json!({"data": {"place": "drifted"}})).await;
+            let repaired = |seen: &e2e::Object| seen.text("/data/place") == place;
+            stage.place.until(&CONFIG_MAP, place, "x", "to be repaired", repaired).await;
+        }
+        scene.edit(&kind, "x", json!({"places": ["items-scattered", "items-there"]})).await;
+        stage.place.until_gone(&CONFIG_MAP, "items-elsewhere", "x").await;
+        scene.delete(&kind, "x").await;
+        scene.gone(&kind, "x").await;
+        for place in places {
+            assert!(stage.place.find(&CONFIG_MAP, place, "x").await.is_none(), "{place}");
+        }
+    });
+}
+
+#[test]
+fn objects_that_others_make_where_items_were_trigger_nothing() {
+    CALM.run(async |stage| {
+        let scene = Scene::new(stage, "items-after-shrink").await;
+        stage.namespace("items-left").await;
+        let kind = scene.define(&scattered()).await;
+        scene.bring_up(&kind, "x", json!({"places": ["items-after-shrink", "items-left"]})).await;
+        scene.edit(&kind, "x", json!({"places": ["items-after-shrink"]})).await;
+        stage.place.until_gone(&CONFIG_MAP, "items-left", "x").await;
+        scene.active(&kind, "x").await;
+        scene.barrier(&kind, json!({"places": ["items-after-shrink"]})).await;
+        let mark = stage.mark().await;
+        let theirs = stage.place.create(&CONFIG_MAP, "items-left", "x", json!({"data": {"a": "b"}})).await;
+        // Behind it, drift that has to be repaired.
+        stage.place.edit(&CONFIG_MAP, scene.ns(), "x", json!({"data": {"place": "drifted"}})).await;
+        scene.config_says("x", "place", "items-after-shrink").await;
+        assert_eq!(words(&scene.requests(mark).await), ["patch configmaps"]);
+        let kept = stage.place.get(&CONFIG_MAP, "items-left", "x").await;
+        assert_eq!(kept.version(), theirs.version(), "{kept}");
+        let there = stage.requests(mark).await.only(|event| event.namespace == "items-left");
+        assert!(there.is_empty(), "{there:?}");
+    });
+}
+
+#[test]
+fn a_collection_has_no_more_items_than_allowed() {
+    BROKEN.run(async |stage| {
+        let _alone = ALONE.lock().await;
+        let scene = Scene::new(stage, "items-limit").await;
+        stage.controller().await.with_args(&stage.lab, &["--rgd-max-collection-size", "3"]).await;
+        let kind = scene.define(&items("Limited")).await;
+        scene.bring_up(&kind, "x", json!({"items": ["a", "b", "c"]})).await;
+        scene.edit(&kind, "x", json!({"items": ["a", "b", "c", "d"]})).await;
+        let seen = scene.waits(&kind, "x", "collection size of 4 is over the maximum collection size of 3").await;
+        assert_ne!(seen.text("/status/state"), "ACTIVE", "{seen}");
+        assert_eq!(scene.configs().await, ["x-a", "x-b", "x-c"], "nothing is made and nothing pruned");
+        scene.edit(&kind, "x", json!({"items": ["d"]})).await;
+        scene.configs_are(&["x-d"]).await;
+        stage.controller().await.with_args(&stage.lab, &[]).await;
+    });
+}
