@@ -2,13 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use broker_api::Role;
-use k8s_openapi::api::coordination::v1::Lease;
 use runtime_engine::{decisions::Decisions, engine::Engine, recorder::events, worker};
-use runtime_fleet::{
-    cluster::Labels,
-    lease::{ApiLease, Elector, Leadership, LeaseOptions, LeaseStore, StoreError},
-};
+use runtime_fleet::cluster::Labels;
+use runtime_process::{election, serve};
 use tokio::{
     signal::unix::{SignalKind, signal},
     task::JoinHandle,
@@ -26,7 +22,7 @@ use crate::{
     migrations::{self, ConfigurationMachine, MigrationMachine},
     options::Options,
     origins::Origins,
-    server, signing, sources, sync,
+    signing, sources, sync,
 };
 
 /// How long writes in hand may take after SIGTERM. Nobody is served meanwhile, and an API server that does not answer must
@@ -50,7 +46,8 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let Channels { accept_changes, secret_changes, configuration_changes } = channels;
     let stop = engine.stop.clone();
     let _subscriptions = listen(&broker, engine.fleet());
-    server::serve(Arc::clone(&broker), stop.clone()).await?;
+    let (health, metrics) = (broker.options.health_probe_bind_address, broker.options.metrics_bind_address);
+    serve::serve(Arc::clone(&broker), health, metrics, stop.clone()).await?;
     let work = tokio::spawn(worker::run(Origins::new(Arc::clone(&broker)), stop.clone()));
     let telling = tokio::spawn(worker::run(AcceptMachine::new(Arc::clone(&broker)), stop.clone()));
     let configuring = tokio::spawn(worker::run(ConfigurationMachine::new(Arc::clone(&broker)), stop.clone()));
@@ -69,7 +66,15 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     }
     tokio::spawn(sources::run(Arc::clone(&broker), secret_changes, stop.clone()));
     let release = CancellationToken::new();
-    let election = tokio::spawn(elect(Arc::clone(&broker), release.clone()));
+    let place = broker.options.leader_elect.then(|| election::Place {
+        cluster: hub,
+        namespace: broker.namespace.clone(),
+        lease: broker.options.lease_name.clone(),
+    });
+    let led = Arc::clone(&broker);
+    let election =
+        election::elect(Arc::clone(&broker.engine), place, async move || led.look_at_all().await, release.clone());
+    let election = tokio::spawn(election);
 
     tokio::select! {
         _ = terminate.recv() => info!("SIGTERM: finishing the writes in hand"),
@@ -90,65 +95,6 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
 async fn wait(task: JoinHandle<()>, limit: Duration, what: &str) {
     if tokio::time::timeout(limit, task).await.is_err() {
         warn!("gave up waiting for {what}");
-    }
-}
-
-/// Takes part in the election, if there is one, and looks at everything again when this process comes to lead.
-async fn elect(broker: Arc<Broker>, release: CancellationToken) {
-    if !broker.options.leader_elect {
-        broker.engine.set_leadership(Leadership::always());
-        broker.look_at_all().await;
-        return;
-    }
-    let lease = HubLease { broker: broker.itself() };
-    let (elector, leadership) =
-        Elector::with_store(lease, LeaseOptions::new(broker.namespace.clone(), broker.options.lease_name.clone()));
-    let mut changes = leadership.changes();
-    broker.engine.set_leadership(leadership);
-    let follow = async {
-        while changes.changed().await.is_ok() {
-            let leads = *changes.borrow_and_update();
-            info!(leads, "leadership changed");
-            if leads {
-                broker.look_at_all().await;
-            }
-        }
-    };
-    tokio::select! {
-        () = elector.run(release) => {}
-        () = follow => {}
-    }
-}
-
-/// The Lease in the coordination cluster, through whatever connection there is now: its credentials may rotate.
-struct HubLease {
-    broker: Arc<Broker>,
-}
-
-impl HubLease {
-    fn api(&self) -> Result<ApiLease, StoreError> {
-        let hub = self.broker.fleet().in_role(Role::Coordination);
-        let connection = hub.iter().find_map(|hub| hub.connection());
-        let connection = connection.ok_or_else(|| StoreError::Other("the coordination cluster is not ready".into()))?;
-        Ok(ApiLease::new(connection.caller.client(), &self.broker.namespace, &self.broker.options.lease_name))
-    }
-}
-
-impl LeaseStore for HubLease {
-    async fn get(&self) -> Result<Option<Lease>, StoreError> {
-        self.api()?.get().await
-    }
-
-    async fn create(&self, lease: &Lease) -> Result<Lease, StoreError> {
-        self.api()?.create(lease).await
-    }
-
-    async fn replace(&self, lease: &Lease) -> Result<Lease, StoreError> {
-        self.api()?.replace(lease).await
-    }
-
-    async fn released(&self, seen: &Lease) -> Result<bool, StoreError> {
-        self.api()?.released(seen).await
     }
 }
 

@@ -11,6 +11,7 @@ pub static CONVENTIONS: Conventions = Conventions {
     prefix: keys::PREFIX,
     role: keys::ROLE,
     roles: &[Role::Consumer, Role::Provider],
+    reads_core_schemas: false,
 };
 
 /// What origins, copies and related copies have in common. It may change from version to version.

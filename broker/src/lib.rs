@@ -9,7 +9,6 @@ pub mod command_line;
 pub mod conventions;
 pub mod departures;
 pub mod listen;
-pub mod logs;
 pub mod metrics;
 pub mod migrations;
 pub mod namespaces;

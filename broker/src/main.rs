@@ -2,7 +2,8 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use resource_broker::{app, command_line::CommandLine, logs};
+use resource_broker::{app, command_line::CommandLine};
+use runtime_process::logs;
 
 /// Decisions parse and drop many small values on several threads; the system's allocator takes a quarter of the time for that.
 #[global_allocator]

@@ -1,12 +1,17 @@
 //! The flags. Every flag is also an environment variable: `--watch-kind` is `RESOURCE_BROKER_WATCH_KIND`.
 //! [`crate::command_line`] reads them.
 
-use std::{collections::BTreeSet, net::SocketAddr, path::PathBuf, time::Duration};
+use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
 use broker_api::Role;
 use broker_core::{migration::configuration::is_system, snapshot::Limits};
 use clap::{Parser, ValueEnum};
 use runtime_fleet::source::Given;
+use runtime_process::amount::{duration, memory, size};
+pub use runtime_process::{
+    bind::{Bind, Disabled, bind_address},
+    logs::LogFormat,
+};
 
 use crate::{
     secrets_namespace::{SecretsNamespace, is_namespace},
@@ -15,15 +20,6 @@ use crate::{
 
 /// Stands for all namespaces.
 const ALL: &str = "*";
-
-/// How log lines look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum LogFormat {
-    /// For people.
-    Text,
-    /// One JSON object a line.
-    Json,
-}
 
 /// What people in consumer clusters are told of refusals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -194,29 +190,6 @@ pub struct Options {
     pub concurrent_writes: usize,
 }
 
-/// An address to listen on, or none.
-pub type Bind = Disabled<SocketAddr>;
-
-/// Something that can be switched off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Disabled<T> {
-    /// Off.
-    Off,
-    /// On.
-    On(T),
-}
-
-/// `0`, `:port` or `address:port`, as controller-runtime's flags have it.
-pub fn bind_address(text: &str) -> Result<Bind, String> {
-    if text == "0" || text.is_empty() {
-        return Ok(Disabled::Off);
-    }
-    let full = if text.starts_with(':') { format!("0.0.0.0{text}") } else { text.to_owned() };
-    full.parse()
-        .map(Disabled::On)
-        .map_err(|_| format!("{text:?} is no address: use :8081, 127.0.0.1:8081, or 0 to switch it off"))
-}
-
 /// A namespace, or `*` for all.
 fn namespace_or_all(text: &str) -> Result<String, String> {
     if text != ALL {
@@ -232,55 +205,6 @@ fn stage_namespace(text: &str) -> Result<String, String> {
         return Err(format!("{text} is a namespace of the system, where stages make nothing"));
     }
     Ok(text.to_owned())
-}
-
-/// `90s`, `10m`, `24h`, `500ms`, or several of them in a row, as Go's durations have it.
-fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is no duration: use for example 90s, 10m or 24h");
-    let mut rest = text;
-    let mut total = Duration::ZERO;
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit()).filter(|at| *at > 0).ok_or_else(wrong)?;
-        let number: u64 = rest[..digits].parse().map_err(|_| wrong())?;
-        rest = &rest[digits..];
-        let unit = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
-        let millis = match &rest[..unit] {
-            "ms" => 1,
-            "s" => 1_000,
-            "m" => 60_000,
-            "h" => 3_600_000,
-            _ => return Err(wrong()),
-        };
-        total += Duration::from_millis(number.checked_mul(millis).ok_or_else(wrong)?);
-        rest = &rest[unit..];
-    }
-    if text.is_empty() { Err(wrong()) } else { Ok(total) }
-}
-
-/// `65536`, `64Ki`, `1Mi` or `1G`: bytes, as Kubernetes' quantities have them.
-fn size(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text:?} is no size: use for example 65536, 64Ki or 1Mi");
-    let unit = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let number: u64 = text[..unit].parse().map_err(|_| wrong())?;
-    let factor: u64 = match &text[unit..] {
-        "" => 1,
-        "k" => 1_000,
-        "M" => 1_000_000,
-        "G" => 1_000_000_000,
-        "Ki" => 1 << 10,
-        "Mi" => 1 << 20,
-        "Gi" => 1 << 30,
-        _ => return Err(wrong()),
-    };
-    number.checked_mul(factor).ok_or_else(wrong)
-}
-
-/// The same, of memory: less than 16 MiB is of no use.
-fn memory(text: &str) -> Result<usize, String> {
-    let bytes = size(text).ok().and_then(|bytes| usize::try_from(bytes).ok());
-    bytes
-        .filter(|bytes| *bytes >= 16 << 20)
-        .ok_or_else(|| format!("{text:?} is no amount of memory: use for example 600Mi or 2Gi, and 16Mi at least"))
 }
 
 impl Options {
@@ -349,23 +273,6 @@ mod tests {
     }
 
     #[test]
-    fn durations_and_addresses() {
-        assert_eq!(duration("1h30m"), Ok(Duration::from_mins(90)));
-        assert!(duration("10").is_err() && duration("").is_err() && duration("x").is_err());
-        assert_eq!(bind_address("0"), Ok(Disabled::Off));
-        assert_eq!(bind_address(":80"), Ok(Disabled::On(([0, 0, 0, 0], 80).into())));
-        assert!(bind_address("nowhere").is_err());
-    }
-
-    #[test]
-    fn amounts_of_memory() {
-        assert_eq!((memory("600Mi"), memory("1G"), memory("2Gi")), (Ok(600 << 20), Ok(1_000_000_000), Ok(2 << 30)));
-        for wrong in ["", "Mi", "1.5Gi", "1", "15Mi", "99999999999999Gi", "1Ti"] {
-            assert!(memory(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
     fn configurations_count_in_the_brokers_own_namespace_unless_others_are_named() {
         let read = |args: &[&str]| {
             Options::try_parse_from(["resource-broker", "--watch-kind", "A.v1.x.io"].iter().chain(args)).unwrap()
@@ -378,12 +285,6 @@ mod tests {
         let scope = read(&["--migration-namespace", "team", "--stage-namespace", "jobs"]).stage_scope("own");
         assert_eq!((none.stage_scope("own").len(), scope), (0, vec!["jobs".into(), "own".into(), "team".into()]));
         assert!(stage_namespace("kube-system").is_err() && stage_namespace("jobs").is_ok());
-    }
-
-    #[test]
-    fn sizes() {
-        assert_eq!((size("64Ki"), size("1Mi"), size("10")), (Ok(65536), Ok(1_048_576), Ok(10)));
-        assert!(size("").is_err() && size("Ki").is_err() && size("1.5Mi").is_err() && size("99999999999Gi").is_err());
     }
 
     #[test]

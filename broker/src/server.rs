@@ -1,65 +1,42 @@
 //! `/healthz`, `/readyz` and `/metrics`.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::time::Duration;
 
-use anyhow::Context as _;
-use axum::{Router, extract::State, http::StatusCode, routing::get};
 use broker_api::condition;
 use broker_core::decision;
 use runtime_fleet::{cluster::ClusterState, lag::Lag};
-use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
+use runtime_process::serve::Probed;
 
 use crate::{
     broker::Broker,
     metrics::{ClusterLabels, ConsumerLabels, HolderLabels, METRICS, QueueLabels, StateLabels, WatchLabels},
-    options::Disabled,
 };
 
 /// Work that takes longer than this means that the process hangs: every call has a deadline far below.
 const HUNG: Duration = Duration::from_mins(2);
 
-/// Serves what the flags ask for until `stop`. Metrics and probes may share an address.
-pub async fn serve(broker: Arc<Broker>, stop: CancellationToken) -> anyhow::Result<()> {
-    let probes = || Router::new().route("/healthz", get(healthz)).route("/readyz", get(readyz));
-    let metrics = || Router::new().route("/metrics", get(metrics));
-    let mut routers: Vec<(SocketAddr, Router<Arc<Broker>>)> = Vec::new();
-    match (broker.options.health_probe_bind_address, broker.options.metrics_bind_address) {
-        (Disabled::On(health), Disabled::On(at)) if health == at => routers.push((at, probes().merge(metrics()))),
-        (health, at) => {
-            routers.extend(on(health, probes()));
-            routers.extend(on(at, metrics()));
+impl Probed for Broker {
+    fn health(&self) -> Result<(), String> {
+        let longest = self.queue.stats().longest_running.max(self.migrations.queue.stats().longest_running);
+        if longest > HUNG {
+            return Err(format!("work has been under way for {} s", longest.as_secs()));
         }
+        Ok(())
     }
-    for (address, router) in routers {
-        let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
-        let stop = stop.clone();
-        let router = router.with_state(Arc::clone(&broker));
-        tokio::spawn(async move {
-            let _ = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await;
-        });
-    }
-    Ok(())
-}
 
-fn on(bind: Disabled<SocketAddr>, router: Router<Arc<Broker>>) -> Option<(SocketAddr, Router<Arc<Broker>>)> {
-    match bind {
-        Disabled::On(address) => Some((address, router)),
-        Disabled::Off => None,
+    fn ready(&self) -> Result<String, String> {
+        readiness(self)
     }
-}
 
-async fn healthz(State(broker): State<Arc<Broker>>) -> (StatusCode, String) {
-    let longest = broker.queue.stats().longest_running.max(broker.migrations.queue.stats().longest_running);
-    if longest > HUNG {
-        return (StatusCode::SERVICE_UNAVAILABLE, format!("work has been under way for {} s\n", longest.as_secs()));
+    fn metrics(&self) -> Option<String> {
+        collect(self);
+        METRICS.encode().ok()
     }
-    (StatusCode::OK, "ok\n".into())
 }
 
 /// Ready when the watches that exist are complete. Clusters that cannot be reached, or do not tell what they should, are
 /// named but do not count: no tenant's API server keeps the others from being served.
-async fn readyz(State(broker): State<Arc<Broker>>) -> (StatusCode, String) {
+fn readiness(broker: &Broker) -> Result<String, String> {
     let mut waiting = Vec::new();
     let mut notes = Vec::new();
     if broker.ring.load().is_none() {
@@ -90,21 +67,8 @@ async fn readyz(State(broker): State<Arc<Broker>>) -> (StatusCode, String) {
     for (consumer, count) in broker.brake.held() {
         notes.push(format!("{consumer}: {count} copies have lost their origins all at once and are kept; see condition {} of the AcceptAPIs", condition::DELETIONS_HELD));
     }
-    let code = if waiting.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let mut text = if waiting.is_empty() { "ok\n".to_owned() } else { String::new() };
-    for line in waiting.iter().chain(&notes) {
-        text.push_str(line);
-        text.push('\n');
-    }
-    (code, text)
-}
-
-async fn metrics(State(broker): State<Arc<Broker>>) -> (StatusCode, String) {
-    collect(&broker);
-    match METRICS.encode() {
-        Ok(text) => (StatusCode::OK, text),
-        Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, String::new()),
-    }
+    let text = waiting.iter().chain(&notes).fold(String::new(), |text, line| text + line + "\n");
+    if waiting.is_empty() { Ok(text) } else { Err(text) }
 }
 
 /// What is counted when it is asked for.

@@ -3,8 +3,8 @@
 use std::{process::ExitCode, time::Duration};
 
 use clap::Parser as _;
-use resource_broker::logs;
 use resource_broker_operator::{app, arguments, options::Options};
+use runtime_process::logs;
 
 /// How long what cannot be cancelled (name resolution) may keep the process from ending.
 const LINGER: Duration = Duration::from_millis(200);

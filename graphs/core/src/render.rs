@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 
 pub use self::{
     authored::{Authored, Made},
-    observed::Observed,
+    observed::{Observed, World},
 };
 use self::{include::Include, observed::Found, values::Values};
 use crate::{
@@ -52,7 +52,7 @@ impl<'a> Pass<'a> {
     /// Goes over an instance.
     ///
     /// Evaluation blocks as [`Evaluator::evaluate`] does, within the graph's bounds of steps.
-    pub fn over(graph: &'a Graph, instance: &Value, observed: &'a Observed, evaluator: &'a Evaluator) -> Self {
+    pub fn over(graph: &'a Graph, instance: &Value, world: &dyn World, evaluator: &'a Evaluator) -> Self {
         let mut renderer = Renderer {
             graph,
             namespace: text_at(instance, "namespace").to_owned(),
@@ -60,7 +60,7 @@ impl<'a> Pass<'a> {
             standings: BTreeMap::new(),
             bytes: 0,
         };
-        let nodes = graph.resources.iter().map(|resource| renderer.node(resource, observed)).collect();
+        let nodes = graph.resources.iter().map(|resource| renderer.node(resource, world)).collect();
         let values = renderer.values;
         let (status, status_errors) = (Map::new(), Vec::new());
         let mut pass = Self { nodes, conflict: None, status, status_errors, graph, values };
@@ -121,7 +121,7 @@ struct Renderer<'a> {
 }
 
 impl<'a> Renderer<'a> {
-    fn node(&mut self, resource: &'a Resource, observed: &'a Observed) -> Node {
+    fn node(&mut self, resource: &'a Resource, world: &dyn World) -> Node {
         let include = self.include(resource);
         let rendered = match &include {
             Include::Yes => self.rendered(resource),
@@ -132,17 +132,18 @@ impl<'a> Renderer<'a> {
             Include::Waiting(why) => Err(Stopped::Waiting(why.clone())),
             Include::Failed(why) => Err(Stopped::Failed(why.clone())),
         };
-        let there = observed.get(&resource.id).map(Vec::as_slice);
         let node = match rendered {
             Ok(objects) => {
-                let found = Found::of(resource, &objects, there);
+                let found = Found::of(resource, &objects, world.there(resource, Some(&objects)));
                 let ready = self.readiness(resource, &objects, &found);
                 self.values.see(resource, found.value(resource, objects.len()));
                 Node { wanted: Wanted::Objects(objects), ready }
             }
             Err(stopped) => {
                 // What is there still counts for the status: it would flicker with every wait.
-                if let (false, Some([only])) = (resource.role.is_list(), there) {
+                if !resource.role.is_list()
+                    && let Some([only]) = world.there(resource, None).as_deref()
+                {
                     self.values.see(resource, Some(only.clone()));
                 }
                 match stopped {

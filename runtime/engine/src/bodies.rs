@@ -173,8 +173,15 @@ mod tests {
 
     use super::*;
 
-    static PLAIN: Conventions =
-        Conventions { program: "", manager: "us", words: b"", prefix: "", role: "", roles: &[] };
+    static PLAIN: Conventions = Conventions {
+        program: "",
+        manager: "us",
+        words: b"",
+        prefix: "",
+        role: "",
+        roles: &[],
+        reads_core_schemas: false,
+    };
 
     fn object(version: u64) -> Object {
         let raw = format!(r#"{{"metadata":{{"name":"a","uid":"u","resourceVersion":"{version}"}}}}"#);

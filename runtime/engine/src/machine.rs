@@ -152,6 +152,11 @@ pub trait Machine: Send + Sync + Sized + 'static {
     /// Tells people something about a key.
     fn tell(&self, _key: &Self::Key, _note: &Note) {}
 
+    /// The field manager that a write is made as. `None`: that of the program's conventions.
+    fn manager(&self, _write: &Write<Self::Subject>) -> Option<&'static str> {
+        None
+    }
+
     /// The watch that sees the object of a write.
     fn sees(&self, key: &Self::Key, write: &Write<Self::Subject>) -> Option<Arc<WatchSpec>>;
 

@@ -75,7 +75,11 @@ pub(crate) async fn send<M: Machine>(machine: &M, key: &M::Key, write: &Write<M:
 
 impl<M: Machine> Sending<'_, M> {
     fn writer(&self) -> Writer<'_> {
-        Writer::new(&self.caller)
+        let writer = Writer::new(&self.caller);
+        match self.machine.manager(self.write) {
+            Some(manager) => writer.named(manager),
+            None => writer,
+        }
     }
 
     fn program(&self) -> &'static str {
@@ -169,11 +173,13 @@ impl<M: Machine> Sending<'_, M> {
                 self.suspect();
                 return Sent::Failed;
             }
-            CallError::Conflict(_) | CallError::AlreadyExists(_) => match self.look_what_is_there().await {
-                Ok(sent) => return sent,
-                Err(refused) => refused,
-            },
-            CallError::NotFound(_) | CallError::Gone(_) => return Sent::Failed,
+            CallError::Conflict(_) | CallError::AlreadyExists(_) | CallError::NotFound(_) => {
+                match self.look_what_is_there().await {
+                    Ok(sent) => return sent,
+                    Err(refused) => refused,
+                }
+            }
+            CallError::Gone(_) => return Sent::Failed,
             CallError::KindMissing(_) => {
                 cluster.server().refresh_kind(&write.kind.to_gvk());
                 return Sent::Failed;
@@ -218,15 +224,17 @@ impl<M: Machine> Sending<'_, M> {
     /// The object changed, or something is there that no watch of ours sees. One of ours is made known to the next decision,
     /// applied again where it lost its labels.
     async fn look_what_is_there(&self) -> Result<Sent, Refusal> {
-        let Op::Create(body) = &self.write.op else { return Ok(Sent::Failed) };
         if !self.machine.may_be_unseen(self.key, self.write) {
             return Ok(Sent::Failed);
         }
-        let (Some(spec), Ok(Some(found))) = (self.spec(), self.writer().get(&self.kind, &self.object).await) else {
+        let (Some(spec), Ok(found)) = (self.spec(), self.writer().get(&self.kind, &self.object).await) else {
             return Ok(Sent::Failed);
         };
-        let ours = match self.machine.in_the_way(self.key, self.write, &found) {
-            InTheWay::Known => found,
+        let (Op::Create(body), Some(found)) = (&self.write.op, found.as_ref()) else {
+            return Ok(self.is_another(&spec, found));
+        };
+        let ours = match self.machine.in_the_way(self.key, self.write, found) {
+            InTheWay::Known => found.clone(),
             InTheWay::Unlabelled => {
                 let precondition = Precondition::Uid(found.uid.clone());
                 match self.writer().apply(&self.kind, &self.object, body.clone(), &precondition).await {
@@ -243,6 +251,21 @@ impl<M: Machine> Sending<'_, M> {
         let Some(change) = self.cluster.learn(&spec, self.object.clone(), ours) else { return Ok(Sent::Failed) };
         self.machine.learned(&self.cluster, &spec, &change);
         Ok(Sent::Prepared)
+    }
+
+    /// What was to be changed is not what is there (any more), and no watch of ours would tell.
+    fn is_another(&self, spec: &Arc<WatchSpec>, found: Option<Object>) -> Sent {
+        let (Op::Apply { uid, .. } | Op::Delete { uid }) = &self.write.op else { return Sent::Failed };
+        if found.is_some_and(|found| found.uid == *uid) {
+            return Sent::Failed;
+        }
+        match self.cluster.forget(spec, &self.object, uid) {
+            Some(change) => {
+                self.machine.learned(&self.cluster, spec, &change);
+                Sent::Prepared
+            }
+            None => Sent::Failed,
+        }
     }
 }
 

@@ -151,6 +151,7 @@ static CONVENTIONS: Conventions = Conventions {
     prefix: "example.org/",
     role: "example.org/role",
     roles: &[],
+    reads_core_schemas: false,
 };
 
 static DECIDED: AtomicUsize = AtomicUsize::new(0);

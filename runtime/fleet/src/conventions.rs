@@ -18,6 +18,8 @@ pub struct Conventions {
     pub role: &'static str,
     /// The roles that such a label may give.
     pub roles: &'static [Role],
+    /// Whether schemas are read of kinds that every API server serves, too.
+    pub reads_core_schemas: bool,
 }
 
 impl Conventions {
@@ -50,4 +52,5 @@ pub(crate) static PLAIN: Conventions = Conventions {
     prefix: "example.org/",
     role: "example.org/role",
     roles: &[Role::Consumer, Role::Provider],
+    reads_core_schemas: false,
 };

@@ -99,7 +99,9 @@ async fn sleep(wait: Option<Duration>) {
 /// Asks for kinds of one group and version, and for the schemas of those that are new or have changed. False: some schemas
 /// are to be asked for again.
 async fn ask(server: &Arc<Server>, connection: &Connection, kinds: &[GroupVersionKind]) -> Result<bool, CallError> {
-    let (known, asked): (Vec<_>, Vec<_>) = kinds.iter().cloned().partition(|gvk| well_known(gvk).is_some());
+    let asks_all = server.conventions().reads_core_schemas;
+    let (known, asked): (Vec<_>, Vec<_>) =
+        kinds.iter().cloned().partition(|gvk| !asks_all && well_known(gvk).is_some());
     for info in known.iter().filter_map(well_known) {
         server.set_kind(&info.gvk.clone(), &KindState::Found(Arc::new(info)), &Reading::Document(None));
     }

@@ -29,6 +29,7 @@ pub enum Precondition {
 #[derive(Debug, Clone)]
 pub struct Writer<'a> {
     caller: &'a Caller,
+    manager: &'static str,
 }
 
 /// What a write left behind.
@@ -41,13 +42,15 @@ pub struct Written {
 }
 
 impl<'a> Writer<'a> {
-    /// A writer that sends its requests through `caller`.
+    /// A writer that sends its requests through `caller`, as the field manager of its conventions.
     pub fn new(caller: &'a Caller) -> Self {
-        Self { caller }
+        Self { caller, manager: caller.conventions().manager }
     }
 
-    fn manager(&self) -> &'static str {
-        self.caller.conventions().manager
+    /// The same as another field manager.
+    #[must_use]
+    pub fn named(self, manager: &'static str) -> Self {
+        Self { manager, ..self }
     }
 
     /// Server-side apply with force. `body` needs no metadata but what is to be applied; name and precondition are put in here.
@@ -65,7 +68,7 @@ impl<'a> Writer<'a> {
             Precondition::Absent => body["metadata"]["resourceVersion"] = json!("1"),
             Precondition::Uid(uid) => body["metadata"]["uid"] = json!(uid),
         }
-        let path = format!("{}?fieldManager={}&force=true", kind.object_path(key), self.manager());
+        let path = format!("{}?fieldManager={}&force=true", kind.object_path(key), self.manager);
         let headers = [(header::CONTENT_TYPE, "application/apply-patch+yaml"), (header::ACCEPT, JSON)];
         let (code, answer) =
             self.caller.call(build(Method::PATCH, &path, &headers, to_bytes(&body))?, OBJECT_LIMIT).await?;
@@ -81,7 +84,7 @@ impl<'a> Writer<'a> {
         status: bool,
     ) -> Result<Written, CallError> {
         let subresource = if status { "/status" } else { "" };
-        let target = format!("{}{subresource}?fieldManager={}", kind.object_path(key), self.manager());
+        let target = format!("{}{subresource}?fieldManager={}", kind.object_path(key), self.manager);
         let headers = [(header::CONTENT_TYPE, "application/merge-patch+json"), (header::ACCEPT, JSON)];
         let (code, answer) =
             self.caller.call(build(Method::PATCH, &target, &headers, to_bytes(patch))?, OBJECT_LIMIT).await?;
@@ -91,7 +94,7 @@ impl<'a> Writer<'a> {
     /// Creates an object from its full content.
     pub async fn create(&self, kind: &KindInfo, key: &ObjectKey, body: &Value) -> Result<Written, CallError> {
         let namespace = (!key.namespace.is_empty()).then_some(&*key.namespace);
-        let path = format!("{}?fieldManager={}", kind.collection_path(namespace), self.manager());
+        let path = format!("{}?fieldManager={}", kind.collection_path(namespace), self.manager);
         let headers = [(header::CONTENT_TYPE, JSON), (header::ACCEPT, JSON)];
         let (code, answer) =
             self.caller.call(build(Method::POST, &path, &headers, to_bytes(body))?, OBJECT_LIMIT).await?;

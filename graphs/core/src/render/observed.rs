@@ -10,9 +10,22 @@ use serde_json::Value;
 use super::text_at;
 use crate::graph::{Resource, Role};
 
-/// The objects that are there, by the ids of their resources. Those of a collection in any order; those that a selector
-/// matches in the API's, and none at all until they have been listed.
+/// What is there, as far as is known. It is asked for each resource in the order of the graph.
+pub trait World {
+    /// The objects that are there of a resource: those of a collection in any order; those that a selector matches in the
+    /// API's, and `None` until they have been listed. `wanted` is what was rendered of it; `None` where that is not known, and
+    /// what was there before is asked for.
+    fn there(&self, resource: &Resource, wanted: Option<&[Value]>) -> Option<Vec<Arc<Value>>>;
+}
+
+/// The objects that are there, by the ids of their resources.
 pub type Observed = BTreeMap<String, Vec<Arc<Value>>>;
+
+impl World for Observed {
+    fn there(&self, resource: &Resource, _wanted: Option<&[Value]>) -> Option<Vec<Arc<Value>>> {
+        self.get(&resource.id).cloned()
+    }
+}
 
 /// What is there of what is wanted.
 pub(super) enum Found {
@@ -26,12 +39,13 @@ pub(super) enum Found {
 
 impl Found {
     /// Matches objects by their names and namespaces.
-    pub(super) fn of(resource: &Resource, wanted: &[Value], there: Option<&[Arc<Value>]>) -> Self {
+    pub(super) fn of(resource: &Resource, wanted: &[Value], there: Option<Vec<Arc<Value>>>) -> Self {
         if resource.role == Role::Selected {
-            return there.map_or(Self::Unlisted, |all| Self::Listed(all.to_vec()));
+            return there.map_or(Self::Unlisted, Self::Listed);
         }
         let identity = |object| (text_at(object, "namespace"), text_at(object, "name"));
-        let by_identity: HashMap<_, _> = there.into_iter().flatten().map(|object| (identity(object), object)).collect();
+        let there = there.unwrap_or_default();
+        let by_identity: HashMap<_, _> = there.iter().map(|object| (identity(object), object)).collect();
         Self::Each(wanted.iter().map(|object| by_identity.get(&identity(object)).copied().cloned()).collect())
     }
 

@@ -17,12 +17,19 @@ pub struct WatchSpec {
     pub label_selector: Option<String>,
     /// Only metadata is asked for, and bodies are not held until they are read.
     pub metadata_only: bool,
+    /// No object at all: only whether and how the kind is served, and its schema. Nothing is ever known of its objects.
+    pub kind_only: bool,
 }
 
 impl WatchSpec {
     /// All objects of a kind, everywhere.
     pub fn all(gvk: GroupVersionKind) -> Self {
-        Self { gvk, namespace: None, name: None, label_selector: None, metadata_only: false }
+        Self { gvk, namespace: None, name: None, label_selector: None, metadata_only: false, kind_only: false }
+    }
+
+    /// Only the kind itself: its objects are not looked at.
+    pub fn kind(gvk: GroupVersionKind) -> Self {
+        Self { kind_only: true, ..Self::all(gvk) }
     }
 
     /// Only those with these labels.

@@ -76,6 +76,9 @@ impl Cluster {
         // While the watches are held: whoever ends this one again wants the kind no more only after that.
         self.server().want(&spec.gvk);
         drop(watches);
+        if spec.kind_only {
+            return None;
+        }
         let task = watch::run(Arc::clone(self.server()), index, Arc::clone(self) as Arc<dyn Audience>);
         self.tasks.spawn_until(unwanted, task);
         None

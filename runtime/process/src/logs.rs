@@ -1,10 +1,18 @@
-//! Log lines, of the broker and of its operator: to standard error, in the form that the flag asks for.
+//! Log lines: to standard error, in the form that the flag asks for.
 
 use std::io::IsTerminal as _;
 
+use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
 
-use crate::options::LogFormat;
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
 
 /// Starts logging: what `RUST_LOG` says, else `filter`. Once per process.
 pub fn start(format: LogFormat, filter: &str) {

@@ -1,0 +1,139 @@
+//! `Compiled`: what the spec of an RGD comes to.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+    time::Instant,
+};
+
+use broker_api::{ClusterName, graphs::ResourceGraphDefinitionSpec};
+use graphs_core::{
+    crd::{self, Owner},
+    definition::{self, Outcome},
+    graph::{self, Bounds, Graph, GraphError, Role},
+    instance::{Form, Resource},
+};
+use runtime_cel::graph::Evaluator;
+use runtime_effect::kind::Kind;
+
+use crate::{
+    kinds::{Asked, Kinds, kind_of},
+    metrics::METRICS,
+    watches::Need,
+};
+
+/// A spec that compiles.
+pub struct Compiled {
+    /// The graph.
+    pub graph: Arc<Graph>,
+    /// The same as decisions about RGDs have it.
+    pub definition: Arc<definition::Graph>,
+    /// Its resources by their ids, as decisions about instances have them.
+    pub resources: HashMap<String, Arc<Resource>>,
+}
+
+/// What came of compiling a spec.
+pub struct Result {
+    /// For decisions.
+    pub outcome: Outcome,
+    /// If it compiles.
+    pub compiled: Option<Arc<Compiled>>,
+    /// The kinds that this depends on.
+    pub kinds: BTreeSet<Kind>,
+    /// It may come to something else in a moment.
+    pub busy: bool,
+}
+
+/// Compiles with what is known of a cluster's kinds.
+pub struct Compiler<'a> {
+    /// The cluster.
+    pub cluster: &'a ClusterName,
+    /// Its kinds.
+    pub kinds: &'a Kinds,
+    /// For expressions.
+    pub evaluator: &'a Evaluator,
+    /// How far graphs may go.
+    pub bounds: Bounds,
+}
+
+impl Compiler<'_> {
+    /// Compiles a spec of an RGD.
+    pub fn compile(&self, owner: Owner<'_>, spec: &ResourceGraphDefinitionSpec) -> Result {
+        let began = Instant::now();
+        let asked = Asked::new(self.kinds, self.cluster);
+        let graph = graph::compile(owner.name, spec, &asked, self.evaluator, self.bounds);
+        METRICS.compiled(began.elapsed());
+        let kinds = asked.all();
+        let failed = |outcome, busy| (outcome, None, busy);
+        let (outcome, compiled, busy) = match graph {
+            Ok(graph) => match self.complete(owner, spec, graph) {
+                Ok(compiled) => {
+                    let compiled = Arc::new(compiled);
+                    (Outcome::Compiled(Arc::clone(&compiled.definition)), Some(compiled), false)
+                }
+                Err(why) => failed(Outcome::Invalid(why), false),
+            },
+            Err(GraphError::Busy(_)) => failed(Outcome::Pending, true),
+            Err(GraphError::Invalid(why)) => failed(Outcome::Invalid(why), false),
+            Err(error @ GraphError::KindsMissing(_)) => {
+                let missing = error.missing_kinds();
+                if missing.iter().any(|missing| missing.unknown) {
+                    failed(Outcome::Pending, false)
+                } else {
+                    let kinds = missing.iter().map(|missing| kind_of(&missing.kind)).collect();
+                    failed(Outcome::WaitsFor { kinds, message: error.to_string() }, false)
+                }
+            }
+        };
+        Result { outcome, compiled, kinds, busy }
+    }
+
+    fn complete(
+        &self,
+        owner: Owner<'_>,
+        spec: &ResourceGraphDefinitionSpec,
+        graph: Arc<Graph>,
+    ) -> std::result::Result<Compiled, String> {
+        let wanted = crd::desired(owner, &spec.schema, &graph.plural, &graph.spec_schema, &graph.status_schema);
+        let crd = wanted.map_err(|error| error.to_string())?;
+        let dependencies: BTreeMap<String, Vec<String>> = graph
+            .resources
+            .iter()
+            .filter(|resource| !resource.dependencies.is_empty())
+            .map(|resource| (resource.id.clone(), resource.dependencies.clone()))
+            .collect();
+        let topological_order = graph.topological_order().map(str::to_owned).collect();
+        let definition = Arc::new(definition::Graph { topological_order, dependencies, crd });
+        let resources = graph.resources.iter().map(|resource| (resource.id.clone(), Arc::new(self.resource(resource))));
+        Ok(Compiled { definition, resources: resources.collect(), graph })
+    }
+
+    fn resource(&self, resource: &graph::Resource) -> Resource {
+        let kind = kind_of(&resource.kind.name);
+        Resource {
+            id: resource.id.clone(),
+            schema: self.kinds.schema(self.cluster, &kind),
+            kind,
+            namespaced: resource.kind.namespaced,
+            form: match resource.role {
+                Role::One => Form::Single,
+                Role::Collection => Form::Collection,
+                Role::External => Form::Reference,
+                Role::Selected => Form::Selection,
+            },
+            wave: u32::try_from(resource.wave).unwrap_or(u32::MAX),
+            dependencies: resource.dependencies.clone(),
+        }
+    }
+}
+
+impl Compiled {
+    /// What is to be watched for instances.
+    pub fn needs(&self) -> BTreeSet<Need> {
+        let need = |resource: &graph::Resource| {
+            let kind = kind_of(&resource.kind.name);
+            if resource.role.is_external() { Need::References(kind) } else { Need::Children(kind) }
+        };
+        self.graph.resources.iter().map(need).collect()
+    }
+}

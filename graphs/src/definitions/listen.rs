@@ -1,0 +1,134 @@
+//! From what happens to RGDs, their revisions and CRDs to the RGDs that it concerns. Only looks up and enqueues.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Weak},
+};
+
+use broker_api::ClusterName;
+use runtime_fleet::{
+    fleet::Fleet,
+    index::{Change, Index},
+    listener::{Listener, Selector},
+    object::{Object, ObjectKey},
+    sorted::Sort,
+    subscription::Subscription,
+};
+
+use super::DefinitionKey;
+use crate::{
+    graphs::Graphs,
+    instances::generated,
+    watches::{Holder, Need},
+};
+
+/// Revisions by the RGD that they are of.
+pub const BY_DEFINITION: Sort = Sort { name: "definition", by: definition_of };
+
+fn definition_of(object: &Object) -> Vec<Arc<str>> {
+    let value = object.value().ok();
+    let name = value.as_ref().and_then(|value| value.pointer("/spec/snapshot/name")?.as_str());
+    name.map(Arc::from).into_iter().collect()
+}
+
+/// Listens to all that concerns RGDs.
+pub fn listen(graphs: &Arc<Graphs>, fleet: &Arc<Fleet>) -> Vec<Subscription> {
+    let hub = Selector::Name(graphs.hub.clone());
+    let itself = Arc::downgrade(graphs);
+    let fixed = &graphs.fixed;
+    vec![
+        fleet.listen(&hub, &fixed.definitions, &Arc::new(Definitions(Weak::clone(&itself)))),
+        fleet.listen(&hub, &fixed.revisions, &Arc::new(Revisions(Weak::clone(&itself)))),
+        fleet.listen(&hub, &fixed.generated, &Arc::new(Generated(Weak::clone(&itself)))),
+        fleet.listen(&hub, &fixed.crds, &Arc::new(Crds(itself))),
+    ]
+}
+
+struct Definitions(Weak<Graphs>);
+
+impl Listener for Definitions {
+    fn changed(&self, index: &Index, change: &Change) {
+        let Some(graphs) = self.0.upgrade() else { return };
+        graphs
+            .definitions
+            .enqueue(DefinitionKey { cluster: index.cluster().clone(), name: Arc::clone(&change.key.name) });
+    }
+}
+
+struct Revisions(Weak<Graphs>);
+
+impl Listener for Revisions {
+    fn sorts(&self) -> &'static [Sort] {
+        &[BY_DEFINITION]
+    }
+
+    fn changed(&self, index: &Index, change: &Change) {
+        let Some(graphs) = self.0.upgrade() else { return };
+        let named = [&change.old, &change.new].into_iter().flatten().flat_map(|object| definition_of(object));
+        for name in named.collect::<BTreeSet<_>>() {
+            graphs.definitions.enqueue(DefinitionKey { cluster: index.cluster().clone(), name });
+        }
+    }
+
+    /// They are known now.
+    fn completed(&self, _index: &Index) {
+        if let Some(graphs) = self.0.upgrade() {
+            graphs.definitions.enqueue_all();
+        }
+    }
+}
+
+/// CRDs of ours.
+struct Generated(Weak<Graphs>);
+
+impl Listener for Generated {
+    fn changed(&self, index: &Index, change: &Change) {
+        if let Some(graphs) = self.0.upgrade() {
+            graphs.generated_changed(index.cluster(), change);
+        }
+    }
+
+    fn completed(&self, _index: &Index) {
+        if let Some(graphs) = self.0.upgrade() {
+            graphs.definitions.enqueue_all();
+        }
+    }
+}
+
+/// That there are CRDs.
+struct Crds(Weak<Graphs>);
+
+impl Listener for Crds {
+    fn keep(&self, _index: &Index, _key: &ObjectKey) -> bool {
+        false
+    }
+
+    fn changed(&self, _index: &Index, change: &Change) {
+        let Some(graphs) = self.0.upgrade() else { return };
+        for key in graphs.definitions.records.of_crd(&change.key.name) {
+            graphs.definitions.enqueue(key);
+        }
+    }
+
+    fn completed(&self, _index: &Index) {
+        if let Some(graphs) = self.0.upgrade() {
+            graphs.definitions.enqueue_all();
+        }
+    }
+}
+
+impl Graphs {
+    /// A CRD of ours came, changed or went: its RGD is looked at, and its instances are watched as long as it serves them.
+    pub(crate) fn generated_changed(&self, cluster: &ClusterName, change: &Change) {
+        let name = &change.key.name;
+        for key in self.definitions.records.of_crd(name) {
+            self.definitions.enqueue(key);
+        }
+        let value = change.new.as_ref().and_then(|object| object.value().ok());
+        let kind = value.as_ref().and_then(generated::kind_of);
+        let holder = Holder::Generated(cluster.clone(), Arc::clone(name));
+        let needs = kind.iter().map(|kind| Need::Instances(kind.clone())).collect();
+        self.instances.generated.set(cluster, name, kind);
+        self.need(&holder, cluster, needs);
+    }
+}

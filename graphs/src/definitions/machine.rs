@@ -1,0 +1,352 @@
+//! `DefinitionMachine`: RGDs.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use broker_api::{
+    ClusterName,
+    graphs::{GraphRevisionSpec, ResourceGraphDefinitionSpec, keys},
+};
+use graphs_core::{
+    applyset::GroupKind,
+    crd::Owner,
+    definition::{
+        self, Controller, Decision, Flags, Instances, Outcome as Compiling, Revisions, Serve, Snapshot, Subject,
+    },
+    revision,
+};
+use runtime_effect::{
+    kind::Kind,
+    memory::Memory,
+    note::Note,
+    seen::Seen,
+    step::{Confirmed, Step},
+    view::View,
+    write::Write,
+};
+use runtime_engine::{
+    bodies::Needs,
+    clock,
+    engine::Engine,
+    machine::{Machine, Occasion, Plan, Refusal},
+    recorder::Regarding,
+};
+use runtime_fleet::{
+    cluster::Cluster,
+    index::Change,
+    object::ObjectKey,
+    queue::{Outcome, Queue},
+    watch::WatchSpec,
+};
+use serde::Deserialize as _;
+
+use super::{
+    DefinitionKey,
+    observe::{Crd, key_of},
+    records::{Attempt, Record},
+};
+use crate::{
+    conventions::KRO_VERSION,
+    graphs::Graphs,
+    serving::Served,
+    watches::{Holder, Need},
+};
+
+/// Revisions that one decision compiles at the most, before others get their turn.
+const COMPILED: usize = 8;
+
+/// After so long is compiled again what the machine was too busy for.
+const BUSY: Duration = Duration::from_secs(1);
+
+/// See [`Machine`].
+pub struct DefinitionMachine {
+    graphs: Arc<Graphs>,
+}
+
+fn lock(record: &Mutex<Record>) -> MutexGuard<'_, Record> {
+    record.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl DefinitionMachine {
+    /// Of the process.
+    pub fn new(graphs: Arc<Graphs>) -> Arc<Self> {
+        Arc::new(Self { graphs })
+    }
+
+    /// Compiles the spec of the RGD, unless that was done.
+    fn compile_own(&self, key: &DefinitionKey, rgd: &View, record: &mut Record) {
+        let held = record.own.as_ref().filter(|own| own.uid == rgd.uid && own.generation == rgd.generation());
+        if held.is_some_and(|own| !own.busy) || rgd.unread.is_some() {
+            return;
+        }
+        // One that cannot be read is told of by the decision.
+        let Ok(spec) = ResourceGraphDefinitionSpec::deserialize(&rgd.value["spec"]) else { return };
+        record.own = Some(self.attempt(key, &rgd.uid, rgd, &spec));
+    }
+
+    fn attempt(
+        &self,
+        key: &DefinitionKey,
+        owner: &str,
+        of: &View,
+        spec: &ResourceGraphDefinitionSpec,
+    ) -> Attempt {
+        let owner = Owner { name: &key.name, uid: owner, version: KRO_VERSION };
+        let result = self.graphs.compiler(&key.cluster).compile(owner, spec);
+        Attempt::new(&of.uid, of.generation(), result)
+    }
+
+    /// Compiles a revision by its name. False: it cannot be.
+    fn compile_revision(
+        &self,
+        key: &DefinitionKey,
+        rgd: &View,
+        revisions: &[definition::Revision],
+        name: &str,
+        record: &mut Record,
+    ) -> bool {
+        let named = |revision: &&definition::Revision| revision.view.value["metadata"]["name"] == name;
+        let Some(definition::Revision { view, .. }) = revisions.iter().find(named) else { return false };
+        let attempt = match GraphRevisionSpec::deserialize(&view.value["spec"]) {
+            Ok(spec) => self.attempt(key, &rgd.uid, view, &spec.snapshot.spec),
+            Err(error) => Attempt {
+                uid: view.uid.clone(),
+                generation: view.generation(),
+                outcome: Compiling::Invalid(format!("the revision cannot be read: {error}")),
+                compiled: None,
+                kinds: Arc::default(),
+                busy: false,
+            },
+        };
+        let busy = attempt.busy;
+        record.revisions.retain(|held| held.uid != attempt.uid);
+        record.revisions.push(attempt);
+        !busy
+    }
+
+    /// The decision, with all that it needs compiled.
+    fn decision(&self, key: &DefinitionKey, rgd: &Seen, record: &mut Record, confirmed: bool) -> Option<Decision> {
+        let graphs = &self.graphs;
+        let cluster = graphs.engaged(&key.cluster)?;
+        if let Seen::Present(rgd) = rgd {
+            self.compile_own(key, rgd, record);
+        }
+        let crd = match record.crd.as_ref().map(|crd| graphs.crd(&cluster, crd)) {
+            Some(Crd::Seen(seen)) => seen,
+            Some(Crd::Unread) => Seen::Unknown,
+            None => Seen::Absent,
+        };
+        let (now, pending) = (clock::now(), Compiling::Pending);
+        let mut decision = Decision::default();
+        for _ in 0..COMPILED {
+            let revisions = graphs.revisions(&cluster, &key.name, record);
+            let instances = self.instances(&cluster, rgd, &crd);
+            let outcome = record.own.as_ref().map_or(&pending, |own| &own.outcome);
+            decision = definition::decide(&Snapshot {
+                cluster: &key.cluster,
+                name: &key.name,
+                rgd,
+                outcome,
+                revisions: revisions
+                    .as_deref()
+                    .map_or(Revisions::Unknown, |list| Revisions::Known { list, confirmed }),
+                crd: &crd,
+                instances: instances.as_deref().map_or(Instances::Unknown, Instances::Known),
+                controller: Controller::Running,
+                memory: &record.memory,
+                flags: Flags {
+                    max_revisions: graphs.options.rgd_max_graph_revisions,
+                    allow_crd_deletion: graphs.options.allow_crd_deletion,
+                    version: KRO_VERSION,
+                },
+                now: &now,
+            });
+            let (Some(name), Seen::Present(view)) = (&decision.compile, rgd) else { break };
+            if !self.compile_revision(key, view, revisions.as_deref().unwrap_or_default(), name, record) {
+                break;
+            }
+        }
+        Some(decision)
+    }
+
+    /// The instances, where the RGD takes them with it.
+    fn instances(&self, cluster: &Cluster, rgd: &Seen, crd: &Seen) -> Option<Vec<definition::Instance>> {
+        let leaves = rgd.present().is_some_and(|rgd| rgd.deleting) && self.graphs.options.allow_crd_deletion;
+        self.graphs.instances_of_crd(cluster, crd.present().filter(|_| leaves)?)
+    }
+
+    /// Serves what was decided.
+    fn serve(&self, key: &DefinitionKey, serve: &Serve, rgd: &Seen, record: &Record) {
+        let (graphs, holder) = (&self.graphs, Holder::Serving(key.clone()));
+        match serve {
+            Serve::AsBefore => {}
+            Serve::Nothing => {
+                let ended = graphs.serving.end(key);
+                if !ended.is_empty() {
+                    graphs.need(&holder, &key.cluster, BTreeSet::new());
+                }
+                for kind in ended {
+                    graphs.instances.enqueue_kind(&key.cluster, &kind);
+                }
+            }
+            Serve::Revision { number, name, uid } => {
+                let Seen::Present(rgd) = rgd else { return };
+                let compiled = record.of(uid).or(record.own.as_ref()).and_then(|attempt| attempt.compiled.clone());
+                let Some(compiled) = compiled else { return };
+                let kind = &compiled.graph.kind;
+                let kind = GroupKind { kind: kind.kind.clone(), group: kind.group.clone() };
+                let needs: BTreeSet<Need> = compiled.needs();
+                let served = Served {
+                    definition: key.clone(),
+                    uid: rgd.uid.clone(),
+                    number: *number,
+                    inherited: self.is_inherited(key, name),
+                    compiled,
+                };
+                for other in graphs.serving.kinds_of(key).into_iter().filter(|other| *other != kind) {
+                    graphs.serving.end(key);
+                    graphs.instances.enqueue_kind(&key.cluster, &other);
+                }
+                if graphs.serving.set(&key.cluster, kind.clone(), Arc::new(served)) {
+                    graphs.need(&holder, &key.cluster, needs);
+                    graphs.instances.enqueue_kind(&key.cluster, &kind);
+                }
+            }
+        }
+    }
+
+    /// Whether a revision was issued by an earlier owner.
+    fn is_inherited(&self, key: &DefinitionKey, name: &str) -> bool {
+        let seen = self.graphs.engine.seen(&key.cluster, &self.graphs.fixed.revisions, &key_of(name));
+        seen.present().is_some_and(|revision| !revision.applied_by_us)
+    }
+
+    fn regarding(&self, key: &DefinitionKey) -> Option<Regarding> {
+        let Seen::Present(rgd) = self.graphs.definition(key) else { return None };
+        Some(Regarding {
+            cluster: key.cluster.clone(),
+            api_version: format!("{}/v1alpha1", keys::GROUP),
+            kind: "ResourceGraphDefinition".into(),
+            // Where API servers keep Events of what is in no namespace.
+            namespace: "default".into(),
+            name: key.name.to_string(),
+            uid: rgd.uid.to_string(),
+        })
+    }
+}
+
+impl Machine for DefinitionMachine {
+    type Key = DefinitionKey;
+    type Subject = Subject;
+
+    const PASSES: usize = 24;
+
+    fn engine(&self) -> &Arc<Engine> {
+        &self.graphs.engine
+    }
+
+    fn queue(&self) -> &Arc<Queue<DefinitionKey>> {
+        self.graphs.definitions.queue()
+    }
+
+    fn needs(&self, key: &DefinitionKey) -> Needs {
+        let record = self.graphs.definitions.records.get(key);
+        let crd = record.and_then(|record| lock(&record).crd.clone());
+        self.graphs.definition_needs(key, crd.as_deref())
+    }
+
+    fn decide(&self, key: &DefinitionKey, occasion: &Occasion) -> Result<Plan<Subject>, Outcome> {
+        let (graphs, records) = (&self.graphs, &self.graphs.definitions.records);
+        let rgd = graphs.definition(key);
+        let held = records.of(key);
+        let mut record = lock(&held);
+        if let Seen::Present(rgd) = &rgd
+            && let Some(name) = definition::crd_name(rgd)
+            && record.crd.as_deref() != Some(&name)
+        {
+            let name: Arc<str> = name.into();
+            records.name(key, record.crd.as_ref(), &name);
+            record.crd = Some(name);
+            if !graphs.definition_needs(key, record.crd.as_deref()).nothing() {
+                return Ok(Plan { listens: true, ..Plan::default() });
+            }
+        }
+        let confirmed = occasion.confirmed == Confirmed::Absent;
+        let decision = self.decision(key, &rgd, &mut record, confirmed).ok_or(Outcome::Done)?;
+        let needs = record.kinds().into_iter().map(Need::Kind).collect();
+        let busy = record.own.iter().chain(&record.revisions).any(|attempt| attempt.busy);
+        let mut steps: Vec<Step<Subject>> =
+            decision.writes.into_iter().map(|write| Step::Write(Box::new(write))).collect();
+        record.unseen = None;
+        if decision.confirm
+            && occasion.confirmed == Confirmed::Unread
+            && let Seen::Present(rgd) = &rgd
+        {
+            let last = rgd.value["status"]["lastIssuedRevision"].as_i64().unwrap_or_default();
+            record.unseen = Some(revision::name(&key.name, last));
+            steps.push(Step::Confirm);
+        }
+        let news: Vec<Note> = decision.notes.into_iter().filter(|note| record.told.is_news(note)).collect();
+        self.serve(key, &decision.serve, &rgd, &record);
+        let known: BTreeSet<Box<str>> = graphs
+            .engaged(&key.cluster)
+            .and_then(|cluster| graphs.revisions(&cluster, &key.name, &record))
+            .into_iter()
+            .flatten()
+            .map(|revision| revision.view.uid)
+            .collect();
+        record.revisions.retain(|attempt| known.contains(&attempt.uid));
+        drop(record);
+        graphs.need(&Holder::Compiling(key.clone()), &key.cluster, needs);
+        if rgd == Seen::Absent && known.is_empty() {
+            records.forget(key);
+            graphs.need(&Holder::Compiling(key.clone()), &key.cluster, BTreeSet::new());
+        }
+        for note in news.iter().filter(|_| graphs.engine.leads()) {
+            self.tell(key, note);
+        }
+        let again = decision.again.map(Duration::from_millis).or(busy.then_some(BUSY));
+        Ok(Plan { steps, again, ..Plan::default() })
+    }
+
+    fn confirms(&self, key: &DefinitionKey) -> Option<(ClusterName, Kind, ObjectKey)> {
+        let record = self.graphs.definitions.records.get(key)?;
+        let name = lock(&record).unseen.clone()?;
+        Some((key.cluster.clone(), Kind::from(&self.graphs.fixed.revisions.gvk), key_of(&name)))
+    }
+
+    fn remember<T>(&self, key: &DefinitionKey, change: impl FnOnce(&mut Memory<Subject>) -> T) -> Option<T> {
+        let record = self.graphs.definitions.records.get(key)?;
+        let mut record = lock(&record);
+        Some(change(&mut record.memory))
+    }
+
+    fn tell(&self, key: &DefinitionKey, note: &Note) {
+        if let Some(regarding) = self.regarding(key) {
+            self.graphs.engine.tell(regarding, note.clone());
+        }
+    }
+
+    fn sees(&self, _key: &DefinitionKey, write: &Write<Subject>) -> Option<Arc<WatchSpec>> {
+        let fixed = &self.graphs.fixed;
+        match write.subject {
+            Subject::Marks | Subject::Status => Some(Arc::clone(&fixed.definitions)),
+            Subject::Revision | Subject::RevisionEnd | Subject::RevisionStatus => Some(Arc::clone(&fixed.revisions)),
+            Subject::CustomResource => Some(Arc::clone(&fixed.generated)),
+            Subject::Instance => Some(Need::Instances(write.kind.clone()).spec()),
+        }
+    }
+
+    fn refused(&self, key: &DefinitionKey, _write: &Write<Subject>, refusal: &Refusal) {
+        self.tell(key, &Note::warning(refusal.reason, refusal.message.clone()));
+    }
+
+    fn learned(&self, cluster: &Cluster, spec: &Arc<WatchSpec>, change: &Change) {
+        if **spec == *self.graphs.fixed.generated {
+            self.graphs.generated_changed(cluster.name(), change);
+        }
+    }
+}

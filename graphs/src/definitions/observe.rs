@@ -1,0 +1,89 @@
+//! From what indexes hold to what a decision about an RGD looks at.
+
+use std::sync::Arc;
+
+use broker_api::ClusterName;
+use graphs_core::definition::{Instance, Outcome, Revision};
+use runtime_effect::{seen::Seen, view::View};
+use runtime_engine::{bodies::Needs, view::view};
+use runtime_fleet::{cluster::Cluster, index::Lookup, object::ObjectKey};
+
+use super::{DefinitionKey, listen::BY_DEFINITION, records::Record};
+use crate::{graphs::Graphs, instances::generated, watches::Need};
+
+/// The CRD of an RGD, as it is known.
+pub enum Crd {
+    /// So.
+    Seen(Seen),
+    /// There is one that is not ours, as far as its label says: it has to be read.
+    Unread,
+}
+
+/// The key of what is in no namespace.
+pub fn key_of(name: &str) -> ObjectKey {
+    ObjectKey::new("", name)
+}
+
+impl Graphs {
+    /// The RGD.
+    pub(super) fn definition(&self, key: &DefinitionKey) -> Seen {
+        self.engine.seen(&key.cluster, &self.fixed.definitions, &key_of(&key.name))
+    }
+
+    /// A CRD, whoever made it.
+    pub(super) fn crd(&self, cluster: &Cluster, name: &str) -> Crd {
+        let key = key_of(name);
+        match self.engine.look(cluster, &self.fixed.generated, &key) {
+            Seen::Absent => {}
+            known => return Crd::Seen(known),
+        }
+        match cluster.index(&self.fixed.crds).map_or(Lookup::Unknown, |index| index.get(&key)) {
+            Lookup::Unknown => Crd::Seen(Seen::Unknown),
+            Lookup::Absent => Crd::Seen(Seen::Absent),
+            Lookup::Found(_) => match self.engine.look(cluster, &self.fixed.crds, &key) {
+                Seen::Unknown => Crd::Unread,
+                known => Crd::Seen(known),
+            },
+        }
+    }
+
+    /// What the next decision on an RGD has to read.
+    pub(super) fn definition_needs(&self, key: &DefinitionKey, crd: Option<&str>) -> Needs {
+        let mut needs = Needs::default();
+        let (Some(cluster), Some(crd)) = (self.fleet().cluster(&key.cluster), crd) else { return needs };
+        if matches!(self.crd(&cluster, crd), Crd::Unread) {
+            needs.look(&self.engine.bodies, cluster, &self.fixed.crds, &key_of(crd));
+        }
+        needs
+    }
+
+    /// The revisions of an RGD; `None`: not known yet.
+    pub(super) fn revisions(&self, cluster: &Cluster, name: &str, record: &Record) -> Option<Vec<Revision>> {
+        let index = cluster.index(&self.fixed.revisions).filter(|index| index.is_complete())?;
+        let all = index.sorted(BY_DEFINITION.name, name).into_iter().filter_map(|key| {
+            let view = view(&*index.get(&key).found()?)?;
+            let outcome = record.revisions.iter().find(|attempt| attempt.uid == view.uid);
+            let outcome = outcome.map_or(Outcome::Pending, |attempt| attempt.outcome.clone());
+            Some(Revision { view, outcome })
+        });
+        Some(all.collect())
+    }
+
+    /// The instances of the kind that a CRD defines; `None`: not known.
+    pub(super) fn instances_of_crd(&self, cluster: &Cluster, crd: &View) -> Option<Vec<Instance>> {
+        let kind = generated::kind_of(&crd.value)?;
+        let index = cluster.index(&Need::Instances(kind).spec()).filter(|index| index.is_complete())?;
+        let all = index.snapshot().into_iter().map(|(key, object)| Instance {
+            namespace: key.namespace.to_string(),
+            name: key.name.to_string(),
+            uid: object.uid.clone(),
+            deleting: object.deleting,
+        });
+        Some(all.collect())
+    }
+
+    /// A cluster, if it is engaged.
+    pub(crate) fn engaged(&self, cluster: &ClusterName) -> Option<Arc<Cluster>> {
+        self.fleet().cluster(cluster)
+    }
+}

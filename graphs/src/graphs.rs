@@ -1,0 +1,129 @@
+//! `Graphs`: what all parts of the process share.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Weak},
+};
+
+use broker_api::ClusterName;
+use graphs_core::{applyset::GroupKind, graph::Bounds};
+use runtime_cel::graph::Evaluator;
+use runtime_effect::kind::Kind;
+use runtime_engine::engine::Engine;
+use runtime_fleet::{
+    budget::Budget,
+    dial::Sockets,
+    fleet::{Fleet, FleetOptions},
+    listener::Selector,
+    subscription::Subscription,
+};
+use tracing::info;
+
+use crate::{
+    compiled::Compiler,
+    conventions::CONVENTIONS,
+    definitions::Definitions,
+    instances::{self, Instances},
+    kinds::Kinds,
+    metrics,
+    options::Options,
+    serving::Serving,
+    watches::{Fixed, Holder, Need, Needed},
+};
+
+/// What all parts of the process share.
+pub struct Graphs {
+    /// The command line.
+    pub options: Options,
+    /// The cluster that RGDs are read from.
+    pub hub: ClusterName,
+    /// What its machines run on.
+    pub engine: Arc<Engine>,
+    /// What is watched always.
+    pub fixed: Fixed,
+    /// What is watched as long as it is needed.
+    pub needed: Needed,
+    /// How kinds are served.
+    pub kinds: Kinds,
+    /// RGDs.
+    pub definitions: Definitions,
+    /// Instances.
+    pub instances: Instances,
+    /// From what instances are served.
+    pub serving: Serving,
+    /// Evaluates CEL.
+    pub evaluator: Evaluator,
+    itself: Weak<Self>,
+}
+
+impl Graphs {
+    /// Without clusters.
+    pub fn new(options: Options, hub: ClusterName, engine: &Arc<Engine>) -> Arc<Self> {
+        let graphs = Arc::new_cyclic(|itself| Self {
+            hub,
+            engine: Arc::clone(engine),
+            fixed: Fixed::default(),
+            needed: Needed::default(),
+            kinds: Kinds::default(),
+            definitions: Definitions::default(),
+            instances: Instances::default(),
+            serving: Serving::default(),
+            evaluator: Evaluator::default(),
+            itself: itself.clone(),
+            options,
+        });
+        let budget = Budget::new(graphs.options.memory_budget.unwrap_or_else(Budget::of_process));
+        info!(bytes = budget.limit(), "memory budget for what is held of the cluster");
+        engine.set_fleet(Fleet::new(FleetOptions {
+            conventions: &CONVENTIONS,
+            observer: Arc::clone(&graphs) as Arc<_>,
+            meter: metrics::meter,
+            budget,
+            concurrent_writes: graphs.options.concurrent_writes,
+            dial: Arc::new(Sockets),
+        }));
+        graphs
+    }
+
+    /// The clusters.
+    pub fn fleet(&self) -> &Arc<Fleet> {
+        self.engine.fleet()
+    }
+
+    /// For tasks that outlive the borrow: whoever calls holds a reference already.
+    pub(crate) fn itself(&self) -> Arc<Self> {
+        self.itself.upgrade().unwrap_or_else(|| unreachable!("the caller holds a reference"))
+    }
+
+    /// Compiles with what is known of a cluster's kinds.
+    pub(crate) fn compiler<'a>(&'a self, cluster: &'a ClusterName) -> Compiler<'a> {
+        let bounds = Bounds {
+            collection: self.options.rgd_max_collection_size,
+            dimensions: self.options.rgd_max_collection_dimension_size,
+            ..Bounds::default()
+        };
+        Compiler { cluster, kinds: &self.kinds, evaluator: &self.evaluator, bounds }
+    }
+
+    /// From now on a holder needs these of a cluster.
+    pub(crate) fn need(&self, holder: &Holder, cluster: &ClusterName, needs: BTreeSet<Need>) {
+        let places = needs.into_iter().map(|need| (cluster.clone(), need)).collect();
+        let changes = self.needed.set(holder, places);
+        for (cluster, need) in changes.new {
+            let subscription = self.listen(&cluster, &need);
+            drop(self.needed.keep((cluster, need), subscription));
+        }
+        // Watches end here, without any lock.
+        drop(changes.gone);
+    }
+
+    fn listen(&self, cluster: &ClusterName, need: &Need) -> Subscription {
+        let (selector, spec) = (Selector::Name(cluster.clone()), need.spec());
+        instances::listen::listen(&self.itself(), &selector, need, &spec)
+    }
+
+    /// In which version objects of a kind are read; `None`: not known (yet).
+    pub(crate) fn version_of(&self, cluster: &ClusterName, kind: &GroupKind) -> Option<Kind> {
+        self.instances.generated.version(cluster, kind).or_else(|| self.kinds.version(cluster, kind))
+    }
+}

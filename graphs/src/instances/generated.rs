@@ -1,0 +1,60 @@
+//! `Generated`: the kinds that CRDs of ours define, whether or not an RGD serves them now.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use broker_api::ClusterName;
+use graphs_core::applyset::GroupKind;
+use runtime_effect::kind::Kind;
+use serde_json::Value;
+
+/// The kind that a CRD defines, in the version that is stored, once it is served.
+pub fn kind_of(crd: &Value) -> Option<Kind> {
+    let conditions = crd["status"]["conditions"].as_array()?;
+    let established = |entry: &Value| entry["type"] == "Established" && entry["status"] == "True";
+    conditions.iter().find(|entry| established(entry))?;
+    let spec = &crd["spec"];
+    let versions = spec["versions"].as_array()?;
+    let stored = versions.iter().find(|version| version["storage"] == true && version["served"] == true);
+    let version = stored.or_else(|| versions.iter().find(|version| version["served"] == true))?;
+    let text = |value: &Value| Some(value.as_str()?.to_owned());
+    Some(Kind { group: text(&spec["group"])?, version: text(&version["name"])?, kind: text(&spec["names"]["kind"])? })
+}
+
+/// The same without its version.
+pub fn group_kind(kind: &Kind) -> GroupKind {
+    GroupKind { kind: kind.kind.clone(), group: kind.group.clone() }
+}
+
+#[derive(Default)]
+struct All {
+    by_crd: HashMap<(ClusterName, Arc<str>), Kind>,
+    by_kind: HashMap<(ClusterName, GroupKind), Kind>,
+}
+
+/// See the module.
+#[derive(Default)]
+pub struct Generated(RwLock<All>);
+
+impl Generated {
+    /// A CRD defines this kind now, or none.
+    pub fn set(&self, cluster: &ClusterName, crd: &Arc<str>, kind: Option<Kind>) {
+        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let key = (cluster.clone(), Arc::clone(crd));
+        if let Some(before) = all.by_crd.remove(&key) {
+            all.by_kind.remove(&(cluster.clone(), group_kind(&before)));
+        }
+        if let Some(kind) = kind {
+            all.by_kind.insert((cluster.clone(), group_kind(&kind)), kind.clone());
+            all.by_crd.insert(key, kind);
+        }
+    }
+
+    /// In which version instances of a kind are read.
+    pub fn version(&self, cluster: &ClusterName, kind: &GroupKind) -> Option<Kind> {
+        let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        all.by_kind.get(&(cluster.clone(), kind.clone())).cloned()
+    }
+}

@@ -1,0 +1,356 @@
+//! `InstanceMachine`: instances.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    str::FromStr as _,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use broker_api::graphs::keys;
+use graphs_core::{
+    applyset::{self, GroupKind},
+    instance::{self, Authored, Graph, Memory, NodeView, Rendered, Snapshot, State, Subject},
+    render::{Made, Pass},
+};
+use runtime_effect::{kind::Kind, note::Note, seen::Seen, step::Step, view::View, write::{Op, Write}};
+use runtime_engine::{
+    bodies::Needs,
+    clock,
+    engine::Engine,
+    machine::{InTheWay, Machine, Missing, Occasion, Plan, Refusal},
+    recorder::Regarding,
+};
+use runtime_fleet::{
+    cluster::Cluster,
+    object::Object,
+    queue::{Outcome, Queue},
+    watch::WatchSpec,
+};
+use serde_json::Value;
+
+use super::{
+    InstanceKey,
+    generated::group_kind,
+    records::Record,
+    world::{Findings, World},
+};
+use crate::{
+    conventions::KRO_VERSION,
+    graphs::Graphs,
+    kinds::kind_of,
+    serving::Served,
+    watches::{Holder, Need, children},
+};
+
+/// See [`Machine`].
+pub struct InstanceMachine {
+    graphs: Arc<Graphs>,
+}
+
+fn lock(record: &Mutex<Record>) -> MutexGuard<'_, Record> {
+    record.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The kinds that the inventory on an instance names.
+fn inventory(instance: &View) -> BTreeSet<GroupKind> {
+    let text = instance.annotation(keys::APPLYSET_GROUP_KINDS).unwrap_or_default();
+    text.split(',').filter_map(|entry| GroupKind::from_str(entry.trim()).ok()).collect()
+}
+
+/// An author's condition as decisions have it.
+fn authored(made: Vec<graphs_core::render::Authored>) -> Vec<Authored> {
+    let text = |value: &Value, field: &str| value[field].as_str().unwrap_or_default().to_owned();
+    let one = |value: &Value| Authored::Condition {
+        kind: text(value, "type"),
+        status: text(value, "status"),
+        reason: text(value, "reason"),
+        message: text(value, "message"),
+    };
+    let all = made.into_iter().flat_map(|entry| match entry.made {
+        Made::Conditions(all) => all.iter().map(one).collect(),
+        Made::Pending if entry.types.is_empty() => vec![Authored::Pending(None)],
+        Made::Pending => entry.types.into_iter().map(|kind| Authored::Pending(Some(kind))).collect(),
+        Made::Failed(why) => vec![Authored::Failed(why)],
+    });
+    all.collect()
+}
+
+/// What one decision is made on.
+struct Look<'a> {
+    graphs: &'a Graphs,
+    key: &'a InstanceKey,
+    cluster: &'a Cluster,
+    kind: &'a Kind,
+    instance: &'a Seen,
+    served: Option<&'a Served>,
+    set: &'a str,
+    /// The kinds that have members, and the versions in which they are watched.
+    kinds: &'a [(GroupKind, Option<Kind>)],
+}
+
+impl Look<'_> {
+    fn decide(&self, memory: &Memory) -> (instance::Decision, Findings) {
+        let none = std::collections::HashMap::new();
+        let world = World {
+            engine: &self.graphs.engine,
+            kinds: &self.graphs.kinds,
+            cluster: self.cluster,
+            key: self.key,
+            set: self.set,
+            resources: self.served.map_or(&none, |served| &served.compiled.resources),
+            found: Default::default(),
+        };
+        let decision = match (self.served, self.instance) {
+            (Some(served), Seen::Present(view)) if !view.deleting && view.unread.is_none() => {
+                self.rendered(served, view, &world, memory)
+            }
+            _ => self.with(Graph::None, &world, memory),
+        };
+        (decision, world.found.into_inner())
+    }
+
+    fn rendered(
+        &self,
+        served: &Served,
+        instance: &View,
+        world: &World<'_>,
+        memory: &Memory,
+    ) -> instance::Decision {
+        let compiled = &served.compiled;
+        let mut pass = Pass::over(&compiled.graph, &instance.value, world, &self.graphs.evaluator);
+        let (nodes, conflict) = (std::mem::take(&mut pass.nodes), pass.conflict.take());
+        let views: Vec<NodeView> = {
+            let mut found = world.found.borrow_mut();
+            let resources = compiled.graph.resources.iter().zip(nodes);
+            let views = resources.filter_map(|(resource, node)| {
+                Some(NodeView {
+                    resource: Arc::clone(compiled.resources.get(&resource.id)?),
+                    node,
+                    observed: found.seen.remove(&resource.id).unwrap_or_default(),
+                    trouble: found.trouble.remove(&resource.id),
+                })
+            });
+            views.collect()
+        };
+        let _conflict = conflict;
+        let (fields, errors) = (std::mem::take(&mut pass.status), std::mem::take(&mut pass.status_errors));
+        let own = !compiled.graph.conditions.is_empty();
+        let pass = std::cell::RefCell::new(pass);
+        let author = |builtin: &[Value]| authored(pass.borrow_mut().conditions(builtin));
+        let status = Rendered { fields, errors, conditions: own.then_some(&author as _) };
+        let graph = instance::Served {
+            rgd_name: &served.definition.name,
+            rgd_uid: &served.uid,
+            inherited: served.inherited,
+            nodes: &views,
+            status,
+        };
+        self.with(Graph::Served(graph), world, memory)
+    }
+
+    fn with(&self, graph: Graph<'_>, world: &World<'_>, memory: &Memory) -> instance::Decision {
+        let (now, members) = (clock::now(), world.members(self.kinds));
+        let schema = self.graphs.kinds.schema(&self.key.cluster, self.kind);
+        instance::decide(&Snapshot {
+            cluster: &self.key.cluster,
+            kind: self.kind,
+            key: &self.key.object,
+            instance: self.instance,
+            schema: schema.as_deref(),
+            graph,
+            members: &members,
+            memory,
+            now: &now,
+            version: KRO_VERSION,
+        })
+    }
+}
+
+impl InstanceMachine {
+    /// Of the process.
+    pub fn new(graphs: Arc<Graphs>) -> Arc<Self> {
+        Arc::new(Self { graphs })
+    }
+
+    /// All kinds that may have members of the instance's set, each in the version in which it is watched.
+    fn kinds(&self, key: &InstanceKey, instance: &Seen, served: Option<&Served>) -> Vec<(GroupKind, Option<Kind>)> {
+        let mut kinds: BTreeMap<GroupKind, Option<Kind>> = BTreeMap::new();
+        let resources = served.into_iter().flat_map(|served| &served.compiled.graph.resources);
+        for resource in resources.filter(|resource| !resource.role.is_external()) {
+            let kind = kind_of(&resource.kind.name);
+            kinds.insert(group_kind(&kind), Some(kind));
+        }
+        for named in instance.present().into_iter().flat_map(inventory) {
+            if !kinds.contains_key(&named) {
+                let kind = self.graphs.version_of(&key.cluster, &named);
+                kinds.insert(named, kind);
+            }
+        }
+        kinds.into_iter().collect()
+    }
+
+    /// Watches the kinds that the graph has nothing of. Whether that is new.
+    fn watch(&self, key: &InstanceKey, kinds: &[(GroupKind, Option<Kind>)], served: Option<&Served>, record: &mut Record) {
+        let of_graph = |kind: &Kind| {
+            served.is_some_and(|served| {
+                let mut own = served.compiled.resources.values();
+                own.any(|resource| resource.kind == *kind && !matches!(resource.form, instance::Form::Reference | instance::Form::Selection))
+            })
+        };
+        let more = kinds.iter().filter_map(|(_, kind)| kind.clone()).filter(|kind| !of_graph(kind));
+        let needs: BTreeSet<Need> = more.flat_map(|kind| [Need::Children(kind.clone()), Need::Kind(kind)]).collect();
+        if record.needs || !needs.is_empty() {
+            record.needs = !needs.is_empty();
+            self.graphs.need(&Holder::Instance(key.clone()), &key.cluster, needs);
+        }
+    }
+
+    /// Whether something that the instance needs is about to be known.
+    fn is_coming(&self, cluster: &Cluster, served: Option<&Served>) -> bool {
+        let resources = served.into_iter().flat_map(|served| served.compiled.resources.values());
+        let mut specs = resources.map(|resource| match resource.form {
+            instance::Form::Single | instance::Form::Collection => Arc::new(children(&resource.kind)),
+            instance::Form::Reference | instance::Form::Selection => Need::References(resource.kind.clone()).spec(),
+        });
+        specs.any(|spec| match cluster.index(&spec) {
+            None => true,
+            Some(index) => {
+                let kind = Kind::from(&spec.gvk);
+                let missing = self.graphs.kinds.is_missing(cluster.name(), &kind);
+                !index.is_complete() && index.trouble().is_none() && !missing
+            }
+        })
+    }
+
+    fn forget(&self, key: &InstanceKey) {
+        self.graphs.instances.references.set(key, BTreeSet::new());
+        let record = self.graphs.instances.records.get(key);
+        if record.is_some_and(|record| lock(&record).needs) {
+            self.graphs.need(&Holder::Instance(key.clone()), &key.cluster, BTreeSet::new());
+        }
+        self.graphs.instances.records.forget(key);
+    }
+}
+
+impl Machine for InstanceMachine {
+    type Key = InstanceKey;
+    type Subject = Subject;
+
+    /// A layer of the graph takes one.
+    const PASSES: usize = 128;
+
+    fn engine(&self) -> &Arc<Engine> {
+        &self.graphs.engine
+    }
+
+    fn queue(&self) -> &Arc<Queue<InstanceKey>> {
+        self.graphs.instances.queue()
+    }
+
+    fn needs(&self, key: &InstanceKey) -> Needs {
+        let mut needs = Needs::default();
+        if let (Some(cluster), Some((_, need))) = (self.graphs.engaged(&key.cluster), self.graphs.instances_by(key)) {
+            needs.look(&self.graphs.engine.bodies, cluster, &need.spec(), &key.object);
+        }
+        needs
+    }
+
+    fn decide(&self, key: &InstanceKey, _occasion: &Occasion) -> Result<Plan<Subject>, Outcome> {
+        let graphs = &self.graphs;
+        let (Some(cluster), Some((kind, need))) = (graphs.engaged(&key.cluster), graphs.instances_by(key)) else {
+            self.forget(key);
+            return Err(Outcome::Done);
+        };
+        let seen = graphs.engine.look(&cluster, &need.spec(), &key.object);
+        if seen == Seen::Absent {
+            self.forget(key);
+            return Err(Outcome::Done);
+        }
+        let served = graphs.serving.of(&key.cluster, &key.kind);
+        let served = served.as_deref();
+        if self.is_coming(&cluster, served) {
+            return Err(Outcome::Done);
+        }
+        let record = graphs.instances.records.of(key);
+        let mut record = lock(&record);
+        let kinds = self.kinds(key, &seen, served);
+        self.watch(key, &kinds, served, &mut record);
+        let set = applyset::id(&key.object.name, &key.object.namespace, &key.kind.kind, &key.kind.group);
+        let look =
+            Look { graphs, key, cluster: &cluster, kind: &kind, instance: &seen, served, set: &set, kinds: &kinds };
+        let (decision, findings) = look.decide(&record.memory);
+        let listens = graphs.instances.references.set(key, findings.references);
+        record.state = decision.state;
+        let news: Vec<Note> = decision.notes.into_iter().filter(|note| record.told.is_news(note)).collect();
+        drop(record);
+        for note in news.iter().filter(|_| graphs.engine.leads()) {
+            self.tell(key, note);
+        }
+        if decision.state == State::Gone {
+            self.forget(key);
+        }
+        let steps = decision.writes.into_iter().map(|write| Step::Write(Box::new(write))).collect();
+        Ok(Plan { steps, listens, again: decision.again, complete: decision.complete, ..Plan::default() })
+    }
+
+    fn remember<T>(&self, key: &InstanceKey, change: impl FnOnce(&mut Memory) -> T) -> Option<T> {
+        let record = self.graphs.instances.records.get(key)?;
+        let mut record = lock(&record);
+        Some(change(&mut record.memory))
+    }
+
+    fn tell(&self, key: &InstanceKey, note: &Note) {
+        let Some((kind, need)) = self.graphs.instances_by(key) else { return };
+        let Seen::Present(view) = self.graphs.engine.seen(&key.cluster, &need.spec(), &key.object) else { return };
+        let namespace = if key.object.namespace.is_empty() { "default" } else { &*key.object.namespace };
+        let regarding = Regarding {
+            cluster: key.cluster.clone(),
+            api_version: kind.api_version(),
+            kind: kind.kind,
+            namespace: namespace.to_owned(),
+            name: key.object.name.to_string(),
+            uid: view.uid.to_string(),
+        };
+        self.graphs.engine.tell(regarding, note.clone());
+    }
+
+    fn manager(&self, write: &Write<Subject>) -> Option<&'static str> {
+        Some(write.subject.manager())
+    }
+
+    fn sees(&self, _key: &InstanceKey, write: &Write<Subject>) -> Option<Arc<WatchSpec>> {
+        match write.subject {
+            Subject::Child | Subject::Removal => Some(Arc::new(children(&write.kind))),
+            Subject::Managed | Subject::Inventory | Subject::Leave | Subject::Status => {
+                Some(Need::Instances(write.kind.clone()).spec())
+            }
+        }
+    }
+
+    /// Namespaces are made by people, or by another resource of the graph.
+    fn missing_namespace(&self, _key: &InstanceKey, write: &Write<Subject>) -> Missing {
+        if !matches!(write.op, Op::Create(_)) {
+            return Missing::Wait;
+        }
+        let message = format!("namespace {:?} does not exist; create it", write.namespace);
+        Missing::Refuse(Refusal { reason: "NamespaceMissing", message })
+    }
+
+    /// Children are watched by their label.
+    fn may_be_unseen(&self, _key: &InstanceKey, write: &Write<Subject>) -> bool {
+        matches!(write.subject, Subject::Child | Subject::Removal)
+    }
+
+    /// Whose it is, the decision says. One that is to be adopted, or was ours, is known to it from now on.
+    fn in_the_way(&self, _key: &InstanceKey, _write: &Write<Subject>, _found: &Object) -> InTheWay {
+        InTheWay::Known
+    }
+
+    fn made(&self, write: &Write<Subject>, object: &Object) -> Option<Value> {
+        instance::made(write, &object.value().ok()?)
+    }
+
+    fn refused(&self, key: &InstanceKey, _write: &Write<Subject>, refusal: &Refusal) {
+        self.tell(key, &Note::warning(refusal.reason, refusal.message.clone()));
+    }
+}

@@ -1,0 +1,155 @@
+//! `Kinds`: how clusters serve the kinds that graphs use, and what these can hold.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeSet, HashMap},
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use broker_api::{ClusterName, Gvk};
+use graphs_core::{applyset::GroupKind, graph};
+use runtime_cel::schema::{Schema, compiled::Compiled};
+use runtime_effect::kind::Kind;
+use runtime_fleet::{
+    GroupVersionKind,
+    kind::{KindInfo, KindState, SchemaNews},
+};
+use serde_json::{Value, json};
+
+/// A kind that is served.
+#[derive(Clone)]
+struct Served {
+    kind: Arc<graph::Kind>,
+    schema: Arc<Schema>,
+}
+
+#[derive(Clone)]
+enum Entry {
+    NotServed,
+    Served(Served),
+}
+
+/// What was told of kinds.
+#[derive(Default)]
+pub struct Kinds {
+    all: RwLock<HashMap<(ClusterName, Kind), Entry>>,
+    /// Each of them once, however many clusters and kinds have it.
+    compiled: Compiled,
+}
+
+/// A kind by the name that graphs have for it.
+pub fn kind_of(name: &Gvk) -> Kind {
+    Kind { group: name.group.clone(), version: name.version.clone(), kind: name.kind.clone() }
+}
+
+fn name_of(gvk: &GroupVersionKind) -> Gvk {
+    Gvk { group: gvk.group.clone(), version: gvk.version.clone(), kind: gvk.kind.clone() }
+}
+
+fn served(info: &KindInfo, schema: Value) -> Arc<graph::Kind> {
+    let (name, plural) = (name_of(&info.gvk), info.plural.clone());
+    Arc::new(graph::Kind { name, plural, namespaced: info.namespaced, schema })
+}
+
+impl Kinds {
+    /// Takes in what was told of a kind. Whether that may change what is compiled.
+    pub fn take(
+        &self,
+        cluster: &ClusterName,
+        gvk: &GroupVersionKind,
+        state: &KindState,
+        news: SchemaNews<'_>,
+    ) -> bool {
+        let key = (cluster.clone(), Kind::from(gvk));
+        let held = self.all.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        let entry = match (state, held) {
+            (KindState::Unknown, None) | (KindState::Missing, Some(Entry::NotServed)) => return false,
+            (KindState::Unknown, Some(_)) => None,
+            (KindState::Missing, _) => Some(Entry::NotServed),
+            (KindState::Found(info), held) => match (news, held) {
+                (SchemaNews::Same, Some(Entry::Served(held))) => {
+                    if held.kind.plural == info.plural && held.kind.namespaced == info.namespaced {
+                        return false;
+                    }
+                    let kind = served(info, held.kind.schema.clone());
+                    Some(Entry::Served(Served { kind, ..held }))
+                }
+                // It will be told.
+                (SchemaNews::Same, _) => return false,
+                (SchemaNews::Unpublished, _) => {
+                    let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+                    Some(Entry::Served(Served { kind: served(info, open), schema: Arc::new(Schema::any()) }))
+                }
+                (SchemaNews::New(new), _) => {
+                    let schema = self.compiled.get_or_compile(new.digest(), || Schema::compile(new.json()));
+                    Some(Entry::Served(Served { kind: served(info, new.json().clone()), schema }))
+                }
+            },
+        };
+        let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
+        match entry {
+            Some(entry) => all.insert(key, entry),
+            None => all.remove(&key),
+        };
+        true
+    }
+
+    fn get(&self, cluster: &ClusterName, kind: &Kind) -> Option<Entry> {
+        self.all.read().unwrap_or_else(PoisonError::into_inner).get(&(cluster.clone(), kind.clone())).cloned()
+    }
+
+    /// What a cluster can hold of a kind, where that is known.
+    pub fn schema(&self, cluster: &ClusterName, kind: &Kind) -> Option<Arc<Schema>> {
+        match self.get(cluster, kind)? {
+            Entry::Served(served) => Some(served.schema),
+            Entry::NotServed => None,
+        }
+    }
+
+    /// A version in which a cluster serves a kind, among those that were asked for.
+    pub fn version(&self, cluster: &ClusterName, kind: &GroupKind) -> Option<Kind> {
+        let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |of: &Kind| of.group == kind.group && of.kind == kind.kind;
+        let served = all.iter().filter(|((name, of), entry)| {
+            name == cluster && is_it(of) && matches!(entry, Entry::Served(_))
+        });
+        served.map(|((_, of), _)| of.clone()).max()
+    }
+
+    /// Whether a cluster does not serve a kind.
+    pub fn is_missing(&self, cluster: &ClusterName, kind: &Kind) -> bool {
+        matches!(self.get(cluster, kind), Some(Entry::NotServed))
+    }
+}
+
+/// The kinds of a cluster, and which of them were asked for.
+pub struct Asked<'a> {
+    kinds: &'a Kinds,
+    cluster: &'a ClusterName,
+    asked: RefCell<BTreeSet<Kind>>,
+}
+
+impl<'a> Asked<'a> {
+    /// Nothing was asked for yet.
+    pub fn new(kinds: &'a Kinds, cluster: &'a ClusterName) -> Self {
+        Self { kinds, cluster, asked: RefCell::default() }
+    }
+
+    /// All that was asked for.
+    pub fn all(self) -> BTreeSet<Kind> {
+        self.asked.into_inner()
+    }
+}
+
+impl graph::Kinds for Asked<'_> {
+    fn find(&self, name: &Gvk) -> graph::Found {
+        let kind = kind_of(name);
+        let found = match self.kinds.get(self.cluster, &kind) {
+            None => graph::Found::Unknown,
+            Some(Entry::NotServed) => graph::Found::NotServed,
+            Some(Entry::Served(served)) => graph::Found::Served(served.kind),
+        };
+        self.asked.borrow_mut().insert(kind);
+        found
+    }
+}

@@ -1,0 +1,159 @@
+//! The flags: kro's, so that the arguments of a Deployment can be kept, and a few of our own. Every flag is also an
+//! environment variable: `--leader-elect` is `RESOURCE_GRAPHS_LEADER_ELECT`.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{ArgAction, Parser};
+use runtime_process::{
+    amount::{duration, memory},
+    bind::{Bind, bind_address},
+    logs::LogFormat,
+};
+
+/// Serves ResourceGraphDefinitions.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "resource-graphs", version, max_term_width = 110, args_override_self = true)]
+pub struct Options {
+    /// Kubeconfig of the cluster that is served; without it the Pod's own
+    #[arg(long, env = "RESOURCE_GRAPHS_KUBECONFIG", value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+
+    /// Address for /metrics; 0 switches it off
+    #[arg(long, env = "RESOURCE_GRAPHS_METRICS_BIND_ADDRESS", value_name = "ADDRESS", default_value = ":8078", value_parser = bind_address)]
+    pub metrics_bind_address: Bind,
+
+    /// Address for /healthz and /readyz; 0 switches it off
+    #[arg(long, env = "RESOURCE_GRAPHS_HEALTH_PROBE_BIND_ADDRESS", value_name = "ADDRESS", default_value = ":8079", value_parser = bind_address)]
+    pub health_probe_bind_address: Bind,
+
+    /// Take part in a leader election; without it this process must be the only one
+    #[arg(
+        long,
+        env = "RESOURCE_GRAPHS_LEADER_ELECT",
+        value_name = "BOOL",
+        action = ArgAction::Set,
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = false,
+        default_missing_value = "true"
+    )]
+    pub leader_elect: bool,
+
+    /// Namespace of the lease; defaults to the Pod's, or that of the kubeconfig's context
+    #[arg(long, env = "RESOURCE_GRAPHS_LEADER_ELECTION_NAMESPACE", value_name = "NAMESPACE")]
+    pub leader_election_namespace: Option<String>,
+
+    /// Delete the CRD, and with it all instances, when its ResourceGraphDefinition is deleted
+    #[arg(
+        long,
+        env = "RESOURCE_GRAPHS_ALLOW_CRD_DELETION",
+        value_name = "BOOL",
+        action = ArgAction::Set,
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = false,
+        default_missing_value = "true"
+    )]
+    pub allow_crd_deletion: bool,
+
+    /// How long writes in hand may take after SIGTERM
+    #[arg(long, env = "RESOURCE_GRAPHS_GRACEFUL_SHUTDOWN_TIMEOUT", value_name = "DURATION", default_value = "60s", value_parser = duration)]
+    pub graceful_shutdown_timeout: Duration,
+
+    /// Objects of one collection
+    #[arg(long, env = "RESOURCE_GRAPHS_RGD_MAX_COLLECTION_SIZE", value_name = "NUMBER", default_value = "1000")]
+    pub rgd_max_collection_size: usize,
+
+    /// Dimensions of one forEach
+    #[arg(long, env = "RESOURCE_GRAPHS_RGD_MAX_COLLECTION_DIMENSION_SIZE", value_name = "NUMBER", default_value = "10")]
+    pub rgd_max_collection_dimension_size: usize,
+
+    /// Revisions of one ResourceGraphDefinition that are kept
+    #[arg(long, env = "RESOURCE_GRAPHS_RGD_MAX_GRAPH_REVISIONS", value_name = "NUMBER", default_value = "5")]
+    pub rgd_max_graph_revisions: usize,
+
+    /// How log lines look
+    #[arg(long, env = "RESOURCE_GRAPHS_LOG_FORMAT", value_enum, default_value = "text")]
+    pub log_format: LogFormat,
+
+    /// Memory for what is held of the cluster; 60 % of the process's limit unless it is given
+    #[arg(long, env = "RESOURCE_GRAPHS_MEMORY_BUDGET", value_name = "SIZE", value_parser = memory)]
+    pub memory_budget: Option<usize>,
+
+    /// Writes under way at once per API server
+    #[arg(long, env = "RESOURCE_GRAPHS_CONCURRENT_WRITES", value_name = "NUMBER", default_value = "16")]
+    pub concurrent_writes: usize,
+
+    /// Flags of kro's that have no effect here
+    #[command(flatten)]
+    pub ignored: Ignored,
+}
+
+/// Flags of kro's without an effect: nothing here is polled, or limited by a number of workers.
+#[derive(Debug, Clone, Parser)]
+#[allow(missing_docs)]
+pub struct Ignored {
+    #[arg(long, hide = true)]
+    pub pprof_bind_address: Option<String>,
+    #[arg(long, hide = true)]
+    pub resource_graph_definition_concurrent_reconciles: Option<String>,
+    #[arg(long, hide = true)]
+    pub graph_revision_concurrent_reconciles: Option<String>,
+    #[arg(long, hide = true)]
+    pub dynamic_controller_concurrent_reconciles: Option<String>,
+    #[arg(long, hide = true)]
+    pub dynamic_controller_rate_limiter_min_delay: Option<String>,
+    #[arg(long, hide = true)]
+    pub dynamic_controller_rate_limiter_max_delay: Option<String>,
+    #[arg(long, hide = true)]
+    pub dynamic_controller_rate_limiter_rate_limit: Option<String>,
+    #[arg(long, hide = true)]
+    pub dynamic_controller_rate_limiter_burst_limit: Option<String>,
+    #[arg(long, hide = true)]
+    pub dynamic_controller_default_resync_period: Option<String>,
+    #[arg(long, hide = true)]
+    pub dynamic_controller_default_queue_max_retries: Option<String>,
+    #[arg(long, hide = true)]
+    pub instance_requeue_interval: Option<String>,
+    #[arg(long, hide = true)]
+    pub rgd_progress_requeue_delay: Option<String>,
+    #[arg(long, hide = true)]
+    pub client_qps: Option<String>,
+    #[arg(long, hide = true)]
+    pub client_burst: Option<String>,
+    #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub enable_controller_warmup: Option<String>,
+    #[arg(long, hide = true)]
+    pub feature_gates: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_flags_are_consistent() {
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn the_arguments_of_kros_deployment_are_read() {
+        let read = |args: &[&str]| Options::try_parse_from([&["resource-graphs"], args].concat()).unwrap();
+        let options = read(&[
+            "--metrics-bind-address=:8078",
+            "--leader-elect=true",
+            "--leader-election-namespace=kro",
+            "--allow-crd-deletion=false",
+            "--dynamic-controller-concurrent-reconciles=4",
+            "--dynamic-controller-rate-limiter-min-delay=200ms",
+            "--instance-requeue-interval=3s",
+            "--enable-controller-warmup",
+            "--client-qps=100",
+            "--feature-gates=CELOmitFunction=true",
+        ]);
+        assert!(options.leader_elect && !options.allow_crd_deletion);
+        assert!(read(&["--allow-crd-deletion"]).allow_crd_deletion);
+    }
+}

@@ -1,0 +1,72 @@
+//! `Serving`: from what the instances of each kind are served.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use broker_api::ClusterName;
+use graphs_core::applyset::GroupKind;
+
+use crate::{compiled::Compiled, definitions::DefinitionKey};
+
+/// A revision that serves.
+pub struct Served {
+    /// The RGD.
+    pub definition: DefinitionKey,
+    /// Its uid.
+    pub uid: Box<str>,
+    /// Number of the revision.
+    pub number: i64,
+    /// It was issued by an earlier owner, and has not changed since.
+    pub inherited: bool,
+    /// What it comes to.
+    pub compiled: Arc<Compiled>,
+}
+
+type Key = (ClusterName, GroupKind);
+
+/// What serves each kind.
+#[derive(Default)]
+pub struct Serving {
+    all: RwLock<HashMap<Key, Arc<Served>>>,
+}
+
+impl Serving {
+    /// What serves a kind.
+    pub fn of(&self, cluster: &ClusterName, kind: &GroupKind) -> Option<Arc<Served>> {
+        let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
+        all.get(&(cluster.clone(), kind.clone())).cloned()
+    }
+
+    /// From now on this serves a kind. Whether that is another than before.
+    pub fn set(&self, cluster: &ClusterName, kind: GroupKind, served: Arc<Served>) -> bool {
+        let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
+        let same = |held: &Arc<Served>| {
+            Arc::ptr_eq(&held.compiled, &served.compiled)
+                && held.number == served.number
+                && held.uid == served.uid
+                && held.definition == served.definition
+        };
+        let key = (cluster.clone(), kind);
+        if all.get(&key).is_some_and(same) {
+            return false;
+        }
+        all.insert(key, served);
+        true
+    }
+
+    /// An RGD serves nothing any more. Returns the kinds that it served.
+    pub fn end(&self, definition: &DefinitionKey) -> Vec<GroupKind> {
+        let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
+        let ended = all.extract_if(|_, served| served.definition == *definition);
+        ended.map(|((_, kind), _)| kind).collect()
+    }
+
+    /// The kinds that an RGD serves.
+    pub fn kinds_of(&self, definition: &DefinitionKey) -> Vec<GroupKind> {
+        let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
+        let own = all.iter().filter(|(_, served)| served.definition == *definition);
+        own.map(|((_, kind), _)| kind.clone()).collect()
+    }
+}

@@ -1,0 +1,146 @@
+//! `Watches`: what is watched always, and what is watched as long as somebody needs it.
+
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    hash::Hash,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use broker_api::{ClusterName, graphs::keys};
+use runtime_effect::kind::Kind;
+use runtime_fleet::{GroupVersionKind, subscription::Subscription, watch::WatchSpec};
+
+use crate::{definitions::DefinitionKey, instances::InstanceKey};
+
+/// What is watched always.
+pub struct Fixed {
+    /// RGDs.
+    pub definitions: Arc<WatchSpec>,
+    /// GraphRevisions.
+    pub revisions: Arc<WatchSpec>,
+    /// CRDs with our label.
+    pub generated: Arc<WatchSpec>,
+    /// That there are CRDs, whoever made them.
+    pub crds: Arc<WatchSpec>,
+}
+
+impl Default for Fixed {
+    fn default() -> Self {
+        let all = |group: &str, version: &str, kind: &str| WatchSpec::all(GroupVersionKind::gvk(group, version, kind));
+        let crd = all("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
+        Self {
+            definitions: Arc::new(all(keys::GROUP, "v1alpha1", "ResourceGraphDefinition")),
+            revisions: Arc::new(all(keys::INTERNAL_GROUP, "v1alpha1", "GraphRevision")),
+            generated: Arc::new(crd.clone().labelled(format!("{}={}", keys::OWNED, keys::TRUE))),
+            crds: Arc::new(crd.without_bodies()),
+        }
+    }
+}
+
+/// What may be needed of a kind in a cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Need {
+    /// Whether and how it is served.
+    Kind(Kind),
+    /// Its objects that are children of an instance.
+    Children(Kind),
+    /// All its objects: graphs refer to some.
+    References(Kind),
+    /// All its objects: they are instances.
+    Instances(Kind),
+}
+
+impl Need {
+    /// The watch that it takes.
+    pub fn spec(&self) -> Arc<WatchSpec> {
+        Arc::new(match self {
+            Self::Kind(kind) => WatchSpec::kind(kind.to_gvk()),
+            Self::Children(kind) => children(kind),
+            Self::References(kind) | Self::Instances(kind) => WatchSpec::all(kind.to_gvk()),
+        })
+    }
+}
+
+/// The watch of children of a kind.
+pub fn children(kind: &Kind) -> WatchSpec {
+    WatchSpec::all(kind.to_gvk()).labelled(keys::APPLYSET_PART_OF)
+}
+
+/// Who needs something.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Holder {
+    /// An RGD, to be compiled.
+    Compiling(DefinitionKey),
+    /// An RGD, for its instances.
+    Serving(DefinitionKey),
+    /// An instance, for kinds that no graph of its names any more.
+    Instance(InstanceKey),
+    /// A CRD of ours, for the instances of its kind.
+    Generated(ClusterName, Arc<str>),
+}
+
+/// A need, in a cluster.
+type Place = (ClusterName, Need);
+
+#[derive(Default)]
+struct Held {
+    of: HashMap<Holder, BTreeSet<Place>>,
+    by: HashMap<Place, HashSet<Holder>>,
+    subscriptions: HashMap<Place, Subscription>,
+}
+
+/// What somebody needs.
+#[derive(Default)]
+pub struct Needed(Mutex<Held>);
+
+/// What is no longer needed, to be dropped without any lock, and what is needed now.
+#[must_use]
+pub struct Changes {
+    /// What nobody needs any more.
+    pub gone: Vec<(Place, Option<Subscription>)>,
+    /// What nobody needed before.
+    pub new: Vec<Place>,
+}
+
+impl Needed {
+    fn held(&self) -> std::sync::MutexGuard<'_, Held> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on this is what a holder needs.
+    pub fn set(&self, holder: &Holder, places: BTreeSet<Place>) -> Changes {
+        let mut changes = Changes { gone: Vec::new(), new: Vec::new() };
+        let mut held = self.held();
+        let before = held.of.get(holder).cloned().unwrap_or_default();
+        if before == places {
+            return changes;
+        }
+        for place in before.difference(&places) {
+            let last = held.by.get_mut(place).is_some_and(|by| by.remove(holder) && by.is_empty());
+            if last {
+                held.by.remove(place);
+                changes.gone.push((place.clone(), held.subscriptions.remove(place)));
+            }
+        }
+        for place in places.difference(&before) {
+            let by = held.by.entry(place.clone()).or_default();
+            if by.is_empty() {
+                changes.new.push(place.clone());
+            }
+            by.insert(holder.clone());
+        }
+        if places.is_empty() { held.of.remove(holder) } else { held.of.insert(holder.clone(), places) };
+        changes
+    }
+
+    /// A watch that was begun for a need; given back where nobody needs it any more.
+    pub fn keep(&self, place: Place, subscription: Subscription) -> Option<Subscription> {
+        let mut held = self.held();
+        if held.by.contains_key(&place) { held.subscriptions.insert(place, subscription) } else { Some(subscription) }
+    }
+
+    /// Who needs something.
+    pub fn holders(&self, place: &Place) -> Vec<Holder> {
+        self.held().by.get(place).into_iter().flatten().cloned().collect()
+    }
+}
