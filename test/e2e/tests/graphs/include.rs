@@ -64,8 +64,12 @@ fn another_resource_decides() {
     CALM.run(async |stage| {
         let scene = Scene::new(stage, "include-resource").await;
         let metadata = json!({"name": "switch"});
-        let rgd = decided("Switched", "${toggle.data.on == \"yes\"}")
-            .node(Node::external("toggle", "v1", "ConfigMap", metadata));
+        let rgd = decided("Switched", "${toggle.data.on == \"yes\"}").node(Node::external(
+            "toggle",
+            "v1",
+            "ConfigMap",
+            metadata,
+        ));
         let kind = scene.define(&rgd).await;
         scene.create(&kind, "switched", json!({})).await;
         scene.configs_are(&["other"]).await;
