@@ -51,7 +51,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let stop = engine.stop.clone();
     let _subscriptions = listen(&broker, engine.fleet());
     server::serve(Arc::clone(&broker), stop.clone()).await?;
-    let work = tokio::spawn(worker::run(Origins::new(Arc::clone(&broker)), stop.clone()));
+    let work = tokio::spawn(Origins::run(Arc::clone(&broker), stop.clone()));
     let telling = tokio::spawn(worker::run(AcceptMachine::new(Arc::clone(&broker)), stop.clone()));
     let configuring = tokio::spawn(worker::run(ConfigurationMachine::new(Arc::clone(&broker)), stop.clone()));
     let migrating = tokio::spawn(worker::run(MigrationMachine::new(Arc::clone(&broker)), stop.clone()));
