@@ -145,8 +145,10 @@ impl Listener for Copies {
         let (broker, kind) = (&self.broker, &self.brokered.kind);
         broker.records.copies_known(index.cluster(), kind);
         broker.resettle(index.cluster(), Some(kind));
-        broker.enqueue_concerned(index.cluster(), Some(kind));
+        // In this order: a decision that has just begun may not have known the copies. Whoever is not remembered to be here
+        // is looked at again, and whoever comes to be so meanwhile is then among those who are.
         broker.enqueue_stranded(index.cluster(), Some(kind));
+        broker.enqueue_concerned(index.cluster(), Some(kind));
     }
 
     fn kind(&self, cluster: &ClusterName, _gvk: &GroupVersionKind, state: &KindState) {

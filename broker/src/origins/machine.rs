@@ -252,7 +252,7 @@ impl Broker {
         };
         let (decision, known, Absorbed { freed, taken, relieved, listens, moved, turns }) = decide()?;
         for id in freed.iter().chain(&taken) {
-            self.statuses.enqueue(id);
+            self.enqueue_status(id);
         }
         let limits = |id: &AcceptId| registry.capacity(id).or(registry.share(id)).is_some();
         if freed.as_ref().is_some_and(limits) {
