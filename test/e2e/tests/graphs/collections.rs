@@ -12,7 +12,8 @@ use crate::{
 /// One ConfigMap for each of `schema.spec.items`.
 pub(crate) fn items(kind: &str) -> Rgd {
     let data = json!({"item": "${item}"});
-    let node = Node::config("configs", "${schema.metadata.name}-${item}", data).for_each("item", "${schema.spec.items}");
+    let node =
+        Node::config("configs", "${schema.metadata.name}-${item}", data).for_each("item", "${schema.spec.items}");
     Rgd::new(kind).spec(json!({"items": "[]string"})).node(node)
 }
 
@@ -25,7 +26,7 @@ fn place_of(seen: &Object) -> (&str, &str) {
 fn a_collection_makes_one_object_for_each_element_with_its_place() {
     CALM.run(async |stage| {
         let scene = Scene::new(stage, "collection-many").await;
-        let kind = scene.define(&items("Many")).await;
+        let kind = scene.define(&items("Crowd")).await;
         let names: Vec<String> = (10..30).map(|number| number.to_string()).collect();
         scene.bring_up(&kind, "many", json!({"items": names})).await;
         assert_eq!(scene.configs().await.len(), 20);
@@ -50,7 +51,11 @@ fn dimensions_are_multiplied_the_first_outermost() {
         let rgd = Rgd::new("Grid").spec(json!({"rows": "[]string", "columns": "[]string"})).node(node).node(all);
         let kind = scene.define(&rgd).await;
         scene.bring_up(&kind, "grid", json!({"rows": ["b", "a"], "columns": ["1", "2", "3"]})).await;
-        assert_eq!(scene.config("all").await.text("/data/all"), "b1 b2 b3 a1 a2 a3", "a list in the order of expansion");
+        assert_eq!(
+            scene.config("all").await.text("/data/all"),
+            "b1 b2 b3 a1 a2 a3",
+            "a list in the order of expansion"
+        );
         let seen = scene.config("grid-a-1").await;
         assert_eq!(place_of(&seen), ("3", "6"), "{seen}");
     });
@@ -81,7 +86,7 @@ fn an_empty_list_is_ready_and_its_dependents_see_it() {
     CALM.run(async |stage| {
         let scene = Scene::new(stage, "collection-empty").await;
         let count = Node::config("count", "count", json!({"count": "${string(size(configs))}"}));
-        let rgd = items("Empty").node(count).status(json!({"names": "${configs.map(c, c.metadata.name)}"}));
+        let rgd = items("Void").node(count).status(json!({"names": "${configs.map(c, c.metadata.name)}"}));
         let kind = scene.define(&rgd).await;
         let seen = scene.bring_up(&kind, "x", json!({"items": []})).await;
         assert_eq!(seen.at("/status/names"), &json!([]), "{seen}");
@@ -139,11 +144,14 @@ fn a_chain_of_collections_grows_and_shrinks() {
             Node::config(id, &name, json!({"item": "${it.data.item}", "uid": "${it.metadata.uid}"}))
                 .for_each("it", &format!("${{{of}}}"))
         };
-        let rgd = items("Deep").node(next("second", "configs")).node(next("third", "second")).node(next("fourth", "third"));
+        let rgd =
+            items("Deep").node(next("second", "configs")).node(next("third", "second")).node(next("fourth", "third"));
         let kind = scene.define(&rgd).await;
         let all = |items: &[&str]| {
-            let mut names: Vec<String> =
-                items.iter().flat_map(|item| ["fourth", "second", "third", "x"].map(|of| format!("{of}-{item}"))).collect();
+            let mut names: Vec<String> = items
+                .iter()
+                .flat_map(|item| ["fourth", "second", "third", "x"].map(|of| format!("{of}-{item}")))
+                .collect();
             names.sort();
             names
         };

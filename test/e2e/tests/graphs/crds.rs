@@ -56,7 +56,8 @@ fn names_columns_and_marks_are_set_changed_and_cleared() {
         assert_eq!((seen.label("team"), seen.annotation("note")), (Some("nm"), Some("nm")));
 
         scene.define(&full("nms")).await;
-        let seen = crd_until(&scene, &kind, "new names", |seen| seen.at("/spec/names/shortNames") == &json!(["nms"])).await;
+        let seen =
+            crd_until(&scene, &kind, "new names", |seen| seen.at("/spec/names/shortNames") == &json!(["nms"])).await;
         assert_eq!((seen.label("team"), seen.annotation("note")), (Some("nms"), Some("nms")));
         scene.define(&plain).await;
         let cleared = |seen: &Object| seen.at("/spec/names/shortNames").is_null();
@@ -96,7 +97,8 @@ fn a_breaking_change_is_refused_until_it_is_allowed() {
 fn what_loosens_a_schema_is_applied() {
     CALM.run(async |stage| {
         let scene = Scene::new(stage, "crd-loosened").await;
-        let strict = Rgd::new("Loose").spec(json!({"a": "integer | minimum=1 maximum=5", "e": "string | enum=\"a,b\""}));
+        let strict =
+            Rgd::new("Loose").spec(json!({"a": "integer | minimum=1 maximum=5", "e": "string | enum=\"a,b\""}));
         let kind = scene.define(&strict).await;
         let loose = json!({"a": "integer", "e": "string | enum=\"a,b,c\"", "more": "string | default=\"x\""});
         scene.define(&Rgd::new("Loose").spec(loose)).await;
@@ -111,7 +113,8 @@ fn what_loosens_a_schema_is_applied() {
         for (field, kind_of, words) in
             [("a", "string", "Type changed from integer to string"), ("a", "integer | minimum=3", "breaking")]
         {
-            let mut breaking = json!({"a": "integer", "e": "string | enum=\"a,b,c\"", "more": "string | default=\"x\""});
+            let mut breaking =
+                json!({"a": "integer", "e": "string | enum=\"a,b,c\"", "more": "string | default=\"x\""});
             breaking[field] = json!(kind_of);
             scene.apply(&Rgd::new("Loose").spec(breaking)).await;
             kind_fails(&scene, &kind, words).await;
@@ -152,7 +155,8 @@ fn a_crd_that_is_edited_or_deleted_by_hand_is_restored() {
 fn a_second_rgd_of_one_kind_is_refused_and_disturbs_nobody() {
     CALM.run(async |stage| {
         let scene = Scene::new(stage, "crd-winner").await;
-        let rgd = Rgd::new("Contested").node(Node::config("config", "${schema.metadata.name}", json!({"of": "winner"})));
+        let rgd =
+            Rgd::new("Contested").node(Node::config("config", "${schema.metadata.name}", json!({"of": "winner"})));
         let kind = scene.define(&rgd).await;
         scene.bring_up(&kind, "x", json!({})).await;
         let loser = Scene::new(stage, "crd-loser").await;

@@ -88,16 +88,19 @@ fn a_broken_inventory_blocks_and_says_what_to_repair() {
 fn a_tree_of_instances_goes_from_its_leaves() {
     CALM.run(async |stage| {
         let scene = Scene::new(stage, "deletion-tree").await;
-        let leaf = Rgd::new("Leaf")
-            .status(json!({"uid": "${config.metadata.uid}"}))
-            .node(Node::config("config", "${schema.metadata.name}", json!({})));
+        let leaf = Rgd::new("Blade").status(json!({"uid": "${config.metadata.uid}"})).node(Node::config(
+            "config",
+            "${schema.metadata.name}",
+            json!({}),
+        ));
         let leaf = scene.define(&leaf).await;
         let nest = |id: &str, kind: &e2e::Kind| {
             let metadata = json!({"name": "${schema.metadata.name}"});
-            let template = json!({"apiVersion": kind.api_version(), "kind": kind.kind, "metadata": metadata, "spec": {}});
+            let template =
+                json!({"apiVersion": kind.api_version(), "kind": kind.kind, "metadata": metadata, "spec": {}});
             Node::new(id, template).ready_when(&format!("${{{id}.status.state == \"ACTIVE\"}}"))
         };
-        let branch = Rgd::new("Branch").status(json!({"uid": "${leaf.status.uid}"})).node(nest("leaf", &leaf));
+        let branch = Rgd::new("Twig").status(json!({"uid": "${leaf.status.uid}"})).node(nest("leaf", &leaf));
         let branch = scene.define(&branch).await;
         let trunk = Rgd::new("Trunk").status(json!({"uid": "${branch.status.uid}"})).node(nest("branch", &branch));
         let trunk = scene.define(&trunk).await;
@@ -156,7 +159,10 @@ fn a_child_that_is_being_deleted_stops_what_comes_after_it() {
         let rgd = Rgd::new("Stopped")
             .spec(json!({"more": "boolean | default=false"}))
             .node(Node::service("service", "service"))
-            .node(Node::config("after", "after", json!({"uid": "${service.metadata.uid}"})).include_when("${schema.spec.more}"));
+            .node(
+                Node::config("after", "after", json!({"uid": "${service.metadata.uid}"}))
+                    .include_when("${schema.spec.more}"),
+            );
         let kind = scene.define(&rgd).await;
         scene.bring_up(&kind, "x", json!({})).await;
         let before = stage.place.edit(&SERVICE, scene.ns(), "service", hold(true)).await;
@@ -182,7 +188,7 @@ fn an_instance_that_is_made_again_gets_children_of_its_own() {
     CALM.run(async |stage| {
         let scene = Scene::new(stage, "made-again").await;
         let data = json!({"uid": "${schema.metadata.uid}"});
-        let kind = scene.define(&Rgd::new("Phoenix").node(Node::config("config", "config", data))).await;
+        let kind = scene.define(&Rgd::new("Bird").node(Node::config("config", "config", data))).await;
         for _ in 0..3 {
             let seen = scene.bring_up(&kind, "x", json!({})).await;
             assert_eq!(scene.config("config").await.text("/data/uid"), seen.uid());

@@ -13,9 +13,11 @@ use crate::{
 
 /// A ConfigMap `out` with what expression `expression` makes of the node `refs`.
 fn reader(kind: &str, metadata: Value, expression: &str) -> Rgd {
-    Rgd::new(kind)
-        .node(Node::external("refs", "v1", "ConfigMap", metadata))
-        .node(Node::config("out", "out", json!({"text": expression})))
+    Rgd::new(kind).node(Node::external("refs", "v1", "ConfigMap", metadata)).node(Node::config(
+        "out",
+        "out",
+        json!({"text": expression}),
+    ))
 }
 
 async fn labelled(scene: &Scene<'_>, name: &str, labels: Value, text: &str) -> Object {
@@ -27,7 +29,8 @@ async fn labelled(scene: &Scene<'_>, name: &str, labels: Value, text: &str) -> O
 fn a_change_of_what_is_referred_to_triggers_and_it_is_never_written() {
     CALM.run(async |stage| {
         let scene = Scene::new(stage, "external-name").await;
-        let rgd = reader("Reader", json!({"name": "${schema.spec.of}"}), "${refs.data.text}").spec(json!({"of": "string"}));
+        let rgd =
+            reader("Reader", json!({"name": "${schema.spec.of}"}), "${refs.data.text}").spec(json!({"of": "string"}));
         let kind = scene.define(&rgd).await;
         let theirs = scene.make_config("theirs", json!({"text": "one"})).await;
         scene.make_config("others", json!({"text": "three"})).await;
@@ -119,7 +122,7 @@ fn a_selection_is_ready_when_every_match_is() {
     CALM.run(async |stage| {
         let scene = Scene::new(stage, "external-ready").await;
         let selector = json!({"namespace": "external-ready", "selector": {"matchLabels": {"pick": "me"}}});
-        let mut rgd = reader("Picky", selector, "${string(size(refs))}");
+        let mut rgd = reader("Picker", selector, "${string(size(refs))}");
         rgd.spec["resources"][0]["readyWhen"] = json!(["${each.data.text == \"ready\"}"]);
         let kind = scene.define(&rgd).await;
         scene.bring_up(&kind, "x", json!({})).await;
@@ -171,7 +174,12 @@ fn objects_of_a_crd_are_read_wherever_an_expression_says() {
         let scene = Scene::new(stage, "external-crd").await;
         let gadget = kind("external-crd.test", "Gadget", "gadgets");
         stage.place.apply(&gadget.crd().to_string()).await;
-        rights::grant(&stage.place, "external-crd", vec![rights::rule("external-crd.test", &["gadgets"], &["get", "list", "watch"])]).await;
+        rights::grant(
+            &stage.place,
+            "external-crd",
+            vec![rights::rule("external-crd.test", &["gadgets"], &["get", "list", "watch"])],
+        )
+        .await;
         let metadata = json!({"name": "${schema.spec.name}-gadget", "namespace": "${base.data.place}"});
         let rgd = Rgd::new("Finder")
             .spec(json!({"name": "string"}))

@@ -34,7 +34,11 @@ pub(crate) async fn until_quiet(stage: &Stage, quiet: Duration) {
         // The span of time is what is asked about: nothing else could tell that nothing comes.
         tokio::time::sleep(quiet).await;
         let requests = stage.requests(mark).await;
-        if requests.is_empty() { Ok(()) } else { Err(format!("{:?}", requests.iter().map(|e| &e.uri).collect::<Vec<_>>())) }
+        if requests.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("{:?}", requests.iter().map(|e| &e.uri).collect::<Vec<_>>()))
+        }
     });
     waited.await.unwrap_or_else(|error| panic!("{error:#}"));
 }
@@ -100,7 +104,11 @@ async fn populate(scene: &Scene<'_>) -> Vec<Kind> {
         .spec(json!({"name": "string"}))
         .node(Node::config("config", "${schema.spec.name}", json!({"a": "b"})))
         .node(Node::service("service", "${schema.spec.name}"))
-        .node(Node::config("after", "${schema.spec.name}-after", json!({"ip": "${service.status.loadBalancer.ingress[0].ip}"})));
+        .node(Node::config(
+            "after",
+            "${schema.spec.name}-after",
+            json!({"ip": "${service.status.loadBalancer.ingress[0].ip}"}),
+        ));
     let waiting = scene.define(&waiting).await;
     join_all((0..INSTANCES).map(async |number| {
         scene.create(&awkward, &format!("a{number}"), json!({"text": format!("text {number}")})).await;

@@ -64,8 +64,12 @@ fn another_resource_decides() {
     CALM.run(async |stage| {
         let scene = Scene::new(stage, "include-resource").await;
         let metadata = json!({"name": "switch"});
-        let rgd = decided("Switched", "${toggle.data.on == \"yes\"}")
-            .node(Node::external("toggle", "v1", "ConfigMap", metadata));
+        let rgd = decided("Switched", "${toggle.data.on == \"yes\"}").node(Node::external(
+            "toggle",
+            "v1",
+            "ConfigMap",
+            metadata,
+        ));
         let kind = scene.define(&rgd).await;
         scene.create(&kind, "switched", json!({})).await;
         scene.configs_are(&["other"]).await;
@@ -150,7 +154,7 @@ fn what_is_pruned_goes_from_the_last_wave_to_the_first() {
         };
         let mut second = held("second");
         second.0["template"]["data"]["uid"] = json!("${first.metadata.uid}");
-        let rgd = Rgd::new("Waves").spec(json!({"on": "boolean"})).node(held("first")).node(second);
+        let rgd = Rgd::new("Surge").spec(json!({"on": "boolean"})).node(held("first")).node(second);
         let kind = scene.define(&rgd).await;
         scene.bring_up(&kind, "waves", json!({"on": true})).await;
         scene.edit(&kind, "waves", json!({"on": false})).await;

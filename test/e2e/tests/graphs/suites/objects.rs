@@ -49,10 +49,18 @@ resources:
         let mine: Vec<_> = all.iter().filter(|config| config.text("/data/uid") == seen.uid()).collect();
         assert_eq!(mine.len(), 1, "{mine:?}");
         let (first, rest) = mine[0].name().split_at(8);
-        assert_eq!((rest.len(), first.starts_with(rest)), (2, true), "it repeats every 8 characters: {}", mine[0].name());
+        assert_eq!(
+            (rest.len(), first.starts_with(rest)),
+            (2, true),
+            "it repeats every 8 characters: {}",
+            mine[0].name()
+        );
         scene.delete(&app, "random").await;
         scene.gone(&app, "random").await;
-        assert!(stage.place.find(&CONFIG_MAP, "default", mine[0].name()).await.is_none(), "also from another namespace");
+        assert!(
+            stage.place.find(&CONFIG_MAP, "default", mine[0].name()).await.is_none(),
+            "also from another namespace"
+        );
     });
 }
 
@@ -130,7 +138,8 @@ resources:
         );
         let kind = scene.apply(&rgd).await;
         accepted(&scene, &kind, &["example", "configmap"]).await;
-        let instance = kind.object(scene.ns(), "name", &json!({"spec": {"name": "name", "nested": {"field": "value"}}}));
+        let instance =
+            kind.object(scene.ns(), "name", &json!({"spec": {"name": "name", "nested": {"field": "value"}}}));
         let mut versions = Vec::new();
         for _ in 0..2 {
             stage.place.apply(&instance.to_string()).await;

@@ -12,8 +12,12 @@ use crate::{
     scene::Scene,
 };
 
-const AUTOSCALER: e2e::Kind =
-    e2e::Kind { group: "autoscaling", version: "v2", kind: "HorizontalPodAutoscaler", plural: "horizontalpodautoscalers" };
+const AUTOSCALER: e2e::Kind = e2e::Kind {
+    group: "autoscaling",
+    version: "v2",
+    kind: "HorizontalPodAutoscaler",
+    plural: "horizontalpodautoscalers",
+};
 
 /// What the HPA controller does when fewer replicas run than there should at least be.
 async fn scale(scene: &Scene<'_>, name: &str, replicas: i64) {
