@@ -53,13 +53,7 @@ fn served(info: &KindInfo, schema: Value) -> Arc<graph::Kind> {
 
 impl Kinds {
     /// Takes in what was told of a kind. Whether that may change what is compiled.
-    pub fn take(
-        &self,
-        cluster: &ClusterName,
-        gvk: &GroupVersionKind,
-        state: &KindState,
-        news: SchemaNews<'_>,
-    ) -> bool {
+    pub fn take(&self, cluster: &ClusterName, gvk: &GroupVersionKind, state: &KindState, news: SchemaNews<'_>) -> bool {
         let key = (cluster.clone(), Kind::from(gvk));
         let held = self.all.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
         let entry = match (state, held) {
@@ -110,9 +104,8 @@ impl Kinds {
     pub fn version(&self, cluster: &ClusterName, kind: &GroupKind) -> Option<Kind> {
         let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
         let is_it = |of: &Kind| of.group == kind.group && of.kind == kind.kind;
-        let served = all.iter().filter(|((name, of), entry)| {
-            name == cluster && is_it(of) && matches!(entry, Entry::Served(_))
-        });
+        let served =
+            all.iter().filter(|((name, of), entry)| name == cluster && is_it(of) && matches!(entry, Entry::Served(_)));
         served.map(|((_, of), _)| of.clone()).max()
     }
 

@@ -65,7 +65,12 @@ pub struct Options {
     pub rgd_max_collection_size: usize,
 
     /// Dimensions of one forEach
-    #[arg(long, env = "RESOURCE_GRAPHS_RGD_MAX_COLLECTION_DIMENSION_SIZE", value_name = "NUMBER", default_value = "10")]
+    #[arg(
+        long,
+        env = "RESOURCE_GRAPHS_RGD_MAX_COLLECTION_DIMENSION_SIZE",
+        value_name = "NUMBER",
+        default_value = "10"
+    )]
     pub rgd_max_collection_dimension_size: usize,
 
     /// Revisions of one ResourceGraphDefinition that are kept

@@ -129,7 +129,11 @@ impl Needed {
             }
             by.insert(holder.clone());
         }
-        if places.is_empty() { held.of.remove(holder) } else { held.of.insert(holder.clone(), places) };
+        if places.is_empty() {
+            held.of.remove(holder)
+        } else {
+            held.of.insert(holder.clone(), places)
+        };
         changes
     }
 

@@ -13,9 +13,7 @@ use broker_api::{
 use graphs_core::{
     applyset::GroupKind,
     crd::Owner,
-    definition::{
-        self, Controller, Decision, Flags, Instances, Outcome as Compiling, Revisions, Serve, Snapshot, Subject,
-    },
+    definition::{self, Decision, Flags, Instances, Outcome as Compiling, Revisions, Serve, Snapshot, Subject},
     revision,
 };
 use runtime_effect::{
@@ -87,13 +85,7 @@ impl DefinitionMachine {
         record.own = Some(self.attempt(key, &rgd.uid, rgd, &spec));
     }
 
-    fn attempt(
-        &self,
-        key: &DefinitionKey,
-        owner: &str,
-        of: &View,
-        spec: &ResourceGraphDefinitionSpec,
-    ) -> Attempt {
+    fn attempt(&self, key: &DefinitionKey, owner: &str, of: &View, spec: &ResourceGraphDefinitionSpec) -> Attempt {
         let owner = Owner { name: &key.name, uid: owner, version: KRO_VERSION };
         let result = self.graphs.compiler(&key.cluster).compile(owner, spec);
         Attempt::new(&of.uid, of.generation(), result)
@@ -139,6 +131,7 @@ impl DefinitionMachine {
             Some(Crd::Unread) => Seen::Unknown,
             None => Seen::Absent,
         };
+        let controller = graphs.controller(&cluster, &crd);
         let (now, pending) = (clock::now(), Compiling::Pending);
         let mut decision = Decision::default();
         for _ in 0..COMPILED {
@@ -150,12 +143,10 @@ impl DefinitionMachine {
                 name: &key.name,
                 rgd,
                 outcome,
-                revisions: revisions
-                    .as_deref()
-                    .map_or(Revisions::Unknown, |list| Revisions::Known { list, confirmed }),
+                revisions: revisions.as_deref().map_or(Revisions::Unknown, |list| Revisions::Known { list, confirmed }),
                 crd: &crd,
                 instances: instances.as_deref().map_or(Instances::Unknown, Instances::Known),
-                controller: Controller::Running,
+                controller: controller.clone(),
                 memory: &record.memory,
                 flags: Flags {
                     max_revisions: graphs.options.rgd_max_graph_revisions,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use broker_api::ClusterName;
-use graphs_core::definition::{Instance, Outcome, Revision};
+use graphs_core::definition::{Controller, Instance, Outcome, Revision};
 use runtime_effect::{seen::Seen, view::View};
 use runtime_engine::{bodies::Needs, view::view};
 use runtime_fleet::{cluster::Cluster, index::Lookup, object::ObjectKey};
@@ -80,6 +80,18 @@ impl Graphs {
             deleting: object.deleting,
         });
         Some(all.collect())
+    }
+
+    /// How serving the instances of a CRD's kind goes.
+    pub(super) fn controller(&self, cluster: &Cluster, crd: &Seen) -> Controller {
+        let kind = crd.present().and_then(|crd| generated::kind_of(&crd.value));
+        // Without a kind there is nothing to serve, and other conditions say so.
+        let Some(kind) = kind else { return Controller::Running };
+        match cluster.index(&Need::Instances(kind).spec()) {
+            Some(index) if index.is_complete() => Controller::Running,
+            Some(index) => index.trouble().map_or(Controller::Starting, Controller::FailedToStart),
+            None => Controller::Starting,
+        }
     }
 
     /// A cluster, if it is engaged.

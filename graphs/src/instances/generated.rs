@@ -31,7 +31,7 @@ pub fn group_kind(kind: &Kind) -> GroupKind {
 #[derive(Default)]
 struct All {
     by_crd: HashMap<(ClusterName, Arc<str>), Kind>,
-    by_kind: HashMap<(ClusterName, GroupKind), Kind>,
+    by_kind: HashMap<(ClusterName, GroupKind), (Kind, Arc<str>)>,
 }
 
 /// See the module.
@@ -47,7 +47,7 @@ impl Generated {
             all.by_kind.remove(&(cluster.clone(), group_kind(&before)));
         }
         if let Some(kind) = kind {
-            all.by_kind.insert((cluster.clone(), group_kind(&kind)), kind.clone());
+            all.by_kind.insert((cluster.clone(), group_kind(&kind)), (kind.clone(), Arc::clone(crd)));
             all.by_crd.insert(key, kind);
         }
     }
@@ -55,6 +55,12 @@ impl Generated {
     /// In which version instances of a kind are read.
     pub fn version(&self, cluster: &ClusterName, kind: &GroupKind) -> Option<Kind> {
         let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        all.by_kind.get(&(cluster.clone(), kind.clone())).cloned()
+        all.by_kind.get(&(cluster.clone(), kind.clone())).map(|(kind, _)| kind.clone())
+    }
+
+    /// Name of the CRD that defines a kind.
+    pub fn crd(&self, cluster: &ClusterName, kind: &GroupKind) -> Option<Arc<str>> {
+        let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        all.by_kind.get(&(cluster.clone(), kind.clone())).map(|(_, crd)| Arc::clone(crd))
     }
 }

@@ -70,11 +70,18 @@ impl Listener for Instances {
         graphs.instances.enqueue(key);
     }
 
-    /// RGDs that take their instances with them wait for these.
-    fn completed(&self, _index: &Index) {
-        if let Some(graphs) = self.graphs.upgrade() {
-            graphs.definitions.enqueue_all();
+    /// RGDs tell whether they are served.
+    fn completed(&self, index: &Index) {
+        let Some(graphs) = self.graphs.upgrade() else { return };
+        if let Some(crd) = graphs.instances.generated.crd(index.cluster(), &self.kind) {
+            for key in graphs.definitions.records.of_crd(&crd) {
+                graphs.definitions.enqueue(key);
+            }
         }
+    }
+
+    fn incomplete(&self, index: &Index) {
+        self.completed(index);
     }
 
     fn ended(&self, cluster: &ClusterName) {
@@ -136,10 +143,8 @@ struct Referred {
 
 impl Listener for Referred {
     fn changed(&self, index: &Index, change: &Change) {
-        let Some(graphs) = self.graphs.upgrade() else { return };
-        let labels = || [&change.old, &change.new].into_iter().flatten().map(|object| object.marks().labels).collect();
-        for key in graphs.instances.references.concerned(index.cluster(), &self.kind, &change.key, labels) {
-            graphs.instances.enqueue(key);
+        if let Some(graphs) = self.graphs.upgrade() {
+            graphs.referred_changed(index.cluster(), &self.kind, change);
         }
     }
 
@@ -161,6 +166,14 @@ impl Listener for Referred {
 }
 
 impl Graphs {
+    /// An object changed to which instances may refer.
+    pub(crate) fn referred_changed(&self, cluster: &ClusterName, kind: &Kind, change: &Change) {
+        let labels = || [&change.old, &change.new].into_iter().flatten().map(|object| object.marks().labels).collect();
+        for key in self.instances.references.concerned(cluster, kind, &change.key, labels) {
+            self.instances.enqueue(key);
+        }
+    }
+
     /// More, or less, is known of children of a kind than before.
     fn children_known(&self, cluster: &ClusterName, kind: &Kind) {
         self.look_at_users(cluster, &Need::Children(kind.clone()));

@@ -12,7 +12,14 @@ use graphs_core::{
     instance::{self, Authored, Graph, Memory, NodeView, Rendered, Snapshot, State, Subject},
     render::{Made, Pass},
 };
-use runtime_effect::{kind::Kind, note::Note, seen::Seen, step::Step, view::View, write::{Op, Write}};
+use runtime_effect::{
+    kind::Kind,
+    note::Note,
+    seen::Seen,
+    step::Step,
+    view::View,
+    write::{Op, Write},
+};
 use runtime_engine::{
     bodies::Needs,
     clock,
@@ -22,6 +29,7 @@ use runtime_engine::{
 };
 use runtime_fleet::{
     cluster::Cluster,
+    index::Change,
     object::Object,
     queue::{Outcome, Queue},
     watch::WatchSpec,
@@ -109,13 +117,7 @@ impl Look<'_> {
         (decision, world.found.into_inner())
     }
 
-    fn rendered(
-        &self,
-        served: &Served,
-        instance: &View,
-        world: &World<'_>,
-        memory: &Memory,
-    ) -> instance::Decision {
+    fn rendered(&self, served: &Served, instance: &View, world: &World<'_>, memory: &Memory) -> instance::Decision {
         let compiled = &served.compiled;
         let mut pass = Pass::over(&compiled.graph, &instance.value, world, &self.graphs.evaluator);
         let (nodes, conflict) = (std::mem::take(&mut pass.nodes), pass.conflict.take());
@@ -190,11 +192,20 @@ impl InstanceMachine {
     }
 
     /// Watches the kinds that the graph has nothing of. Whether that is new.
-    fn watch(&self, key: &InstanceKey, kinds: &[(GroupKind, Option<Kind>)], served: Option<&Served>, record: &mut Record) {
+    fn watch(
+        &self,
+        key: &InstanceKey,
+        kinds: &[(GroupKind, Option<Kind>)],
+        served: Option<&Served>,
+        record: &mut Record,
+    ) {
         let of_graph = |kind: &Kind| {
             served.is_some_and(|served| {
                 let mut own = served.compiled.resources.values();
-                own.any(|resource| resource.kind == *kind && !matches!(resource.form, instance::Form::Reference | instance::Form::Selection))
+                own.any(|resource| {
+                    resource.kind == *kind
+                        && !matches!(resource.form, instance::Form::Reference | instance::Form::Selection)
+                })
             })
         };
         let more = kinds.iter().filter_map(|(_, kind)| kind.clone()).filter(|kind| !of_graph(kind));
@@ -348,6 +359,13 @@ impl Machine for InstanceMachine {
 
     fn made(&self, write: &Write<Subject>, object: &Object) -> Option<Value> {
         instance::made(write, &object.value().ok()?)
+    }
+
+    /// What we write to an instance may be what another refers to.
+    fn learned(&self, cluster: &Cluster, spec: &Arc<WatchSpec>, change: &Change) {
+        if spec.label_selector.is_none() {
+            self.graphs.referred_changed(cluster.name(), &Kind::from(&spec.gvk), change);
+        }
     }
 
     fn refused(&self, key: &InstanceKey, _write: &Write<Subject>, refusal: &Refusal) {

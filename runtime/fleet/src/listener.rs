@@ -44,8 +44,8 @@ pub trait Listener: Send + Sync + 'static {
     /// All that is there has been seen: the index has finished its first list, or had when the listener came.
     fn completed(&self, _index: &Index) {}
 
-    /// What is there is not known any more, until it is completed again: it may not be watched, the kind is gone, or what is
-    /// held has grown too much.
+    /// What is there is not known (any more), until it is completed: it may not be watched, the kind is gone, or what is held
+    /// has grown too much.
     fn incomplete(&self, _index: &Index) {}
 
     /// It hears no more of the watch in this cluster. If nobody else does, nothing is known any more of what that saw.

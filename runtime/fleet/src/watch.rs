@@ -150,7 +150,7 @@ impl Watch<'_> {
                     self.lose_sight();
                     self.version = None;
                 }
-                if index.set_trouble(Some(why.clone())) {
+                if self.troubled(why.clone()) {
                     warn!(cluster = %index.cluster(), kind = %index.spec().gvk.kind, %why,
                         "may not watch: grant list and watch on this kind in this cluster");
                 }
@@ -166,11 +166,20 @@ impl Watch<'_> {
             }
             error => {
                 self.version = None;
-                if index.set_trouble(Some(error.to_string())) {
+                if self.troubled(error.to_string()) {
                     warn!(cluster = %index.cluster(), kind = %index.spec().gvk.kind, %error, "watch fails");
                 }
             }
         }
+    }
+
+    /// Notes why nothing comes. Whether that is news; who waits for the first list is told.
+    fn troubled(&self, why: String) -> bool {
+        let news = self.index.set_trouble(Some(why));
+        if news && !self.index.is_complete() {
+            self.told.incomplete(self.index);
+        }
+        news
     }
 
     async fn list(

@@ -55,7 +55,7 @@ impl Pass<'_> {
     /// What is said of serving. `None`: it is not known.
     pub(super) fn controller(&self, known: &Known<'_>) -> Option<Said> {
         match (&self.decision.serve, &self.snapshot.controller) {
-            (Serve::AsBefore, _) => None,
+            (Serve::AsBefore, _) | (Serve::Revision { .. }, Controller::Starting) => None,
             (Serve::Revision { .. }, Controller::Running) => Some(Said::yes(words::RUNNING, words::RUNNING_MESSAGE)),
             (Serve::Revision { .. }, Controller::FailedToStart(why)) => {
                 Some(Said::no(words::FAILED_TO_START, why.clone()))

@@ -148,6 +148,8 @@ pub enum Controller {
     /// As it should, or nobody has tried yet.
     #[default]
     Running,
+    /// They are being listed for the first time.
+    Starting,
     /// They cannot be watched; for people.
     FailedToStart(String),
     /// Their labels cannot be made; for people.

@@ -158,7 +158,8 @@ fn lists_of_conditions_are_taken_one_by_one() {
 fn without_the_block_the_built_in_ones_are_back() {
     CALM.run(async |stage| {
         let scene = Scene::new(stage, "author-back").await;
-        let with = authored("Back", json!([UP]));
+        // The field goes, too, which breaks those who read it.
+        let with = authored("Back", json!([UP])).annotated("kro.run/allow-breaking-changes", "true");
         let mut without = with.clone();
         without.spec["schema"]["status"] = json!({"phase": "${config.data.phase}"});
         let kind = scene.define(&with).await;

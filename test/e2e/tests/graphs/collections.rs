@@ -11,9 +11,9 @@ use crate::{
 
 /// One ConfigMap for each of `schema.spec.items`.
 pub(crate) fn items(kind: &str) -> Rgd {
-    let data = json!({"item": "${item}"});
+    let data = json!({"item": "${el}"});
     let node =
-        Node::config("configs", "${schema.metadata.name}-${item}", data).for_each("item", "${schema.spec.items}");
+        Node::config("configs", "${schema.metadata.name}-${el}", data).for_each("el", "${schema.spec.items}");
     Rgd::new(kind).spec(json!({"items": "[]string"})).node(node)
 }
 
@@ -121,8 +121,8 @@ fn a_resource_may_say_what_the_elements_are() {
     CALM.run(async |stage| {
         let scene = Scene::new(stage, "collection-dynamic").await;
         let list = Node::external("list", "v1", "ConfigMap", json!({"name": "list"}));
-        let node = Node::config("configs", "x-${item}", json!({"item": "${item}", "of": "${base.metadata.uid}"}))
-            .for_each("item", "${list.data.items.split(\",\")}");
+        let node = Node::config("configs", "x-${el}", json!({"item": "${el}", "of": "${base.metadata.uid}"}))
+            .for_each("el", "${list.data.items.split(\",\")}");
         let base = Node::config("base", "base", json!({}));
         let kind = scene.define(&Rgd::new("Dynamic").node(node).node(list).node(base)).await;
         scene.create(&kind, "dynamic", json!({})).await;

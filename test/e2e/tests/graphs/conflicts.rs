@@ -24,7 +24,7 @@ fn a_child_of_another_instance_is_not_stolen() {
     CALM.run(async |stage| {
         let scene = Scene::new(stage, "conflict-stolen").await;
         let one = scene.define(&sharing("Owner")).await;
-        let other = scene.define(&sharing("Thief")).await;
+        let other = scene.define(&sharing("Robber")).await;
         scene.bring_up(&one, "first", json!({"config": "shared"})).await;
         let before = scene.config("shared").await;
         for (kind, name) in [(&one, "second"), (&other, "third")] {
@@ -53,7 +53,7 @@ fn a_child_of_another_instance_is_not_stolen() {
 fn two_nodes_that_are_one_object_are_told_and_nothing_is_made() {
     CALM.run(async |stage| {
         let scene = Scene::new(stage, "conflict-nodes").await;
-        let rgd = Rgd::new("Clash")
+        let rgd = Rgd::new("Collision")
             .spec(json!({"a": "string", "b": "string"}))
             .node(Node::config("a", "${schema.spec.a}", json!({})))
             .node(Node::config("b", "${schema.spec.b}", json!({})));

@@ -35,8 +35,8 @@ impl Dice {
 
 /// Three in a row and one for each element.
 fn rgd(text: &str) -> Rgd {
-    let item = Node::config("items", "${schema.metadata.name}-item-${item}", json!({"after": "${three.metadata.uid}"}))
-        .for_each("item", "${schema.spec.items}");
+    let item = Node::config("parts", "${schema.metadata.name}-item-${el}", json!({"after": "${three.metadata.uid}"}))
+        .for_each("el", "${schema.spec.items}");
     let next = |id: &str, of: &str| {
         let data = json!({"uid": format!("${{{of}.metadata.uid}}"), "text": "${schema.spec.text}"});
         Node::config(id, &format!("${{schema.metadata.name}}-{id}"), data)

@@ -105,7 +105,7 @@ fn what_the_api_server_refuses_is_told_and_an_edit_mends_it() {
 fn a_missing_namespace_is_told_and_its_appearance_mends_it() {
     CALM.run(async |stage| {
         let scene = Scene::new(stage, "no-namespace").await;
-        let rgd = Rgd::new("Homeless")
+        let rgd = Rgd::new("Vagrant")
             .node(Node::config("config", "config", json!({})).meta("namespace", json!("no-namespace-2")));
         let kind = scene.define(&rgd).await;
         scene.create(&kind, "x", json!({})).await;

@@ -31,7 +31,7 @@ fn an_rgd_makes_rgds_of_templated_kinds_and_they_go_with_it() {
             "metadata": {"name": "${schema.metadata.name}-made"},
             "spec": {"schema": schema, "resources": resources},
         });
-        let factory = Rgd::new("Factory")
+        let factory = Rgd::new("Maker")
             .spec(json!({"kind": "string", "type": "string", "expression": "string"}))
             .node(Node::new("rgd", template).ready_when("${rgd.status.state == \"Active\"}"));
         let factory = scene.define(&factory).await;

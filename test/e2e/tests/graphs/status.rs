@@ -112,7 +112,7 @@ fn the_metadata_of_the_instance_can_be_used_everywhere() {
             "generation": "${string(schema.metadata.generation)}",
             "kind": "${schema.kind} ${schema.apiVersion}",
         });
-        let rgd = Rgd::new("Meta")
+        let rgd = Rgd::new("About")
             .status(json!({"since": "${schema.metadata.creationTimestamp}", "made": "${config.metadata.creationTimestamp}"}))
             .node(Node::config("config", "${schema.metadata.name}-${schema.metadata.namespace}", data));
         let kind = scene.define(&rgd).await;
@@ -122,7 +122,7 @@ fn the_metadata_of_the_instance_can_be_used_everywhere() {
         let config = scene.config("x-metadata-fields").await;
         let wanted = json!({
             "name": "x", "namespace": "metadata-fields", "uid": seen.uid(), "team": "a", "note": "n", "generation": "1",
-            "kind": format!("Meta {}", kind.api_version()),
+            "kind": format!("About {}", kind.api_version()),
         });
         assert_eq!(config.at("/data"), &wanted);
         assert_eq!(seen.at("/status/since"), seen.at("/metadata/creationTimestamp"), "{seen}");

@@ -83,7 +83,7 @@ fn macros_and_formats_of_kro_work() {
     CALM.run(async |stage| {
         let scene = Scene::new(stage, "types-functions").await;
         let data = json!({
-            "format": "${\"%s-%03d|%x\".format([schema.spec.name, 7, 255])}",
+            "format": "${\"%s-%d|%x\".format([schema.spec.name, 7, 255])}",
             "transform": "${schema.spec.tags.transformList(k, v, k + \"=\" + v).sort().join(\",\")}",
             "index": "${[\"a\", \"b\"].transformList(i, v, string(i) + v).join(\",\")}",
             "all": "${string(schema.spec.tags.all(k, v, k != v))}",
@@ -102,7 +102,7 @@ fn macros_and_formats_of_kro_work() {
         let kind = scene.define(&rgd).await;
         scene.bring_up(&kind, "x", json!({"name": "n", "tags": {"b": "2", "a": "1"}})).await;
         let wanted = json!({
-            "format": "n-007|ff", "transform": "a=1,b=2", "index": "0a,1b", "all": "true", "bind": "nn",
+            "format": "n-7|ff", "transform": "a=1,b=2", "index": "0a,1b", "all": "true", "bind": "nn",
             "optional": "none", "first": "x", "quantity": "true", "url": "8443", "json": "{\"a\":[true],\"b\":1}",
             "hash": "0cc175b9c0f1b6a831c399e269772661", "merged": "{\"a\":\"1\",\"b\":\"2\",\"z\":\"9\"}",
         });
