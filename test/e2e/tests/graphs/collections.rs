@@ -12,8 +12,7 @@ use crate::{
 /// One ConfigMap for each of `schema.spec.items`.
 pub(crate) fn items(kind: &str) -> Rgd {
     let data = json!({"item": "${el}"});
-    let node =
-        Node::config("configs", "${schema.metadata.name}-${el}", data).for_each("el", "${schema.spec.items}");
+    let node = Node::config("configs", "${schema.metadata.name}-${el}", data).for_each("el", "${schema.spec.items}");
     Rgd::new(kind).spec(json!({"items": "[]string"})).node(node)
 }
 

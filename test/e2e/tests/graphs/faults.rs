@@ -8,6 +8,7 @@ use crate::{
     rgd::{Node, Rgd},
     rights,
     scene::Scene,
+    stage::FORBIDDEN,
 };
 
 const PRIORITY_CLASS: Kind =
@@ -120,10 +121,9 @@ fn a_missing_namespace_is_told_and_its_appearance_mends_it() {
 fn one_kind_that_may_not_be_listed_disturbs_no_other() {
     CALM.run(async |stage| {
         let scene = Scene::new(stage, "forbidden-kind").await;
-        let secret = crate::kinds::kind("forbidden.kro.test", "Closed", "closeds");
+        let secret = crate::kinds::kind(FORBIDDEN, "Closed", "closeds");
         stage.place.apply(&secret.crd().to_string()).await;
-        let template =
-            json!({"apiVersion": "forbidden.kro.test/v1alpha1", "kind": "Closed", "metadata": {"name": "c"}});
+        let template = json!({"apiVersion": secret.api_version(), "kind": "Closed", "metadata": {"name": "c"}});
         let rgd =
             Rgd::new("Locked").node(Node::new("closed", template)).node(Node::config("config", "config", json!({})));
         let kind = scene.define(&rgd).await;

@@ -47,6 +47,22 @@ async fn as_kro_applied(scene: &Scene<'_>, name: &str) -> Object {
     applied
 }
 
+/// Makes a revision one that kro has issued, with its own hash.
+async fn as_kro_issued(scene: &Scene<'_>, name: &str) {
+    let place = scene.place();
+    let held = place.get(&REVISION, "", name).await;
+    place.edit(&REVISION, "", name, json!({"metadata": {"finalizers": null}})).await;
+    place.delete(&REVISION, "", name).await;
+    place.until_gone(&REVISION, "", name).await;
+    let mut labels = held.at("/metadata/labels").clone();
+    labels["kro.run/kro-version"] = json!("v0.9.3");
+    labels["kro.run/graph-revision-hash"] = json!("5d41402abc4b2a76");
+    let owners = held.at("/metadata/ownerReferences");
+    let metadata = json!({"labels": labels, "ownerReferences": owners, "finalizers": held.at("/metadata/finalizers")});
+    place.create(&REVISION, "", name, json!({"metadata": metadata, "spec": held.at("/spec")})).await;
+    place.set_status(&REVISION, "", name, held.at("/status").clone()).await;
+}
+
 /// Makes marks of an object what kro's version of them is.
 async fn marked(scene: &Scene<'_>, kind: &Kind, namespace: &str, name: &str, annotations: Value) {
     let labels = json!({"kro.run/kro-version": "v0.9.3"});
@@ -75,8 +91,7 @@ fn what_kro_left_is_taken_over_without_a_write_to_a_child() {
         let crd = format!("{}.{}", kind.plural, kind.group);
         marked(&scene, &CRD, "", &crd, json!({"internal.kro.run/crd-digest": null})).await;
         let revision = format!("{}-r00001", scene.rgd_name("Pair"));
-        let hash = json!({"metadata": {"labels": {"kro.run/graph-revision-hash": "5d41402abc4b2a76"}}});
-        stage.place.edit(&REVISION, "", &revision, hash).await;
+        as_kro_issued(&scene, &revision).await;
         // Half deleted: the last wave is gone.
         scene.delete(&kind, "leaving").await;
         scene.delete(&CONFIG_MAP, "leaving-2").await;
