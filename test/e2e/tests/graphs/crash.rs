@@ -204,7 +204,7 @@ fn what_happened_while_it_was_frozen_is_caught_up_with() {
         let kind = scene.define(&rgd("0")).await;
         scene.bring_up(&kind, "x", json!({"text": "a", "items": ["1"]})).await;
         let mut controller = stage.controller().await;
-        controller.process().pause().unwrap();
+        controller.process().pause().await.unwrap();
         scene.delete(&CONFIG_MAP, "x-one").await;
         scene.edit(&kind, "x", json!({"text": "b"})).await;
         scene.create(&kind, "y", json!({"text": "c", "items": ["1", "2"]})).await;
