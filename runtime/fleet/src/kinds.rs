@@ -113,7 +113,12 @@ async fn ask(server: &Arc<Server>, connection: &Connection, kinds: &[GroupVersio
                 info!(cluster = %server.name(), kind = %gvk.kind, group = %gvk.group, version = %gvk.version,
                     "the kind is not served (yet); waiting for its CRD");
             }
+            let first = server.kinds.state(gvk) == KindState::Unknown;
             server.set_kind(gvk, &KindState::Missing, &Reading::Nothing);
+            if first && server.kinds.defines_any_of(&gvk.group) {
+                // A CRD may be there for a moment before its kind is served, and have told of itself before it was asked for.
+                server.kinds.ask_again(gvk);
+            }
             continue;
         };
         let info = Arc::new(info);

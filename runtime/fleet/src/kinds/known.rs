@@ -132,6 +132,11 @@ impl Known {
         }
     }
 
+    /// Whether the watch on CRDs has seen one of this group.
+    pub(crate) fn defines_any_of(&self, group: &str) -> bool {
+        self.crds.snapshot().iter().any(|(key, _)| key.name.split_once('.').is_some_and(|(_, of)| of == group))
+    }
+
     /// Whether the schema of a kind that is served is to be read now.
     pub(crate) fn wants_schema(&self, gvk: &GroupVersionKind, listed: Listed) -> bool {
         lock(&self.kinds).wants_schema(gvk, listed, Instant::now())
