@@ -42,7 +42,7 @@ pub(crate) async fn run(server: Arc<Server>) {
     loop {
         let connection = server.ready().await;
         let polls = polled.elapsed() >= poll;
-        let (due, next) = server.kinds.due(polls);
+        let due = server.kinds.due(polls);
         let mut failed = false;
         for kinds in due.chunk_by(|one, next| one.group == next.group && one.version == next.version) {
             // Seldom, and there is one of this for each server: what asking needs is held only meanwhile.
@@ -80,7 +80,8 @@ pub(crate) async fn run(server: Arc<Server>) {
                 poll
             };
             let poll = missing.then(|| poll.saturating_sub(polled.elapsed()));
-            [poll, next].into_iter().flatten().min()
+            // What was found may have to be looked at again, too.
+            [poll, server.kinds.next()].into_iter().flatten().min()
         };
         tokio::select! {
             () = server.kinds.asked.notified() => {}
