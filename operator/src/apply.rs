@@ -91,7 +91,7 @@ pub async fn apply(context: &Context, built: Built, mut found: Dereferenced) -> 
     let mut applied = Applied { deployment: None, has_graphs, graphs: None, held: None, troubles, refused: 0 };
     for (desired, live) in &pairs {
         let program = Program::ALL.into_iter().find(|program| desired.is_deployment_of(*program, &owner));
-        let found = match program {
+        let as_before = || match program {
             Some(Program::Broker) => found.deployment.clone(),
             Some(Program::Graphs) => found.graphs.clone(),
             None => None,
@@ -104,12 +104,12 @@ pub async fn apply(context: &Context, built: Built, mut found: Dereferenced) -> 
             }
             Err(Failure::Fight) => {
                 applied.troubles.push(fight(&desired.key));
-                found
+                as_before()
             }
             Err(Failure::Call(error)) if error.is_refusal() => {
                 applied.refused += 1;
                 applied.troubles.push(Trouble::new(APPLY_FAILED, &format!("{}: {error}", desired.key)));
-                found
+                as_before()
             }
             Err(Failure::Call(error)) => return Err(ApplyError { key: desired.key.clone(), error }),
         };

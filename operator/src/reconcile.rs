@@ -127,7 +127,7 @@ async fn pass(context: &Context, namespace: &str, name: &str) -> Result<Action, 
     let applied = match validated {
         Ok(validated) => {
             finalizer::set(context, &owner, &object).await.map_err(ReconcileError::Finalizer)?;
-            apply(context, build(validated), found).await?
+            Box::pin(apply(context, build(validated), found)).await?
         }
         Err(held) => Applied::untouched(held, found),
     };
