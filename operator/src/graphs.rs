@@ -75,6 +75,7 @@ impl Graphs {
             "--leader-elect".to_owned(),
             format!("--leader-election-namespace={}", defaults.namespace),
             format!("--allow-crd-deletion={deletes_crds}"),
+            "--log-format=json".to_owned(),
         ];
         args.extend(invocation.options.coordination().map(|file| format!("--kubeconfig={}", file.display())));
         args.extend(extra_args);
@@ -142,6 +143,7 @@ mod tests {
             "--leader-elect",
             "--leader-election-namespace=system",
             "--allow-crd-deletion=false",
+            "--log-format=json",
         ];
         assert_eq!(graphs.args, least);
         assert_eq!((graphs.replicas, graphs.image.to_string()), (1, "localhost/resource-graphs:1".to_owned()));
@@ -151,8 +153,11 @@ mod tests {
         whole["metrics"] = json!({"enabled": false});
         let graphs = of(whole).unwrap().unwrap();
         assert_eq!(graphs.args[0], "--metrics-bind-address=0");
-        let rest = ["--allow-crd-deletion=true", "--kubeconfig=/hub/kubeconfig", "--rgd-max-graph-revisions=9"];
-        assert_eq!(graphs.args[4..], rest);
+        let rest = ["--log-format=json", "--kubeconfig=/hub/kubeconfig", "--rgd-max-graph-revisions=9"];
+        assert_eq!(
+            (graphs.args[4].as_str(), &graphs.args[5..]),
+            ("--allow-crd-deletion=true", &rest.map(str::to_owned)[..])
+        );
         assert_eq!(graphs.image.to_string(), "localhost/resource-graphs:2");
         assert!(graphs.deletes_crds && graphs.metrics_port.is_none());
     }

@@ -87,6 +87,7 @@ fn its_deployment_is_like_the_broker_s() {
         "--leader-elect",
         "--leader-election-namespace=system",
         "--allow-crd-deletion=false",
+        "--log-format=json",
     ]);
     container["ports"] = json!([
         {"name": "metrics", "containerPort": 8078, "protocol": "TCP"},
