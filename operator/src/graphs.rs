@@ -123,20 +123,20 @@ mod tests {
         Graphs::of(&spec, &invocation, &defaults)
     }
 
-    fn spec(graphs: Value, more: &[&str]) -> Value {
+    fn spec(graphs: &Value, more: &[&str]) -> Value {
         json!({"watchKinds": ["A.v1.b.example"], "extraArgs": more, "graphs": graphs})
     }
 
     #[test]
     fn only_who_asks_for_it_gets_one() {
         for graphs in [Value::Null, json!({}), json!({"enabled": false, "replicas": 3})] {
-            assert_eq!(of(spec(graphs, &[])).unwrap(), None);
+            assert_eq!(of(spec(&graphs, &[])).unwrap(), None);
         }
     }
 
     #[test]
     fn fields_become_flags_and_what_people_add_comes_last() {
-        let graphs = of(spec(json!({"enabled": true}), &[])).unwrap().unwrap();
+        let graphs = of(spec(&json!({"enabled": true}), &[])).unwrap().unwrap();
         let least = [
             "--metrics-bind-address=:8078",
             "--health-probe-bind-address=:8079",
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!((graphs.replicas, graphs.image.to_string()), (1, "localhost/resource-graphs:1".to_owned()));
         let more = json!({"enabled": true, "allowCRDDeletion": true, "extraArgs": ["--rgd-max-graph-revisions=9"],
             "image": {"tag": "2"}});
-        let mut whole = spec(more, &["-coordination-kubeconfig=/hub/kubeconfig"]);
+        let mut whole = spec(&more, &["-coordination-kubeconfig=/hub/kubeconfig"]);
         whole["metrics"] = json!({"enabled": false});
         let graphs = of(whole).unwrap().unwrap();
         assert_eq!(graphs.args[0], "--metrics-bind-address=0");
@@ -169,7 +169,7 @@ mod tests {
             ("-allow-crd-deletion", "spec.graphs.allowCRDDeletion"),
             ("--kubeconfig", "--coordination-kubeconfig"),
         ] {
-            let told = of(spec(json!({"enabled": true, "extraArgs": [arg]}), &[])).unwrap_err().to_string();
+            let told = of(spec(&json!({"enabled": true, "extraArgs": [arg]}), &[])).unwrap_err().to_string();
             assert!(told.contains("spec.graphs.extraArgs") && told.contains(words), "{told}");
         }
     }

@@ -1,11 +1,15 @@
 //! One API server with both CRDs, and words to try objects on it.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use harness::{Cluster, Lab, LabOptions, wait_for};
 use kube::{
     Api, Client,
-    api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams},
+    api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
 
@@ -14,9 +18,9 @@ pub(crate) const REVISION: &str = "GraphRevision";
 
 /// The API server.
 pub(crate) struct Hub {
-    pub(crate) client: Client,
+    client: Client,
     cluster: Cluster,
-    _lab: Lab,
+    lab: Lab,
 }
 
 fn resource(kind: &str) -> ApiResource {
@@ -41,9 +45,9 @@ impl Hub {
             cluster.apply("person", &fs::read_to_string(folder.join(name)).unwrap()).await.unwrap();
         }
         let client = cluster.client("person").await.unwrap();
-        let hub = Self { client, cluster, _lab: lab };
+        let hub = Self { client, cluster, lab };
         for kind in [RGD, REVISION] {
-            let served = wait_for(e2e::DEADLINE, kind, async || hub.api(kind).list(&Default::default()).await);
+            let served = wait_for(e2e::DEADLINE, kind, async || hub.api(kind).list(&ListParams::default()).await);
             served.await.unwrap();
         }
         hub
@@ -53,9 +57,8 @@ impl Hub {
         Api::all_with(self.client.clone(), &resource(kind))
     }
 
-    /// The cluster's own words for one.
-    pub(crate) fn kubeconfig(&self) -> std::path::PathBuf {
-        let path = self._lab.directory().join("person.kubeconfig");
+    fn kubeconfig(&self) -> PathBuf {
+        let path = self.lab.directory().join("person.kubeconfig");
         self.cluster.write_kubeconfig("person", &path).unwrap();
         path
     }
@@ -90,7 +93,7 @@ impl Hub {
 
     /// `kubectl get`, the table.
     pub(crate) fn table(&self, arguments: &[&str]) -> String {
-        let mut kubectl = std::process::Command::new(harness::kubectl_binary().unwrap());
+        let mut kubectl = Command::new(harness::kubectl_binary().unwrap());
         kubectl.arg("--kubeconfig").arg(self.kubeconfig()).arg("get").args(arguments);
         let output = kubectl.output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -1,5 +1,6 @@
 //! ResourceGraphDefinitions.
 
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::cluster::{Hub, RGD};
@@ -196,8 +197,8 @@ async fn people_see_how_it_does(hub: &Hub) {
         "lastTransitionTime": "2026-01-01T00:00:00Z"});
     let status = json!({"state": "Active", "topologicalOrder": ["a", "b"], "conditions": [condition],
         "resources": [{"id": "b", "dependencies": [{"id": "a"}]}], "lastIssuedRevision": 3});
-    let patch = kube::api::Patch::Merge(json!({"status": status}));
-    let written = hub.api(RGD).patch_status("least", &Default::default(), &patch).await.unwrap();
+    let patch = Patch::Merge(json!({"status": status}));
+    let written = hub.api(RGD).patch_status("least", &PatchParams::default(), &patch).await.unwrap();
     assert_eq!(written.data["status"], status, "nothing is dropped");
     let table = hub.table(&["rgd"]);
     let words: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();

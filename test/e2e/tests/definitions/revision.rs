@@ -1,6 +1,6 @@
 //! GraphRevisions.
 
-use kube::api::{ListParams, PatchParams};
+use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::cluster::{Hub, REVISION};
@@ -76,7 +76,7 @@ async fn people_see_how_it_does(hub: &Hub) {
         "lastTransitionTime": "2026-01-01T00:00:00Z"});
     let status = json!({"topologicalOrder": ["one"], "conditions": [condition],
         "resources": [{"id": "one", "dependencies": [{"id": "two"}]}]});
-    let patch = kube::api::Patch::Merge(json!({"status": status}));
+    let patch = Patch::Merge(json!({"status": status}));
     let written = hub.api(REVISION).patch_status("web-r00001", &PatchParams::default(), &patch).await.unwrap();
     assert_eq!(written.data["status"], status);
     let table = hub.table(&["gr", "web-r00001"]);

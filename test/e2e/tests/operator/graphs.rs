@@ -8,11 +8,10 @@ use crate::stage::{
 };
 
 const CRD: &str = include_str!("../../../../config/crd-graphs/kro.run_resourcegraphdefinitions.yaml");
-const RGD: crate::stage::Kind =
-    crate::stage::Kind("kro.run/v1alpha1", "ResourceGraphDefinition", "resourcegraphdefinitions");
+const RGD: Kind = Kind("kro.run/v1alpha1", "ResourceGraphDefinition", "resourcegraphdefinitions");
 
 /// What a Broker has with `graphs` alone.
-const OWN: [(crate::stage::Kind, &str); 4] =
+const OWN: [(Kind, &str); 4] =
     [(ACCOUNT, "b-graphs"), (POLICY, "b-graphs"), (DEPLOYMENT, "b-graphs"), (SERVICE, "b-graphs-metrics")];
 
 fn spec(graphs: &Value) -> Value {
