@@ -87,6 +87,9 @@ pub enum NamingError {
     /// A kind has another form.
     #[error("naming convention violation: kind '{0}' is not a valid KRO kind name: must be UpperCamelCase")]
     InvalidKind(String),
+    /// A group is one of Kubernetes' own.
+    #[error("group {0:?} is one of Kubernetes' own, and its kinds may be served already: use a group of your own")]
+    ReservedGroup(String),
     /// An iterator has another form.
     #[error("forEach iterator name {0:?} is not valid: must be lowerCamelCase")]
     InvalidIterator(String),
@@ -155,6 +158,15 @@ pub fn check_kind(kind: &str) -> Result<(), NamingError> {
     } else {
         Err(NamingError::InvalidKind(shown(kind)))
     }
+}
+
+/// Whether kinds may be generated in this group. API servers have CRDs in Kubernetes' own approved by an annotation, which
+/// anybody can write; where the kind is served already, all of its objects would be taken for instances.
+pub fn check_group(group: &str) -> Result<(), NamingError> {
+    let is_reserved = ["k8s.io", "kubernetes.io"]
+        .into_iter()
+        .any(|own| group.strip_suffix(own).is_some_and(|before| before.is_empty() || before.ends_with('.')));
+    if is_reserved { Err(NamingError::ReservedGroup(shown(group))) } else { Ok(()) }
 }
 
 /// Whether these may be the iterators of one resource, in a graph with these ids.
@@ -228,6 +240,16 @@ mod tests {
         }
         for bad in ["", "app", "my-app", "1App", "App_x", "App.X", &format!("A{}", "b".repeat(63))] {
             assert!(said(check_kind(bad)).ends_with("is not a valid KRO kind name: must be UpperCamelCase"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn groups() {
+        for good in ["kro.run", "example.com", "apps.x-k8s.io", "myk8s.io", "k8s.io.example.com"] {
+            assert_eq!(check_group(good), Ok(()), "{good}");
+        }
+        for bad in ["k8s.io", "coordination.k8s.io", "a.b.k8s.io", "kubernetes.io", "policy.kubernetes.io"] {
+            assert!(said(check_group(bad)).contains("one of Kubernetes' own"), "{bad}");
         }
     }
 

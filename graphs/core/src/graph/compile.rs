@@ -101,6 +101,7 @@ fn instance_schema(spec: &Value) -> Value {
 fn check_names(spec: &ResourceGraphDefinitionSpec, bounds: &Bounds) -> Result<(), GraphError> {
     let GeneratedSchema { kind, .. } = &spec.schema;
     naming::check_kind(kind)?;
+    naming::check_group(spec.schema.group())?;
     if spec.resources.len() > bounds.resources {
         let (found, most) = (spec.resources.len(), bounds.resources);
         return Err(GraphError::invalid(format_args!(
