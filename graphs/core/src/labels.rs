@@ -53,6 +53,29 @@ pub fn is_reserved_key(key: &str) -> bool {
     key.starts_with(keys::PREFIX) || key.starts_with(keys::INTERNAL_PREFIX)
 }
 
+/// Whether a label or annotation of this key says of a child whose it is and how it came to be: whatever an expression
+/// makes of them, they are what we write, or are not there.
+pub fn is_mark(key: &str) -> bool {
+    [
+        keys::OWNED,
+        keys::VERSION,
+        keys::INSTANCE_ID,
+        keys::INSTANCE_NAME,
+        keys::INSTANCE_NAMESPACE,
+        keys::INSTANCE_GROUP,
+        keys::INSTANCE_VERSION,
+        keys::INSTANCE_KIND,
+        keys::NODE_ID,
+        keys::COLLECTION_INDEX,
+        keys::COLLECTION_SIZE,
+        keys::APPLYSET_PART_OF,
+        keys::APPLY_ORDER,
+        keys::ADOPTED,
+        keys::APPLIED_DIGEST,
+    ]
+    .contains(&key)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

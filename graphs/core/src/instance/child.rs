@@ -68,6 +68,8 @@ impl Child {
         let mut metadata = fields(body.remove("metadata"));
         let mut marks =
             Marks { labels: fields(metadata.remove("labels")), annotations: fields(metadata.remove("annotations")) };
+        marks.labels.retain(|name, _| !labels::is_mark(name));
+        marks.annotations.retain(|name, _| !labels::is_mark(name));
         for (name, value) in set.labels() {
             marks.label(name, value);
         }
@@ -80,7 +82,6 @@ impl Child {
         if adopted {
             marks.annotate(keys::ADOPTED, keys::TRUE);
         }
-        marks.annotations.remove(keys::APPLIED_DIGEST);
         metadata.insert("name".into(), json!(&*key.name));
         metadata.remove("namespace");
         if !key.namespace.is_empty() {

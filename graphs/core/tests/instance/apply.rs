@@ -87,8 +87,11 @@ fn a_field_that_left_the_template_leaves_the_child() {
 fn all_that_is_ours_is_on_a_child_and_wins() {
     let mut world = World::new(vec![one("a", &[], 4)]);
     world.version = "v0.9.3+54";
-    let template = json!({"metadata": {"labels": {"kro.run/owned": "no", "app.kubernetes.io/managed-by": "helm"},
-        "annotations": {"internal.kro.run/apply-order": "9", "internal.kro.run/applied-digest": "x", "my": "note"}}});
+    let template = json!({"metadata": {
+        "labels": {"kro.run/owned": "no", "app.kubernetes.io/managed-by": "helm", "kro.run/collection-index": "3"},
+        "annotations": {"internal.kro.run/apply-order": "9", "internal.kro.run/applied-digest": "x", "my": "note",
+            "kro.run/instance-name": "another", "internal.kro.run/adopted": "true"},
+    }});
     world.spec(json!({"more": {"a": template}}));
     world.turn();
     let (id, uid) = (world.id(), world.instance()["metadata"]["uid"].clone());
@@ -106,6 +109,7 @@ fn all_that_is_ours_is_on_a_child_and_wins() {
     );
     assert_eq!(metadata["annotations"][keys::APPLIED_DIGEST].as_str().unwrap().len(), 16);
     assert!(metadata["annotations"].get(keys::ADOPTED).is_none() && metadata.get("finalizers").is_none());
+    assert!(metadata["annotations"].get(keys::INSTANCE_NAME).is_none(), "it would be taken for the whole of the label");
     assert_eq!(metadata["namespace"], "default");
 }
 
