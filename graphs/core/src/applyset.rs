@@ -15,8 +15,11 @@ use sha2::{Digest, Sha256};
 /// Longest text of an annotation that is read, in bytes: API servers allow no more for all of an object's together.
 const MAX_TEXT: usize = 256 * 1024;
 
-/// Most kinds, and most namespaces, that are searched.
-const MAX_ENTRIES: usize = 4096;
+/// Most kinds that are searched: those of two graphs, each of as many resources as it may have. Each costs a watch.
+pub const MAX_GROUP_KINDS: usize = 1024;
+
+/// Most namespaces that are searched.
+pub const MAX_NAMESPACES: usize = 4096;
 
 /// How much of a wrong text is told, in characters.
 const SHOWN: usize = 80;
@@ -112,8 +115,13 @@ pub enum InventoryError {
     #[error("annotation {0} is missing: restore it, or the objects it names are not found")]
     Missing(&'static str),
     /// An annotation is longer than any that is read.
-    #[error("annotation {0} is too long: no more than {MAX_TEXT} bytes and {MAX_ENTRIES} entries are read")]
-    TooLong(&'static str),
+    #[error("annotation {key} is too long: no more than {MAX_TEXT} bytes and {most} entries are read")]
+    TooLong {
+        /// Its key.
+        key: &'static str,
+        /// So many entries are read.
+        most: usize,
+    },
     /// An annotation has an entry of another form.
     #[error("annotation {key} has the entry {entry:?}, which cannot be one: correct it")]
     Entry {
@@ -198,10 +206,12 @@ impl Inventory {
             return Err(InventoryError::Hash);
         }
         Ok(Self {
-            group_kinds: entries(keys::APPLYSET_GROUP_KINDS, group_kinds)?
+            group_kinds: entries(keys::APPLYSET_GROUP_KINDS, group_kinds, MAX_GROUP_KINDS)?
                 .map(GroupKind::from_str)
                 .collect::<Result<_, _>>()?,
-            namespaces: entries(keys::APPLYSET_NAMESPACES, namespaces)?.map(namespace).collect::<Result<_, _>>()?,
+            namespaces: entries(keys::APPLYSET_NAMESPACES, namespaces, MAX_NAMESPACES)?
+                .map(namespace)
+                .collect::<Result<_, _>>()?,
         })
     }
 }
@@ -224,9 +234,9 @@ fn hash(id: &str, group_kinds: &str, namespaces: &str) -> String {
 }
 
 /// The entries of a list by commas, without the blanks around them; none in an empty text.
-fn entries<'a>(key: &'static str, text: &'a str) -> Result<impl Iterator<Item = &'a str>, InventoryError> {
-    if text.len() > MAX_TEXT || text.bytes().filter(|byte| *byte == b',').count() >= MAX_ENTRIES {
-        return Err(InventoryError::TooLong(key));
+fn entries<'a>(key: &'static str, text: &'a str, most: usize) -> Result<impl Iterator<Item = &'a str>, InventoryError> {
+    if text.len() > MAX_TEXT || text.bytes().filter(|byte| *byte == b',').count() >= most {
+        return Err(InventoryError::TooLong { key, most });
     }
     let text = text.trim();
     Ok(text.split(',').map(str::trim).filter(move |_| !text.is_empty()))

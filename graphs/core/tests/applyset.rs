@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use broker_api::graphs::keys;
-use graphs_core::applyset::{self, GroupKind, Inventory, InventoryError};
+use graphs_core::applyset::{self, GroupKind, Inventory, InventoryError, MAX_GROUP_KINDS, MAX_NAMESPACES};
 use proptest::prelude::*;
 
 const ID: &str = "applyset-P1j6BayKAYKZX-mU7IWpBaTymLALAGPktgHAsTT6uGE-v1";
@@ -120,9 +120,20 @@ fn entries_have_a_form() {
 #[test]
 fn entries_are_bounded() {
     let many = vec!["a"; 5000].join(",");
-    assert_eq!(unhashed("", &many), Err(InventoryError::TooLong(keys::APPLYSET_NAMESPACES)));
+    assert_eq!(
+        unhashed("", &many),
+        Err(InventoryError::TooLong { key: keys::APPLYSET_NAMESPACES, most: MAX_NAMESPACES })
+    );
+    let many = vec!["A"; MAX_GROUP_KINDS + 1].join(",");
+    assert_eq!(
+        unhashed(&many, ""),
+        Err(InventoryError::TooLong { key: keys::APPLYSET_GROUP_KINDS, most: MAX_GROUP_KINDS })
+    );
     let long = "A".repeat(1 << 20);
-    assert_eq!(unhashed(&long, ""), Err(InventoryError::TooLong(keys::APPLYSET_GROUP_KINDS)));
+    assert_eq!(
+        unhashed(&long, ""),
+        Err(InventoryError::TooLong { key: keys::APPLYSET_GROUP_KINDS, most: MAX_GROUP_KINDS })
+    );
     assert!(unhashed(&"A".repeat(10_000), "").unwrap_err().to_string().len() < 500);
 }
 

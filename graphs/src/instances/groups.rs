@@ -11,7 +11,7 @@ use broker_api::ClusterName;
 use graphs_core::applyset::GroupKind;
 use runtime_effect::kind::Kind;
 use runtime_fleet::discover;
-use tokio::runtime::Handle;
+use tokio::{runtime::Handle, sync::Semaphore};
 use tracing::debug;
 
 use super::InstanceKey;
@@ -19,6 +19,12 @@ use crate::graphs::Graphs;
 
 /// After so long an API server that did not answer is asked again.
 const AGAIN: Duration = Duration::from_secs(2);
+
+/// So many groups are asked for at once: people can write thousands of them.
+const AT_ONCE: usize = 8;
+
+/// Of groups that are not served, so many are remembered.
+const KEPT: usize = 16 * 1024;
 
 /// In which version a kind is served.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,13 +48,14 @@ type Place = (ClusterName, String);
 /// See the module.
 pub struct Groups {
     all: Mutex<HashMap<Place, State>>,
+    turns: Semaphore,
     handle: Handle,
 }
 
 impl Groups {
     /// Nothing is known. Asks on this runtime.
     pub fn new(handle: Handle) -> Self {
-        Self { all: Mutex::default(), handle }
+        Self { all: Mutex::default(), turns: Semaphore::new(AT_ONCE), handle }
     }
 
     fn all(&self) -> MutexGuard<'_, HashMap<Place, State>> {
@@ -80,7 +87,11 @@ impl Groups {
     }
 
     fn take(&self, place: &Place, versions: Vec<String>) -> HashSet<InstanceKey> {
-        match self.all().insert(place.clone(), State::Known(versions.into())) {
+        let mut all = self.all();
+        if all.len() > KEPT {
+            all.retain(|_, state| !matches!(state, State::Known(versions) if versions.is_empty()));
+        }
+        match all.insert(place.clone(), State::Known(versions.into())) {
             Some(State::Asked(waiting)) => waiting,
             Some(State::Known(_)) | None => HashSet::new(),
         }
@@ -96,6 +107,7 @@ async fn ask(graphs: Arc<Graphs>, place: Place) {
             return;
         };
         if let Some(connection) = cluster.connection() {
+            let _turn = graphs.groups.turns.acquire().await;
             match discover::versions(&connection.caller, group).await {
                 Ok(versions) => break versions,
                 Err(error) => debug!(group, %error, "cannot ask for the versions of a group"),

@@ -61,10 +61,17 @@ fn lock(record: &Mutex<Record>) -> MutexGuard<'_, Record> {
     record.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The kinds that the inventory on an instance names.
+/// The kinds that the inventory on an instance names, as far as it is read.
 fn inventory(instance: &View) -> BTreeSet<GroupKind> {
     let text = instance.annotation(keys::APPLYSET_GROUP_KINDS).unwrap_or_default();
-    text.split(',').filter_map(|entry| GroupKind::from_str(entry.trim()).ok()).collect()
+    let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
+    entries.take(applyset::MAX_GROUP_KINDS).filter_map(|entry| GroupKind::from_str(entry).ok()).collect()
+}
+
+/// The namespaces, beside the instance's own, that the inventory on it names.
+fn namespaces(instance: &Seen) -> BTreeSet<&str> {
+    let text = instance.present().and_then(|instance| instance.annotation(keys::APPLYSET_NAMESPACES));
+    text.unwrap_or_default().split(',').map(str::trim).take(applyset::MAX_NAMESPACES).collect()
 }
 
 /// Uid of the instance that a child says it belongs to.
@@ -112,6 +119,7 @@ impl Look<'_> {
             cluster: self.cluster,
             key: self.key,
             set: self.set,
+            namespaces: namespaces(self.instance),
             resources: self.served.map_or(&none, |served| &served.compiled.resources),
             found: RefCell::default(),
         };

@@ -41,6 +41,8 @@ pub struct World<'a> {
     pub key: &'a InstanceKey,
     /// Id of its set.
     pub set: &'a str,
+    /// Where its members may be, beside the instance's own namespace.
+    pub namespaces: BTreeSet<&'a str>,
     /// What its graph says of its resources.
     pub resources: &'a HashMap<String, Arc<Resource>>,
     /// What was found.
@@ -121,8 +123,13 @@ impl World<'_> {
     /// The one object of a resource that bears its id.
     fn before(&self, resource: &Resource) -> Vec<Arc<Value>> {
         let members = self.members_of(&resource.kind).unwrap_or_default();
+        // Others may write the set's label wherever they like.
+        let is_near = |view: &&View| {
+            let namespace = view.value["metadata"]["namespace"].as_str().unwrap_or_default();
+            namespace.is_empty() || namespace == &*self.key.object.namespace || self.namespaces.contains(namespace)
+        };
         let own = members.iter().filter(|view| view.label(keys::NODE_ID) == Some(resource.id.as_str()));
-        own.map(|view| Arc::clone(&view.value)).collect()
+        own.filter(is_near).map(|view| Arc::clone(&view.value)).collect()
     }
 
     fn referred(&self, resource: &Resource, wanted: &Value) -> Vec<Arc<Value>> {

@@ -8,12 +8,9 @@ use serde_json::{Map, Value, json};
 
 use super::{Pass, Written, snapshot::Served, subject::Subject};
 use crate::{
-    applyset::{GroupKind, Inventory, InventoryError},
+    applyset::{GroupKind, Inventory, InventoryError, MAX_GROUP_KINDS, MAX_NAMESPACES},
     labels,
 };
-
-/// Most entries of a changed inventory that are taken for what they say.
-const MOST_ENTRIES: usize = 4096;
 
 const INVENTORY: [&str; 3] = [keys::APPLYSET_GROUP_KINDS, keys::APPLYSET_NAMESPACES, keys::APPLYSET_TOOLING];
 
@@ -133,13 +130,16 @@ pub(super) fn preconditions(mut metadata: Map<String, Value>, object: &View) -> 
 
 /// All entries that can be ones.
 fn salvaged(annotations: &BTreeMap<String, String>) -> Inventory {
-    let entries = |key: &str| {
+    let entries = |key: &str, most| {
         let text = annotations.get(key).map(String::as_str).unwrap_or_default();
-        text.split(',').map(str::trim).filter(|entry| !entry.is_empty()).take(MOST_ENTRIES)
+        text.split(',').map(str::trim).filter(|entry| !entry.is_empty()).take(most)
     };
+    // With those of a graph there are no more than are read again.
+    let group_kinds = entries(keys::APPLYSET_GROUP_KINDS, MAX_GROUP_KINDS / 2);
+    let namespaces = entries(keys::APPLYSET_NAMESPACES, MAX_NAMESPACES);
     Inventory {
-        group_kinds: entries(keys::APPLYSET_GROUP_KINDS).filter_map(|entry| entry.parse().ok()).collect(),
-        namespaces: entries(keys::APPLYSET_NAMESPACES).filter(|entry| is_namespace(entry)).map(str::to_owned).collect(),
+        group_kinds: group_kinds.filter_map(|entry| entry.parse().ok()).collect(),
+        namespaces: namespaces.filter(|entry| is_namespace(entry)).map(str::to_owned).collect(),
     }
 }
 
