@@ -37,7 +37,7 @@ pub use error::TypeError;
 pub use fits::{Misfit, fits};
 pub use native::Native;
 pub use object_meta::OBJECT_META;
-pub use open_api::open_api;
+pub use open_api::{Schemas, open_api};
 pub use rules::{NotAllowed, authored_conditions, condition, elements};
 pub use schema::{Scope, collection, object, value};
 pub use structure::{Field, Struct};

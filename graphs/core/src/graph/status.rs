@@ -3,7 +3,7 @@
 use broker_api::graphs::FreeObject;
 use runtime_cel::{
     graph::Program,
-    types::{self, Type, Variables},
+    types::{self, Schemas, Type, Variables},
 };
 use serde_json::{Map, Value, json};
 
@@ -119,11 +119,20 @@ impl StatusTree {
         is_name: &dyn Fn(&str) -> bool,
         variables: &Variables,
     ) -> Result<Option<Value>, GraphError> {
+        self.check_with(is_name, variables, &mut Schemas::default())
+    }
+
+    fn check_with(
+        &self,
+        is_name: &dyn Fn(&str) -> bool,
+        variables: &Variables,
+        schemas: &mut Schemas,
+    ) -> Result<Option<Value>, GraphError> {
         match self {
             Self::Object(fields) => {
                 let mut properties = Map::new();
                 for (name, field) in fields {
-                    if let Some(schema) = field.check(is_name, variables)? {
+                    if let Some(schema) = field.check_with(is_name, variables, schemas)? {
                         properties.insert(name.clone(), schema);
                     }
                 }
@@ -132,17 +141,22 @@ impl StatusTree {
             Self::List(elements) => {
                 let mut last = None;
                 for element in elements {
-                    last = element.check(is_name, variables)?.or(last);
+                    last = element.check_with(is_name, variables, schemas)?.or(last);
                 }
                 Ok(last.map(|items| json!({"type": "array", "items": items})))
             }
-            Self::Field(field) => field.check(is_name, variables).map(Some),
+            Self::Field(field) => field.check(is_name, variables, schemas).map(Some),
         }
     }
 }
 
 impl StatusField {
-    fn check(&self, is_name: &dyn Fn(&str) -> bool, variables: &Variables) -> Result<Value, GraphError> {
+    fn check(
+        &self,
+        is_name: &dyn Fn(&str) -> bool,
+        variables: &Variables,
+        schemas: &mut Schemas,
+    ) -> Result<Value, GraphError> {
         let Self { path, program, text } = self;
         let place = || {
             format!(
@@ -162,7 +176,7 @@ impl StatusField {
             types::fits(&returned, &Type::String).map_err(|misfit| wrong(format_args!("{path:?}: {misfit}")))?;
             return Ok(json!({"type": "string"}));
         }
-        Ok(types::open_api(&returned))
+        Ok(schemas.of(&returned))
     }
 }
 

@@ -14,6 +14,13 @@ pub(super) struct Overrun;
 #[derive(Debug)]
 pub(super) struct Budget(u32);
 
+impl Budget {
+    /// For so many parts.
+    pub(super) fn of(parts: u32) -> Self {
+        Self(parts)
+    }
+}
+
 impl Default for Budget {
     fn default() -> Self {
         Self(PARTS)

@@ -8,10 +8,25 @@ use super::{
     structure::{Field, Struct},
 };
 
-/// The schema of a status field that holds values of this type, as kro infers it: descriptions and all, for suites compare
-/// whole trees. Fields of objects have their real names. What is too large to be written out takes anything.
+/// Lists, maps and fields of objects that one CRD has for its status. API servers take no CRD of more than 1.5 MiB, and a
+/// kind's whole schema has up to ten thousand of them.
+const PARTS: u32 = 32_000;
+
+/// The schema of a status field that holds values of this type: see [`Schemas::of`].
 pub fn open_api(of: &Type) -> Value {
-    Writer { budget: Budget::default() }.write(of, Place::Whole, 0)
+    Schemas::default().of(of)
+}
+
+/// Writes the schemas of all fields of one status.
+#[derive(Debug)]
+pub struct Schemas {
+    budget: Budget,
+}
+
+impl Default for Schemas {
+    fn default() -> Self {
+        Self { budget: Budget::of(PARTS) }
+    }
 }
 
 /// Inside of an object that is written out, less is known of a value than where an expression gives it as it is.
@@ -21,13 +36,17 @@ enum Place {
     Field,
 }
 
-struct Writer {
-    budget: Budget,
-}
+impl Schemas {
+    /// The schema of a status field that holds values of this type, as kro infers it: descriptions and all, for suites compare
+    /// whole trees. Fields of objects have their real names. What is too large to be written out with all before it takes
+    /// anything.
+    pub fn of(&mut self, of: &Type) -> Value {
+        self.write(of, Place::Whole, 0)
+    }
 
-impl Writer {
     fn write(&mut self, of: &Type, place: Place, depth: u32) -> Value {
-        if self.budget.look(depth).is_err() {
+        let has_parts = matches!(of, Type::List(_) | Type::Map(_) | Type::Struct(_));
+        if (has_parts || place == Place::Field) && self.budget.look(depth).is_err() {
             return anything();
         }
         match of {
