@@ -87,6 +87,11 @@ impl Controller {
         self.process = lab.start_process(&program).unwrap();
     }
 
+    /// Where it says how it is.
+    pub(crate) fn health(&self) -> &str {
+        &self.health
+    }
+
     /// The process, for signals.
     pub(crate) fn process(&mut self) -> &mut Process {
         &mut self.process

@@ -2,7 +2,7 @@
 //!
 //! The controller has the rights that kro's own installation gives it, and its requests are told by its user's name.
 //! [`CALM`] is a stage that all tests share and nobody breaks: each has its own namespace, API group and RGDs ([`Scene`]).
-//! [`BROKEN`] is one for tests that count everything or break something, one at a time.
+//! [`BROKEN`] is one for tests that count everything or break something, one at a time. On [`HOSTILE`] people attack.
 //!
 //! [`Scene`]: scene::Scene
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -19,6 +19,7 @@ mod deletion;
 mod external;
 mod faults;
 mod first;
+mod hostile;
 mod idle;
 mod include;
 mod items;
@@ -47,6 +48,9 @@ static CALM: Shared<Stage> = Shared::new(|| Stage::start("calm", false).boxed_lo
 
 /// The stage that tests break.
 static BROKEN: Shared<Stage> = Shared::new(|| Stage::start("broken", true).boxed_local());
+
+/// The stage where people attack.
+static HOSTILE: Shared<Stage> = Shared::new(|| Stage::start("hostile", false).boxed_local());
 
 /// Held by whoever uses [`BROKEN`].
 static ALONE: Mutex<()> = Mutex::const_new(());
