@@ -124,9 +124,10 @@ impl Look<'_> {
             found: RefCell::default(),
         };
         let decision = match (self.served, self.instance) {
-            (Some(served), Seen::Present(view)) if !view.deleting && view.unread.is_none() => {
-                self.rendered(served, view, &world, memory)
-            }
+            (Some(served), Seen::Present(view)) if !view.deleting => match view.unread {
+                None => self.rendered(served, view, &world, memory),
+                Some(unread) => self.with(Graph::Failed(unread.why()), &world, memory),
+            },
             _ => self.with(Graph::None, &world, memory),
         };
         (decision, world.found.into_inner())

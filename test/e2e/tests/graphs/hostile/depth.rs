@@ -100,7 +100,7 @@ fn instances() {
         let object = kind.object(scene.ns(), "x", &json!({"spec": {"any": "HOLE"}}));
         create(&scene, &kind, scene.ns(), &object.to_string(), "1").await;
         // Its status is not written over: not all of it is known.
-        stage.place.until_event(scene.ns(), "x", "ManagementFailed", |told| told.message.contains("nest")).await;
+        stage.place.until_event(scene.ns(), "x", "ManagementFailed", |told| told.message.contains("128 levels")).await;
         scene.create(&kind, "good", json!({"any": {}})).await;
         scene.active(&kind, "good").await;
         aside.is_served("an instance nested deeply").await;
