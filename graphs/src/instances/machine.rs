@@ -61,11 +61,15 @@ fn lock(record: &Mutex<Record>) -> MutexGuard<'_, Record> {
     record.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The kinds that the inventory on an instance names, as far as it is read.
+/// The kinds that the inventory on an instance names, as far as it is read. One that is too long blocks a deletion until
+/// somebody mends it: nothing is looked for before.
 fn inventory(instance: &View) -> BTreeSet<GroupKind> {
     let text = instance.annotation(keys::APPLYSET_GROUP_KINDS).unwrap_or_default();
-    let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
-    entries.take(applyset::MAX_GROUP_KINDS).filter_map(|entry| GroupKind::from_str(entry).ok()).collect()
+    let entries = || text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
+    if instance.deleting && entries().nth(applyset::MAX_GROUP_KINDS).is_some() {
+        return BTreeSet::new();
+    }
+    entries().take(applyset::MAX_GROUP_KINDS).filter_map(|entry| GroupKind::from_str(entry).ok()).collect()
 }
 
 /// The namespaces, beside the instance's own, that the inventory on it names.

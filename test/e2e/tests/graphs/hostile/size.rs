@@ -171,7 +171,7 @@ fn a_status_of_whole_objects() {
         // Each has a type of its own.
         let ids = (0..400).map(|n| format!("d{n}"));
         let rgd = ids.clone().fold(Rgd::new("Fleet"), |rgd, id| rgd.node(Node::new(&id, template.clone())));
-        let all = format!("${{[{}].size()}}", ids.map(|id| format!("{id}.metadata.uid")).collect::<Vec<_>>().join(","));
+        let all = format!("${{[{}].size()}}", ids.collect::<Vec<_>>().join(","));
         let kind = scene.apply(&rgd.status(json!({"all": all}))).await;
         let seen = scene.rgd_until(&kind, "to be judged", told).await;
         println!("{:?}", seen.condition("Ready"));

@@ -67,7 +67,7 @@ fn a_child_named_like_another_tenants_secret_shows_nothing_of_it() {
             secret("secret", "${n}", "${schema.spec.namespace}", json!({})).for_each("n", "${[schema.spec.name]}"),
         );
         let judging =
-            Rgd::new("Judging").spec(fields).status(status).node(node().ready_when("${secret.data.token == \"x\"}"));
+            Rgd::new("Judging").spec(fields).status(status).node(node().ready_when("${secret.metadata.uid == \"x\"}"));
         for rgd in [plain, waiting, failing, each, judging] {
             let kind = scene.define(&rgd).await;
             scene.create(&kind, "thief", json!({"name": "token", "namespace": theirs.ns()})).await;
