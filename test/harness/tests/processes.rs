@@ -64,7 +64,9 @@ fn computes() {
         std::hint::spin_loop();
     };
     let threads: Vec<_> = std::iter::repeat_with(|| std::thread::spawn(spin)).take(THREADS).collect();
-    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    for thread in threads {
+        thread.join().unwrap();
+    }
 }
 
 /// The states of a process's threads, as proc(5) has them.
