@@ -1,5 +1,6 @@
 //! Many RGDs in one process.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use super::{CLIENTS, Definition, Graphs, KIND, chain, collect, say};
@@ -61,10 +62,13 @@ pub(super) async fn measure(graphs: &mut Graphs) -> anyhow::Result<()> {
     let seconds = graphs.restart().await?;
     let cpu = graphs.controller.cpu()?;
     graphs.quiet().await?;
+    let decided = graphs.controller.decided().await?;
     let (compiled, resident) = (graphs.controller.compiled().await?, graphs.controller.resident_kib()?);
     let requests = graphs.requests(mark).await?;
     let report = &mut graphs.report;
     report.note(RESTART, "process start to quiet", seconds, "s");
+    report.note(RESTART, "decisions per RGD", decided.count * ratio(1, count), "");
+    report.note(RESTART, "one decision", decided.mean() * 1_000.0, "µs");
     report.judge(RESTART, "writes", ratio(tally::writes(&requests), 1), "", Goal::Exactly(0.0));
     report.note(RESTART, "compiling one, mean", compiled.mean(), "ms");
     report.note(RESTART, "compiled per RGD", compiled.count * ratio(1, count), "");
@@ -79,5 +83,12 @@ pub(super) async fn measure(graphs: &mut Graphs) -> anyhow::Result<()> {
 fn tell(report: &mut Report, part: &'static str, requests: &[Requests], per: usize) {
     let discovery = requests.iter().flat_map(|one| one.events.iter()).filter(|event| event.resource.is_empty()).count();
     report.note(part, "discovery requests, all", ratio(discovery, 1), "");
-    report.requests(part, tally::by_verb(requests), per);
+    let mut counts = BTreeMap::new();
+    for (what, count) in tally::by_verb(requests) {
+        // Each RGD has a kind of its own.
+        let is_generated = what.contains(" chain");
+        let what = if is_generated { what.replace(|digit: char| digit.is_ascii_digit(), "") } else { what };
+        *counts.entry(what).or_default() += count;
+    }
+    report.requests(part, counts, per);
 }

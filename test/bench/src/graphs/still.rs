@@ -33,6 +33,7 @@ async fn drift(graphs: &mut Graphs) -> anyhow::Result<()> {
     report.note(DRIFT, "until it was seen to be repaired", took.as_secs_f64() * 1_000.0, "ms");
     report.judge(DRIFT, "writes", ratio(tally::writes(&requests), 1), "", Goal::Exactly(1.0));
     report.judge(DRIFT, "reads", ratio(tally::reads(&requests), 1), "", Goal::Exactly(0.0));
+    report.requests(DRIFT, tally::by_verb(&requests), 1);
     Ok(())
 }
 
