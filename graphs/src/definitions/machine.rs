@@ -87,7 +87,8 @@ impl DefinitionMachine {
 
     fn attempt(&self, key: &DefinitionKey, owner: &str, of: &View, spec: &ResourceGraphDefinitionSpec) -> Attempt {
         let owner = Owner { name: &key.name, uid: owner, version: KRO_VERSION };
-        let result = self.graphs.compiler(&key.cluster).compile(owner, spec);
+        let is_defined = |plural: &str, group: &str| self.graphs.is_defined(&key.cluster, plural, group);
+        let result = self.graphs.compiler(&key.cluster, &is_defined).compile(owner, spec);
         Attempt::new(&of.uid, of.generation(), result)
     }
 
@@ -131,7 +132,7 @@ impl DefinitionMachine {
             Some(Crd::Unread) => Seen::Unknown,
             None => Seen::Absent,
         };
-        let controller = graphs.controller(&cluster, &crd);
+        let controller = Graphs::controller(&cluster, &crd);
         let (now, pending) = (clock::now(), Compiling::Pending);
         let mut decision = Decision::default();
         for _ in 0..COMPILED {
@@ -166,7 +167,7 @@ impl DefinitionMachine {
     /// The instances, where the RGD takes them with it.
     fn instances(&self, cluster: &Cluster, rgd: &Seen, crd: &Seen) -> Option<Vec<definition::Instance>> {
         let leaves = rgd.present().is_some_and(|rgd| rgd.deleting) && self.graphs.options.allow_crd_deletion;
-        self.graphs.instances_of_crd(cluster, crd.present().filter(|_| leaves)?)
+        Graphs::instances_of_crd(cluster, crd.present().filter(|_| leaves)?)
     }
 
     /// Serves what was decided.
@@ -335,9 +336,7 @@ impl Machine for DefinitionMachine {
         self.tell(key, &Note::warning(refusal.reason, refusal.message.clone()));
     }
 
-    fn learned(&self, cluster: &Cluster, spec: &Arc<WatchSpec>, change: &Change) {
-        if **spec == *self.graphs.fixed.generated {
-            self.graphs.generated_changed(cluster.name(), change);
-        }
+    fn learned(&self, _key: &DefinitionKey, cluster: &Cluster, spec: &Arc<WatchSpec>, change: &Change) {
+        self.graphs.learned(cluster.name(), spec, change, None);
     }
 }

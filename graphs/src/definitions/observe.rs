@@ -47,6 +47,13 @@ impl Graphs {
         }
     }
 
+    /// Whether there is a CRD of a kind, or may be.
+    pub(super) fn is_defined(&self, cluster: &ClusterName, plural: &str, group: &str) -> bool {
+        let index = self.engaged(cluster).and_then(|cluster| cluster.index(&self.fixed.crds));
+        let key = key_of(&format!("{plural}.{group}"));
+        index.is_none_or(|index| index.get(&key) != Lookup::Absent)
+    }
+
     /// What the next decision on an RGD has to read.
     pub(super) fn definition_needs(&self, key: &DefinitionKey, crd: Option<&str>) -> Needs {
         let mut needs = Needs::default();
@@ -70,7 +77,7 @@ impl Graphs {
     }
 
     /// The instances of the kind that a CRD defines; `None`: not known.
-    pub(super) fn instances_of_crd(&self, cluster: &Cluster, crd: &View) -> Option<Vec<Instance>> {
+    pub(super) fn instances_of_crd(cluster: &Cluster, crd: &View) -> Option<Vec<Instance>> {
         let kind = generated::kind_of(&crd.value)?;
         let index = cluster.index(&Need::Instances(kind).spec()).filter(|index| index.is_complete())?;
         let all = index.snapshot().into_iter().map(|(key, object)| Instance {
@@ -83,7 +90,7 @@ impl Graphs {
     }
 
     /// How serving the instances of a CRD's kind goes.
-    pub(super) fn controller(&self, cluster: &Cluster, crd: &Seen) -> Controller {
+    pub(super) fn controller(cluster: &Cluster, crd: &Seen) -> Controller {
         let kind = crd.present().and_then(|crd| generated::kind_of(&crd.value));
         // Without a kind there is nothing to serve, and other conditions say so.
         let Some(kind) = kind else { return Controller::Running };

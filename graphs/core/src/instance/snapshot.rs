@@ -56,6 +56,8 @@ pub struct Served<'a> {
     pub inherited: bool,
     /// All nodes, in topological order.
     pub nodes: &'a [NodeView],
+    /// Two nodes are one object: nothing is applied. For people.
+    pub conflict: Option<&'a str>,
     /// The status that the RGD says.
     pub status: Rendered<'a>,
 }
@@ -96,6 +98,8 @@ pub struct Resource {
     pub dependencies: Vec<String>,
     /// What its kind can hold, where that is known.
     pub schema: Option<Arc<Schema>>,
+    /// It is one of Kubernetes' own: its API server stores no field with an empty value, as Go's `omitempty` has it.
+    pub omits_empty: bool,
 }
 
 /// A node in one pass.

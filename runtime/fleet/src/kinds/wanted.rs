@@ -101,6 +101,8 @@ struct Held {
     coming: Option<(SchemaDigest, Instant)>,
     /// When the API server contradicted what was known.
     doubted: Option<Instant>,
+    /// A CRD that may be its own was there before anybody had said whether it is served.
+    announced: bool,
 }
 
 impl Held {
@@ -186,14 +188,18 @@ impl Wanted {
 
     /// A CRD came, changed or went. They are named `<plural>.<group>`: it concerns the kind that has this plural, and those
     /// of the group that have not been found. `first`: it was there when the watch on CRDs began; kinds that have been found
-    /// were asked for after it had come.
+    /// were asked for after it had come, and those that are just being asked for are asked for again only if they are not.
     pub(crate) fn definition_changed(&mut self, name: &str, first: bool, now: Instant) {
         let group = name.split_once('.').map_or("", |(_, group)| group);
         let mut concerned = BTreeSet::new();
         for (gvk, held) in self.kinds.iter_mut().filter(|(gvk, _)| gvk.group == group) {
-            let changed = match held.state.found() {
-                Some(info) => !first && name_of(info) == name,
-                None => true,
+            let changed = match &held.state {
+                KindState::Found(info) => !first && name_of(info) == name,
+                KindState::Missing => true,
+                KindState::Unknown => {
+                    held.announced |= first;
+                    !first
+                }
             };
             if changed {
                 held.doubted = None;
@@ -222,26 +228,26 @@ impl Wanted {
         self.refresh.entry(group_version).or_insert_with(|| Refresh::new(now)).restart(now);
     }
 
-    /// All kinds of groups and versions to ask for now, and when there will be more to ask. `polls`: also where nothing says
-    /// that a kind that is not served has come.
-    pub(crate) fn due(&mut self, polls: bool, now: Instant) -> (Vec<GroupVersionKind>, Option<Duration>) {
+    /// All kinds of groups and versions to ask for now. `polls`: also where nothing says that a kind that is not served has
+    /// come.
+    pub(crate) fn due(&mut self, polls: bool, now: Instant) -> Vec<GroupVersionKind> {
         let is_due = |state: &KindState| *state == KindState::Unknown || polls && *state == KindState::Missing;
         let kinds = self.kinds.iter().filter(|(_, held)| is_due(&held.state));
         let mut due: BTreeSet<GroupVersion> = kinds.map(|(gvk, _)| group_version(gvk)).collect();
-        let mut next: Option<Instant> = None;
         self.refresh.retain(|group_version, refresh| {
             // One that is asked for anyway need not be asked for once more in a moment.
             let is_due = refresh.next <= now || due.contains(group_version);
             if is_due {
                 due.insert(group_version.clone());
             }
-            let goes_on = !is_due || refresh.look(now);
-            if goes_on {
-                next = Some(next.map_or(refresh.next, |next| next.min(refresh.next)));
-            }
-            goes_on
+            !is_due || refresh.look(now)
         });
-        (self.of(&due), next.map(|next| next.saturating_duration_since(now)))
+        self.of(&due)
+    }
+
+    /// When there will be more to ask for, if nothing else happens.
+    pub(crate) fn next(&self, now: Instant) -> Option<Duration> {
+        self.refresh.values().map(|refresh| refresh.next.saturating_duration_since(now)).min()
     }
 
     /// Whether one of them is not served.
@@ -281,6 +287,7 @@ impl Wanted {
         let held = self.kinds.get_mut(gvk)?;
         let changed = held.state != *state;
         let first = changed && held.state.found().is_none();
+        let is_coming = std::mem::take(&mut held.announced) && *state == KindState::Missing;
         if first || state.found().is_none() {
             // What was known of the schema before is no matter.
             *held = Held { watches: held.watches, doubted: held.doubted, ..Held::default() };
@@ -305,7 +312,11 @@ impl Wanted {
             }
         }
         let served = state.found().is_some();
-        if served && (first || before != held.digest) { Some(News::Schema) } else { changed.then_some(News::State) }
+        let has_news = served && (first || before != held.digest);
+        if is_coming {
+            self.look_again(gvk, now);
+        }
+        if has_news { Some(News::Schema) } else { changed.then_some(News::State) }
     }
 }
 
