@@ -100,7 +100,7 @@ manifests: need-cargo need-cc ## Write CRDs and permissions in config/ from the 
 
 .PHONY: bench
 bench: need-cargo need-cc controlplane ## Measure latency, throughput, writes and memory on its own API servers (minutes)
-	cargo build --locked --release --workspace --bin bench --bin resource-broker
+	cargo build --locked --release --workspace --bin bench --bin resource-broker --bin resource-graphs
 	$(TARGET)/release/bench
 
 .PHONY: test-node
