@@ -48,7 +48,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let _subscriptions = listen(&broker, engine.fleet());
     let (health, metrics) = (broker.options.health_probe_bind_address, broker.options.metrics_bind_address);
     serve::serve(Arc::clone(&broker), health, metrics, stop.clone()).await?;
-    let work = tokio::spawn(worker::run(Origins::new(Arc::clone(&broker)), stop.clone()));
+    let work = tokio::spawn(Origins::run(Arc::clone(&broker), stop.clone()));
     let telling = tokio::spawn(worker::run(AcceptMachine::new(Arc::clone(&broker)), stop.clone()));
     let configuring = tokio::spawn(worker::run(ConfigurationMachine::new(Arc::clone(&broker)), stop.clone()));
     let migrating = tokio::spawn(worker::run(MigrationMachine::new(Arc::clone(&broker)), stop.clone()));

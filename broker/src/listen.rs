@@ -39,7 +39,7 @@ impl Listener for AcceptApis {
         let (provider, key) = (index.cluster().clone(), change.key.clone());
         // Somebody may have edited its status.
         let (namespace, name) = (Arc::clone(&key.namespace), Arc::clone(&key.name));
-        self.0.statuses.enqueue(&AcceptId { provider: provider.clone(), namespace, name });
+        self.0.enqueue_status(&AcceptId { provider: provider.clone(), namespace, name });
         let _ = self.0.accept_changes.send(AcceptChange::Changed(provider, key));
     }
 

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use broker_api::{ClusterName, Role, keys};
-use broker_core::{naming::leading_hash, snapshot::OriginKey};
+use broker_core::{
+    naming::{leading_hash, may_be_cut},
+    snapshot::OriginKey,
+};
 use runtime_effect::{interest::Interest, kind::Kind};
 use runtime_fleet::{
     GroupVersionKind,
     cluster::{ClusterState, Labels},
-    index::{Change, Index},
+    index::{Change, Index, Lookup},
     kind::{KindState, SchemaNews},
     listener::Observer,
     object::{Object, ObjectKey},
@@ -97,20 +100,46 @@ impl Broker {
         }
     }
 
-    /// Copies of a consumer cluster's objects, wherever they are: orphans are among them.
+    /// Copies of a consumer cluster's objects, wherever they are.
     pub(crate) fn enqueue_copies(&self, brokered: &Brokered, consumer: &ClusterName) {
+        self.enqueue_copied(brokered, consumer, |_| true);
+    }
+
+    /// Copies of objects that a consumer cluster does not have, as far as is known: nobody else would tell of those.
+    pub(crate) fn enqueue_orphans(&self, brokered: &Brokered, consumer: &Index) {
+        let cluster = consumer.cluster();
+        self.enqueue_copied(brokered, cluster, |origin| {
+            origin.cluster != *cluster || consumer.get(&object_key(origin)).found().is_none()
+        });
+    }
+
+    /// Origins of copies that are named like those of a consumer cluster's objects, if they are `wanted`.
+    fn enqueue_copied(&self, brokered: &Brokered, consumer: &ClusterName, wanted: impl Fn(&OriginKey) -> bool) {
         let prefix = format!("{}-", broker_core::naming::consumer_hash(consumer));
         for provider in self.fleet().in_role(Role::Provider) {
             let Some(index) = provider.index(&brokered.spec) else { continue };
             for (key, object) in index.snapshot() {
-                if !key.name.starts_with(&prefix) {
-                    continue;
-                }
-                for origin in self.origins_of(brokered, &key, &[Some(&object)]) {
-                    self.enqueue(origin);
+                if key.name.starts_with(&prefix) {
+                    self.enqueue_copy(brokered, &key, &object, &wanted);
                 }
             }
         }
+    }
+
+    /// The origins that an object in a provider may be the copy of, if they are `wanted`. There are many at once: marks are
+    /// read only where the name does not say it all.
+    fn enqueue_copy(
+        &self,
+        brokered: &Brokered,
+        key: &ObjectKey,
+        object: &Arc<Object>,
+        wanted: impl Fn(&OriginKey) -> bool,
+    ) {
+        let mut origins = self.origins_of(brokered, key, &[]);
+        if origins.is_empty() || may_be_cut(&key.name) {
+            origins = self.origins_of(brokered, key, &[Some(object)]);
+        }
+        origins.into_iter().filter(wanted).for_each(|origin| self.enqueue(origin));
     }
 
     /// Copies in a provider that does not serve their origins, as far as is remembered. A provider that comes back may hold
@@ -121,15 +150,27 @@ impl Broker {
         let wanted = |brokered: &&Brokered| kind.is_none_or(|kind| *brokered.kind == *kind);
         for brokered in self.watches.brokered.iter().filter(wanted) {
             let Some(index) = cluster.index(&brokered.spec) else { continue };
+            let stranded = |origin: &OriginKey| match self.records.is_at(origin, provider) {
+                Some(served_here) => !served_here,
+                None => !self.is_awaited(brokered, origin),
+            };
             for (key, object) in index.snapshot() {
-                for origin in self.origins_of(brokered, &key, &[Some(&object)]) {
-                    if self.records.provider(&origin).as_ref() != Some(provider) {
-                        self.enqueue(origin);
-                    }
-                }
+                self.enqueue_copy(brokered, &key, &object, stranded);
             }
         }
     }
+
+    /// Whether an origin's consumer has still to say whether there is such an object. It is looked at when that is known:
+    /// until then nothing can be decided.
+    fn is_awaited(&self, brokered: &Brokered, origin: &OriginKey) -> bool {
+        let index = self.fleet().cluster(&origin.cluster).and_then(|consumer| consumer.index(&brokered.spec));
+        index.is_some_and(|index| matches!(index.get(&object_key(origin)), Lookup::Unknown))
+    }
+}
+
+/// Where an origin is in its consumer.
+fn object_key(origin: &OriginKey) -> ObjectKey {
+    ObjectKey { namespace: Arc::clone(&origin.namespace), name: Arc::clone(&origin.name) }
 }
 
 impl Observer for Broker {

@@ -6,7 +6,7 @@ pub mod secrets;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use self::plan::Keys;
 
@@ -15,6 +15,7 @@ use self::plan::Keys;
 pub struct Signing {
     inner: Mutex<Inner>,
     changed: Notify,
+    known: watch::Sender<bool>,
 }
 
 #[derive(Debug, Default)]
@@ -33,6 +34,17 @@ impl Signing {
     /// Why there are no keys to sign with, and what to do about it.
     pub fn trouble(&self) -> String {
         self.lock().trouble.clone().unwrap_or_else(|| "the signing keys are not read yet".to_owned())
+    }
+
+    /// There are keys to sign with, from now on for good.
+    pub(crate) fn set_known(&self) {
+        self.known.send_replace(true);
+    }
+
+    /// Waits until there are.
+    pub(crate) async fn known(&self) {
+        // Its other end is held beside it.
+        let _ = self.known.subscribe().wait_for(|known| *known).await;
     }
 
     /// One of the Secrets, or what is known of them, has changed.

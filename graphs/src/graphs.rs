@@ -6,9 +6,8 @@ use std::{
 };
 
 use broker_api::ClusterName;
-use graphs_core::{applyset::GroupKind, graph::Bounds};
+use graphs_core::graph::Bounds;
 use runtime_cel::graph::Evaluator;
-use runtime_effect::kind::Kind;
 use runtime_engine::engine::Engine;
 use runtime_fleet::{
     budget::Budget,
@@ -17,13 +16,14 @@ use runtime_fleet::{
     listener::Selector,
     subscription::Subscription,
 };
+use tokio::runtime::Handle;
 use tracing::info;
 
 use crate::{
     compiled::Compiler,
     conventions::CONVENTIONS,
     definitions::Definitions,
-    instances::{self, Instances},
+    instances::{self, Instances, groups::Groups},
     kinds::Kinds,
     metrics,
     options::Options,
@@ -51,13 +51,15 @@ pub struct Graphs {
     pub instances: Instances,
     /// From what instances are served.
     pub serving: Serving,
+    /// In which versions groups are served.
+    pub groups: Groups,
     /// Evaluates CEL.
     pub evaluator: Evaluator,
     itself: Weak<Self>,
 }
 
 impl Graphs {
-    /// Without clusters.
+    /// Without clusters, on the current runtime.
     pub fn new(options: Options, hub: ClusterName, engine: &Arc<Engine>) -> Arc<Self> {
         let graphs = Arc::new_cyclic(|itself| Self {
             hub,
@@ -68,6 +70,7 @@ impl Graphs {
             definitions: Definitions::default(),
             instances: Instances::default(),
             serving: Serving::default(),
+            groups: Groups::new(Handle::current()),
             evaluator: Evaluator::default(),
             itself: itself.clone(),
             options,
@@ -120,10 +123,5 @@ impl Graphs {
     fn listen(&self, cluster: &ClusterName, need: &Need) -> Subscription {
         let (selector, spec) = (Selector::Name(cluster.clone()), need.spec());
         instances::listen::listen(&self.itself(), &selector, need, &spec)
-    }
-
-    /// In which version objects of a kind are read; `None`: not known (yet).
-    pub(crate) fn version_of(&self, cluster: &ClusterName, kind: &GroupKind) -> Option<Kind> {
-        self.instances.generated.version(cluster, kind).or_else(|| self.kinds.version(cluster, kind))
     }
 }

@@ -1,6 +1,7 @@
 //! Instances: the children of each are kept as its graph says.
 
 pub mod generated;
+pub mod groups;
 pub mod listen;
 pub mod machine;
 pub mod records;

@@ -119,18 +119,18 @@ impl Kinds {
 pub struct Asked<'a> {
     kinds: &'a Kinds,
     cluster: &'a ClusterName,
-    asked: RefCell<BTreeSet<Kind>>,
+    names: RefCell<BTreeSet<Kind>>,
 }
 
 impl<'a> Asked<'a> {
     /// Nothing was asked for yet.
     pub fn new(kinds: &'a Kinds, cluster: &'a ClusterName) -> Self {
-        Self { kinds, cluster, asked: RefCell::default() }
+        Self { kinds, cluster, names: RefCell::default() }
     }
 
     /// All that was asked for.
     pub fn all(self) -> BTreeSet<Kind> {
-        self.asked.into_inner()
+        self.names.into_inner()
     }
 }
 
@@ -142,7 +142,7 @@ impl graph::Kinds for Asked<'_> {
             Some(Entry::NotServed) => graph::Found::NotServed,
             Some(Entry::Served(served)) => graph::Found::Served(served.kind),
         };
-        self.asked.borrow_mut().insert(kind);
+        self.names.borrow_mut().insert(kind);
         found
     }
 }

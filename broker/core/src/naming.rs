@@ -47,6 +47,12 @@ pub(crate) fn cut(whole: String, limit: NameLimit) -> String {
     format!("{kept}-{}", hex_prefix(&whole, TAIL))
 }
 
+/// Whether a copy's name may be a cut one, which does not say what its origin is called.
+pub fn may_be_cut(name: &str) -> bool {
+    let hex = |tail: &str| tail.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
+    name.rsplit_once('-').is_some_and(|(_, tail)| tail.len() == TAIL && hex(tail))
+}
+
 /// The name without this cluster's prefix; the name itself when it has none.
 pub fn strip_prefix<'a>(cluster: &ClusterName, name: &'a str) -> &'a str {
     name.strip_prefix(&consumer_hash(cluster))

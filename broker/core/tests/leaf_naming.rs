@@ -4,7 +4,9 @@
 use std::collections::HashMap;
 
 use broker_api::ClusterName;
-use broker_core::naming::{NameLimit, consumer_hash, copy_name, foreign_prefix, leading_hash, strip_prefix};
+use broker_core::naming::{
+    NameLimit, consumer_hash, copy_name, foreign_prefix, leading_hash, may_be_cut, strip_prefix,
+};
 use proptest::prelude::*;
 
 /// RFC 1123, as the API server checks it.
@@ -34,6 +36,7 @@ fn short_names_are_kept_and_long_ones_cut() {
     assert_eq!(cut.len(), 253);
     assert!(cut.starts_with(&format!("{hash}-aaaa")));
     assert_eq!(copy_name(&homer, &"a".repeat(50), NameLimit::Label).len(), 63);
+    assert!(may_be_cut(&cut) && !may_be_cut(&format!("{hash}-web")));
 }
 
 #[test]
@@ -45,6 +48,7 @@ fn a_cut_never_leaves_a_dangling_sign() {
         assert!(!copy.contains(".-") || name.contains(".-"), "{copy}");
         let (kept, _) = copy.rsplit_once('-').unwrap();
         assert!(kept.ends_with(|char: char| char.is_ascii_alphanumeric()), "{copy}");
+        assert!(may_be_cut(&copy), "{copy}");
     }
 }
 

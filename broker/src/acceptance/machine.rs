@@ -39,10 +39,18 @@ const WITH_EXPRESSION: Duration = Duration::from_secs(10);
 const WITHOUT: Duration = Duration::from_mins(5);
 
 impl Broker {
+    /// The status of an AcceptAPI is looked at. Only when all that was there at the start has been looked at do counts say
+    /// anything; all are looked at then.
+    pub(crate) fn enqueue_status(&self, id: &AcceptId) {
+        if self.is_synced() {
+            self.statuses.enqueue(id);
+        }
+    }
+
     /// The statuses of a provider's AcceptAPIs are looked at.
     pub(crate) fn enqueue_statuses(&self, provider: &ClusterName) {
         for (id, _) in self.registry.load().entries_of(provider) {
-            self.statuses.enqueue(id);
+            self.enqueue_status(id);
         }
     }
 }
@@ -105,10 +113,6 @@ impl Machine for AcceptMachine {
     }
 
     fn decide(&self, AcceptWork(id): &AcceptWork, _occasion: &Occasion) -> Result<Plan<Field>, Outcome> {
-        // Only when all that was there at the start has been looked at do counts say anything; all are looked at then.
-        if !self.broker.is_synced() {
-            return Err(Outcome::Done);
-        }
         let mut all = self.broker.statuses.lock();
         let registry = self.broker.registry.load();
         let Some(entry) = registry.entry(id) else {
@@ -144,5 +148,27 @@ impl Machine for AcceptMachine {
         {
             remembered.rests = Some(Instant::now() + REST);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+    use runtime_engine::decisions::Decisions;
+
+    use super::*;
+    use crate::{metrics::METERS, options::Options};
+
+    #[tokio::test]
+    async fn nobody_asks_how_an_accept_api_stands_before_that_can_be_said() {
+        let options = Options::try_parse_from(["resource-broker", "--watch-kind", "K.v1.g"]).unwrap();
+        let engine = Engine::new(Decisions::start(METERS.slow).unwrap(), &METERS);
+        let broker = Broker::new(options, "ours".into(), &engine).0;
+        let id = AcceptId { provider: ClusterName::provider("p"), namespace: "n".into(), name: "a".into() };
+        broker.enqueue_status(&id);
+        assert_eq!(broker.statuses.queue.stats().depth, 0);
+        broker.set_synced();
+        broker.enqueue_status(&id);
+        assert_eq!(broker.statuses.queue.stats().depth, 1);
     }
 }

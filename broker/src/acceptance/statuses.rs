@@ -78,7 +78,7 @@ impl Statuses {
     }
 
     /// Look at an AcceptAPI's status. One that rests is looked at afterwards, whatever happens until then.
-    pub fn enqueue(&self, id: &AcceptId) {
+    pub(super) fn enqueue(&self, id: &AcceptId) {
         let now = Instant::now();
         let rests = self.lock().get(id).is_some_and(|remembered| remembered.rests.is_some_and(|until| now < until));
         if !rests {

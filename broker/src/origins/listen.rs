@@ -55,8 +55,9 @@ impl Listener for Objects {
         self.broker.enqueue(Broker::origin_key(index.cluster(), &self.brokered.kind, &change.key));
     }
 
+    /// What is there has just been told of.
     fn completed(&self, index: &Index) {
-        self.broker.enqueue_copies(&self.brokered, index.cluster());
+        self.broker.enqueue_orphans(&self.brokered, index);
     }
 
     fn kind(&self, cluster: &ClusterName, _gvk: &GroupVersionKind, state: &KindState) {
@@ -131,6 +132,11 @@ impl Listener for Copies {
         }
     }
 
+    /// Only counted: whose copies these are is looked at once, when all of them are known.
+    fn listed(&self, index: &Index, change: &Change) {
+        self.broker.recount(index, &self.brokered, change);
+    }
+
     fn incomplete(&self, index: &Index) {
         self.broker.resettle(index.cluster(), Some(&self.brokered.kind));
     }
@@ -139,8 +145,10 @@ impl Listener for Copies {
         let (broker, kind) = (&self.broker, &self.brokered.kind);
         broker.records.copies_known(index.cluster(), kind);
         broker.resettle(index.cluster(), Some(kind));
-        broker.enqueue_concerned(index.cluster(), Some(kind));
+        // In this order: a decision that has just begun may not have known the copies. Whoever is not remembered to be here
+        // is looked at again, and whoever comes to be so meanwhile is then among those who are.
         broker.enqueue_stranded(index.cluster(), Some(kind));
+        broker.enqueue_concerned(index.cluster(), Some(kind));
     }
 
     fn kind(&self, cluster: &ClusterName, _gvk: &GroupVersionKind, state: &KindState) {
@@ -180,5 +188,153 @@ impl Listener for RelatedSources {
 
     fn completed(&self, index: &Index) {
         self.broker.enqueue_concerned(index.cluster(), None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use broker_core::{
+        copy,
+        decision::{Decision, State},
+        snapshot::OriginKey,
+    };
+    use clap::Parser as _;
+    use runtime_engine::{decisions::Decisions, engine::Engine};
+    use runtime_fleet::{
+        kubeconfig::{Kubeconfig, Trust},
+        queue::Outcome,
+    };
+    use serde_json::json;
+
+    use super::*;
+    use crate::{conventions, metrics::METERS, options::Options, origins::records::bounds::Bounds};
+
+    /// A broker with a consumer and a provider, of which nothing is known.
+    struct Scene {
+        broker: Arc<Broker>,
+        _listens: Vec<Subscription>,
+    }
+
+    impl Scene {
+        fn new() -> Self {
+            let options = Options::try_parse_from(["resource-broker", "--watch-kind", "K.v1.g"]).unwrap();
+            let engine = Engine::new(Decisions::start(METERS.slow).unwrap(), &METERS);
+            let broker = Broker::new(options, "ours".into(), &engine).0;
+            let scene = Self { _listens: listen(&broker, engine.fleet()), broker };
+            // To which nobody connects.
+            let text = "current-context: m\ncontexts: [{name: m, context: {cluster: c, user: u}}]\n\
+                        clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\nusers: [{name: u, user: {token: t}}]\n";
+            for cluster in [Self::homer(), Self::east()] {
+                let kubeconfig = Arc::new(Kubeconfig::parse(text, &Trust::Secret).unwrap());
+                engine.fleet().engage(&cluster, kubeconfig, None);
+            }
+            scene.broker.note_consumer(&Self::homer(), true);
+            scene
+        }
+
+        fn homer() -> ClusterName {
+            ClusterName::consumer("homer")
+        }
+
+        fn east() -> ClusterName {
+            ClusterName::provider("east")
+        }
+
+        fn brokered(&self) -> &Brokered {
+            &self.broker.watches.brokered[0]
+        }
+
+        fn origin(&self, name: &str) -> OriginKey {
+            Broker::origin_key(&Self::homer(), &self.brokered().kind, &ObjectKey::new("n", name))
+        }
+
+        fn remember(&self, name: &str, decision: &Decision) {
+            let bounds = Bounds { capacity: None, share: None, objects: None, moves: 1, holds: &|_, _| false };
+            assert!(self.broker.records.absorb(&self.origin(name), decision, bounds).is_some());
+        }
+
+        /// Who was to be looked at, which is done.
+        async fn looked_at(&self) -> Vec<String> {
+            let (queue, mut names) = (&self.broker.queue, Vec::new());
+            while queue.stats().depth > 0 {
+                let turn = queue.next().await.unwrap();
+                names.push(turn.key.0.name.to_string());
+                queue.finish(&turn.key, Outcome::Done);
+            }
+            names.sort();
+            names
+        }
+
+        /// A first list comes to its end. Returns who is looked at because of what it holds, and because that is all.
+        async fn list(&self, listener: &impl Listener, cluster: &ClusterName, names: &[String]) -> [Vec<String>; 2] {
+            let index = self.broker.fleet().cluster(cluster).unwrap().index(&self.brokered().spec).unwrap();
+            let object = |name: &String| {
+                let metadata = json!({"namespace": "n", "name": name, "uid": name, "resourceVersion": "1"});
+                conventions::object(&json!({"metadata": metadata}))
+            };
+            for change in index.replace(names.iter().map(object).collect(), 1) {
+                listener.listed(&index, &change);
+            }
+            let listed = self.looked_at().await;
+            listener.completed(&index);
+            [listed, self.looked_at().await]
+        }
+
+        async fn consumer_lists(&self, names: &[&str]) -> [Vec<String>; 2] {
+            let objects = Objects { broker: Arc::clone(&self.broker), brokered: self.brokered().clone() };
+            let names: Vec<_> = names.iter().map(ToString::to_string).collect();
+            self.list(&objects, &Self::homer(), &names).await
+        }
+
+        /// Copies of these.
+        async fn provider_lists(&self, names: &[&str]) -> [Vec<String>; 2] {
+            let copies = Copies { broker: Arc::clone(&self.broker), brokered: self.brokered().clone() };
+            let names: Vec<_> = names.iter().map(|name| copy::name(&self.origin(name))).collect();
+            self.list(&copies, &Self::east(), &names).await
+        }
+    }
+
+    const NOBODY: [&str; 0] = [];
+
+    #[tokio::test]
+    async fn copies_are_looked_at_once_their_consumer_has_said_what_there_is() {
+        let scene = Scene::new();
+        assert_eq!(scene.provider_lists(&["a", "b", "orphan"]).await, [NOBODY, NOBODY], "nobody could decide anything");
+        assert_eq!(scene.consumer_lists(&["a", "b", "new"]).await, [&["a", "b", "new"][..], &["orphan"]]);
+    }
+
+    #[tokio::test]
+    async fn copies_of_what_is_there_are_looked_at_once_they_are_all_known() {
+        let scene = Scene::new();
+        assert_eq!(scene.consumer_lists(&["a", "b", "new"]).await, [&["a", "b", "new"][..], &NOBODY]);
+        for name in ["a", "b", "new"] {
+            scene.remember(name, &Decision::state(State::Unknown));
+        }
+        assert_eq!(scene.provider_lists(&["a", "b", "orphan"]).await, [&NOBODY[..], &["a", "b", "new", "orphan"]]);
+    }
+
+    #[tokio::test]
+    async fn a_provider_that_comes_later_is_looked_at_for_what_it_should_not_hold() {
+        let scene = Scene::new();
+        scene.consumer_lists(&["a", "b", "c"]).await;
+        let at = |provider: &str| {
+            let provider = Some(ClusterName::provider(provider));
+            Decision { provider, ..Decision::state(State::Served) }
+        };
+        scene.remember("a", &at("east"));
+        scene.remember("b", &at("west"));
+        scene.remember("c", &at("west"));
+        assert_eq!(
+            scene.provider_lists(&["a", "b"]).await,
+            [&NOBODY[..], &["a", "b"]],
+            "what it has, and one too many"
+        );
+    }
+
+    #[tokio::test]
+    async fn what_is_remembered_of_a_consumer_that_is_read_anew_is_looked_at() {
+        let scene = Scene::new();
+        scene.remember("known", &Decision::state(State::Unknown));
+        assert_eq!(scene.provider_lists(&["known", "new"]).await, [&NOBODY[..], &["known"]]);
     }
 }

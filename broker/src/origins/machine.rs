@@ -17,6 +17,7 @@ use runtime_engine::{
     clock,
     engine::Engine,
     machine::{InTheWay, Machine, Missing, Occasion, Plan, Refusal},
+    worker,
 };
 use runtime_fleet::{
     cluster::Cluster,
@@ -26,6 +27,7 @@ use runtime_fleet::{
     watch::WatchSpec,
 };
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     records::{Absorbed, bounds::Bounds},
@@ -36,7 +38,7 @@ use crate::{broker::Broker, metrics::METRICS};
 /// How often in a row a decision may find that others have taken what it wanted.
 const TRIES: usize = 8;
 
-/// How long a broker without keys waits before it looks whether it has any.
+/// When an origin is looked at again for which nothing could be decided: others took what it wanted, each time.
 const IDLE: Duration = Duration::from_secs(1);
 
 /// How long the creation of a copy waits for its namespace, which is just being deleted.
@@ -51,6 +53,15 @@ impl Origins {
     /// The broker's.
     pub fn new(broker: Arc<Broker>) -> Arc<Self> {
         Arc::new(Self { broker })
+    }
+
+    /// Works on them until `stop`, once there are keys: without any nothing can be decided, and whoever is to be looked at
+    /// waits in the queue, however often that is said.
+    pub async fn run(broker: Arc<Broker>, stop: CancellationToken) {
+        tokio::select! {
+            () = broker.signing.known() => worker::run(Self::new(Arc::clone(&broker)), stop.clone()).await,
+            () = stop.cancelled() => {}
+        }
     }
 }
 
@@ -241,7 +252,7 @@ impl Broker {
         };
         let (decision, known, Absorbed { freed, taken, relieved, listens, moved, turns }) = decide()?;
         for id in freed.iter().chain(&taken) {
-            self.statuses.enqueue(id);
+            self.enqueue_status(id);
         }
         let limits = |id: &AcceptId| registry.capacity(id).or(registry.share(id)).is_some();
         if freed.as_ref().is_some_and(limits) {
@@ -257,5 +268,42 @@ impl Broker {
             self.enqueue(turn);
         }
         Some(Taken { decision, known, listens })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use broker_core::assignment::{Key, KeyRing};
+    use clap::Parser as _;
+    use runtime_engine::decisions::Decisions;
+
+    use super::*;
+    use crate::{metrics::METERS, options::Options};
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_is_looked_at_before_there_are_keys() {
+        let options = Options::try_parse_from(["resource-broker", "--watch-kind", "K.v1.g"]).unwrap();
+        let engine = Engine::new(Decisions::start(METERS.slow).unwrap(), &METERS);
+        let broker = Broker::new(options, "ours".into(), &engine).0;
+        let stop = CancellationToken::new();
+        let work = tokio::spawn(Origins::run(Arc::clone(&broker), stop.clone()));
+        let kind = Arc::clone(&broker.watches.brokered[0].kind);
+        let origin = Broker::origin_key(&ClusterName::consumer("homer"), &kind, &ObjectKey::new("n", "a"));
+        broker.enqueue(origin.clone());
+        tokio::time::sleep(Duration::from_mins(1)).await;
+        broker.enqueue(origin);
+        let stats = broker.queue.stats();
+        assert_eq!((stats.adds, stats.depth, stats.running), (2, 1, 0), "it waits, and is asked for once");
+
+        let keys = vec![Key { id: "k1".into(), secret: vec![1; 32] }];
+        broker.ring.store(Some(Arc::new(KeyRing::new(keys).unwrap())));
+        broker.signing.set_known();
+        let deadline = std::time::Instant::now() + Duration::from_secs(10);
+        while !broker.queue.is_idle() {
+            assert!(std::time::Instant::now() < deadline, "{:?}", broker.queue.stats());
+            tokio::task::yield_now().await;
+        }
+        stop.cancel();
+        work.await.unwrap();
     }
 }

@@ -98,6 +98,11 @@ impl Records {
         self.lock().records.get(key)?.provider.clone()
     }
 
+    /// Whether an origin is assigned to a provider; `None`: nothing is remembered of it.
+    pub fn is_at(&self, key: &OriginKey, provider: &ClusterName) -> Option<bool> {
+        Some(self.lock().records.get(key)?.provider.as_ref() == Some(provider))
+    }
+
     /// Reads or changes a record, if there is one: what is gone is not remembered again.
     pub fn with<T>(&self, key: &OriginKey, change: impl FnOnce(&mut Record) -> T) -> Option<T> {
         self.lock().records.get_mut(key).map(change)

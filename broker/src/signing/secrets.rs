@@ -156,8 +156,9 @@ impl Broker {
                 info!(secret = keys::SIGNING_KEY_SECRET, signs_with = ring.signs_with(), "signing keys read");
                 self.signing.lock().held = Some(keys);
                 self.ring.store(Some(Arc::new(ring)));
+                self.signing.set_known();
                 self.judge_migrations();
-                // Everything that was decided without keys, or with others, is decided again.
+                // Everything that was decided with others is decided again.
                 for key in self.records.all() {
                     self.enqueue(key);
                 }

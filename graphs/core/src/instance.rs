@@ -152,7 +152,7 @@ impl<'a> Pass<'a> {
             Ok(true) => return self.state(State::InProgress),
             Ok(false) => {}
         }
-        if let Some(conflict) = &wants.conflict {
+        if let Some(conflict) = served.conflict.or(wants.conflict.as_deref()) {
             let why = format!("resource reconciliation failed: {conflict}");
             return self.report(instance, served, Said::no(words::NOT_READY, why), State::Error);
         }

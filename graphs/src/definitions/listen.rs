@@ -103,8 +103,11 @@ impl Listener for Crds {
         false
     }
 
-    fn changed(&self, _index: &Index, change: &Change) {
+    fn changed(&self, index: &Index, change: &Change) {
         let Some(graphs) = self.0.upgrade() else { return };
+        if let Some((_, group)) = change.key.name.split_once('.') {
+            graphs.groups.forget(index.cluster(), group);
+        }
         for key in graphs.definitions.records.of_crd(&change.key.name) {
             graphs.definitions.enqueue(key);
         }

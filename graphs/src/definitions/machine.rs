@@ -131,7 +131,7 @@ impl DefinitionMachine {
             Some(Crd::Unread) => Seen::Unknown,
             None => Seen::Absent,
         };
-        let controller = graphs.controller(&cluster, &crd);
+        let controller = Graphs::controller(&cluster, &crd);
         let (now, pending) = (clock::now(), Compiling::Pending);
         let mut decision = Decision::default();
         for _ in 0..COMPILED {
@@ -166,7 +166,7 @@ impl DefinitionMachine {
     /// The instances, where the RGD takes them with it.
     fn instances(&self, cluster: &Cluster, rgd: &Seen, crd: &Seen) -> Option<Vec<definition::Instance>> {
         let leaves = rgd.present().is_some_and(|rgd| rgd.deleting) && self.graphs.options.allow_crd_deletion;
-        self.graphs.instances_of_crd(cluster, crd.present().filter(|_| leaves)?)
+        Graphs::instances_of_crd(cluster, crd.present().filter(|_| leaves)?)
     }
 
     /// Serves what was decided.

@@ -70,7 +70,7 @@ impl Graphs {
     }
 
     /// The instances of the kind that a CRD defines; `None`: not known.
-    pub(super) fn instances_of_crd(&self, cluster: &Cluster, crd: &View) -> Option<Vec<Instance>> {
+    pub(super) fn instances_of_crd(cluster: &Cluster, crd: &View) -> Option<Vec<Instance>> {
         let kind = generated::kind_of(&crd.value)?;
         let index = cluster.index(&Need::Instances(kind).spec()).filter(|index| index.is_complete())?;
         let all = index.snapshot().into_iter().map(|(key, object)| Instance {
@@ -83,7 +83,7 @@ impl Graphs {
     }
 
     /// How serving the instances of a CRD's kind goes.
-    pub(super) fn controller(&self, cluster: &Cluster, crd: &Seen) -> Controller {
+    pub(super) fn controller(cluster: &Cluster, crd: &Seen) -> Controller {
         let kind = crd.present().and_then(|crd| generated::kind_of(&crd.value));
         // Without a kind there is nothing to serve, and other conditions say so.
         let Some(kind) = kind else { return Controller::Running };

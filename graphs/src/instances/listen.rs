@@ -119,6 +119,9 @@ impl Listener for Children {
         }
     }
 
+    /// All whose children they may be are looked at once, when all of them are known.
+    fn listed(&self, _index: &Index, _change: &Change) {}
+
     fn completed(&self, index: &Index) {
         if let Some(graphs) = self.0.upgrade() {
             graphs.children_known(index.cluster(), &Kind::from(&index.spec().gvk));

@@ -1,7 +1,8 @@
 //! `InstanceMachine`: instances.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
     str::FromStr as _,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -9,7 +10,7 @@ use std::{
 use broker_api::graphs::keys;
 use graphs_core::{
     applyset::{self, GroupKind},
-    instance::{self, Authored, Graph, Memory, NodeView, Rendered, Snapshot, State, Subject},
+    instance::{self, Authored, Form, Graph, Memory, NodeView, Rendered, Snapshot, State, Subject},
     render::{Made, Pass},
 };
 use runtime_effect::{
@@ -39,6 +40,7 @@ use serde_json::Value;
 use super::{
     InstanceKey,
     generated::group_kind,
+    groups::Version,
     records::Record,
     world::{Findings, World},
 };
@@ -93,7 +95,7 @@ struct Look<'a> {
     served: Option<&'a Served>,
     set: &'a str,
     /// The kinds that have members, and the versions in which they are watched.
-    kinds: &'a [(GroupKind, Option<Kind>)],
+    kinds: &'a [(GroupKind, Version)],
 }
 
 impl Look<'_> {
@@ -106,7 +108,7 @@ impl Look<'_> {
             key: self.key,
             set: self.set,
             resources: self.served.map_or(&none, |served| &served.compiled.resources),
-            found: Default::default(),
+            found: RefCell::default(),
         };
         let decision = match (self.served, self.instance) {
             (Some(served), Seen::Present(view)) if !view.deleting && view.unread.is_none() => {
@@ -134,10 +136,9 @@ impl Look<'_> {
             });
             views.collect()
         };
-        let _conflict = conflict;
         let (fields, errors) = (std::mem::take(&mut pass.status), std::mem::take(&mut pass.status_errors));
         let own = !compiled.graph.conditions.is_empty();
-        let pass = std::cell::RefCell::new(pass);
+        let pass = RefCell::new(pass);
         let author = |builtin: &[Value]| authored(pass.borrow_mut().conditions(builtin));
         let status = Rendered { fields, errors, conditions: own.then_some(&author as _) };
         let graph = instance::Served {
@@ -145,6 +146,7 @@ impl Look<'_> {
             rgd_uid: &served.uid,
             inherited: served.inherited,
             nodes: &views,
+            conflict: conflict.as_deref(),
             status,
         };
         self.with(Graph::Served(graph), world, memory)
@@ -175,40 +177,37 @@ impl InstanceMachine {
     }
 
     /// All kinds that may have members of the instance's set, each in the version in which it is watched.
-    fn kinds(&self, key: &InstanceKey, instance: &Seen, served: Option<&Served>) -> Vec<(GroupKind, Option<Kind>)> {
-        let mut kinds: BTreeMap<GroupKind, Option<Kind>> = BTreeMap::new();
+    fn kinds(&self, key: &InstanceKey, instance: &Seen, served: Option<&Served>) -> Vec<(GroupKind, Version)> {
+        let mut kinds: BTreeMap<GroupKind, Version> = BTreeMap::new();
         let resources = served.into_iter().flat_map(|served| &served.compiled.graph.resources);
         for resource in resources.filter(|resource| !resource.role.is_external()) {
             let kind = kind_of(&resource.kind.name);
-            kinds.insert(group_kind(&kind), Some(kind));
+            kinds.insert(group_kind(&kind), Version::Is(kind));
         }
         for named in instance.present().into_iter().flat_map(inventory) {
-            if !kinds.contains_key(&named) {
-                let kind = self.graphs.version_of(&key.cluster, &named);
-                kinds.insert(named, kind);
+            if let Entry::Vacant(entry) = kinds.entry(named) {
+                let version = self.graphs.version_of(key, entry.key());
+                entry.insert(version);
             }
         }
         kinds.into_iter().collect()
     }
 
     /// Watches the kinds that the graph has nothing of. Whether that is new.
-    fn watch(
-        &self,
-        key: &InstanceKey,
-        kinds: &[(GroupKind, Option<Kind>)],
-        served: Option<&Served>,
-        record: &mut Record,
-    ) {
+    fn watch(&self, key: &InstanceKey, kinds: &[(GroupKind, Version)], served: Option<&Served>, record: &mut Record) {
         let of_graph = |kind: &Kind| {
             served.is_some_and(|served| {
                 let mut own = served.compiled.resources.values();
                 own.any(|resource| {
-                    resource.kind == *kind
-                        && !matches!(resource.form, instance::Form::Reference | instance::Form::Selection)
+                    resource.kind == *kind && !matches!(resource.form, Form::Reference | Form::Selection)
                 })
             })
         };
-        let more = kinds.iter().filter_map(|(_, kind)| kind.clone()).filter(|kind| !of_graph(kind));
+        let named = kinds.iter().filter_map(|(_, version)| match version {
+            Version::Is(kind) => Some(kind.clone()),
+            Version::Unknown | Version::NotServed => None,
+        });
+        let more = named.filter(|kind| !of_graph(kind));
         let needs: BTreeSet<Need> = more.flat_map(|kind| [Need::Children(kind.clone()), Need::Kind(kind)]).collect();
         if record.needs || !needs.is_empty() {
             record.needs = !needs.is_empty();
@@ -220,8 +219,8 @@ impl InstanceMachine {
     fn is_coming(&self, cluster: &Cluster, served: Option<&Served>) -> bool {
         let resources = served.into_iter().flat_map(|served| served.compiled.resources.values());
         let mut specs = resources.map(|resource| match resource.form {
-            instance::Form::Single | instance::Form::Collection => Arc::new(children(&resource.kind)),
-            instance::Form::Reference | instance::Form::Selection => Need::References(resource.kind.clone()).spec(),
+            Form::Single | Form::Collection => Arc::new(children(&resource.kind)),
+            Form::Reference | Form::Selection => Need::References(resource.kind.clone()).spec(),
         });
         specs.any(|spec| match cluster.index(&spec) {
             None => true,

@@ -20,6 +20,7 @@ use serde_json::Value;
 
 use super::{
     InstanceKey,
+    groups::Version,
     listen::BY_SET,
     references::{Reference, Selector},
 };
@@ -184,12 +185,13 @@ impl World<'_> {
     }
 
     /// All that is there with the label of the set of these kinds; the versions in which they are watched beside them.
-    pub fn members(&self, kinds: &[(GroupKind, Option<Kind>)]) -> Vec<Members> {
-        let members = kinds.iter().map(|(group_kind, kind)| {
-            let found = match kind {
-                None => Found::Unknown(None),
-                Some(kind) if self.kinds.is_missing(&self.key.cluster, kind) => Found::NotServed,
-                Some(kind) => match self.members_of(kind) {
+    pub fn members(&self, kinds: &[(GroupKind, Version)]) -> Vec<Members> {
+        let members = kinds.iter().map(|(group_kind, version)| {
+            let found = match version {
+                Version::Unknown => Found::Unknown(None),
+                Version::NotServed => Found::NotServed,
+                Version::Is(kind) if self.kinds.is_missing(&self.key.cluster, kind) => Found::NotServed,
+                Version::Is(kind) => match self.members_of(kind) {
                     Some(objects) => Found::Listed { kind: kind.clone(), objects },
                     None => Found::Unknown(self.trouble(kind, &children(kind))),
                 },

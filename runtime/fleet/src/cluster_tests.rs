@@ -160,6 +160,45 @@ async fn several_share_a_watch_and_each_hears_of_all_that_is_there() {
     assert!(cluster.index(&spec).is_some(), "one is left");
 }
 
+/// Hears what a first list finds apart from what happens after it, in this order.
+#[derive(Default)]
+struct Orderly(Mutex<Vec<&'static str>>);
+
+impl Listener for Orderly {
+    fn changed(&self, _: &Index, _: &Change) {
+        lock(&self.0).push("changed");
+    }
+    fn listed(&self, _: &Index, _: &Change) {
+        lock(&self.0).push("listed");
+    }
+    fn completed(&self, _: &Index) {
+        lock(&self.0).push("completed");
+    }
+}
+
+#[tokio::test]
+async fn what_is_there_is_told_apart_and_the_end_of_the_list_follows() {
+    let (cluster, told) = (cluster(), Arc::new(Orderly::default()));
+    let spec = Arc::new(WatchSpec::all(job()));
+    let heard = || std::mem::take(&mut *lock(&told.0));
+    cluster.listen(&spec, 1, &(Arc::clone(&told) as _));
+    let index = cluster.index(&spec).unwrap();
+    let there = Change { key: ObjectKey::new("n", "a"), old: None, new: Some(Arc::new(object())) };
+    let gone = Change { key: ObjectKey::new("n", "b"), old: Some(Arc::new(object())), new: None };
+    cluster.changed(&index, &there, true);
+    cluster.changed(&index, &gone, true);
+    cluster.changed(&index, &there, false);
+    assert_eq!(heard(), ["listed", "changed", "changed"]);
+
+    // An answer to a write has put it there: that this is all nobody knows.
+    index.upsert(ObjectKey::new("n", "a"), object(), Source::Response);
+    cluster.listen(&spec, 2, &(Arc::clone(&told) as _));
+    assert_eq!(heard(), ["changed"]);
+    index.replace(vec![(ObjectKey::new("n", "a"), object())], 2);
+    cluster.listen(&spec, 3, &(Arc::clone(&told) as _));
+    assert_eq!(heard(), ["listed", "completed"]);
+}
+
 #[tokio::test]
 async fn what_one_listener_reads_is_kept_and_what_one_does_not_read_again_stays() {
     let cluster = cluster();

@@ -26,6 +26,43 @@ struct Resource<'a> {
     namespaced: bool,
 }
 
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Group<'a> {
+    #[serde(borrow, default)]
+    versions: Vec<GroupVersion<'a>>,
+    #[serde(borrow)]
+    preferred_version: Option<GroupVersion<'a>>,
+}
+
+#[derive(Deserialize)]
+struct GroupVersion<'a> {
+    #[serde(borrow, default)]
+    version: Cow<'a, str>,
+}
+
+/// The versions in which a group is served, the preferred one first; none where it is not served.
+pub async fn versions(caller: &Caller, group: &str) -> Result<Vec<String>, CallError> {
+    if group.is_empty() {
+        return Ok(vec!["v1".to_owned()]);
+    }
+    let path = format!("/apis/{group}");
+    let answer = match caller.call(get(&path, JSON)?, DISCOVERY_LIMIT).await {
+        Ok((_, answer)) => answer,
+        Err(CallError::KindMissing(_) | CallError::NotFound(_)) => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let unreadable = |error| CallError::UnknownOutcome(format!("unreadable discovery at {path}: {error}"));
+    let Group { versions, preferred_version } = serde_json::from_slice(&answer).map_err(unreadable)?;
+    let mut all: Vec<String> = Vec::with_capacity(versions.len());
+    for GroupVersion { version } in preferred_version.into_iter().chain(versions) {
+        if !version.is_empty() && all.iter().all(|held| *held != *version) {
+            all.push(version.into_owned());
+        }
+    }
+    Ok(all)
+}
+
 /// Asks once for any number of kinds of one group and version. What is not among the answers is not served.
 pub(crate) async fn kinds(
     caller: &Caller,

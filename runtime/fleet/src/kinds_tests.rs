@@ -38,13 +38,32 @@ struct Server {
     built_in: BTreeSet<String>,
     /// Nobody may read CRDs.
     secretive: bool,
+    /// What it takes its time to answer.
+    slow: Option<Slow>,
     /// Answers to reads of a CRD before it tells of it.
     refusals: Vec<StatusCode>,
     /// How often it was asked: discovery, single CRDs, OpenAPI.
     asked: [usize; 3],
 }
 
+/// What may be answered later than what is asked at the same time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Slow {
+    Discovery,
+    Crds,
+}
+
 impl Server {
+    /// How long an answer takes.
+    fn delay(&self, path: &str) -> Duration {
+        let slow = match self.slow {
+            Some(Slow::Discovery) => path == DISCOVERY,
+            Some(Slow::Crds) => path == CRDS,
+            None => false,
+        };
+        if slow { Duration::from_millis(300) } else { Duration::ZERO }
+    }
+
     fn serve(&mut self, names: impl IntoIterator<Item = usize>) {
         self.kinds.extend(names.into_iter().map(|n| (format!("k{n}s"), format!("K{n}"))));
     }
@@ -202,6 +221,10 @@ fn transport(
             if query.contains("watch=1") {
                 return std::future::pending().await;
             }
+            let delay = server.lock().unwrap().delay(request.uri().path());
+            if !delay.is_zero() {
+                tokio::time::sleep(delay).await;
+            }
             let answer = server.lock().unwrap().answer(request.uri().path(), query);
             let (code, body) = match answer {
                 Ok(body) => (StatusCode::OK, body),
@@ -233,6 +256,20 @@ async fn five_hundred_kinds_that_appear_at_once_cost_one_small_read_each() {
     assert_eq!((told.len(), kinds.len()), (500, 500));
     let digests: BTreeSet<_> = told.iter().map(|(_, digest)| digest.unwrap()).collect();
     assert_eq!(digests.len(), 1, "what is equal has one digest, whatever its description says");
+}
+
+#[tokio::test(start_paused = true)]
+async fn kinds_that_are_there_at_the_start_are_asked_for_once() {
+    for slow in [Slow::Discovery, Slow::Crds] {
+        let mut server = Server { slow: Some(slow), ..Server::default() };
+        server.serve(0..3);
+        let scene = Scene::new(server, 0..3);
+        scene.quiet().await;
+        assert!(scene.cluster.server().kinds.crds.is_complete());
+        let [discovery, crds, openapi] = scene.server().asked;
+        assert_eq!([discovery, crds, openapi], [1, 3, 0], "{slow:?}");
+        assert_eq!(scene.told().len(), 3, "{slow:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

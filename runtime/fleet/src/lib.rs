@@ -16,7 +16,7 @@ pub mod conventions;
 mod cost;
 mod definition;
 pub mod dial;
-mod discover;
+pub mod discover;
 mod each;
 pub mod error;
 pub mod fleet;

@@ -41,6 +41,12 @@ pub trait Listener: Send + Sync + 'static {
     /// An object came, changed or went.
     fn changed(&self, index: &Index, change: &Change);
 
+    /// An object is among those with which the index became complete, or was when the listener came: [`Listener::completed`]
+    /// follows at once. Whoever looks at all of them there need not do so here.
+    fn listed(&self, index: &Index, change: &Change) {
+        self.changed(index, change);
+    }
+
     /// All that is there has been seen: the index has finished its first list, or had when the listener came.
     fn completed(&self, _index: &Index) {}
 

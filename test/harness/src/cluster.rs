@@ -17,7 +17,7 @@ use kube::{Client, Config};
 use crate::audit::{self, AuditLog};
 use crate::certificate::Certificates;
 use crate::port::Port;
-use crate::process::{Process, Program};
+use crate::process::{FREEZING, Process, Program};
 use crate::reaper::Reaper;
 use crate::users::{CONTROLLER_MANAGER, LAB, Users};
 use crate::{apply, binaries, controller_manager, wait_for};
@@ -272,9 +272,15 @@ current-context: {name}
         self.until_ready().await
     }
 
-    /// Freezes the API server (SIGSTOP): connections stay open, new ones are accepted by the kernel, nothing answers.
-    pub fn pause(&self) -> anyhow::Result<()> {
-        self.with_api_server(Process::pause)
+    /// Freezes the API server (SIGSTOP), and returns once it is: connections stay open, new ones are accepted by the
+    /// kernel, nothing answers.
+    ///
+    /// # Errors
+    /// Those of [`Process::pause`].
+    pub async fn pause(&self) -> anyhow::Result<()> {
+        self.with_api_server(Process::begin_to_freeze)?;
+        let what = format!("API server {} to freeze", self.name());
+        wait_for(FREEZING, &what, async || self.with_api_server(|process| process.is_frozen())).await
     }
 
     /// Lets a frozen API server go on.

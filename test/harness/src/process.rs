@@ -8,10 +8,13 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use crate::reaper::Reaper;
 use crate::wait_for;
+
+/// How long a process may take to freeze: what a thread does in the kernel comes to its end first.
+pub(crate) const FREEZING: Duration = Duration::from_secs(10);
 
 /// What to run: a name (of its log), a path, arguments and environment. Started with [`crate::Lab::start_process`],
 /// as often as wanted.
@@ -153,9 +156,32 @@ impl Process {
         let _gone = self.child.wait();
     }
 
-    /// Freezes it (SIGSTOP): its connections stay open and nothing answers.
-    pub fn pause(&mut self) -> anyhow::Result<()> {
+    /// Freezes it (SIGSTOP), and returns once it is: its connections stay open and nothing answers.
+    ///
+    /// # Errors
+    /// When it has ended, or has not stopped after ten seconds.
+    pub async fn pause(&mut self) -> anyhow::Result<()> {
+        self.begin_to_freeze()?;
+        let what = format!("{} to freeze", self.name);
+        wait_for(FREEZING, &what, async || self.is_frozen()).await
+    }
+
+    /// Sends SIGSTOP, of which its threads may hear a moment later.
+    pub(crate) fn begin_to_freeze(&mut self) -> anyhow::Result<()> {
         self.signal(Signal::STOP)
+    }
+
+    /// Whether all of its threads have stopped: the kernel tells of a stop when the last one has.
+    ///
+    /// # Errors
+    /// Where one has not, or nobody can tell.
+    pub(crate) fn is_frozen(&self) -> anyhow::Result<()> {
+        // Only looked at: as long as it is frozen, whoever asks is told.
+        let options = WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        let told = waitid(WaitId::Pid(Pid::from_child(&self.child)), options);
+        let told = told.with_context(|| format!("cannot ask whether {} has stopped", self.name))?;
+        anyhow::ensure!(told.is_some_and(|status| status.stopped()), "a thread of {} runs", self.name);
+        Ok(())
     }
 
     /// Lets a frozen process go on (SIGCONT).

@@ -105,7 +105,7 @@ async fn a_dropped_lab_leaves_nothing() {
     let options = LabOptions { directory: Some(directory.clone()), keep: false };
     let lab = Lab::start(options).await.unwrap();
     let mut sleeper = lab.start_process(&sleeper(&directory)).unwrap();
-    sleeper.pause().unwrap();
+    sleeper.pause().await.unwrap();
     assert!(sleeper.is_running());
     drop(lab);
     assert!(!directory.exists(), "dropping returns when all is done");

@@ -8,6 +8,10 @@ use harness::{Lab, LabOptions, Program, wait_for};
 
 const DEADLINE: Duration = Duration::from_mins(1);
 
+/// Set in the child that `computes`.
+const COMPUTES: &str = "HARNESS_TEST_COMPUTES";
+const THREADS: usize = 16;
+
 fn shell(script: &str) -> Program {
     Program::new("shell", "sh").args(["-c", script])
 }
@@ -47,4 +51,45 @@ async fn a_program_is_run_stopped_and_read() {
     let missing = Program::new("missing", lab.directory().join("no-such-program"));
     let error = lab.start_process(&missing).expect_err("there is none");
     assert!(error.to_string().contains("cannot start missing"), "{error:#}");
+}
+
+/// Not a test: the program of the one below.
+#[test]
+#[ignore = "started by another test"]
+fn computes() {
+    if std::env::var_os(COMPUTES).is_none() {
+        return;
+    }
+    let spin = || loop {
+        std::hint::spin_loop();
+    };
+    let threads: Vec<_> = std::iter::repeat_with(|| std::thread::spawn(spin)).take(THREADS).collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+/// The states of a process's threads, as proc(5) has them.
+fn states(process: u32) -> Vec<char> {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
+    let state = |task: std::io::Result<std::fs::DirEntry>| {
+        let line = std::fs::read_to_string(task.unwrap().path().join("stat")).unwrap();
+        // Before it is the name, which may hold anything.
+        line.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()).unwrap()
+    };
+    tasks.map(state).collect()
+}
+
+#[tokio::test]
+async fn no_thread_of_a_frozen_program_runs() {
+    let lab = Lab::start(LabOptions::default()).await.unwrap();
+    let program = Program::new("busy", std::env::current_exe().unwrap());
+    let program = program.args(["--exact", "computes", "--ignored"]).env(COMPUTES, "1");
+    let mut busy = lab.start_process(&program).unwrap();
+    wait_for(DEADLINE, "its threads", async || states(busy.id()).len() > THREADS).await.unwrap();
+    for _ in 0..20 {
+        busy.pause().await.unwrap();
+        let states = states(busy.id());
+        assert!(states.iter().all(|state| *state == 'T'), "{states:?}");
+        busy.pause().await.expect("it is frozen already");
+        busy.resume().unwrap();
+    }
 }

@@ -56,6 +56,8 @@ pub struct Served<'a> {
     pub inherited: bool,
     /// All nodes, in topological order.
     pub nodes: &'a [NodeView],
+    /// Two nodes are one object: nothing is applied. For people.
+    pub conflict: Option<&'a str>,
     /// The status that the RGD says.
     pub status: Rendered<'a>,
 }

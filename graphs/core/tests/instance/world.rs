@@ -210,6 +210,7 @@ impl World {
                 rgd_uid: "rgd-uid",
                 inherited: self.inherited,
                 nodes: &nodes,
+                conflict: None,
                 status: Rendered {
                     fields: self.fields.as_object().unwrap().clone(),
                     errors: self.errors.clone(),

@@ -101,6 +101,8 @@ struct Held {
     coming: Option<(SchemaDigest, Instant)>,
     /// When the API server contradicted what was known.
     doubted: Option<Instant>,
+    /// A CRD that may be its own was there before anybody had said whether it is served.
+    announced: bool,
 }
 
 impl Held {
@@ -186,14 +188,18 @@ impl Wanted {
 
     /// A CRD came, changed or went. They are named `<plural>.<group>`: it concerns the kind that has this plural, and those
     /// of the group that have not been found. `first`: it was there when the watch on CRDs began; kinds that have been found
-    /// were asked for after it had come.
+    /// were asked for after it had come, and those that are just being asked for are asked for again only if they are not.
     pub(crate) fn definition_changed(&mut self, name: &str, first: bool, now: Instant) {
         let group = name.split_once('.').map_or("", |(_, group)| group);
         let mut concerned = BTreeSet::new();
         for (gvk, held) in self.kinds.iter_mut().filter(|(gvk, _)| gvk.group == group) {
-            let changed = match held.state.found() {
-                Some(info) => !first && name_of(info) == name,
-                None => true,
+            let changed = match &held.state {
+                KindState::Found(info) => !first && name_of(info) == name,
+                KindState::Missing => true,
+                KindState::Unknown => {
+                    held.announced |= first;
+                    !first
+                }
             };
             if changed {
                 held.doubted = None;
@@ -281,6 +287,7 @@ impl Wanted {
         let held = self.kinds.get_mut(gvk)?;
         let changed = held.state != *state;
         let first = changed && held.state.found().is_none();
+        let is_coming = std::mem::take(&mut held.announced) && *state == KindState::Missing;
         if first || state.found().is_none() {
             // What was known of the schema before is no matter.
             *held = Held { watches: held.watches, doubted: held.doubted, ..Held::default() };
@@ -305,7 +312,11 @@ impl Wanted {
             }
         }
         let served = state.found().is_some();
-        if served && (first || before != held.digest) { Some(News::Schema) } else { changed.then_some(News::State) }
+        let has_news = served && (first || before != held.digest);
+        if is_coming {
+            self.look_again(gvk, now);
+        }
+        if has_news { Some(News::Schema) } else { changed.then_some(News::State) }
     }
 }
 

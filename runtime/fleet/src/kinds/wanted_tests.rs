@@ -108,6 +108,24 @@ fn a_crd_concerns_its_own_kind_and_those_that_were_not_found() {
 }
 
 #[test]
+fn a_crd_that_comes_first_has_its_kind_asked_for_again_only_where_it_is_not_served() {
+    let asks = |name: &str, first: bool, state: &KindState| {
+        let (mut wanted, now) = (wanted(&["Thing"]), Instant::now());
+        assert_eq!(wanted.due(false, now).0, [gvk("Thing")]);
+        wanted.definition_changed(name, first, now);
+        assert_eq!(wanted.due(false, now).0, [gvk("Thing")], "it is still not known");
+        wanted.take(&gvk("Thing"), state, &Reading::Nothing, now);
+        looks(&mut wanted, now, 20_000, |_, _| {})
+    };
+    let (there, never, again) = (found("Thing"), Vec::<u32>::new(), [150, 600, 2000, 5000]);
+    assert_eq!(asks("things.g.io", true, &there), never);
+    assert_eq!(asks("things.g.io", true, &KindState::Missing), again, "it is about to be served");
+    assert_eq!(asks("others.g.io", true, &KindState::Missing), again, "who knows its plural");
+    assert_eq!(asks("things.h.io", true, &KindState::Missing), never, "another group");
+    assert_eq!(asks("things.g.io", false, &there), again[1..], "the answer may be of before");
+}
+
+#[test]
 fn a_missing_kind_is_asked_for_when_it_is_time_to() {
     let (mut wanted, now) = (wanted(&["Thing"]), Instant::now());
     assert!(!wanted.misses());

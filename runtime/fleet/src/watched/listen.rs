@@ -20,10 +20,16 @@ impl Cluster {
     /// listens to it any more. What has been seen is told at once.
     pub(crate) fn listen(self: &Arc<Self>, spec: &Arc<WatchSpec>, number: Number, listener: &Arc<dyn Listener>) {
         let Some(index) = self.watch(spec, number, listener) else { return };
+        let complete = index.is_complete();
         for (key, object) in index.snapshot() {
-            listener.changed(&index, &Change { key, old: None, new: Some(object) });
+            let change = Change { key, old: None, new: Some(object) };
+            if complete {
+                listener.listed(&index, &change);
+            } else {
+                listener.changed(&index, &change);
+            }
         }
-        if index.is_complete() {
+        if complete || index.is_complete() {
             listener.completed(&index);
         }
     }
@@ -101,9 +107,14 @@ impl Audience for Cluster {
         self.listeners(index.spec()).iter().any(|listener| listener.keep(index, key))
     }
 
-    fn changed(&self, index: &Index, change: &Change, _first: bool) {
+    fn changed(&self, index: &Index, change: &Change, first: bool) {
+        let listed = first && change.new.is_some();
         for listener in &*self.listeners(index.spec()) {
-            listener.changed(index, change);
+            if listed {
+                listener.listed(index, change);
+            } else {
+                listener.changed(index, change);
+            }
         }
     }
 

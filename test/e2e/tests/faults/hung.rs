@@ -27,7 +27,7 @@ fn a_hung_provider_holds_only_its_own_objects() {
         }))
         .await;
 
-        theseus.cluster.pause().unwrap();
+        theseus.cluster.pause().await.unwrap();
         let wanted = |name: &str| scene.fqdn(&format!("{name}-edited"));
         join_all(
             names

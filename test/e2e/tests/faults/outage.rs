@@ -50,7 +50,7 @@ fn a_provider_is_killed_and_comes_back() {
         // A frozen broker cannot see this deletion; the restarted server cannot tell it of it later.
         let mut guard = world.broker().await;
         let broker = guard.as_mut().unwrap();
-        broker.process().pause().unwrap();
+        broker.process().pause().await.unwrap();
         theseus.cluster.start_again().await.unwrap();
         theseus.delete(&CERTIFICATE, scene.ns(), removed.name()).await;
         theseus.until_gone(&CERTIFICATE, scene.ns(), removed.name()).await;
@@ -100,7 +100,7 @@ fn a_consumer_is_killed_and_comes_back() {
 
         let mut guard = world.broker().await;
         let broker = guard.as_mut().unwrap();
-        broker.process().pause().unwrap();
+        broker.process().pause().await.unwrap();
         homer.cluster.start_again().await.unwrap();
         homer.edit(&CERTIFICATE, scene.ns(), "orphan", json!({"metadata": {"finalizers": null}})).await;
         homer.delete(&CERTIFICATE, scene.ns(), "orphan").await;

@@ -115,7 +115,7 @@ fn children_of_others_are_never_pruned() {
                 .node(node("b").include_when("${schema.spec.extra}"))
         };
         let one = scene.define(&both("One")).await;
-        let two = scene.define(&both("Two")).await;
+        let two = scene.define(&both("Other")).await;
         for (kind, name) in [(&one, "x"), (&one, "y"), (&two, "z")] {
             scene.bring_up(kind, name, json!({})).await;
         }

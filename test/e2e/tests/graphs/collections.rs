@@ -11,9 +11,8 @@ use crate::{
 
 /// One ConfigMap for each of `schema.spec.items`.
 pub(crate) fn items(kind: &str) -> Rgd {
-    let data = json!({"item": "${item}"});
-    let node =
-        Node::config("configs", "${schema.metadata.name}-${item}", data).for_each("item", "${schema.spec.items}");
+    let data = json!({"item": "${el}"});
+    let node = Node::config("configs", "${schema.metadata.name}-${el}", data).for_each("el", "${schema.spec.items}");
     Rgd::new(kind).spec(json!({"items": "[]string"})).node(node)
 }
 
@@ -26,7 +25,7 @@ fn place_of(seen: &Object) -> (&str, &str) {
 fn a_collection_makes_one_object_for_each_element_with_its_place() {
     CALM.run(async |stage| {
         let scene = Scene::new(stage, "collection-many").await;
-        let kind = scene.define(&items("Many")).await;
+        let kind = scene.define(&items("Crowd")).await;
         let names: Vec<String> = (10..30).map(|number| number.to_string()).collect();
         scene.bring_up(&kind, "many", json!({"items": names})).await;
         assert_eq!(scene.configs().await.len(), 20);
@@ -86,7 +85,7 @@ fn an_empty_list_is_ready_and_its_dependents_see_it() {
     CALM.run(async |stage| {
         let scene = Scene::new(stage, "collection-empty").await;
         let count = Node::config("count", "count", json!({"count": "${string(size(configs))}"}));
-        let rgd = items("Empty").node(count).status(json!({"names": "${configs.map(c, c.metadata.name)}"}));
+        let rgd = items("Void").node(count).status(json!({"names": "${configs.map(c, c.metadata.name)}"}));
         let kind = scene.define(&rgd).await;
         let seen = scene.bring_up(&kind, "x", json!({"items": []})).await;
         assert_eq!(seen.at("/status/names"), &json!([]), "{seen}");
@@ -121,8 +120,8 @@ fn a_resource_may_say_what_the_elements_are() {
     CALM.run(async |stage| {
         let scene = Scene::new(stage, "collection-dynamic").await;
         let list = Node::external("list", "v1", "ConfigMap", json!({"name": "list"}));
-        let node = Node::config("configs", "x-${item}", json!({"item": "${item}", "of": "${base.metadata.uid}"}))
-            .for_each("item", "${list.data.items.split(\",\")}");
+        let node = Node::config("configs", "x-${el}", json!({"item": "${el}", "of": "${base.metadata.uid}"}))
+            .for_each("el", "${list.data.items.split(\",\")}");
         let base = Node::config("base", "base", json!({}));
         let kind = scene.define(&Rgd::new("Dynamic").node(node).node(list).node(base)).await;
         scene.create(&kind, "dynamic", json!({})).await;

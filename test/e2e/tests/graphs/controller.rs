@@ -65,16 +65,26 @@ impl Controller {
 
     /// Starts the same again after [`Controller::kill`] or [`Controller::terminate`], and returns when it is ready.
     pub(crate) async fn start_again(&mut self, lab: &Lab) {
-        let program = self.program.clone().args(self.args.iter().cloned());
-        self.process = lab.start_process(&program).unwrap();
+        self.spawn(lab);
         self.until_ready().await;
     }
 
     /// Ends it in order and starts it with these arguments instead.
     pub(crate) async fn with_args(&mut self, lab: &Lab, args: &[&str]) {
         self.terminate().await;
+        self.spawn_with(lab, args);
+        self.until_ready().await;
+    }
+
+    /// Starts it with these arguments, and returns at once.
+    pub(crate) fn spawn_with(&mut self, lab: &Lab, args: &[&str]) {
         self.args = args.iter().map(ToString::to_string).collect();
-        self.start_again(lab).await;
+        self.spawn(lab);
+    }
+
+    fn spawn(&mut self, lab: &Lab) {
+        let program = self.program.clone().args(self.args.iter().cloned());
+        self.process = lab.start_process(&program).unwrap();
     }
 
     /// The process, for signals.

@@ -162,8 +162,8 @@ fn a_second_rgd_of_one_kind_is_refused_and_disturbs_nobody() {
         let loser = Scene::new(stage, "crd-loser").await;
         let theirs = rgd.clone().schema("group", json!(kind.group));
         loser.apply(&theirs).await;
-        let words = format!("CRD {} is owned by another ResourceGraphDefinition crd-winner-contested", crd_name(&kind));
-        kind_fails(&loser, &kind, &words).await;
+        let words = "CRD is owned by another ResourceGraphDefinition crd-winner-contested";
+        kind_fails(&loser, &kind, words).await;
         stage.place.delete(&RGD, "", &loser.rgd_name("Contested")).await;
         stage.place.until_gone(&RGD, "", &loser.rgd_name("Contested")).await;
         scene.bring_up(&kind, "y", json!({})).await;

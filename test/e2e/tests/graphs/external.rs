@@ -122,7 +122,7 @@ fn a_selection_is_ready_when_every_match_is() {
     CALM.run(async |stage| {
         let scene = Scene::new(stage, "external-ready").await;
         let selector = json!({"namespace": "external-ready", "selector": {"matchLabels": {"pick": "me"}}});
-        let mut rgd = reader("Picky", selector, "${string(size(refs))}");
+        let mut rgd = reader("Picker", selector, "${string(size(refs))}");
         rgd.spec["resources"][0]["readyWhen"] = json!(["${each.data.text == \"ready\"}"]);
         let kind = scene.define(&rgd).await;
         scene.bring_up(&kind, "x", json!({})).await;

@@ -154,7 +154,7 @@ fn what_is_pruned_goes_from_the_last_wave_to_the_first() {
         };
         let mut second = held("second");
         second.0["template"]["data"]["uid"] = json!("${first.metadata.uid}");
-        let rgd = Rgd::new("Waves").spec(json!({"on": "boolean"})).node(held("first")).node(second);
+        let rgd = Rgd::new("Surge").spec(json!({"on": "boolean"})).node(held("first")).node(second);
         let kind = scene.define(&rgd).await;
         scene.bring_up(&kind, "waves", json!({"on": true})).await;
         scene.edit(&kind, "waves", json!({"on": false})).await;

@@ -8,24 +8,32 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod applyset;
+mod author;
 mod collections;
 mod conditions;
+mod conflicts;
 mod controller;
+mod crash;
 mod crds;
 mod deletion;
 mod external;
+mod faults;
 mod first;
 mod idle;
 mod include;
 mod items;
 mod kinds;
+mod nesting;
 mod revisions;
 mod rgd;
 mod rights;
 mod scene;
 mod stage;
+mod status;
 mod suites;
+mod takeover;
 mod tree;
+mod types;
 mod waiting;
 mod writes;
 

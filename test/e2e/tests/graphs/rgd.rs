@@ -83,9 +83,9 @@ impl Node {
         Self::new(id, template)
     }
 
-    /// A Service, whose status others write, with one port.
+    /// A Service with one port, whose load balancer others report.
     pub(crate) fn service(id: &str, name: &str) -> Self {
-        let spec = json!({"selector": {"app": "web"}, "ports": [{"port": 80}]});
+        let spec = json!({"type": "LoadBalancer", "selector": {"app": "web"}, "ports": [{"port": 80}]});
         Self::new(id, json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}))
     }
 

@@ -185,9 +185,15 @@ impl<'a> Scene<'a> {
     /// how tests tell that something does *not* happen. `spec` makes an instance that disturbs no other.
     pub(crate) async fn barrier(&self, kind: &Kind, spec: Value) {
         let name = format!("barrier-{}", self.next.fetch_add(1, Ordering::Relaxed));
-        self.bring_up(kind, &name, spec).await;
-        self.delete(kind, &name).await;
-        self.gone(kind, &name).await;
+        self.barrier_of(kind, &name, spec, is_active).await;
+    }
+
+    /// The same with an instance of this name, which is dealt with when `test` holds for it.
+    pub(crate) async fn barrier_of(&self, kind: &Kind, name: &str, spec: Value, test: impl Fn(&Object) -> bool) {
+        self.create(kind, name, spec).await;
+        self.until(kind, name, "to be dealt with", test).await;
+        self.delete(kind, name).await;
+        self.gone(kind, name).await;
     }
 
     /// What the controller has asked for since in the namespace and about kinds of this test.

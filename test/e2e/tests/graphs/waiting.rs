@@ -39,12 +39,11 @@ fn what_needs_an_absent_field_waits_and_its_neighbours_are_made() {
 fn dependents_wait_until_what_they_need_is_ready() {
     CALM.run(async |stage| {
         let scene = Scene::new(stage, "readiness").await;
-        let rgd =
-            Rgd::new("Readiness").node(Node::config("after", "after", json!({"uid": "${gate.metadata.uid}"}))).node(
-                Node::config("gate", "gate", json!({}))
-                    .ready_when("${gate.data.a == \"yes\"}")
-                    .ready_when("${gate.data.?b.orValue(\"no\") == \"yes\"}"),
-            );
+        let rgd = Rgd::new("Gated").node(Node::config("after", "after", json!({"uid": "${gate.metadata.uid}"}))).node(
+            Node::config("gate", "gate", json!({}))
+                .ready_when("${gate.data.a == \"yes\"}")
+                .ready_when("${gate.data.?b.orValue(\"no\") == \"yes\"}"),
+        );
         let kind = scene.define(&rgd).await;
         scene.create(&kind, "x", json!({})).await;
         scene.waits(&kind, "x", "gate").await;

@@ -120,7 +120,7 @@ async fn paused(pair: &mut Pair<'_>, scene: &Scene<'_>, old: usize) {
     let (homer, theseus) = (world.consumer("homer"), world.provider("theseus"));
     let new = 1 - old;
     let before = scene.copy(homer, "two", theseus).await;
-    pair.brokers[old].process().pause().unwrap();
+    pair.brokers[old].process().pause().await.unwrap();
     let first = scene.fqdn("first");
     homer.edit(&CERTIFICATE, scene.ns(), "two", json!({"spec": {"fqdn": first}})).await;
     scene.certificate(homer, "while-frozen").await;

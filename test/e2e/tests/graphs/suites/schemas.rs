@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{accepted, active, crd};
-use crate::{CALM, kinds::kind, rgd::Rgd, scene::Scene, tree::generated_crd};
+use crate::{CALM, kinds::kind, rgd::Rgd, rights, scene::Scene, tree::generated_crd};
 
 fn field(kind: &str, more: Value) -> Value {
     let mut field = json!({"type": kind});
@@ -141,10 +141,10 @@ resources:
         size=${string(schema.spec.size)}
 "#,
         );
-        scene.apply(&rgd).await;
-        // Its plural: a word that ends in `s` already.
+        // A word that ends in `s` is its own plural.
         let made = kind("kro.run", "CheckValidationMarkers", "checkvalidationmarkers");
-        crate::rights::grant(&stage.place, "validation-markers", vec![crate::rights::instances(&made)]).await;
+        rights::grant(&stage.place, "validation-markers", vec![rights::instances(&made)]).await;
+        scene.apply(&rgd).await;
         accepted(&scene, &made, &["config"]).await;
         let name = json!({
             "minLength": 3, "maxLength": 20, "pattern": "^[a-z][a-z0-9-]*$", "description": "Name of all",

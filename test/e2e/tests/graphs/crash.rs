@@ -1,0 +1,231 @@
+//! The controller is killed, misses things, or loses its API server; the end is the same.
+
+use std::time::Duration;
+
+use e2e::{
+    Kind, Object,
+    kind::{CONFIG_MAP, NAMESPACE},
+};
+use harness::wait_for;
+use serde_json::json;
+
+use crate::{
+    ALONE, BROKEN,
+    kinds::is_active,
+    rgd::{Node, Rgd},
+    scene::Scene,
+};
+
+const DEATHS: u64 = 4;
+const NAMES: u64 = 6;
+
+/// A small generator, the same everywhere (`SplitMix64`): a seed tells the whole sequence.
+struct Dice(u64);
+
+impl Dice {
+    /// A number below `bound`.
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % bound
+    }
+}
+
+/// Three in a row and one for each element.
+fn rgd(text: &str) -> Rgd {
+    let item = Node::config("parts", "${schema.metadata.name}-item-${el}", json!({"after": "${three.metadata.uid}"}))
+        .for_each("el", "${schema.spec.items}");
+    let next = |id: &str, of: &str| {
+        let data = json!({"uid": format!("${{{of}.metadata.uid}}"), "text": "${schema.spec.text}"});
+        Node::config(id, &format!("${{schema.metadata.name}}-{id}"), data)
+    };
+    Rgd::new("Story")
+        .spec(json!({"text": "string", "items": "[]string"}))
+        .status(json!({"last": "${three.metadata.uid}"}))
+        .node(Node::config("one", "${schema.metadata.name}-one", json!({"rgd": text})))
+        .node(next("two", "one"))
+        .node(next("three", "two"))
+        .node(item)
+}
+
+async fn change(scene: &Scene<'_>, kind: &Kind, dice: &mut Dice) {
+    let name = format!("s{}", dice.below(NAMES));
+    let items: Vec<String> = (0..dice.below(4)).map(|number| number.to_string()).collect();
+    let spec = json!({"text": format!("t{}", dice.below(1000)), "items": items});
+    let held = scene.place().find(kind, scene.ns(), &name).await;
+    match held {
+        None => {
+            scene.create(kind, &name, spec).await;
+        }
+        Some(held) if !held.is_deleting() && dice.below(3) == 0 => scene.delete(kind, &name).await,
+        Some(held) if !held.is_deleting() => {
+            scene.edit(kind, &name, spec).await;
+        }
+        Some(_) => {}
+    }
+}
+
+/// What differs from what the instances that are there ask for.
+async fn differences(scene: &Scene<'_>, kind: &Kind, text: &str) -> Vec<String> {
+    let (mut wrong, mut wanted) = (Vec::new(), Vec::new());
+    let configs = scene.place().list(&CONFIG_MAP, scene.ns()).await;
+    let find = |name: &str| configs.iter().find(|config| config.name() == name);
+    for instance in scene.place().list(kind, scene.ns()).await {
+        let name = instance.name();
+        if instance.is_deleting() || !is_active(&instance) {
+            wrong.push(instance.to_string());
+        }
+        let [one, two, three] = ["one", "two", "three"].map(|id| format!("{name}-{id}"));
+        let uid = |name: &str| find(name).map(Object::uid).unwrap_or_default();
+        let facts = [
+            find(&one).is_some_and(|config| config.text("/data/rgd") == text),
+            find(&two).is_some_and(|config| config.text("/data/uid") == uid(&one)),
+            find(&two).is_some_and(|config| config.at("/data/text") == instance.at("/spec/text")),
+            find(&three).is_some_and(|config| config.text("/data/uid") == uid(&two)),
+            instance.text("/status/last") == uid(&three),
+        ];
+        if facts.contains(&false) {
+            wrong.push(format!("{facts:?}: {instance}"));
+        }
+        wanted.extend([one, two, three]);
+        for item in instance.at("/spec/items").as_array().into_iter().flatten() {
+            wanted.push(format!("{name}-item-{}", item.as_str().unwrap()));
+        }
+    }
+    wanted.sort();
+    let there = scene.configs().await;
+    if there != wanted {
+        wrong.push(format!("ConfigMaps {there:?} instead of {wanted:?}"));
+    }
+    wrong
+}
+
+async fn until_right(scene: &Scene<'_>, kind: &Kind, text: &str) {
+    let compared = wait_for(e2e::DEADLINE, "everything to be as it should be", async || {
+        match differences(scene, kind, text).await {
+            wrong if wrong.is_empty() => Ok(()),
+            wrong => Err(format!("{} differences\n{}", wrong.len(), wrong.join("\n"))),
+        }
+    });
+    compared.await.unwrap_or_else(|error| panic!("{error:#}"));
+}
+
+#[test]
+fn killed_at_random_moments_the_end_is_the_same() {
+    BROKEN.run(async |stage| {
+        let _alone = ALONE.lock().await;
+        let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(20_261_123);
+        println!("seed {seed} (set SEED for another)");
+        let mut dice = Dice(seed);
+        let scene = Scene::new(stage, "crash").await;
+        let kind = scene.define(&rgd("0")).await;
+        for death in 1..=DEATHS {
+            let moment = Duration::from_millis(dice.below(400));
+            let text = death.to_string();
+            let changes = async {
+                for _ in 0..12 {
+                    change(&scene, &kind, &mut dice).await;
+                }
+                scene.apply(&rgd(&text)).await;
+            };
+            let killing = async {
+                let mut controller = stage.controller().await;
+                // The moment is random on purpose.
+                tokio::time::sleep(moment).await;
+                controller.kill();
+                controller.start_again(&stage.lab).await;
+            };
+            tokio::join!(changes, killing);
+        }
+        until_right(&scene, &kind, &DEATHS.to_string()).await;
+        let seen = scene.served(&kind).await;
+        let issued = seen.at("/status/lastIssuedRevision").as_i64().unwrap();
+        assert!(issued <= i64::try_from(DEATHS).unwrap() + 1, "one for each spec at the most: {seen}");
+        let lines = stage.controller().await.lines(&["panicked"]);
+        assert_eq!(lines, "");
+    });
+}
+
+#[test]
+fn what_happened_while_it_was_dead_is_caught_up_with() {
+    BROKEN.run(async |stage| {
+        let _alone = ALONE.lock().await;
+        let scene = Scene::new(stage, "missed").await;
+        let kind = scene.define(&rgd("0")).await;
+        for name in ["edited", "deleted", "drifted"] {
+            scene.bring_up(&kind, name, json!({"text": "a", "items": ["1", "2"]})).await;
+        }
+        {
+            let mut controller = stage.controller().await;
+            controller.kill();
+            scene.apply(&rgd("1")).await;
+            scene.edit(&kind, "edited", json!({"text": "b", "items": ["2"]})).await;
+            scene.delete(&kind, "deleted").await;
+            stage.place.edit(&CONFIG_MAP, scene.ns(), "drifted-two", json!({"data": {"uid": "x"}})).await;
+            scene.delete(&CONFIG_MAP, "drifted-item-1").await;
+            scene.create(&kind, "made", json!({"text": "c", "items": []})).await;
+            controller.start_again(&stage.lab).await;
+        }
+        scene.gone(&kind, "deleted").await;
+        until_right(&scene, &kind, "1").await;
+    });
+}
+
+#[test]
+fn an_api_server_that_comes_back_is_served_again() {
+    BROKEN.run(async |stage| {
+        let _alone = ALONE.lock().await;
+        let scene = Scene::new(stage, "outage").await;
+        let kind = scene.define(&rgd("0")).await;
+        scene.bring_up(&kind, "x", json!({"text": "a", "items": ["1"]})).await;
+        for round in ["b", "c"] {
+            stage.place.cluster.stop();
+            stage.place.cluster.start_again().await.unwrap();
+            let edited = wait_for(e2e::DEADLINE, "an edit to be taken", async || {
+                let api = stage.place.api(&kind, scene.ns());
+                let patch = kube::api::Patch::Merge(json!({"spec": {"text": round}}));
+                api.patch("x", &kube::api::PatchParams::default(), &patch).await
+            });
+            edited.await.unwrap();
+            scene.config_says("x-two", "text", round).await;
+            until_right(&scene, &kind, "0").await;
+        }
+        assert!(stage.controller().await.process().exit_status().unwrap().is_none(), "0 restarts");
+    });
+}
+
+#[test]
+fn what_happened_while_it_was_frozen_is_caught_up_with() {
+    BROKEN.run(async |stage| {
+        let _alone = ALONE.lock().await;
+        let scene = Scene::new(stage, "frozen").await;
+        let kind = scene.define(&rgd("0")).await;
+        scene.bring_up(&kind, "x", json!({"text": "a", "items": ["1"]})).await;
+        let mut controller = stage.controller().await;
+        controller.process().pause().await.unwrap();
+        scene.delete(&CONFIG_MAP, "x-one").await;
+        scene.edit(&kind, "x", json!({"text": "b"})).await;
+        scene.create(&kind, "y", json!({"text": "c", "items": ["1", "2"]})).await;
+        scene.delete(&kind, "y").await;
+        controller.process().resume().unwrap();
+        drop(controller);
+        scene.gone(&kind, "y").await;
+        until_right(&scene, &kind, "0").await;
+    });
+}
+
+#[test]
+fn a_namespace_goes_with_the_instances_in_it() {
+    BROKEN.run(async |stage| {
+        let _alone = ALONE.lock().await;
+        let scene = Scene::new(stage, "namespace-goes").await;
+        let kind = scene.define(&rgd("0")).await;
+        for name in ["x", "y"] {
+            scene.bring_up(&kind, name, json!({"text": "a", "items": ["1"]})).await;
+        }
+        stage.place.delete(&NAMESPACE, "", scene.ns()).await;
+        stage.place.until_gone(&NAMESPACE, "", scene.ns()).await;
+    });
+}
