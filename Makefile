@@ -51,7 +51,7 @@ demo-graphs: need-cargo need-cc ## A kind of one's own, and one whose certificat
 	@ONCE=$(ONCE) examples/graphs/run.sh
 
 .PHONY: build
-build: need-cargo need-cc ## Build the release binaries, target/release/resource-broker, resource-broker-operator, resource-graphs
+build: need-cargo need-cc ## Build the release binaries, target/release/resource-broker, resource-broker-operator and resource-graphs
 	cargo build --locked --release --package resource-broker --package resource-broker-operator --package resource-graphs
 
 ##@ Install
@@ -63,9 +63,10 @@ images: need-cargo need-cc ## Build the container images, target/images/*.tar, w
 .PHONY: install
 install: ## Install the coordination cluster's CRDs into kubectl's current context
 	kubectl apply --server-side -k config/crd
+	kubectl apply --server-side -k config/crd-graphs
 
 .PHONY: uninstall
-uninstall: ## Remove these CRDs, and with them all Brokers, Migrations and MigrationConfigurations
+uninstall: ## Remove these CRDs but those of ResourceGraphDefinitions, and with them all Brokers, Migrations and MigrationConfigurations
 	kubectl delete --ignore-not-found -k config/crd
 
 .PHONY: deploy

@@ -111,6 +111,37 @@ pub struct BrokerSpec {
     /// Prometheus metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Metrics>,
+    /// The controller of ResourceGraphDefinitions, a second program beside the broker, in the coordination cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graphs: Option<Graphs>,
+}
+
+/// The controller of ResourceGraphDefinitions. It serves the whole coordination cluster: one Broker with it is enough, and of those of several one works. Annotations, labels, securityContext, hostAliases, volumes, volumeMounts and metrics.enabled of the Broker are for its pods, too.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Graphs {
+    /// Run it. Defaults to false. When it no longer runs, ResourceGraphDefinitions, the kinds that they define and all objects stay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+    /// How many instances run. One of them works, the others stand by; 0 stops it. Defaults to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub replicas: Option<i32>,
+    /// Its container image.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<Image>,
+    /// Let it delete the CRD of a ResourceGraphDefinition that is deleted, and with it all instances and what they became. Defaults to false: they stay.
+    #[serde(default, rename = "allowCRDDeletion", skip_serializing_if = "Option::is_none")]
+    pub allow_crd_deletion: Option<bool>,
+    /// Compute resources of its container. The same defaults as those of the broker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resources: Option<ResourceRequirements>,
+    /// More arguments for it, after those that the operator sets. Those that follow from fields here cannot be given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extra_args: Vec<String>,
+    /// Environment variables of its container, such as RUST_LOG.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<EnvVar>,
 }
 
 /// A container image and how it is pulled.
@@ -150,7 +181,7 @@ pub struct Metrics {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BrokerStatus {
-    /// `Available`: an instance works. `Progressing`: a change is being rolled out. `Degraded`: something is amiss.
+    /// `Available`: an instance of the broker works. `GraphsAvailable`, where `graphs` is enabled: one of that controller does. `Progressing`: a change is being rolled out. `Degraded`: something is amiss.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions_schema")]
     pub conditions: Vec<Condition>,

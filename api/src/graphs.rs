@@ -1,6 +1,7 @@
 //! Kinds, keys and conditions of ResourceGraphDefinitions, as users of kro know them.
 //!
-//! Their CRDs are in `config/crd-graphs/`, apart from the broker's: whoever does not use graphs does not get them.
+//! Their CRDs are in `config/crd-graphs/`, apart from the broker's: kro may have brought the same ones, and who removes the
+//! broker's CRDs is to keep them.
 
 pub mod condition;
 pub mod crds;

@@ -56,7 +56,7 @@ fn the_files_on_disk_are_the_generated_ones() {
         assert!(generated && files.contains_key(&name), "config/crd-graphs/{name}: run `make manifests`");
     }
     let broker = broker_api::crds::files().unwrap();
-    assert!(broker.keys().all(|name| !name.contains("kro.run")), "users of the broker alone do not get them");
+    assert!(broker.keys().all(|name| !name.contains("kro.run")), "who removes these keeps those");
 }
 
 #[test]

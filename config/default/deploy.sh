@@ -3,7 +3,8 @@
 #
 #   [REGISTRY=registry.example.com/you] config/default/deploy.sh
 #
-# With REGISTRY the images are $REGISTRY/resource-broker and $REGISTRY/resource-broker-operator, instead of localhost's.
+# With REGISTRY the images are $REGISTRY/resource-broker, $REGISTRY/resource-broker-operator and $REGISTRY/resource-graphs,
+# instead of localhost's.
 # KUBECTL is the kubectl to use.
 set -eu
 
@@ -13,4 +14,4 @@ registry=${REGISTRY:-localhost}
 
 # Read as a whole first: nothing is applied of what could not be made.
 manifests=$("$kubectl" kustomize "$here")
-printf '%s\n' "$manifests" | sed "s|localhost/resource-broker|${registry%/}/resource-broker|" | "$kubectl" apply -f -
+printf '%s\n' "$manifests" | sed "s|localhost/resource-|${registry%/}/resource-|" | "$kubectl" apply -f -

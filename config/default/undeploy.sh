@@ -1,7 +1,7 @@
 #!/bin/sh
 # `make undeploy`: takes config/default out of the cluster of kubectl's current context: first all Brokers, which the
-# operator cleans up after, then the operator. What people would miss stays: the CRDs with all Migrations, and both
-# namespaces with the signing key and the clusters' kubeconfigs. KUBECTL is the kubectl to use.
+# operator cleans up after, then the operator. What people would miss stays: the CRDs with all Migrations and
+# ResourceGraphDefinitions, and both namespaces with the signing key and the clusters' kubeconfigs. KUBECTL is the kubectl to use.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -24,4 +24,6 @@ printf '%s\n' "$manifests" |
 echo 'Kept, with what is in them: the CRDs, and namespaces resource-broker-system and resource-broker-clusters.'
 echo 'Copies at providers and objects of consumers are as they were. To remove the rest, keys and kubeconfigs included:'
 echo '    kubectl delete namespace resource-broker-system resource-broker-clusters'
-echo "    kubectl delete -k config/crd"
+echo '    kubectl delete -k config/crd'
+echo 'and, where no ResourceGraphDefinition is left (only their controller lets them go) and kro is not there either:'
+echo '    kubectl delete -k config/crd-graphs'

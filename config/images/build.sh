@@ -1,7 +1,7 @@
 #!/bin/sh
 # Writes container images without any container engine, from one static binary each:
 #
-#   config/images/build.sh [BINARY...]        # resource-broker and resource-broker-operator, if none is named
+#   config/images/build.sh [BINARY...]        # all three that config/default names, if none is named
 #
 # target/images/NAME.tar is an OCI image archive with one layer and in it one file, /NAME, the entrypoint; it runs as
 # user 65532. target/images/NAME.cdx.json lists what is linked into it (CycloneDX). The same sources give the same
@@ -18,7 +18,7 @@ target=${CARGO_TARGET_DIR:-$root/target}
 case $target in /*) ;; *) target=$root/$target ;; esac
 images=${IMAGES:-$target/images}
 
-[ $# -gt 0 ] || set -- resource-broker resource-broker-operator
+[ $# -gt 0 ] || set -- resource-broker resource-broker-operator resource-graphs
 registry=${REGISTRY:-localhost}
 registry=${registry%/}
 

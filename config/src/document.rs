@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::permissions::{Grant, Role, Rule};
+use crate::permissions::{Aggregate, Grant, Role, Rule};
 
 /// Longest line of a comment.
 const WIDTH: usize = 120;
@@ -97,6 +97,17 @@ pub(crate) fn role(grant: &Grant) -> String {
         role_kind(role),
         metadata(role.name, namespace),
         role.rules.iter().map(rule).collect::<String>(),
+    )
+}
+
+/// A ClusterRole that holds the rules of others. A controller of the cluster writes them: they are not mentioned here.
+pub(crate) fn aggregate(aggregate: &Aggregate) -> String {
+    let Aggregate { name, why, label } = aggregate;
+    format!(
+        "---\n{}apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\n{}aggregationRule:\n  clusterRoleSelectors:\n    \
+         - matchLabels:\n        {label}: \"true\"\n",
+        comment(why, 0),
+        metadata(name, None),
     )
 }
 

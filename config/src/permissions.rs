@@ -1,9 +1,10 @@
-//! What the broker and the operator may do: one list. `config/rbac` and `config/operator/role.yaml` are written from it,
+//! What the broker, the graphs controller and the operator may do: one list. `config/rbac` and `config/operator/role.yaml` are written from it,
 //! and the end-to-end tests judge the audit logs by it: see [`crate::usage`].
 //!
 //! A word goes here when a request needs it, and away when none does any more.
 
 pub mod broker;
+pub mod graphs;
 pub mod operator;
 
 /// Namespace of the operator, of Brokers by default, and of ServiceAccounts for brokers that run elsewhere.
@@ -41,6 +42,17 @@ pub struct Role {
     pub namespaced: bool,
     /// What it allows.
     pub rules: &'static [Rule],
+}
+
+/// A ClusterRole that holds the rules of all others with a label: people add to it without editing it.
+#[derive(Debug, Clone, Copy)]
+pub struct Aggregate {
+    /// Its name in the cluster.
+    pub name: &'static str,
+    /// What for.
+    pub why: &'static str,
+    /// The label of those whose rules it holds, with the value `true`.
+    pub label: &'static str,
 }
 
 /// A role, and where it holds.

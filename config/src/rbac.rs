@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    document::{account, binding, comment, namespace, role, token},
+    document::{account, aggregate, binding, comment, namespace, role, token},
     permissions::{
-        BROKER_ACCOUNT, CLUSTERS_NAMESPACE, Grant, OPERATOR_ACCOUNT, SYSTEM_NAMESPACE, broker, operator::OPERATOR,
+        BROKER_ACCOUNT, CLUSTERS_NAMESPACE, Grant, OPERATOR_ACCOUNT, SYSTEM_NAMESPACE, broker,
+        graphs::{GRAPHS, GRAPHS_KINDS},
+        operator::OPERATOR,
     },
 };
 
@@ -62,6 +64,10 @@ const ROLES: &str = "\
 The roles that the operator binds to its brokers in the coordination cluster. Part of config/default. Those of \
 compute-roles.yaml come on top where stages of migrations run in this cluster; to grant them is its owner's decision.";
 
+const GRAPHS_ROLES: &str = "\
+The roles that the operator binds to graphs controllers, where a Broker asks for one. Part of config/default. The \
+operator makes none of them: to make roles it would have to be allowed to give itself any permission.";
+
 const OPERATOR_ROLE: &str = "\
 What the operator may do. Part of config/default.";
 
@@ -98,6 +104,7 @@ pub fn files() -> BTreeMap<String, String> {
         ("rbac/compute-roles.yaml", file(COMPUTE_ROLES, broker::COMPUTE.iter().map(role))),
         ("rbac/coordination.yaml", for_owner(COORDINATION, hub, broker::COORDINATION)),
         ("rbac/roles.yaml", file(ROLES, broker::COORDINATION.iter().map(role))),
+        ("rbac/graphs-roles.yaml", file(GRAPHS_ROLES, GRAPHS.iter().map(role).chain([aggregate(&GRAPHS_KINDS)]))),
         ("rbac/kustomization.yaml", kustomization()),
         ("operator/role.yaml", file(OPERATOR_ROLE, granted(OPERATOR_ACCOUNT, OPERATOR))),
     ];
@@ -107,6 +114,6 @@ pub fn files() -> BTreeMap<String, String> {
 fn kustomization() -> String {
     let about = "What config/default needs of this folder. The other files are applied where they belong: README, \
                  \"Install on your clusters\".";
-    let body = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n  - roles.yaml\n";
+    let body = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n  - graphs-roles.yaml\n  - roles.yaml\n";
     file(about, [format!("---\n{body}")])
 }

@@ -1,4 +1,4 @@
-//! Names of the ClusterRoles that brokers are bound to. What each allows is one list, in this crate.
+//! Names of the ClusterRoles that brokers and graphs controllers are bound to. What each allows is one list, in this crate.
 
 /// In the whole coordination cluster: Migrations, their configurations, namespaces for them, Events.
 pub const COORDINATION: &str = "resource-broker-coordination";
@@ -10,5 +10,14 @@ pub const CLUSTER_SECRETS: &str = "resource-broker-cluster-secrets";
 pub const COMPUTE: &str = "resource-broker-compute";
 /// In the compute cluster: the kinds that stages make. Only there once its owner applied `compute.yaml`.
 pub const COMPUTE_STAGES: &str = "resource-broker-compute-stages";
+/// In the whole coordination cluster: ResourceGraphDefinitions, their revisions and their CRDs.
+pub const GRAPHS: &str = "resource-broker-graphs";
+/// In the whole coordination cluster: the deletion of CRDs.
+pub const GRAPHS_CRD_DELETION: &str = "resource-broker-graphs-crd-deletion";
+/// In the whole coordination cluster: the kinds that ResourceGraphDefinitions define, and those that they are made of, as
+/// far as the cluster's owners allow them.
+pub const GRAPHS_KINDS: &str = "resource-broker-graphs-kinds";
+/// In the namespace of the Lease of all graphs controllers.
+pub const GRAPHS_LEASE: &str = "resource-broker-graphs-lease";
 /// What the operator itself may do in the coordination cluster.
 pub const OPERATOR: &str = "resource-broker-operator";

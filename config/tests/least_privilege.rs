@@ -7,6 +7,7 @@ use manifests::{
     permissions::{
         CLUSTERS_NAMESPACE, Grant, Rule, SYSTEM_NAMESPACE,
         broker::{COMPUTE, CONSUMER, COORDINATION, PROVIDER, PROVIDER_NAMESPACES},
+        graphs::{GRAPHS, GRAPHS_KINDS},
         operator::OPERATOR,
     },
     rbac, roles,
@@ -24,7 +25,7 @@ fn rules<'a>(grants: impl IntoIterator<Item = &'a Grant>) -> impl Iterator<Item 
 
 #[test]
 fn nobody_may_all_of_something() {
-    for (role, rule) in rules(of_the_broker().chain(OPERATOR)) {
+    for (role, rule) in rules(of_the_broker().chain(GRAPHS).chain(OPERATOR)) {
         let words = [rule.groups, rule.resources, rule.verbs].concat();
         assert!(!words.iter().any(|word| word.contains('*')), "{role}: {rule:?}");
         assert!(!rule.verbs.contains(&"deletecollection"), "{role}: {rule:?}");
@@ -38,21 +39,21 @@ fn nobody_may_all_of_something() {
 
 #[test]
 fn nobody_may_become_somebody_else() {
-    for (role, rule) in rules(of_the_broker().chain(PROVIDER_NAMESPACES).chain(OPERATOR)) {
+    for (role, rule) in rules(of_the_broker().chain(PROVIDER_NAMESPACES).chain(GRAPHS).chain(OPERATOR)) {
         for verb in ["escalate", "impersonate"] {
             assert!(!rule.verbs.contains(&verb), "{role}: {rule:?}");
         }
         assert!(!rule.resources.contains(&"serviceaccounts/token"), "{role}: {rule:?}");
         assert!(!rule.resources.iter().any(|resource| resource.starts_with("pods/")), "{role}: {rule:?}");
     }
-    for (role, rule) in rules(of_the_broker().chain(PROVIDER_NAMESPACES)) {
+    for (role, rule) in rules(of_the_broker().chain(PROVIDER_NAMESPACES).chain(GRAPHS)) {
         assert!(!rule.groups.contains(&"rbac.authorization.k8s.io"), "{role}: {rule:?}");
         assert!(!rule.verbs.contains(&"bind"), "{role}: {rule:?}");
     }
 }
 
 #[test]
-fn the_operator_binds_the_roles_of_brokers_by_name() {
+fn the_operator_binds_the_roles_of_its_programs_by_name() {
     let bound: Vec<(Option<&str>, &Rule)> = OPERATOR
         .iter()
         .flat_map(|grant| grant.role.rules.iter().map(|rule| (grant.within, rule)))
@@ -70,9 +71,12 @@ fn the_operator_binds_the_roles_of_brokers_by_name() {
     }
     // Whoever may write Brokers must not reach Secrets elsewhere by naming their namespace.
     assert_eq!(names(Some(CLUSTERS_NAMESPACE)), [roles::CLUSTER_SECRETS].into());
-    assert_eq!(names(None), [roles::COORDINATION, roles::INSTANCE, roles::COMPUTE, roles::COMPUTE_STAGES].into());
+    let graphs = [roles::GRAPHS, roles::GRAPHS_CRD_DELETION, roles::GRAPHS_KINDS, roles::GRAPHS_LEASE];
+    let broker = [roles::COORDINATION, roles::INSTANCE, roles::COMPUTE, roles::COMPUTE_STAGES];
+    assert_eq!(names(None), broker.into_iter().chain(graphs).collect());
     let all: BTreeSet<&str> = bound.iter().flat_map(|(_, rule)| rule.names).copied().collect();
-    let made: BTreeSet<&str> = COORDINATION.iter().chain(COMPUTE).map(|grant| grant.role.name).collect();
+    let roles = COORDINATION.iter().chain(COMPUTE).chain(GRAPHS).map(|grant| grant.role.name);
+    let made: BTreeSet<&str> = roles.chain([GRAPHS_KINDS.name]).collect();
     assert_eq!(all, made, "those, and only those, are there to be bound");
 }
 
@@ -94,6 +98,30 @@ fn secrets_of_the_hub_are_read_in_two_namespaces_only() {
             }
         }
     }
+}
+
+#[test]
+fn a_graphs_controller_reads_no_secret_and_deletes_no_kind_unless_it_is_told_to() {
+    for (role, rule) in rules(GRAPHS) {
+        assert!(
+            !rule.resources.iter().any(|resource| ["secrets", "configmaps"].contains(resource)),
+            "{role}: {rule:?}"
+        );
+        let kinds = rule.resources.contains(&"customresourcedefinitions") && rule.verbs.contains(&"delete");
+        assert!(!kinds || role == roles::GRAPHS_CRD_DELETION, "{role}: {rule:?}");
+        let writes = rule.verbs.iter().any(|verb| ["get", "update", "patch", "delete"].contains(verb));
+        assert!(!rule.resources.contains(&"leases") || !writes || rule.names == ["controller.kro.run"], "{rule:?}");
+    }
+}
+
+#[test]
+fn people_add_to_what_a_graphs_controller_may_do() {
+    let documents = documents("rbac/graphs-roles.yaml");
+    let last = documents.last().unwrap();
+    assert_eq!(last["metadata"]["name"], GRAPHS_KINDS.name);
+    let labels = json!({"rbac.kro.run/aggregate-to-controller": "true"});
+    assert_eq!(last["aggregationRule"], json!({"clusterRoleSelectors": [{"matchLabels": labels}]}));
+    assert!(last["rules"].is_null(), "whoever applies it again would take away what people added");
 }
 
 #[test]
@@ -133,7 +161,7 @@ fn written(grant: &Grant) -> Value {
 
 #[test]
 fn the_yaml_says_what_the_list_says() {
-    let files: [(&str, &[Grant], Option<&str>); 8] = [
+    let files: [(&str, &[Grant], Option<&str>); 9] = [
         ("rbac/consumer.yaml", CONSUMER, Some("resource-broker")),
         ("rbac/provider.yaml", PROVIDER, Some("resource-broker")),
         ("rbac/provider-namespaces.yaml", PROVIDER_NAMESPACES, Some("resource-broker")),
@@ -141,11 +169,13 @@ fn the_yaml_says_what_the_list_says() {
         ("rbac/compute-roles.yaml", COMPUTE, None),
         ("rbac/coordination.yaml", COORDINATION, Some("resource-broker")),
         ("rbac/roles.yaml", COORDINATION, None),
+        ("rbac/graphs-roles.yaml", GRAPHS, None),
         ("operator/role.yaml", OPERATOR, Some("resource-broker-operator")),
     ];
     for (path, grants, account) in files {
         let documents = documents(path);
-        let roles = of_kind(&documents, &["Role", "ClusterRole"]);
+        let mut roles = of_kind(&documents, &["Role", "ClusterRole"]);
+        roles.retain(|role| role["aggregationRule"].is_null());
         let bindings = of_kind(&documents, &["RoleBinding", "ClusterRoleBinding"]);
         assert_eq!(roles.len(), grants.len(), "{path}");
         assert_eq!(bindings.len(), if account.is_some() { grants.len() } else { 0 }, "{path}");
@@ -172,7 +202,7 @@ fn what_an_owner_edits_is_marked() {
     for (path, marks) in [("rbac/consumer.yaml", 2), ("rbac/provider.yaml", 2), ("rbac/compute.yaml", 2)] {
         assert_eq!(files[path].matches("# EDIT: ").count(), marks, "{path}");
     }
-    for path in ["rbac/coordination.yaml", "rbac/roles.yaml", "operator/role.yaml"] {
+    for path in ["rbac/coordination.yaml", "rbac/roles.yaml", "rbac/graphs-roles.yaml", "operator/role.yaml"] {
         assert!(!files[path].contains("EDIT"), "{path}");
     }
 }

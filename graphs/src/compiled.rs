@@ -54,6 +54,13 @@ pub struct Compiler<'a> {
     pub evaluator: &'a Evaluator,
     /// How far graphs may go.
     pub bounds: Bounds,
+    /// Whether a CRD defines the kind of this plural and group.
+    pub is_defined: &'a dyn Fn(&str, &str) -> bool,
+}
+
+/// Whether a group may be one of Kubernetes' own.
+fn is_core(group: &str) -> bool {
+    !group.contains('.') || group.ends_with(".k8s.io")
 }
 
 impl Compiler<'_> {
@@ -121,6 +128,8 @@ impl Compiler<'_> {
                 Role::External => Form::Reference,
                 Role::Selected => Form::Selection,
             },
+            omits_empty: is_core(&resource.kind.name.group)
+                && !(self.is_defined)(&resource.kind.plural, &resource.kind.name.group),
             wave: u32::try_from(resource.wave).unwrap_or(u32::MAX),
             dependencies: resource.dependencies.clone(),
         }

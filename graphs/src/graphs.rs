@@ -99,13 +99,17 @@ impl Graphs {
     }
 
     /// Compiles with what is known of a cluster's kinds.
-    pub(crate) fn compiler<'a>(&'a self, cluster: &'a ClusterName) -> Compiler<'a> {
+    pub(crate) fn compiler<'a>(
+        &'a self,
+        cluster: &'a ClusterName,
+        is_defined: &'a dyn Fn(&str, &str) -> bool,
+    ) -> Compiler<'a> {
         let bounds = Bounds {
             collection: self.options.rgd_max_collection_size,
             dimensions: self.options.rgd_max_collection_dimension_size,
             ..Bounds::default()
         };
-        Compiler { cluster, kinds: &self.kinds, evaluator: &self.evaluator, bounds }
+        Compiler { cluster, kinds: &self.kinds, evaluator: &self.evaluator, bounds, is_defined }
     }
 
     /// From now on a holder needs these of a cluster.

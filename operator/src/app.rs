@@ -23,7 +23,10 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use crate::{call::call, context::Context, controller, image::Image, metrics::METRICS, options::Options, server};
+use crate::{
+    call::call, context::Context, controller, defaults::Defaults, image::Image, metrics::METRICS, options::Options,
+    server,
+};
 
 /// How long the release of the lease may take; afterwards it expires by itself.
 const RELEASE: Duration = Duration::from_secs(3);
@@ -38,7 +41,12 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     config.connect_timeout = Some(CONNECT);
     let namespace = options.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
     let client = Client::try_from(config).context("the kubeconfig cannot be used")?;
-    let context = Arc::new(Context::new(client.clone(), Image::parse(&options.broker_image)));
+    let defaults = Defaults {
+        broker: Image::parse(&options.broker_image),
+        graphs: Image::parse(&options.graphs_image),
+        namespace: namespace.clone(),
+    };
+    let context = Arc::new(Context::new(client.clone(), defaults));
     let stop = CancellationToken::new();
     server::serve(&context, &options, &stop).await?;
     tokio::spawn(until_listed(Arc::clone(&context)));

@@ -18,6 +18,7 @@ use crate::{
     dereference::{Dereferenced, typed},
     desired::{Desired, Key, Kind},
     owner::Owner,
+    program::Program,
     status::rollout::is_rolled_out,
     trouble::{APPLY_FAILED, FIGHTING, INVALID_SPEC, NAME_CONFLICT, Trouble},
     validate::Held,
@@ -28,8 +29,12 @@ pub use memory::Memory;
 /// What there is after a pass: what a status is made of.
 #[derive(Debug)]
 pub struct Applied {
-    /// The Broker's Deployment.
+    /// The broker's Deployment.
     pub deployment: Option<Deployment>,
+    /// Whether there is to be a graphs controller; where nothing was applied, whether there is one.
+    pub has_graphs: bool,
+    /// Its Deployment.
+    pub graphs: Option<Deployment>,
     /// Why nothing was applied.
     pub held: Option<Held>,
     /// What is amiss.
@@ -53,15 +58,22 @@ impl Applied {
             Held::Trouble(trouble) => vec![trouble.clone()],
             Held::Paused => Vec::new(),
         };
-        Self { deployment: dereferenced.deployment, held: Some(held), troubles, refused: 0 }
+        let Dereferenced { deployment, graphs, .. } = dereferenced;
+        Self { deployment, has_graphs: graphs.is_some(), graphs, held: Some(held), troubles, refused: 0 }
+    }
+
+    fn deployment_of(&mut self, program: Program) -> &mut Option<Deployment> {
+        match program {
+            Program::Broker => &mut self.deployment,
+            Program::Graphs => &mut self.graphs,
+        }
     }
 }
 
 /// Applies what is not yet so, and deletes what is no longer wanted. Nothing of it where the API server would refuse the
 /// Deployment, or Secrets to it: the one that runs is to keep what it has.
 pub async fn apply(context: &Context, built: Built, mut found: Dereferenced) -> Result<Applied, ApplyError> {
-    let Built { owner, objects, troubles } = built;
-    let ending = found.running().any(|pod| pod.metadata.deletion_timestamp.is_some());
+    let Built { owner, objects, has_graphs, troubles } = built;
     let mut listed = std::mem::take(&mut found.listed);
     let mut pairs = Vec::new();
     for desired in objects {
@@ -76,32 +88,53 @@ pub async fn apply(context: &Context, built: Built, mut found: Dereferenced) -> 
     if let Some(trouble) = refused_beforehand(context, &owner, &pairs).await? {
         return Ok(Applied { refused: 1, ..Applied::untouched(Held::Trouble(trouble), found) });
     }
-    let mut applied = Applied { deployment: None, held: None, troubles, refused: 0 };
+    let mut applied = Applied { deployment: None, has_graphs, graphs: None, held: None, troubles, refused: 0 };
     for (desired, live) in &pairs {
-        match one(context, &owner, desired, live.clone()).await {
-            Ok(object) if desired.key.kind == Kind::Deployment => applied.deployment = object.as_ref().and_then(typed),
-            Ok(_) => {}
-            Err(Failure::Conflict) => applied.troubles.push(conflict(&owner, &desired.key)),
+        let program = Program::ALL.into_iter().find(|program| desired.is_deployment_of(*program, &owner));
+        let as_before = || match program {
+            Some(Program::Broker) => found.deployment.clone(),
+            Some(Program::Graphs) => found.graphs.clone(),
+            None => None,
+        };
+        let there = match one(context, &owner, desired, live.clone()).await {
+            Ok(object) => object.as_ref().filter(|_| program.is_some()).and_then(typed),
+            Err(Failure::Conflict) => {
+                applied.troubles.push(conflict(&owner, &desired.key));
+                None
+            }
             Err(Failure::Fight) => {
                 applied.troubles.push(fight(&desired.key));
-                if desired.key.kind == Kind::Deployment {
-                    applied.deployment.clone_from(&found.deployment);
-                }
+                as_before()
             }
             Err(Failure::Call(error)) if error.is_refusal() => {
                 applied.refused += 1;
                 applied.troubles.push(Trouble::new(APPLY_FAILED, &format!("{}: {error}", desired.key)));
-                if desired.key.kind == Kind::Deployment {
-                    applied.deployment.clone_from(&found.deployment);
-                }
+                as_before()
             }
             Err(Failure::Call(error)) => return Err(ApplyError { key: desired.key.clone(), error }),
+        };
+        if let Some(program) = program {
+            *applied.deployment_of(program) = there;
         }
     }
-    // Instances that are yet to be replaced need what they have.
-    let replaced = applied.deployment.as_ref().is_none_or(is_rolled_out) && !ending;
-    remove(context, &owner, listed, replaced).await?;
+    let needed = |key: &Key| match bindings::program_of(&owner, key) {
+        program @ Program::Broker => !is_replaced(applied.deployment.as_ref(), true, &found, program),
+        program @ Program::Graphs => !is_replaced(applied.graphs.as_ref(), has_graphs, &found, program),
+    };
+    remove(context, &owner, listed, needed).await?;
     Ok(applied)
+}
+
+/// Whether no instance is left that may need more than what is to be: not one that is yet to be replaced, nor one that is
+/// about to end, for it still hands over.
+fn is_replaced(deployment: Option<&Deployment>, wanted: bool, found: &Dereferenced, program: Program) -> bool {
+    let mut running = found.running(program);
+    if wanted {
+        let ending = running.any(|pod| pod.metadata.deletion_timestamp.is_some());
+        deployment.is_none_or(is_rolled_out) && !ending
+    } else {
+        running.next().is_none()
+    }
 }
 
 /// What the API server would not take of that without which no broker works, where it has to be written.
@@ -183,16 +216,16 @@ async fn one(
     Ok(Some(written))
 }
 
-/// Deletes what carries the Broker's label and is no longer wanted; what pods run with once all are `replaced`.
+/// Deletes what carries the Broker's label and is no longer wanted; what pods run with once it is no longer `needed`.
 async fn remove(
     context: &Context,
     owner: &Owner,
     left: BTreeMap<Key, DynamicObject>,
-    replaced: bool,
+    needed: impl Fn(&Key) -> bool,
 ) -> Result<(), ApplyError> {
     for (key, object) in left {
-        let needed = matches!(key.kind, Kind::ServiceAccount | Kind::RoleBinding | Kind::ClusterRoleBinding);
-        if !is_leftover(owner, &key, &object) || needed && !replaced {
+        let identity = matches!(key.kind, Kind::ServiceAccount | Kind::RoleBinding | Kind::ClusterRoleBinding);
+        if !is_leftover(owner, &key, &object) || identity && needed(&key) {
             continue;
         }
         match call_opt(key.api(&context.client).delete(&key.name, &precisely(&object))).await {
@@ -208,12 +241,15 @@ async fn remove(
 /// Whether an object is what an earlier pass made. People copy objects, labels and all: those have other names.
 fn is_leftover(owner: &Owner, key: &Key, object: &DynamicObject) -> bool {
     let removable = match key.kind {
-        Kind::Deployment | Kind::NetworkPolicy => false,
+        // The broker's are always wanted.
+        Kind::Deployment | Kind::NetworkPolicy => key.name == Program::Graphs.name(owner),
         Kind::RoleBinding | Kind::ClusterRoleBinding => {
             bindings::broker_of(&key.name) == Some((&owner.namespace, &owner.name))
         }
         Kind::Service => key.name.ends_with("-metrics"),
-        Kind::ServiceAccount | Kind::PodDisruptionBudget | Kind::ServiceMonitor => key.name == owner.name,
+        Kind::ServiceAccount | Kind::PodDisruptionBudget | Kind::ServiceMonitor => {
+            Program::ALL.into_iter().any(|program| key.name == program.name(owner))
+        }
     };
     removable && owner.owns(&object.metadata) && object.metadata.deletion_timestamp.is_none()
 }
@@ -252,11 +288,12 @@ mod tests {
     fn only_what_an_earlier_pass_made_is_left_over() {
         let owner = Owner { name: "b".into(), namespace: "n".into(), uid: "u".into() };
         let object: DynamicObject =
-            serde_json::from_value(json!({"metadata": {"name": "x", "labels": owner.labels()}})).unwrap();
-        let going: DynamicObject = serde_json::from_value(
-            json!({"metadata": {"name": "x", "labels": owner.labels(), "deletionTimestamp": "2026-01-01T00:00:00Z"}}),
-        )
-        .unwrap();
+            serde_json::from_value(json!({"metadata": {"name": "x", "labels": Program::Broker.labels(&owner)}}))
+                .unwrap();
+        let going: DynamicObject =
+            serde_json::from_value(json!({"metadata": {"name": "x", "labels": Program::Broker.labels(&owner),
+                "deletionTimestamp": "2026-01-01T00:00:00Z"}}))
+            .unwrap();
         for (kind, name, expected) in [
             (Kind::PodDisruptionBudget, "b", true),
             (Kind::PodDisruptionBudget, "copy", false),
@@ -265,6 +302,10 @@ mod tests {
             (Kind::RoleBinding, "resource-broker:n:c:cluster-secrets", false),
             (Kind::ClusterRoleBinding, "admins", false),
             (Kind::Deployment, "copy", false),
+            (Kind::Deployment, "b", false),
+            (Kind::Deployment, "b-graphs", true),
+            (Kind::NetworkPolicy, "b-graphs", true),
+            (Kind::ServiceAccount, "b-graphs", true),
         ] {
             let key = Key { kind, namespace: None, name: name.into() };
             assert_eq!(is_leftover(&owner, &key, &object), expected, "{key}");

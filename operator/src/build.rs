@@ -13,9 +13,16 @@ mod tests;
 
 use broker_api::broker::{BrokerSpec, Image};
 
-use crate::{desired::Desired, owner::Owner, trouble::Trouble, validate::Validated};
+use crate::{
+    desired::Desired,
+    graphs::{Graphs, PROBES_PORT},
+    owner::Owner,
+    program::Program,
+    trouble::Trouble,
+    validate::Validated,
+};
 
-pub use deployment::Deployed;
+use deployment::{Deployed, Pods};
 
 /// All that a Broker shall have. What it has beyond this is to go.
 #[derive(Debug, Clone)]
@@ -24,13 +31,15 @@ pub struct Built {
     pub owner: Owner,
     /// The objects, in the order in which they are applied.
     pub objects: Vec<Desired>,
+    /// Whether a graphs controller is among them.
+    pub has_graphs: bool,
     /// What is amiss but keeps nothing from being deployed.
     pub troubles: Vec<Trouble>,
 }
 
 /// Builds all objects of a Broker.
 pub fn build(validated: Validated) -> Built {
-    let Validated { owner, spec, invocation, accounts, elects, monitors, troubles } = validated;
+    let Validated { owner, spec, invocation, graphs, accounts, elects, monitors, troubles } = validated;
     // Each field is named, so that a new one does not compile until it is used here.
     let BrokerSpec {
         replicas,
@@ -49,47 +58,86 @@ pub fn build(validated: Validated) -> Built {
         cluster_secrets_namespace: _,
         leader_election: _,
         metrics: _,
+        graphs: _, // in the other `graphs`
     } = spec;
     let Image { repository: _, tag: _, pull_policy, image_pull_secrets } = image.unwrap_or_default();
     let replicas = replicas.unwrap_or(1);
     // Who names the account that the operator makes anyway names none.
     let account = service_account_name.filter(|name| !name.is_empty() && *name != owner.name);
 
+    let pods = Pods { security_context, annotations, labels, host_aliases, volumes, volume_mounts };
+
     let mut objects = Vec::new();
     if account.is_none() {
-        objects.push(service_account::build(&owner));
+        objects.push(service_account::build(&owner, Program::Broker));
     }
     let account = account.unwrap_or_else(|| owner.name.clone());
     objects.extend(bindings::build(&owner, &account, &accounts, &invocation));
-    let metrics_port = invocation.metrics_port();
-    objects.push(network_policy::build(&owner, metrics_port));
-    objects.push(deployment::build(
-        &owner,
-        &invocation,
-        &Deployed {
-            replicas,
-            elects,
-            account,
-            pull_policy,
-            image_pull_secrets,
-            resources,
-            security_context,
-            annotations,
-            labels,
-            host_aliases,
-            env,
-            volumes,
-            volume_mounts,
-        },
-    ));
-    if replicas > 1 {
-        objects.push(disruption_budget::build(&owner));
+    let deployed = Deployed {
+        replicas,
+        one_election: invocation.options.leader_elect && elects,
+        account,
+        metrics_port: invocation.metrics_port(),
+        probes_port: invocation.probes_port(),
+        image: invocation.image,
+        args: invocation.args,
+        pull_policy,
+        image_pull_secrets,
+        resources,
+        env,
+        pods: pods.clone(),
+    };
+    objects.extend(program(&owner, Program::Broker, &deployed, monitors));
+    let has_graphs = graphs.is_some();
+    if let Some(graphs) = graphs {
+        objects.push(service_account::build(&owner, Program::Graphs));
+        objects.extend(bindings::build_graphs(&owner, &graphs));
+        objects.extend(program(&owner, Program::Graphs, &graphs_deployed(&owner, graphs, pods), monitors));
     }
-    if let Some(port) = metrics_port {
-        objects.push(service::build(&owner, port));
+    Built { owner, objects, has_graphs, troubles }
+}
+
+fn graphs_deployed(owner: &Owner, graphs: Graphs, pods: Pods) -> Deployed {
+    let Graphs {
+        replicas,
+        image,
+        pull_policy,
+        image_pull_secrets,
+        args,
+        metrics_port,
+        lease_namespace: _, // in the arguments and the bindings, as is the next
+        deletes_crds: _,
+        resources,
+        env,
+    } = graphs;
+    Deployed {
+        replicas,
+        one_election: true,
+        account: Program::Graphs.name(owner),
+        image,
+        args,
+        metrics_port,
+        probes_port: Some(PROBES_PORT),
+        pull_policy,
+        image_pull_secrets,
+        resources,
+        env,
+        pods,
+    }
+}
+
+/// A Deployment, and what is around it but account and permissions.
+fn program(owner: &Owner, program: Program, deployed: &Deployed, monitors: bool) -> Vec<Desired> {
+    let mut objects =
+        vec![network_policy::build(owner, program, deployed.metrics_port), deployment::build(owner, program, deployed)];
+    if deployed.replicas > 1 {
+        objects.push(disruption_budget::build(owner, program));
+    }
+    if let Some(port) = deployed.metrics_port {
+        objects.push(service::build(owner, program, port));
         if monitors {
-            objects.push(service_monitor::build(&owner));
+            objects.push(service_monitor::build(owner, program));
         }
     }
-    Built { owner, objects, troubles }
+    objects
 }

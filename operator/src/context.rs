@@ -9,14 +9,14 @@ use std::{
 use kube::Client;
 use tokio::sync::watch;
 
-use crate::{apply::Memory, failures::Failures, image::Image};
+use crate::{apply::Memory, defaults::Defaults, failures::Failures};
 
 /// What every pass shares.
 pub struct Context {
     /// The API server.
     pub client: Client,
-    /// Image of brokers whose Broker names none.
-    pub default_image: Image,
+    /// What Brokers need not say.
+    pub defaults: Defaults,
     /// Whether ServiceMonitors can be made. None: not known yet.
     pub monitors: watch::Sender<Option<bool>>,
     /// What the API server made of what was applied.
@@ -31,16 +31,16 @@ pub struct Context {
 
 impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Context").field("default_image", &self.default_image).finish_non_exhaustive()
+        f.debug_struct("Context").field("defaults", &self.defaults).finish_non_exhaustive()
     }
 }
 
 impl Context {
     /// Of a client that does not work yet.
-    pub fn new(client: Client, default_image: Image) -> Self {
+    pub fn new(client: Client, defaults: Defaults) -> Self {
         Self {
             client,
-            default_image,
+            defaults,
             monitors: watch::Sender::new(None),
             memory: Memory::default(),
             failures: Failures::default(),

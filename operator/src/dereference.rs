@@ -24,6 +24,7 @@ use crate::{
     desired::{Key, Kind},
     invocation::Invocation,
     owner::Owner,
+    program::Program,
     status::{pods::has_ended, rollout::is_rolled_out},
 };
 
@@ -45,7 +46,9 @@ pub struct Dereferenced {
     pub listed: BTreeMap<Key, DynamicObject>,
     /// Its Deployment, also one without the label.
     pub deployment: Option<Deployment>,
-    /// Its pods.
+    /// The Deployment of its graphs controller.
+    pub graphs: Option<Deployment>,
+    /// Pods of both.
     pub pods: Vec<Pod>,
     /// ReplicaSets that carry its label.
     pub replica_sets: Vec<ReplicaSet>,
@@ -54,9 +57,13 @@ pub struct Dereferenced {
 }
 
 impl Dereferenced {
-    /// Its pods that have not ended. Those that are about to end still hand over.
-    pub fn running(&self) -> impl Iterator<Item = &Pod> {
-        self.pods.iter().filter(|pod| !has_ended(pod))
+    /// Pods of a program that have not ended. Those that are about to end still hand over.
+    pub fn running(&self, program: Program) -> impl Iterator<Item = &Pod> {
+        self.pods_of(program).filter(|pod| !has_ended(pod))
+    }
+
+    fn pods_of(&self, program: Program) -> impl Iterator<Item = &Pod> {
+        self.pods.iter().filter(move |pod| Program::of(&pod.metadata) == program)
     }
 
     /// Whether all pods that the Deployment has or may have agree on which one works, by the lease that `invocation` names.
@@ -67,7 +74,7 @@ impl Dereferenced {
         let recreated = spec.strategy.as_ref().and_then(|strategy| strategy.type_.as_deref()) == Some("Recreate");
         let containers = spec.template.spec.iter().flat_map(|spec| &spec.containers);
         let mut args = containers.map(|container| container.args.as_deref().unwrap_or_default());
-        spec.replicas == Some(0) && self.pods.is_empty()
+        spec.replicas == Some(0) && self.pods_of(Program::Broker).next().is_none()
             || args.all(|args| invocation.has_lease_of(args)) && (!recreated || is_rolled_out(deployment))
     }
 
@@ -90,7 +97,7 @@ impl Dereferenced {
             let runs_as = pod.spec.as_ref()?.service_account_name.as_ref()?;
             (runs_as == account && !account.is_empty()).then(|| account.clone())
         };
-        self.running().filter_map(of_pod).collect()
+        self.running(Program::Broker).filter_map(of_pod).collect()
     }
 }
 
@@ -146,7 +153,13 @@ pub async fn surroundings(
         secrets(context, secrets_namespaces)
     );
     let listed: BTreeMap<Key, DynamicObject> = lists?.into_iter().flatten().collect();
-    let key = Key { kind: Kind::Deployment, namespace: Some(owner.namespace.clone()), name: owner.name.clone() };
+    let key = |program: Program| Key {
+        kind: Kind::Deployment,
+        namespace: Some(owner.namespace.clone()),
+        name: program.name(owner),
+    };
+    let graphs = listed.get(&key(Program::Graphs)).filter(|object| owner.owns(&object.metadata)).and_then(typed);
+    let key = key(Program::Broker);
     let deployment = match listed.get(&key) {
         Some(object) => Some(object.clone()),
         None => reading(key.to_string(), call_opt(key.api(client).get(&key.name)).await)?,
@@ -155,6 +168,7 @@ pub async fn surroundings(
     Ok(Dereferenced {
         listed,
         deployment: deployment.and_then(|object| typed(&object)),
+        graphs,
         pods: reading("Pods", pods)?.items,
         replica_sets: reading("ReplicaSets", sets)?.items,
         secrets: secrets?,
@@ -239,6 +253,7 @@ mod tests {
         let mut found = Dereferenced {
             listed: BTreeMap::new(),
             deployment: Some(deployment),
+            graphs: None,
             replica_sets: vec![set("own", "deployment", "b"), set("theirs", "elsewhere", "mallory")],
             pods: vec![
                 pod("a", "own", "b"),

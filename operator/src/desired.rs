@@ -16,6 +16,8 @@ use kube::{
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use crate::{owner::Owner, program::Program};
+
 /// Annotation with the hash of the object as it was last applied.
 pub const APPLIED: &str = "operator.broker.platform-mesh.io/applied";
 
@@ -138,6 +140,11 @@ impl Desired {
         let hash = hash(&object);
         object["metadata"]["annotations"][APPLIED] = hash.clone().into();
         Self { key, object, hash }
+    }
+
+    /// Whether it is the Deployment of this program.
+    pub fn is_deployment_of(&self, program: Program, owner: &Owner) -> bool {
+        self.key.kind == Kind::Deployment && self.key.name == program.name(owner)
     }
 }
 

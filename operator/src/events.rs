@@ -14,7 +14,7 @@ use crate::{
     call::call,
     context::Context,
     owner::Owner,
-    status::{AVAILABLE, DEGRADED, PROGRESSING},
+    status::{AVAILABLE, DEGRADED, GRAPHS_AVAILABLE, PROGRESSING},
     trouble::line,
 };
 
@@ -53,6 +53,8 @@ fn note(new: &Condition, old: Option<&Condition>) -> Option<Note> {
         (DEGRADED, false) if was => say(false, "Recovered"),
         (AVAILABLE, true) if !was => say(false, "Available"),
         (AVAILABLE, false) if was => say(new.reason != "Stopped", "Unavailable"),
+        (GRAPHS_AVAILABLE, true) if !was => say(false, "GraphsAvailable"),
+        (GRAPHS_AVAILABLE, false) if was => say(new.reason != "Stopped", "GraphsUnavailable"),
         (PROGRESSING, true) if !was => say(false, "RollingOut"),
         (PROGRESSING, false) if was => say(false, &new.reason),
         _ => None,

@@ -55,7 +55,8 @@ impl Invocation {
         }
         let parsed = match CommandLine::parse_with_env(&read, &env) {
             Err(error)
-                if error.kind() == ErrorKind::MissingRequiredArgument && (foreign || unknowable(spec, &args)) =>
+                if error.kind() == ErrorKind::MissingRequiredArgument
+                    && (foreign || unknowable(spec, &args) || spec.replicas == Some(0)) =>
             {
                 CommandLine::parse_with_env(read.iter().map(String::as_str).chain([SOME_KIND]), &env)
             }

@@ -13,7 +13,7 @@ pub struct Options {
     #[arg(long, env = "RESOURCE_BROKER_OPERATOR_KUBECONFIG", value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
 
-    /// Namespace of the lease; defaults to the Pod's, or that of the kubeconfig's context
+    /// Namespace of its Lease, and of that of graphs controllers; defaults to the Pod's, or that of the kubeconfig's context
     #[arg(long, env = "RESOURCE_BROKER_OPERATOR_NAMESPACE", value_name = "NAMESPACE")]
     pub namespace: Option<String>,
 
@@ -47,6 +47,15 @@ pub struct Options {
         default_value = concat!("localhost/resource-broker:", env!("CARGO_PKG_VERSION"))
     )]
     pub broker_image: String,
+
+    /// Image of graphs controllers whose Broker names none
+    #[arg(
+        long,
+        env = "RESOURCE_BROKER_OPERATOR_GRAPHS_IMAGE",
+        value_name = "IMAGE",
+        default_value = concat!("localhost/resource-graphs:", env!("CARGO_PKG_VERSION"))
+    )]
+    pub graphs_image: String,
 
     /// Address for /metrics; 0 switches it off
     #[arg(long, env = "RESOURCE_BROKER_OPERATOR_METRICS_BIND_ADDRESS", value_name = "ADDRESS", default_value = "0", value_parser = bind_address)]

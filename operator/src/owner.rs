@@ -1,12 +1,8 @@
 //! `Owner`: the Broker that objects are made for, and how its objects are told from others.
 
-use std::collections::BTreeMap;
-
 use broker_api::broker::Broker;
 use kube::{Resource, ResourceExt, api::ObjectMeta};
 use serde_json::{Value, json};
-
-use crate::NAME;
 
 /// Label that names the Broker's uid.
 pub const UID_LABEL: &str = "operator.broker.platform-mesh.io/broker-uid";
@@ -30,22 +26,6 @@ impl Owner {
     /// Of an object that came from an API server. None: it lacks what every object there has.
     pub fn of(object: &impl ResourceExt) -> Option<Self> {
         Some(Self { name: object.name_any(), namespace: object.namespace()?, uid: object.uid()? })
-    }
-
-    /// Labels of its objects. They never change while the Broker lives: a change would restart its pods.
-    pub fn labels(&self) -> BTreeMap<String, String> {
-        let labels = [
-            ("app.kubernetes.io/name", "resource-broker"),
-            (INSTANCE_LABEL, &self.name),
-            (MANAGED_BY_LABEL, NAME),
-            (UID_LABEL, &self.uid),
-        ];
-        labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into()
-    }
-
-    /// Labels by which Services and policies find its pods.
-    pub fn pod_selector(&self) -> Value {
-        json!({"app": self.name, UID_LABEL: self.uid})
     }
 
     /// Selector of all that carries its label.

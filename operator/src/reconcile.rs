@@ -99,7 +99,7 @@ async fn pass(context: &Context, namespace: &str, name: &str) -> Result<Action, 
         return Ok(Action::await_change());
     }
     let broker = read(&object);
-    let invocation = broker.as_ref().ok().map(|broker| Invocation::of(&owner, &broker.spec, &context.default_image));
+    let invocation = broker.as_ref().ok().map(|broker| Invocation::of(&owner, &broker.spec, &context.defaults.broker));
     let secrets_namespaces = match &invocation {
         Some(Ok(invocation)) => invocation.secrets_namespaces(),
         _ => Vec::new(),
@@ -117,6 +117,7 @@ async fn pass(context: &Context, namespace: &str, name: &str) -> Result<Action, 
     let validated = validate(Input {
         owner: &owner,
         broker: broker.as_ref().map_err(String::as_str),
+        defaults: &context.defaults,
         secrets: found.secrets,
         accounts: found.accounts(),
         elects: invocation.as_ref().and_then(|it| it.as_ref().ok()).is_none_or(|it| found.elects(it)),
@@ -126,7 +127,7 @@ async fn pass(context: &Context, namespace: &str, name: &str) -> Result<Action, 
     let applied = match validated {
         Ok(validated) => {
             finalizer::set(context, &owner, &object).await.map_err(ReconcileError::Finalizer)?;
-            apply(context, build(validated), found).await?
+            Box::pin(apply(context, build(validated), found)).await?
         }
         Err(held) => Applied::untouched(held, found),
     };

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use broker_api::broker::{Broker, BrokerSpec};
 
 use crate::{
+    defaults::Defaults,
     dereference::Secrets,
+    graphs::Graphs,
     invocation::{Invocation, InvocationError},
     owner::Owner,
     trouble::{INVALID_SPEC, NO_CLUSTER_SECRETS, NO_CLUSTERS, Trouble},
@@ -26,6 +28,8 @@ pub struct Validated {
     pub spec: BrokerSpec,
     /// How the broker will be called.
     pub invocation: Invocation,
+    /// How its graphs controller will be called, if there is to be one.
+    pub graphs: Option<Graphs>,
     /// ServiceAccounts that its pods run as now.
     pub accounts: BTreeSet<String>,
     /// Whether its pods of now take part in the election of those to come.
@@ -52,6 +56,8 @@ pub struct Input<'a> {
     pub owner: &'a Owner,
     /// The Broker, or why it could not be read.
     pub broker: Result<&'a Broker, &'a str>,
+    /// What it need not say.
+    pub defaults: &'a Defaults,
     /// How its broker will be called. None where the Broker could not be read.
     pub invocation: Option<Result<Invocation, InvocationError>>,
     /// Whether there are cluster Secrets.
@@ -66,7 +72,7 @@ pub struct Input<'a> {
 
 /// Judges a Broker.
 pub fn validate(input: Input<'_>) -> Result<Validated, Held> {
-    let Input { owner, broker, invocation, secrets, accounts, elects, monitors } = input;
+    let Input { owner, broker, defaults, invocation, secrets, accounts, elects, monitors } = input;
     let invalid = |message: &str| Held::Trouble(Trouble::new(INVALID_SPEC, message));
     let broker = broker.map_err(|error| invalid(&format!("the Broker cannot be read: {error}")))?;
     if broker.metadata.annotations.iter().flatten().any(|(key, value)| key == PAUSED && value == "true") {
@@ -103,8 +109,11 @@ pub fn validate(input: Input<'_>) -> Result<Validated, Held> {
              namespace that name none: use another name, or set spec.serviceAccountName",
         ));
     }
+    let graphs = Graphs::of(&spec, &invocation, defaults).map_err(|error| invalid(&error.to_string()))?;
     let mut troubles = Vec::new();
     match (&*invocation.secrets_namespaces(), secrets) {
+        // One that is stopped, for the sake of its graphs controller perhaps, needs none.
+        _ if spec.replicas == Some(0) => {}
         (namespaces @ [_, ..], Secrets::None) if !invocation.has_files() => {
             let message = format!(
                 "namespace {} holds no Secret with label {}: add one for each consumer and provider cluster",
@@ -120,7 +129,7 @@ pub fn validate(input: Input<'_>) -> Result<Validated, Held> {
         }
         _ => {}
     }
-    Ok(Validated { owner: owner.clone(), spec, invocation, accounts, elects, monitors, troubles })
+    Ok(Validated { owner: owner.clone(), spec, invocation, graphs, accounts, elects, monitors, troubles })
 }
 
 /// Whether a name can be a container's: a DNS label.
@@ -144,6 +153,11 @@ mod tests {
 
     const KIND: &str = "Certificate.v1alpha1.example.platform-mesh.io";
 
+    fn defaults() -> Defaults {
+        let [broker, graphs] = ["resource-broker:1", "resource-graphs:1"].map(Image::parse);
+        Defaults { broker, graphs, namespace: "system".into() }
+    }
+
     fn judge(name: &str, broker: &Value, secrets: Secrets) -> Result<Validated, Held> {
         let owner = Owner { name: name.into(), namespace: "n".into(), uid: "u".into() };
         let mut whole = json!({
@@ -157,6 +171,7 @@ mod tests {
         validate(Input {
             owner: &owner,
             broker: Ok(&broker),
+            defaults: &defaults(),
             invocation,
             secrets,
             accounts: BTreeSet::new(),
@@ -180,6 +195,11 @@ mod tests {
                 "b",
                 json!({"watchKinds": [KIND], "replicas": 2, "extraArgs": ["-leader-elect=false"]}),
                 "leader-elect=false",
+            ),
+            (
+                "b",
+                json!({"watchKinds": [KIND], "graphs": {"enabled": true, "extraArgs": ["--leader-elect=false"]}}),
+                "spec.graphs.extraArgs",
             ),
             ("B.c", json!({"watchKinds": [KIND]}), "container"),
             ("default", json!({"watchKinds": [KIND]}), "ServiceAccount default"),
@@ -211,6 +231,14 @@ mod tests {
     }
 
     #[test]
+    fn a_broker_that_is_stopped_needs_neither_kinds_nor_clusters() {
+        let spec = json!({"replicas": 0, "clusterSecretsNamespace": "c", "graphs": {"enabled": true}});
+        let validated = judge("b", &json!({"spec": spec}), Secrets::None).unwrap();
+        assert!(validated.troubles.is_empty() && validated.graphs.is_some(), "{validated:?}");
+        assert!(judge("b", &json!({"spec": {"replicas": 0}}), Secrets::Unknown).unwrap().graphs.is_none());
+    }
+
+    #[test]
     fn the_name_default_is_fine_with_an_account_of_its_own() {
         judge("default", &json!({"spec": {"watchKinds": [KIND], "serviceAccountName": "own"}}), Secrets::Unknown)
             .unwrap();
@@ -228,6 +256,7 @@ mod tests {
         let input = Input {
             owner: &owner,
             broker: Err("missing field"),
+            defaults: &defaults(),
             invocation: None,
             secrets: Secrets::Unknown,
             accounts: BTreeSet::new(),

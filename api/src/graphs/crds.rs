@@ -10,7 +10,7 @@ use crate::crds::{FilesError, HEADER, file_name, presentable, yaml};
 
 /// What the kustomization says about itself.
 const KUSTOMIZATION: &str = "\
-# The CRDs of ResourceGraphDefinitions. Only for clusters that use them.
+# The CRDs of ResourceGraphDefinitions, for config/default.
 ";
 
 /// The CRDs of both kinds, ready to be applied. Their columns are kro's: their names and what is not described alike.

@@ -174,7 +174,7 @@ impl Machine for MigrationMachine {
         self.broker.tell_migration(&work.key, &Note::warning(refusal.reason, refusal.message.clone()));
     }
 
-    fn learned(&self, cluster: &Cluster, spec: &Arc<WatchSpec>, change: &Change) {
+    fn learned(&self, _key: &MigrationWork, cluster: &Cluster, spec: &Arc<WatchSpec>, change: &Change) {
         if **spec == *self.broker.watches.migrations {
             self.broker.migration_changed(cluster.name(), change);
         } else {

@@ -185,7 +185,7 @@ impl Machine for Origins {
         }
     }
 
-    fn learned(&self, cluster: &Cluster, spec: &Arc<WatchSpec>, change: &Change) {
+    fn learned(&self, _key: &Work, cluster: &Cluster, spec: &Arc<WatchSpec>, change: &Change) {
         let broker = &self.broker;
         match cluster.name().role() {
             // Nobody else would hear of a Migration that was made: its watch brings the same version.

@@ -1,6 +1,6 @@
 //! What the operator may do in the coordination cluster.
 //!
-//! It binds the broker's roles without holding what they allow (`bind` by their names), and has no `escalate`, no
+//! It binds the roles of brokers and graphs controllers without holding what they allow (`bind` by their names), and has no `escalate`, no
 //! `impersonate`.
 
 use super::{CLUSTERS_NAMESPACE, Grant, Role, Rule, SYSTEM_NAMESPACE};
@@ -12,7 +12,7 @@ pub const OPERATOR_OWN: Role = Role {
     why: "In the whole coordination cluster: Brokers are in any namespace. Whoever makes Deployments in any namespace can run \
           pods as any ServiceAccount: keep the operator's token to the operator. Whoever may write Brokers has it run any \
           image with a broker's permissions, which once compute-roles.yaml is applied are those to the Secrets of the \
-          whole cluster: leave that to the cluster's owners.",
+          whole cluster, or with a graphs controller's: leave that to the cluster's owners.",
     namespaced: false,
     rules: &[
         Rule {
@@ -42,14 +42,14 @@ pub const OPERATOR_OWN: Role = Role {
             groups: &["apps"],
             resources: &["deployments"],
             names: &[],
-            verbs: &["get", "list", "watch", "create", "patch"],
+            verbs: &["get", "list", "watch", "create", "patch", "delete"],
         },
         Rule {
             why: "",
             groups: &["networking.k8s.io"],
             resources: &["networkpolicies"],
             names: &[],
-            verbs: &["get", "list", "watch", "create", "patch"],
+            verbs: &["get", "list", "watch", "create", "patch", "delete"],
         },
         Rule {
             why: "",
@@ -66,10 +66,19 @@ pub const OPERATOR_OWN: Role = Role {
             verbs: &["get", "list", "watch", "create", "patch", "delete"],
         },
         Rule {
-            why: "It may bind the broker's roles, and no others, without holding what they allow.",
+            why: "It may bind the roles of brokers and graphs controllers, and no others, without holding what they allow.",
             groups: &["rbac.authorization.k8s.io"],
             resources: &["clusterroles"],
-            names: &[roles::COORDINATION, roles::INSTANCE, roles::COMPUTE, roles::COMPUTE_STAGES],
+            names: &[
+                roles::COORDINATION,
+                roles::INSTANCE,
+                roles::COMPUTE,
+                roles::COMPUTE_STAGES,
+                roles::GRAPHS,
+                roles::GRAPHS_CRD_DELETION,
+                roles::GRAPHS_KINDS,
+                roles::GRAPHS_LEASE,
+            ],
             verbs: &["bind"],
         },
         Rule {

@@ -28,7 +28,7 @@ use runtime_effect::{
 use serde_json::{Map, Value, json};
 
 pub use self::{
-    child::target,
+    child::{adopting, adoption, belongs_elsewhere, gvk_text, target},
     decision::{Decision, State, Write},
     snapshot::{Author, Authored, Form, Found, Graph, Members, NodeView, Rendered, Resource, Served, Snapshot},
     subject::{Memory, Subject},

@@ -87,7 +87,8 @@ impl DefinitionMachine {
 
     fn attempt(&self, key: &DefinitionKey, owner: &str, of: &View, spec: &ResourceGraphDefinitionSpec) -> Attempt {
         let owner = Owner { name: &key.name, uid: owner, version: KRO_VERSION };
-        let result = self.graphs.compiler(&key.cluster).compile(owner, spec);
+        let is_defined = |plural: &str, group: &str| self.graphs.is_defined(&key.cluster, plural, group);
+        let result = self.graphs.compiler(&key.cluster, &is_defined).compile(owner, spec);
         Attempt::new(&of.uid, of.generation(), result)
     }
 
@@ -335,9 +336,7 @@ impl Machine for DefinitionMachine {
         self.tell(key, &Note::warning(refusal.reason, refusal.message.clone()));
     }
 
-    fn learned(&self, cluster: &Cluster, spec: &Arc<WatchSpec>, change: &Change) {
-        if **spec == *self.graphs.fixed.generated {
-            self.graphs.generated_changed(cluster.name(), change);
-        }
+    fn learned(&self, _key: &DefinitionKey, cluster: &Cluster, spec: &Arc<WatchSpec>, change: &Change) {
+        self.graphs.learned(cluster.name(), spec, change, None);
     }
 }

@@ -5,13 +5,18 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-use broker_api::ClusterName;
+use broker_api::{ClusterName, graphs::keys};
 use graphs_core::applyset::GroupKind;
 use runtime_effect::kind::Kind;
 use serde_json::Value;
 
-/// The kind that a CRD defines, in the version that is stored, once it is served.
+/// The kind that a CRD defines which was made for an RGD, in the version that is stored, once it is served. A CRD may bear our
+/// label because it is a child of an instance.
 pub fn kind_of(crd: &Value) -> Option<Kind> {
+    let labels = &crd["metadata"]["labels"];
+    if labels[keys::RGD_NAME].is_null() || !labels[keys::APPLYSET_PART_OF].is_null() {
+        return None;
+    }
     let conditions = crd["status"]["conditions"].as_array()?;
     let established = |entry: &Value| entry["type"] == "Established" && entry["status"] == "True";
     conditions.iter().find(|entry| established(entry))?;

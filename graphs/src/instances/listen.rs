@@ -61,22 +61,15 @@ struct Instances {
 
 impl Listener for Instances {
     fn changed(&self, index: &Index, change: &Change) {
-        let Some(graphs) = self.graphs.upgrade() else { return };
-        let (cluster, kind) = (index.cluster().clone(), Arc::clone(&self.kind));
-        let key = InstanceKey { cluster, kind, object: change.key.clone() };
-        if change.new.is_some() {
-            graphs.instances.records.of(&key);
+        if let Some(graphs) = self.graphs.upgrade() {
+            graphs.instance_changed(index.cluster(), &self.kind, change, None);
         }
-        graphs.instances.enqueue(key);
     }
 
     /// RGDs tell whether they are served.
     fn completed(&self, index: &Index) {
-        let Some(graphs) = self.graphs.upgrade() else { return };
-        if let Some(crd) = graphs.instances.generated.crd(index.cluster(), &self.kind) {
-            for key in graphs.definitions.records.of_crd(&crd) {
-                graphs.definitions.enqueue(key);
-            }
+        if let Some(graphs) = self.graphs.upgrade() {
+            graphs.look_at_definer(index.cluster(), &self.kind);
         }
     }
 
@@ -109,13 +102,8 @@ impl Listener for Children {
     }
 
     fn changed(&self, index: &Index, change: &Change) {
-        let Some(graphs) = self.0.upgrade() else { return };
-        let both = [&change.old, &change.new].into_iter().flatten();
-        let mut owners: Vec<InstanceKey> =
-            both.filter_map(|object| instance_of(index.cluster(), &object.marks())).collect();
-        owners.dedup();
-        for key in owners {
-            graphs.instances.enqueue(key);
+        if let Some(graphs) = self.0.upgrade() {
+            graphs.child_changed(index.cluster(), &Kind::from(&index.spec().gvk), change, None);
         }
     }
 
@@ -147,7 +135,7 @@ struct Referred {
 impl Listener for Referred {
     fn changed(&self, index: &Index, change: &Change) {
         if let Some(graphs) = self.graphs.upgrade() {
-            graphs.referred_changed(index.cluster(), &self.kind, change);
+            graphs.referred_changed(index.cluster(), &self.kind, change, None);
         }
     }
 
@@ -169,11 +157,76 @@ impl Listener for Referred {
 }
 
 impl Graphs {
+    /// Looks at the RGD whose CRD defines a kind.
+    fn look_at_definer(&self, cluster: &ClusterName, kind: &GroupKind) {
+        let crd = self.instances.generated.crd(cluster, kind);
+        for key in crd.into_iter().flat_map(|crd| self.definitions.records.of_crd(&crd)) {
+            self.definitions.enqueue(key);
+        }
+    }
+
+    /// The answer to a write changed an index, for the instance `but` if it is one that wrote. Its watches bring the same
+    /// version and tell nobody.
+    pub(crate) fn learned(
+        &self,
+        cluster: &ClusterName,
+        spec: &Arc<WatchSpec>,
+        change: &Change,
+        but: Option<&InstanceKey>,
+    ) {
+        if **spec == *self.fixed.generated {
+            return self.generated_changed(cluster, change);
+        }
+        let kind = Kind::from(&spec.gvk);
+        if spec.label_selector.is_some() {
+            return self.child_changed(cluster, &kind, change, but);
+        }
+        let instances = Arc::new(group_kind(&kind));
+        if self.instances.generated.version(cluster, &instances).is_some() {
+            self.instance_changed(cluster, &instances, change, but);
+        }
+        self.referred_changed(cluster, &kind, change, but);
+    }
+
+    fn enqueue_instance(&self, key: InstanceKey, but: Option<&InstanceKey>) {
+        if but != Some(&key) {
+            self.instances.enqueue(key);
+        }
+    }
+
+    fn instance_changed(
+        &self,
+        cluster: &ClusterName,
+        kind: &Arc<GroupKind>,
+        change: &Change,
+        but: Option<&InstanceKey>,
+    ) {
+        let key = InstanceKey { cluster: cluster.clone(), kind: Arc::clone(kind), object: change.key.clone() };
+        if change.new.is_some() {
+            self.instances.records.of(&key);
+        } else {
+            // An RGD that takes its instances with it waits for that.
+            self.look_at_definer(cluster, kind);
+        }
+        self.enqueue_instance(key, but);
+    }
+
+    fn child_changed(&self, cluster: &ClusterName, kind: &Kind, change: &Change, but: Option<&InstanceKey>) {
+        let both = [&change.old, &change.new].into_iter().flatten();
+        let mut owners: Vec<InstanceKey> = both.filter_map(|object| instance_of(cluster, &object.marks())).collect();
+        owners.dedup();
+        for key in owners {
+            self.enqueue_instance(key, but);
+        }
+        // Others may wait for what is not theirs to go.
+        self.referred_changed(cluster, kind, change, but);
+    }
+
     /// An object changed to which instances may refer.
-    pub(crate) fn referred_changed(&self, cluster: &ClusterName, kind: &Kind, change: &Change) {
+    fn referred_changed(&self, cluster: &ClusterName, kind: &Kind, change: &Change, but: Option<&InstanceKey>) {
         let labels = || [&change.old, &change.new].into_iter().flatten().map(|object| object.marks().labels).collect();
         for key in self.instances.references.concerned(cluster, kind, &change.key, labels) {
-            self.instances.enqueue(key);
+            self.enqueue_instance(key, but);
         }
     }
 

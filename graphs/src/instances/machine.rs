@@ -67,6 +67,11 @@ fn inventory(instance: &View) -> BTreeSet<GroupKind> {
     text.split(',').filter_map(|entry| GroupKind::from_str(entry.trim()).ok()).collect()
 }
 
+/// Uid of the instance that a child says it belongs to.
+fn instance_id(child: &Value) -> Option<&str> {
+    child["metadata"]["labels"][keys::INSTANCE_ID].as_str()
+}
+
 /// An author's condition as decisions have it.
 fn authored(made: Vec<graphs_core::render::Authored>) -> Vec<Authored> {
     let text = |value: &Value, field: &str| value[field].as_str().unwrap_or_default().to_owned();
@@ -351,20 +356,34 @@ impl Machine for InstanceMachine {
         matches!(write.subject, Subject::Child | Subject::Removal)
     }
 
-    /// Whose it is, the decision says. One that is to be adopted, or was ours, is known to it from now on.
-    fn in_the_way(&self, _key: &InstanceKey, _write: &Write<Subject>, _found: &Object) -> InTheWay {
-        InTheWay::Known
+    fn in_the_way(&self, key: &InstanceKey, write: &Write<Subject>, found: &Object) -> InTheWay {
+        let Op::Create(body) = &write.op else { return InTheWay::Watched };
+        let labels = found.marks().labels;
+        let own = body["metadata"]["labels"][keys::APPLYSET_PART_OF].as_str().unwrap_or_default();
+        let object = format!("{}/{}", write.namespace, write.name);
+        match labels.get(keys::APPLYSET_PART_OF) {
+            // Its watch will tell.
+            _ if found.deleting => InTheWay::Watched,
+            Some(set) if *set == own => InTheWay::Known,
+            Some(other) => {
+                let what = format!("{object} ({})", instance::gvk_text(&write.kind));
+                let message = instance::belongs_elsewhere(&what, other, own);
+                InTheWay::Foreign(Refusal { reason: "Conflict", message })
+            }
+            None if labels.get(keys::INSTANCE_ID).map(String::as_str) == instance_id(body) => InTheWay::Unlabelled,
+            None => {
+                self.tell(key, &instance::adoption(&format!("{} {object}", write.kind.kind)));
+                InTheWay::Adopted(Box::new(instance::adopting(body.clone())))
+            }
+        }
     }
 
     fn made(&self, write: &Write<Subject>, object: &Object) -> Option<Value> {
         instance::made(write, &object.value().ok()?)
     }
 
-    /// What we write to an instance may be what another refers to.
-    fn learned(&self, cluster: &Cluster, spec: &Arc<WatchSpec>, change: &Change) {
-        if spec.label_selector.is_none() {
-            self.graphs.referred_changed(cluster.name(), &Kind::from(&spec.gvk), change);
-        }
+    fn learned(&self, key: &InstanceKey, cluster: &Cluster, spec: &Arc<WatchSpec>, change: &Change) {
+        self.graphs.learned(cluster.name(), spec, change, Some(key));
     }
 
     fn refused(&self, key: &InstanceKey, _write: &Write<Subject>, refusal: &Refusal) {

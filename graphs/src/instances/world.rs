@@ -93,12 +93,19 @@ impl World<'_> {
         let mut all = Vec::with_capacity(wanted.len());
         let mut there = Vec::new();
         for object in wanted {
-            let seen = target(resource, object, &self.key.object.namespace)
-                .map_or(Seen::Unknown, |key| self.child(&resource.kind, &key));
-            if let Seen::Present(view) = &seen
-                && !self.is_foreign(view)
-            {
-                there.push(Arc::clone(&view.value));
+            let Ok(key) = target(resource, object, &self.key.object.namespace) else {
+                all.push(Seen::Unknown);
+                continue;
+            };
+            let seen = self.child(&resource.kind, &key);
+            match &seen {
+                // It may go.
+                Seen::Present(view) if self.is_foreign(view) => {
+                    let contested = Reference::Named(resource.kind.clone(), key);
+                    self.found.borrow_mut().references.insert(contested);
+                }
+                Seen::Present(view) => there.push(Arc::clone(&view.value)),
+                Seen::Unknown | Seen::Absent => {}
             }
             all.push(seen);
         }

@@ -71,13 +71,15 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use crate::program::Program;
 
     fn owner() -> Owner {
         Owner { name: "b".into(), namespace: "n".into(), uid: "u".into() }
     }
 
     fn desired(kind: Kind) -> Desired {
-        let metadata = json!({"name": "b", "labels": owner().labels(), "ownerReferences": [owner().reference()]});
+        let metadata =
+            json!({"name": "b", "labels": Program::Broker.labels(&owner()), "ownerReferences": [owner().reference()]});
         Desired::new(kind, json!({"apiVersion": "v1", "kind": "X", "metadata": metadata, "spec": {"replicas": 1}}))
     }
 

@@ -7,10 +7,20 @@ use serde_json::{Value, json};
 
 use super::metadata::labelled;
 use crate::{
-    desired::{Desired, Kind},
+    desired::{Desired, Key, Kind},
+    graphs::Graphs,
     invocation::Invocation,
     owner::Owner,
+    program::Program,
 };
+
+/// Bindings of graphs controllers, and their roles.
+const GRAPHS: [(&str, &str); 4] = [
+    ("graphs-lease", roles::GRAPHS_LEASE),
+    ("graphs", roles::GRAPHS),
+    ("graphs-kinds", roles::GRAPHS_KINDS),
+    ("graphs-crd-deletion", roles::GRAPHS_CRD_DELETION),
+];
 
 /// Name of a binding outside the Broker's own namespace. Namespaces and names hold no colon, so no two are alike.
 fn name(owner: &Owner, what: &str) -> String {
@@ -23,40 +33,82 @@ pub fn broker_of(binding: &str) -> Option<(&str, &str)> {
     Some((parts.next()?, parts.next()?))
 }
 
-/// For pods that run as `account`, and those that still run as another one: until they are replaced, they work.
-pub(super) fn build(owner: &Owner, account: &str, running: &BTreeSet<String>, invocation: &Invocation) -> Vec<Desired> {
-    let accounts = std::iter::once(account).chain(running.iter().map(String::as_str).filter(|name| *name != account));
-    let subject = |name| json!({"kind": "ServiceAccount", "name": name, "namespace": owner.namespace});
-    let subjects: Vec<Value> = accounts.map(subject).collect();
-    let bind = |kind: Kind, name: &str, namespace: Option<&str>, role: &str| {
+/// What one account, or some, may do.
+struct Binder<'a> {
+    owner: &'a Owner,
+    program: Program,
+    subjects: Vec<Value>,
+}
+
+impl Binder<'_> {
+    fn bind(&self, kind: Kind, name: &str, namespace: Option<&str>, role: &str) -> Desired {
         let api = "rbac.authorization.k8s.io";
         let object: Value = json!({
             "apiVersion": format!("{api}/v1"),
             "kind": format!("{kind:?}"),
-            "metadata": labelled(owner, name, namespace),
+            "metadata": labelled(self.owner, self.program, name, namespace),
             "roleRef": {"apiGroup": api, "kind": "ClusterRole", "name": role},
-            "subjects": subjects,
+            "subjects": self.subjects,
         });
         Desired::new(kind, object)
-    };
-    let everywhere = |what: &str, role: &str| bind(Kind::ClusterRoleBinding, &name(owner, what), None, role);
-
-    let mut bindings = vec![bind(Kind::RoleBinding, &owner.name, Some(&owner.namespace), roles::INSTANCE)];
-    for namespace in invocation.secrets_namespaces() {
-        let name = name(owner, "cluster-secrets");
-        bindings.push(bind(Kind::RoleBinding, &name, Some(&namespace), roles::CLUSTER_SECRETS));
     }
-    bindings.push(everywhere("coordination", roles::COORDINATION));
+
+    fn everywhere(&self, what: &str, role: &str) -> Desired {
+        self.bind(Kind::ClusterRoleBinding, &name(self.owner, what), None, role)
+    }
+
+    fn within(&self, what: &str, namespace: &str, role: &str) -> Desired {
+        self.bind(Kind::RoleBinding, &name(self.owner, what), Some(namespace), role)
+    }
+}
+
+fn subject(owner: &Owner, account: &str) -> Value {
+    json!({"kind": "ServiceAccount", "name": account, "namespace": owner.namespace})
+}
+
+/// Of the graphs controller, whose account has no other name and runs nothing else.
+pub(super) fn build_graphs(owner: &Owner, graphs: &Graphs) -> Vec<Desired> {
+    let program = Program::Graphs;
+    let binder = Binder { owner, program, subjects: vec![subject(owner, &program.name(owner))] };
+    let wanted = |role: &str| role != roles::GRAPHS_CRD_DELETION || graphs.deletes_crds;
+    let bind = |(what, role): (&str, &str)| match role {
+        roles::GRAPHS_LEASE => binder.within(what, &graphs.lease_namespace, role),
+        role => binder.everywhere(what, role),
+    };
+    GRAPHS.into_iter().filter(|(_, role)| wanted(role)).map(bind).collect()
+}
+
+/// The program that an account or a binding of a Broker is for.
+pub fn program_of(owner: &Owner, key: &Key) -> Program {
+    let is_graphs = match key.kind {
+        Kind::RoleBinding | Kind::ClusterRoleBinding => {
+            key.name.rsplit_once(':').is_some_and(|(_, what)| GRAPHS.iter().any(|(name, _)| *name == what))
+        }
+        _ => key.name == Program::Graphs.name(owner),
+    };
+    if is_graphs { Program::Graphs } else { Program::Broker }
+}
+
+/// For pods that run as `account`, and those that still run as another one: until they are replaced, they work.
+pub(super) fn build(owner: &Owner, account: &str, running: &BTreeSet<String>, invocation: &Invocation) -> Vec<Desired> {
+    let accounts = std::iter::once(account).chain(running.iter().map(String::as_str).filter(|name| *name != account));
+    let subjects = accounts.map(|account| subject(owner, account)).collect();
+    let binder = Binder { owner, program: Program::Broker, subjects };
+
+    let mut bindings = vec![binder.bind(Kind::RoleBinding, &owner.name, Some(&owner.namespace), roles::INSTANCE)];
+    for namespace in invocation.secrets_namespaces() {
+        bindings.push(binder.within("cluster-secrets", &namespace, roles::CLUSTER_SECRETS));
+    }
+    bindings.push(binder.everywhere("coordination", roles::COORDINATION));
     if invocation.options.compute_kubeconfig.is_none() {
         // These roles are only there where the cluster's owner wants stages of migrations to run. Until then the
         // bindings grant nothing.
         let scope = invocation.options.stage_scope(&owner.namespace);
         for (what, role) in [("compute", roles::COMPUTE), ("compute-stages", roles::COMPUTE_STAGES)] {
             if scope.is_empty() {
-                bindings.push(everywhere(what, role));
+                bindings.push(binder.everywhere(what, role));
             }
-            let within = |namespace: &String| bind(Kind::RoleBinding, &name(owner, what), Some(namespace), role);
-            bindings.extend(scope.iter().map(within));
+            bindings.extend(scope.iter().map(|namespace| binder.within(what, namespace, role)));
         }
     }
     bindings

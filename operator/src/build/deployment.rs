@@ -1,4 +1,4 @@
-//! The broker itself.
+//! The programs themselves.
 
 use std::collections::BTreeMap;
 
@@ -10,72 +10,88 @@ use serde_json::{Value, json};
 use super::metadata::owned;
 use crate::{
     desired::{Desired, Kind},
-    invocation::Invocation,
-    owner::{Owner, UID_LABEL},
+    image::Image,
+    owner::Owner,
+    program::Program,
 };
 
-/// What a Broker says of its Deployment, beyond the arguments.
+/// What a Broker says of one program.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Deployed {
+pub(super) struct Deployed {
     /// How many instances.
-    pub replicas: i32,
-    /// Whether the instances that are there take part in the election of those that come.
-    pub elects: bool,
+    pub(super) replicas: i32,
+    /// Whether the instances that are there and those that come take part in one election.
+    pub(super) one_election: bool,
     /// ServiceAccount of the pods.
-    pub account: String,
+    pub(super) account: String,
+    /// The image's full name.
+    pub(super) image: Image,
+    /// The container's arguments.
+    pub(super) args: Vec<String>,
+    /// Port of the metrics, if there are any.
+    pub(super) metrics_port: Option<u16>,
+    /// Port of the probes, if there are any.
+    pub(super) probes_port: Option<u16>,
     /// When to pull the image.
-    pub pull_policy: Option<String>,
+    pub(super) pull_policy: Option<String>,
     /// With what.
-    pub image_pull_secrets: Vec<LocalObjectReference>,
+    pub(super) image_pull_secrets: Vec<LocalObjectReference>,
     /// Of the container.
-    pub resources: Option<ResourceRequirements>,
-    /// Of the pods.
-    pub security_context: Option<PodSecurityContext>,
-    /// Of Deployment and pods.
-    pub annotations: BTreeMap<String, String>,
-    /// Of Deployment and pods.
-    pub labels: BTreeMap<String, String>,
-    /// Of the pods.
-    pub host_aliases: Vec<HostAlias>,
+    pub(super) resources: Option<ResourceRequirements>,
     /// Of the container.
-    pub env: Vec<EnvVar>,
-    /// Of the pods.
-    pub volumes: Vec<Volume>,
-    /// Of the container.
-    pub volume_mounts: Vec<VolumeMount>,
+    pub(super) env: Vec<EnvVar>,
+    /// Of the pods of both programs.
+    pub(super) pods: Pods,
 }
 
-/// Selector and name of the container are those of the Go operator: the first can never be changed, and with another
-/// name a server-side apply would leave the old container next to the new one.
-pub(super) fn build(owner: &Owner, invocation: &Invocation, deployed: &Deployed) -> Desired {
+/// What a Broker says of the pods of both of its programs.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Pods {
+    /// Of the pods.
+    pub(super) security_context: Option<PodSecurityContext>,
+    /// Of Deployment and pods.
+    pub(super) annotations: BTreeMap<String, String>,
+    /// Of Deployment and pods.
+    pub(super) labels: BTreeMap<String, String>,
+    /// Of the pods.
+    pub(super) host_aliases: Vec<HostAlias>,
+    /// Of the pods.
+    pub(super) volumes: Vec<Volume>,
+    /// Of the container.
+    pub(super) volume_mounts: Vec<VolumeMount>,
+}
+
+/// The selector can never be changed; that of the broker is the one that the Go operator gave it.
+pub(super) fn build(owner: &Owner, program: Program, deployed: &Deployed) -> Desired {
     let Deployed {
         replicas,
-        elects,
+        one_election,
         account,
+        image,
+        args,
+        metrics_port,
+        probes_port,
         pull_policy,
         image_pull_secrets,
         resources,
-        security_context,
-        annotations,
-        labels,
-        host_aliases,
         env,
-        volumes,
-        volume_mounts,
+        pods,
     } = deployed;
+    let Pods { security_context, annotations, labels, host_aliases, volumes, volume_mounts } = pods;
 
-    let mut metadata = owned(owner, &owner.name);
+    let name = program.name(owner);
+    let mut metadata = owned(owner, program, &name);
     let mut own_labels = labels.clone();
-    own_labels.extend(owner.labels());
+    own_labels.extend(program.labels(owner));
     metadata["labels"] = json!(own_labels);
     metadata["annotations"] = json!(annotations);
-    own_labels.insert("app".to_owned(), owner.name.clone());
+    own_labels.insert("app".to_owned(), name.clone());
 
     let mut container = json!({
-        "name": owner.name,
-        "image": invocation.image.to_string(),
-        "args": invocation.args,
-        "ports": ports(invocation),
+        "name": program.container_name(owner),
+        "image": image.to_string(),
+        "args": args,
+        "ports": ports(*metrics_port, *probes_port),
         "resources": resources.as_ref().filter(|it| **it != ResourceRequirements::default())
             .map_or_else(default_resources, |resources| json!(resources)),
         "securityContext": {
@@ -83,11 +99,11 @@ pub(super) fn build(owner: &Owner, invocation: &Invocation, deployed: &Deployed)
             "readOnlyRootFilesystem": true,
             "capabilities": {"drop": ["ALL"]},
         },
-        // The last words of a broker that ends by itself are passed on in the Broker's conditions.
+        // The last words of a program that ends by itself are passed on in the Broker's conditions.
         "terminationMessagePolicy": "FallbackToLogsOnError",
     });
-    if let Some(port) = invocation.probes_port() {
-        probes(&mut container, port);
+    if let Some(port) = probes_port {
+        probes(&mut container, *port);
     }
     set(&mut container, "imagePullPolicy", pull_policy.as_deref().filter(|policy| !policy.is_empty()));
     set_list(&mut container, "env", env);
@@ -97,7 +113,7 @@ pub(super) fn build(owner: &Owner, invocation: &Invocation, deployed: &Deployed)
         "serviceAccountName": account,
         "automountServiceAccountToken": true,
         "enableServiceLinks": false,
-        // A broker finishes its writes and hands over within 3 s.
+        // Either program finishes its writes and hands over within 3 s.
         "terminationGracePeriodSeconds": 15,
         "securityContext": security_context.as_ref().filter(|it| **it != PodSecurityContext::default())
             .map_or_else(default_security, |context| json!(context)),
@@ -111,7 +127,7 @@ pub(super) fn build(owner: &Owner, invocation: &Invocation, deployed: &Deployed)
             "maxSkew": 1,
             "topologyKey": "kubernetes.io/hostname",
             "whenUnsatisfiable": "ScheduleAnyway",
-            "labelSelector": {"matchLabels": {"app": owner.name, UID_LABEL: owner.uid}},
+            "labelSelector": {"matchLabels": program.pod_selector(owner)},
         }]);
     }
 
@@ -121,8 +137,8 @@ pub(super) fn build(owner: &Owner, invocation: &Invocation, deployed: &Deployed)
         "metadata": metadata,
         "spec": {
             "replicas": replicas,
-            "selector": {"matchLabels": {"app": owner.name}},
-            "strategy": strategy(invocation.options.leader_elect && *elects),
+            "selector": {"matchLabels": {"app": name}},
+            "strategy": strategy(*one_election),
             "progressDeadlineSeconds": 600,
             "revisionHistoryLimit": 3,
             "template": {"metadata": {"labels": own_labels, "annotations": annotations}, "spec": pod},
@@ -140,9 +156,8 @@ fn strategy(one_election: bool) -> Value {
     }
 }
 
-fn ports(invocation: &Invocation) -> Vec<Value> {
+fn ports(metrics: Option<u16>, probes: Option<u16>) -> Vec<Value> {
     let port = |name: &str, port: u16| json!({"name": name, "containerPort": port, "protocol": "TCP"});
-    let (metrics, probes) = (invocation.metrics_port(), invocation.probes_port());
     let mut ports: Vec<Value> = metrics.map(|number| port("metrics", number)).into_iter().collect();
     // Both may share a port, but a port is listed once.
     ports.extend(probes.filter(|number| Some(*number) != metrics).map(|number| port("probes", number)));

@@ -6,19 +6,20 @@ use super::metadata::owned;
 use crate::{
     desired::{Desired, Kind},
     owner::Owner,
+    program::Program,
 };
 
 /// One at a time: another one takes over, and a drained node never waits for ever.
-pub(super) fn build(owner: &Owner) -> Desired {
+pub(super) fn build(owner: &Owner, program: Program) -> Desired {
     Desired::new(
         Kind::PodDisruptionBudget,
         json!({
             "apiVersion": "policy/v1",
             "kind": "PodDisruptionBudget",
-            "metadata": owned(owner, &owner.name),
+            "metadata": owned(owner, program, &program.name(owner)),
             "spec": {
                 "maxUnavailable": 1,
-                "selector": {"matchLabels": owner.pod_selector()},
+                "selector": {"matchLabels": program.pod_selector(owner)},
                 // A pod that does not get ready must not keep its node from being drained.
                 "unhealthyPodEvictionPolicy": "AlwaysAllow",
             },

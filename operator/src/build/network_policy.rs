@@ -6,11 +6,12 @@ use super::metadata::owned;
 use crate::{
     desired::{Desired, Kind},
     owner::Owner,
+    program::Program,
 };
 
 /// In: the metrics, nothing else (the kubelet's probes are no matter of policies). Out: DNS, and API servers, which may be
 /// anywhere, at any port but 80: there clouds hand out a node's credentials, in plain HTTP.
-pub(super) fn build(owner: &Owner, metrics_port: Option<u16>) -> Desired {
+pub(super) fn build(owner: &Owner, program: Program, metrics_port: Option<u16>) -> Desired {
     let ingress: Vec<Value> =
         metrics_port.iter().map(|port| json!({"ports": [{"protocol": "TCP", "port": port}]})).collect();
     Desired::new(
@@ -18,9 +19,9 @@ pub(super) fn build(owner: &Owner, metrics_port: Option<u16>) -> Desired {
         json!({
             "apiVersion": "networking.k8s.io/v1",
             "kind": "NetworkPolicy",
-            "metadata": owned(owner, &owner.name),
+            "metadata": owned(owner, program, &program.name(owner)),
             "spec": {
-                "podSelector": {"matchLabels": owner.pod_selector()},
+                "podSelector": {"matchLabels": program.pod_selector(owner)},
                 "policyTypes": ["Ingress", "Egress"],
                 "ingress": ingress,
                 // By port, not by address: some network plugins count neither nodes, on which API servers are, nor pods

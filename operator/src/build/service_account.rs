@@ -6,16 +6,17 @@ use super::metadata::owned;
 use crate::{
     desired::{Desired, Kind},
     owner::Owner,
+    program::Program,
 };
 
 /// Its token is not handed to other pods that happen to run as it; the broker's pods ask for it.
-pub(super) fn build(owner: &Owner) -> Desired {
+pub(super) fn build(owner: &Owner, program: Program) -> Desired {
     Desired::new(
         Kind::ServiceAccount,
         json!({
             "apiVersion": "v1",
             "kind": "ServiceAccount",
-            "metadata": owned(owner, &owner.name),
+            "metadata": owned(owner, program, &program.name(owner)),
             "automountServiceAccountToken": false,
         }),
     )

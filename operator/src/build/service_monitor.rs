@@ -6,17 +6,18 @@ use super::metadata::owned;
 use crate::{
     desired::{Desired, Kind},
     owner::Owner,
+    program::Program,
 };
 
-pub(super) fn build(owner: &Owner) -> Desired {
+pub(super) fn build(owner: &Owner, program: Program) -> Desired {
     Desired::new(
         Kind::ServiceMonitor,
         json!({
             "apiVersion": "monitoring.coreos.com/v1",
             "kind": "ServiceMonitor",
-            "metadata": owned(owner, &owner.name),
+            "metadata": owned(owner, program, &program.name(owner)),
             "spec": {
-                "selector": {"matchLabels": owner.labels()},
+                "selector": {"matchLabels": program.labels(owner)},
                 "endpoints": [{"port": "metrics"}],
             },
         }),

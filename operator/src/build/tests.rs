@@ -1,11 +1,14 @@
 //! What a Broker becomes, as JSON.
 #![allow(clippy::unwrap_used)]
 
+mod graphs;
+
 use broker_api::broker::Broker;
 use serde_json::{Value, json};
 
 use crate::{
     build::build,
+    defaults::Defaults,
     dereference::Secrets,
     desired::{Desired, Key, Kind},
     image::Image,
@@ -29,10 +32,16 @@ fn built_around(spec: &Value, accounts: &[&str], monitors: bool) -> Vec<Desired>
         broker["spec"]["watchKinds"] = json!([KIND]);
     }
     let broker: Broker = serde_json::from_value(broker).unwrap();
-    let invocation = Some(Invocation::of(&owner, &broker.spec, &Image::parse("localhost/resource-broker:1")));
+    let defaults = Defaults {
+        broker: Image::parse("localhost/resource-broker:1"),
+        graphs: Image::parse("localhost/resource-graphs:1"),
+        namespace: "system".into(),
+    };
+    let invocation = Some(Invocation::of(&owner, &broker.spec, &defaults.broker));
     let input = Input {
         owner: &owner,
         broker: Ok(&broker),
+        defaults: &defaults,
         invocation,
         secrets: Secrets::Some,
         accounts,

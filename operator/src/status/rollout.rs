@@ -5,6 +5,8 @@ use k8s_openapi::api::apps::v1::{Deployment, DeploymentCondition};
 use super::Stand;
 use crate::trouble::Trouble;
 
+/// Reason of Progressing once all instances are as they shall be.
+pub(super) const COMPLETE: &str = "Complete";
 const DEADLINE_EXCEEDED: &str = "ProgressDeadlineExceeded";
 
 /// Numbers of a Deployment. Those of its status count only once they speak of its current generation.
@@ -70,7 +72,7 @@ pub(super) fn progressing(deployment: Option<&Deployment>) -> Stand {
         let message = format!("{updated} of {wanted} instances are new, {available} of all {total} are ready");
         return Stand::new(true, "RollingOut", message);
     }
-    Stand::new(false, "Complete", format!("all {wanted} instances are as the Broker says"))
+    Stand::new(false, COMPLETE, format!("all {wanted} instances are as the Broker says"))
 }
 
 /// Whether no instance is left that is not as the Deployment says.

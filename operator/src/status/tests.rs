@@ -33,7 +33,11 @@ fn healthy(replicas: i32) -> Deployment {
 }
 
 fn applied(deployment: Option<Deployment>) -> Applied {
-    Applied { deployment, held: None, troubles: Vec::new(), refused: 0 }
+    Applied { deployment, has_graphs: false, graphs: None, held: None, troubles: Vec::new(), refused: 0 }
+}
+
+fn with_graphs(broker: Deployment, graphs: Option<Deployment>) -> Applied {
+    Applied { has_graphs: true, graphs, ..applied(Some(broker)) }
 }
 
 fn pod(name: &str, hash: &str, born: &str, pod_status: &Value) -> Pod {
@@ -238,8 +242,7 @@ fn what_is_held_says_so_and_what_runs_is_told_truly() {
             Held::Paused => Vec::new(),
         },
         held: Some(held),
-        deployment,
-        refused: 0,
+        ..applied(deployment)
     };
     assert_eq!(
         told(&held(Held::Trouble(trouble.clone()), Some(healthy(1))), &[]),
@@ -247,4 +250,54 @@ fn what_is_held_says_so_and_what_runs_is_told_truly() {
     );
     assert_eq!(told(&held(Held::Trouble(trouble), None), &[]), "-InvalidSpec -InvalidSpec +InvalidSpec");
     assert_eq!(told(&held(Held::Paused, Some(healthy(1))), &[]), "+InstanceReady -Paused -AsExpected");
+}
+
+/// A pod of a graphs controller.
+fn graphs_pod(name: &str, pod_status: &Value) -> Pod {
+    let mut pod = pod(name, "cc", BORN, pod_status);
+    pod.metadata.labels.as_mut().unwrap().insert("app.kubernetes.io/name".into(), "resource-graphs".into());
+    pod
+}
+
+#[test]
+fn a_graphs_controller_has_a_condition_of_its_own() {
+    let both = with_graphs(healthy(1), Some(healthy(2)));
+    assert_eq!(told(&both, &[]), "+InstanceReady +InstanceReady -Complete -AsExpected");
+    let status = status(&BrokerStatus::default(), Some(7), &both, &[], at(1));
+    let kinds: Vec<_> = status.conditions.iter().map(|it| it.type_.as_str()).collect();
+    assert_eq!(kinds, ["Available", "GraphsAvailable", "Progressing", "Degraded"]);
+    assert_eq!(status.conditions[1].message, "2 of 2 instances are ready");
+    let without = super::status(&status, Some(8), &applied(Some(healthy(1))), &[], at(2));
+    assert_eq!(stands(&without), "+InstanceReady -Complete -AsExpected", "it goes with the controller");
+    let stopped = with_graphs(healthy(1), Some(deployment(0, &json!({}))));
+    assert_eq!(told(&stopped, &[]), "+InstanceReady -Stopped -Complete -AsExpected");
+}
+
+#[test]
+fn what_the_one_program_lacks_is_not_said_of_the_other() {
+    let waiting = container(&json!({"state": {"waiting": {"reason": "ImagePullBackOff", "message": "m"}}}));
+    let none = || deployment(1, &json!({"replicas": 1, "updatedReplicas": 1}));
+    let graphs_waits = [graphs_pod("g", &waiting)];
+    assert_eq!(
+        told(&with_graphs(healthy(1), Some(none())), &graphs_waits),
+        "+InstanceReady -ImagePullBackOff +RollingOut +ImagePullBackOff"
+    );
+    assert_eq!(
+        told(&with_graphs(none(), Some(none())), &graphs_waits),
+        "-NoInstanceReady -ImagePullBackOff +RollingOut +ImagePullBackOff"
+    );
+    assert_eq!(
+        told(&with_graphs(none(), Some(healthy(1))), &[pod("p", "aa", BORN, &waiting)]),
+        "-ImagePullBackOff +InstanceReady +RollingOut +ImagePullBackOff"
+    );
+    assert_eq!(told(&applied(Some(healthy(1))), &graphs_waits), "+InstanceReady -Complete -AsExpected", "it goes");
+    let killed = container(&json!({"state": {"waiting": {"reason": "CrashLoopBackOff"}},
+        "lastState": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}));
+    let applied = with_graphs(healthy(1), Some(none()));
+    assert_eq!(
+        message(&applied, &[graphs_pod("g", &killed)]),
+        "Pod g: the graphs controller took more memory than spec.graphs.resources.limits allows"
+    );
+    let progressing = &status(&BrokerStatus::default(), None, &applied, &[], at(1)).conditions[2];
+    assert_eq!(progressing.message, "the graphs controller: 1 of 1 instances are new, 0 of all 1 are ready");
 }

@@ -99,6 +99,8 @@ pub enum InTheWay {
     Known,
     /// Ours, without the labels by which the watch would see it: it is applied again.
     Unlabelled,
+    /// Nobody's, and ours from now on: this is applied to it.
+    Adopted(Box<Value>),
     /// Whoever's it is, our watch will tell.
     Watched,
     /// Somebody else's.
@@ -197,5 +199,5 @@ pub trait Machine: Send + Sync + Sized + 'static {
     fn refused(&self, _key: &Self::Key, _write: &Write<Self::Subject>, _refusal: &Refusal) {}
 
     /// The answer to a write changed an index: news for those who listen to it, except for the key that wrote.
-    fn learned(&self, _cluster: &Cluster, _spec: &Arc<WatchSpec>, _change: &Change) {}
+    fn learned(&self, _key: &Self::Key, _cluster: &Cluster, _spec: &Arc<WatchSpec>, _change: &Change) {}
 }

@@ -12,7 +12,7 @@ use runtime_fleet::{
     watch::WatchSpec,
     write::{Precondition, Writer},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use tracing::{debug, info, warn};
 
 use crate::{
@@ -128,7 +128,7 @@ impl<M: Machine> Sending<'_, M> {
 
     fn learn(&self, spec: &Arc<WatchSpec>, object: Object) {
         if let Some(change) = self.cluster.learn(spec, self.object.clone(), object) {
-            self.machine.learned(&self.cluster, spec, &change);
+            self.machine.learned(self.key, &self.cluster, spec, &change);
         }
     }
 
@@ -141,7 +141,7 @@ impl<M: Machine> Sending<'_, M> {
             Op::Create(_) | Op::Apply { .. } | Op::MergeStatus(_) => None,
         };
         if let Some(change) = uid.and_then(|uid| self.cluster.forget(spec, &self.object, uid)) {
-            self.machine.learned(&self.cluster, spec, &change);
+            self.machine.learned(self.key, &self.cluster, spec, &change);
         }
     }
 
@@ -235,22 +235,34 @@ impl<M: Machine> Sending<'_, M> {
         };
         let ours = match self.machine.in_the_way(self.key, self.write, found) {
             InTheWay::Known => found.clone(),
-            InTheWay::Unlabelled => {
-                let precondition = Precondition::Uid(found.uid.clone());
-                match self.writer().apply(&self.kind, &self.object, body.clone(), &precondition).await {
-                    Ok(written) => written.object,
-                    Err(error) => {
-                        debug!(key = %self.key, place = place(self.write), %error, "cannot be labelled again");
-                        return Ok(Sent::Failed);
-                    }
-                }
-            }
+            InTheWay::Unlabelled => match self.apply_to(found, body.clone()).await? {
+                Some(applied) => applied,
+                None => return Ok(Sent::Failed),
+            },
+            InTheWay::Adopted(body) => match self.apply_to(found, *body).await? {
+                Some(applied) => applied,
+                None => return Ok(Sent::Failed),
+            },
             InTheWay::Watched => return Ok(Sent::Failed),
             InTheWay::Foreign(refusal) => return Err(refusal),
         };
         let Some(change) = self.cluster.learn(&spec, self.object.clone(), ours) else { return Ok(Sent::Failed) };
-        self.machine.learned(&self.cluster, &spec, &change);
+        self.machine.learned(self.key, &self.cluster, &spec, &change);
         Ok(Sent::Prepared)
+    }
+
+    /// Applies to an object that no watch of ours sees. `None`: that may work in a moment.
+    async fn apply_to(&self, found: &Object, body: Value) -> Result<Option<Object>, Refusal> {
+        let precondition = Precondition::Uid(found.uid.clone());
+        match self.writer().apply(&self.kind, &self.object, body, &precondition).await {
+            Ok(written) => Ok(Some(written.object)),
+            Err(error) => {
+                debug!(key = %self.key, place = place(self.write), %error, "cannot be made ours");
+                let passing = error.suspects_cluster()
+                    || matches!(error, CallError::Conflict(_) | CallError::NotFound(_) | CallError::Throttled { .. });
+                if passing { Ok(None) } else { Err(refusal(&error, self.write, self.program())) }
+            }
+        }
     }
 
     /// What was to be changed is not what is there (any more), and no watch of ours would tell.
@@ -261,7 +273,7 @@ impl<M: Machine> Sending<'_, M> {
         }
         match self.cluster.forget(spec, &self.object, uid) {
             Some(change) => {
-                self.machine.learned(&self.cluster, spec, &change);
+                self.machine.learned(self.key, &self.cluster, spec, &change);
                 Sent::Prepared
             }
             None => Sent::Failed,

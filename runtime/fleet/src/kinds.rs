@@ -42,7 +42,7 @@ pub(crate) async fn run(server: Arc<Server>) {
     loop {
         let connection = server.ready().await;
         let polls = polled.elapsed() >= poll;
-        let (due, next) = server.kinds.due(polls);
+        let due = server.kinds.due(polls);
         let mut failed = false;
         for kinds in due.chunk_by(|one, next| one.group == next.group && one.version == next.version) {
             // Seldom, and there is one of this for each server: what asking needs is held only meanwhile.
@@ -80,7 +80,8 @@ pub(crate) async fn run(server: Arc<Server>) {
                 poll
             };
             let poll = missing.then(|| poll.saturating_sub(polled.elapsed()));
-            [poll, next].into_iter().flatten().min()
+            // What was found may have to be looked at again, too.
+            [poll, server.kinds.next()].into_iter().flatten().min()
         };
         tokio::select! {
             () = server.kinds.asked.notified() => {}
@@ -113,7 +114,12 @@ async fn ask(server: &Arc<Server>, connection: &Connection, kinds: &[GroupVersio
                 info!(cluster = %server.name(), kind = %gvk.kind, group = %gvk.group, version = %gvk.version,
                     "the kind is not served (yet); waiting for its CRD");
             }
+            let first = server.kinds.state(gvk) == KindState::Unknown;
             server.set_kind(gvk, &KindState::Missing, &Reading::Nothing);
+            if first && server.kinds.defines_any_of(&gvk.group) {
+                // A CRD may be there for a moment before its kind is served, and have told of itself before it was asked for.
+                server.kinds.ask_again(gvk);
+            }
             continue;
         };
         let info = Arc::new(info);

@@ -273,6 +273,22 @@ async fn kinds_that_are_there_at_the_start_are_asked_for_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_kind_that_is_wanted_because_of_its_crd_may_be_served_a_moment_later() {
+    let mut server = Server::default();
+    server.serve(0..1);
+    let scene = Scene::new(server, 0..1);
+    scene.quiet().await;
+    // Nobody wants it yet, and the CRD tells of itself only once.
+    scene.tell_of_crd(1, false);
+    scene.watch(1);
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(scene.cluster.kind(&gvk(1)), KindState::Missing);
+    scene.server().serve([1]);
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert!(scene.cluster.kind(&gvk(1)).found().is_some());
+}
+
+#[tokio::test(start_paused = true)]
 async fn kinds_without_a_crd_share_one_document() {
     let mut server = Server::default();
     server.serve(0..5);

@@ -1,4 +1,4 @@
-//! The controllers that give owner references and namespace deletion their real behaviour.
+//! The controllers that give owner references, namespace deletion and aggregated roles their real behaviour.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use crate::process::{Process, Program};
 use crate::wait_for;
 
 const READY_DEADLINE: Duration = Duration::from_mins(1);
-const CONTROLLERS: &str =
-    "garbage-collector-controller,namespace-controller,serviceaccount-controller,serviceaccount-token-controller";
+const CONTROLLERS: &str = "clusterrole-aggregation-controller,garbage-collector-controller,namespace-controller,\
+    serviceaccount-controller,serviceaccount-token-controller";
 
 /// The program for one cluster, with `all` controllers that are on by default or just those. Its default limit of 20
 /// requests a second would make a namespace's end take seconds.

@@ -57,7 +57,9 @@ async fn operator(world: &World, before: &BTreeSet<Item>) -> anyhow::Result<()> 
     world.kubectl.script("config/default/undeploy.sh", &[]).await?;
     let kubectl = &world.kubectl;
     kubectl.run("hub", &["delete", "namespace", SYSTEM, "resource-broker-clusters", "--timeout=1m"]).await?;
-    kubectl.run("hub", &["delete", "-k", "config/crd", "--timeout=1m"]).await?;
+    for crds in ["config/crd", "config/crd-graphs"] {
+        kubectl.run("hub", &["delete", "-k", crds, "--timeout=1m"]).await?;
+    }
     kubectl.run("hub", &["delete", "-f", "config/rbac/compute-roles.yaml"]).await?;
     wait_for(DEADLINE, "nothing of ours in hub", async || {
         let mut left = inventory(&world.hub.client).await?;

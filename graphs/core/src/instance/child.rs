@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use broker_api::graphs::keys;
 use runtime_cel::schema::Schema;
-use runtime_effect::{kind::Kind, merge, object_key::ObjectKey, view::View};
+use runtime_effect::{kind::Kind, merge, note::Note, object_key::ObjectKey, view::View};
 use serde_json::{Map, Value, json};
 
 use super::{set::Set, snapshot::Resource};
@@ -111,7 +111,7 @@ impl Child {
 
     /// The first place where what is there is not as wanted. `inherited`: an object without a digest is as an earlier owner
     /// applied it.
-    pub(super) fn difference(&self, observed: &View, schema: Option<&Schema>, inherited: bool) -> Option<String> {
+    pub(super) fn difference(&self, observed: &View, resource: &Resource, inherited: bool) -> Option<String> {
         match observed.annotation(keys::APPLIED_DIGEST) {
             Some(digest) if digest == hex::encode(self.digest) => {}
             None if inherited => {}
@@ -141,10 +141,84 @@ impl Child {
             store(&mut content);
         }
         let any = Schema::any();
-        let schema = schema.unwrap_or(&any);
-        let wanted = schema.fit(Value::Object(content), &mut Vec::new());
+        let schema = resource.schema.as_deref().unwrap_or(&any);
+        let mut wanted = schema.fit(Value::Object(content), &mut Vec::new());
+        if resource.omits_empty {
+            omit_empty(&mut wanted, &observed.value);
+        }
         schema.difference(&wanted, &observed.value)
     }
+}
+
+/// Whether Go's `omitempty` leaves out a value. Of a pointer to something empty it does not: that is there when it is stored.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::Bool(true) => false,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(elements) => elements.is_empty(),
+        Value::Object(fields) => fields.values().all(is_empty),
+    }
+}
+
+/// Takes off what is wanted the empty values that were not stored. As deep as the schema that it was fitted to.
+fn omit_empty(wanted: &mut Value, stored: &Value) {
+    match (wanted, stored) {
+        (Value::Object(wanted), Value::Object(stored)) => {
+            wanted.retain(|name, value| stored.contains_key(name) || !is_empty(value));
+            for (name, value) in wanted {
+                omit_empty(value, stored.get(name).unwrap_or(&Value::Null));
+            }
+        }
+        (Value::Array(wanted), Value::Array(stored)) => {
+            for (value, stored) in wanted.iter_mut().zip(stored) {
+                omit_empty(value, stored);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What is applied to an object that was there before us, from what would have been applied if it was not.
+pub fn adopting(mut body: Value) -> Value {
+    let take = |body: &mut Value, map: &str, name: &str| {
+        body.pointer_mut(&format!("/metadata/{map}"))?.as_object_mut()?.remove(name)
+    };
+    let put = |body: &mut Value, map: &str, name: &str, value: Value| {
+        if let Some(marks) = body.pointer_mut(&format!("/metadata/{map}")).and_then(Value::as_object_mut) {
+            marks.insert(name.to_owned(), value);
+        }
+    };
+    let version = take(&mut body, "labels", keys::VERSION);
+    take(&mut body, "annotations", keys::APPLIED_DIGEST);
+    put(&mut body, "annotations", keys::ADOPTED, json!(keys::TRUE));
+    let digest = hex::encode(merge::digest(&body));
+    put(&mut body, "annotations", keys::APPLIED_DIGEST, Value::String(digest));
+    if let Some(version) = version {
+        put(&mut body, "labels", keys::VERSION, version);
+    }
+    body
+}
+
+/// What people are told of an adopted object; `what` names it.
+pub fn adoption(what: &str) -> Note {
+    Note::warning(
+        "Adopted",
+        format!(
+            "{what} was there before the instance and belongs to it now: it is deleted with it, unless the instance has \
+             annotation {}: {}",
+            keys::ADOPTION,
+            keys::RETAIN
+        ),
+    )
+}
+
+/// Why an object is not taken that belongs to another set; `what` is its place and its kind.
+pub fn belongs_elsewhere(what: &str, other: &str, own: &str) -> String {
+    format!(
+        "resource belongs to a different ApplySet: {what} belongs to ApplySet {other:?}, cannot reassign to {own:?}"
+    )
 }
 
 /// A Secret's texts as they are stored.
@@ -200,7 +274,7 @@ impl Marks {
 }
 
 /// A kind as Go prints it.
-pub(super) fn gvk_text(kind: &Kind) -> String {
+pub fn gvk_text(kind: &Kind) -> String {
     let Kind { group, version, kind } = kind;
     format!("{group}/{version}, Kind={kind}")
 }

@@ -98,6 +98,8 @@ pub struct Resource {
     pub dependencies: Vec<String>,
     /// What its kind can hold, where that is known.
     pub schema: Option<Arc<Schema>>,
+    /// It is one of Kubernetes' own: its API server stores no field with an empty value, as Go's `omitempty` has it.
+    pub omits_empty: bool,
 }
 
 /// A node in one pass.

@@ -7,7 +7,7 @@ use runtime_effect::{note::Note, object_key::ObjectKey, seen::Seen, view::View, 
 
 use super::{
     Pass, Written,
-    child::{Child, gvk_text, target},
+    child::{Child, adoption, belongs_elsewhere, gvk_text, target},
     condition::Said,
     decision::{State, Write},
     manage::group_kind,
@@ -258,10 +258,8 @@ impl<'a> Pass<'a> {
             (Seen::Present(held), _) => held,
         };
         if let Some(other) = self.set.foreign(held) {
-            let (gvk, own) = (gvk_text(kind), &self.set.id);
-            return Standing::Failed(format!(
-                "resource belongs to a different ApplySet: {key} ({gvk}) belongs to ApplySet {other:?}, cannot reassign to {own:?}"
-            ));
+            let what = format!("{key} ({})", gvk_text(kind));
+            return Standing::Failed(belongs_elsewhere(&what, other, &self.set.id));
         }
         if held.deleting {
             return Standing::Deleting(format!(
@@ -272,24 +270,14 @@ impl<'a> Pass<'a> {
         if let Some(unread) = held.unread {
             return Standing::Failed(format!("{key} of node {id} cannot be compared: {}", unread.why()));
         }
-        if child.difference(held, view.resource.schema.as_deref(), inherited).is_none() {
+        if child.difference(held, &view.resource, inherited).is_none() {
             return Standing::Ready;
         }
         if !may {
             return Standing::Blocked;
         }
-        let note = (self.set.adopts(held) && held.annotation(keys::ADOPTED).is_none()).then(|| {
-            let what = format!("{} {key} of node {id}", kind.kind);
-            Note::warning(
-                "Adopted",
-                format!(
-                    "{what} was there before the instance and belongs to it now: it is deleted with it, unless the instance \
-                     has annotation {}: {}",
-                    keys::ADOPTION,
-                    keys::RETAIN
-                ),
-            )
-        });
+        let note = (self.set.adopts(held) && held.annotation(keys::ADOPTED).is_none())
+            .then(|| adoption(&format!("{} {key} of node {id}", kind.kind)));
         self.apply(view, child, Op::Apply { body: child.body.clone(), uid: held.uid.clone() }, Some(held), note)
     }
 

@@ -56,6 +56,7 @@ impl Toy {
             wave: self.wave,
             dependencies: self.needs.iter().map(|need| (*need).to_owned()).collect(),
             schema: self.schema.clone(),
+            omits_empty: true,
         }
     }
 

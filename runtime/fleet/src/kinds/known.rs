@@ -112,10 +112,15 @@ impl Known {
         lock(&self.kinds).take(gvk, state, reading, Instant::now())
     }
 
-    /// Kinds to ask for now, those of one group and version side by side, and when there will be more to ask. `polls`: also
-    /// those that are not served, as far as is known.
-    pub(crate) fn due(&self, polls: bool) -> (Vec<GroupVersionKind>, Option<Duration>) {
+    /// Kinds to ask for now, those of one group and version side by side. `polls`: also those that are not served, as far as
+    /// is known.
+    pub(crate) fn due(&self, polls: bool) -> Vec<GroupVersionKind> {
         lock(&self.kinds).due(polls, Instant::now())
+    }
+
+    /// When there will be more to ask.
+    pub(crate) fn next(&self) -> Option<Duration> {
+        lock(&self.kinds).next(Instant::now())
     }
 
     /// Whether a kind that is wanted is not served.
@@ -130,6 +135,11 @@ impl Known {
             Lookup::Absent => Listed::Absent,
             Lookup::Unknown => Listed::Unknown,
         }
+    }
+
+    /// Whether the watch on CRDs has seen one of this group.
+    pub(crate) fn defines_any_of(&self, group: &str) -> bool {
+        self.crds.snapshot().iter().any(|(key, _)| key.name.split_once('.').is_some_and(|(_, of)| of == group))
     }
 
     /// Whether the schema of a kind that is served is to be read now.

@@ -228,26 +228,26 @@ impl Wanted {
         self.refresh.entry(group_version).or_insert_with(|| Refresh::new(now)).restart(now);
     }
 
-    /// All kinds of groups and versions to ask for now, and when there will be more to ask. `polls`: also where nothing says
-    /// that a kind that is not served has come.
-    pub(crate) fn due(&mut self, polls: bool, now: Instant) -> (Vec<GroupVersionKind>, Option<Duration>) {
+    /// All kinds of groups and versions to ask for now. `polls`: also where nothing says that a kind that is not served has
+    /// come.
+    pub(crate) fn due(&mut self, polls: bool, now: Instant) -> Vec<GroupVersionKind> {
         let is_due = |state: &KindState| *state == KindState::Unknown || polls && *state == KindState::Missing;
         let kinds = self.kinds.iter().filter(|(_, held)| is_due(&held.state));
         let mut due: BTreeSet<GroupVersion> = kinds.map(|(gvk, _)| group_version(gvk)).collect();
-        let mut next: Option<Instant> = None;
         self.refresh.retain(|group_version, refresh| {
             // One that is asked for anyway need not be asked for once more in a moment.
             let is_due = refresh.next <= now || due.contains(group_version);
             if is_due {
                 due.insert(group_version.clone());
             }
-            let goes_on = !is_due || refresh.look(now);
-            if goes_on {
-                next = Some(next.map_or(refresh.next, |next| next.min(refresh.next)));
-            }
-            goes_on
+            !is_due || refresh.look(now)
         });
-        (self.of(&due), next.map(|next| next.saturating_duration_since(now)))
+        self.of(&due)
+    }
+
+    /// When there will be more to ask for, if nothing else happens.
+    pub(crate) fn next(&self, now: Instant) -> Option<Duration> {
+        self.refresh.values().map(|refresh| refresh.next.saturating_duration_since(now)).min()
     }
 
     /// Whether one of them is not served.

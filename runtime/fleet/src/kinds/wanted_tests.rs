@@ -46,7 +46,7 @@ fn looks(wanted: &mut Wanted, from: Instant, within: u32, mut each: impl FnMut(&
     let at = |milli: u32| from + MILLI * milli;
     let ask = |milli: &u32| {
         each(wanted, *milli);
-        !wanted.due(false, at(*milli)).0.is_empty()
+        !wanted.due(false, at(*milli)).is_empty()
     };
     (0..within).filter(ask).collect()
 }
@@ -55,7 +55,7 @@ fn looks(wanted: &mut Wanted, from: Instant, within: u32, mut each: impl FnMut(&
 fn what_is_new_is_asked_for_at_once_and_together() {
     let mut wanted = wanted(&["B", "A"]);
     wanted.add(&GroupVersionKind::gvk("a.io", "v1", "C"));
-    let kinds: Vec<_> = wanted.due(false, Instant::now()).0.into_iter().map(|gvk| gvk.kind).collect();
+    let kinds: Vec<_> = wanted.due(false, Instant::now()).into_iter().map(|gvk| gvk.kind).collect();
     assert_eq!(kinds, ["C", "A", "B"], "by group and version, then by name");
 }
 
@@ -64,15 +64,17 @@ fn a_changed_crd_is_looked_at_four_times() {
     let (mut wanted, now) = settled("a");
     wanted.definition_changed("things.g.io", false, now);
     assert_eq!(looks(&mut wanted, now, 20_000, |_, _| {}), [150, 600, 2000, 5000]);
-    assert_eq!(wanted.due(false, now + MILLI * 20_000), (Vec::new(), None));
+    assert_eq!(wanted.due(false, now + MILLI * 20_000), []);
+    assert_eq!(wanted.next(now), None);
 }
 
 #[test]
 fn the_next_look_is_announced() {
     let (mut wanted, now) = settled("a");
     wanted.definition_changed("things.g.io", false, now);
-    assert_eq!(wanted.due(false, now), (Vec::new(), Some(MILLI * 150)));
-    assert_eq!(wanted.due(false, now + MILLI * 150), (vec![gvk("Thing")], Some(MILLI * 450)));
+    assert_eq!((wanted.due(false, now), wanted.next(now)), (vec![], Some(MILLI * 150)));
+    let now = now + MILLI * 150;
+    assert_eq!((wanted.due(false, now), wanted.next(now)), (vec![gvk("Thing")], Some(MILLI * 450)));
 }
 
 #[test]
@@ -96,7 +98,7 @@ fn a_crd_concerns_its_own_kind_and_those_that_were_not_found() {
         let (mut wanted, now) = (wanted(&["Thing"]), Instant::now());
         wanted.take(&gvk("Thing"), state, &Reading::Nothing, now);
         wanted.definition_changed(name, first, now);
-        !wanted.due(false, now + MILLI * 150).0.is_empty()
+        !wanted.due(false, now + MILLI * 150).is_empty()
     };
     let there = found("Thing");
     assert!(asks("things.g.io", false, &there));
@@ -111,9 +113,9 @@ fn a_crd_concerns_its_own_kind_and_those_that_were_not_found() {
 fn a_crd_that_comes_first_has_its_kind_asked_for_again_only_where_it_is_not_served() {
     let asks = |name: &str, first: bool, state: &KindState| {
         let (mut wanted, now) = (wanted(&["Thing"]), Instant::now());
-        assert_eq!(wanted.due(false, now).0, [gvk("Thing")]);
+        assert_eq!(wanted.due(false, now), [gvk("Thing")]);
         wanted.definition_changed(name, first, now);
-        assert_eq!(wanted.due(false, now).0, [gvk("Thing")], "it is still not known");
+        assert_eq!(wanted.due(false, now), [gvk("Thing")], "it is still not known");
         wanted.take(&gvk("Thing"), state, &Reading::Nothing, now);
         looks(&mut wanted, now, 20_000, |_, _| {})
     };
@@ -131,10 +133,10 @@ fn a_missing_kind_is_asked_for_when_it_is_time_to() {
     assert!(!wanted.misses());
     wanted.take(&gvk("Thing"), &KindState::Missing, &Reading::Nothing, now);
     assert!(wanted.misses());
-    assert!(wanted.due(false, now).0.is_empty());
-    assert_eq!(wanted.due(true, now).0, [gvk("Thing")]);
+    assert!(wanted.due(false, now).is_empty());
+    assert_eq!(wanted.due(true, now), [gvk("Thing")]);
     wanted.take(&gvk("Thing"), &found("Thing"), &Reading::Nothing, now);
-    assert!(wanted.due(true, now).0.is_empty() && !wanted.misses());
+    assert!(wanted.due(true, now).is_empty() && !wanted.misses());
 }
 
 #[test]
@@ -158,7 +160,7 @@ fn a_schema_that_the_server_contradicts_gives_way_at_once() {
     let (mut wanted, now) = settled("a");
     wanted.doubt(&gvk("Thing"), now);
     assert!(wanted.wants_schema(&gvk("Thing"), Listed::Version(1), now), "whatever the watch says");
-    assert_eq!(wanted.due(false, now + MILLI * 150).0, [gvk("Thing")]);
+    assert_eq!(wanted.due(false, now + MILLI * 150), [gvk("Thing")]);
     let take = |wanted: &mut Wanted| wanted.take(&gvk("Thing"), &found("Thing"), &defined(2, "b"), now + MILLI * 150);
     assert_eq!(take(&mut wanted), Some(News::Schema));
     assert!(!wanted.wants_schema(&gvk("Thing"), Listed::Version(2), now + DOUBT), "doubts end");
@@ -254,7 +256,7 @@ fn nothing_is_asked_for_a_group_that_nobody_wants() {
     wanted.take(&gvk("Other"), &found("Other"), &Reading::Nothing, now);
     wanted.definition_changed("things.g.io", false, now);
     wanted.remove(&gvk("Other"));
-    assert!(wanted.due(false, now).1.is_some());
+    assert!(wanted.due(false, now).is_empty() && wanted.next(now).is_some());
     wanted.remove(&gvk("Thing"));
-    assert_eq!(wanted.due(false, now), (Vec::new(), None));
+    assert!(wanted.due(false, now).is_empty() && wanted.next(now).is_none());
 }

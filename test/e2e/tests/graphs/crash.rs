@@ -41,7 +41,7 @@ fn rgd(text: &str) -> Rgd {
         let data = json!({"uid": format!("${{{of}.metadata.uid}}"), "text": "${schema.spec.text}"});
         Node::config(id, &format!("${{schema.metadata.name}}-{id}"), data)
     };
-    Rgd::new("Story")
+    Rgd::new("Tale")
         .spec(json!({"text": "string", "items": "[]string"}))
         .status(json!({"last": "${three.metadata.uid}"}))
         .node(Node::config("one", "${schema.metadata.name}-one", json!({"rgd": text})))

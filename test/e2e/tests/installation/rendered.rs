@@ -22,12 +22,18 @@ fn same(left: &Objects, right: &Objects) {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// The operator's own image, and the one that it gives to Brokers.
-fn images(objects: &Objects) -> [&str; 2] {
+/// The operator's own image, and those that it gives to Brokers.
+fn images(objects: &Objects) -> [&str; 3] {
     let container = &objects.get("Deployment", "resource-broker-operator")["spec"]["template"]["spec"]["containers"][0];
-    let variable = &container["env"][0];
-    assert_eq!(variable["name"], "RESOURCE_BROKER_OPERATOR_BROKER_IMAGE");
-    [container["image"].as_str().unwrap(), variable["value"].as_str().unwrap()]
+    let [broker, graphs] = [0, 1].map(|index| &container["env"][index]);
+    assert_eq!(broker["name"], "RESOURCE_BROKER_OPERATOR_BROKER_IMAGE");
+    assert_eq!(graphs["name"], "RESOURCE_BROKER_OPERATOR_GRAPHS_IMAGE");
+    [&container["image"], &broker["value"], &graphs["value"]].map(|image| image.as_str().unwrap())
+}
+
+/// The names of all images, operator first.
+fn named(registry: &str, tag: &str) -> [String; 3] {
+    ["resource-broker-operator", "resource-broker", "resource-graphs"].map(|name| format!("{registry}/{name}:{tag}"))
 }
 
 #[test]
@@ -65,10 +71,7 @@ fn every_value_of_the_chart_arrives() {
     let spec = &objects.get("Deployment", "resource-broker-operator")["spec"];
     let pod = &spec["template"]["spec"];
     let container = &pod["containers"][0];
-    assert_eq!(
-        images(&objects),
-        ["registry.example.com/you/resource-broker-operator:1.2.3", "registry.example.com/you/resource-broker:1.2.3"]
-    );
+    assert_eq!(images(&objects), named(REGISTRY, "1.2.3"));
     assert_eq!(container["imagePullPolicy"], "Always");
     assert_eq!(pod["imagePullSecrets"][0]["name"], "registry");
     assert_eq!(spec["replicas"], 2);
@@ -101,6 +104,7 @@ fn an_overlay_names_other_images() {
 images:
 - {{name: localhost/resource-broker, newName: {REGISTRY}/resource-broker, newTag: v2}}
 - {{name: localhost/resource-broker-operator, newName: {REGISTRY}/resource-broker-operator, newTag: v2}}
+- {{name: localhost/resource-graphs, newName: {REGISTRY}/resource-graphs, newTag: v2}}
 configurations: [images.yaml]
 "
     );
@@ -108,19 +112,14 @@ configurations: [images.yaml]
     fs::copy(tool::root().join("config/default/images.yaml"), scratch.join("images.yaml")).unwrap();
     let objects = kustomized(scratch.to_str().unwrap());
     fs::remove_dir_all(&scratch).unwrap();
-    assert_eq!(
-        images(&objects),
-        ["registry.example.com/you/resource-broker-operator:v2", "registry.example.com/you/resource-broker:v2"]
-    );
+    assert_eq!(images(&objects), named(REGISTRY, "v2"));
     same(&objects, &charted(&["--set", "image.registry=registry.example.com/you,image.tag=v2"]));
 }
 
 #[test]
 fn images_and_chart_are_of_this_release() {
     let version = env!("CARGO_PKG_VERSION");
-    let expected =
-        [format!("localhost/resource-broker-operator:{version}"), format!("localhost/resource-broker:{version}")];
-    assert_eq!(images(&kustomized("config/default")), expected);
+    assert_eq!(images(&kustomized("config/default")), named("localhost", version));
     let chart = fs::read_to_string(tool::root().join("config/chart/Chart.yaml")).unwrap();
     for field in ["version", "appVersion"] {
         assert!(chart.contains(&format!("\n{field}: {version}\n")), "{field} is not {version} in {chart}");
@@ -129,12 +128,13 @@ fn images_and_chart_are_of_this_release() {
 
 /// What the Deployment says to the operator is what the operator understands.
 #[test]
-fn the_operator_knows_its_flags_and_its_variable() {
+fn the_operator_knows_its_flags_and_its_variables() {
     let help = tool::output(&harness::binary("resource-broker-operator").unwrap(), &["--help"], &[]);
     let objects = kustomized("config/default");
     let container = &objects.get("Deployment", "resource-broker-operator")["spec"]["template"]["spec"]["containers"][0];
     let words = container["args"].as_array().unwrap().iter().map(|argument| argument.as_str().unwrap());
-    for word in words.chain([container["env"][0]["name"].as_str().unwrap()]) {
+    let variables = container["env"].as_array().unwrap().iter().map(|variable| variable["name"].as_str().unwrap());
+    for word in words.chain(variables) {
         let flag = word.split('=').next().unwrap();
         assert!(help.contains(flag), "{flag} is not in the operator's --help:\n{help}");
     }

@@ -2,6 +2,7 @@
 //! `config/operator/role.yaml`. Pods and Deployments do not run here: the tests write their statuses.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod graphs;
 mod held;
 mod life;
 mod monitors;

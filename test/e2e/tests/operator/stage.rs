@@ -28,9 +28,12 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(40);
 /// Image of brokers that name none.
 pub(crate) const IMAGE: &str = "localhost/resource-broker:e2e";
 
+/// Image of graphs controllers of Brokers that name none.
+pub(crate) const GRAPHS_IMAGE: &str = "localhost/resource-graphs:e2e";
+
 /// A kind: group and version, name, plural.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Kind(&'static str, &'static str, &'static str);
+pub(crate) struct Kind(pub(crate) &'static str, pub(crate) &'static str, pub(crate) &'static str);
 
 pub(crate) const BROKER: Kind = Kind("operator.broker.platform-mesh.io/v1alpha1", "Broker", "brokers");
 pub(crate) const DEPLOYMENT: Kind = Kind("apps/v1", "Deployment", "deployments");
@@ -119,8 +122,8 @@ impl Stage {
         let namespaces = [SYSTEM, CLUSTERS, "elsewhere"]
             .map(|name| format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {name}}}}}"));
         let crd = config("crd/operator.broker.platform-mesh.io_brokers.yaml");
-        let (roles, role) = (config("rbac/roles.yaml"), config("operator/role.yaml"));
-        for yaml in [namespaces.join("\n---\n"), crd, roles, role, bindings()] {
+        let roles = ["rbac/roles.yaml", "rbac/graphs-roles.yaml", "operator/role.yaml"].map(config);
+        for yaml in [namespaces.join("\n---\n"), crd].into_iter().chain(roles).chain([bindings()]) {
             cluster.apply("person", &yaml).await.unwrap();
         }
         let kubeconfig = lab.directory().join("operator.kubeconfig");
@@ -151,6 +154,7 @@ impl Stage {
             format!("--health-probe-bind-address={address}"),
             format!("-metrics-bind-address={address}"),
             format!("--broker-image={IMAGE}"),
+            format!("--graphs-image={GRAPHS_IMAGE}"),
         ]);
         Operator { process: self.lab.start_process(&program).unwrap(), address }
     }

@@ -2,7 +2,8 @@
 
 use std::sync::Mutex;
 
-use e2e::{Kind, Object, Place, kind::CERTIFICATE};
+use e2e::{DEADLINE, Kind, Object, Place, kind::CERTIFICATE};
+use harness::wait_for;
 use kube::{
     Api,
     api::{DynamicObject, ListParams},
@@ -23,6 +24,9 @@ use crate::{
 const OPERATOR_USER: &str = "system:serviceaccount:resource-broker-system:resource-broker-operator";
 /// The user that it makes of the ServiceAccount that the operator makes for the Broker.
 const BROKER_USER: &str = "system:serviceaccount:team:broker";
+
+/// The user that it makes of the ServiceAccount of its graphs controller.
+const GRAPHS_USER: &str = "system:serviceaccount:team:broker-graphs";
 
 /// The Broker's namespace and name.
 pub(crate) const TEAM: &str = "team";
@@ -60,6 +64,16 @@ const MADE: [(Kind, &str); 7] = [
     (NETWORK_POLICY, NAME),
 ];
 
+/// What it becomes beside that with a graphs controller.
+const GRAPHS: [(Kind, &str); 6] = [
+    (ACCOUNT, "broker-graphs"),
+    (DEPLOYMENT, "broker-graphs"),
+    (SERVICE, "broker-graphs-metrics"),
+    (SERVICE_MONITOR, "broker-graphs"),
+    (BUDGET, "broker-graphs"),
+    (NETWORK_POLICY, "broker-graphs"),
+];
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_operator_may_do_what_it_does_and_its_broker_what_that_does() {
     let cast = Box::pin(Cast::start(Hub::WithOperator)).await;
@@ -76,6 +90,7 @@ async fn the_operator_may_do_what_it_does_and_its_broker_what_that_does() {
         let mut operators = Operators::start(&cast).await;
         appears(hub).await;
         *bound.lock().unwrap() = binds(hub).await;
+        its_graphs_controller_may_what_people_add(&cast).await;
         let mut brokers = start_brokers(&cast).await;
         objects::scenario(&cast).await;
         migrations::scenario(&cast).await;
@@ -84,6 +99,7 @@ async fn the_operator_may_do_what_it_does_and_its_broker_what_that_does() {
         brokers.unharmed();
         // The ServiceAccount will be another.
         drop(brokers);
+        graphs(hub).await;
         changes(hub).await;
         operators.hand_over().await;
         goes(hub).await;
@@ -109,6 +125,7 @@ fn binds_the_brokers_roles_only(cast: &Cast) {
         owner.kubectl_as(OPERATOR_USER, &args)
     };
     bind("resource-broker-coordination").unwrap();
+    bind("resource-broker-graphs-kinds").unwrap();
     for role in ["cluster-admin", "system:kube-scheduler", "system:node"] {
         let told = bind(role).unwrap_err();
         assert!(told.contains("attempting to grant RBAC permissions not currently held"), "{role}: {told}");
@@ -125,15 +142,47 @@ async fn appears(hub: &Place) {
         "watchKinds": [CERTIFICATE.flag()],
         "clusterSecretsNamespace": "resource-broker-clusters",
         "extraArgs": [format!("--migration-ttl={MIGRATION_TTL}")],
+        "graphs": {"enabled": true, "replicas": 2, "allowCRDDeletion": true},
     });
     hub.create(&BROKER, TEAM, NAME, json!({"spec": spec})).await;
     hub.until_there(&DEPLOYMENT, TEAM, NAME).await;
     hub.apply(&SERVICE_MONITOR.crd().to_string()).await;
-    for (kind, name) in &MADE {
+    for (kind, name) in MADE.iter().chain(&GRAPHS) {
         hub.until_there(kind, TEAM, name).await;
     }
     let told = |seen: &Object| seen.condition("Available").is_some() && seen.condition("Degraded").is_some();
     hub.until(&BROKER, TEAM, NAME, "its conditions", told).await;
+}
+
+/// What an RGD is made of is its author's to say, in a ClusterRole with a label.
+async fn its_graphs_controller_may_what_people_add(cast: &Cast) {
+    let owner = cast.owner(&cast.world.hub);
+    let may = |words: &[&str]| owner.kubectl_as(GRAPHS_USER, &[&["auth", "can-i", "--quiet"], words].concat());
+    let lease = ["update", "leases.coordination.k8s.io/controller.kro.run", "--namespace=resource-broker-system"];
+    for words in [
+        &["patch", "resourcegraphdefinitions.kro.run"][..],
+        &["create", "graphrevisions.internal.kro.run"],
+        &["create", "customresourcedefinitions.apiextensions.k8s.io"],
+        &["delete", "customresourcedefinitions.apiextensions.k8s.io"],
+        &lease,
+    ] {
+        may(words).unwrap_or_else(|told| panic!("{words:?}: {told}"));
+    }
+    let config_maps = ["patch", "configmaps", "--namespace=default"];
+    for words in [
+        &config_maps[..],
+        &["update", "leases.coordination.k8s.io/resource-broker-operator", "--namespace=resource-broker-system"],
+        &["create", "clusterroles.rbac.authorization.k8s.io"],
+        &["get", "secrets", "--namespace=resource-broker-system"],
+    ] {
+        may(words).expect_err(&format!("{words:?}"));
+    }
+    let role = "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: web-parts, \
+        labels: {rbac.kro.run/aggregate-to-controller: \"true\"}}, \
+        rules: [{apiGroups: [\"\"], resources: [configmaps], verbs: [get, list, watch, create, patch, delete]}]}";
+    owner.apply_text(role);
+    let added = wait_for(DEADLINE, "the rules to be taken in", async || may(&config_maps));
+    added.await.unwrap();
 }
 
 /// Whoever writes a binding is asked whether he may `bind` its role, by no request of its own.
@@ -164,6 +213,18 @@ async fn start_brokers(cast: &Cast) -> Brokers<'_> {
     // Of addresses there is one for all pods on this machine: the tests choose others.
     let args = args.iter().map(|arg| arg.as_str().unwrap().to_owned()).filter(|arg| !arg.contains("-bind-address"));
     Brokers::start(cast, args.chain([format!("--kubeconfig={}", file.display())]).collect()).await
+}
+
+/// The graphs controller goes, and nothing else does.
+async fn graphs(hub: &Place) {
+    hub.edit(&BROKER, TEAM, NAME, json!({"spec": {"graphs": {"enabled": false}}})).await;
+    for (kind, name) in &GRAPHS {
+        hub.until_gone(kind, TEAM, name).await;
+    }
+    hub.until_gone(&ROLE_BINDING, "resource-broker-system", "resource-broker:team:broker:graphs-lease").await;
+    for (kind, name) in &MADE {
+        hub.until_there(kind, TEAM, name).await;
+    }
 }
 
 /// Somebody else's hands, an edit, a smaller scale, metrics off, another ServiceAccount.

@@ -1,0 +1,176 @@
+//! `Graphs`: how the graphs controller of a Broker will be called.
+//!
+//! It serves the coordination cluster, which the broker's own arguments name. The flags are kro's.
+
+use broker_api::broker::{self, BrokerSpec};
+use k8s_openapi::api::core::v1::{EnvVar, LocalObjectReference, ResourceRequirements};
+
+use crate::{defaults::Defaults, image::Image, invocation::Invocation};
+
+/// Port of its metrics.
+const METRICS_PORT: u16 = 8078;
+/// Port of its probes.
+pub const PROBES_PORT: u16 = 8079;
+
+/// Flags that the operator sets, and where people say the same.
+const SET: [(&str, &str); 6] = [
+    ("allow-crd-deletion", "use spec.graphs.allowCRDDeletion"),
+    ("metrics-bind-address", "use spec.metrics.enabled"),
+    ("health-probe-bind-address", "the operator sets it"),
+    ("leader-elect", "the operator sets it: there may be another such controller in the cluster"),
+    ("leader-election-namespace", "the operator sets it: the Lease is in the operator's own namespace"),
+    ("kubeconfig", "it serves the cluster that --coordination-kubeconfig or --kubeconfig in spec.extraArgs names"),
+];
+
+/// How a graphs controller will be called.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Graphs {
+    /// How many instances.
+    pub replicas: i32,
+    /// The image's full name.
+    pub image: Image,
+    /// When to pull it.
+    pub pull_policy: Option<String>,
+    /// With what.
+    pub image_pull_secrets: Vec<LocalObjectReference>,
+    /// The container's arguments.
+    pub args: Vec<String>,
+    /// Port of the metrics, if there are any.
+    pub metrics_port: Option<u16>,
+    /// Namespace of its Lease.
+    pub lease_namespace: String,
+    /// Whether it may delete CRDs.
+    pub deletes_crds: bool,
+    /// Of the container.
+    pub resources: Option<ResourceRequirements>,
+    /// Of the container.
+    pub env: Vec<EnvVar>,
+}
+
+/// An argument that people give although the operator does.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("spec.graphs.extraArgs sets --{flag}: {instead}")]
+pub struct GraphsError {
+    flag: &'static str,
+    instead: &'static str,
+}
+
+impl Graphs {
+    /// Of a Broker whose broker is called so; None where it does not ask for one.
+    pub fn of(spec: &BrokerSpec, invocation: &Invocation, defaults: &Defaults) -> Result<Option<Self>, GraphsError> {
+        let Some(graphs) = spec.graphs.clone().filter(|graphs| graphs.enabled == Some(true)) else { return Ok(None) };
+        // Each field is named, so that a new one does not compile until it is used here.
+        let broker::Graphs { enabled: _, replicas, image, allow_crd_deletion, resources, extra_args, env } = graphs;
+        if let Some(error) = extra_args.iter().find_map(|arg| taken(arg)) {
+            return Err(error);
+        }
+        let metrics = spec.metrics.clone().unwrap_or_default().enabled.unwrap_or(true);
+        let metrics_port = metrics.then_some(METRICS_PORT);
+        let deletes_crds = allow_crd_deletion.unwrap_or(false);
+
+        let mut args = vec![
+            metrics_port
+                .map_or("--metrics-bind-address=0".to_owned(), |port| format!("--metrics-bind-address=:{port}")),
+            format!("--health-probe-bind-address=:{PROBES_PORT}"),
+            "--leader-elect".to_owned(),
+            format!("--leader-election-namespace={}", defaults.namespace),
+            format!("--allow-crd-deletion={deletes_crds}"),
+            "--log-format=json".to_owned(),
+        ];
+        args.extend(invocation.options.coordination().map(|file| format!("--kubeconfig={}", file.display())));
+        args.extend(extra_args);
+        let wanted = image.unwrap_or_default();
+        Ok(Some(Self {
+            replicas: replicas.unwrap_or(1),
+            image: defaults.graphs.with(Some(&wanted)),
+            pull_policy: wanted.pull_policy,
+            image_pull_secrets: wanted.image_pull_secrets,
+            args,
+            metrics_port,
+            lease_namespace: defaults.namespace.clone(),
+            deletes_crds,
+            resources,
+            env,
+        }))
+    }
+}
+
+fn taken(arg: &str) -> Option<GraphsError> {
+    let long = arg.strip_prefix("--").or_else(|| arg.strip_prefix('-'))?;
+    let given = long.split_once('=').map_or(long, |(flag, _)| flag);
+    let (flag, instead) = SET.into_iter().find(|(flag, _)| *flag == given)?;
+    Some(GraphsError { flag, instead })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::owner::Owner;
+
+    fn of(spec: Value) -> Result<Option<Graphs>, GraphsError> {
+        let spec: BrokerSpec = serde_json::from_value(spec).unwrap();
+        let owner = Owner { name: "b".into(), namespace: "n".into(), uid: "u".into() };
+        let defaults = Defaults {
+            broker: Image::parse("localhost/resource-broker:1"),
+            graphs: Image::parse("localhost/resource-graphs:1"),
+            namespace: "system".into(),
+        };
+        let invocation = Invocation::of(&owner, &spec, &defaults.broker).unwrap();
+        Graphs::of(&spec, &invocation, &defaults)
+    }
+
+    fn spec(graphs: &Value, more: &[&str]) -> Value {
+        json!({"watchKinds": ["A.v1.b.example"], "extraArgs": more, "graphs": graphs})
+    }
+
+    #[test]
+    fn only_who_asks_for_it_gets_one() {
+        for graphs in [Value::Null, json!({}), json!({"enabled": false, "replicas": 3})] {
+            assert_eq!(of(spec(&graphs, &[])).unwrap(), None);
+        }
+    }
+
+    #[test]
+    fn fields_become_flags_and_what_people_add_comes_last() {
+        let graphs = of(spec(&json!({"enabled": true}), &[])).unwrap().unwrap();
+        let least = [
+            "--metrics-bind-address=:8078",
+            "--health-probe-bind-address=:8079",
+            "--leader-elect",
+            "--leader-election-namespace=system",
+            "--allow-crd-deletion=false",
+            "--log-format=json",
+        ];
+        assert_eq!(graphs.args, least);
+        assert_eq!((graphs.replicas, graphs.image.to_string()), (1, "localhost/resource-graphs:1".to_owned()));
+        let more = json!({"enabled": true, "allowCRDDeletion": true, "extraArgs": ["--rgd-max-graph-revisions=9"],
+            "image": {"tag": "2"}});
+        let mut whole = spec(&more, &["-coordination-kubeconfig=/hub/kubeconfig"]);
+        whole["metrics"] = json!({"enabled": false});
+        let graphs = of(whole).unwrap().unwrap();
+        assert_eq!(graphs.args[0], "--metrics-bind-address=0");
+        let rest = ["--log-format=json", "--kubeconfig=/hub/kubeconfig", "--rgd-max-graph-revisions=9"];
+        assert_eq!(
+            (graphs.args[4].as_str(), &graphs.args[5..]),
+            ("--allow-crd-deletion=true", &rest.map(str::to_owned)[..])
+        );
+        assert_eq!(graphs.image.to_string(), "localhost/resource-graphs:2");
+        assert!(graphs.deletes_crds && graphs.metrics_port.is_none());
+    }
+
+    #[test]
+    fn what_the_operator_sets_nobody_else_sets() {
+        for (arg, words) in [
+            ("--leader-elect=false", "--leader-elect:"),
+            ("-allow-crd-deletion", "spec.graphs.allowCRDDeletion"),
+            ("--kubeconfig", "--coordination-kubeconfig"),
+        ] {
+            let told = of(spec(&json!({"enabled": true, "extraArgs": [arg]}), &[])).unwrap_err().to_string();
+            assert!(told.contains("spec.graphs.extraArgs") && told.contains(words), "{told}");
+        }
+    }
+}
