@@ -234,6 +234,9 @@ fn run(program: &Program, variables: &[Bound], limits: Limits) -> (Result<Json, 
         (None, Err(Failure::Missing(what))) => {
             Err(ExpressionError::Pending { what: told(&what), expression: expression() })
         }
+        (None, Err(Failure::Unset(what))) => {
+            Err(ExpressionError::Unset { what: told(&what), expression: expression() })
+        }
         (None, Err(Failure::Wrong(what))) => {
             Err(ExpressionError::Failed { what: told(&what), expression: expression() })
         }
