@@ -138,8 +138,7 @@ pub(super) fn stopped(place: &str, error: &ExpressionError) -> Stopped {
     if error.is_pending() {
         Stopped::Waiting(format!("waiting for unresolved resource: {place}: {error}"))
     } else if error.is_unset() {
-        // Who made the instance is still at it.
-        Stopped::Waiting(format!("{place}: {error}"))
+        Stopped::Unset(format!("{place}: {error}"))
     } else {
         Stopped::Failed(format!("{place}: {error}"))
     }
