@@ -46,6 +46,10 @@ demo-generic: need-cargo need-cc ## Place machines, clusters and databases by bo
 demo-multi-tenant: need-cargo need-cc ## Two tenants, hostile values, and what each may see (examples/multi-tenant)
 	@ONCE=$(ONCE) examples/multi-tenant/run.sh
 
+.PHONY: demo-graphs
+demo-graphs: need-cargo need-cc ## A kind of one's own, and one whose certificate the broker brings (examples/graphs)
+	@ONCE=$(ONCE) examples/graphs/run.sh
+
 .PHONY: build
 build: need-cargo need-cc ## Build the release binaries, target/release/resource-broker, resource-broker-operator and resource-graphs
 	cargo build --locked --release --package resource-broker --package resource-broker-operator --package resource-graphs
@@ -100,7 +104,7 @@ manifests: need-cargo need-cc ## Write CRDs and permissions in config/ from the 
 
 .PHONY: bench
 bench: need-cargo need-cc controlplane ## Measure latency, throughput, writes and memory on its own API servers (minutes)
-	cargo build --locked --release --workspace --bin bench --bin resource-broker
+	cargo build --locked --release --workspace --bin bench --bin resource-broker --bin resource-graphs
 	$(TARGET)/release/bench
 
 .PHONY: test-node
@@ -109,7 +113,7 @@ test-node: need-cargo need-cc need-go ## The whole on a real kubelet and contain
 
 .PHONY: examples
 examples: need-cargo need-cc ## Run the demos of all examples to their end
-	@for example in certs migration generic multi-tenant; do \
+	@for example in certs migration generic multi-tenant graphs; do \
 		printf '\n=== %s\n' "$$example"; ONCE=1 examples/$$example/run.sh; \
 	done
 

@@ -22,6 +22,8 @@ enum Demo {
     Generic(Options),
     /// Shows two tenants, what they and a provider may try, and what comes of it.
     MultiTenant(Options),
+    /// Lets graphs and the broker work together.
+    Graphs(Options),
     CertProvider(cert_provider::Args),
     CertCheck(cert_check::Args),
     GenericProvider(generic_provider::Args),
@@ -37,6 +39,7 @@ async fn main() -> anyhow::Result<ExitCode> {
         Demo::Migration(options) => return Ok(Box::pin(show(options, migration_example::demo::play)).await),
         Demo::Generic(options) => return Ok(Box::pin(show(options, generic_example::demo::play)).await),
         Demo::MultiTenant(options) => return Ok(Box::pin(show(options, multi_tenant_example::play)).await),
+        Demo::Graphs(options) => return Ok(Box::pin(show(options, graphs_example::play)).await),
         Demo::CertProvider(args) => Box::pin(cert_provider::run(args)).await?,
         Demo::CertCheck(args) => cert_check::run(&args)?,
         Demo::GenericProvider(args) => Box::pin(generic_provider::run(args)).await?,

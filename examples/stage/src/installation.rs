@@ -9,19 +9,18 @@ use broker_api::{Broker, keys};
 use harness::{parse_objects, wait_for};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::{Api, api::DynamicObject, config::Kubeconfig};
+use kube::{Api, api::DynamicObject};
 use serde_json::{Value, json};
 
 use crate::{
-    DEADLINE, Kind, Place, Stage,
-    container::with_token,
-    controllers,
-    place::PERSON,
+    DEADLINE, Kind, Place, Stage, controllers,
     program::{self, BINARY},
 };
 
 /// Program and log of the broker.
 pub const BROKER: &str = "resource-broker";
+/// Program and log of the controller of resource graphs, in demos that have one.
+pub const GRAPHS: &str = "resource-graphs";
 /// Program and log of the operator.
 pub const OPERATOR: &str = "resource-broker-operator";
 /// Namespace of operator and broker in the hub, and of the broker's ServiceAccount elsewhere.
@@ -181,13 +180,11 @@ fn broker(kinds: &[Kind]) -> Value {
 /// The Secret that tells the broker of a cluster. What `config/rbac/kubeconfig.sh` prints has the token of a Secret in
 /// it, which a controller of the cluster makes; labs do not run that one, so the API server is asked for a token.
 async fn cluster_secret(place: &Place, role: &str) -> anyhow::Result<Value> {
-    let token = place.token_of(SYSTEM, ACCOUNT).await?;
-    let kubeconfig = Kubeconfig::from_yaml(&place.cluster.kubeconfig(PERSON)?)?;
-    let kubeconfig = with_token(&kubeconfig, ACCOUNT, SYSTEM, token);
+    let kubeconfig = place.kubeconfig_of(SYSTEM, ACCOUNT).await?;
     Ok(json!({
         "apiVersion": "v1", "kind": "Secret",
         "metadata": { "name": place.name(), "namespace": CLUSTERS, "labels": { keys::ROLE: role } },
-        "stringData": { "kubeconfig": serde_json::to_string(&kubeconfig)? },
+        "stringData": { "kubeconfig": kubeconfig },
     }))
 }
 

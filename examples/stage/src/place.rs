@@ -1,6 +1,6 @@
 //! One cluster, as a person with its kubeconfig sees it.
 
-use std::fmt::Debug;
+use std::{fmt::Debug, path::Path};
 
 use anyhow::Context as _;
 use broker_api::keys;
@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::{
     DEADLINE,
-    container::{token, with_token},
+    container::{token, with_token, write_private},
 };
 
 /// The namespace of everything in the examples' YAML.
@@ -150,6 +150,19 @@ impl Place {
     pub async fn token_of(&self, namespace: &str, account: &str) -> anyhow::Result<String> {
         let token = token(&Api::namespaced(self.client.clone(), namespace), account).await;
         token.with_context(|| format!("cannot get a token of ServiceAccount {account} in {}", self.name()))
+    }
+
+    /// A kubeconfig of a ServiceAccount, with a token for a day.
+    pub async fn kubeconfig_of(&self, namespace: &str, account: &str) -> anyhow::Result<String> {
+        let token = self.token_of(namespace, account).await?;
+        let kubeconfig = Kubeconfig::from_yaml(&self.cluster.kubeconfig(PERSON)?)?;
+        Ok(serde_json::to_string(&with_token(&kubeconfig, account, namespace, token))?)
+    }
+
+    /// The same in a file that only its owner may read.
+    pub async fn write_kubeconfig_of(&self, namespace: &str, account: &str, path: &Path) -> anyhow::Result<()> {
+        let kubeconfig = self.kubeconfig_of(namespace, account).await?;
+        write_private(path, &kubeconfig).with_context(|| format!("cannot write {}", path.display()))
     }
 
     /// A client for this cluster with a token from anywhere.

@@ -8,12 +8,12 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
     Screen, Stage,
-    installation::{BROKER, OPERATOR},
+    installation::{BROKER, GRAPHS, OPERATOR},
 };
 
 /// How often it is looked whether everything still runs.
 pub(crate) const LOOK: Duration = Duration::from_secs(1);
-/// Lines of the broker's log that are shown when a step fails.
+/// Lines of a program's log that are shown when a step fails.
 const LOG_LINES: usize = 30;
 
 /// Flags of every demo.
@@ -69,25 +69,31 @@ async fn run(options: &Options, play: impl AsyncFnOnce(&Stage) -> anyhow::Result
     stay(&stage).await
 }
 
-/// Which step failed was printed where it failed; this adds what was expected, what was seen, and what the broker said.
+/// Which step failed was printed where it failed; this adds what was expected, what was seen, and what the programs said.
 fn tell_failure(stage: &Stage, error: &anyhow::Error) {
     let Stage { screen, .. } = stage;
     screen.say("");
     for (depth, cause) in error.chain().enumerate() {
         screen.say(&format!("{}{cause}", "  ".repeat(depth)));
     }
-    for program in [BROKER, OPERATOR] {
-        let text = stage.log(program);
-        let lines: Vec<_> = text.lines().collect();
-        if !lines.is_empty() {
-            screen.say(&format!("\nlast lines of {program}'s log ({} in all):", lines.len()));
-            for line in &lines[lines.len().saturating_sub(LOG_LINES)..] {
-                screen.say(&format!("  {line}"));
-            }
-            return;
-        }
+    let told = [GRAPHS, BROKER].map(|program| tell_log(stage, program));
+    if !told.contains(&true) && !tell_log(stage, OPERATOR) {
+        screen.say("\nneither operator nor broker was started yet");
     }
-    screen.say("\nneither operator nor broker was started yet");
+}
+
+/// Whether the program has said anything.
+fn tell_log(stage: &Stage, program: &str) -> bool {
+    let text = stage.log(program);
+    let lines: Vec<_> = text.lines().collect();
+    if lines.is_empty() {
+        return false;
+    }
+    stage.screen.say(&format!("\nlast lines of {program}'s log ({} in all):", lines.len()));
+    for line in &lines[lines.len().saturating_sub(LOG_LINES)..] {
+        stage.screen.say(&format!("  {line}"));
+    }
+    true
 }
 
 /// Until one of the programs ends by itself.

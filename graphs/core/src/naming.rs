@@ -13,7 +13,7 @@ pub const MAX_KIND: usize = 63;
 const SHOWN: usize = 80;
 
 /// Words that are no ids: those of CEL, and those that have a meaning in expressions or are kept for one. Sorted.
-const RESERVED: [&str; 53] = [
+pub const RESERVED: [&str; 53] = [
     "apiVersion",
     "as",
     "break",

@@ -19,6 +19,8 @@ pub enum Wanted {
     Skipped,
     /// Data that it needs is not there yet; for people, without the node's id.
     Waiting(String),
+    /// It cannot be rendered until somebody sets a field of the instance; for people, without the node's id.
+    Unset(String),
     /// It cannot be rendered; for people, without the node's id.
     Failed(String),
     /// These objects, in the order of expansion, without the labels that are ours: one, or those of a collection. Of an

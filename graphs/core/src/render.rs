@@ -107,6 +107,7 @@ impl<'a> Pass<'a> {
 /// Why a node is not rendered.
 pub(crate) enum Stopped {
     Waiting(String),
+    Unset(String),
     Failed(String),
 }
 
@@ -130,6 +131,7 @@ impl<'a> Renderer<'a> {
                 return Node { wanted: Wanted::Skipped, ready: Ready::Yes };
             }
             Include::Waiting(why) => Err(Stopped::Waiting(why.clone())),
+            Include::Unset(why) => Err(Stopped::Unset(why.clone())),
             Include::Failed(why) => Err(Stopped::Failed(why.clone())),
         };
         let node = match rendered {
@@ -148,6 +150,7 @@ impl<'a> Renderer<'a> {
                 }
                 match stopped {
                     Stopped::Waiting(why) => Node { ready: Ready::No(why.clone()), wanted: Wanted::Waiting(why) },
+                    Stopped::Unset(why) => Node { ready: Ready::No(why.clone()), wanted: Wanted::Unset(why) },
                     Stopped::Failed(why) => Node { ready: Ready::No(why.clone()), wanted: Wanted::Failed(why) },
                 }
             }

@@ -92,7 +92,7 @@ impl DefinitionMachine {
         Attempt::new(&of.uid, of.generation(), result)
     }
 
-    /// Compiles a revision by its name. False: it cannot be.
+    /// Compiles a revision by its name. False: what it comes to cannot be told now, and would not be by doing so again.
     fn compile_revision(
         &self,
         key: &DefinitionKey,
@@ -114,10 +114,10 @@ impl DefinitionMachine {
                 busy: false,
             },
         };
-        let busy = attempt.busy;
+        let is_told = !matches!(attempt.outcome, Compiling::Pending);
         record.revisions.retain(|held| held.uid != attempt.uid);
         record.revisions.push(attempt);
-        !busy
+        is_told
     }
 
     /// The decision, with all that it needs compiled.

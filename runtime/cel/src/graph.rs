@@ -15,6 +15,7 @@ pub mod macros;
 mod names;
 mod network;
 mod operator;
+mod plain;
 mod quantity;
 mod result;
 mod scope;

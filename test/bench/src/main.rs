@@ -1,4 +1,5 @@
-//! `make bench`: what the broker costs and how fast it is, on real API servers of its own.
+//! `make bench`: what the broker and resource-graphs cost and how fast they are, on real API servers of their own. What follows is
+//! of the broker; see [`graphs`] for the other.
 //!
 //! The clusters, the load, the provider's controller and the measuring are in this process; the broker is a process of
 //! its own. All share the machine, so the API servers' CPU time bounds the throughput: the goal for a burst is
@@ -19,6 +20,7 @@
 
 mod broker;
 mod extra;
+mod graphs;
 mod latency;
 mod listener;
 mod load;
@@ -83,7 +85,7 @@ async fn measure(options: &Options) -> anyhow::Result<Report> {
         let bench = Box::pin(Bench::start(options.sizes(), report)).await?;
         report = Box::pin(bench.run_growing(options)).await?;
     }
-    Ok(report)
+    Box::pin(graphs::run(options, report)).await
 }
 
 /// `bench.json` in the directory for build results, which is where this program is: `target/release/bench`.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 
-/// Measures the broker on its own API servers: one consumer, two providers, objects of 3 KB.
+/// Measures the broker on its own API servers: one consumer, two providers, objects of 3 KB; and resource-graphs on one.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "bench", max_term_width = 110)]
 pub(crate) struct Options {
@@ -46,6 +46,10 @@ pub(crate) enum Part {
     Fleet,
     /// The same with many objects held
     Held,
+    /// resource-graphs: bursts, latency, memory, restart and idling of instances
+    Graphs,
+    /// resource-graphs: many definitions
+    Definitions,
 }
 
 impl Part {
@@ -96,6 +100,16 @@ pub(crate) struct Sizes {
     pub(crate) clusters: [usize; 3],
     /// Objects that the broker holds, from few to many.
     pub(crate) held: [usize; 3],
+    /// Instances of an RGD at full speed.
+    pub(crate) instances_burst: usize,
+    /// Instances one at a time.
+    pub(crate) instances_single: usize,
+    /// Instances for memory and restart.
+    pub(crate) instances_many: usize,
+    /// How long to look for requests with these.
+    pub(crate) idle_instances: Duration,
+    /// RGDs in one process.
+    pub(crate) definitions: usize,
 }
 
 /// Requests per second of the paced part.
@@ -111,6 +125,11 @@ const FULL: Sizes = Sizes {
     migrations: 200,
     clusters: [4, 100, 1_000],
     held: [1_000, 10_000, 50_000],
+    instances_burst: 500,
+    instances_single: 100,
+    instances_many: 5_000,
+    idle_instances: Duration::from_secs(10),
+    definitions: 500,
 };
 const QUICK: Sizes = Sizes {
     ceiling: 400,
@@ -122,4 +141,9 @@ const QUICK: Sizes = Sizes {
     migrations: 40,
     clusters: [4, 30, 200],
     held: [500, 1_000, 3_000],
+    instances_burst: 150,
+    instances_single: 30,
+    instances_many: 1_000,
+    idle_instances: Duration::from_secs(5),
+    definitions: 60,
 };

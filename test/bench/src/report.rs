@@ -4,10 +4,16 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 use std::fs;
 use std::path::Path;
+use std::time::Instant;
 
 use anyhow::Context as _;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
+
+use crate::usage::CpuTime;
+
+/// Share of the machine that others may take until the numbers are called noisy.
+const NOISE: f64 = 0.05;
 
 /// What a number should be.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -95,6 +101,17 @@ impl Report {
         self.requests.insert(part, per_object);
     }
 
+    /// Says so when programs outside of the bench took much of the machine since `began`.
+    #[allow(clippy::cast_precision_loss)]
+    pub(crate) fn noise(&mut self, used: &CpuTime, began: Instant, part: &str) {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+        let share = used.others() / (began.elapsed().as_secs_f64() * 1_000.0 * cores);
+        if share > NOISE {
+            let percent = share * 100.0;
+            self.remark(format!("noisy: other programs took {percent:.0} % of the machine during {part}"));
+        }
+    }
+
     /// Something that the reader should know.
     pub(crate) fn remark(&mut self, text: impl Into<String>) {
         self.remarks.push(text.into());
@@ -131,7 +148,7 @@ impl Display for Report {
         align_right(&mut measured, 2);
         writeln!(out, "{measured}")?;
         if !self.requests.is_empty() {
-            let mut asked = table(&["", "requests of the broker", "per object"]);
+            let mut asked = table(&["", "requests of the program", "per object"]);
             for (part, counts) in &self.requests {
                 for (position, (what, count)) in counts.iter().enumerate() {
                     asked.add_row([if position == 0 { part } else { "" }, what, &format!("{count:.3}")]);

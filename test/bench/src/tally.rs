@@ -19,7 +19,8 @@ pub(crate) fn origin_of(copy: &str) -> Option<&str> {
 /// What a request is, for people: role, verb and resource, as in `consumer patch widgets/status`.
 fn described(role: &str, event: &AuditEvent) -> String {
     let what = match (event.resource.as_str(), event.subresource.as_str()) {
-        ("", _) => event.uri.as_str(),
+        // Schemas are asked for with a hash behind.
+        ("", _) => event.uri.split('?').next().unwrap_or_default(),
         (resource, "") => resource,
         (resource, subresource) => return format!("{role} {} {resource}/{subresource}", event.verb),
     };

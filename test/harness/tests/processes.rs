@@ -60,11 +60,15 @@ fn computes() {
     if std::env::var_os(COMPUTES).is_none() {
         return;
     }
-    let spin = || loop {
-        std::hint::spin_loop();
+    let spin = || {
+        loop {
+            std::hint::spin_loop();
+        }
     };
-    let threads: Vec<_> = std::iter::repeat_with(|| std::thread::spawn(spin)).take(THREADS).collect();
-    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    for _ in 1..THREADS {
+        let _thread = std::thread::spawn(spin);
+    }
+    spin();
 }
 
 /// The states of a process's threads, as proc(5) has them.

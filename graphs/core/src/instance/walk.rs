@@ -36,6 +36,8 @@ pub(super) enum Standing {
     Deleting(String),
     /// Nobody knows what is there.
     Unknown,
+    /// It cannot be rendered until somebody sets a field of the instance.
+    Unset(String),
     /// It cannot be rendered or judged.
     Broken(String),
     /// It cannot be applied.
@@ -72,7 +74,7 @@ impl<'a> Wants<'a> {
                     wants.expected.insert(kind);
                     continue;
                 }
-                Wanted::Skipped | Wanted::Failed(_) => continue,
+                Wanted::Skipped | Wanted::Unset(_) | Wanted::Failed(_) => continue,
             };
             let mut keys = Vec::with_capacity(objects.len());
             for object in objects {
@@ -159,6 +161,9 @@ impl Walk<'_> {
         if let Some(why) = told(|standing| if let Standing::Broken(why) = standing { Some(why) } else { None }) {
             return (no(format!("resource error: {why}")), State::Error);
         }
+        if let Some(why) = told(|standing| if let Standing::Unset(why) = standing { Some(why) } else { None }) {
+            return (no(format!("resource error: {why}")), State::InProgress);
+        }
         if let Some(why) = told(|standing| if let Standing::Deleting(why) = standing { Some(why) } else { None }) {
             return (Said::no(condition::RESOURCE_DELETING, why), State::InProgress);
         }
@@ -209,6 +214,7 @@ impl<'a> Pass<'a> {
             Wanted::Waiting(why) => {
                 return Standing::Waiting(format!("waiting for unresolved resource: {id}: {why}"));
             }
+            Wanted::Unset(why) => return Standing::Unset(format!("{id}: {why}")),
             Wanted::Failed(why) => return Standing::Broken(format!("{id}: {why}")),
             Wanted::Objects(_) if view.resource.form == Form::Selection => Standing::Ready,
             Wanted::Objects(_) if view.resource.form == Form::Reference => Self::reference(view),

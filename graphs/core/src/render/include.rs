@@ -12,6 +12,8 @@ pub(super) enum Include {
     No,
     /// It cannot be told yet.
     Waiting(String),
+    /// Nobody can tell until a field of the instance is set.
+    Unset(String),
     /// Nobody can tell.
     Failed(String),
 }
@@ -26,6 +28,10 @@ impl Renderer<'_> {
                 Some(Include::Waiting(why)) if undecided.is_none() => {
                     let why = told(why);
                     undecided = Some(Include::Waiting(format!("{why} (for {id:?}, which it uses)")));
+                }
+                Some(Include::Unset(why)) if undecided.is_none() => {
+                    let why = told(why);
+                    undecided = Some(Include::Unset(format!("it uses {id:?}, which may be included or not: {why}")));
                 }
                 Some(Include::Failed(why)) if undecided.is_none() => {
                     let why = told(why);
@@ -42,6 +48,7 @@ impl Renderer<'_> {
                 Ok(true) => {}
                 Ok(false) => return Include::No,
                 Err(Stopped::Waiting(why)) => return Include::Waiting(why),
+                Err(Stopped::Unset(why)) => return Include::Unset(why),
                 Err(Stopped::Failed(why)) => return Include::Failed(why),
             }
         }

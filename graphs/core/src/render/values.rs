@@ -137,6 +137,8 @@ impl<'a> Values<'a> {
 pub(super) fn stopped(place: &str, error: &ExpressionError) -> Stopped {
     if error.is_pending() {
         Stopped::Waiting(format!("waiting for unresolved resource: {place}: {error}"))
+    } else if error.is_unset() {
+        Stopped::Unset(format!("{place}: {error}"))
     } else {
         Stopped::Failed(format!("{place}: {error}"))
     }

@@ -17,6 +17,7 @@ fn short(graph: &Graph, instance: &Value, observed: &Observed) -> Vec<&'static s
         Wanted::Skipped => "skipped",
         Wanted::Waiting(_) => "waiting",
         Wanted::Failed(_) => "failed",
+        Wanted::Unset(_) => "unset",
         Wanted::Objects(_) => "objects",
     };
     pass.nodes.iter().map(|node| of(&node.wanted)).collect()

@@ -67,7 +67,9 @@ impl Toy {
             match &dependency.node.wanted {
                 Wanted::Skipped => return Wanted::Skipped,
                 Wanted::Objects(_) => {}
-                Wanted::Waiting(_) | Wanted::Failed(_) => return Wanted::Waiting(format!("{need} is not known")),
+                Wanted::Waiting(_) | Wanted::Unset(_) | Wanted::Failed(_) => {
+                    return Wanted::Waiting(format!("{need} is not known"));
+                }
             }
             let Some(names) = dependency
                 .observed

@@ -24,7 +24,7 @@ fn recorded(node: &Node, role: Role) -> Value {
     let kind = match &node.wanted {
         Wanted::Skipped => return json!({"ignored": true}),
         Wanted::Waiting(_) => "pending",
-        Wanted::Failed(_) => "error",
+        Wanted::Failed(_) | Wanted::Unset(_) => "error",
         Wanted::Objects(objects) => {
             let mut objects = objects.clone();
             for (index, object) in objects.iter_mut().enumerate().filter(|_| role == Role::Collection) {
@@ -86,10 +86,12 @@ fn better(note: &str, pass: &Pass<'_>) -> Result<(), String> {
     let first = pass.nodes.first().map(|node| &node.wanted);
     let wrong = || Err(format!("{note}: {:?} {:?}", pass.nodes, pass.status));
     match (note, first) {
-        (note, Some(Wanted::Failed(why))) if note.starts_with("kind \"error\"") => match note.split("names ").nth(1) {
-            Some(named) if !why.contains(named) => wrong(),
-            _ => Ok(()),
-        },
+        (note, Some(Wanted::Failed(why) | Wanted::Unset(why))) if note.starts_with("kind \"error\"") => {
+            match note.split("names ").nth(1) {
+                Some(named) if !why.contains(named) => wrong(),
+                _ => Ok(()),
+            }
+        }
         ("the field is left out", Some(Wanted::Objects(objects))) if objects[0]["data"] == json!({}) => Ok(()),
         ("only that field is left out", _) if pass.status_errors.len() == 1 && !pass.status.is_empty() => Ok(()),
         ("any key works", Some(Wanted::Objects(_))) => Ok(()),

@@ -54,6 +54,14 @@ pub enum ExpressionError {
         /// The beginning of the expression.
         expression: String,
     },
+    /// It needs a field that is not set, and will not be unless somebody sets it. Only graphs tell this apart.
+    #[error("{what} in {expression:?}")]
+    Unset {
+        /// What is not set, and what helps.
+        what: String,
+        /// The beginning of the expression.
+        expression: String,
+    },
     /// Neither true nor false.
     #[error("is a {got}, not true or false: {expression:?}")]
     NotBool {
@@ -103,6 +111,11 @@ impl ExpressionError {
     /// Whether the same may work in a moment: it had no time, which says nothing of what it would say.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::TimedOut { .. } | Self::Unavailable(_))
+    }
+
+    /// Whether it needs what somebody has to set first.
+    pub fn is_unset(&self) -> bool {
+        matches!(self, Self::Unset { .. })
     }
 
     /// Whether it waits for data that is not there yet, and is worth another try when something changes.

@@ -3,7 +3,11 @@
 //! The gates are those of [`crate::expression`]: the text is counted before it is parsed, on threads of a pool; steps,
 //! time and sizes are metered. Only the interpreter is another, which counts by itself.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 use cel_interpreter::{Env, parser::Expression};
 use serde_json::Value as Json;
@@ -13,13 +17,16 @@ use super::{
     interpret::Interpreter,
     macros,
     names::{self, Asked},
-    result,
+    plain, result,
     scope::Bound,
     value_type::ValueType,
     view::Origin,
 };
 use crate::expression::{
-    ExpressionError, Limits, meter, patience, pool::Pool, pool_error, processor, shape, shown, strikes::Strikes,
+    ExpressionError, Limits, meter, patience,
+    pool::{Pool, PoolError},
+    pool_error, processor, shape, shown,
+    strikes::Strikes,
     syntax_error, timed_out,
 };
 
@@ -36,6 +43,8 @@ struct Inner {
     owner: Arc<str>,
     expression: Expression,
     asked: Asked,
+    /// It needs no thread of its own.
+    plain: bool,
     strikes: Strikes,
 }
 
@@ -147,7 +156,8 @@ impl Evaluator {
             if processor::time().saturating_sub(begun) > limit {
                 return Err(timed_out(limit, &text));
             }
-            Ok(Inner { source: text, owner: whose, expression, asked, strikes: Strikes::default() })
+            let plain = plain::is_plain(&expression);
+            Ok(Inner { source: text, owner: whose, expression, asked, plain, strikes: Strikes::default() })
         };
         match self.pool.run(&owner, limit, patience(limit), work) {
             Ok(inner) => inner.map(|inner| Program(Arc::new(inner))),
@@ -187,13 +197,18 @@ impl Evaluator {
         let (bound, shared): (Vec<Bound>, Program) = (bound.collect(), program.clone());
         let limits = Limits { steps: self.limits.steps.min(*steps), ..self.limits };
         let (limit, party) = (limits.evaluate, party.to_owned());
-        // Whether it was in time is noted by the thread itself: whoever has waited for it knows only that it was not here.
+        // Whether it was in time is noted where it runs: whoever has waited for it knows only that it was not here.
         let work = move || {
             let (result, taken) = run(&shared, &bound, limits);
             shared.0.strikes.ended(&party, !matches!(result, Err(ExpressionError::TimedOut { .. })));
             (result, taken)
         };
-        let (result, taken) = match self.pool.run(&program.0.owner, limit, patience(limit), work) {
+        let ended = if program.0.plain {
+            catch_unwind(AssertUnwindSafe(work)).map_err(|_| PoolError::Panicked)
+        } else {
+            self.pool.run(&program.0.owner, limit, patience(limit), work)
+        };
+        let (result, taken) = match ended {
             Ok(ended) => ended,
             Err(error) => (Err(pool_error(error, shown(program.source()))), 0),
         };
@@ -218,6 +233,9 @@ fn run(program: &Program, variables: &[Bound], limits: Limits) -> (Result<Json, 
         (None, Ok(json)) => Ok(json),
         (None, Err(Failure::Missing(what))) => {
             Err(ExpressionError::Pending { what: told(&what), expression: expression() })
+        }
+        (None, Err(Failure::Unset(what))) => {
+            Err(ExpressionError::Unset { what: told(&what), expression: expression() })
         }
         (None, Err(Failure::Wrong(what))) => {
             Err(ExpressionError::Failed { what: told(&what), expression: expression() })

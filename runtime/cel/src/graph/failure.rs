@@ -9,6 +9,8 @@ pub(super) enum Failure {
     Missing(String),
     /// It cannot be done with these values, now or later.
     Wrong(String),
+    /// A field of a whole object that is not set, and will not be unless somebody sets it.
+    Unset(String),
     /// A function does not take these arguments; whoever calls it says which.
     Misfit,
     /// A bound was met: nothing more is evaluated, and nothing may make up for it.

@@ -111,7 +111,7 @@ fn missing(origin: Option<&Origin>, key: &Value<'_>, place: impl FnOnce() -> Str
         let (place, name) = (place(), origin.name.as_str());
         // Within a loop the place begins with the loop's variable.
         let of = if place.starts_with(name) { String::new() } else { format!(" (of {name})") };
-        return Failure::Wrong(format!("{}{of} is not set; give it a default or use .?", shown(&place)));
+        return Failure::Unset(format!("{}{of} is not set; give it a default or use .?", shown(&place)));
     }
     Failure::Missing(match key {
         Value::Text(key) => format!("no such key: {}", shown(key)),

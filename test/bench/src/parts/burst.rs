@@ -31,7 +31,7 @@ async fn creates(bench: &mut Bench, ceiling: Ceiling) -> anyhow::Result<Copies> 
     let (sent, copies) = bench.fill(PREFIX, count).await?;
     let used = CpuTime::now()? - &cpu;
     let until_last_copy = bench.broker.cpu()? - broker_cpu;
-    bench.noise(&used, began, CREATES);
+    bench.report.noise(&used, began, CREATES);
     bench.stage.quiet(SETTLED, DEADLINE).await?;
     let broker_cpu = bench.broker.cpu()? - broker_cpu;
     let turns = bench.broker.turns().await? - turns;

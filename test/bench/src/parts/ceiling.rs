@@ -9,8 +9,6 @@ use crate::usage::CpuTime;
 use crate::widget;
 
 const CEILING: &str = "ceiling";
-/// Share of the machine that others may take until the numbers are called noisy.
-const NOISE: f64 = 0.05;
 
 /// What one API server takes.
 #[derive(Clone, Copy)]
@@ -33,7 +31,7 @@ pub(super) async fn measure(bench: &mut Bench) -> anyhow::Result<Ceiling> {
         let began = Instant::now();
         let rate = load::rate(&create_on_hub(bench, prefix, count, clients).await?);
         let used = CpuTime::now()? - &cpu;
-        bench.noise(&used, began, CEILING);
+        bench.report.noise(&used, began, CEILING);
         bench.report.note(CEILING, format!("creates on one API server, {clients} clients"), rate, "objects/s");
         best = Ceiling { rate: best.rate.max(rate), cpu: best.cpu.min(used.ours() * ratio(1, count)) };
     }
@@ -52,17 +50,4 @@ async fn create_on_hub(
         async move { widget::create(&person, &name(prefix, number)).await }
     };
     load::at_full_speed(count, clients, create).await
-}
-
-impl Bench {
-    /// Says so when programs outside of the bench took much of the machine meanwhile.
-    #[allow(clippy::cast_precision_loss)]
-    pub(super) fn noise(&mut self, used: &CpuTime, began: Instant, part: &str) {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
-        let share = used.others() / (began.elapsed().as_secs_f64() * 1_000.0 * cores);
-        if share > NOISE {
-            let percent = share * 100.0;
-            self.report.remark(format!("noisy: other programs took {percent:.0} % of the machine during {part}"));
-        }
-    }
 }

@@ -97,7 +97,7 @@ impl Bench {
         let (all, cpu, began) = (CpuTime::now()?, self.broker.cpu()?, Instant::now());
         let prefix = self.prefix();
         self.fill(prefix, count).await?;
-        self.noise(&(CpuTime::now()? - &all), began, part);
+        self.report.noise(&(CpuTime::now()? - &all), began, part);
         self.stage.quiet(SETTLED, DEADLINE).await?;
         let cpu = (self.broker.cpu()? - cpu) * ratio(1, count);
         let turns = (self.broker.turns().await? - turns) * ratio(1, count);

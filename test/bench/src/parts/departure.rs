@@ -111,7 +111,7 @@ impl Departure {
     pub(super) async fn finish(self, bench: &mut Bench, arrived: &Copies) -> anyhow::Result<Taken> {
         let used = CpuTime::now()? - &self.cpu;
         let broker_cpu = bench.broker.cpu()? - self.broker_cpu;
-        bench.noise(&used, self.began, self.part);
+        bench.report.noise(&used, self.began, self.part);
         let last = arrived.values().map(|sighting| sighting.at).max().unwrap_or(self.began);
         bench.stage.quiet(SETTLED, DEADLINE).await?;
         let mut others = 0;

@@ -140,9 +140,9 @@ fn killed_at_random_moments_the_end_is_the_same() {
             tokio::join!(changes, killing);
         }
         until_right(&scene, &kind, &DEATHS.to_string()).await;
-        let seen = scene.served(&kind).await;
-        let issued = seen.at("/status/lastIssuedRevision").as_i64().unwrap();
-        assert!(issued <= i64::try_from(DEATHS).unwrap() + 1, "one for each spec at the most: {seen}");
+        let rgd = scene.served(&kind).await;
+        let issued = rgd.at("/status/lastIssuedRevision").as_i64().unwrap();
+        assert!(issued <= i64::try_from(DEATHS).unwrap() + 1, "one for each spec at the most: {rgd}");
         let lines = stage.controller().await.lines(&["panicked"]);
         assert_eq!(lines, "");
     });

@@ -44,13 +44,11 @@ async fn forbid_bad(scene: &Scene<'_>) {
     scene.place().apply(&format!("{policy}\n---\n{binding}")).await;
     let probe = CONFIG_MAP.object(scene.ns(), "probe", &json!({"data": {"bad": "1"}}));
     let refused = harness::wait_for(e2e::DEADLINE, "the policy to be in force", async || {
-        match scene.place().try_create(&CONFIG_MAP, &probe).await {
-            Err(_) => true,
-            Ok(_) => {
-                scene.delete(&CONFIG_MAP, "probe").await;
-                false
-            }
+        let made = scene.place().try_create(&CONFIG_MAP, &probe).await.is_ok();
+        if made {
+            scene.delete(&CONFIG_MAP, "probe").await;
         }
+        !made
     });
     refused.await.unwrap();
 }

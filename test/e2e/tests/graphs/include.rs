@@ -118,7 +118,7 @@ fn a_missing_field_of_the_instance_is_an_error_that_names_it() {
         let kind = scene.define(&rgd).await;
         scene.create(&kind, "missing", json!({})).await;
         let seen = scene.waits(&kind, "missing", "schema.spec.on").await;
-        assert_ne!(seen.text("/status/state"), "ACTIVE", "{seen}");
+        assert_eq!(seen.text("/status/state"), "IN_PROGRESS", "{seen}");
         scene.configs_are(&["other"]).await;
         scene.edit(&kind, "missing", json!({"on": true})).await;
         scene.active(&kind, "missing").await;

@@ -5,7 +5,8 @@
 //! [`BROKEN`] is one for tests that count everything or break something, one at a time. On [`HOSTILE`] people attack.
 //!
 //! [`Scene`]: scene::Scene
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+// What a story writes out is handed over as it is.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::needless_pass_by_value)]
 
 mod applyset;
 mod author;

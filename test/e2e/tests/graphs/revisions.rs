@@ -27,11 +27,11 @@ async fn numbers(scene: &Scene<'_>, rgd: &str) -> Vec<i64> {
 
 async fn numbers_are(scene: &Scene<'_>, rgd: &str, wanted: &[i64]) {
     let what = format!("the revisions of {rgd} to be {wanted:?}");
-    let waited = wait_for(e2e::DEADLINE, &what, async || {
+    let compared = wait_for(e2e::DEADLINE, &what, async || {
         let seen = numbers(scene, rgd).await;
         if seen == wanted { Ok(()) } else { Err(format!("{seen:?}")) }
     });
-    waited.await.unwrap_or_else(|error| panic!("{error:#}"));
+    compared.await.unwrap_or_else(|error| panic!("{error:#}"));
 }
 
 #[test]

@@ -22,7 +22,7 @@ impl Rgd {
 
     /// As a person writes `spec`, in YAML; of group `kro.run` unless it says another.
     pub(crate) fn yaml(spec: &str) -> Self {
-        let indented: String = spec.lines().map(|line| format!("  {line}\n")).collect();
+        let indented = spec.lines().fold(String::new(), |text, line| text + "  " + line + "\n");
         let text = format!("apiVersion: kro.run/v1alpha1\nkind: ResourceGraphDefinition\nspec:\n{indented}");
         let object = harness::parse_objects(&text).unwrap().remove(0);
         Self { spec: object.data["spec"].clone(), metadata: json!({}), groupless: true }

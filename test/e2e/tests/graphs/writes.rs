@@ -43,7 +43,7 @@ fn chain() -> Rgd {
 }
 
 /// A scene with a chain that is served and has an instance, so that all is watched that has to be.
-async fn chained<'a>(scene: &Scene<'a>) -> (Kind, Mark) {
+async fn chained(scene: &Scene<'_>) -> (Kind, Mark) {
     let kind = scene.define(&chain()).await;
     scene.bring_up(&kind, "warm", json!({})).await;
     scene.barrier(&kind, json!({})).await;
