@@ -35,7 +35,8 @@ pub(crate) struct Rendered {
 
 impl Rendering {
     pub(crate) fn new(graph: Arc<Graph>) -> Self {
-        let resources = graph.resources.iter().map(|resource| (resource.id.clone(), Arc::new(told(resource)))).collect();
+        let resources =
+            graph.resources.iter().map(|resource| (resource.id.clone(), Arc::new(told(resource)))).collect();
         Self { graph, resources }
     }
 
@@ -112,8 +113,7 @@ impl Look<'_> {
             let held = &object["metadata"]["labels"];
             key.0 == resource.kind.kind && labels.iter().all(|(name, value)| held[name] == *value)
         });
-        let views: Vec<Seen> =
-            matching.map(|(key, _)| Seen::Present(self.world.server.view(key).unwrap())).collect();
+        let views: Vec<Seen> = matching.map(|(key, _)| Seen::Present(self.world.server.view(key).unwrap())).collect();
         let there = views.iter().map(|seen| Arc::clone(&seen.present().unwrap().value)).collect();
         self.seen.borrow_mut().insert(resource.id.clone(), views);
         Some(there)

@@ -137,7 +137,9 @@ impl Story {
             let held = &self.world.server.objects[&at]["metadata"];
             let deleting = !held["deletionTimestamp"].is_null();
             if !held["finalizers"].is_null() {
-                self.world.server.edit(&at, |object| drop(object["metadata"].as_object_mut().unwrap().remove("finalizers")));
+                self.world
+                    .server
+                    .edit(&at, |object| drop(object["metadata"].as_object_mut().unwrap().remove("finalizers")));
                 if deleting {
                     self.world.server.delete(&at);
                 }

@@ -252,7 +252,10 @@ impl World {
         {
             for view in self.rendered().nodes {
                 let id = &view.resource.id;
-                assert!(matches!(view.node.wanted, Wanted::Objects(_) | Wanted::Skipped), "{id} is pruned, and not known");
+                assert!(
+                    matches!(view.node.wanted, Wanted::Objects(_) | Wanted::Skipped),
+                    "{id} is pruned, and not known"
+                );
             }
         }
     }
