@@ -10,8 +10,12 @@ use serde_json::{Value, json};
 
 #[path = "graph/compiling.rs"]
 mod compiling;
+#[path = "graph/properties.rs"]
+mod properties;
 #[path = "graph/rendering.rs"]
 mod rendering;
+#[path = "rgd/mod.rs"]
+mod rgd;
 #[path = "graph/standing.rs"]
 mod standing;
 

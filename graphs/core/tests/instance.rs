@@ -15,8 +15,14 @@ mod manage;
 mod properties;
 #[path = "instance/prune.rs"]
 mod prune;
+#[path = "instance/rendered.rs"]
+mod rendered;
+#[path = "rgd/mod.rs"]
+mod rgd;
 #[path = "instance/server.rs"]
 mod server;
+#[path = "instance/stories.rs"]
+mod stories;
 #[path = "instance/toy.rs"]
 mod toy;
 #[path = "instance/world.rs"]

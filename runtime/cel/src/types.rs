@@ -13,6 +13,8 @@
 //! from: `cel.bind(b, {a: a}, …)` doubles one at each turn. So whatever walks over types carries a `Budget`, and
 //! nothing recurses deeper than that allows. 2 MiB of stack, a thread's default, are enough.
 
+#[cfg(test)]
+mod agreement;
 mod budget;
 mod cel_type;
 mod check;

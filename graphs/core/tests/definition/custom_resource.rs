@@ -1,6 +1,6 @@
 //! The CRD: made, changed, restored, left alone.
 
-use graphs_core::definition::Subject;
+use graphs_core::definition::{Decision, Subject, crd_name};
 use runtime_effect::write::Op;
 use serde_json::json;
 
@@ -190,4 +190,33 @@ fn a_refused_write_of_it_is_told() {
     world.memory.refused(Subject::CustomResource, crd.intent, "Forbidden", "no right".into(), 100_000);
     world.step(usize::MAX);
     assert_eq!(world.condition("KindReady"), ["False", "Failed", "failed to create CRD webapps.kro.run: no right"]);
+}
+
+#[test]
+fn an_empty_group_is_the_default_one() {
+    let rgd =
+        |schema| view(&json!({"metadata": {"uid": "u", "resourceVersion": "1"}, "spec": {"schema": schema}}), false);
+    let named = |schema| crd_name(&rgd(schema));
+    assert_eq!(named(json!({"kind": "WebApp", "group": ""})).as_deref(), Some("webapps.kro.run"));
+    assert_eq!(named(json!({"kind": "WebApp", "group": "its.own"})).as_deref(), Some("webapps.its.own"));
+    assert_eq!(named(json!({"kind": ""})), None);
+}
+
+#[test]
+fn whoever_keeps_changing_it_is_told_of() {
+    let mut world = World::settled(&plain());
+    let fought = |decision: &Decision| decision.notes.iter().any(|note| note.message.contains("keeps changing"));
+    for turn in 0..20 {
+        world.change_crd(|crd| crd["metadata"]["annotations"] = json!({}));
+        let decision = world.step(usize::MAX);
+        assert!(turn > 1 || !fought(&decision));
+        if fought(&decision) {
+            assert!(decision.writes.iter().all(|write| write.subject != Subject::CustomResource));
+            return;
+        }
+        for write in &decision.writes {
+            world.memory.wrote(write.subject, write.intent, None, world.seconds * 1000);
+        }
+    }
+    panic!("nobody is told");
 }

@@ -132,3 +132,32 @@ fn revisions_that_are_left_go_after_a_restart() {
     world.run();
     assert!(world.revisions.is_empty() && world.crd.is_some());
 }
+
+#[test]
+fn the_first_few_instances_that_have_to_go_are_named() {
+    let mut world = World::settled(&plain());
+    world.allow_crd_deletion = true;
+    world.instances = (0..6).map(instance).collect();
+    world.instances[1].namespace = String::new();
+    deleting(&mut world);
+    world.step(0);
+    let named = |world: &World| world.decide().notes[0].message.clone();
+    let all = "of kind WebApp have to go before the CRD: default/i0, i1, default/i2, default/i3, default/i4";
+    assert_eq!(named(&world), format!("6 instances {all}, …"));
+    world.instances.pop();
+    assert_eq!(named(&world), format!("5 instances {all}"));
+}
+
+#[test]
+fn an_instance_that_cannot_be_deleted_waits_by_itself() {
+    let mut world = World::settled(&plain());
+    world.allow_crd_deletion = true;
+    world.instances = (0..3).map(instance).collect();
+    deleting(&mut world);
+    world.step(0);
+    for write in world.decide().writes.drain(..2) {
+        world.memory.refused(write.subject, write.intent, "Forbidden", "no right".into(), 100_000);
+    }
+    let names: Vec<String> = world.decide().writes.into_iter().map(|write| write.name).collect();
+    assert_eq!(names, ["i2"]);
+}

@@ -1,6 +1,6 @@
 //! Which revision serves.
 
-use graphs_core::definition::Serve;
+use graphs_core::definition::{Serve, Subject};
 
 use crate::world::*;
 
@@ -82,4 +82,18 @@ fn a_crd_without_its_digest_is_served_while_it_cannot_be_written() {
     world.served = None;
     world.step(usize::MAX);
     assert_eq!(world.served, Some(1));
+}
+
+#[test]
+fn while_the_crd_cannot_be_written_the_revision_that_it_was_made_for_serves() {
+    let mut world = World::settled(&plain());
+    world.edit(wider());
+    world.step(1);
+    let crd = world.decide().writes.pop().unwrap();
+    assert_eq!((world.numbers(), crd.subject), (vec![1, 2], Subject::CustomResource));
+    world.memory.refused(crd.subject, crd.intent, "Forbidden", "no right".into(), 100_000);
+    world.served = None;
+    world.run();
+    assert_eq!(world.served, Some(1));
+    assert_eq!(world.condition("KindReady"), ["False", "Failed", "failed to update CRD webapps.kro.run: no right"]);
 }

@@ -369,3 +369,22 @@ fn what_cannot_be_read_is_not_written_over() {
     world.turn();
     assert_eq!((world.state(), &world.child("web-a")["data"]["value"]), ("ACTIVE", &json!("new")));
 }
+
+#[test]
+fn empty_values_are_not_missed_where_they_are_never_stored() {
+    for (kind, again) in [("Deployment", vec![]), ("Web", vec!["apply web-a"])] {
+        let mut world = World::new(vec![one("a", &[], 1).of(kind)]);
+        let empty = json!({"off": false, "none": [], "text": "", "zero": 0, "all": {"text": ""}});
+        world.spec(json!({"more": {"a": {"spec": empty}}}));
+        world.turn();
+        world.restart();
+        let at = key(kind, "default", "web-a");
+        world.server.edit(&at, |object| drop(object.as_object_mut().unwrap().remove("spec")));
+        assert_eq!(world.writes(), again, "{kind}");
+        for (field, value) in [("off", json!(true)), ("none", json!(["x"])), ("text", json!("x")), ("zero", json!(1))] {
+            world.restart();
+            world.server.edit(&at, |object| object["spec"] = json!({field: value}));
+            assert_eq!(world.writes(), ["apply web-a"], "{kind} {field}");
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! The status, letter by letter.
 
+use broker_api::graphs::keys;
 use graphs_core::instance::Authored;
 use serde_json::{Value, json};
 
@@ -178,4 +179,16 @@ fn messages_are_bounded() {
     world.spec(json!({"fail": {"a": "é".repeat(100_000)}}));
     world.turn();
     assert!(world.condition("Ready").2.len() < 5000);
+}
+
+#[test]
+fn of_two_that_are_false_the_newer_one_is_told() {
+    let mut world = World::new(chain());
+    world.server.refuses.insert("web-a".into(), "no right".into());
+    world.turn();
+    assert_eq!(world.condition("Ready").1, "NotReady");
+    world.millis += 1000;
+    world.annotate(keys::APPLYSET_TOOLING, "kubectl/1.30");
+    world.turn();
+    assert_eq!((world.condition("ResourcesReady").0, world.condition("Ready").1), ("False", "ManagementFailed"));
 }

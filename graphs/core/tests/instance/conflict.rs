@@ -143,3 +143,16 @@ fn a_reference_of_a_kind_that_is_not_known_is_unknown() {
     world.unknown.insert("ConfigMap");
     assert_eq!(world.writes(), ["patch web"]);
 }
+
+#[test]
+fn each_child_that_is_refused_waits_by_itself() {
+    let mut world = World::new(vec![one("a", &[], 1), one("b", &[], 1), one("c", &[], 1)]);
+    for name in ["web-a", "web-b"] {
+        world.server.refuses.insert(name.into(), "no right".into());
+    }
+    let decision = world.turn();
+    assert!(decision.again.is_some());
+    assert_eq!((world.names(), world.state()), (vec!["web-c"], "ERROR"));
+    let said = world.condition("ResourcesReady").2;
+    assert!(said.contains("web-a: no right") && said.contains("web-b: no right"), "{said}");
+}

@@ -5,6 +5,7 @@ use graphs_core::{
     applyset::Inventory,
     instance::{State, Subject},
 };
+use runtime_effect::write::Op;
 use serde_json::{Value, json};
 
 use crate::{
@@ -189,4 +190,64 @@ fn without_a_graph_it_says_why() {
     assert_eq!(world.condition("GraphResolved"), ("False", "ResolutionFailed", "revision 3 does not compile: x"));
     assert_eq!(world.condition("ResourcesReady"), ("Unknown", "AwaitingReconciliation", ""));
     assert_eq!(world.condition("Ready"), ("False", "ResolutionFailed", "revision 3 does not compile: x"));
+}
+
+#[test]
+fn of_a_changed_inventory_only_what_can_be_a_namespace_is_taken() {
+    let mut world = World::new(vec![one("a", &[], 1)]);
+    world.turn();
+    let (longest, longer) = ("x".repeat(63), "x".repeat(64));
+    world.annotate(keys::APPLYSET_NAMESPACES, &format!("far,Far,-x,x-,a_b,n-1,,{longer},{longest}"));
+    let Op::Merge(patch) = &world.decide().writes[0].op else { panic!("no patch") };
+    let taken = &patch["metadata"]["annotations"][keys::APPLYSET_NAMESPACES];
+    assert_eq!(*taken, format!("far,n-1,{longest}"));
+}
+
+/// Somebody strips something of the instance after each turn, until it is not written again at once.
+fn fight(world: &mut World, strip: fn(&mut Value)) {
+    let at = world.at();
+    for _ in 0..50 {
+        world.server.edit(&at, strip);
+        if !world.writes().contains(&"patch web".to_owned()) {
+            return;
+        }
+    }
+    panic!("it is written for ever");
+}
+
+#[test]
+fn without_a_label_all_goes_on() {
+    let mut world = World::new(chain());
+    world.turn();
+    fight(&mut world, |object| object["metadata"]["labels"] = json!({}));
+    world.spec(json!({"values": {"a": "new"}}));
+    world.turn();
+    assert_eq!(world.child("web-a")["data"]["value"], "new");
+}
+
+#[test]
+fn without_finalizer_or_inventory_nothing_is_applied() {
+    let strips: [fn(&mut Value); 2] =
+        [|object| object["metadata"]["finalizers"] = json!([]), |object| object["metadata"]["annotations"] = json!({})];
+    for strip in strips {
+        let mut world = World::new(chain());
+        world.turn();
+        fight(&mut world, strip);
+        world.spec(json!({"values": {"a": "new"}}));
+        world.turn();
+        assert_eq!((&world.child("web-a")["data"]["value"], world.state()), (&json!("v"), "ERROR"));
+        assert!(world.condition("InstanceManaged").2.contains("keeps undoing"));
+    }
+}
+
+#[test]
+fn only_the_status_is_the_last_write() {
+    let mut world = World::new(vec![]);
+    assert!(!world.decide().complete, "finalizer and labels come first");
+    world.lives = 1;
+    world.turn();
+    let last = world.decide();
+    assert_eq!((last.writes.len(), last.writes[0].subject, last.complete), (1, Subject::Status, true));
+    world.turn();
+    assert!(!world.decide().complete, "nothing is written");
 }

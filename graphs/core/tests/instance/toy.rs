@@ -56,7 +56,7 @@ impl Toy {
             wave: self.wave,
             dependencies: self.needs.iter().map(|need| (*need).to_owned()).collect(),
             schema: self.schema.clone(),
-            omits_empty: true,
+            omits_empty: self.kind != "Web",
         }
     }
 

@@ -1,6 +1,6 @@
 //! A cluster with one instance, and a controller that decides until it wants nothing.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use broker_api::{ClusterName, graphs::keys};
 use graphs_core::{
@@ -9,6 +9,7 @@ use graphs_core::{
         Author, Authored, Decision, Found, Graph, Members, Memory, NodeView, Rendered, Served, Snapshot, Subject,
         Write, decide, made,
     },
+    node::Wanted,
 };
 use runtime_effect::{
     now::Now,
@@ -20,6 +21,7 @@ use runtime_effect::{
 use serde_json::{Value, json};
 
 use crate::{
+    rendered::{Rendered as Pass, Rendering},
     server::{Key, Server, key},
     toy::{Toy, kind, one},
 };
@@ -33,6 +35,8 @@ pub(crate) type Say = fn(&[Value]) -> Vec<Authored>;
 pub(crate) struct World {
     pub(crate) server: Server,
     pub(crate) graph: Vec<Toy>,
+    /// A real graph in the place of the toys.
+    pub(crate) rendering: Option<Arc<Rendering>>,
     /// Nobody serves the kind.
     pub(crate) unserved: bool,
     pub(crate) graph_error: Option<&'static str>,
@@ -71,6 +75,7 @@ impl World {
         let mut world = Self {
             server: Server::default(),
             graph,
+            rendering: None,
             unserved: false,
             graph_error: None,
             inherited: false,
@@ -154,7 +159,7 @@ impl World {
         self.status()["state"].as_str().unwrap_or_default()
     }
 
-    fn see(&self, kind: &str, namespace: &str, name: &str) -> Seen {
+    pub(crate) fn see(&self, kind: &str, namespace: &str, name: &str) -> Seen {
         if self.unknown.contains(kind) {
             return Seen::Unknown;
         }
@@ -175,6 +180,14 @@ impl World {
             nodes.push(view);
         }
         nodes
+    }
+
+    pub(crate) fn rendered(&self) -> Pass {
+        if let Some(rendering) = &self.rendering {
+            return rendering.over(self);
+        }
+        let (fields, errors) = (self.fields.as_object().unwrap().clone(), self.errors.clone());
+        Pass { nodes: self.nodes(), conflict: None, fields, errors }
     }
 
     fn members(&self) -> Vec<Members> {
@@ -198,7 +211,7 @@ impl World {
         let (cluster, kind) = ("coordination#hub".parse::<ClusterName>().unwrap(), kind("Web"));
         let key = ObjectKey::new(self.namespace, "web");
         let instance = self.see("Web", self.namespace, "web");
-        let (nodes, members) = (self.nodes(), self.members());
+        let (pass, members) = (self.rendered(), self.members());
         let now = Now { millis: self.millis, started: 0, text: format!("t{:09}", self.millis) };
         let author: Option<Box<Author<'_>>> =
             self.authored.map(|authored| Box::new(move |builtin: &[Value]| authored(builtin)) as _);
@@ -209,11 +222,11 @@ impl World {
                 rgd_name: "web-graph",
                 rgd_uid: "rgd-uid",
                 inherited: self.inherited,
-                nodes: &nodes,
-                conflict: None,
+                nodes: &pass.nodes,
+                conflict: pass.conflict.as_deref(),
                 status: Rendered {
-                    fields: self.fields.as_object().unwrap().clone(),
-                    errors: self.errors.clone(),
+                    fields: pass.fields.clone(),
+                    errors: pass.errors.clone(),
                     conditions: author.as_deref(),
                 },
             }),
@@ -232,9 +245,25 @@ impl World {
         })
     }
 
+    /// Nothing is pruned while anything may still be wanted.
+    fn check_pruning(&self, decision: &Decision) {
+        if decision.writes.iter().any(|write| write.subject == Subject::Removal)
+            && self.instance()["metadata"]["deletionTimestamp"].is_null()
+        {
+            for view in self.rendered().nodes {
+                let id = &view.resource.id;
+                assert!(
+                    matches!(view.node.wanted, Wanted::Objects(_) | Wanted::Skipped),
+                    "{id} is pruned, and not known"
+                );
+            }
+        }
+    }
+
     /// What must hold of every write, whatever the story.
     fn check(&self, write: &Write) {
         let at = key(&write.kind.kind, &write.namespace, &write.name);
+        assert!(!write.name.starts_with("ext-"), "{at:?} is only read");
         if let Some(set) = self.server.part_of(&at) {
             assert_eq!(set, self.id(), "another set's {at:?} is written");
         }
@@ -264,6 +293,7 @@ impl World {
             if decision.writes.is_empty() {
                 return decision;
             }
+            self.check_pruning(&decision);
             for write in &decision.writes {
                 if self.lives == 0 {
                     self.memory = Memory::default();

@@ -38,6 +38,13 @@ pub(super) fn find(name: &str) -> Option<&'static [Overload]> {
     FUNCTIONS.get(name).map(Vec::as_slice)
 }
 
+/// All overloads with the names of their functions, in the order of the tables.
+#[cfg(test)]
+pub(super) fn all() -> impl Iterator<Item = (&'static str, &'static Overload)> {
+    let names: std::collections::BTreeSet<&str> = TABLES.iter().copied().flatten().map(|(name, _)| *name).collect();
+    names.into_iter().flat_map(|name| find(name).into_iter().flatten().map(move |overload| (name, overload)))
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;

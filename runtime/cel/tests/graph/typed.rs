@@ -17,7 +17,8 @@ fn typed(source: &str) -> Result<Value, String> {
             "days": {"type": "array", "items": {"type": "string", "format": "date"}},
             "when": {"type": "string", "format": "date-time"},
             "wait": {"type": "string", "format": "duration"},
-            "ratio": {"type": "number"}, "count": {"type": "integer"}, "on": {"type": "boolean"},
+            "ratio": {"type": "number"}, "ratios": {"type": "array", "items": {"type": "number"}},
+            "waits": {"type": "array", "items": {"type": "string", "format": "duration"}}, "count": {"type": "integer"}, "on": {"type": "boolean"},
             "port": {"x-kubernetes-int-or-string": true},
             "odd-name": {"type": "string"}, "a.b/c": {"type": "string"}, "x__y": {"type": "string"},
             "for": {"type": "string"}, "bad": {"type": "integer"},
@@ -30,7 +31,7 @@ fn typed(source: &str) -> Result<Value, String> {
     }});
     let value = json!({"spec": {
         "blob": "/+8=", "blobs": ["YQ==", "Yg=="], "day": "2026-01-31", "days": ["2026-01-31"],
-        "when": "2026-01-31T12:00:00.5+01:00", "wait": "90s", "ratio": 2, "count": 3.0, "on": true, "port": 80,
+        "when": "2026-01-31T12:00:00.5+01:00", "wait": "90s", "ratio": 2, "ratios": [], "waits": [], "count": 3.0, "on": true, "port": 80,
         "odd-name": "odd", "a.b/c": "abc", "x__y": "xy", "for": "f", "bad": "x", "data": {"k": "dg=="},
         "ref": "2026-02-01", "torn": {"a": "%%", "b": "eA=="}, "torns": ["%%", "eA=="], "any": {"n": 1, "d": "2026-01-31"}, "more": 7,
     }});
@@ -59,6 +60,8 @@ fn values_are_what_their_schema_says() {
         ("o.spec.when.getMilliseconds()", json!(500)),
         ("o.spec.wait", json!("1m30s")),
         ("o.spec.ratio / 4.0", json!(0.5)),
+        ("o.spec.ratios.sum() + 0.5", json!(0.5)),
+        ("o.spec.waits.sum()", json!("0s")),
         ("o.spec.count % 2", json!(1)),
         ("o.spec.port + 1", json!(81)),
         ("o.spec.odd__dash__name + o.spec.a__dot__b__slash__c", json!("oddabc")),

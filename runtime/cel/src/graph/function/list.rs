@@ -8,6 +8,7 @@ use crate::graph::{
     failure::{Answer, Failure, charge},
     operator,
     value::{List, Value},
+    value_type::ValueType,
 };
 
 pub(super) const FUNCTIONS: &[Entry] = &[
@@ -168,10 +169,12 @@ fn is_sorted<'v>(args: &[Value<'v>]) -> Answer<Value<'v>> {
     Ok(Value::Bool(true))
 }
 
-/// Of numbers or durations; 0 when there are none.
+/// Of numbers or durations; when there are none, 0 of their kind, as far as it is known: what an expression made is a list of
+/// values, and an empty one is of none.
 fn sum<'v>(args: &[Value<'v>]) -> Answer<Value<'v>> {
     let mut sum: Option<Value<'v>> = None;
-    for element in argument::list(args, 0)?.iter() {
+    let list = argument::list(args, 0)?;
+    for element in list.iter() {
         let element = element?;
         if !matches!(element, Value::Int(_) | Value::UInt(_) | Value::Double(_) | Value::Duration(_)) {
             return Err(Failure::Misfit);
@@ -181,7 +184,11 @@ fn sum<'v>(args: &[Value<'v>]) -> Answer<Value<'v>> {
             None => element,
         });
     }
-    Ok(sum.unwrap_or(Value::Int(0)))
+    Ok(sum.unwrap_or_else(|| match list {
+        List::Given(given) if *given.of.item() == ValueType::Double => Value::Double(0.0),
+        List::Given(given) if *given.of.item() == ValueType::Duration => Value::Duration(0),
+        _ => Value::Int(0),
+    }))
 }
 
 fn min<'v>(args: &[Value<'v>]) -> Answer<Value<'v>> {
