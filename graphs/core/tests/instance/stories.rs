@@ -264,8 +264,13 @@ fn fresh(story: &Story) -> Story {
     fresh
 }
 
+/// Stories are long: fewer of them, unless the environment says how many.
 fn cases() -> ProptestConfig {
-    ProptestConfig { failure_persistence: None, ..ProptestConfig::default() }
+    let mut config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    if std::env::var_os("PROPTEST_CASES").is_none() {
+        config.cases = 96;
+    }
+    config
 }
 
 proptest! {
