@@ -225,7 +225,6 @@ impl Story {
         for view in self.world.rendered().nodes {
             let resource = &view.resource;
             match &view.node.wanted {
-                Wanted::Skipped => {}
                 Wanted::Objects(objects) if !matches!(resource.form, Form::Reference | Form::Selection) => {
                     for object in objects {
                         let place = target(resource, object, "default").unwrap();
@@ -234,7 +233,7 @@ impl Story {
                         wanted.insert(at);
                     }
                 }
-                Wanted::Objects(_) => {}
+                Wanted::Objects(_) | Wanted::Skipped => {}
                 other => panic!("{}: {other:?}", resource.id),
             }
         }
