@@ -225,7 +225,6 @@ impl Story {
         for view in self.world.rendered().nodes {
             let resource = &view.resource;
             match &view.node.wanted {
-                Wanted::Skipped => {}
                 Wanted::Objects(objects) if !matches!(resource.form, Form::Reference | Form::Selection) => {
                     for object in objects {
                         let place = target(resource, object, "default").unwrap();
@@ -234,7 +233,7 @@ impl Story {
                         wanted.insert(at);
                     }
                 }
-                Wanted::Objects(_) => {}
+                Wanted::Objects(_) | Wanted::Skipped => {}
                 other => panic!("{}: {other:?}", resource.id),
             }
         }
@@ -264,8 +263,13 @@ fn fresh(story: &Story) -> Story {
     fresh
 }
 
+/// Stories are long: fewer of them, unless the environment says how many.
 fn cases() -> ProptestConfig {
-    ProptestConfig { failure_persistence: None, ..ProptestConfig::default() }
+    let mut config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    if std::env::var_os("PROPTEST_CASES").is_none() {
+        config.cases = 96;
+    }
+    config
 }
 
 proptest! {

@@ -63,20 +63,21 @@ impl Sample {
             ("string", "duration") => json!(self.0.of(&["1h30m", "0s", "5ms"])),
             ("string", _) => json!(self.0.of(&["a", "", "1", "é", "2026-01-31T01:02:03Z", "1h"])),
             ("array", _) => (0..self.0.below(4)).map(|_| self.value(&schema["items"])).collect(),
-            _ => match &schema["properties"] {
-                Value::Object(fields) => {
-                    let fields: Map<String, Value> = fields
-                        .iter()
-                        .filter_map(|(name, of)| (self.0.below(4) < 3).then(|| (name.clone(), self.value(of))))
-                        .collect();
-                    Value::Object(fields)
+            _ => {
+                let mut fields = Map::new();
+                if let Value::Object(properties) = &schema["properties"] {
+                    for (name, of) in properties {
+                        if self.0.below(4) < 3 {
+                            fields.insert(name.clone(), self.value(of));
+                        }
+                    }
+                } else {
+                    for key in ["a", "b"].into_iter().take(self.0.below(3)) {
+                        fields.insert(key.to_owned(), self.value(&schema["additionalProperties"]));
+                    }
                 }
-                _ => {
-                    let of = &schema["additionalProperties"];
-                    let keys = ["a", "b"].into_iter().take(self.0.below(3));
-                    Value::Object(keys.map(|key| (key.to_owned(), self.value(of))).collect())
-                }
-            },
+                Value::Object(fields)
+            }
         }
     }
 }

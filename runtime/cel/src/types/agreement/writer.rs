@@ -136,7 +136,7 @@ impl<'a> Writer<'a> {
         let among = |choices: &mut Choices, all: &[&str]| (*choices.of(all)).to_owned();
         let choices = &mut self.choices;
         match of {
-            Type::Null => "null".to_owned(),
+            Type::Null | Type::Native(Native::Condition | Native::Runtime) => "null".to_owned(),
             Type::Bool => among(choices, &["true", "false"]),
             Type::Int => among(choices, &["1", "0", "-1", "7", "9223372036854775807"]),
             Type::Uint => among(choices, &["1u", "0u", "18446744073709551615u"]),
@@ -169,7 +169,6 @@ impl<'a> Writer<'a> {
             Type::Native(Native::Url) => "url('https://a.b/c?d=e')".to_owned(),
             Type::Native(Native::Ip) => "ip('10.0.0.1')".to_owned(),
             Type::Native(Native::Cidr) => "cidr('10.0.0.0/8')".to_owned(),
-            Type::Native(Native::Condition | Native::Runtime) => "null".to_owned(),
             // None is empty but by what is behind it: of `[]` the checker takes what fits first.
             Type::List(element) => {
                 let elements: Vec<String> = (0..=self.choices.below(2)).map(|_| self.simple(element)).collect();
