@@ -16,6 +16,7 @@ use runtime_fleet::{
     backoff::Backoff,
     lease::{Elector, Leadership, LeaseOptions},
 };
+use runtime_process::serve;
 use tokio::{
     signal::unix::{SignalKind, signal},
     time::Instant,
@@ -25,7 +26,6 @@ use tracing::{info, warn};
 
 use crate::{
     call::call, context::Context, controller, defaults::Defaults, image::Image, metrics::METRICS, options::Options,
-    server,
 };
 
 /// How long the release of the lease may take; afterwards it expires by itself.
@@ -48,7 +48,8 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     };
     let context = Arc::new(Context::new(client.clone(), defaults));
     let stop = CancellationToken::new();
-    server::serve(&context, &options, &stop).await?;
+    let (health, metrics) = (options.health_probe_bind_address, options.metrics_bind_address);
+    serve::serve(Arc::clone(&context), health, metrics, stop.clone()).await?;
     tokio::spawn(until_listed(Arc::clone(&context)));
     let release = CancellationToken::new();
     let (leadership, election) = if options.leader_elect {

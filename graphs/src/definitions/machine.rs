@@ -283,13 +283,7 @@ impl Machine for DefinitionMachine {
         }
         let news: Vec<Note> = decision.notes.into_iter().filter(|note| record.told.is_news(note)).collect();
         self.serve(key, &decision.serve, &rgd, &record);
-        let known: BTreeSet<Box<str>> = graphs
-            .engaged(&key.cluster)
-            .and_then(|cluster| graphs.revisions(&cluster, &key.name, &record))
-            .into_iter()
-            .flatten()
-            .map(|revision| revision.view.uid)
-            .collect();
+        let known = graphs.revision_uids(key);
         record.revisions.retain(|attempt| known.contains(&attempt.uid));
         drop(record);
         graphs.need(&Holder::Compiling(key.clone()), &key.cluster, needs);

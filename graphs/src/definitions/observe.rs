@@ -1,6 +1,6 @@
 //! From what indexes hold to what a decision about an RGD looks at.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use broker_api::ClusterName;
 use graphs_core::definition::{Controller, Instance, Outcome, Revision};
@@ -74,6 +74,14 @@ impl Graphs {
             Some(Revision { view, outcome })
         });
         Some(all.collect())
+    }
+
+    /// The uids of an RGD's revisions, as far as they are known.
+    pub(super) fn revision_uids(&self, key: &DefinitionKey) -> BTreeSet<Box<str>> {
+        let index = self.engaged(&key.cluster).and_then(|cluster| cluster.index(&self.fixed.revisions));
+        let Some(index) = index.filter(|index| index.is_complete()) else { return BTreeSet::new() };
+        let keys = index.sorted(BY_DEFINITION.name, &key.name).into_iter();
+        keys.filter_map(|key| Some(index.get(&key).found()?.uid.clone())).collect()
     }
 
     /// The instances of the kind that a CRD defines; `None`: not known.

@@ -234,19 +234,14 @@ impl<M: Machine> Sending<'_, M> {
             return Ok(self.is_another(&spec, found));
         };
         let ours = match self.machine.in_the_way(self.key, self.write, found) {
-            InTheWay::Known => found.clone(),
-            InTheWay::Unlabelled => match self.apply_to(found, body.clone()).await? {
-                Some(applied) => applied,
-                None => return Ok(Sent::Failed),
-            },
-            InTheWay::Adopted(body) => match self.apply_to(found, *body).await? {
-                Some(applied) => applied,
-                None => return Ok(Sent::Failed),
-            },
-            InTheWay::Watched => return Ok(Sent::Failed),
+            InTheWay::Known => Some(found.clone()),
+            InTheWay::Unlabelled => self.apply_to(found, body.clone()).await?,
+            InTheWay::Adopted(body) => self.apply_to(found, *body).await?,
+            InTheWay::Watched => None,
             InTheWay::Foreign(refusal) => return Err(refusal),
         };
-        let Some(change) = self.cluster.learn(&spec, self.object.clone(), ours) else { return Ok(Sent::Failed) };
+        let change = ours.and_then(|ours| self.cluster.learn(&spec, self.object.clone(), ours));
+        let Some(change) = change else { return Ok(Sent::Failed) };
         self.machine.learned(self.key, &self.cluster, &spec, &change);
         Ok(Sent::Prepared)
     }
