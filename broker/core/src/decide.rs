@@ -277,7 +277,7 @@ impl<'a> Pass<'a> {
             self.paced += 1;
         }
         let write = write(self);
-        self.decision.steps.push(Step::Write(Box::new(write)));
+        self.decision.steps.push(write.into());
         true
     }
 
@@ -318,7 +318,7 @@ impl<'a> Pass<'a> {
             subject: Subject::Copy,
             note,
         };
-        self.decision.steps.push(Step::Write(Box::new(write)));
+        self.decision.steps.push(write.into());
     }
 
     /// Deletes a related copy in the consumer.
@@ -335,7 +335,7 @@ impl<'a> Pass<'a> {
             subject: Subject::Related,
             note: None,
         };
-        self.decision.steps.push(Step::Write(Box::new(write)));
+        self.decision.steps.push(write.into());
     }
 }
 

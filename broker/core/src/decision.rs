@@ -145,10 +145,7 @@ impl Decision {
 
     /// Writes that are wanted.
     pub fn writes(&self) -> impl Iterator<Item = &Write> {
-        self.steps.iter().filter_map(|step| match step {
-            Step::Write(write) => Some(&**write),
-            Step::Confirm => None,
-        })
+        self.steps.iter().flat_map(Step::writes)
     }
 }
 

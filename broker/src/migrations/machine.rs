@@ -105,7 +105,7 @@ impl Machine for MigrationMachine {
                 broker.tell_migration(key, note);
             }
         }
-        let steps = writes.into_iter().map(|write| Step::Write(Box::new(write))).collect();
+        let steps = writes.into_iter().map(Step::from).collect();
         Ok(Plan { steps, interests, listens, again, ..Plan::default() })
     }
 

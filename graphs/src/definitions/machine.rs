@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -35,6 +35,7 @@ use runtime_engine::{
 use runtime_fleet::{
     cluster::Cluster,
     index::Change,
+    lock::lock,
     object::ObjectKey,
     queue::{Outcome, Queue},
     watch::WatchSpec,
@@ -62,10 +63,6 @@ const BUSY: Duration = Duration::from_secs(1);
 /// See [`Machine`].
 pub struct DefinitionMachine {
     graphs: Arc<Graphs>,
-}
-
-fn lock(record: &Mutex<Record>) -> MutexGuard<'_, Record> {
-    record.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl DefinitionMachine {
@@ -270,8 +267,7 @@ impl Machine for DefinitionMachine {
         let decision = self.decision(key, &rgd, &mut record, confirmed).ok_or(Outcome::Done)?;
         let needs = record.kinds().into_iter().map(Need::Kind).collect();
         let busy = record.own.iter().chain(&record.revisions).any(|attempt| attempt.busy);
-        let mut steps: Vec<Step<Subject>> =
-            decision.writes.into_iter().map(|write| Step::Write(Box::new(write))).collect();
+        let mut steps: Vec<Step<Subject>> = decision.writes.into_iter().map(Step::from).collect();
         record.unseen = None;
         if decision.confirm
             && occasion.confirmed == Confirmed::Unread

@@ -4,7 +4,7 @@ use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet, btree_map::Entry},
     str::FromStr as _,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use broker_api::graphs::keys;
@@ -31,6 +31,7 @@ use runtime_engine::{
 use runtime_fleet::{
     cluster::Cluster,
     index::Change,
+    lock::lock,
     object::Object,
     queue::{Outcome, Queue},
     watch::WatchSpec,
@@ -55,10 +56,6 @@ use crate::{
 /// See [`Machine`].
 pub struct InstanceMachine {
     graphs: Arc<Graphs>,
-}
-
-fn lock(record: &Mutex<Record>) -> MutexGuard<'_, Record> {
-    record.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The kinds that the inventory on an instance names, as far as it is read. One that is too long blocks a deletion until
@@ -317,7 +314,7 @@ impl Machine for InstanceMachine {
         if decision.state == State::Gone {
             self.forget(key);
         }
-        let steps = decision.writes.into_iter().map(|write| Step::Write(Box::new(write))).collect();
+        let steps = Decision::steps(decision.writes);
         Ok(Plan { steps, listens, again: decision.again, complete: decision.complete, ..Plan::default() })
     }
 

@@ -48,8 +48,7 @@ impl<S> Default for Plan<S> {
 impl<S> Plan<S> {
     /// Nothing but these writes.
     pub fn of(writes: impl IntoIterator<Item = Write<S>>) -> Self {
-        let steps = writes.into_iter().map(|write| Step::Write(Box::new(write))).collect();
-        Self { steps, ..Self::default() }
+        Self { steps: writes.into_iter().map(Step::from).collect(), ..Self::default() }
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use broker_api::ClusterName;
-use futures::FutureExt as _;
+use futures::{FutureExt as _, StreamExt as _, stream::FuturesUnordered};
 use runtime_effect::{
     step::{Confirmed, Step},
     write::Write,
@@ -90,6 +90,7 @@ enum First<S> {
 }
 
 /// What became of the steps of one plan.
+#[derive(Debug)]
 enum Went {
     /// All done: decide again.
     Through,
@@ -99,6 +100,17 @@ enum Went {
     Confirmed(Confirmed),
     /// No more for now.
     Stopped(Outcome),
+}
+
+impl Went {
+    /// Of two writes that went out together. What stops the key does so although another was refused: it is decided again
+    /// after the wait, and tells of that then.
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Through, went) | (went, Self::Through) => went,
+            (stopped @ Self::Stopped(_), _) | (_, stopped) => stopped,
+        }
+    }
 }
 
 /// When a key is looked at again for which nothing is to be done. `unread`: bodies could not be read.
@@ -261,40 +273,81 @@ async fn decide_apart<M: Machine>(
     decided.unwrap_or(Err(Outcome::Failed))
 }
 
+/// Writes of one key that are under way at the same time, at most: others want slots, too.
+const ABREAST: usize = 8;
+
 async fn carry_out<M: Machine>(machine: &M, key: &M::Key, steps: &[Step<M::Subject>], slot: &mut Option<Slot>) -> Went {
     for step in steps {
-        let write = match step {
-            Step::Write(write) => &**write,
-            Step::Confirm => {
-                return match confirm(machine, key).await {
-                    Ok(found) => Went::Confirmed(found),
-                    Err(error) => {
-                        debug!(%key, %error, "cannot confirm");
-                        Went::Stopped(Outcome::Failed)
-                    }
-                };
-            }
-        };
-        if let Err(outcome) = take_slot(machine, write, slot) {
-            return Went::Stopped(outcome);
-        }
-        // Right before each write: the process may have slept past its lease.
-        if !machine.owns(key) {
-            return Went::Stopped(Outcome::Done);
-        }
-        match machine.engine().while_leading(send(machine, key, write)).await.unwrap_or(Sent::Failed) {
-            Sent::Done => {
-                if let Some(note) = &write.note {
-                    machine.tell(key, note);
+        let went = match step {
+            Step::Write(_) | Step::Together(_) => write_all(machine, key, step.writes(), slot).await,
+            Step::Confirm => match confirm(machine, key).await {
+                Ok(found) => Went::Confirmed(found),
+                Err(error) => {
+                    debug!(%key, %error, "cannot confirm");
+                    Went::Stopped(Outcome::Failed)
                 }
-            }
-            // The next decision tells of it.
-            Sent::Refused | Sent::Prepared => return Went::Again,
-            Sent::Failed => return Went::Stopped(Outcome::Failed),
-            Sent::Wait(wait) => return Went::Stopped(Outcome::After(wait)),
+            },
+        };
+        if !matches!(went, Went::Through) {
+            return went;
         }
     }
     Went::Through
+}
+
+/// Sends what need not wait for each other, as many at a time as there are slots for at once.
+async fn write_all<M: Machine>(
+    machine: &M,
+    key: &M::Key,
+    writes: &[Write<M::Subject>],
+    slot: &mut Option<Slot>,
+) -> Went {
+    let Some(first) = writes.first() else { return Went::Through };
+    if let Err(outcome) = take_slot(machine, first, slot) {
+        return Went::Stopped(outcome);
+    }
+    let more: Vec<Slot> = (1..writes.len().min(ABREAST)).map_while(|_| slot.as_ref()?.another()).collect();
+    abreast(writes, 1 + more.len(), |write| write_one(machine, key, write)).await
+}
+
+/// Does all, so many at a time. One that fails is no reason to keep others back; [`ABREAST`] are.
+async fn abreast<'w, W, F: Future<Output = Went>>(all: &'w [W], width: usize, one: impl Fn(&'w W) -> F) -> Went {
+    let (mut left, mut under_way) = (all.iter(), FuturesUnordered::new());
+    let (mut went, mut stopped) = (Went::Through, 0);
+    loop {
+        while under_way.len() < width
+            && stopped < ABREAST
+            && let Some(next) = left.next()
+        {
+            under_way.push(one(next));
+        }
+        let Some(other) = under_way.next().await else { return went };
+        stopped += usize::from(matches!(other, Went::Stopped(_)));
+        went = went.and(other);
+    }
+}
+
+async fn write_one<M: Machine>(machine: &M, key: &M::Key, write: &Write<M::Subject>) -> Went {
+    // Right before each write: the API server may have asked for a pause, the process may have slept past its lease.
+    let cluster = machine.engine().fleet().cluster(&write.cluster);
+    if let Some(wait) = cluster.and_then(|cluster| cluster.server().traffic().throttled()) {
+        return Went::Stopped(Outcome::After(wait));
+    }
+    if !machine.owns(key) {
+        return Went::Stopped(Outcome::Done);
+    }
+    match machine.engine().while_leading(send(machine, key, write)).await.unwrap_or(Sent::Failed) {
+        Sent::Done => {
+            if let Some(note) = &write.note {
+                machine.tell(key, note);
+            }
+            Went::Through
+        }
+        // The next decision tells of it.
+        Sent::Refused | Sent::Prepared => Went::Again,
+        Sent::Failed => Went::Stopped(Outcome::Failed),
+        Sent::Wait(wait) => Went::Stopped(Outcome::After(wait)),
+    }
 }
 
 /// Makes sure that `slot` is one of the write's API server.
@@ -329,7 +382,53 @@ async fn confirm<M: Machine>(machine: &M, key: &M::Key) -> Result<Confirmed, Cal
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::{sync::Barrier, time::timeout};
+
     use super::*;
+
+    /// Each write waits until so many are under way.
+    async fn meet(writes: usize, width: usize) -> bool {
+        let barrier = Barrier::new(2);
+        let all = vec![(); writes];
+        let together = abreast(&all, width, |()| async {
+            barrier.wait().await;
+            Went::Through
+        });
+        timeout(Duration::from_secs(3), together).await.is_ok_and(|went| matches!(went, Went::Through))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn as_many_are_under_way_as_there_are_slots() {
+        assert!(meet(6, 2).await);
+        assert!(!meet(6, 1).await, "one after the other none meets another");
+    }
+
+    /// What becomes of ten writes, and how many went out.
+    async fn ends(end: impl Fn(usize) -> Went) -> (Went, usize) {
+        let sent = AtomicUsize::new(0);
+        let all: Vec<usize> = (0..20).collect();
+        let went = abreast(&all, 1, |at| {
+            sent.fetch_add(1, Ordering::Relaxed);
+            std::future::ready(end(*at))
+        });
+        (went.await, sent.load(Ordering::Relaxed))
+    }
+
+    #[tokio::test]
+    async fn one_that_fails_keeps_none_back_and_many_that_fail_do() {
+        let (went, sent) = ends(|at| if at == 0 { Went::Stopped(Outcome::Failed) } else { Went::Through }).await;
+        assert!(matches!(went, Went::Stopped(Outcome::Failed)), "{went:?}");
+        assert_eq!(sent, 20);
+        let (_, sent) = ends(|_| Went::Stopped(Outcome::Failed)).await;
+        assert_eq!(sent, ABREAST);
+        let (went, sent) = ends(|at| if at == 3 { Went::Again } else { Went::Through }).await;
+        assert!(matches!(went, Went::Again), "{went:?}");
+        assert_eq!(sent, 20, "a refusal is of one write");
+        let (went, _) = ends(|at| if at == 3 { Went::Stopped(Outcome::Failed) } else { Went::Again }).await;
+        assert!(matches!(went, Went::Stopped(Outcome::Failed)), "what failed waits, and refusals are told after that");
+    }
 
     #[test]
     fn what_is_left_for_an_idle_moment_is_not_forgotten() {

@@ -101,6 +101,11 @@ impl Slots {
 }
 
 impl Slot {
+    /// One more beside it, unless all are taken.
+    pub fn another(&self) -> Option<Self> {
+        self.slots.take()
+    }
+
     /// Of which it is one.
     pub fn is_of(&self, slots: &Slots) -> bool {
         *self.slots == *slots

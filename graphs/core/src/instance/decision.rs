@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use runtime_effect::note::Note;
+use runtime_effect::{memory::Subject as _, note::Note, step::Step};
 
 use super::subject::Subject;
 
@@ -47,9 +47,58 @@ pub struct Decision {
 }
 
 impl Decision {
+    /// Its writes as they go out. Children that are written now do not depend on each other, for whatever refers to one
+    /// waits until that is there; neither do those of one wave that are deleted.
+    pub fn steps(writes: Vec<Write>) -> Vec<Step<Subject>> {
+        let mut steps: Vec<Step<Subject>> = Vec::new();
+        for write in writes {
+            match steps.last_mut() {
+                Some(Step::Together(others)) if others.iter().all(|other| other.subject == write.subject) => {
+                    others.push(write);
+                }
+                _ if write.subject.is_many() => steps.push(Step::Together(vec![write])),
+                _ => steps.push(write.into()),
+            }
+        }
+        steps
+    }
+
     /// Look again after so many milliseconds, or sooner if that was already wanted.
     pub(super) fn again_in(&mut self, millis: u64) {
         let wait = Duration::from_millis(millis);
         self.again = Some(self.again.map_or(wait, |held| held.min(wait)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use broker_api::ClusterName;
+    use runtime_effect::{kind::Kind, write::Op};
+    use serde_json::Value;
+
+    use super::*;
+
+    fn write(subject: Subject) -> Write {
+        Write {
+            cluster: ClusterName::consumer("hub"),
+            kind: Kind { group: String::new(), version: "v1".into(), kind: "ConfigMap".into() },
+            namespace: String::new(),
+            name: String::new(),
+            op: Op::Merge(Value::Null),
+            intent: [0; 8],
+            subject,
+            note: None,
+        }
+    }
+
+    #[test]
+    fn children_go_out_together_between_what_comes_before_and_after() {
+        use Subject::{Child, Inventory, Removal, Status};
+        let subjects = [Inventory, Inventory, Child, Child, Removal, Removal, Child, Status];
+        let steps = Decision::steps(subjects.into_iter().map(write).collect());
+        let sizes: Vec<(bool, usize)> =
+            steps.iter().map(|step| (matches!(step, Step::Together(_)), step.writes().len())).collect();
+        let alone = (false, 1);
+        assert_eq!(sizes, [alone, alone, (true, 2), (true, 2), (true, 1), alone]);
     }
 }
