@@ -4,21 +4,20 @@ use std::{sync::Arc, time::Duration};
 
 use runtime_engine::{decisions::Decisions, engine::Engine, recorder::events, worker};
 use runtime_fleet::cluster::Labels;
-use runtime_process::{election, serve};
-use tokio::{
-    signal::unix::{SignalKind, signal},
-    task::JoinHandle,
-    time::{Instant, sleep},
+use runtime_process::{
+    election,
+    life::{Ending, Signals},
+    metrics::METERS,
+    serve,
 };
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
 
 use crate::{
     acceptance::{self, AcceptMachine},
     brake,
     broker::{Broker, Channels},
     listen::listen,
-    metrics,
     migrations::{self, ConfigurationMachine, MigrationMachine},
     options::Options,
     origins::Origins,
@@ -31,8 +30,7 @@ const DRAIN: Duration = Duration::from_secs(1);
 
 /// Runs the broker until SIGTERM or SIGINT.
 pub async fn run(options: Options) -> anyhow::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
+    let signals = Signals::catch()?;
     sources::check(&options)?;
     let (hub, kubeconfig) = sources::coordination(&options).await?;
     let compute = sources::compute(&options).await?;
@@ -41,7 +39,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         .clone()
         .or_else(|| kubeconfig.namespace().map(str::to_owned))
         .unwrap_or_else(|| "default".into());
-    let engine = Engine::new(Decisions::start(metrics::METERS.slow)?, &metrics::METERS);
+    let engine = Engine::new(Decisions::start(METERS.slow)?, &METERS);
     let (broker, channels) = Broker::new(options, namespace, &engine);
     let Channels { accept_changes, secret_changes, configuration_changes } = channels;
     let stop = engine.stop.clone();
@@ -76,26 +74,9 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         election::elect(Arc::clone(&broker.engine), place, async move || led.look_at_all().await, release.clone());
     let election = tokio::spawn(election);
 
-    tokio::select! {
-        _ = terminate.recv() => info!("SIGTERM: finishing the writes in hand"),
-        _ = interrupt.recv() => info!("SIGINT: finishing the writes in hand"),
-    }
-    stop.cancel();
-    let all = tokio::spawn(async move {
-        let _ = tokio::join!(work, migrating, telling, configuring);
-    });
-    wait(all, DRAIN, "writes in hand").await;
-    // Only now: until then the lease covers the last writes.
-    release.cancel();
-    wait(election, Duration::from_secs(2), "the release of the lease").await;
-    info!("bye");
+    let work = vec![work, migrating, telling, configuring];
+    Ending { stop, work, patience: DRAIN, release, election }.after(signals).await;
     Ok(())
-}
-
-async fn wait(task: JoinHandle<()>, limit: Duration, what: &str) {
-    if tokio::time::timeout(limit, task).await.is_err() {
-        warn!("gave up waiting for {what}");
-    }
 }
 
 /// How many origins are looked at again at once.

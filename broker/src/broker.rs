@@ -28,6 +28,7 @@ use runtime_fleet::{
     queue::Queue,
     source::Provenance,
 };
+use runtime_process::metrics::{meter, waited};
 use tokio::{sync::mpsc, time::Instant};
 use tracing::info;
 
@@ -37,7 +38,6 @@ use crate::{
     cluster_secrets::SecretChange,
     conventions::CONVENTIONS,
     departures::Departures,
-    metrics,
     migrations::{
         change::ConfigurationChange, configurations::Configurations, registry::Migrations, stages::Stages,
         statuses::ConfigurationStatuses,
@@ -145,7 +145,7 @@ impl Broker {
             watches: Watches::new(&options, &namespace),
             namespace,
             engine: Arc::clone(engine),
-            queue: Queue::new(metrics::waited),
+            queue: Queue::new(waited),
             registry: ArcSwap::default(),
             registry_changes: Mutex::default(),
             accept_changes,
@@ -181,7 +181,7 @@ impl Broker {
         engine.set_fleet(Fleet::new(FleetOptions {
             conventions: &CONVENTIONS,
             observer: Arc::clone(&broker) as Arc<_>,
-            meter: metrics::meter,
+            meter,
             budget,
             concurrent_writes: broker.options.concurrent_writes,
             dial: Arc::new(Sockets),

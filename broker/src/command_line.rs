@@ -191,7 +191,7 @@ mod tests {
             "-watch-kind=Certificate.v1alpha1.example.platform-mesh.io",
         ]);
         let platform = PathBuf::from("/kubeconfigs/platform/kubeconfig");
-        assert_eq!(options.coordination(), Some(&platform));
+        assert_eq!(options.coordination(), Some(&*platform));
         assert_eq!(options.compute_kubeconfig, Some(platform));
         assert_eq!(options.consumer_kubeconfig, [Path::new("/kubeconfigs/consumer/kubeconfig")]);
         let providers =

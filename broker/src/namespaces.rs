@@ -6,11 +6,12 @@ mod removal;
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
 use broker_api::ClusterName;
+use runtime_fleet::lock::lock;
 use tokio::{sync::Notify, time::Instant};
 
 /// When one in which a copy is being made, or of which nobody can tell, is looked at again.
@@ -69,10 +70,6 @@ struct Writes {
     creating: HashMap<(ClusterName, Arc<str>), usize>,
     /// The namespace of a provider that is being deleted now.
     removing: HashSet<(ClusterName, Arc<str>)>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Waiting {

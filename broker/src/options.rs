@@ -1,7 +1,11 @@
 //! The flags. Every flag is also an environment variable: `--watch-kind` is `RESOURCE_BROKER_WATCH_KIND`.
 //! [`crate::command_line`] reads them.
 
-use std::{collections::BTreeSet, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use broker_api::Role;
 use broker_core::{migration::configuration::is_system, snapshot::Limits};
@@ -214,8 +218,8 @@ impl Options {
     }
 
     /// The coordination cluster's kubeconfig file; `None`: the Pod's own cluster.
-    pub fn coordination(&self) -> Option<&PathBuf> {
-        self.coordination_kubeconfig.as_ref().or(self.kubeconfig.as_ref())
+    pub fn coordination(&self) -> Option<&Path> {
+        self.coordination_kubeconfig.as_deref().or(self.kubeconfig.as_deref())
     }
 
     /// Whether MigrationConfigurations of a namespace count; `own` is the broker's.
@@ -244,9 +248,9 @@ impl Options {
 
     /// The files of the coordination and compute clusters.
     pub fn own_clusters(&self) -> Vec<Given> {
-        let given = |role| move |path: &PathBuf| Given { role, path: path.clone(), directory: false };
+        let given = |role| move |path: &Path| Given { role, path: path.to_owned(), directory: false };
         let hub = self.coordination().map(given(Role::Coordination));
-        hub.into_iter().chain(self.compute_kubeconfig.as_ref().map(given(Role::Compute))).collect()
+        hub.into_iter().chain(self.compute_kubeconfig.as_deref().map(given(Role::Compute))).collect()
     }
 
     /// The files and directories of consumers and providers.

@@ -1,27 +1,21 @@
 //! `/healthz`, `/readyz` and `/metrics`.
 
-use std::time::Duration;
-
 use broker_api::condition;
 use broker_core::decision;
 use runtime_fleet::{cluster::ClusterState, lag::Lag};
-use runtime_process::serve::Probed;
+use runtime_process::{
+    metrics::{self, gauge},
+    serve::{Probed, hung},
+};
 
 use crate::{
     broker::Broker,
-    metrics::{ClusterLabels, ConsumerLabels, HolderLabels, METRICS, QueueLabels, StateLabels, WatchLabels},
+    metrics::{ClusterLabels, ConsumerLabels, HolderLabels, METRICS, StateLabels, WatchLabels},
 };
-
-/// Work that takes longer than this means that the process hangs: every call has a deadline far below.
-const HUNG: Duration = Duration::from_mins(2);
 
 impl Probed for Broker {
     fn health(&self) -> Result<(), String> {
-        let longest = self.queue.stats().longest_running.max(self.migrations.queue.stats().longest_running);
-        if longest > HUNG {
-            return Err(format!("work has been under way for {} s", longest.as_secs()));
-        }
-        Ok(())
+        hung([self.queue.stats(), self.migrations.queue.stats()])
     }
 
     fn ready(&self) -> Result<String, String> {
@@ -30,7 +24,7 @@ impl Probed for Broker {
 
     fn metrics(&self) -> Option<String> {
         collect(self);
-        METRICS.encode().ok()
+        metrics::encode(&METRICS.registry)
     }
 }
 
@@ -73,18 +67,8 @@ fn readiness(broker: &Broker) -> Result<String, String> {
 
 /// What is counted when it is asked for.
 fn collect(broker: &Broker) {
-    let gauge = |value: usize| i64::try_from(value).unwrap_or(i64::MAX);
-    let queues = [("origins", broker.queue.stats()), ("migrations", broker.migrations.queue.stats())];
-    for (name, stats) in queues {
-        let queue = QueueLabels { name };
-        METRICS.queue_depth.get_or_create(&queue).set(gauge(stats.depth));
-        METRICS.longest_running.get_or_create(&queue).set(stats.longest_running.as_secs_f64());
-        for (counter, total) in [(&METRICS.queue_adds, stats.adds), (&METRICS.queue_retries, stats.retries)] {
-            let counter = counter.get_or_create(&queue);
-            counter.inc_by(total.saturating_sub(counter.get()));
-        }
-    }
-    METRICS.leader.get_or_create(&QueueLabels { name: "resource-broker" }).set(i64::from(broker.leads()));
+    metrics::METRICS.queues([("origins", broker.queue.stats()), ("migrations", broker.migrations.queue.stats())]);
+    metrics::METRICS.leads(&broker.options.lease_name, broker.leads());
     for state in decision::State::ALL {
         METRICS.objects.get_or_create(&StateLabels { state: state.as_str() }).set(broker.records.in_state(state));
     }

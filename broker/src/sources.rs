@@ -2,11 +2,9 @@
 
 use std::{
     collections::BTreeSet,
-    path::Path,
     sync::{Arc, PoisonError},
 };
 
-use anyhow::Context as _;
 use broker_api::{ClusterName, Role, condition, keys};
 use broker_core::naming::consumer_hash;
 use runtime_effect::note::Note;
@@ -15,10 +13,11 @@ use runtime_fleet::{
     cluster::Labels,
     identity::Rank,
     index::Index,
-    kubeconfig::{Kubeconfig, Trust},
+    kubeconfig::Kubeconfig,
     object::{Object, ObjectKey},
     source::{Beside, Claims, Given, Provenance, SecretSource, SourceEvent, check_files, directory, file},
 };
+use runtime_process::clusters;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
@@ -33,39 +32,18 @@ use crate::{
     policies::{self, Said},
 };
 
-/// Name of the coordination cluster where the Pod's own is used.
-const IN_CLUSTER: &str = "in-cluster";
-
 /// The coordination cluster, from the flags or from the Pod's own service account.
 pub async fn coordination(options: &Options) -> anyhow::Result<(ClusterName, Kubeconfig)> {
-    if let Some(path) = options.coordination() {
-        return read(Role::Coordination, path, options).await;
-    }
-    let own = Kubeconfig::in_cluster();
-    let kubeconfig = own.context(
-        "no coordination cluster: give its kubeconfig with --coordination-kubeconfig (or --kubeconfig), or run in a Pod",
-    )??;
-    Ok((ClusterName::new(Role::Coordination, IN_CLUSTER), kubeconfig))
+    let flags = "--coordination-kubeconfig (or --kubeconfig)";
+    clusters::given(Role::Coordination, options.coordination(), options.allow_local_credentials, flags).await
 }
 
 /// The compute cluster, if it is another than the coordination cluster.
 pub async fn compute(options: &Options) -> anyhow::Result<Option<(ClusterName, Kubeconfig)>> {
     match &options.compute_kubeconfig {
-        Some(path) => read(Role::Compute, path, options).await.map(Some),
+        Some(path) => clusters::read(Role::Compute, path, options.allow_local_credentials).await.map(Some),
         None => Ok(None),
     }
-}
-
-async fn read(role: Role, path: &Path, options: &Options) -> anyhow::Result<(ClusterName, Kubeconfig)> {
-    let text = tokio::fs::read_to_string(path)
-        .await
-        .with_context(|| format!("cannot read the {role} cluster's kubeconfig {}", path.display()))?;
-    let folder = path.parent().unwrap_or(path).to_owned();
-    let trust = Trust::File { folder, allow_local: options.allow_local_credentials };
-    let kubeconfig = Kubeconfig::parse(&text, &trust)
-        .with_context(|| format!("the {role} cluster's kubeconfig {} cannot be used", path.display()))?;
-    let name = runtime_fleet::source::cluster_of(role, path).unwrap_or_else(|| ClusterName::new(role, role.as_str()));
-    Ok((name, kubeconfig))
 }
 
 /// Checks all paths before anything is started.

@@ -69,7 +69,7 @@ impl Compiler<'_> {
         let began = Instant::now();
         let asked = Asked::new(self.kinds, self.cluster);
         let graph = graph::compile(owner.name, spec, &asked, self.evaluator, self.bounds);
-        METRICS.compiled(began.elapsed());
+        METRICS.compile_duration.observe(began.elapsed().as_secs_f64());
         let kinds = asked.all();
         let failed = |outcome, busy| (outcome, None, busy);
         let (outcome, compiled, busy) = match graph {

@@ -13,10 +13,9 @@ use std::{
 use broker_api::ClusterName;
 use runtime_effect::kind::Kind;
 use runtime_fleet::queue::{Key, Queue};
+use runtime_process::metrics::waited;
 
 use self::records::Records;
-use crate::metrics;
-
 /// An RGD.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DefinitionKey {
@@ -49,7 +48,7 @@ pub struct Definitions {
 impl Definitions {
     /// Those to look at.
     pub fn queue(&self) -> &Arc<Queue<DefinitionKey>> {
-        self.queue.get_or_init(|| Queue::new(metrics::waited))
+        self.queue.get_or_init(|| Queue::new(waited))
     }
 
     /// Looks at one.

@@ -16,6 +16,7 @@ use runtime_fleet::{
     listener::Selector,
     subscription::Subscription,
 };
+use runtime_process::metrics::meter;
 use tokio::runtime::Handle;
 use tracing::info;
 
@@ -25,7 +26,6 @@ use crate::{
     definitions::Definitions,
     instances::{self, Instances, groups::Groups},
     kinds::Kinds,
-    metrics,
     options::Options,
     serving::Serving,
     watches::{Fixed, Holder, Need, Needed},
@@ -80,7 +80,7 @@ impl Graphs {
         engine.set_fleet(Fleet::new(FleetOptions {
             conventions: &CONVENTIONS,
             observer: Arc::clone(&graphs) as Arc<_>,
-            meter: metrics::meter,
+            meter,
             budget,
             concurrent_writes: graphs.options.concurrent_writes,
             dial: Arc::new(Sockets),

@@ -19,9 +19,10 @@ use runtime_fleet::{
     object::ObjectKey,
     queue::{Key, Queue},
 };
+use runtime_process::metrics::waited;
 
 use self::{generated::Generated, records::Records, references::References};
-use crate::{graphs::Graphs, metrics, watches::Need};
+use crate::{graphs::Graphs, watches::Need};
 
 /// An instance.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -61,7 +62,7 @@ pub struct Instances {
 impl Instances {
     /// Those to look at.
     pub fn queue(&self) -> &Arc<Queue<InstanceKey>> {
-        self.queue.get_or_init(|| Queue::new(metrics::waited))
+        self.queue.get_or_init(|| Queue::new(waited))
     }
 
     /// Looks at one.

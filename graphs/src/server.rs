@@ -1,18 +1,17 @@
 //! What probes and metrics say.
 
-use std::time::Duration;
-
+use broker_api::graphs::keys;
 use graphs_core::instance::State;
 use runtime_fleet::cluster::ClusterState;
-use runtime_process::serve::Probed;
+use runtime_process::{
+    metrics::{self, gauge},
+    serve::{Probed, hung},
+};
 
 use crate::{
     graphs::Graphs,
-    metrics::{METRICS, QueueLabels, StateLabels},
+    metrics::{METRICS, StateLabels},
 };
-
-/// Work that takes longer than this means that the process hangs: every call has a deadline far below.
-const HUNG: Duration = Duration::from_mins(2);
 
 fn word(state: State) -> &'static str {
     match state {
@@ -29,12 +28,7 @@ fn word(state: State) -> &'static str {
 
 impl Probed for Graphs {
     fn health(&self) -> Result<(), String> {
-        let stats = [self.definitions.queue().stats(), self.instances.queue().stats()];
-        let longest = stats.iter().map(|stats| stats.longest_running).max().unwrap_or_default();
-        if longest > HUNG {
-            return Err(format!("work has been under way for {} s", longest.as_secs()));
-        }
-        Ok(())
+        hung([self.definitions.queue().stats(), self.instances.queue().stats()])
     }
 
     /// Ready when RGDs, revisions and CRDs are known.
@@ -56,23 +50,14 @@ impl Probed for Graphs {
     }
 
     fn metrics(&self) -> Option<String> {
-        let gauge = |value: usize| i64::try_from(value).unwrap_or(i64::MAX);
         let queues = [("definitions", self.definitions.queue().stats()), ("instances", self.instances.queue().stats())];
-        for (name, stats) in queues {
-            let queue = QueueLabels { name };
-            METRICS.queue_depth.get_or_create(&queue).set(gauge(stats.depth));
-            METRICS.longest_running.get_or_create(&queue).set(stats.longest_running.as_secs_f64());
-            for (counter, total) in [(&METRICS.queue_adds, stats.adds), (&METRICS.queue_retries, stats.retries)] {
-                let counter = counter.get_or_create(&queue);
-                counter.inc_by(total.saturating_sub(counter.get()));
-            }
-        }
+        metrics::METRICS.queues(queues);
+        metrics::METRICS.leads(keys::LEASE, self.engine.leads());
         METRICS.instances.clear();
         for (state, count) in self.instances.records.states() {
             METRICS.instances.get_or_create(&StateLabels { state: word(state) }).set(gauge(count));
         }
         METRICS.held.set(gauge(self.fleet().budget().shares().iter().map(|(_, held, _)| held).sum()));
-        METRICS.leader.set(i64::from(self.engine.leads()));
-        METRICS.encode().ok()
+        metrics::encode(&METRICS.registry)
     }
 }

@@ -16,11 +16,8 @@ use runtime_fleet::{
     backoff::Backoff,
     lease::{Elector, Leadership, LeaseOptions},
 };
-use runtime_process::serve;
-use tokio::{
-    signal::unix::{SignalKind, signal},
-    time::Instant,
-};
+use runtime_process::{life::Signals, serve};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -35,8 +32,7 @@ const CONNECT: Duration = Duration::from_secs(5);
 
 /// Runs the operator until SIGTERM or SIGINT.
 pub async fn run(options: Options) -> anyhow::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut signals = Signals::catch()?;
     let mut config = config(&options).await?;
     config.connect_timeout = Some(CONNECT);
     let namespace = options.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
@@ -61,8 +57,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     };
     tokio::select! {
         () = lead(&context, leadership.as_ref(), &options.lease_name) => {}
-        _ = terminate.recv() => info!("SIGTERM"),
-        _ = interrupt.recv() => info!("SIGINT"),
+        signal = signals.first() => info!("{signal}"),
     }
     // The controller is gone by now. A write that it was about is seen by whoever leads next.
     stop.cancel();

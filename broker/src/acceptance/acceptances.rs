@@ -20,6 +20,7 @@ use runtime_fleet::{
     index::{Change, Index},
     object::{Object, ObjectKey},
 };
+use runtime_process::metrics::METERS;
 
 use super::registry::{Entry, Registry};
 use crate::{broker::Broker, watches::Brokered};
@@ -210,7 +211,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{conventions, metrics::METERS, options::Options};
+    use crate::{conventions, options::Options};
 
     #[tokio::test]
     async fn each_provider_is_taken_at_its_own_word_for_a_kind() {

@@ -19,6 +19,7 @@ use runtime_fleet::{
     queue::{Outcome, Queue},
     watch::WatchSpec,
 };
+use runtime_process::metrics::METERS;
 use tokio::time::Instant;
 
 use super::{
@@ -157,7 +158,7 @@ mod tests {
     use runtime_engine::decisions::Decisions;
 
     use super::*;
-    use crate::{metrics::METERS, options::Options};
+    use crate::options::Options;
 
     #[tokio::test]
     async fn nobody_asks_how_an_accept_api_stands_before_that_can_be_said() {

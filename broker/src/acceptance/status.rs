@@ -5,6 +5,7 @@ use broker_core::acceptance::AcceptId;
 use runtime_effect::{condition::Condition, merge};
 use runtime_engine::clock;
 use runtime_fleet::object::Object;
+use runtime_process::metrics::METERS;
 use serde_json::{Value, json};
 
 use super::registry::Entry;
@@ -76,7 +77,7 @@ mod tests {
     use runtime_engine::{decisions::Decisions, engine::Engine};
 
     use super::*;
-    use crate::{conventions, metrics::METERS, options::Options};
+    use crate::{conventions, options::Options};
 
     /// An AcceptAPI of this resource, with this status; and what is to be written there.
     fn patch_of(uid: &str, resource: &str, status: &Value) -> Option<StatusPatch> {

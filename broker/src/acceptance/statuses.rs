@@ -10,9 +10,8 @@ use broker_api::ClusterName;
 use broker_core::acceptance::AcceptId;
 use runtime_effect::memory::{self, Memory};
 use runtime_fleet::queue::{Key, Queue};
+use runtime_process::metrics::waited;
 use tokio::time::Instant;
-
-use crate::metrics;
 
 /// An AcceptAPI as the queue has it: its turn is that of its provider.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -68,7 +67,7 @@ pub struct Statuses {
 
 impl Default for Statuses {
     fn default() -> Self {
-        Self { queue: Queue::new(metrics::waited), remembered: Mutex::default() }
+        Self { queue: Queue::new(waited), remembered: Mutex::default() }
     }
 }
 

@@ -19,8 +19,9 @@ use runtime_fleet::{
     object::ObjectKey,
     queue::{Key, Queue},
 };
+use runtime_process::metrics::waited;
 
-use crate::metrics::{self, METRICS, ReasonLabels, ResultLabels};
+use crate::metrics::{METRICS, ReasonLabels, ResultLabels, StateLabels};
 
 /// A Migration as the queue has it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -129,7 +130,7 @@ impl Inner {
 
 impl Default for Migrations {
     fn default() -> Self {
-        Self { inner: Mutex::default(), queue: Queue::new(metrics::waited), hub: Mutex::default() }
+        Self { inner: Mutex::default(), queue: Queue::new(waited), hub: Mutex::default() }
     }
 }
 
@@ -358,7 +359,7 @@ pub fn word(state: MigrationState) -> &'static str {
 }
 
 fn count(state: MigrationState, by: i64) {
-    METRICS.migrations.get_or_create(&metrics::StateLabels { state: word(state) }).inc_by(by);
+    METRICS.migrations.get_or_create(&StateLabels { state: word(state) }).inc_by(by);
 }
 
 #[cfg(test)]

@@ -12,8 +12,7 @@ use runtime_fleet::{
     object::ObjectKey,
     queue::{Key, Queue},
 };
-
-use crate::metrics;
+use runtime_process::metrics::waited;
 
 /// A MigrationConfiguration as the queue has it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -44,7 +43,7 @@ pub struct ConfigurationStatuses {
 
 impl Default for ConfigurationStatuses {
     fn default() -> Self {
-        Self { queue: Queue::new(metrics::waited), remembered: Mutex::default() }
+        Self { queue: Queue::new(waited), remembered: Mutex::default() }
     }
 }
 

@@ -90,10 +90,11 @@ mod tests {
         kubeconfig::{Kubeconfig, Trust},
         subscription::Subscription,
     };
+    use runtime_process::metrics::METERS;
     use serde_json::json;
 
     use super::*;
-    use crate::{conventions, listen::listen, metrics::METERS, options::Options};
+    use crate::{conventions, listen::listen, options::Options};
 
     /// A broker that listens as long as what comes with it is held.
     fn broker() -> (Arc<Broker>, Vec<Subscription>) {

@@ -204,10 +204,11 @@ mod tests {
         kubeconfig::{Kubeconfig, Trust},
         queue::Outcome,
     };
+    use runtime_process::metrics::METERS;
     use serde_json::json;
 
     use super::*;
-    use crate::{conventions, metrics::METERS, options::Options, origins::records::bounds::Bounds};
+    use crate::{conventions, options::Options, origins::records::bounds::Bounds};
 
     /// A broker with a consumer and a provider, of which nothing is known.
     struct Scene {

@@ -26,6 +26,7 @@ use runtime_fleet::{
     queue::{Outcome, Queue},
     watch::WatchSpec,
 };
+use runtime_process::metrics::METERS;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -278,7 +279,7 @@ mod tests {
     use runtime_engine::decisions::Decisions;
 
     use super::*;
-    use crate::{metrics::METERS, options::Options};
+    use crate::options::Options;
 
     #[tokio::test(start_paused = true)]
     async fn nobody_is_looked_at_before_there_are_keys() {

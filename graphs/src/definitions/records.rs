@@ -2,13 +2,14 @@
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use broker_api::ClusterName;
 use graphs_core::definition::{Outcome, Subject};
 use runtime_effect::{kind::Kind, memory::Memory};
 use runtime_engine::recorder::Told;
+use runtime_fleet::lock::lock;
 
 use super::DefinitionKey;
 use crate::compiled::{self, Compiled};
@@ -76,10 +77,6 @@ impl Record {
 pub struct Records {
     all: Mutex<HashMap<DefinitionKey, Arc<Mutex<Record>>>>,
     crds: Mutex<HashMap<Arc<str>, HashSet<DefinitionKey>>>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Records {

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use broker_api::ClusterName;
@@ -11,6 +11,7 @@ use graphs_core::{
     instance::{Memory, State},
 };
 use runtime_engine::recorder::Told;
+use runtime_fleet::lock::lock;
 
 use super::InstanceKey;
 
@@ -36,10 +37,6 @@ struct All {
 /// See the module.
 #[derive(Default)]
 pub struct Records(Mutex<All>);
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 impl Records {
     /// That of an instance, new where there is none.

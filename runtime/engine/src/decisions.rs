@@ -18,7 +18,7 @@ use std::{
 };
 
 use broker_api::ClusterName;
-use runtime_fleet::lanes::Lanes;
+use runtime_fleet::{lanes::Lanes, lock::lock};
 use tokio::{runtime::Handle, sync::oneshot, time::Instant};
 use tracing::warn;
 
@@ -78,10 +78,6 @@ struct Told {
 /// The threads for decisions. They end when it is dropped.
 pub struct Decisions {
     shared: Arc<Shared>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl State {

@@ -32,7 +32,7 @@ pub mod lanes;
 pub mod lease;
 mod lines;
 pub mod listener;
-mod lock;
+pub mod lock;
 mod newcomers;
 pub mod object;
 mod openapi;

@@ -1,13 +1,26 @@
 //! Probes and metrics over HTTP.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use axum::{Router, extract::State, http::StatusCode, routing::get};
+use runtime_fleet::queue::QueueStats;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::bind::{Bind, Disabled};
+
+/// Work that takes longer than this means that the process hangs: every call has a deadline far below.
+const HUNG: Duration = Duration::from_mins(2);
+
+/// Whether work on some key hangs; `Err`: for how long.
+///
+/// # Errors
+/// It does.
+pub fn hung(queues: impl IntoIterator<Item = QueueStats>) -> Result<(), String> {
+    let longest = queues.into_iter().map(|stats| stats.longest_running).max().unwrap_or_default();
+    if longest > HUNG { Err(format!("work has been under way for {} s", longest.as_secs())) } else { Ok(()) }
+}
 
 /// What a program says of itself.
 pub trait Probed: Send + Sync + 'static {
