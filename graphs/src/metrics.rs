@@ -34,8 +34,8 @@ impl Metrics {
         metrics::METRICS.register(&mut registry, "resource_graphs");
         let (compile_duration, instances, held) = (seconds(), Family::default(), Gauge::default());
         let own = registry.sub_registry_with_prefix("resource_graphs");
-        let help = "How long it takes to compile a ResourceGraphDefinition";
-        own.register("compile_duration_seconds", help, compile_duration.clone());
+        let compiling = "How long it takes to compile a ResourceGraphDefinition";
+        own.register("compile_duration_seconds", compiling, compile_duration.clone());
         own.register("instances", "Instances by state", instances.clone());
         own.register("held_bytes", "Memory that is taken for what is held", held.clone());
         Self { registry, compile_duration, instances, held }

@@ -3,7 +3,7 @@
 //! The arguments are read by the broker's own parser, so that what it would not take is told before any pod is replaced;
 //! and what belongs to it (ports, bindings, strategy) follows from what the arguments mean, not from what a field says.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 use broker_api::broker::BrokerSpec;
 use clap::{CommandFactory as _, error::ErrorKind};
@@ -93,9 +93,9 @@ impl Invocation {
     /// Whether a broker with these arguments takes part in the same election. Not: where they cannot be read.
     pub fn has_lease_of(&self, args: &[String]) -> bool {
         let lease = |options: &Options| {
-            options
-                .leader_elect
-                .then(|| (options.namespace.clone(), options.lease_name.clone(), options.coordination().cloned()))
+            options.leader_elect.then(|| {
+                (options.namespace.clone(), options.lease_name.clone(), options.coordination().map(Path::to_owned))
+            })
         };
         let theirs = CommandLine::parse_with_env(known(args.to_vec()), &BTreeMap::new());
         let theirs = theirs.ok().and_then(|line| lease(&line.options));

@@ -35,7 +35,7 @@ use serde_json::json;
 use self::held::Predecessors;
 use crate::{
     acceptance::{AcceptId, Verdict},
-    decision::{Decision, State, Step, Write},
+    decision::{Decision, State, Write},
     memory::Subject,
     snapshot::Snapshot,
     status::{self, Own},

@@ -20,7 +20,6 @@ use runtime_fleet::{
     index::{Change, Index},
     object::{Object, ObjectKey},
 };
-use runtime_process::metrics::METERS;
 
 use super::registry::{Entry, Registry};
 use crate::{broker::Broker, watches::Brokered};
@@ -208,6 +207,7 @@ fn is_held(index: &Index, copy: &ObjectKey) -> bool {
 mod tests {
     use clap::Parser as _;
     use runtime_engine::{decisions::Decisions, engine::Engine};
+    use runtime_process::metrics::METERS;
     use serde_json::json;
 
     use super::*;

@@ -19,7 +19,6 @@ use runtime_fleet::{
     queue::{Outcome, Queue},
     watch::WatchSpec,
 };
-use runtime_process::metrics::METERS;
 use tokio::time::Instant;
 
 use super::{
@@ -156,6 +155,7 @@ impl Machine for AcceptMachine {
 mod tests {
     use clap::Parser as _;
     use runtime_engine::decisions::Decisions;
+    use runtime_process::metrics::METERS;
 
     use super::*;
     use crate::options::Options;

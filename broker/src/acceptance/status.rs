@@ -5,7 +5,6 @@ use broker_core::acceptance::AcceptId;
 use runtime_effect::{condition::Condition, merge};
 use runtime_engine::clock;
 use runtime_fleet::object::Object;
-use runtime_process::metrics::METERS;
 use serde_json::{Value, json};
 
 use super::registry::Entry;
@@ -75,6 +74,7 @@ mod tests {
     use broker_api::ClusterName;
     use clap::Parser as _;
     use runtime_engine::{decisions::Decisions, engine::Engine};
+    use runtime_process::metrics::METERS;
 
     use super::*;
     use crate::{conventions, options::Options};

@@ -26,7 +26,6 @@ use runtime_fleet::{
     queue::{Outcome, Queue},
     watch::WatchSpec,
 };
-use runtime_process::metrics::METERS;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -277,6 +276,7 @@ mod tests {
     use broker_core::assignment::{Key, KeyRing};
     use clap::Parser as _;
     use runtime_engine::decisions::Decisions;
+    use runtime_process::metrics::METERS;
 
     use super::*;
     use crate::options::Options;

@@ -1,10 +1,6 @@
 //! `DefinitionMachine`: RGDs.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use broker_api::{
     ClusterName,

@@ -4,7 +4,7 @@ use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet, btree_map::Entry},
     str::FromStr as _,
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
 
 use broker_api::graphs::keys;
@@ -17,7 +17,6 @@ use runtime_effect::{
     kind::Kind,
     note::Note,
     seen::Seen,
-    step::Step,
     view::View,
     write::{Op, Write},
 };
@@ -314,7 +313,7 @@ impl Machine for InstanceMachine {
         if decision.state == State::Gone {
             self.forget(key);
         }
-        let steps = Decision::steps(decision.writes);
+        let steps = instance::Decision::steps(decision.writes);
         Ok(Plan { steps, listens, again: decision.again, complete: decision.complete, ..Plan::default() })
     }
 
