@@ -21,6 +21,8 @@ const EXIT: Duration = Duration::from_secs(20);
 /// How a broker is started.
 #[derive(Clone, Default)]
 pub struct BrokerSetup<'a> {
+    /// The program; `resource-broker` when empty.
+    pub program: &'a str,
     /// Its name in the lab: log `<name>.log`, kubeconfigs in `<name>/`.
     pub name: &'a str,
     /// The user of its kubeconfigs; `broker` when empty.
@@ -70,7 +72,8 @@ impl Broker {
             file.display().to_string()
         };
         let (health, metrics) = (free_address().unwrap(), free_address().unwrap());
-        let path = harness::broker_binary().unwrap_or_else(|error| panic!("{error:#}"));
+        let program = if setup.program.is_empty() { "resource-broker" } else { setup.program };
+        let path = harness::binary(program).unwrap_or_else(|error| panic!("{error:#}"));
         let mut program = Program::new(setup.name, path)
             .env("NO_COLOR", "1")
             .args(["--health-probe-bind-address", &health])

@@ -40,6 +40,7 @@ fn two_hundred_emptied_namespaces_cost_a_bounded_number_of_requests() {
         let scene = Scene::new(world, "rooms", &[]).await;
         world.hub.make_namespace("rooms-broker").await;
         let setup = BrokerSetup {
+            program: "",
             name: "rooms-broker",
             user: "broker-2",
             coordination: Some(&world.hub),

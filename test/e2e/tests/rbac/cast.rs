@@ -9,7 +9,7 @@ use e2e::{
 };
 use harness::Mark;
 
-use crate::{brokers::Brokers, operator::TEAM, owner::Owner};
+use crate::{operator::TEAM, owner::Owner, pair::Pair};
 
 /// A provider whose owner applied provider.yaml only.
 pub(crate) const ARIADNE: &str = "ariadne";
@@ -99,7 +99,7 @@ impl Cast {
     }
 
     /// Two brokers that come from elsewhere, with the tokens that the clusters' owners made for them.
-    pub(crate) async fn start_brokers(&self) -> Brokers<'_> {
+    pub(crate) async fn start_brokers(&self) -> Pair<'_> {
         let hub = self.owner(&self.world.hub).kubeconfig_file();
         let compute = self.owner(&self.compute).kubeconfig_file();
         let flags = [
@@ -111,6 +111,13 @@ impl Cast {
         ];
         let args =
             flags.into_iter().map(|(flag, value)| format!("{flag}={value}")).chain(["--leader-elect".to_owned()]);
-        Brokers::start(self, args.collect()).await
+        self.start_pair(args.collect()).await
+    }
+
+    /// Two brokers with these arguments, which get homer and theseus.
+    pub(crate) async fn start_pair(&self, args: Vec<String>) -> Pair<'_> {
+        self.engage(&self.homer, "consumer");
+        self.engage(&self.theseus, "provider");
+        Pair::start(&self.world.lab, "resource-broker", args).await
     }
 }

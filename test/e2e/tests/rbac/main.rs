@@ -4,14 +4,14 @@
 //! and the list from which the files are made says what they may: see [`judge`].
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod brokers;
 mod cast;
+mod graphs;
 mod judge;
 mod migrations;
 mod objects;
 mod operator;
-mod operators;
 mod owner;
+mod pair;
 mod script;
 
 use cast::{Cast, Hub};

@@ -8,16 +8,19 @@ use kube::{
     Api,
     api::{DynamicObject, ListParams},
 };
-use manifests::{permissions::operator::OPERATOR, usage::Request};
+use manifests::{
+    permissions::{graphs::GRAPHS as GRANTED, operator::OPERATOR},
+    usage::Request,
+};
 use serde_json::{Value, json};
 
 use crate::{
-    brokers::Brokers,
     cast::{Cast, Hub, MIGRATION_TTL},
-    is_excused,
+    graphs, is_excused,
     judge::{Case, Judgement, judge},
     migrations, objects,
-    operators::Operators,
+    owner::arguments,
+    pair::Pair,
 };
 
 /// The user that an API server makes of the operator's ServiceAccount.
@@ -38,7 +41,7 @@ const SERVICE_MONITOR: Kind =
     Kind { group: "monitoring.coreos.com", version: "v1", kind: "ServiceMonitor", plural: "servicemonitors" };
 const ACCOUNT: Kind = Kind::core("ServiceAccount", "serviceaccounts");
 const SERVICE: Kind = Kind::core("Service", "services");
-const DEPLOYMENT: Kind = Kind { group: "apps", version: "v1", kind: "Deployment", plural: "deployments" };
+pub(crate) const DEPLOYMENT: Kind = Kind { group: "apps", version: "v1", kind: "Deployment", plural: "deployments" };
 const BUDGET: Kind =
     Kind { group: "policy", version: "v1", kind: "PodDisruptionBudget", plural: "poddisruptionbudgets" };
 const NETWORK_POLICY: Kind =
@@ -87,10 +90,11 @@ async fn the_operator_may_do_what_it_does_and_its_broker_what_that_does() {
     let scenario = async {
         // Without any cluster a broker is not deployed.
         cast.engage(&cast.homer, "consumer");
-        let mut operators = Operators::start(&cast).await;
+        let mut operators = start_operators(&cast).await;
         appears(hub).await;
         *bound.lock().unwrap() = binds(hub).await;
         its_graphs_controller_may_what_people_add(&cast).await;
+        graphs::scenario(&cast).await;
         let mut brokers = start_brokers(&cast).await;
         objects::scenario(&cast).await;
         migrations::scenario(&cast).await;
@@ -99,7 +103,7 @@ async fn the_operator_may_do_what_it_does_and_its_broker_what_that_does() {
         brokers.unharmed();
         // The ServiceAccount will be another.
         drop(brokers);
-        graphs(hub).await;
+        graphs_go(hub).await;
         changes(hub).await;
         operators.hand_over().await;
         goes(hub).await;
@@ -108,7 +112,9 @@ async fn the_operator_may_do_what_it_does_and_its_broker_what_that_does() {
     let judgement = async {
         let besides = std::mem::take(&mut *bound.lock().unwrap());
         let operator = [Case { besides, ..Case::new(hub, cast.from(hub), OPERATOR) }];
+        let controller = [Case { besides: graphs::besides(), ..Case::new(hub, cast.from(hub), GRANTED) }];
         let judgement = judge(OPERATOR_USER, &operator, |_, _| false).await;
+        let judgement = judgement.and(judge(GRAPHS_USER, &controller, |_, _| false).await);
         let judgement = judgement.and(judge(BROKER_USER, &broker, is_excused).await);
         judgement.and(judge(crate::BROKER, &elsewhere, is_excused).await)
     };
@@ -204,19 +210,27 @@ async fn binds(hub: &Place) -> Vec<Request> {
     bind.collect()
 }
 
+/// Two operators with a token of the ServiceAccount of config/operator.
+async fn start_operators(cast: &Cast) -> Pair<'_> {
+    let (hub, namespace) = (&cast.world.hub, "resource-broker-system");
+    let file = cast.owner(hub).account_file(hub, namespace, "resource-broker-operator");
+    let kubeconfig = format!("--kubeconfig={}", file.display());
+    let args = vec!["--leader-elect".to_owned(), kubeconfig, format!("--namespace={namespace}")];
+    let operators = Pair::start(&cast.world.lab, "resource-broker-operator", args).await;
+    operators.leader().await;
+    operators
+}
+
 /// Two brokers as the Deployment says, with the token of its ServiceAccount.
-async fn start_brokers(cast: &Cast) -> Brokers<'_> {
+async fn start_brokers(cast: &Cast) -> Pair<'_> {
     let hub = &cast.world.hub;
     let file = cast.owner(hub).account_file(hub, TEAM, NAME);
-    let deployment = hub.get(&DEPLOYMENT, TEAM, NAME).await;
-    let args = deployment.at("/spec/template/spec/containers/0/args").as_array().unwrap();
-    // Of addresses there is one for all pods on this machine: the tests choose others.
-    let args = args.iter().map(|arg| arg.as_str().unwrap().to_owned()).filter(|arg| !arg.contains("-bind-address"));
-    Brokers::start(cast, args.chain([format!("--kubeconfig={}", file.display())]).collect()).await
+    let args = arguments(&hub.get(&DEPLOYMENT, TEAM, NAME).await);
+    cast.start_pair(args.chain([format!("--kubeconfig={}", file.display())]).collect()).await
 }
 
 /// The graphs controller goes, and nothing else does.
-async fn graphs(hub: &Place) {
+async fn graphs_go(hub: &Place) {
     hub.edit(&BROKER, TEAM, NAME, json!({"spec": {"graphs": {"enabled": false}}})).await;
     for (kind, name) in &GRAPHS {
         hub.until_gone(kind, TEAM, name).await;

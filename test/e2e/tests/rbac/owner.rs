@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use e2e::{Place, place::PERSON};
+use e2e::{Object, Place, place::PERSON};
 use harness::Lab;
 
 /// Who applies files in a cluster.
@@ -18,6 +18,13 @@ pub(crate) struct Owner {
 
 fn config(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config").join(path)
+}
+
+/// The arguments of a Deployment's pods but for addresses: of those there is one for all pods on this machine.
+pub(crate) fn arguments(deployment: &Object) -> impl Iterator<Item = String> + use<> {
+    let args = deployment.at("/spec/template/spec/containers/0/args").as_array().unwrap();
+    let args: Vec<String> = args.iter().map(|arg| arg.as_str().unwrap().to_owned()).collect();
+    args.into_iter().filter(|arg| !arg.contains("-bind-address"))
 }
 
 impl Owner {
