@@ -84,12 +84,13 @@ check: need-cargo need-cc fmt-check clippy ## Format, clippy, and the tests that
 	cargo test --locked --workspace --lib --bin bench --bin suites --test decide --test joint --test migrate --test 'leaf_*' --test expression
 
 # One build of all binaries and tests comes first: `cargo test` alone would not build the binaries that the tests start, and
-# building those by themselves would compile a third of the dependencies a second time, with other features.
+# building those by themselves would compile a third of the dependencies a second time, with other features. Half of what
+# tests compute is done by API servers, and a quarter of that was the collection of garbage: they do it seldom here.
 .PHONY: test
 test: need-cargo need-cc fmt-check clippy controlplane helm ## Format, clippy, manifests, all tests, and, as root on Linux, the real node (TESTS=… for some)
 	cargo build --locked --workspace --bins --tests
 	$(TARGET)/debug/manifests --check config
-	$(TARGET)/debug/suites --since $(BEGAN) $(if $(TESTS),-- $(TESTS),--also 'real node=test/node/run.sh')
+	GOGC=400 GOMEMLIMIT=1500MiB $(TARGET)/debug/suites --since $(BEGAN) $(if $(TESTS),-- $(TESTS),--also 'real node=test/node/run.sh')
 
 .PHONY: lint
 lint: need-cargo need-cc fmt-check clippy deny ## Format, clippy, and licences, bans, sources and advisories of all dependencies

@@ -2,7 +2,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use e2e::{DEADLINE, Kind, Object, Place, kind::CONFIG_MAP};
+use e2e::{
+    DEADLINE, Kind, Object, Place,
+    kind::{CONFIG_MAP, CRD},
+};
 use harness::{AuditEvents, Mark, wait_for};
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
@@ -101,6 +104,17 @@ impl<'a> Scene<'a> {
         assert!(seen.has("GraphAccepted", "False", "InvalidResourceGraph"), "{seen}");
         assert_eq!(seen.text("/status/state"), "Inactive", "{seen}");
         seen
+    }
+
+    /// Deletes an RGD and its CRD: as long as a large one is there, each change of another costs the API server more.
+    pub(crate) async fn remove(&self, kind: &Kind) {
+        let name = self.rgd_name(kind.kind);
+        self.place().delete(&RGD, "", &name).await;
+        self.place().until_gone(&RGD, "", &name).await;
+        let crd = format!("{}.{}", kind.plural, kind.group);
+        if self.place().find(&CRD, "", &crd).await.is_some() {
+            self.place().delete(&CRD, "", &crd).await;
+        }
     }
 
     /// Creates an instance, by server-side apply: whoever creates one of a kind that is younger than two seconds waits that
