@@ -9,6 +9,7 @@ pub mod keys;
 pub mod resource;
 pub mod revision;
 pub mod rgd;
+pub mod rollout;
 mod wire;
 
 pub use resource::{ExternalRef, ExternalRefMetadata, Resource, Selector};
@@ -17,4 +18,5 @@ pub use rgd::{
     CrdMetadata, Dependency, GeneratedSchema, GeneratedScope, ResourceGraphDefinition, ResourceGraphDefinitionSpec,
     ResourceGraphDefinitionStatus, ResourceInformation,
 };
+pub use rollout::{ResourceGraphRollout, ResourceGraphRolloutSpec, ResourceGraphRolloutStatus};
 pub use wire::FreeObject;

@@ -3,7 +3,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::{ArgAction, Parser};
+use clap::{ArgAction, CommandFactory as _, FromArgMatches as _, Parser, builder::Resettable};
 use runtime_process::{
     amount::{duration, memory},
     bind::{Bind, bind_address},
@@ -132,10 +132,21 @@ pub struct Ignored {
     pub feature_gates: Option<String>,
 }
 
+impl Options {
+    /// Reads what another process will be given, without an environment.
+    ///
+    /// # Errors
+    /// It would not take them.
+    pub fn of(args: impl IntoIterator<Item = String>) -> Result<Self, clap::Error> {
+        let mut command = Self::command().mut_args(|arg| arg.env(Resettable::Reset));
+        let name = command.get_name().to_owned();
+        let matches = command.try_get_matches_from_mut(std::iter::once(name).chain(args))?;
+        Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     #[test]

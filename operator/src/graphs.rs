@@ -5,7 +5,13 @@
 use broker_api::broker::{self, BrokerSpec};
 use k8s_openapi::api::core::v1::{EnvVar, LocalObjectReference, ResourceRequirements};
 
-use crate::{defaults::Defaults, image::Image, invocation::Invocation};
+use resource_graphs::options::Options;
+
+use crate::{
+    defaults::Defaults,
+    image::Image,
+    invocation::{Invocation, first_lines},
+};
 
 /// Port of its metrics.
 const METRICS_PORT: u16 = 8078;
@@ -47,12 +53,20 @@ pub struct Graphs {
     pub env: Vec<EnvVar>,
 }
 
-/// An argument that people give although the operator does.
+/// Why it cannot be called.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("spec.graphs.extraArgs sets --{flag}: {instead}")]
-pub struct GraphsError {
-    flag: &'static str,
-    instead: &'static str,
+pub enum GraphsError {
+    /// An argument that people give although the operator does.
+    #[error("spec.graphs.extraArgs sets --{flag}: {instead}")]
+    Taken {
+        /// Its name.
+        flag: &'static str,
+        /// Where to say the same.
+        instead: &'static str,
+    },
+    /// It would not take its arguments, in its own words.
+    #[error("the graphs controller would refuse its arguments, see spec.graphs.extraArgs: {0}")]
+    Refused(String),
 }
 
 impl Graphs {
@@ -80,9 +94,15 @@ impl Graphs {
         args.extend(invocation.options.coordination().map(|file| format!("--kubeconfig={}", file.display())));
         args.extend(extra_args);
         let wanted = image.unwrap_or_default();
+        let image = defaults.graphs.with(Some(&wanted));
+        // An image of somebody else's may have flags of its own; and what a variable says is not known here.
+        if image.repository == defaults.graphs.repository {
+            let read = Options::of(args.iter().filter(|arg| !arg.contains("$(")).cloned());
+            read.map_err(|error| GraphsError::Refused(first_lines(&error)))?;
+        }
         Ok(Some(Self {
             replicas: replicas.unwrap_or(1),
-            image: defaults.graphs.with(Some(&wanted)),
+            image,
             pull_policy: wanted.pull_policy,
             image_pull_secrets: wanted.image_pull_secrets,
             args,
@@ -99,7 +119,7 @@ fn taken(arg: &str) -> Option<GraphsError> {
     let long = arg.strip_prefix("--").or_else(|| arg.strip_prefix('-'))?;
     let given = long.split_once('=').map_or(long, |(flag, _)| flag);
     let (flag, instead) = SET.into_iter().find(|(flag, _)| *flag == given)?;
-    Some(GraphsError { flag, instead })
+    Some(GraphsError::Taken { flag, instead })
 }
 
 #[cfg(test)]
@@ -172,5 +192,21 @@ mod tests {
             let told = of(spec(&json!({"enabled": true, "extraArgs": [arg]}), &[])).unwrap_err().to_string();
             assert!(told.contains("spec.graphs.extraArgs") && told.contains(words), "{told}");
         }
+    }
+
+    #[test]
+    fn what_the_controller_would_not_take_is_told_before_any_pod_is_replaced() {
+        let with = |graphs: Value| of(spec(&graphs, &[]));
+        for (arg, words) in [
+            ("--rgd-max-graph-revision=9", "--rgd-max-graph-revision"),
+            ("--rgd-max-collection-size=many", "--rgd-max-collection-size"),
+            ("--help", "they ask for help"),
+        ] {
+            let told = with(json!({"enabled": true, "extraArgs": [arg]})).unwrap_err().to_string();
+            assert!(told.contains("spec.graphs.extraArgs") && told.contains(words), "{told}");
+            let other = json!({"enabled": true, "extraArgs": [arg], "image": {"repository": "example.com/other"}});
+            with(other).unwrap();
+        }
+        with(json!({"enabled": true, "extraArgs": ["--rgd-max-collection-size=$(MOST)", "--client-qps=5"]})).unwrap();
     }
 }

@@ -179,7 +179,7 @@ fn known(args: Vec<String>) -> Vec<String> {
 }
 
 /// What clap says, without its usage and hints.
-fn first_lines(error: &clap::Error) -> String {
+pub(crate) fn first_lines(error: &clap::Error) -> String {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         return "they ask for help or the version, and no more".to_owned();
     }

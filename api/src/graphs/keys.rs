@@ -107,3 +107,14 @@ pub const LEASE: &str = "controller.kro.run";
 
 /// The value that switches a boolean annotation or label on.
 pub const TRUE: &str = "true";
+
+/// Label on the CRDs that a hub has put into a spoke: 12 hexadecimal digits of the hub's identity.
+pub const HUB: &str = "broker.platform-mesh.io/hub";
+/// Annotation that the owner of a spoke sets on such a CRD, with the value that [`HUB`] is to have: that hub takes it over.
+pub const CLAIM: &str = "broker.platform-mesh.io/claim";
+/// Annotation on such a CRD: the number of the revision that the spoke runs.
+pub const GRAPH_REVISION: &str = "broker.platform-mesh.io/graph-revision";
+/// Annotation on such a CRD: how the spoke came to that revision, as JSON.
+pub const ROLLOUT: &str = "broker.platform-mesh.io/rollout";
+/// Field manager of such CRDs.
+pub const DISTRIBUTOR: &str = "kro.run/distributor";

@@ -6,6 +6,7 @@ mod compare;
 mod decide;
 mod ownership;
 mod same;
+mod update;
 
 use std::collections::BTreeMap;
 
@@ -22,6 +23,7 @@ pub use self::{
     decide::{Verdict, decide},
     ownership::{Ownership, is_owned, ownership, text_at},
     same::same,
+    update::{digest_of, update},
 };
 use crate::{
     canonical::{self, MAX_DEPTH, TooDeep, is_within},

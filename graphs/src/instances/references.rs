@@ -6,6 +6,7 @@ use std::{
 };
 
 use broker_api::ClusterName;
+use graphs_core::selector::Selector;
 use runtime_effect::kind::Kind;
 use runtime_fleet::object::ObjectKey;
 
@@ -18,59 +19,6 @@ pub enum Reference {
     Named(Kind, ObjectKey),
     /// All objects of a kind with these labels, in a namespace or in all.
     Selected(Kind, Option<String>, Selector),
-}
-
-/// Labels that are asked for.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
-pub struct Selector(Vec<Requirement>);
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Requirement {
-    In(String, Vec<String>),
-    NotIn(String, Vec<String>),
-    Exists(String),
-    DoesNotExist(String),
-}
-
-impl Selector {
-    /// Of a LabelSelector (meta/v1). `Err`: for people.
-    pub fn read(selector: &serde_json::Value) -> Result<Self, String> {
-        let mut all = Vec::new();
-        let text = |value: &serde_json::Value, what: &str| {
-            value.as_str().map(str::to_owned).ok_or_else(|| format!("metadata.selector: {what} is no text"))
-        };
-        for (key, value) in selector["matchLabels"].as_object().into_iter().flatten() {
-            all.push(Requirement::In(key.clone(), vec![text(value, &format!("matchLabels[{key}]"))?]));
-        }
-        for expression in selector["matchExpressions"].as_array().into_iter().flatten() {
-            let key = text(&expression["key"], "the key of an expression")?;
-            let values = expression["values"].as_array().into_iter().flatten();
-            let values: Result<Vec<String>, String> = values.map(|value| text(value, "a value")).collect();
-            let (operator, values) = (text(&expression["operator"], "an operator")?, values?);
-            all.push(match operator.as_str() {
-                "In" => Requirement::In(key, values),
-                "NotIn" => Requirement::NotIn(key, values),
-                "Exists" => Requirement::Exists(key),
-                "DoesNotExist" => Requirement::DoesNotExist(key),
-                other => {
-                    return Err(format!(
-                        "metadata.selector: {other:?} is no operator; use In, NotIn, Exists or DoesNotExist"
-                    ));
-                }
-            });
-        }
-        Ok(Self(all))
-    }
-
-    /// Whether an object with these labels is meant.
-    pub fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
-        self.0.iter().all(|requirement| match requirement {
-            Requirement::In(key, values) => labels.get(key).is_some_and(|held| values.contains(held)),
-            Requirement::NotIn(key, values) => labels.get(key).is_none_or(|held| !values.contains(held)),
-            Requirement::Exists(key) => labels.contains_key(key),
-            Requirement::DoesNotExist(key) => !labels.contains_key(key),
-        })
-    }
 }
 
 type Place = (ClusterName, Kind, ObjectKey);

@@ -12,6 +12,7 @@ use graphs_core::{
     graph,
     instance::{Form, Found, Members, Resource, target},
     render,
+    selector::Selector,
 };
 use runtime_effect::{kind::Kind, seen::Seen, view::View};
 use runtime_engine::engine::Engine;
@@ -22,7 +23,7 @@ use super::{
     InstanceKey,
     groups::Version,
     listen::BY_SET,
-    references::{Reference, Selector},
+    references::Reference,
 };
 use crate::{
     kinds::Kinds,
@@ -155,7 +156,7 @@ impl World<'_> {
         let selector = match Selector::read(&metadata["selector"]) {
             Ok(selector) => selector,
             Err(why) => {
-                self.found.borrow_mut().trouble.insert(resource.id.clone(), why);
+                self.found.borrow_mut().trouble.insert(resource.id.clone(), format!("metadata.selector: {why}"));
                 return None;
             }
         };

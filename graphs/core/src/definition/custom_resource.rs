@@ -1,8 +1,8 @@
 //! The CRD of an RGD.
 
 use broker_api::graphs::{condition as words, keys};
-use runtime_effect::{kind::Kind, merge::diff, note::Note, seen::Seen, view::View, write::Op};
-use serde_json::{Map, Value, json};
+use runtime_effect::{kind::Kind, note::Note, seen::Seen, view::View, write::Op};
+use serde_json::{Value, json};
 
 use super::{
     condition::Said,
@@ -34,10 +34,6 @@ pub fn is_established(crd: &View) -> bool {
 
 pub(super) fn crd_kind() -> Kind {
     Kind { group: "apiextensions.k8s.io".into(), version: "v1".into(), kind: "CustomResourceDefinition".into() }
-}
-
-pub(super) fn digest_of(crd: &Value) -> Option<&str> {
-    crd["metadata"]["annotations"][keys::CRD_DIGEST].as_str()
 }
 
 impl Pass<'_> {
@@ -103,42 +99,12 @@ impl Pass<'_> {
         }
     }
 
-    /// By server-side apply, so that labels which are no longer wanted go. Where what was applied is there and the CRD is not
-    /// as it says, the rest belongs to whoever edited it, or to kro which made it: then by a patch of what differs.
     fn update_crd(&mut self, held: &View, wanted: &Value) -> bool {
         let name = crd::text_at(wanted, "/metadata/name");
-        let is_applied = digest_of(&held.value) == digest_of(wanted);
-        let (op, how) = if is_applied {
-            (Op::Merge(patch(held, wanted)), "restored")
-        } else {
-            (Op::Apply { body: wanted.clone(), uid: held.uid.clone() }, "updated")
-        };
+        let op = crd::update(held, wanted);
+        let how = if matches!(op, Op::Merge(_)) { "restored" } else { "updated" };
         let note = Note::normal("KindUpdated", format!("CRD {name} was {how}"));
         let intent = json!([how, &*held.uid, wanted]);
         self.push(Subject::CustomResource, crd_kind(), ("", name), &intent, op, Some(note))
     }
-}
-
-/// From what is there to what is wanted, marks of others left alone.
-fn patch(held: &View, wanted: &Value) -> Value {
-    let marks = |part: &str| -> Map<String, Value> {
-        let held = &held.value["metadata"][part];
-        let wanted = wanted["metadata"][part].as_object();
-        let differing = wanted.into_iter().flatten().filter(|(key, value)| held.get(key.as_str()) != Some(value));
-        differing.map(|(key, value)| (key.clone(), value.clone())).collect()
-    };
-    let mut spec = held.value["spec"].clone();
-    if let Some(fields) = spec.as_object_mut() {
-        // API servers write it on some, and its only allowed value is false.
-        fields.remove("preserveUnknownFields");
-    }
-    json!({
-        "metadata": {
-            "resourceVersion": held.resource_version.to_string(),
-            "uid": &*held.uid,
-            "labels": marks("labels"),
-            "annotations": marks("annotations"),
-        },
-        "spec": diff(&spec, &wanted["spec"]).unwrap_or_else(|| json!({})),
-    })
 }

@@ -5,13 +5,13 @@ use runtime_effect::seen::Seen;
 
 use super::{
     condition::Said,
-    custom_resource::{digest_of, is_established},
+    custom_resource::is_established,
     decide::{Known, Pass},
     decision::{Serve, Subject},
     history::Issued,
     snapshot::{Controller, Outcome},
 };
-use crate::crd::{self, Verdict, ownership};
+use crate::crd::{self, Verdict, digest_of, ownership};
 
 impl Pass<'_> {
     /// What instances are served from, as things are before this decision's writes.
