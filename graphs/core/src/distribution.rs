@@ -75,7 +75,10 @@ pub fn decide(snapshot: &Snapshot<'_>) -> Decision {
         return Decision::Write(Op::Create(mark::marked(snapshot, None)));
     };
     if held.deleting {
-        return refuse(Reason::NotEstablished, format!("CRD {name} is being deleted; it is made again once it is gone"));
+        return refuse(
+            Reason::NotEstablished,
+            format!("CRD {name} is being deleted; it is made again once it is gone"),
+        );
     }
     if let Some(unread) = held.unread {
         return refuse(Reason::ApplyRefused, format!("CRD {name}: {}", unread.why()));

@@ -95,6 +95,36 @@ pub fn decide(snapshot: &Snapshot<'_>) -> Decision {
     pass.decision
 }
 
+/// What the clusters of all waves are assigned now.
+struct Turn {
+    target: i64,
+    /// The target is taken back.
+    back: bool,
+}
+
+impl Turn {
+    /// What a cluster is to run; `room`: so many more of its wave may begin.
+    fn of(&self, member: &Member, standing: &Standing, room: &mut usize) -> Assigned {
+        let target = self.target;
+        if self.back
+            && let Some(to) = member.returns_to(target)
+        {
+            return Assigned::TakenBack { to, from: target };
+        }
+        match standing {
+            Standing::Soaked => Assigned::Soaked(target),
+            Standing::Waiting if *room > 0 => {
+                *room -= 1;
+                Assigned::Revision(target)
+            }
+            Standing::Updating { .. } | Standing::Updated => Assigned::Revision(target),
+            // Tried again for as long as it is wanted: what is in its way may go.
+            Standing::Failed(..) if !member.gave_up(target) && member.is_reached() => Assigned::Revision(target),
+            Standing::Waiting | Standing::Unreachable { .. } | Standing::Failed(..) => Assigned::Stay,
+        }
+    }
+}
+
 struct Pass<'a> {
     snapshot: &'a Snapshot<'a>,
     decision: Decision,
@@ -124,7 +154,7 @@ impl<'a> Pass<'a> {
             wave.members.sort_by(|one, other| one.cluster.cmp(&other.cluster));
         }
         if let Some(target) = self.decision.target {
-            self.roll_out(target, waves);
+            self.roll_out(target, &waves);
         } else {
             for member in waves.into_iter().flat_map(|wave| wave.members) {
                 self.count(member, &Standing::Waiting, 0);
@@ -140,7 +170,7 @@ impl<'a> Pass<'a> {
         self.decision.assigned.insert(member.cluster.clone(), Assigned::Revision(revision));
     }
 
-    fn roll_out(&mut self, target: i64, waves: Vec<Wave<'a>>) {
+    fn roll_out(&mut self, target: i64, waves: &[Wave<'a>]) {
         let settings = self.snapshot.settings;
         let standings: Vec<Vec<(&Member, Standing)>> = waves
             .iter()
@@ -158,6 +188,7 @@ impl<'a> Pass<'a> {
         let failed = waves.iter().zip(&standings).any(|(wave, standings)| too_many(wave, standings));
         let back = settings.on_failure == OnFailure::Rollback && (failed || taken_back);
         self.decision.stopped = taken_back || (failed && settings.on_failure != OnFailure::Continue);
+        let turn = Turn { target, back };
         let mut is_open = !settings.paused && !self.decision.stopped;
         for (wave, standings) in waves.iter().zip(standings) {
             let is_done = standings.iter().all(|(_, standing)| standing.is_final());
@@ -168,28 +199,10 @@ impl<'a> Pass<'a> {
             let mut room = if is_open { wave.room().saturating_sub(under_way) } else { 0 };
             for (member, standing) in standings {
                 self.count(member, &standing, target);
-                let assigned = self.assign(member, &standing, target, back, &mut room);
+                let assigned = turn.of(member, &standing, &mut room);
                 self.decision.assigned.insert(member.cluster.clone(), assigned);
             }
             is_open &= is_done;
-        }
-    }
-
-    fn assign(&self, member: &Member, standing: &Standing, target: i64, back: bool, room: &mut usize) -> Assigned {
-        if back && let Some(to) = member.returns_to(target) {
-            return Assigned::TakenBack { to, from: target };
-        }
-        match standing {
-            Standing::Soaked => Assigned::Soaked(target),
-            Standing::Waiting if *room > 0 => {
-                *room -= 1;
-                Assigned::Revision(target)
-            }
-            Standing::Waiting | Standing::Unreachable { .. } => Assigned::Stay,
-            // Tried again for as long as it is wanted: what is in its way may go.
-            Standing::Failed(..) if !member.gave_up(target) && member.is_reached() => Assigned::Revision(target),
-            Standing::Failed(..) => Assigned::Stay,
-            Standing::Updating { .. } | Standing::Updated => Assigned::Revision(target),
         }
     }
 

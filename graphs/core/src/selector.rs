@@ -20,9 +20,8 @@ impl Selector {
     /// Of a LabelSelector (meta/v1). `Err`: for people.
     pub fn read(selector: &Value) -> Result<Self, String> {
         let mut all = Vec::new();
-        let text = |value: &Value, what: &str| {
-            value.as_str().map(str::to_owned).ok_or_else(|| format!("{what} is no text"))
-        };
+        let text =
+            |value: &Value, what: &str| value.as_str().map(str::to_owned).ok_or_else(|| format!("{what} is no text"));
         for (key, value) in selector["matchLabels"].as_object().into_iter().flatten() {
             all.push(Requirement::In(key.clone(), vec![text(value, &format!("matchLabels[{key}]"))?]));
         }
@@ -37,9 +36,7 @@ impl Selector {
                 "Exists" => Requirement::Exists(key),
                 "DoesNotExist" => Requirement::DoesNotExist(key),
                 other => {
-                    return Err(format!(
-                        "{other:?} is no operator; use In, NotIn, Exists or DoesNotExist"
-                    ));
+                    return Err(format!("{other:?} is no operator; use In, NotIn, Exists or DoesNotExist"));
                 }
             });
         }

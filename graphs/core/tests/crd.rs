@@ -326,3 +326,15 @@ fn a_crd_that_is_there_keeps_its_plural() {
     served["metadata"]["labels"] = json!({});
     assert_eq!(plural::of_served("WebApp", "kro.run", [&served]), "webapps", "not ours");
 }
+
+#[test]
+fn what_somebody_added_to_the_schema_is_taken_away_again_and_what_an_rgd_takes_away_is_refused() {
+    let wanted = crd();
+    let mut edited = wanted.clone();
+    edited["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["mine"] =
+        json!({"type": "string"});
+    assert!(matches!(decide(Some(&edited), &wanted, OWNER, false), Verdict::Update(_)));
+    let before =
+        crd_of(&web_app(), OWNER, &edited["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]);
+    assert!(matches!(decide(Some(&before), &wanted, OWNER, false), Verdict::Refuse(_)));
+}

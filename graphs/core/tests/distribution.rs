@@ -227,10 +227,10 @@ fn without_a_kind_of_the_graph_nothing_is_installed_and_what_is_there_stays() {
     for spoke in [Spoke::empty(), Spoke::served(3, &["a"])] {
         let spoke = Spoke { missing: missing.clone(), ..spoke };
         let trouble = refused(spoke.decide(&mark_of(4), &["a", "b"]));
-        assert_eq!((trouble.reason, trouble.message.as_str()), (
-            Reason::KindMissing,
-            "kind Cluster of eks.aws/v1 is not served there"
-        ));
+        assert_eq!(
+            (trouble.reason, trouble.message.as_str()),
+            (Reason::KindMissing, "kind Cluster of eks.aws/v1 is not served there")
+        );
     }
 }
 

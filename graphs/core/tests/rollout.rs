@@ -53,7 +53,6 @@ fn waves_come_in_order_and_soak() {
     assert_eq!(fleet.running(), ["a1", "b1"], "b soaks, too");
     fleet.later(60);
     fleet.turn(&settings, Some(1));
-    fleet.turn(&settings, Some(1));
     assert_eq!(fleet.running(), ["a1", "b1", "c1", "d1"], "two at a time");
     let decision = fleet.turns(&settings, Some(1));
     assert_eq!((decision.wave, decision.clusters.updated), (None, 5));
@@ -222,7 +221,10 @@ fn pins_and_selectors() {
 fn what_cannot_be_read_is_named() {
     for (spec, words) in [
         (json!({"failureThreshold": "many"}), "spec.failureThreshold: use a number"),
-        (json!({"waves": [{"name": "a", "clusterSelector": {}, "maxUnavailable": "101%"}]}), "spec.waves[0].maxUnavailable"),
+        (
+            json!({"waves": [{"name": "a", "clusterSelector": {}, "maxUnavailable": "101%"}]}),
+            "spec.waves[0].maxUnavailable",
+        ),
         (
             json!({"pins": [{"revision": 1, "clusterSelector": {"matchExpressions": [{"key": "a", "operator": "Like"}]}}]}),
             "spec.pins[0].clusterSelector: \"Like\"",

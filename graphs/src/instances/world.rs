@@ -19,12 +19,7 @@ use runtime_engine::engine::Engine;
 use runtime_fleet::{cluster::Cluster, index::Index, object::ObjectKey, watch::WatchSpec};
 use serde_json::Value;
 
-use super::{
-    InstanceKey,
-    groups::Version,
-    listen::BY_SET,
-    references::Reference,
-};
+use super::{InstanceKey, groups::Version, listen::BY_SET, references::Reference};
 use crate::{
     kinds::Kinds,
     watches::{Need, children},

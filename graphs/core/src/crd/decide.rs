@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use broker_api::graphs::keys;
 use serde_json::{Map, Value};
 
-use super::{Owner, Report, compare, ownership, ownership::text_at, same};
+use super::{Owner, Report, compare, digest_of, ownership, ownership::text_at, same};
 
 /// What is to be done about a CRD.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,11 +33,17 @@ pub fn decide(existing: Option<&Value>, desired: &Value, owner: Owner<'_>, allow
     }
     match compare(existing, desired) {
         Err(error) => Verdict::Refuse(format!("failed to update CRD {name}: {error}")),
+        // Somebody edited what was applied: it is put right, whatever that takes away again.
+        Ok(report) if is_applied(existing, desired) => Verdict::Update(report),
         Ok(report) if report.is_breaking() && !allow_breaking => {
             Verdict::Refuse(format!("cannot update CRD {name}: breaking changes detected: {}", report.summary()))
         }
         Ok(report) => Verdict::Update(report),
     }
+}
+
+fn is_applied(existing: &Value, desired: &Value) -> bool {
+    digest_of(existing).is_some_and(|digest| digest_of(desired) == Some(digest))
 }
 
 /// Whether all that we own of a CRD is as it is to be. Labels and annotations of others, and which version of the controller

@@ -113,9 +113,7 @@ impl Settings {
             Ok(WaveSettings {
                 name: wave.name.clone(),
                 selector: selector(&wave.cluster_selector, || format!("waves[{at}].clusterSelector"))?,
-                max_unavailable: Amount::read(wave.max_unavailable.as_ref(), || {
-                    format!("waves[{at}].maxUnavailable")
-                })?,
+                max_unavailable: Amount::read(wave.max_unavailable.as_ref(), || format!("waves[{at}].maxUnavailable"))?,
                 soak: millis(wave.soak_seconds.unwrap_or_default()),
             })
         });

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use broker_api::ClusterName;
-use graphs_core::rollout::{Assigned, Decision, Mark, Member, Reach, Reason, Settings, Snapshot, Spoke, Trouble, decide};
+use graphs_core::rollout::{
+    Assigned, Decision, Mark, Member, Reach, Reason, Settings, Snapshot, Spoke, Trouble, decide,
+};
 use serde_json::Value;
 
 pub(crate) fn settings(spec: &Value) -> Settings {
@@ -120,7 +122,8 @@ impl Fleet {
         if before == Some(to) || toy.trouble.is_some() {
             return;
         }
-        toy.mark = Some(Mark { revision: to, previous: before, at: now, errors: toy.errors, soaked: false, taken_back });
+        toy.mark =
+            Some(Mark { revision: to, previous: before, at: now, errors: toy.errors, soaked: false, taken_back });
         self.history.push((name.to_owned(), to));
     }
 

@@ -123,7 +123,7 @@ impl<'a> Scene<'a> {
         let object = kind.object(self.ns(), name, &json!({"spec": spec}));
         let (api, author) = (self.place().api(kind, self.ns()), PatchParams::apply("author"));
         let created = api.patch(name, &author, &Patch::Apply(&object)).await;
-        created.map(Object::from).unwrap_or_else(|error| panic!("create {} {name}: {error}", kind.kind))
+        created.map_or_else(|error| panic!("create {} {name}: {error}", kind.kind), Object::from)
     }
 
     /// Changes fields of an instance's spec.
