@@ -96,9 +96,9 @@ impl Graphs {
         let wanted = image.unwrap_or_default();
         let image = defaults.graphs.with(Some(&wanted));
         // An image of somebody else's may have flags of its own; and what a variable says is not known here.
-        if image.repository == defaults.graphs.repository {
-            let read = Options::of(args.iter().filter(|arg| !arg.contains("$(")).cloned());
-            read.map_err(|error| GraphsError::Refused(first_lines(&error)))?;
+        let is_known = image.repository == defaults.graphs.repository && !args.iter().any(|arg| arg.contains("$("));
+        if is_known {
+            Options::of(args.iter().cloned()).map_err(|error| GraphsError::Refused(first_lines(&error)))?;
         }
         Ok(Some(Self {
             replicas: replicas.unwrap_or(1),
@@ -207,6 +207,7 @@ mod tests {
             let other = json!({"enabled": true, "extraArgs": [arg], "image": {"repository": "example.com/other"}});
             with(other).unwrap();
         }
-        with(json!({"enabled": true, "extraArgs": ["--rgd-max-collection-size=$(MOST)", "--client-qps=5"]})).unwrap();
+        with(json!({"enabled": true, "extraArgs": ["--rgd-max-collection-size", "$(MOST)", "--client-qps=5"]}))
+            .unwrap();
     }
 }

@@ -20,7 +20,7 @@ pub use self::{
     bound::{Bound, Step},
     change::{Change, ChangeKind},
     compare::{CompareError, Report, compare, compare_versions},
-    decide::{Verdict, decide},
+    decide::{Verdict, change, decide},
     ownership::{Ownership, is_owned, ownership, text_at},
     same::same,
     update::{digest_of, update},

@@ -9,10 +9,11 @@ use broker_api::graphs::keys;
 use runtime_effect::{kind::Kind, seen::Seen, view::View, write::Op};
 use serde_json::Value;
 
-pub use self::mark::{mark, same_record};
+pub use self::mark::mark;
 use crate::{
-    crd::{self, Owner, Ownership, Verdict, ownership, text_at},
+    crd::{self, Owner, Verdict, is_owned, text_at},
     definition::is_established,
+    labels,
     rollout::{Mark, Reason, Trouble},
 };
 
@@ -51,12 +52,10 @@ pub enum Decision {
     Refuse(Trouble),
 }
 
-fn refuse(reason: Reason, message: impl Into<String>) -> Decision {
-    Decision::Refuse(Trouble { reason, message: message.into() })
-}
-
 /// What is to be done about the CRD in this spoke.
 pub fn decide(snapshot: &Snapshot<'_>) -> Decision {
+    let refuse =
+        |reason, message: String| Decision::Refuse(Trouble { revision: snapshot.mark.revision, reason, message });
     let held = match snapshot.crd {
         Seen::Unknown => return Decision::Unknown,
         Seen::Absent => None,
@@ -65,47 +64,57 @@ pub fn decide(snapshot: &Snapshot<'_>) -> Decision {
     if let Some(why) = held.and_then(|held| conflict(held, snapshot)) {
         return refuse(Reason::Conflict, why);
     }
-    if let [first, ..] = snapshot.missing {
-        // Nobody is to make instances of which nothing can come; those that are there say it themselves.
-        let kind = format!("{} of {}", first.kind, first.api_version());
-        return refuse(Reason::KindMissing, format!("kind {kind} is not served there"));
-    }
     let name = text_at(snapshot.wanted, "/metadata/name");
     let Some(held) = held else {
-        return Decision::Write(Op::Create(mark::marked(snapshot, None)));
+        // Nobody is to make instances of which nothing can come.
+        return match snapshot.missing {
+            [first, ..] => refuse(Reason::KindMissing, missing(first)),
+            [] => Decision::Write(Op::Create(mark::marked(snapshot, None))),
+        };
     };
     if held.deleting {
-        return refuse(
-            Reason::NotEstablished,
-            format!("CRD {name} is being deleted; it is made again once it is gone"),
-        );
+        let why = format!("CRD {name} is being deleted; it is made again once it is gone");
+        return refuse(Reason::NotEstablished, why);
     }
     if let Some(unread) = held.unread {
         return refuse(Reason::ApplyRefused, format!("CRD {name}: {}", unread.why()));
     }
+    if let [first, ..] = snapshot.missing
+        && mark(held, snapshot.owner.uid, snapshot.hub).is_none_or(|mark| mark.revision != snapshot.mark.revision)
+    {
+        // What is there stays as it is, and its instances say it themselves.
+        return refuse(Reason::KindMissing, missing(first));
+    }
     let wanted = mark::marked(snapshot, Some(held));
-    match crd::decide(Some(&held.value), &wanted, snapshot.owner, snapshot.allow_breaking) {
+    match crd::change(&held.value, &wanted, snapshot.allow_breaking) {
         Verdict::Refuse(why) => refuse(Reason::BreakingChange, why),
         Verdict::Keep => Decision::Keep { established: is_established(held) },
         Verdict::Create | Verdict::Update(_) => Decision::Write(crd::update(held, &wanted)),
     }
 }
 
+fn missing(kind: &Kind) -> String {
+    format!("kind {} of {} is not served there", kind.kind, kind.api_version())
+}
+
 /// Why a CRD must not be touched.
 fn conflict(held: &View, snapshot: &Snapshot<'_>) -> Option<String> {
     let name = text_at(snapshot.wanted, "/metadata/name");
-    match ownership(&held.value, snapshot.owner) {
-        Ownership::Foreign => return Some(format!("CRD {name} is there and was not made by a graphs controller")),
-        Ownership::Other(rgd) => return Some(format!("CRD {name} is that of ResourceGraphDefinition {rgd}")),
-        Ownership::Ours | Ownership::Adopted => {}
+    let hub = held.label(keys::HUB);
+    if hub.is_none() && !is_owned(&held.value) {
+        return Some(format!("CRD {name} is there and was not made by a graphs controller"));
     }
-    if held.label(keys::HUB) == Some(snapshot.hub) || held.annotation(keys::CLAIM) == Some(snapshot.hub) {
+    if held.annotation(keys::CLAIM) == Some(snapshot.hub) {
         return None;
     }
-    let whose = match held.label(keys::HUB) {
-        Some(hub) => format!("hub {hub}"),
+    let rgd = held.annotation(keys::RGD_NAME).or_else(|| held.label(keys::RGD_NAME)).unwrap_or_default();
+    let whose = match hub {
+        Some(hub) if hub != snapshot.hub => format!("hub {hub}"),
         None => "a controller in that cluster".to_owned(),
+        // Of ours: whatever else somebody edited is put right.
+        Some(_) if held.label(keys::RGD_NAME) == Some(&*labels::value(snapshot.owner.name).value) => return None,
+        Some(_) => format!("ResourceGraphDefinition {rgd:?} of this hub"),
     };
     let remedy = format!("annotation {}: {} on it, set there by its owner, hands it over", keys::CLAIM, snapshot.hub);
-    Some(format!("CRD {name} is served by {whose}; {remedy}"))
+    Some(format!("CRD {name} is that of {whose}; {remedy}"))
 }

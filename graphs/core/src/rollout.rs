@@ -30,6 +30,8 @@ pub struct Snapshot<'a> {
     pub settings: &'a Settings,
     /// The newest revision that compiles; `None`: there is none, or it is not known yet.
     pub newest: Option<i64>,
+    /// The revision that the rollout's status says was taken back, if nobody has edited the rollout since.
+    pub given_up: Option<i64>,
     /// All clusters there are but for the hub, whether they are selected or not.
     pub members: &'a [Member],
     /// Milliseconds since 1970 by a steady clock.
@@ -41,19 +43,14 @@ pub struct Snapshot<'a> {
 pub enum Assigned {
     /// It does not get this RGD.
     Leave,
-    /// What it runs now; its turn has not come.
+    /// What it runs now: its turn has not come, or nobody can tell what it runs. What somebody edits there is put right.
     Stay,
     /// This revision.
     Revision(i64),
+    /// This revision, with which it does well: that is to be written on its CRD.
+    Done(i64),
     /// This revision, which it had before that of a rollout that failed.
-    TakenBack {
-        /// What it runs again.
-        to: i64,
-        /// What it ran.
-        from: i64,
-    },
-    /// The revision that it runs has soaked: that is to be written on its CRD.
-    Soaked(i64),
+    TakenBack(i64),
 }
 
 /// A cluster that fails.
@@ -76,7 +73,7 @@ pub struct Decision {
     pub assigned: BTreeMap<ClusterName, Assigned>,
     /// The revision that clusters get unless they are pinned.
     pub target: Option<i64>,
-    /// Name of the wave that is under way; empty for the clusters that are in none.
+    /// Name of the first wave that is not done; empty for the clusters that are in none.
     pub wave: Option<String>,
     /// How many stand how.
     pub clusters: ClusterCounts,
@@ -84,6 +81,8 @@ pub struct Decision {
     pub failing: Vec<Failing>,
     /// Too many have failed: no further cluster begins.
     pub stopped: bool,
+    /// The target is taken back: [`Snapshot::given_up`] from now on, to be written before anything else.
+    pub gives_up: bool,
     /// Look again after this time, even if nothing changes.
     pub again: Option<Duration>,
 }
@@ -92,6 +91,7 @@ pub struct Decision {
 pub fn decide(snapshot: &Snapshot<'_>) -> Decision {
     let mut pass = Pass { snapshot, decision: Decision::default() };
     pass.run();
+    pass.decision.failing.sort_by(|one, other| one.cluster.cmp(&other.cluster));
     pass.decision
 }
 
@@ -103,24 +103,27 @@ struct Turn {
 }
 
 impl Turn {
-    /// What a cluster is to run; `room`: so many more of its wave may begin.
-    fn of(&self, member: &Member, standing: &Standing, room: &mut usize) -> Assigned {
+    /// What a cluster is to run. `room`: so many more of its wave may be under way; `open`: such that are not begun, too.
+    fn of(&self, member: &Member, standing: &Standing, room: &mut usize, open: bool) -> Assigned {
         let target = self.target;
-        if self.back
-            && let Some(to) = member.returns_to(target)
-        {
-            return Assigned::TakenBack { to, from: target };
+        if self.back {
+            return match member.returns_to(target) {
+                Some(to) => Assigned::TakenBack(to),
+                None if member.spoke().is_some_and(|spoke| spoke.runs(target).is_some()) => Assigned::Revision(target),
+                None => Assigned::Stay,
+            };
         }
+        let is_there = member.spoke().is_some_and(|spoke| spoke.runs(target).is_some());
         match standing {
-            Standing::Soaked => Assigned::Soaked(target),
-            Standing::Waiting if *room > 0 => {
+            Standing::Updated { noted: false } => Assigned::Done(target),
+            _ if is_there => Assigned::Revision(target),
+            // What is in the way of one that failed may go: it is tried as long as it is wanted.
+            Standing::Waiting if !open => Assigned::Stay,
+            Standing::Waiting | Standing::Failed(..) if *room > 0 => {
                 *room -= 1;
                 Assigned::Revision(target)
             }
-            Standing::Updating { .. } | Standing::Updated => Assigned::Revision(target),
-            // Tried again for as long as it is wanted: what is in its way may go.
-            Standing::Failed(..) if !member.gave_up(target) && member.is_reached() => Assigned::Revision(target),
-            Standing::Waiting | Standing::Unreachable { .. } | Standing::Failed(..) => Assigned::Stay,
+            _ => Assigned::Stay,
         }
     }
 }
@@ -138,15 +141,10 @@ impl<'a> Pass<'a> {
         for member in members {
             if !settings.selector.selects(&member.labels) {
                 self.decision.assigned.insert(member.cluster.clone(), Assigned::Leave);
-                continue;
-            }
-            if let Some(pin) = settings.pins.iter().find(|pin| pin.selector.selects(&member.labels)) {
+            } else if let Some(pin) = settings.pins.iter().find(|pin| pin.selector.selects(&member.labels)) {
                 self.pinned(member, pin.revision);
-                continue;
-            }
-            match waves.iter_mut().find(|wave| wave.selects(&member.labels)) {
-                Some(wave) => wave.members.push(member),
-                None => unreachable!("the last wave selects all"),
+            } else if let Some(wave) = waves.iter_mut().find(|wave| wave.selects(&member.labels)) {
+                wave.members.push(member);
             }
         }
         for wave in &mut waves {
@@ -163,44 +161,58 @@ impl<'a> Pass<'a> {
         }
     }
 
+    /// Pins have no waves: all that can be reached get their revision at once, unless the rollout is paused.
     fn pinned(&mut self, member: &'a Member, revision: i64) {
         let goal = Goal { revision, soak: 0, deadline: self.snapshot.settings.deadline };
         let standing = goal.standing(member, self.snapshot.now);
         self.count(member, &standing, revision);
-        self.decision.assigned.insert(member.cluster.clone(), Assigned::Revision(revision));
+        let spoke = member.spoke();
+        let begins = spoke.is_some() && !self.snapshot.settings.paused;
+        let assigned = match standing {
+            Standing::Updated { noted: false } => Assigned::Done(revision),
+            _ if begins || spoke.is_some_and(|spoke| spoke.runs(revision).is_some()) => Assigned::Revision(revision),
+            _ => Assigned::Stay,
+        };
+        self.decision.assigned.insert(member.cluster.clone(), assigned);
     }
 
     fn roll_out(&mut self, target: i64, waves: &[Wave<'a>]) {
-        let settings = self.snapshot.settings;
-        let standings: Vec<Vec<(&Member, Standing)>> = waves
+        let Snapshot { settings, given_up, now, .. } = *self.snapshot;
+        let standings: Vec<Vec<Standing>> = waves
             .iter()
             .map(|wave| {
                 let goal = Goal { revision: target, soak: wave.soak, deadline: settings.deadline };
-                let of = |member: &&'a Member| (*member, goal.standing(member, self.snapshot.now));
-                wave.members.iter().map(of).collect()
+                wave.members.iter().map(|member| goal.standing(member, now)).collect()
             })
             .collect();
-        let taken_back = waves.iter().flat_map(|wave| &wave.members).any(|member| member.gave_up(target));
-        let too_many = |wave: &Wave<'_>, standings: &[(&Member, Standing)]| {
-            let failed = standings.iter().filter(|(_, standing)| matches!(standing, Standing::Failed(..))).count();
+        let too_many = waves.iter().zip(&standings).any(|(wave, standings)| {
+            let failed = standings.iter().filter(|standing| matches!(standing, Standing::Failed(..))).count();
             failed > 0 && failed >= settings.threshold.of(wave.members.len()).max(1)
-        };
-        let failed = waves.iter().zip(&standings).any(|(wave, standings)| too_many(wave, standings));
-        let back = settings.on_failure == OnFailure::Rollback && (failed || taken_back);
-        self.decision.stopped = taken_back || (failed && settings.on_failure != OnFailure::Continue);
+        });
+        let gave_up = given_up == Some(target);
+        let back = gave_up || (too_many && settings.on_failure == OnFailure::Rollback);
+        self.decision.gives_up = back;
+        self.decision.stopped = back || (too_many && settings.on_failure != OnFailure::Continue);
         let turn = Turn { target, back };
         let mut is_open = !settings.paused && !self.decision.stopped;
-        for (wave, standings) in waves.iter().zip(standings) {
-            let is_done = standings.iter().all(|(_, standing)| standing.is_final());
+        for (wave, standings) in waves.iter().zip(&standings) {
+            let is_done = standings.iter().all(Standing::is_final);
             if !is_done && self.decision.wave.is_none() {
                 self.decision.wave = Some(wave.name.to_owned());
             }
-            let under_way = standings.iter().filter(|(_, standing)| standing.is_unavailable()).count();
-            let mut room = if is_open { wave.room().saturating_sub(under_way) } else { 0 };
-            for (member, standing) in standings {
-                self.count(member, &standing, target);
-                let assigned = turn.of(member, &standing, &mut room);
-                self.decision.assigned.insert(member.cluster.clone(), assigned);
+            let under_way = standings.iter().filter(|standing| standing.takes_room()).count();
+            let mut room = wave.room().saturating_sub(under_way);
+            let mut assign = |wanted: fn(&Standing) -> bool, decision: &mut Decision| {
+                for (member, standing) in wave.members.iter().zip(standings).filter(|(_, standing)| wanted(standing)) {
+                    let assigned = turn.of(member, standing, &mut room, is_open);
+                    decision.assigned.insert(member.cluster.clone(), assigned);
+                }
+            };
+            // Those that have not begun first: one that fails again and again is not to take their room.
+            assign(|standing| !matches!(standing, Standing::Failed(..)), &mut self.decision);
+            assign(|standing| matches!(standing, Standing::Failed(..)), &mut self.decision);
+            for (member, standing) in wave.members.iter().zip(standings) {
+                self.count(member, standing, target);
             }
             is_open &= is_done;
         }
@@ -209,23 +221,36 @@ impl<'a> Pass<'a> {
     fn count(&mut self, member: &Member, standing: &Standing, revision: i64) {
         let counts = &mut self.decision.clusters;
         counts.total += 1;
-        match standing {
-            Standing::Updated | Standing::Soaked => counts.updated += 1,
-            Standing::Waiting => {}
-            Standing::Updating { .. } => counts.updating += 1,
-            Standing::Unreachable { .. } => counts.unreachable += 1,
+        let again = match standing {
+            Standing::Updated { .. } => {
+                counts.updated += 1;
+                return;
+            }
+            Standing::Waiting => return,
+            Standing::Updating { again } => {
+                counts.updating += 1;
+                *again
+            }
+            Standing::Unreachable { reason, message, again } => {
+                counts.unreachable += 1;
+                self.failing(member, revision, *reason, message);
+                *again
+            }
             Standing::Failed(reason, message) => {
                 counts.failed += 1;
-                counts.unreachable += u32::from(*reason == Reason::Unreachable);
                 counts.conflicted += u32::from(*reason == Reason::Conflict);
-                let (cluster, reason, message) = (member.cluster.clone(), *reason, message.clone());
-                self.decision.failing.push(Failing { cluster, revision, reason, message });
+                return self.failing(member, revision, *reason, message);
             }
-        }
-        if let Standing::Updating { again } | Standing::Unreachable { again } = standing {
-            let wait = Duration::from_millis(*again);
+        };
+        if again > 0 {
+            let wait = Duration::from_millis(again);
             self.decision.again = Some(self.decision.again.map_or(wait, |held| held.min(wait)));
         }
+    }
+
+    fn failing(&mut self, member: &Member, revision: i64, reason: Reason, message: &str) {
+        let (cluster, message) = (member.cluster.clone(), message.to_owned());
+        self.decision.failing.push(Failing { cluster, revision, reason, message });
     }
 }
 

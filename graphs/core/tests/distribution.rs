@@ -30,7 +30,7 @@ struct Spoke {
 }
 
 fn mark_of(revision: i64) -> Mark {
-    Mark { revision, at: 1000, ..Mark::default() }
+    Mark { revision, ..Mark::default() }
 }
 
 impl Spoke {
@@ -89,7 +89,7 @@ impl Spoke {
     }
 
     fn mark(&self) -> Option<Mark> {
-        mark(self.seen().present().unwrap())
+        mark(self.seen().present().unwrap(), OWNER.uid, HUB)
     }
 
     fn label(&mut self, key: &str, value: &Value) {
@@ -149,7 +149,7 @@ fn absent_is_made_with_all_that_is_said_of_it() {
 #[test]
 fn another_revision_is_one_write_although_the_schema_is_the_same() {
     let mut spoke = Spoke::served(3, &["a"]);
-    let next = Mark { revision: 4, previous: Some(3), at: 5000, errors: 2, ..Mark::default() };
+    let next = Mark { revision: 4, previous: Some(3), errors: 2, done: false };
     for fields in [&["a"][..], &["a", "b"]] {
         assert!(matches!(spoke.turn(&next, fields), Decision::Write(_)));
         assert_eq!(spoke.mark(), Some(next.clone()));
@@ -158,13 +158,26 @@ fn another_revision_is_one_write_although_the_schema_is_the_same() {
 }
 
 #[test]
-fn what_is_said_of_a_revision_stays_and_that_it_has_soaked_is_added() {
+fn what_is_said_of_a_revision_stays_and_that_it_does_well_is_added() {
     let mut spoke = Spoke::served(3, &["a"]);
-    let later = Mark { at: 99_000, errors: 5, ..mark_of(3) };
+    let later = Mark { errors: 5, ..mark_of(3) };
     assert_eq!(spoke.turn(&later, &["a"]), Decision::Keep { established: true });
-    assert!(matches!(spoke.turn(&Mark { soaked: true, ..later.clone() }, &["a"]), Decision::Write(_)));
-    assert_eq!(spoke.mark(), Some(Mark { soaked: true, ..mark_of(3) }));
-    assert_eq!(spoke.turn(&later, &["a"]), Decision::Keep { established: true }, "it has soaked for good");
+    assert!(matches!(spoke.turn(&Mark { done: true, ..later.clone() }, &["a"]), Decision::Write(_)));
+    assert_eq!(spoke.mark(), Some(Mark { done: true, ..mark_of(3) }));
+    assert_eq!(spoke.turn(&later, &["a"]), Decision::Keep { established: true }, "for good");
+}
+
+#[test]
+fn what_another_rgd_or_hub_has_said_means_nothing() {
+    for (key, value) in [(keys::RGD_ID, "u-9"), (keys::HUB, "ba9876543210")] {
+        let mut spoke = Spoke::served(3, &["a"]);
+        spoke.label(key, &json!(value));
+        assert_eq!(spoke.mark(), None);
+    }
+    let mut spoke = Spoke::served(3, &["a"]);
+    spoke.crd.as_mut().unwrap()["metadata"]["annotations"][keys::ROLLOUT] = "{rubbish".into();
+    assert!(matches!(spoke.turn(&mark_of(3), &["a"]), Decision::Write(_)), "it is written anew");
+    assert_eq!(spoke.turn(&mark_of(3), &["a"]), Decision::Keep { established: true });
 }
 
 #[test]
@@ -179,25 +192,26 @@ fn an_rgd_that_was_made_anew_adopts() {
 
 #[test]
 fn what_others_serve_is_untouched_until_its_owner_hands_it_over() {
-    for (key, value) in [
-        (keys::OWNED, json!("false")),
-        (keys::RGD_NAME, json!("other")),
-        (keys::HUB, json!("ba9876543210")),
-        (keys::HUB, Value::Null),
-    ] {
+    for (key, value) in [(keys::RGD_NAME, json!("other")), (keys::HUB, json!("ba9876543210")), (keys::HUB, Value::Null)]
+    {
         let mut spoke = Spoke::served(3, &["a"]);
         spoke.label(key, &value);
         let trouble = refused(spoke.decide(&mark_of(4), &["a", "b"]));
-        assert_eq!(trouble.reason, Reason::Conflict, "{key}");
+        assert_eq!((trouble.reason, trouble.revision), (Reason::Conflict, 4), "{key}");
+        assert!(trouble.message.contains(keys::CLAIM), "{trouble:?}");
         spoke.crd.as_mut().unwrap()["metadata"]["annotations"][keys::CLAIM] = HUB.into();
-        let claimed = spoke.decide(&mark_of(4), &["a", "b"]);
-        if key == keys::HUB {
-            assert!(trouble.message.contains(keys::CLAIM), "{trouble:?}");
-            assert!(matches!(claimed, Decision::Write(_)), "{claimed:?}");
-        } else {
-            assert_eq!(refused(claimed).reason, Reason::Conflict, "a claim is of hubs");
-        }
+        assert!(matches!(spoke.turn(&mark_of(4), &["a", "b"]), Decision::Write(_)));
+        assert_eq!(spoke.turn(&mark_of(4), &["a", "b"]), Decision::Keep { established: true });
     }
+}
+
+#[test]
+fn what_nobodys_controller_made_is_never_touched() {
+    let mut spoke = Spoke::served(3, &["a"]);
+    spoke.label(keys::HUB, &Value::Null);
+    spoke.label(keys::OWNED, &Value::Null);
+    spoke.crd.as_mut().unwrap()["metadata"]["annotations"][keys::CLAIM] = HUB.into();
+    assert_eq!(refused(spoke.decide(&mark_of(4), &["a", "b"])).reason, Reason::Conflict);
 }
 
 #[test]
@@ -207,7 +221,11 @@ fn what_somebody_edited_is_restored() {
         json!({"type": "object", "properties": {"a": {"type": "string"}, "mine": {"type": "string"}}});
     assert!(matches!(spoke.turn(&mark_of(3), &["a"]), Decision::Write(Op::Merge(_))));
     assert_eq!(spoke.turn(&mark_of(3), &["a"]), Decision::Keep { established: true });
-    spoke.label(keys::OWNED, &json!("true"));
+    for (key, value) in [(keys::OWNED, Value::Null), (keys::RGD_ID, json!("u-9"))] {
+        spoke.label(key, &value);
+        assert!(matches!(spoke.turn(&mark_of(3), &["a"]), Decision::Write(_)), "{key}");
+        assert_eq!(spoke.turn(&mark_of(3), &["a"]), Decision::Keep { established: true });
+    }
     spoke.crd.as_mut().unwrap()["metadata"]["annotations"][keys::GRAPH_REVISION] = "17".into();
     assert!(matches!(spoke.turn(&mark_of(3), &["a"]), Decision::Write(_)), "a forged mark");
     assert_eq!(spoke.mark().unwrap().revision, 3);
@@ -227,11 +245,13 @@ fn without_a_kind_of_the_graph_nothing_is_installed_and_what_is_there_stays() {
     for spoke in [Spoke::empty(), Spoke::served(3, &["a"])] {
         let spoke = Spoke { missing: missing.clone(), ..spoke };
         let trouble = refused(spoke.decide(&mark_of(4), &["a", "b"]));
-        assert_eq!(
-            (trouble.reason, trouble.message.as_str()),
-            (Reason::KindMissing, "kind Cluster of eks.aws/v1 is not served there")
-        );
+        let told = (trouble.reason, trouble.message.as_str());
+        assert_eq!(told, (Reason::KindMissing, "kind Cluster of eks.aws/v1 is not served there"));
     }
+    let mut spoke = Spoke { missing, ..Spoke::served(3, &["a"]) };
+    assert_eq!(spoke.turn(&mark_of(3), &["a"]), Decision::Keep { established: true });
+    spoke.label(keys::OWNED, &Value::Null);
+    assert!(matches!(spoke.turn(&mark_of(3), &["a"]), Decision::Write(_)), "edits are put right nevertheless");
 }
 
 #[test]

@@ -7,7 +7,8 @@ use crate::write::Write;
 pub enum Step<S> {
     /// Write.
     Write(Box<Write<S>>),
-    /// Write these, at one API server, in any order: none waits for another, and one that fails keeps none from going out.
+    /// Write these, at one API server, in any order: none waits for another, and one that fails keeps no other from going out.
+    /// After several that do, the API server is left alone.
     Together(Vec<Write<S>>),
     /// Read the object that is decided on from its API server before anything is deleted on the word of a cache, then decide
     /// again with the answer: see [`Confirmed`].

@@ -104,10 +104,11 @@ enum Went {
 
 impl Went {
     /// Of two writes that went out together. What stops the key does so although another was refused: it is decided again
-    /// after the wait, and tells of that then.
+    /// after the wait, and tells of that then. The wait after a failure grows, any other begins anew.
     fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::Through, went) | (went, Self::Through) => went,
+            (failed @ Self::Stopped(Outcome::Failed), _) | (_, failed @ Self::Stopped(Outcome::Failed)) => failed,
             (stopped @ Self::Stopped(_), _) | (_, stopped) => stopped,
         }
     }
@@ -306,22 +307,35 @@ async fn write_all<M: Machine>(
     if let Err(outcome) = take_slot(machine, first, slot) {
         return Went::Stopped(outcome);
     }
-    let more: Vec<Slot> = (1..writes.len().min(ABREAST)).map_while(|_| slot.as_ref()?.another()).collect();
-    abreast(writes, 1 + more.len(), |write| write_one(machine, key, write)).await
+    // The first is the key's own.
+    let more = (1..writes.len().min(ABREAST)).map_while(|_| Some(Some(slot.as_ref()?.another()?)));
+    let permits = std::iter::once(None).chain(more).collect();
+    abreast(writes, permits, |write| write_one(machine, key, write)).await
 }
 
-/// Does all, so many at a time. One that fails is no reason to keep others back; [`ABREAST`] are.
-async fn abreast<'w, W, F: Future<Output = Went>>(all: &'w [W], width: usize, one: impl Fn(&'w W) -> F) -> Went {
-    let (mut left, mut under_way) = (all.iter(), FuturesUnordered::new());
+/// Does all, each with a permit, which goes as soon as nobody is left to take it. One that fails keeps no other back;
+/// [`ABREAST`] do.
+async fn abreast<'w, W, P, F: Future<Output = Went>>(
+    all: &'w [W],
+    mut permits: Vec<P>,
+    one: impl Fn(&'w W) -> F,
+) -> Went {
+    let (mut left, mut under_way) = (all.iter().peekable(), FuturesUnordered::new());
     let (mut went, mut stopped) = (Went::Through, 0);
     loop {
-        while under_way.len() < width
-            && stopped < ABREAST
+        while stopped < ABREAST
+            && left.peek().is_some()
+            && let Some(permit) = permits.pop()
             && let Some(next) = left.next()
         {
-            under_way.push(one(next));
+            let done = one(next);
+            under_way.push(async move { (done.await, permit) });
         }
-        let Some(other) = under_way.next().await else { return went };
+        if stopped >= ABREAST || left.peek().is_none() {
+            permits.clear();
+        }
+        let Some((other, permit)) = under_way.next().await else { return went };
+        permits.push(permit);
         stopped += usize::from(matches!(other, Went::Stopped(_)));
         went = went.and(other);
     }
@@ -392,7 +406,7 @@ mod tests {
     async fn meet(writes: usize, width: usize) -> bool {
         let barrier = Barrier::new(2);
         let all = vec![(); writes];
-        let together = abreast(&all, width, |()| async {
+        let together = abreast(&all, vec![(); width], |()| async {
             barrier.wait().await;
             Went::Through
         });
@@ -405,11 +419,30 @@ mod tests {
         assert!(!meet(6, 1).await, "one after the other none meets another");
     }
 
-    /// What becomes of ten writes, and how many went out.
+    #[tokio::test(start_paused = true)]
+    async fn a_permit_is_given_back_as_soon_as_nobody_takes_it() {
+        let permit = Arc::new(());
+        let held = || Arc::strong_count(&permit) - 1;
+        // The third goes on alone.
+        let all = [1, 1, 9];
+        let slow = abreast(&all, vec![Arc::clone(&permit); 3], async |seconds: &u64| {
+            tokio::time::sleep(Duration::from_secs(*seconds)).await;
+            Went::Through
+        });
+        let looks = async {
+            let before = held();
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            (before, held())
+        };
+        let (_, seen) = tokio::join!(slow, looks);
+        assert_eq!((seen, held()), ((3, 1), 0));
+    }
+
+    /// What becomes of twenty writes, and how many went out.
     async fn ends(end: impl Fn(usize) -> Went) -> (Went, usize) {
         let sent = AtomicUsize::new(0);
         let all: Vec<usize> = (0..20).collect();
-        let went = abreast(&all, 1, |at| {
+        let went = abreast(&all, vec![()], |at| {
             sent.fetch_add(1, Ordering::Relaxed);
             std::future::ready(end(*at))
         });
@@ -426,6 +459,9 @@ mod tests {
         let (went, sent) = ends(|at| if at == 3 { Went::Again } else { Went::Through }).await;
         assert!(matches!(went, Went::Again), "{went:?}");
         assert_eq!(sent, 20, "a refusal is of one write");
+        let throttled = || Went::Stopped(Outcome::After(Duration::from_secs(1)));
+        let (went, _) = ends(|at| if at == 3 { Went::Stopped(Outcome::Failed) } else { throttled() }).await;
+        assert!(matches!(went, Went::Stopped(Outcome::Failed)), "its wait grows");
         let (went, _) = ends(|at| if at == 3 { Went::Stopped(Outcome::Failed) } else { Went::Again }).await;
         assert!(matches!(went, Went::Stopped(Outcome::Failed)), "what failed waits, and refusals are told after that");
     }

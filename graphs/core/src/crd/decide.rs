@@ -28,13 +28,19 @@ pub fn decide(existing: Option<&Value>, desired: &Value, owner: Owner<'_>, allow
     if let Some(why) = ownership(existing, owner).refusal(name) {
         return Verdict::Refuse(why);
     }
+    change(existing, desired, allow_breaking)
+}
+
+/// The same of a CRD that is known to be this RGD's.
+pub fn change(existing: &Value, desired: &Value, allow_breaking: bool) -> Verdict {
+    let name = text_at(desired, "/metadata/name");
     if is_as_desired(existing, desired) {
         return Verdict::Keep;
     }
     match compare(existing, desired) {
-        Err(error) => Verdict::Refuse(format!("failed to update CRD {name}: {error}")),
         // Somebody edited what was applied: it is put right, whatever that takes away again.
         Ok(report) if is_applied(existing, desired) => Verdict::Update(report),
+        Err(error) => Verdict::Refuse(format!("failed to update CRD {name}: {error}")),
         Ok(report) if report.is_breaking() && !allow_breaking => {
             Verdict::Refuse(format!("cannot update CRD {name}: breaking changes detected: {}", report.summary()))
         }

@@ -46,9 +46,17 @@ pub struct Decision {
     pub complete: bool,
 }
 
+fn namespaces_first(step: Step<Subject>) -> Vec<Step<Subject>> {
+    let Step::Together(writes) = step else { return vec![step] };
+    let (namespaces, others): (Vec<Write>, Vec<Write>) =
+        writes.into_iter().partition(|write| write.kind.group.is_empty() && write.kind.kind == "Namespace");
+    [namespaces, others].into_iter().filter(|writes| !writes.is_empty()).map(Step::Together).collect()
+}
+
 impl Decision {
-    /// Its writes as they go out. Children that are written now do not depend on each other, for whatever refers to one
-    /// waits until that is there; neither do those of one wave that are deleted.
+    /// Its writes as they go out. Children that are written now do not refer to each other, for whatever refers to one waits
+    /// until that is there; neither do those of one wave that are deleted. But some may be in a namespace that is one of
+    /// them, and is named in words of its own: namespaces come first.
     pub fn steps(writes: Vec<Write>) -> Vec<Step<Subject>> {
         let mut steps: Vec<Step<Subject>> = Vec::new();
         for write in writes {
@@ -60,7 +68,7 @@ impl Decision {
                 _ => steps.push(write.into()),
             }
         }
-        steps
+        steps.into_iter().flat_map(namespaces_first).collect()
     }
 
     /// Look again after so many milliseconds, or sooner if that was already wanted.
@@ -100,5 +108,14 @@ mod tests {
             steps.iter().map(|step| (matches!(step, Step::Together(_)), step.writes().len())).collect();
         let alone = (false, 1);
         assert_eq!(sizes, [alone, alone, (true, 2), (true, 2), (true, 1), alone]);
+    }
+
+    #[test]
+    fn namespaces_go_out_before_what_may_be_in_them() {
+        let mut namespace = write(Subject::Child);
+        namespace.kind.kind = "Namespace".into();
+        let steps = Decision::steps(vec![write(Subject::Child), namespace.clone(), write(Subject::Child)]);
+        let others = vec![write(Subject::Child), write(Subject::Child)];
+        assert_eq!(steps, [Step::Together(vec![namespace]), Step::Together(others)]);
     }
 }

@@ -22,8 +22,10 @@ pub struct Member {
 pub enum Reach {
     /// Nothing: what was there is there still, for all that is known.
     Unreachable {
-        /// Why.
-        trouble: Trouble,
+        /// In one word.
+        reason: Reason,
+        /// For people.
+        message: String,
         /// Since when, in milliseconds by the steady clock, as far as this process knows.
         since: u64,
     },
@@ -38,10 +40,12 @@ pub struct Spoke {
     pub mark: Option<Mark>,
     /// The CRD is Established, and its instances are watched.
     pub settled: bool,
+    /// Since when that is so, or is not so, in milliseconds by the steady clock, as far as this process knows.
+    pub since: u64,
     /// Instances in ERROR now.
     pub errors: u32,
-    /// Why it cannot be brought to what it is to run. Known once that was tried.
-    pub trouble: Option<Trouble>,
+    /// Revisions that could not be brought there when it was last tried, as things still are.
+    pub troubles: Vec<Trouble>,
 }
 
 /// What is written on the CRD of a cluster.
@@ -49,50 +53,48 @@ pub struct Spoke {
 pub struct Mark {
     /// The revision that it runs.
     pub revision: i64,
-    /// The one that it ran before.
+    /// The one that it ran before; none after that was taken back.
     pub previous: Option<i64>,
-    /// When it was written, in milliseconds by the steady clock.
-    pub at: u64,
-    /// Instances in ERROR then.
+    /// Instances in ERROR when it got this one.
     pub errors: u32,
-    /// It has soaked.
-    pub soaked: bool,
-    /// The revision of a rollout that failed, from which it was taken back.
-    pub taken_back: Option<i64>,
+    /// It was found to do well with this revision: whatever happens later has other causes.
+    pub done: bool,
 }
 
-/// What is wrong with a cluster.
+/// Why a revision cannot be brought to a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
+    /// The revision.
+    pub revision: i64,
     /// In one word.
     pub reason: Reason,
     /// For people.
     pub message: String,
 }
 
+impl Spoke {
+    /// What it runs, if that is this revision.
+    pub(super) fn runs(&self, revision: i64) -> Option<&Mark> {
+        self.mark.as_ref().filter(|mark| mark.revision == revision)
+    }
+
+    pub(super) fn trouble(&self, revision: i64) -> Option<&Trouble> {
+        self.troubles.iter().find(|trouble| trouble.revision == revision)
+    }
+}
+
 impl Member {
-    /// What it runs, if that is known and something of ours.
-    pub fn mark(&self) -> Option<&Mark> {
+    pub(super) fn spoke(&self) -> Option<&Spoke> {
         match &self.reach {
-            Reach::Reached(spoke) => spoke.mark.as_ref(),
+            Reach::Reached(spoke) => Some(spoke),
             Reach::Unreachable { .. } => None,
         }
     }
 
-    pub(super) fn is_reached(&self) -> bool {
-        matches!(self.reach, Reach::Reached(_))
-    }
-
-    /// Whether it was taken back from a revision.
-    pub(super) fn gave_up(&self, target: i64) -> bool {
-        self.mark().is_some_and(|mark| mark.taken_back == Some(target) && mark.revision != target)
-    }
-
-    /// What it ran before it was brought to `target`, unless the way back breaks its instances.
+    /// What it ran before it was brought to `target`, unless the way back is barred.
     pub(super) fn returns_to(&self, target: i64) -> Option<i64> {
-        let Reach::Reached(spoke) = &self.reach else { return None };
-        let mark = spoke.mark.as_ref().filter(|mark| mark.revision == target)?;
-        let breaks = spoke.trouble.as_ref().is_some_and(|trouble| trouble.reason == Reason::BreakingChange);
-        mark.previous.filter(|previous| !breaks && *previous != target)
+        let spoke = self.spoke()?;
+        let previous = spoke.runs(target)?.previous?;
+        spoke.trouble(previous).is_none().then_some(previous)
     }
 }

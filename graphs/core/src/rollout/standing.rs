@@ -37,26 +37,31 @@ pub enum Standing {
         again: u64,
     },
     /// It runs what it should.
-    Updated,
-    /// The same, and it is to be written down that it has soaked.
-    Soaked,
-    /// It has not been reached for less than the deadline.
+    Updated {
+        /// That is written down.
+        noted: bool,
+    },
+    /// Nobody can tell. It takes room in its wave, and is no reason to stop others.
     Unreachable {
-        /// Milliseconds until that.
+        /// In one word.
+        reason: Reason,
+        /// For people.
+        message: String,
+        /// Milliseconds until its wave no longer waits for it; 0: it does not.
         again: u64,
     },
-    /// It does not run what it should, or not well.
+    /// It was begun, and does not run what it should, or not well.
     Failed(Reason, String),
 }
 
 impl Standing {
     /// Whether nothing is waited for.
     pub(super) fn is_final(&self) -> bool {
-        matches!(self, Self::Updated | Self::Soaked | Self::Failed(..))
+        matches!(self, Self::Updated { .. } | Self::Failed(..) | Self::Unreachable { again: 0, .. })
     }
 
-    /// Whether it counts as one that may be under way at a time.
-    pub(super) fn is_unavailable(&self) -> bool {
+    /// Whether it takes room in its wave.
+    pub(super) fn takes_room(&self) -> bool {
         matches!(self, Self::Updating { .. } | Self::Unreachable { .. })
     }
 }
@@ -74,50 +79,41 @@ pub(super) struct Goal {
 impl Goal {
     pub(super) fn standing(self, member: &Member, now: u64) -> Standing {
         let spoke = match &member.reach {
-            Reach::Unreachable { trouble, since } => {
-                let waited = now.saturating_sub(*since);
-                let is_gone = trouble.reason != Reason::Unreachable || waited >= self.deadline;
-                return if is_gone {
-                    Standing::Failed(trouble.reason, trouble.message.clone())
-                } else {
-                    Standing::Unreachable { again: self.deadline - waited }
-                };
+            Reach::Unreachable { reason, message, since } => {
+                let again = self.deadline.saturating_sub(now.saturating_sub(*since));
+                return Standing::Unreachable { reason: *reason, message: message.clone(), again };
             }
             Reach::Reached(spoke) => spoke,
         };
-        let Some(mark) = spoke.mark.as_ref().filter(|mark| mark.revision == self.revision) else {
-            return match &spoke.trouble {
+        let Some(mark) = spoke.runs(self.revision) else {
+            return match spoke.trouble(self.revision) {
                 Some(trouble) => Standing::Failed(trouble.reason, trouble.message.clone()),
-                None if member.gave_up(self.revision) => {
-                    let why = format!("it was taken back from revision {}", self.revision);
-                    Standing::Failed(Reason::InstancesFailing, why)
-                }
                 None => Standing::Waiting,
             };
         };
-        if let Some(trouble) = &spoke.trouble {
-            return Standing::Failed(trouble.reason, trouble.message.clone());
+        if mark.done {
+            return Standing::Updated { noted: true };
         }
-        // A clock that was set back starts it over.
-        let waited = now.saturating_sub(mark.at);
+        let waited = now.saturating_sub(spoke.since);
         if !spoke.settled {
             return if waited >= self.deadline {
-                let why = format!("not served for {} s since it got revision {}", waited / 1000, self.revision);
+                let why = format!("not served for {} s with revision {}", waited / 1000, self.revision);
                 Standing::Failed(Reason::DeadlineExceeded, why)
             } else {
                 Standing::Updating { again: self.deadline - waited }
             };
         }
-        if self.soak == 0 || mark.soaked {
-            return Standing::Updated;
-        }
-        if spoke.errors > mark.errors {
+        if self.soak > 0 && spoke.errors > mark.errors {
             let why = format!(
                 "{} instances are in ERROR with revision {}, and {} were before",
                 spoke.errors, self.revision, mark.errors
             );
             return Standing::Failed(Reason::InstancesFailing, why);
         }
-        if waited >= self.soak { Standing::Soaked } else { Standing::Updating { again: self.soak - waited } }
+        if waited >= self.soak {
+            Standing::Updated { noted: false }
+        } else {
+            Standing::Updating { again: self.soak - waited }
+        }
     }
 }

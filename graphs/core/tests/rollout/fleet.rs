@@ -1,6 +1,6 @@
 //! `Fleet`: clusters that do what they are assigned, without any API server.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use broker_api::ClusterName;
 use graphs_core::rollout::{
@@ -21,8 +21,12 @@ pub(crate) struct Toy {
     pub(crate) errors: u32,
     /// Why nothing can be brought there.
     pub(crate) trouble: Option<Reason>,
+    /// Revisions that were tried in vain.
+    pub(crate) tried: BTreeSet<i64>,
     /// Its kinds are not Established.
     pub(crate) is_slow: bool,
+    /// Since when it is as settled as it is.
+    pub(crate) since: u64,
     /// Since when it is not reached.
     pub(crate) lost: Option<u64>,
 }
@@ -34,6 +38,15 @@ pub(crate) struct Fleet {
     pub(crate) now: u64,
     /// All that was ever brought somewhere.
     pub(crate) history: Vec<(String, i64)>,
+    /// What the rollout's status says was taken back.
+    pub(crate) given_up: Option<i64>,
+}
+
+impl Toy {
+    fn troubles(&self) -> Vec<Trouble> {
+        let trouble = |reason| move |revision: &i64| Trouble { revision: *revision, reason, message: "no".to_owned() };
+        self.trouble.map(|reason| self.tried.iter().map(trouble(reason)).collect()).unwrap_or_default()
+    }
 }
 
 impl Fleet {
@@ -76,15 +89,13 @@ impl Fleet {
     pub(crate) fn members(&self) -> Vec<Member> {
         let member = |(name, toy): (&String, &Toy)| {
             let reach = match toy.lost {
-                Some(since) => {
-                    let trouble = Trouble { reason: Reason::Unreachable, message: "away".to_owned() };
-                    Reach::Unreachable { trouble, since }
-                }
+                Some(since) => Reach::Unreachable { reason: Reason::Unreachable, message: "away".to_owned(), since },
                 None => Reach::Reached(Spoke {
                     mark: toy.mark.clone(),
                     settled: toy.mark.is_some() && !toy.is_slow,
+                    since: toy.since,
                     errors: toy.errors,
-                    trouble: toy.trouble.map(|reason| Trouble { reason, message: "no".to_owned() }),
+                    troubles: toy.troubles(),
                 }),
             };
             let labels = toy.ring.iter().map(|ring| ("ring".to_owned(), ring.clone())).collect();
@@ -96,7 +107,11 @@ impl Fleet {
     /// Decides, and does what was decided.
     pub(crate) fn turn(&mut self, settings: &Settings, newest: Option<i64>) -> Decision {
         let members = self.members();
-        let decision = decide(&Snapshot { settings, newest, members: &members, now: self.now });
+        let given_up = self.given_up;
+        let decision = decide(&Snapshot { settings, newest, given_up, members: &members, now: self.now });
+        if decision.gives_up {
+            self.given_up = decision.target;
+        }
         for (cluster, assigned) in &decision.assigned {
             self.carry_out(cluster.name(), *assigned);
         }
@@ -106,25 +121,39 @@ impl Fleet {
     fn carry_out(&mut self, name: &str, assigned: Assigned) {
         let now = self.now;
         let toy = self.clusters.get_mut(name).unwrap();
-        let (to, taken_back) = match assigned {
+        let (to, is_back) = match assigned {
             Assigned::Leave | Assigned::Stay => return,
-            Assigned::Soaked(_) => {
-                if let Some(mark) = &mut toy.mark {
-                    mark.soaked = true;
-                }
+            Assigned::Done(revision) => {
+                let mark = toy.mark.as_mut().unwrap();
+                assert_eq!(mark.revision, revision);
+                mark.done = true;
                 return;
             }
-            Assigned::Revision(to) => (to, None),
-            Assigned::TakenBack { to, from } => (to, Some(from)),
+            Assigned::Revision(to) => (to, false),
+            Assigned::TakenBack(to) => (to, true),
         };
         assert!(toy.lost.is_none(), "{name} is away");
         let before = toy.mark.as_ref().map(|mark| mark.revision);
-        if before == Some(to) || toy.trouble.is_some() {
+        if before == Some(to) {
             return;
         }
-        toy.mark =
-            Some(Mark { revision: to, previous: before, at: now, errors: toy.errors, soaked: false, taken_back });
+        if toy.trouble.is_some() {
+            toy.tried.insert(to);
+            return;
+        }
+        let previous = before.filter(|_| !is_back);
+        toy.mark = Some(Mark { revision: to, previous, errors: toy.errors, done: false });
+        toy.since = now;
         self.history.push((name.to_owned(), to));
+    }
+
+    /// The hub starts again: it knows only what is written down.
+    pub(crate) fn restart(&mut self) {
+        for toy in self.clusters.values_mut() {
+            toy.tried.clear();
+            toy.since = self.now;
+            toy.lost = toy.lost.map(|_| self.now);
+        }
     }
 
     /// Until nothing changes.
