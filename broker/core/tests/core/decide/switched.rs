@@ -1,0 +1,171 @@
+//! Behind the switch: the consumer is served by the new copy, whatever happens to either side.
+
+use broker_api::{ClusterName, MigrationState, keys};
+use broker_core::{
+    decision::State,
+    movement::{Configured, Request},
+};
+use runtime_effect::reach::Reach;
+use serde_json::{Value, json};
+
+use crate::decide::{
+    migrated::migrating,
+    moves::{assigned, begin, corp, next, phase, ready, rename},
+    world::{World, web},
+};
+
+#[test]
+fn a_blip_of_the_new_provider_changes_nothing_for_the_consumer() {
+    for reach in [Reach::Lost("blip".into()), Reach::Settling, Reach::Unreachable("down".into())] {
+        let mut world = migrating(MigrationState::CutoverInProgress);
+        assert_eq!(phase(&world), "new");
+        world.restart();
+        world.provider("p2").reach = reach.clone();
+        let before = world.log.len();
+        for _ in 0..4 {
+            world.pass(&web());
+        }
+        assert_eq!(phase(&world), "new", "{reach:?}");
+        let writes = &world.log[before..];
+        assert!(writes.iter().all(|write| write.cluster == ClusterName::consumer("homer")), "{writes:?}");
+        assert!(world.copy("p1", &web()).is_some());
+        world.provider("p2").reach = Reach::Ready;
+        let now = world.millis;
+        world.moves.reach(MigrationState::CutoverCompleted, now);
+        world.settle_served(&web());
+        assert_eq!((assigned(&world), next(&world)), (json!("p2"), Value::Null));
+    }
+}
+
+#[test]
+fn a_new_copy_that_is_deleted_is_made_again_and_the_consumer_is_not_sent_back_meanwhile() {
+    let mut world = migrating(MigrationState::CutoverInProgress);
+    assert_eq!(phase(&world), "new");
+    world.provider("p2").delete(&World::copy_at(&web()));
+    for _ in 0..4 {
+        world.pass(&web());
+        assert_eq!(phase(&world), "new");
+    }
+    assert!(world.copy("p1", &web()).is_some() && world.copy("p2", &web()).is_some());
+}
+
+#[test]
+fn a_new_provider_that_stops_accepting_ends_its_move_and_is_left_by_another() {
+    let mut world = migrating(MigrationState::CutoverInProgress);
+    world.accept_no_more("p2");
+    world.settle_briefly(&web());
+    assert_eq!(phase(&world), "new");
+    let now = world.millis;
+    world.moves.reach(MigrationState::CutoverCompleted, now);
+    for _ in 0..4 {
+        world.pass(&web());
+    }
+    assert_eq!((assigned(&world), next(&world)), (json!("p2"), Value::Null));
+    assert!(world.copy("p1", &web()).is_none());
+    world.accept("p1", &json!({}));
+    world.moves.configured = Configured::No;
+    world.settle_served(&web());
+    assert_eq!(assigned(&world), "p1");
+}
+
+#[test]
+fn stages_may_take_longer_than_a_copy_may_take_to_become_ready() {
+    let mut world = migrating(MigrationState::InitialInProgress);
+    world.engage(ClusterName::provider("p3"));
+    world.accept("p3", &json!({}));
+    world.millis += 3_600_000;
+    rename(&mut world, "b.com");
+    world.pass(&web());
+    world.pass(&web());
+    assert_eq!(next(&world), "p2");
+}
+
+#[test]
+fn an_old_copy_that_is_being_deleted_is_nothing_to_go_back_to() {
+    let mut world = corp();
+    world.edit_copy("p1", &web(), |copy| copy["metadata"]["finalizers"] = json!(["theirs/one"]));
+    rename(&mut world, "a.com");
+    begin(&mut world);
+    world.provider_status("p2", &web(), ready("new"));
+    world.settle_briefly(&web());
+    assert!(world.copy("p1", &web()).unwrap()["metadata"].get("deletionTimestamp").is_some());
+    rename(&mut world, "a.corp");
+    world.settle_briefly(&web());
+    assert_eq!((assigned(&world), next(&world)), (json!("p1"), json!("p2")));
+    assert!(world.copy("p2", &web()).is_some());
+}
+
+#[test]
+fn nobody_gets_past_a_persons_migration_by_taking_the_marks_away() {
+    let mut world = corp();
+    world.accept("p1", &json!({}));
+    world.accept("p2", &json!({}));
+    world.moves.ask(&web(), "mine", "p1", "p2", world.millis);
+    for _ in 0..4 {
+        world.pass(&web());
+        world.serve("p2", &web());
+    }
+    world.moves.reach(MigrationState::InitialInProgress, 0);
+    world.edit(&web(), |origin| origin["metadata"]["annotations"] = json!({}));
+    world.restart();
+    world.settle_briefly(&web());
+    assert_eq!((assigned(&world), next(&world)), (json!("p1"), json!("p2")));
+    assert!(world.copy("p1", &web()).is_some());
+    assert!(
+        world.origin(&web()).unwrap()["metadata"]["annotations"][keys::ASSIGNMENT].as_str().unwrap().contains("p.")
+    );
+}
+
+#[test]
+fn a_persons_migration_to_where_the_name_is_taken_is_refused() {
+    let mut world = corp();
+    world.accept("p2", &json!({}));
+    let at = World::copy_at(&web());
+    world.provider("p2").put(&at, json!({"metadata": {}, "spec": {"fqdn": "squatter"}}));
+    world.moves.ask(&web(), "mine", "p1", "p2", world.millis);
+    world.moves.migrations[0].1.force = true;
+    assert_eq!(world.settle(&web()).state, State::Served);
+    let refused = &world.moves.requests[&web()][0].1;
+    assert!(matches!(refused, Request::Refused("NameConflict", _)), "{refused:?}");
+}
+
+#[test]
+fn the_only_copy_left_is_what_a_changed_mind_moves_from() {
+    let mut world = corp();
+    world.engage(ClusterName::provider("p3"));
+    world.accept("p3", &json!({"filters": [{"key": "fqdn", "suffix": ".net"}]}));
+    world.moves.configured = Configured::Yes;
+    rename(&mut world, "a.com");
+    begin(&mut world);
+    world.provider_status("p2", &web(), ready("new"));
+    world.settle_briefly(&web());
+    // The old provider deletes what it runs.
+    world.provider("p1").delete(&World::copy_at(&web()));
+    rename(&mut world, "a.net");
+    world.moves.configured = Configured::No;
+    world.moves.migrations.clear();
+    for _ in 0..6 {
+        world.pass(&web());
+        assert!(world.copy("p2", &web()).is_some() || world.copy("p3", &web()).is_some());
+        if world.copy("p3", &web()).is_some_and(|copy| copy["status"].is_null()) {
+            assert!(world.copy("p2", &web()).is_some(), "nobody serves it");
+        }
+    }
+    world.settle_served(&web());
+    assert_eq!(assigned(&world), "p3");
+}
+
+#[test]
+fn stages_never_run_in_a_reserved_namespace() {
+    let mut world = corp();
+    world.moves.configured = Configured::Yes;
+    world.moves.reserved = true;
+    rename(&mut world, "a.com");
+    begin(&mut world);
+    world.provider_status("p2", &web(), ready("new"));
+    world.millis += 2000;
+    world.settle_briefly(&web());
+    assert!(world.moves.migrations.is_empty());
+    assert!(world.condition(&web(), "Moving").unwrap().contains("which is reserved"));
+    assert!(world.copy("p1", &web()).is_some());
+}

@@ -1,0 +1,11 @@
+//! The migration machine against a coordination cluster, a compute cluster and providers in memory.
+// `json!` in the place of an argument reads best without a `&`.
+
+mod ending;
+mod flow;
+mod namespaces;
+mod objects;
+mod people;
+mod property;
+mod stages;
+mod world;
