@@ -37,9 +37,9 @@ pub async fn given(
 pub async fn read(role: Role, path: &Path, allow_local: bool) -> anyhow::Result<(ClusterName, Kubeconfig)> {
     let text = tokio::fs::read_to_string(path)
         .await
-        .with_context(|| format!("cannot read the kubeconfig {}", path.display()))?;
+        .with_context(|| format!("cannot read the {role} cluster's kubeconfig {}", path.display()))?;
     let folder = path.parent().unwrap_or(path).to_owned();
     let kubeconfig = Kubeconfig::parse(&text, &Trust::File { folder, allow_local })
-        .with_context(|| format!("the kubeconfig {} cannot be used", path.display()))?;
+        .with_context(|| format!("the {role} cluster's kubeconfig {} cannot be used", path.display()))?;
     Ok((cluster_of(role, path).unwrap_or_else(|| ClusterName::new(role, role.as_str())), kubeconfig))
 }
