@@ -16,6 +16,8 @@ pub enum Role {
     Consumer,
     /// Where brokered objects are realised.
     Provider,
+    /// Where instances of resource graphs are served.
+    Spoke,
 }
 
 impl Role {
@@ -26,6 +28,7 @@ impl Role {
             Self::Compute => "compute",
             Self::Consumer => "consumer",
             Self::Provider => "provider",
+            Self::Spoke => "spoke",
         }
     }
 }
@@ -40,7 +43,7 @@ impl fmt::Display for Role {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ClusterNameError {
     /// The part before `#` is not a role.
-    #[error("{0:?} is not a role: use coordination, compute, consumer or provider")]
+    #[error("{0:?} is not a role: use coordination, compute, consumer, provider or spoke")]
     Role(String),
     /// There is no `#`, or nothing behind it.
     #[error("{0:?} is not a cluster name: write it as role#name, for example consumer#homer")]
@@ -56,6 +59,7 @@ impl FromStr for Role {
             "compute" => Ok(Self::Compute),
             "consumer" => Ok(Self::Consumer),
             "provider" => Ok(Self::Provider),
+            "spoke" => Ok(Self::Spoke),
             other => Err(ClusterNameError::Role(other.to_owned())),
         }
     }
@@ -82,6 +86,11 @@ impl ClusterName {
     /// A provider cluster.
     pub fn provider(name: impl Into<Arc<str>>) -> Self {
         Self::new(Role::Provider, name)
+    }
+
+    /// A spoke.
+    pub fn spoke(name: impl Into<Arc<str>>) -> Self {
+        Self::new(Role::Spoke, name)
     }
 
     /// A cluster in this role, as a person or the Go broker may have written it: `theseus`, or `provider#theseus`.

@@ -194,6 +194,8 @@ impl Observer for Broker {
                 self.migrations.enqueue_open();
             }
             Role::Coordination | Role::Compute => self.hub_state(state),
+            // A label of that sort makes no cluster here.
+            Role::Spoke => {}
         }
     }
 

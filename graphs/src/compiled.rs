@@ -48,6 +48,8 @@ pub struct Result {
 pub struct Compiler<'a> {
     /// The cluster.
     pub cluster: &'a ClusterName,
+    /// Others, that may serve what it does not.
+    pub others: &'a [ClusterName],
     /// Its kinds.
     pub kinds: &'a Kinds,
     /// For expressions.
@@ -67,7 +69,7 @@ impl Compiler<'_> {
     /// Compiles a spec of an RGD.
     pub fn compile(&self, owner: Owner<'_>, spec: &ResourceGraphDefinitionSpec) -> Result {
         let began = Instant::now();
-        let asked = Asked::new(self.kinds, self.cluster);
+        let asked = Asked::new(self.kinds, self.cluster, self.others);
         let graph = graph::compile(owner.name, spec, &asked, self.evaluator, self.bounds);
         METRICS.compile_duration.observe(began.elapsed().as_secs_f64());
         let kinds = asked.all();
@@ -119,7 +121,7 @@ impl Compiler<'_> {
         let kind = kind_of(&resource.kind.name);
         Resource {
             id: resource.id.clone(),
-            schema: self.kinds.schema(self.cluster, &kind),
+            schema: self.kinds.schema(self.cluster, self.others, &kind),
             kind,
             namespaced: resource.kind.namespaced,
             form: match resource.role {

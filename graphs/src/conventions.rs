@@ -1,6 +1,6 @@
 //! What this program calls itself, for the runtime.
 
-use broker_api::graphs::keys;
+use broker_api::{Role, graphs::keys};
 use runtime_fleet::conventions::Conventions;
 
 /// Version of kro whose behaviour is matched, as it is told on objects.
@@ -13,7 +13,7 @@ pub static CONVENTIONS: Conventions = Conventions {
     words: WORDS,
     prefix: "broker.platform-mesh.io/",
     role: "broker.platform-mesh.io/role",
-    roles: &[],
+    roles: &[Role::Spoke],
     reads_core_schemas: true,
 };
 

@@ -4,6 +4,7 @@ pub mod listen;
 pub mod machine;
 pub mod observe;
 pub mod records;
+pub mod revisions;
 
 use std::{
     fmt,

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use broker_api::ClusterName;
+use broker_api::{ClusterName, Role};
 use graphs_core::graph::Bounds;
 use runtime_cel::graph::Evaluator;
 use runtime_engine::engine::Engine;
@@ -21,15 +21,21 @@ use tokio::runtime::Handle;
 use tracing::info;
 
 use crate::{
+    clusters::Clusters,
     compiled::Compiler,
     conventions::CONVENTIONS,
-    definitions::Definitions,
+    definitions::{DefinitionKey, Definitions},
     instances::{self, Instances, groups::Groups},
     kinds::Kinds,
     options::Options,
+    rollouts::Rollouts,
     serving::Serving,
+    spokes::Spokes,
     watches::{Fixed, Holder, Need, Needed},
 };
+
+/// Length of what tells hubs apart.
+const HUB_ID: usize = 12;
 
 /// What all parts of the process share.
 pub struct Graphs {
@@ -47,6 +53,12 @@ pub struct Graphs {
     pub kinds: Kinds,
     /// RGDs.
     pub definitions: Definitions,
+    /// Spokes that are configured.
+    pub clusters: Clusters,
+    /// RGDs in spokes.
+    pub spokes: Spokes,
+    /// Which spoke gets what.
+    pub rollouts: Rollouts,
     /// Instances.
     pub instances: Instances,
     /// From what instances are served.
@@ -64,10 +76,16 @@ impl Graphs {
         let graphs = Arc::new_cyclic(|itself| Self {
             hub,
             engine: Arc::clone(engine),
-            fixed: Fixed::default(),
+            fixed: Fixed::new(
+                options.cluster_secrets_namespace.as_deref().unwrap_or_default(),
+                &options.cluster_secrets_label,
+            ),
             needed: Needed::default(),
             kinds: Kinds::default(),
             definitions: Definitions::default(),
+            clusters: Clusters::default(),
+            spokes: Spokes::default(),
+            rollouts: Rollouts::default(),
             instances: Instances::default(),
             serving: Serving::default(),
             groups: Groups::new(Handle::current()),
@@ -98,10 +116,28 @@ impl Graphs {
         self.itself.upgrade().unwrap_or_else(|| unreachable!("the caller holds a reference"))
     }
 
-    /// Compiles with what is known of a cluster's kinds.
+    /// The RGD of this name.
+    pub(crate) fn hub_key(&self, name: &Arc<str>) -> DefinitionKey {
+        DefinitionKey { cluster: self.hub.clone(), name: Arc::clone(name) }
+    }
+
+    /// 12 hexadecimal digits that tell this hub from others: of the uid of its `kube-system`. `None`: that is not known.
+    pub(crate) fn hub_id(&self) -> Option<String> {
+        let uid = self.engaged(&self.hub)?.server().identity()?;
+        let id: String = uid.chars().filter(char::is_ascii_hexdigit).take(HUB_ID).collect();
+        (id.len() == HUB_ID).then_some(id)
+    }
+
+    /// Clusters that have kinds which the hub has not.
+    pub(crate) fn others(&self) -> Vec<ClusterName> {
+        self.fleet().in_role(Role::Spoke).iter().map(|spoke| spoke.name().clone()).collect()
+    }
+
+    /// Compiles with what is known of a cluster's kinds; of those that it does not serve, with what `others` say.
     pub(crate) fn compiler<'a>(
         &'a self,
         cluster: &'a ClusterName,
+        others: &'a [ClusterName],
         is_defined: &'a dyn Fn(&str, &str) -> bool,
     ) -> Compiler<'a> {
         let bounds = Bounds {
@@ -109,12 +145,16 @@ impl Graphs {
             dimensions: self.options.rgd_max_collection_dimension_size,
             ..Bounds::default()
         };
-        Compiler { cluster, kinds: &self.kinds, evaluator: &self.evaluator, bounds, is_defined }
+        Compiler { cluster, others, kinds: &self.kinds, evaluator: &self.evaluator, bounds, is_defined }
     }
 
     /// From now on a holder needs these of a cluster.
     pub(crate) fn need(&self, holder: &Holder, cluster: &ClusterName, needs: BTreeSet<Need>) {
-        let places = needs.into_iter().map(|need| (cluster.clone(), need)).collect();
+        self.need_at(holder, needs.into_iter().map(|need| (cluster.clone(), need)).collect());
+    }
+
+    /// From now on a holder needs these, each of a cluster.
+    pub(crate) fn need_at(&self, holder: &Holder, places: BTreeSet<(ClusterName, Need)>) {
         let changes = self.needed.set(holder, places);
         for (cluster, need) in changes.new {
             let subscription = self.listen(&cluster, &need);

@@ -92,9 +92,9 @@ impl Kinds {
         self.all.read().unwrap_or_else(PoisonError::into_inner).get(&(cluster.clone(), kind.clone())).cloned()
     }
 
-    /// What a cluster can hold of a kind, where that is known.
-    pub fn schema(&self, cluster: &ClusterName, kind: &Kind) -> Option<Arc<Schema>> {
-        match self.get(cluster, kind)? {
+    /// What a cluster can hold of a kind, where that is known; of one that it does not serve, what the others can.
+    pub fn schema(&self, cluster: &ClusterName, others: &[ClusterName], kind: &Kind) -> Option<Arc<Schema>> {
+        match self.find(cluster, others, kind)? {
             Entry::Served(served) => Some(served.schema),
             Entry::NotServed => None,
         }
@@ -109,23 +109,44 @@ impl Kinds {
         served.map(|((_, of), _)| of.clone()).max()
     }
 
+    /// Those of these kinds that a cluster does not serve, as far as that is known.
+    pub fn missing(&self, cluster: &ClusterName, kinds: &BTreeSet<Kind>) -> Vec<Kind> {
+        kinds.iter().filter(|kind| self.is_missing(cluster, kind)).cloned().collect()
+    }
+
+    /// Whether it is known if a cluster serves a kind.
+    pub fn is_known(&self, cluster: &ClusterName, kind: &Kind) -> bool {
+        self.get(cluster, kind).is_some()
+    }
+
+    /// How a kind is served by this cluster, or by the first of the others that serves it.
+    fn find(&self, cluster: &ClusterName, others: &[ClusterName], kind: &Kind) -> Option<Entry> {
+        let own = self.get(cluster, kind);
+        if !matches!(own, Some(Entry::NotServed)) {
+            return own;
+        }
+        let found = others.iter().filter_map(|other| self.get(other, kind));
+        found.into_iter().find(|entry| matches!(entry, Entry::Served(_))).or(own)
+    }
+
     /// Whether a cluster does not serve a kind.
     pub fn is_missing(&self, cluster: &ClusterName, kind: &Kind) -> bool {
         matches!(self.get(cluster, kind), Some(Entry::NotServed))
     }
 }
 
-/// The kinds of a cluster, and which of them were asked for.
+/// The kinds of a cluster, those of others that it has not, and which of them were asked for.
 pub struct Asked<'a> {
     kinds: &'a Kinds,
     cluster: &'a ClusterName,
+    others: &'a [ClusterName],
     names: RefCell<BTreeSet<Kind>>,
 }
 
 impl<'a> Asked<'a> {
     /// Nothing was asked for yet.
-    pub fn new(kinds: &'a Kinds, cluster: &'a ClusterName) -> Self {
-        Self { kinds, cluster, names: RefCell::default() }
+    pub fn new(kinds: &'a Kinds, cluster: &'a ClusterName, others: &'a [ClusterName]) -> Self {
+        Self { kinds, cluster, others, names: RefCell::default() }
     }
 
     /// All that was asked for.
@@ -137,7 +158,7 @@ impl<'a> Asked<'a> {
 impl graph::Kinds for Asked<'_> {
     fn find(&self, name: &Gvk) -> graph::Found {
         let kind = kind_of(name);
-        let found = match self.kinds.get(self.cluster, &kind) {
+        let found = match self.kinds.find(self.cluster, self.others, &kind) {
             None => graph::Found::Unknown,
             Some(Entry::NotServed) => graph::Found::NotServed,
             Some(Entry::Served(served)) => graph::Found::Served(served.kind),

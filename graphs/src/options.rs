@@ -56,6 +56,36 @@ pub struct Options {
     )]
     pub allow_crd_deletion: bool,
 
+    /// Bring ResourceGraphDefinitions to all clusters whose kubeconfigs are in Secrets here, and serve their instances there
+    #[arg(
+        long,
+        env = "RESOURCE_GRAPHS_ENABLE_MULTICLUSTER",
+        value_name = "BOOL",
+        action = ArgAction::Set,
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = false,
+        default_missing_value = "true"
+    )]
+    pub enable_multicluster: bool,
+
+    /// Namespace of the Secrets with kubeconfigs of spokes; defaults to that of the lease
+    #[arg(long, env = "RESOURCE_GRAPHS_CLUSTER_SECRETS_NAMESPACE", value_name = "NAMESPACE")]
+    pub cluster_secrets_namespace: Option<String>,
+
+    /// Label that makes a Secret that of a spoke, beside broker.platform-mesh.io/role=spoke
+    #[arg(
+        long,
+        env = "RESOURCE_GRAPHS_CLUSTER_SECRETS_LABEL",
+        value_name = "LABEL",
+        default_value = "kro.run/cluster"
+    )]
+    pub cluster_secrets_label: String,
+
+    /// Key of the kubeconfig in these Secrets
+    #[arg(long, env = "RESOURCE_GRAPHS_CLUSTER_SECRETS_KEY", value_name = "KEY", default_value = "kubeconfig")]
+    pub cluster_secrets_key: String,
+
     /// How long writes in hand may take after SIGTERM
     #[arg(long, env = "RESOURCE_GRAPHS_GRACEFUL_SHUTDOWN_TIMEOUT", value_name = "DURATION", default_value = "60s", value_parser = duration)]
     pub graceful_shutdown_timeout: Duration,

@@ -10,7 +10,7 @@ use broker_api::{ClusterName, graphs::keys};
 use runtime_effect::kind::Kind;
 use runtime_fleet::{GroupVersionKind, subscription::Subscription, watch::WatchSpec};
 
-use crate::{definitions::DefinitionKey, instances::InstanceKey};
+use crate::{conventions::CONVENTIONS, definitions::DefinitionKey, instances::InstanceKey};
 
 /// What is watched always.
 pub struct Fixed {
@@ -22,17 +22,28 @@ pub struct Fixed {
     pub generated: Arc<WatchSpec>,
     /// That there are CRDs, whoever made them.
     pub crds: Arc<WatchSpec>,
+    /// Rollouts, watched where there are spokes.
+    pub rollouts: Arc<WatchSpec>,
+    /// Secrets with kubeconfigs of spokes: by their role, and by their label. Watched where there are spokes.
+    pub secrets: [Arc<WatchSpec>; 2],
 }
 
-impl Default for Fixed {
-    fn default() -> Self {
+impl Fixed {
+    /// Secrets are in this namespace, and have this label.
+    pub fn new(namespace: &str, label: &str) -> Self {
         let all = |group: &str, version: &str, kind: &str| WatchSpec::all(GroupVersionKind::gvk(group, version, kind));
+        let secrets = || all("", "v1", "Secret").within(namespace);
         let crd = all("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
         Self {
             definitions: Arc::new(all(keys::GROUP, "v1alpha1", "ResourceGraphDefinition")),
             revisions: Arc::new(all(keys::INTERNAL_GROUP, "v1alpha1", "GraphRevision")),
             generated: Arc::new(crd.clone().labelled(format!("{}={}", keys::OWNED, keys::TRUE))),
             crds: Arc::new(crd.without_bodies()),
+            rollouts: Arc::new(all("broker.platform-mesh.io", "v1alpha1", "ResourceGraphRollout")),
+            secrets: [
+                Arc::new(secrets().labelled(CONVENTIONS.secrets())),
+                Arc::new(secrets().labelled(format!("{label}={}", keys::TRUE))),
+            ],
         }
     }
 }
@@ -73,6 +84,8 @@ pub enum Holder {
     Compiling(DefinitionKey),
     /// An RGD, for its instances.
     Serving(DefinitionKey),
+    /// An RGD that is to be brought to a spoke.
+    Distributing(DefinitionKey),
     /// An instance, for kinds that no graph of its names any more.
     Instance(InstanceKey),
     /// A CRD of ours, for the instances of its kind.

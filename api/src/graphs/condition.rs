@@ -16,6 +16,15 @@ pub const RGD_TYPES: [&str; 4] = [GRAPH_REVISIONS_RESOLVED, GRAPH_ACCEPTED, KIND
 /// A type that earlier releases of kro wrote on RGDs; removed when met.
 pub const RGD_OBSOLETE: &str = "ResourceGraphAccepted";
 
+/// Type, on an RGD whose clusters are many: it is in all of them.
+pub const DISTRIBUTED: &str = "Distributed";
+/// Reason of [`DISTRIBUTED`]: all run the revision that they should.
+pub const ALL_CLUSTERS: &str = "AllClusters";
+/// Reason of [`DISTRIBUTED`]: some do not.
+pub const PARTIAL: &str = "Partial";
+/// Reason of [`DISTRIBUTED`]: they are being brought to it.
+pub const PROGRESSING: &str = "Progressing";
+
 /// Type, on a GraphRevision: it compiles.
 pub const GRAPH_VERIFIED: &str = "GraphVerified";
 

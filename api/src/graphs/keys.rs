@@ -118,3 +118,10 @@ pub const GRAPH_REVISION: &str = "broker.platform-mesh.io/graph-revision";
 pub const ROLLOUT: &str = "broker.platform-mesh.io/rollout";
 /// Field manager of such CRDs.
 pub const DISTRIBUTOR: &str = "kro.run/distributor";
+
+/// Annotation on the Secret of a spoke: uid of the `kube-system` namespace that it led to first.
+pub const CLUSTER_UID: &str = "broker.platform-mesh.io/cluster-uid";
+/// Label on the Secret of a spoke that is to be let go, with the value [`TRUE`].
+pub const OFFBOARD: &str = "broker.platform-mesh.io/offboard";
+/// Label on a Secret that makes it that of a spoke, with the value [`TRUE`], unless a flag names another.
+pub const KRO_CLUSTER: &str = "kro.run/cluster";

@@ -20,7 +20,7 @@ pub fn reach(cluster: &Cluster) -> Reach {
         ClusterState::Connecting => Reach::Settling,
         ClusterState::Leaving => Reach::Unreachable("it is being taken out of the configuration".into()),
         // A blip is not worth a write per Migration.
-        ClusterState::Unreachable { since, why } if since.elapsed() < BLIP => Reach::Lost(why),
+        ClusterState::Unreachable { since, why, .. } if since.elapsed() < BLIP => Reach::Lost(why),
         ClusterState::Unreachable { why, .. } => Reach::Unreachable(why),
     }
 }

@@ -19,5 +19,5 @@ pub use self::{
     custom_resource::{crd_name, is_established},
     decide::decide,
     decision::{Decision, Serve, Subject, Write},
-    snapshot::{Controller, Flags, Graph, Instance, Instances, Outcome, Revision, Revisions, Snapshot},
+    snapshot::{Controller, Distributed, Flags, Graph, Instance, Instances, Outcome, Revision, Revisions, Snapshot},
 };

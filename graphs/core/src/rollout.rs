@@ -7,6 +7,7 @@
 mod member;
 mod settings;
 mod standing;
+mod status;
 mod wave;
 
 use std::{collections::BTreeMap, time::Duration};
@@ -20,6 +21,7 @@ pub use self::{
     member::{Mark, Member, Reach, Spoke, Trouble},
     settings::{Settings, SettingsError},
     standing::{Reason, Standing},
+    status::{distributed, given_up, status},
 };
 use self::{standing::Goal, wave::Wave};
 
@@ -139,7 +141,7 @@ impl<'a> Pass<'a> {
         self.decision.target = settings.revision.or(newest);
         let mut waves = Wave::all(settings);
         for member in members {
-            if !settings.selector.selects(&member.labels) {
+            if member.is_leaving() || !settings.selector.selects(&member.labels) {
                 self.decision.assigned.insert(member.cluster.clone(), Assigned::Leave);
             } else if let Some(pin) = settings.pins.iter().find(|pin| pin.selector.selects(&member.labels)) {
                 self.pinned(member, pin.revision);

@@ -121,12 +121,20 @@ impl Listener for Crds {
 }
 
 impl Graphs {
-    /// A CRD of ours came, changed or went: its RGD is looked at, and its instances are watched as long as it serves them.
-    pub(crate) fn generated_changed(&self, cluster: &ClusterName, change: &Change) {
-        let name = &change.key.name;
+    /// Looks at the RGDs whose CRD has this name in a cluster.
+    pub(crate) fn look_at_crd(&self, cluster: &ClusterName, name: &str) {
+        if *cluster != self.hub {
+            return self.look_at_spoke(cluster, name);
+        }
         for key in self.definitions.records.of_crd(name) {
             self.definitions.enqueue(key);
         }
+    }
+
+    /// A CRD of ours came, changed or went: its RGD is looked at, and its instances are watched as long as it serves them.
+    pub(crate) fn generated_changed(&self, cluster: &ClusterName, change: &Change) {
+        let name = &change.key.name;
+        self.look_at_crd(cluster, name);
         let value = change.new.as_ref().and_then(|object| object.value().ok());
         let kind = value.as_ref().and_then(generated::kind_of);
         let holder = Holder::Generated(cluster.clone(), Arc::clone(name));

@@ -4,12 +4,13 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use broker_api::{
     ClusterName,
-    graphs::{GraphRevisionSpec, ResourceGraphDefinitionSpec, keys},
+    graphs::{GraphRevisionSpec, ResourceGraphDefinitionSpec},
 };
 use graphs_core::{
-    applyset::GroupKind,
     crd::Owner,
-    definition::{self, Decision, Flags, Instances, Outcome as Compiling, Revisions, Serve, Snapshot, Subject},
+    definition::{
+        self, Decision, Distributed, Flags, Instances, Outcome as Compiling, Revisions, Serve, Snapshot, Subject,
+    },
     revision,
 };
 use runtime_effect::{
@@ -26,7 +27,6 @@ use runtime_engine::{
     clock,
     engine::Engine,
     machine::{Machine, Occasion, Plan, Refusal},
-    recorder::Regarding,
 };
 use runtime_fleet::{
     cluster::Cluster,
@@ -56,6 +56,14 @@ const COMPILED: usize = 8;
 /// After so long is compiled again what the machine was too busy for.
 const BUSY: Duration = Duration::from_secs(1);
 
+/// What was decided of the RGD's spokes.
+struct Spokes {
+    /// Revisions that they run, or are to.
+    kept: Vec<i64>,
+    distributed: Distributed,
+    skips_hub: bool,
+}
+
 /// See [`Machine`].
 pub struct DefinitionMachine {
     graphs: Arc<Graphs>,
@@ -81,7 +89,8 @@ impl DefinitionMachine {
     fn attempt(&self, key: &DefinitionKey, owner: &str, of: &View, spec: &ResourceGraphDefinitionSpec) -> Attempt {
         let owner = Owner { name: &key.name, uid: owner, version: KRO_VERSION };
         let is_defined = |plural: &str, group: &str| self.graphs.is_defined(&key.cluster, plural, group);
-        let result = self.graphs.compiler(&key.cluster, &is_defined).compile(owner, spec);
+        let others = self.graphs.others();
+        let result = self.graphs.compiler(&key.cluster, &others, &is_defined).compile(owner, spec);
         Attempt::new(&of.uid, of.generation(), result)
     }
 
@@ -114,7 +123,14 @@ impl DefinitionMachine {
     }
 
     /// The decision, with all that it needs compiled.
-    fn decision(&self, key: &DefinitionKey, rgd: &Seen, record: &mut Record, confirmed: bool) -> Option<Decision> {
+    fn decision(
+        &self,
+        key: &DefinitionKey,
+        rgd: &Seen,
+        record: &mut Record,
+        spokes: &Spokes,
+        confirmed: bool,
+    ) -> Option<Decision> {
         let graphs = &self.graphs;
         let cluster = graphs.engaged(&key.cluster)?;
         if let Seen::Present(rgd) = rgd {
@@ -144,9 +160,11 @@ impl DefinitionMachine {
                 memory: &record.memory,
                 flags: Flags {
                     max_revisions: graphs.options.rgd_max_graph_revisions,
+                    kept: &spokes.kept,
                     allow_crd_deletion: graphs.options.allow_crd_deletion,
                     version: KRO_VERSION,
                 },
+                distributed: &spokes.distributed,
                 now: &now,
             });
             let (Some(name), Seen::Present(view)) = (&decision.compile, rgd) else { break };
@@ -154,7 +172,30 @@ impl DefinitionMachine {
                 break;
             }
         }
+        if let Seen::Present(view) = rgd {
+            let revisions = graphs.revisions(&cluster, &key.name, record).unwrap_or_default();
+            for number in spokes.kept.iter().copied() {
+                let name = revision::name(&key.name, number);
+                let is_pending = |revision: &&definition::Revision| {
+                    revision.view.value["metadata"]["name"] == name.as_str() && revision.outcome == Compiling::Pending
+                };
+                if record.serves.as_ref().is_none_or(|(serves, _)| *serves != number)
+                    && revisions.iter().any(|revision| is_pending(&revision))
+                {
+                    self.compile_revision(key, view, &revisions, &name, record);
+                }
+            }
+        }
         Some(decision)
+    }
+
+    /// The kinds that it is compiled with: those of the hub, and of the spokes where the hub has none.
+    fn kinds_at(&self, key: &DefinitionKey, record: &Record) -> BTreeSet<(ClusterName, Need)> {
+        let (kinds, others) = (record.kinds(), self.graphs.others());
+        let missing = kinds.iter().filter(|kind| self.graphs.kinds.is_missing(&key.cluster, kind));
+        let elsewhere: Vec<(ClusterName, Need)> =
+            missing.flat_map(|kind| others.iter().map(|other| (other.clone(), Need::Kind(kind.clone())))).collect();
+        kinds.into_iter().map(|kind| (key.cluster.clone(), Need::Kind(kind))).chain(elsewhere).collect()
     }
 
     /// The instances, where the RGD takes them with it.
@@ -164,26 +205,21 @@ impl DefinitionMachine {
     }
 
     /// Serves what was decided.
-    fn serve(&self, key: &DefinitionKey, serve: &Serve, rgd: &Seen, record: &Record) {
-        let (graphs, holder) = (&self.graphs, Holder::Serving(key.clone()));
+    fn serve(&self, key: &DefinitionKey, serve: &Serve, rgd: &Seen, spokes: &Spokes, record: &mut Record) {
         match serve {
             Serve::AsBefore => {}
             Serve::Nothing => {
-                let ended = graphs.serving.end(key);
-                if !ended.is_empty() {
-                    graphs.need(&holder, &key.cluster, BTreeSet::new());
-                }
-                for kind in ended {
-                    graphs.instances.enqueue_kind(&key.cluster, &kind);
-                }
+                record.serves = None;
+                self.graphs.end_serving(key);
             }
             Serve::Revision { number, name, uid } => {
                 let Seen::Present(rgd) = rgd else { return };
                 let compiled = record.of(uid).or(record.own.as_ref()).and_then(|attempt| attempt.compiled.clone());
                 let Some(compiled) = compiled else { return };
-                let kind = &compiled.graph.kind;
-                let kind = GroupKind { kind: kind.kind.clone(), group: kind.group.clone() };
-                let needs: BTreeSet<Need> = compiled.needs();
+                record.serves = Some((*number, Arc::clone(&compiled)));
+                if spokes.skips_hub {
+                    return self.graphs.end_serving(key);
+                }
                 let served = Served {
                     definition: key.clone(),
                     uid: rgd.uid.clone(),
@@ -191,14 +227,7 @@ impl DefinitionMachine {
                     inherited: self.is_inherited(key, name),
                     compiled,
                 };
-                for other in graphs.serving.kinds_of(key).into_iter().filter(|other| *other != kind) {
-                    graphs.serving.end(key);
-                    graphs.instances.enqueue_kind(&key.cluster, &other);
-                }
-                if graphs.serving.set(&key.cluster, kind.clone(), Arc::new(served)) {
-                    graphs.need(&holder, &key.cluster, needs);
-                    graphs.instances.enqueue_kind(&key.cluster, &kind);
-                }
+                self.graphs.serve_revision(key, served);
             }
         }
     }
@@ -207,19 +236,6 @@ impl DefinitionMachine {
     fn is_inherited(&self, key: &DefinitionKey, name: &str) -> bool {
         let seen = self.graphs.engine.seen(&key.cluster, &self.graphs.fixed.revisions, &key_of(name));
         seen.present().is_some_and(|revision| !revision.applied_by_us)
-    }
-
-    fn regarding(&self, key: &DefinitionKey) -> Option<Regarding> {
-        let Seen::Present(rgd) = self.graphs.definition(key) else { return None };
-        Some(Regarding {
-            cluster: key.cluster.clone(),
-            api_version: format!("{}/v1alpha1", keys::GROUP),
-            kind: "ResourceGraphDefinition".into(),
-            // Where API servers keep Events of what is in no namespace.
-            namespace: "default".into(),
-            name: key.name.to_string(),
-            uid: rgd.uid.to_string(),
-        })
     }
 }
 
@@ -246,6 +262,12 @@ impl Machine for DefinitionMachine {
     fn decide(&self, key: &DefinitionKey, occasion: &Occasion) -> Result<Plan<Subject>, Outcome> {
         let (graphs, records) = (&self.graphs, &self.graphs.definitions.records);
         let rgd = graphs.definition(key);
+        // Before the record is locked: whoever decides on rollouts asks for what it holds.
+        let spokes = Spokes {
+            kept: graphs.rollouts.kept(key),
+            distributed: graphs.distributed(key),
+            skips_hub: graphs.rollouts.skips_hub(key),
+        };
         let held = records.of(key);
         let mut record = lock(&held);
         if let Seen::Present(rgd) = &rgd
@@ -260,8 +282,8 @@ impl Machine for DefinitionMachine {
             }
         }
         let confirmed = occasion.confirmed == Confirmed::Absent;
-        let decision = self.decision(key, &rgd, &mut record, confirmed).ok_or(Outcome::Done)?;
-        let needs = record.kinds().into_iter().map(Need::Kind).collect();
+        let decision = self.decision(key, &rgd, &mut record, &spokes, confirmed).ok_or(Outcome::Done)?;
+        let needs = self.kinds_at(key, &record);
         let busy = record.own.iter().chain(&record.revisions).any(|attempt| attempt.busy);
         let mut steps: Vec<Step<Subject>> = decision.writes.into_iter().map(Step::from).collect();
         record.unseen = None;
@@ -274,11 +296,14 @@ impl Machine for DefinitionMachine {
             steps.push(Step::Confirm);
         }
         let news: Vec<Note> = decision.notes.into_iter().filter(|note| record.told.is_news(note)).collect();
-        self.serve(key, &decision.serve, &rgd, &record);
+        self.serve(key, &decision.serve, &rgd, &spokes, &mut record);
         let known = graphs.revision_uids(key);
         record.revisions.retain(|attempt| known.contains(&attempt.uid));
         drop(record);
-        graphs.need(&Holder::Compiling(key.clone()), &key.cluster, needs);
+        graphs.need_at(&Holder::Compiling(key.clone()), needs);
+        if graphs.options.enable_multicluster {
+            graphs.rollouts.enqueue(key.clone());
+        }
         if rgd == Seen::Absent && known.is_empty() {
             records.forget(key);
             graphs.need(&Holder::Compiling(key.clone()), &key.cluster, BTreeSet::new());
@@ -303,7 +328,7 @@ impl Machine for DefinitionMachine {
     }
 
     fn tell(&self, key: &DefinitionKey, note: &Note) {
-        if let Some(regarding) = self.regarding(key) {
+        if let Some(regarding) = self.graphs.regarding_definition(key) {
             self.graphs.engine.tell(regarding, note.clone());
         }
     }

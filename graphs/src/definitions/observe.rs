@@ -26,12 +26,12 @@ pub fn key_of(name: &str) -> ObjectKey {
 
 impl Graphs {
     /// The RGD.
-    pub(super) fn definition(&self, key: &DefinitionKey) -> Seen {
+    pub(crate) fn definition(&self, key: &DefinitionKey) -> Seen {
         self.engine.seen(&key.cluster, &self.fixed.definitions, &key_of(&key.name))
     }
 
     /// A CRD, whoever made it.
-    pub(super) fn crd(&self, cluster: &Cluster, name: &str) -> Crd {
+    pub(crate) fn crd(&self, cluster: &Cluster, name: &str) -> Crd {
         let key = key_of(name);
         match self.engine.look(cluster, &self.fixed.generated, &key) {
             Seen::Absent => {}
@@ -55,7 +55,7 @@ impl Graphs {
     }
 
     /// What the next decision on an RGD has to read.
-    pub(super) fn definition_needs(&self, key: &DefinitionKey, crd: Option<&str>) -> Needs {
+    pub(crate) fn definition_needs(&self, key: &DefinitionKey, crd: Option<&str>) -> Needs {
         let mut needs = Needs::default();
         let (Some(cluster), Some(crd)) = (self.fleet().cluster(&key.cluster), crd) else { return needs };
         if matches!(self.crd(&cluster, crd), Crd::Unread) {

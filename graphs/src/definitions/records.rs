@@ -52,6 +52,8 @@ pub struct Record {
     pub revisions: Vec<Attempt>,
     /// Name of its CRD.
     pub crd: Option<Arc<str>>,
+    /// The revision that serves, and what it comes to.
+    pub serves: Option<(i64, Arc<Compiled>)>,
     /// Name of the revision that it says was issued and that is not seen.
     pub unseen: Option<String>,
 }

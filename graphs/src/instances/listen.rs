@@ -159,9 +159,8 @@ impl Listener for Referred {
 impl Graphs {
     /// Looks at the RGD whose CRD defines a kind.
     fn look_at_definer(&self, cluster: &ClusterName, kind: &GroupKind) {
-        let crd = self.instances.generated.crd(cluster, kind);
-        for key in crd.into_iter().flat_map(|crd| self.definitions.records.of_crd(&crd)) {
-            self.definitions.enqueue(key);
+        if let Some(crd) = self.instances.generated.crd(cluster, kind) {
+            self.look_at_crd(cluster, &crd);
         }
     }
 
@@ -174,7 +173,7 @@ impl Graphs {
         change: &Change,
         but: Option<&InstanceKey>,
     ) {
-        if **spec == *self.fixed.generated {
+        if **spec == *self.fixed.generated && *cluster == self.hub {
             return self.generated_changed(cluster, change);
         }
         let kind = Kind::from(&spec.gvk);
@@ -245,7 +244,7 @@ impl Graphs {
                     }
                 }
                 Holder::Instance(key) => self.instances.enqueue(key),
-                Holder::Compiling(_) | Holder::Generated(..) => {}
+                Holder::Compiling(_) | Holder::Distributing(_) | Holder::Generated(..) => {}
             }
         }
     }

@@ -168,7 +168,7 @@ impl Look<'_> {
 
     fn with(&self, graph: Graph<'_>, world: &World<'_>, memory: &Memory) -> instance::Decision {
         let (now, members) = (clock::now(), world.members(self.kinds));
-        let schema = self.graphs.kinds.schema(&self.key.cluster, self.kind);
+        let schema = self.graphs.kinds.schema(&self.key.cluster, &[], self.kind);
         instance::decide(&Snapshot {
             cluster: &self.key.cluster,
             kind: self.kind,

@@ -14,7 +14,7 @@ use broker_api::ClusterName;
 use kube::core::GroupVersionKind;
 use tokio::time::Instant;
 
-pub use self::state::{ClusterState, Labels};
+pub use self::state::{Cause, ClusterState, Labels};
 use crate::{
     audience::Audience as _,
     budget::Share,

@@ -270,7 +270,10 @@ async fn a_server_tells_all_whom_it_serves_and_ends_with_the_last() {
     let spec = Arc::new(WatchSpec::all(job()));
     b.listen(&spec, 1, &(Arc::new(Stranger) as _));
 
-    server.set_state(&ClusterState::Unreachable { since: Instant::now(), why: "it is off".into() }, None);
+    server.set_state(
+        &ClusterState::Unreachable { since: Instant::now(), cause: Cause::Lost, why: "it is off".into() },
+        None,
+    );
     assert_eq!(told(), ["a Unreachable", "b Unreachable"]);
     server.set_kind(&job(), &found(), &Reading::Document(None));
     assert_eq!(told(), ["b kind"], "who does not watch it has nothing to do with it");

@@ -9,10 +9,10 @@ use tracing::{info, warn};
 use crate::{
     backoff::Backoff,
     call::{Caller, JSON, Meter, get},
-    cluster::state::ClusterState,
+    cluster::state::{Cause, ClusterState},
     dial::{Dial, Dialed},
     error::CallError,
-    identity::{Identities, Likeness},
+    identity::{Identities, Likeness, Refused},
     kubeconfig::Kubeconfig,
     newcomers::Newcomers,
     server::{Connection, Server},
@@ -55,7 +55,9 @@ impl Connector {
                     backoff.reset();
                     self.guard(&connection).await;
                 }
-                Err(why) if self.identities.holds(self.server.name()) && Box::pin(self.still_works()).await => {
+                Err(Refused { why, .. })
+                    if self.identities.holds(self.server.name()) && Box::pin(self.still_works()).await =>
+                {
                     warn!(cluster = %self.server.name(), server = kubeconfig.server(), %why,
                         "the new kubeconfig does not work; going on with the one before");
                     tokio::select! {
@@ -63,9 +65,9 @@ impl Connector {
                         () = tokio::time::sleep(backoff.wait()) => {}
                     }
                 }
-                Err(why) => {
+                Err(Refused { cause, why }) => {
                     warn!(cluster = %self.server.name(), server = kubeconfig.server(), %why, "cannot connect");
-                    self.server.set_state(&ClusterState::Unreachable { since: Instant::now(), why }, None);
+                    self.server.set_state(&ClusterState::Unreachable { since: Instant::now(), cause, why }, None);
                     tokio::select! {
                         _ = self.credentials.changed() => {}
                         // Whoever stood in its way may have left.
@@ -140,19 +142,20 @@ impl Connector {
         if self.server.is_ready() {
             warn!(cluster = %self.server.name(), %why, "unreachable");
         }
-        self.server.set_state(&ClusterState::Unreachable { since: Instant::now(), why }, None);
+        let (since, cause) = (Instant::now(), Cause::Lost);
+        self.server.set_state(&ClusterState::Unreachable { since, cause, why }, None);
     }
 
-    async fn establish(&self, kubeconfig: &Kubeconfig, generation: u64) -> Result<Connection, String> {
+    async fn establish(&self, kubeconfig: &Kubeconfig, generation: u64) -> Result<Connection, Refused> {
         let Dialed { service, host, valid_until } = self.dial.dial(kubeconfig).await?;
         let caller = Caller::new(service, host, self.server.conventions(), self.meter);
         let identity = identity(&caller).await.map_err(|error| error.to_string())?;
         if let (Some(found), Some(before)) = (&identity, self.server.identity())
             && *found != before
         {
-            return Err(format!(
+            return Err(Refused::from(format!(
                 "the new kubeconfig leads to another API server (kube-system uid {found}, was {before}); remove the cluster and add it again if that is meant"
-            ));
+            )));
         }
         let likeness = Likeness { uid: identity.clone(), endpoint: kubeconfig.endpoint() };
         self.identities.claim(self.server.name(), &likeness)?;

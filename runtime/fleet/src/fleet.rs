@@ -69,6 +69,12 @@ impl Fleet {
         self.identities.configure(name, rank);
     }
 
+    /// Says which API server a cluster that is about to be engaged was the last time, by the uid of its `kube-system`: it is
+    /// not engaged as another one. `None`: it may be any.
+    pub fn expect(&self, name: &ClusterName, uid: Option<String>) {
+        self.identities.expect(name, uid);
+    }
+
     /// Engages a cluster, or gives an engaged one new credentials and labels. Returns at once; connecting happens by itself.
     /// `labels`: `None` where they cannot be read, or not yet.
     pub fn engage(&self, name: &ClusterName, kubeconfig: Arc<Kubeconfig>, labels: Option<Labels>) {

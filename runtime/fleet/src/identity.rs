@@ -9,10 +9,10 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use broker_api::ClusterName;
+use broker_api::{ClusterName, Role};
 use tokio::sync::watch;
 
-use crate::kubeconfig::Endpoint;
+use crate::{cluster::state::Cause, kubeconfig::Endpoint};
 
 /// Where a cluster stands in the configuration; lower is earlier.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,9 +69,38 @@ impl Likeness {
     }
 }
 
+/// Why a cluster may not be engaged as the API server that its kubeconfig leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub(crate) cause: Cause,
+    /// For people.
+    pub(crate) why: String,
+}
+
+impl From<String> for Refused {
+    fn from(why: String) -> Self {
+        Self { cause: Cause::Lost, why }
+    }
+}
+
+/// Whether one API server may not be in both of these roles: what is a hub is no spoke of itself.
+fn excludes(one: Role, two: Role) -> bool {
+    one == two || matches!((one, two), (Role::Spoke, Role::Coordination) | (Role::Coordination, Role::Spoke))
+}
+
+impl Configured {
+    /// Whether it is engaged as whom it must be, if at all.
+    fn fits(&self) -> bool {
+        let found = self.held.as_ref().and_then(|held| held.uid.as_ref());
+        found.is_none_or(|found| self.expected.as_ref().is_none_or(|expected| expected == found))
+    }
+}
+
 #[derive(Debug, Default)]
 struct Configured {
     rank: Rank,
+    /// uid that it must have, if it is known already.
+    expected: Option<String>,
     /// As whom it is engaged.
     held: Option<Likeness>,
 }
@@ -96,19 +125,44 @@ impl Identities {
 
     /// A cluster is in the configuration. One that is there already keeps its place.
     pub(crate) fn configure(&self, name: &ClusterName, rank: Rank) {
-        self.lock().entry(name.clone()).or_insert_with(|| Configured { rank, held: None });
+        self.lock().entry(name.clone()).or_insert_with(|| Configured { rank, ..Configured::default() });
+    }
+
+    /// From now on a cluster must be this API server, or whichever it turns out to be.
+    pub(crate) fn expect(&self, name: &ClusterName, uid: Option<String>) {
+        let mut clusters = self.lock();
+        let own = clusters.entry(name.clone()).or_default();
+        if own.expected == uid {
+            return;
+        }
+        own.expected = uid;
+        let fits = own.fits();
+        if !fits {
+            own.held = None;
+        }
+        drop(clusters);
+        self.tell();
     }
 
     /// A connection of `name` leads to this API server. The error says as whom that is engaged already.
-    pub(crate) fn claim(&self, name: &ClusterName, likeness: &Likeness) -> Result<(), String> {
+    pub(crate) fn claim(&self, name: &ClusterName, likeness: &Likeness) -> Result<(), Refused> {
         let mut clusters = self.lock();
         let own = clusters.entry(name.clone()).or_default();
+        if let (Some(expected), Some(found)) = (&own.expected, &likeness.uid)
+            && expected != found
+        {
+            own.held = None;
+            let why = format!(
+                "{name} is another API server than it was (kube-system uid {found}, was {expected}); nothing is read or written there"
+            );
+            return Err(Refused { cause: Cause::IdentityChanged, why });
+        }
         let rank = own.rank.clone();
         // Who was engaged as somebody else before, or could not be told from others, has connected anew.
         let anew = own.held.is_some();
         let same = |(other, configured): &(&ClusterName, &mut Configured)| {
             *other != name
-                && other.role() == name.role()
+                && excludes(other.role(), name.role())
                 && configured.held.as_ref().is_some_and(|held| held.is(likeness))
         };
         let mut later: Vec<&mut Configured> = Vec::new();
@@ -116,10 +170,11 @@ impl Identities {
             let earlier = (&configured.rank, other) < (&rank, name);
             if earlier || anew {
                 let held = configured.held.as_ref().map(|held| likeness.sameness(held)).unwrap_or_default();
-                return Err(format!(
+                let why = format!(
                     "the API server of {name} is already engaged as {other} ({held}); {other} {} and stays: remove one of the two",
                     if earlier { "is earlier in the configuration" } else { "was engaged before" }
-                ));
+                );
+                return Err(Refused { cause: Cause::Duplicate, why });
             }
             later.push(configured);
         }
@@ -188,7 +243,7 @@ mod tests {
         let (own, forged) = (like(Some("u"), "a:443", 1), like(Some("u"), "b:443", 2));
         let identities = both();
         identities.claim(&name("victim"), &own).unwrap();
-        let refused = identities.claim(&name("liar"), &forged).unwrap_err();
+        let refused = identities.claim(&name("liar"), &forged).unwrap_err().why;
         assert!(refused.contains("already engaged as consumer#victim") && refused.contains("not its own"), "{refused}");
         assert!(identities.holds(&name("victim")));
 
@@ -213,7 +268,7 @@ mod tests {
         // The earlier one could not be told from others when it was engaged, and now gives the later one's uid.
         identities.claim(&name("victim"), &like(None, "a:443", 1)).unwrap();
         identities.claim(&name("liar"), &like(Some("u"), "b:443", 2)).unwrap();
-        let refused = identities.claim(&name("victim"), &like(Some("u"), "a:443", 1)).unwrap_err();
+        let refused = identities.claim(&name("victim"), &like(Some("u"), "a:443", 1)).unwrap_err().why;
         assert!(refused.contains("consumer#liar was engaged before"), "{refused}");
         assert!(identities.holds(&name("liar")));
         identities.claim(&name("victim"), &like(Some("v"), "a:443", 1)).unwrap();
@@ -224,7 +279,7 @@ mod tests {
     fn without_a_uid_server_and_authority_tell() {
         let identities = both();
         identities.claim(&name("victim"), &like(Some("u"), "a:443", 1)).unwrap();
-        let refused = identities.claim(&name("liar"), &like(None, "a:443", 1)).unwrap_err();
+        let refused = identities.claim(&name("liar"), &like(None, "a:443", 1)).unwrap_err().why;
         assert!(refused.contains("same server and certificate authority"), "{refused}");
         identities.claim(&name("liar"), &like(None, "a:443", 2)).unwrap();
         identities.claim(&name("liar"), &like(None, "b:443", 1)).unwrap();

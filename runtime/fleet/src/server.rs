@@ -187,11 +187,15 @@ impl Server {
 
     pub(crate) fn set_state(&self, state: &ClusterState, connection: Option<Arc<Connection>>) {
         let changed = self.link.send_if_modified(|link| {
-            let same_word = link.state.as_str() == state.as_str();
+            let cause = |state: &ClusterState| match state {
+                ClusterState::Unreachable { cause, .. } => Some(*cause),
+                _ => None,
+            };
+            let same_word = link.state.as_str() == state.as_str() && cause(&link.state) == cause(state);
             // The first moment of an outage counts, not the latest.
             let next = match (&link.state, state) {
-                (ClusterState::Unreachable { since, .. }, ClusterState::Unreachable { why, .. }) => {
-                    ClusterState::Unreachable { since: *since, why: why.clone() }
+                (ClusterState::Unreachable { since, .. }, ClusterState::Unreachable { cause, why, .. }) => {
+                    ClusterState::Unreachable { since: *since, cause: *cause, why: why.clone() }
                 }
                 _ => state.clone(),
             };

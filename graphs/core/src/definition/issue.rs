@@ -90,12 +90,17 @@ impl Pass<'_> {
         Some([self.decision.serve.number(), compiles])
     }
 
+    /// Whether a cluster runs a revision, or is to.
+    fn is_kept(&self, number: i64) -> bool {
+        self.snapshot.flags.kept.contains(&number)
+    }
+
     /// Deletes all revisions but the newest, and those that are needed.
     pub(super) fn collect(&mut self, known: &Known<'_>) {
         let Some(needed) = self.needed(known) else { return };
         let staying = known.history.own.iter().filter(|issued| !issued.view.deleting);
         for old in staying.skip(self.snapshot.flags.max_revisions.max(1)) {
-            if !needed.contains(&Some(old.number)) {
+            if !needed.contains(&Some(old.number)) && !self.is_kept(old.number) {
                 let op = Op::Delete { uid: old.view.uid.clone() };
                 let intent = json!(["delete", &*old.view.uid]);
                 self.push(Subject::RevisionEnd, revision_kind(), ("", old.name()), &intent, op, None);
@@ -112,7 +117,9 @@ impl Pass<'_> {
         let Some(needed) = self.needed(known) else { return };
         let last = last_issued(known.rgd);
         let leaving = known.history.own.iter().filter(|issued| issued.view.deleting);
-        for issued in leaving.filter(|issued| issued.number <= last && !needed.contains(&Some(issued.number))) {
+        let is_needed = |number: i64| needed.contains(&Some(number)) || self.is_kept(number);
+        let leaving: Vec<_> = leaving.filter(|issued| issued.number <= last && !is_needed(issued.number)).collect();
+        for issued in leaving {
             self.let_go(Subject::RevisionEnd, revision_kind(), issued.view);
         }
     }

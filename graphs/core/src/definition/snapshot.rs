@@ -27,6 +27,8 @@ pub struct Snapshot<'a> {
     pub instances: Instances<'a>,
     /// How serving its instances goes.
     pub controller: Controller,
+    /// How it gets to other clusters.
+    pub distributed: &'a Distributed,
     /// What is remembered of its writes.
     pub memory: &'a Memory<Subject>,
     /// What the controller was started with.
@@ -40,6 +42,8 @@ pub struct Snapshot<'a> {
 pub struct Flags<'a> {
     /// How many revisions of an RGD are kept; at least one is.
     pub max_revisions: usize,
+    /// Numbers of revisions that stay, however old: some cluster runs them, or is to.
+    pub kept: &'a [i64],
     /// Whether the CRD and all instances go with the RGD.
     pub allow_crd_deletion: bool,
     /// Version of the controller, as it is told on objects.
@@ -140,6 +144,22 @@ pub struct Instance {
     pub uid: Box<str>,
     /// Whether it is being deleted already.
     pub deleting: bool,
+}
+
+/// How an RGD gets to other clusters, as its condition says it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Distributed {
+    /// It does not: nothing is said.
+    #[default]
+    Off,
+    /// Not known yet: what was said stands.
+    Unknown,
+    /// To all of them.
+    All(String),
+    /// It is under way.
+    Progressing(String),
+    /// Not to all of them.
+    Partial(String),
 }
 
 /// How serving an RGD's instances goes.

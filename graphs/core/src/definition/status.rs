@@ -8,7 +8,7 @@ use super::{
     condition::{About, Said, TRUE},
     decide::{Known, Pass, accepted, last_issued, rgd_kind},
     decision::Subject,
-    snapshot::{Graph, Outcome},
+    snapshot::{Distributed, Graph, Outcome},
 };
 
 /// What is said of each aspect; `None`: it is not known now, and what was said of it stands.
@@ -44,7 +44,7 @@ impl Pass<'_> {
         let told = Told { resolved: Some(resolved), accepted: accepted(outcome), kind: None, controller: None };
         if !is_told(rgd) {
             let held = held_status(rgd);
-            let wanted = conditions(held.clone(), rgd, &told, &self.snapshot.now.text);
+            let wanted = self.conditions(held.clone(), rgd, &told);
             self.write_status(rgd, &wanted);
         }
     }
@@ -68,7 +68,7 @@ impl Pass<'_> {
         if last > 0 {
             wanted["lastIssuedRevision"] = last.into();
         }
-        let wanted = conditions(wanted, rgd, told, &self.snapshot.now.text);
+        let wanted = self.conditions(wanted, rgd, told);
         self.write_status(rgd, &wanted);
     }
 
@@ -78,6 +78,42 @@ impl Pass<'_> {
             self.merge_status(Subject::Status, rgd_kind(), rgd, wanted);
         }
     }
+
+    /// The status with these conditions, and the state that follows from them. Those of types that we do not know stay.
+    fn conditions(&self, mut status: Value, rgd: &View, told: &Told) -> Value {
+        if !status.is_object() {
+            status = json!({});
+        }
+        let about = About { held: held_status(rgd), generation: rgd.generation(), now: &self.snapshot.now.text };
+        let mut entries = told.entries(&about);
+        let root = about.root(&entries);
+        let needed = [words::GRAPH_ACCEPTED, words::KIND_READY, words::CONTROLLER_READY];
+        let is_true = |kind: &str| entries.iter().any(|entry| entry["type"] == kind && entry["status"] == TRUE);
+        let state = if needed.into_iter().all(is_true) { words::ACTIVE } else { words::INACTIVE };
+        let is_ours = |kind: &str| {
+            words::RGD_TYPES.contains(&kind) || [words::READY, words::RGD_OBSOLETE, words::DISTRIBUTED].contains(&kind)
+        };
+        let held = about.held["conditions"].as_array().into_iter().flatten();
+        let others = held.filter(|entry| entry["type"].as_str().is_some_and(|kind| !is_ours(kind)));
+        entries.extend(others.cloned());
+        entries.push(root);
+        entries.extend(distributed(self.snapshot.distributed, &about));
+        status["conditions"] = Value::Array(entries);
+        status["state"] = state.into();
+        status
+    }
+}
+
+/// What is said of how it gets to other clusters. No part of whether it is ready.
+fn distributed(distributed: &Distributed, about: &About<'_>) -> Option<Value> {
+    let said = match distributed {
+        Distributed::Off => return None,
+        Distributed::Unknown => return about.held(words::DISTRIBUTED).cloned(),
+        Distributed::All(message) => Said::yes(words::ALL_CLUSTERS, message),
+        Distributed::Progressing(message) => Said::unknown(words::PROGRESSING, message),
+        Distributed::Partial(message) => Said::no(words::PARTIAL, message),
+    };
+    Some(said.entry(words::DISTRIBUTED, about))
 }
 
 /// Whether all conditions have been said of this generation, or what of them could be.
@@ -89,27 +125,6 @@ fn is_told(rgd: &View) -> bool {
 fn held_status(rgd: &View) -> &Value {
     const NOTHING: &Value = &Value::Null;
     rgd.value.get("status").unwrap_or(NOTHING)
-}
-
-/// The status with these conditions, and the state that follows from them. Those of types that we do not know stay.
-fn conditions(mut status: Value, rgd: &View, told: &Told, now: &str) -> Value {
-    if !status.is_object() {
-        status = json!({});
-    }
-    let about = About { held: held_status(rgd), generation: rgd.generation(), now };
-    let mut entries = told.entries(&about);
-    let root = about.root(&entries);
-    let needed = [words::GRAPH_ACCEPTED, words::KIND_READY, words::CONTROLLER_READY];
-    let is_true = |kind: &str| entries.iter().any(|entry| entry["type"] == kind && entry["status"] == TRUE);
-    let state = if needed.into_iter().all(is_true) { words::ACTIVE } else { words::INACTIVE };
-    let is_ours = |kind: &str| words::RGD_TYPES.contains(&kind) || kind == words::READY || kind == words::RGD_OBSOLETE;
-    let held = about.held["conditions"].as_array().into_iter().flatten();
-    let others = held.filter(|entry| entry["type"].as_str().is_some_and(|kind| !is_ours(kind)));
-    entries.extend(others.cloned());
-    entries.push(root);
-    status["conditions"] = Value::Array(entries);
-    status["state"] = state.into();
-    status
 }
 
 /// The status with the order and the dependencies of a graph, or without any.

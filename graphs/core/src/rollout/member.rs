@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use broker_api::ClusterName;
+use broker_api::{ClusterName, graphs::keys};
 
 use super::standing::Reason;
 
@@ -84,6 +84,11 @@ impl Spoke {
 }
 
 impl Member {
+    /// Whether it is to be let go.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.labels.get(keys::OFFBOARD).is_some_and(|value| value == keys::TRUE)
+    }
+
     pub(super) fn spoke(&self) -> Option<&Spoke> {
         match &self.reach {
             Reach::Reached(spoke) => Some(spoke),

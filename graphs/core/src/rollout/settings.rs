@@ -108,6 +108,16 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// The revisions that are named: they have to stay.
+    pub fn revisions(&self) -> impl Iterator<Item = i64> {
+        self.pins.iter().map(|pin| pin.revision).chain(self.revision)
+    }
+
+    /// No further cluster begins.
+    pub fn is_paused(&self) -> bool {
+        self.paused
+    }
+
     pub(super) fn read(spec: &ResourceGraphRolloutSpec) -> Result<Self, SettingsError> {
         let waves = spec.waves.iter().enumerate().map(|(at, wave)| {
             Ok(WaveSettings {

@@ -15,11 +15,25 @@ pub enum ClusterState {
     Unreachable {
         /// Since when.
         since: Instant,
+        /// In one word.
+        cause: Cause,
         /// The last error.
         why: String,
     },
     /// Taken out of the configuration.
     Leaving,
+}
+
+/// Why requests do not go through.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Cause {
+    /// It does not answer, or not us.
+    #[default]
+    Lost,
+    /// It is another API server than it was.
+    IdentityChanged,
+    /// It is engaged as another cluster already.
+    Duplicate,
 }
 
 impl ClusterState {

@@ -18,6 +18,10 @@ pub const KEY: &str = "kubeconfig";
 #[derive(Debug)]
 pub struct SecretSource {
     conventions: &'static Conventions,
+    /// Key in the Secret's data that holds the kubeconfig.
+    key: String,
+    /// A label that gives a role too, where it is `true`.
+    also: Option<(String, Role)>,
     secrets: HashMap<(String, String), Reported>,
     /// Secrets of a role that their namespace does not give.
     refused: HashMap<(String, String), Role>,
@@ -34,7 +38,21 @@ struct Reported {
 impl SecretSource {
     /// Nothing reported yet.
     pub fn new(conventions: &'static Conventions) -> Self {
-        Self { conventions, secrets: HashMap::new(), refused: HashMap::new() }
+        Self { conventions, key: KEY.to_owned(), also: None, secrets: HashMap::new(), refused: HashMap::new() }
+    }
+
+    /// Kubeconfigs are under this key.
+    #[must_use]
+    pub fn under(mut self, key: &str) -> Self {
+        key.clone_into(&mut self.key);
+        self
+    }
+
+    /// A Secret with this label, and the value `true`, is that of a cluster in this role, whatever else it is.
+    #[must_use]
+    pub fn also(mut self, label: &str, role: Role) -> Self {
+        self.also = Some((label.to_owned(), role));
+        self
     }
 
     /// What a Secret that was added or changed means. Its role label decides the role, as far as its namespace gives it;
@@ -60,7 +78,7 @@ impl SecretSource {
         };
         let new = || Reported { name: cluster.clone(), fingerprint: None, rejection: None, beside: Arc::default() };
         let reported = self.secrets.entry(key).or_insert_with(new);
-        match kubeconfig_of(secret) {
+        match kubeconfig_of(secret, &self.key) {
             Ok(kubeconfig) => {
                 let fingerprint = Some(kubeconfig.fingerprint());
                 let beside = beside(secret, self.conventions.prefix);
@@ -91,7 +109,13 @@ impl SecretSource {
     }
 
     fn role_of(&self, secret: &Secret) -> Option<Role> {
-        let role = secret.metadata.labels.as_ref()?.get(self.conventions.role)?.parse().ok()?;
+        let labels = secret.metadata.labels.as_ref()?;
+        if let Some((label, role)) = &self.also
+            && labels.get(label).is_some_and(|value| value == "true")
+        {
+            return Some(*role);
+        }
+        let role = labels.get(self.conventions.role)?.parse().ok()?;
         self.conventions.roles.contains(&role).then_some(role)
     }
 
@@ -129,10 +153,10 @@ fn beside(secret: &Secret, prefix: &str) -> Beside {
 }
 
 /// The error is what the Secret's owner reads.
-fn kubeconfig_of(secret: &Secret) -> Result<Kubeconfig, String> {
-    let Some(content) = secret.data.as_ref().and_then(|data| data.get(KEY)) else {
-        return Err(format!("the Secret has no key {KEY:?}: put the kubeconfig there"));
+fn kubeconfig_of(secret: &Secret, key: &str) -> Result<Kubeconfig, String> {
+    let Some(content) = secret.data.as_ref().and_then(|data| data.get(key)) else {
+        return Err(format!("the Secret has no key {key:?}: put the kubeconfig there"));
     };
-    let text = std::str::from_utf8(&content.0).map_err(|_| format!("the value of key {KEY:?} is not UTF-8 text"))?;
+    let text = std::str::from_utf8(&content.0).map_err(|_| format!("the value of key {key:?} is not UTF-8 text"))?;
     Kubeconfig::parse(text, &Trust::Secret).map_err(|error| error.to_string())
 }

@@ -17,6 +17,7 @@ mod controller;
 mod crash;
 mod crds;
 mod deletion;
+mod distributor;
 mod external;
 mod faults;
 mod first;
@@ -39,6 +40,7 @@ mod types;
 mod waiting;
 mod writes;
 
+use distributor::Fleet;
 use e2e::Shared;
 use futures::FutureExt as _;
 use stage::Stage;
@@ -52,6 +54,9 @@ static BROKEN: Shared<Stage> = Shared::new(|| Stage::start("broken", true).boxed
 
 /// The stage where people attack.
 static HOSTILE: Shared<Stage> = Shared::new(|| Stage::start("hostile", false).boxed_local());
+
+/// A hub and its spokes.
+static FLEET: Shared<Fleet> = Shared::new(|| Fleet::start().boxed_local());
 
 /// Held by whoever uses [`BROKEN`].
 static ALONE: Mutex<()> = Mutex::const_new(());

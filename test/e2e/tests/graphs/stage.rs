@@ -13,7 +13,9 @@ use crate::{
 /// API group of kinds that no role of the controller names, on purpose.
 pub(crate) const FORBIDDEN: &str = "forbidden.kro.test";
 
-const CRDS: [&str; 2] = [
+/// The CRDs of graphs.
+pub(crate) const CRDS: [&str; 3] = [
+    include_str!("../../../../config/crd-graphs/broker.platform-mesh.io_resourcegraphrollouts.yaml"),
     include_str!("../../../../config/crd-graphs/internal.kro.run_graphrevisions.yaml"),
     include_str!("../../../../config/crd-graphs/kro.run_resourcegraphdefinitions.yaml"),
 ];

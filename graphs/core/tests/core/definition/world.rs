@@ -9,8 +9,8 @@ use broker_api::{ClusterName, Role};
 use graphs_core::{
     crd::{self, Owner},
     definition::{
-        Controller, Decision, Flags, Graph, Instance, Instances, Outcome, Revision, Revisions, Serve, Snapshot,
-        Subject, Write, decide,
+        Controller, Decision, Distributed, Flags, Graph, Instance, Instances, Outcome, Revision, Revisions, Serve,
+        Snapshot, Subject, Write, decide,
     },
     plural,
 };
@@ -44,6 +44,8 @@ pub(crate) struct World {
     pub later: bool,
     pub controller: Controller,
     pub max_revisions: usize,
+    pub kept: Vec<i64>,
+    pub distributed: Distributed,
     pub allow_crd_deletion: bool,
     pub blind: Blind,
     pub seconds: u64,
@@ -107,6 +109,8 @@ impl World {
             later: false,
             controller: Controller::Running,
             max_revisions: 5,
+            kept: Vec::new(),
+            distributed: Distributed::Off,
             allow_crd_deletion: false,
             blind: Blind::default(),
             seconds: 0,
@@ -253,9 +257,11 @@ impl World {
                 Instances::Unknown
             },
             controller: self.controller.clone(),
+            distributed: &self.distributed,
             memory: &self.memory,
             flags: Flags {
                 max_revisions: self.max_revisions,
+                kept: &self.kept,
                 allow_crd_deletion: self.allow_crd_deletion,
                 version: "v1",
             },

@@ -1,0 +1,86 @@
+//! Clusters: which API server each spoke is, written on its Secret.
+
+pub mod machine;
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, OnceLock},
+};
+
+use broker_api::ClusterName;
+use runtime_effect::memory::{Memory, Sole};
+use runtime_engine::recorder::Told;
+use runtime_fleet::{
+    lock::lock,
+    queue::{Key, Queue},
+    source::Provenance,
+};
+use runtime_process::metrics::waited;
+
+/// A spoke.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ClusterKey(pub ClusterName);
+
+impl fmt::Display for ClusterKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Key for ClusterKey {
+    fn lane(&self) -> &ClusterName {
+        &self.0
+    }
+}
+
+/// What is remembered of a spoke.
+pub struct Record {
+    /// Of writes to its Secret.
+    pub memory: Memory<Sole>,
+    /// What people were told.
+    pub told: Told,
+    /// Its Secret.
+    pub from: Provenance,
+}
+
+/// Spokes that are configured, and those of them to look at.
+#[derive(Default)]
+pub struct Clusters {
+    queue: OnceLock<Arc<Queue<ClusterKey>>>,
+    all: Mutex<HashMap<ClusterName, Arc<Mutex<Record>>>>,
+}
+
+impl Clusters {
+    /// Those to look at.
+    pub fn queue(&self) -> &Arc<Queue<ClusterKey>> {
+        self.queue.get_or_init(|| Queue::new(waited))
+    }
+
+    /// Looks at one.
+    pub fn enqueue(&self, cluster: &ClusterName) {
+        self.queue().add(ClusterKey(cluster.clone()));
+    }
+
+    /// What is remembered of one.
+    pub fn get(&self, cluster: &ClusterName) -> Option<Arc<Mutex<Record>>> {
+        lock(&self.all).get(cluster).cloned()
+    }
+
+    /// This is the Secret of a spoke.
+    pub fn configured(&self, cluster: &ClusterName, from: &Provenance) {
+        let mut all = lock(&self.all);
+        let is_known = all.get(cluster).is_some_and(|record| lock(record).from == *from);
+        if !is_known {
+            let record = Record { memory: Memory::default(), told: Told::default(), from: from.clone() };
+            all.insert(cluster.clone(), Arc::new(Mutex::new(record)));
+        }
+        drop(all);
+        self.enqueue(cluster);
+    }
+
+    /// A spoke is configured no more.
+    pub fn removed(&self, cluster: &ClusterName) {
+        lock(&self.all).remove(cluster);
+    }
+}

@@ -1,0 +1,68 @@
+//! What is known of an RGD and of its revisions, for other machines.
+
+use std::sync::Arc;
+
+use broker_api::graphs::keys;
+use graphs_core::{applyset::GroupKind, instance::State, revision};
+use runtime_effect::seen::Seen;
+use runtime_engine::recorder::Regarding;
+use runtime_fleet::{index::Lookup, lock::lock};
+
+use super::{DefinitionKey, observe::key_of};
+use crate::{compiled::Compiled, graphs::Graphs};
+
+impl Graphs {
+    /// Name of the CRD of an RGD.
+    pub(crate) fn crd_of(&self, name: &Arc<str>) -> Option<Arc<str>> {
+        lock(&*self.definitions.records.get(&self.hub_key(name))?).crd.clone()
+    }
+
+    /// The newest revision of an RGD that compiles, and what it comes to.
+    pub(crate) fn newest_revision(&self, key: &DefinitionKey) -> Option<(i64, Arc<Compiled>)> {
+        lock(&*self.definitions.records.get(&self.hub_key(&key.name))?).serves.clone()
+    }
+
+    /// What a revision comes to; `None`: that is not known, or it does not compile.
+    pub(crate) fn compiled_revision(&self, key: &DefinitionKey, number: i64) -> Option<(i64, Arc<Compiled>)> {
+        let record = self.definitions.records.get(&self.hub_key(&key.name))?;
+        let record = lock(&record);
+        if let Some(serves) = record.serves.as_ref().filter(|(serves, _)| *serves == number) {
+            return Some(serves.clone());
+        }
+        let index = self.engaged(&self.hub)?.index(&self.fixed.revisions)?;
+        let issued = index.get(&key_of(&revision::name(&key.name, number))).found()?;
+        Some((number, record.of(&issued.uid)?.compiled.clone()?))
+    }
+
+    /// Whether there is no revision of this number.
+    pub(crate) fn is_unknown_revision(&self, key: &DefinitionKey, number: i64) -> bool {
+        let index = self.engaged(&self.hub).and_then(|hub| hub.index(&self.fixed.revisions));
+        let name = key_of(&revision::name(&key.name, number));
+        index.is_some_and(|index| index.is_complete() && index.get(&name) == Lookup::Absent)
+    }
+
+    /// How many instances of an RGD are in ERROR in the cluster of the key.
+    pub(crate) fn errors(&self, key: &DefinitionKey) -> u32 {
+        let Some((_, compiled)) = self.newest_revision(key) else { return 0 };
+        let kind = &compiled.graph.kind;
+        let kind = GroupKind { kind: kind.kind.clone(), group: kind.group.clone() };
+        let records = &self.instances.records;
+        let fails = |record: &Arc<_>| lock::<crate::instances::records::Record>(record).state == State::Error;
+        let all = records.of_kind(&key.cluster, &kind).into_iter().filter_map(|key| records.get(&key));
+        u32::try_from(all.filter(fails).count()).unwrap_or(u32::MAX)
+    }
+
+    /// The RGD, for Events.
+    pub(crate) fn regarding_definition(&self, key: &DefinitionKey) -> Option<Regarding> {
+        let Seen::Present(rgd) = self.definition(key) else { return None };
+        Some(Regarding {
+            cluster: key.cluster.clone(),
+            api_version: format!("{}/v1alpha1", keys::GROUP),
+            kind: "ResourceGraphDefinition".into(),
+            // Where API servers keep Events of what is in no namespace.
+            namespace: "default".into(),
+            name: key.name.to_string(),
+            uid: rgd.uid.to_string(),
+        })
+    }
+}

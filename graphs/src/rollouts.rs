@@ -1,0 +1,81 @@
+//! Rollouts: which spoke gets which revision of an RGD. Without a ResourceGraphRollout all get the newest at once.
+
+pub mod listen;
+pub mod machine;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, Mutex, OnceLock},
+};
+
+use broker_api::ClusterName;
+use graphs_core::{definition::Distributed, rollout::Assigned};
+use runtime_effect::memory::{Memory, Sole};
+use runtime_fleet::{lock::lock, queue::Queue};
+use runtime_process::metrics::waited;
+
+use crate::definitions::DefinitionKey;
+
+/// What was decided of an RGD.
+#[derive(Default)]
+pub struct Record {
+    /// Of writes to its rollout.
+    pub memory: Memory<Sole>,
+    /// What each spoke is to run.
+    pub assigned: BTreeMap<ClusterName, Assigned>,
+    /// What is said on the RGD.
+    pub distributed: Distributed,
+    /// Revisions that are run, or are to be.
+    pub kept: Vec<i64>,
+    /// Instances in the hub are not served.
+    pub skips_hub: bool,
+}
+
+/// Rollouts, and the RGDs of those to look at.
+#[derive(Default)]
+pub struct Rollouts {
+    queue: OnceLock<Arc<Queue<DefinitionKey>>>,
+    all: Mutex<HashMap<DefinitionKey, Arc<Mutex<Record>>>>,
+}
+
+impl Rollouts {
+    /// Those to look at.
+    pub fn queue(&self) -> &Arc<Queue<DefinitionKey>> {
+        self.queue.get_or_init(|| Queue::new(waited))
+    }
+
+    /// Looks at one, by the key of its RGD.
+    pub fn enqueue(&self, key: DefinitionKey) {
+        self.queue().add(key);
+    }
+
+    /// What was decided of an RGD.
+    pub fn get(&self, key: &DefinitionKey) -> Option<Arc<Mutex<Record>>> {
+        lock(&self.all).get(key).cloned()
+    }
+
+    /// What was decided of an RGD; nothing yet, where that is new.
+    pub fn of(&self, key: &DefinitionKey) -> Arc<Mutex<Record>> {
+        Arc::clone(lock(&self.all).entry(key.clone()).or_default())
+    }
+
+    /// Revisions that some cluster runs, or is to.
+    pub fn kept(&self, key: &DefinitionKey) -> Vec<i64> {
+        self.get(key).map(|record| lock(&record).kept.clone()).unwrap_or_default()
+    }
+
+    /// Whether instances in the hub are not served.
+    pub fn skips_hub(&self, key: &DefinitionKey) -> bool {
+        self.get(key).is_some_and(|record| lock(&record).skips_hub)
+    }
+
+    /// The RGD is no more.
+    pub fn forget(&self, key: &DefinitionKey) {
+        lock(&self.all).remove(key);
+    }
+
+    /// What a spoke is to run; `None`: that is not decided.
+    pub fn assigned(&self, key: &DefinitionKey, spoke: &ClusterName) -> Option<Assigned> {
+        lock(&*self.get(key)?).assigned.get(spoke).copied()
+    }
+}

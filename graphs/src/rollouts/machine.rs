@@ -1,0 +1,253 @@
+//! `RolloutMachine`: which spoke gets which revision.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use broker_api::{Role, graphs::rollout::ResourceGraphRolloutSpec};
+use graphs_core::{
+    definition::Distributed,
+    rollout::{self, Assigned, Decision, Member, Reach, Settings, Snapshot},
+};
+use runtime_effect::{
+    kind::Kind,
+    memory::{Memory, Sole},
+    merge::{diff, digest},
+    note::Note,
+    seen::Seen,
+    view::View,
+    write::{Op, Write},
+};
+use runtime_engine::{
+    clock,
+    engine::Engine,
+    machine::{Machine, Occasion, Plan, Refusal},
+};
+use runtime_fleet::{
+    lock::lock,
+    queue::{Outcome, Queue},
+    watch::WatchSpec,
+};
+use serde::Deserialize as _;
+use serde_json::{Value, json};
+
+use super::Record;
+use crate::{
+    definitions::{DefinitionKey, observe::key_of},
+    graphs::Graphs,
+};
+
+/// See [`Machine`].
+pub struct RolloutMachine {
+    graphs: Arc<Graphs>,
+}
+
+impl RolloutMachine {
+    /// Of the process.
+    pub fn new(graphs: Arc<Graphs>) -> Arc<Self> {
+        Arc::new(Self { graphs })
+    }
+
+    /// The rollout of an RGD. Where the hub has no such kind there is none.
+    fn rollout(&self, key: &DefinitionKey) -> Seen {
+        let spec = &self.graphs.fixed.rollouts;
+        if self.graphs.kinds.is_missing(&key.cluster, &Kind::from(&spec.gvk)) {
+            return Seen::Absent;
+        }
+        self.graphs.engine.seen(&key.cluster, spec, &key_of(&key.name))
+    }
+
+    fn members(&self, key: &DefinitionKey) -> Vec<Member> {
+        let clusters = self.graphs.fleet().in_role(Role::Spoke);
+        let members = clusters.iter().map(|cluster| {
+            let own = DefinitionKey { cluster: cluster.name().clone(), name: Arc::clone(&key.name) };
+            let mut reach = self.graphs.spokes.reach(&own, cluster);
+            if let Reach::Reached(spoke) = &mut reach
+                && spoke.mark.as_ref().is_some_and(|mark| !mark.done)
+            {
+                spoke.errors = self.graphs.errors(&own);
+            }
+            let labels = cluster.labels().map(|labels| (*labels).clone()).unwrap_or_default();
+            Member { cluster: cluster.name().clone(), labels, reach }
+        });
+        members.collect()
+    }
+
+    /// The revisions that are run, or are to be: they have to stay, and to be compiled.
+    fn kept(settings: &Settings, members: &[Member], decision: &Decision) -> Vec<i64> {
+        let mut kept: BTreeSet<i64> = settings.revisions().collect();
+        kept.extend(decision.target);
+        for member in members {
+            let Reach::Reached(spoke) = &member.reach else { continue };
+            let mark = spoke.mark.as_ref();
+            kept.extend(mark.map(|mark| mark.revision));
+            kept.extend(mark.and_then(|mark| mark.previous));
+        }
+        kept.into_iter().collect()
+    }
+
+    /// Takes a decision in. `taken_back`: it is written that the target is given up, if it is.
+    fn absorb(
+        &self,
+        key: &DefinitionKey,
+        settings: &Settings,
+        members: &[Member],
+        decision: &Decision,
+        record: &mut Record,
+    ) {
+        let graphs = &self.graphs;
+        let kept = Self::kept(settings, members, decision);
+        let distributed = rollout::distributed(decision);
+        let news = record.kept != kept || record.distributed != distributed || record.skips_hub == settings.include_hub;
+        record.kept = kept;
+        record.distributed = distributed;
+        record.skips_hub = !settings.include_hub;
+        let before = std::mem::replace(&mut record.assigned, decision.assigned.clone());
+        if news {
+            graphs.definitions.enqueue(key.clone());
+        }
+        for (cluster, assigned) in &record.assigned {
+            if before.get(cluster) != Some(assigned) {
+                graphs.spokes.enqueue(DefinitionKey { cluster: cluster.clone(), name: Arc::clone(&key.name) });
+            }
+        }
+    }
+
+    /// The write that says on the rollout how it stands, if that says anything new.
+    fn status(&self, rollout: &View, wanted: &Value) -> Option<Write<Sole>> {
+        let nothing = json!({});
+        let status = diff(rollout.value.get("status").unwrap_or(&nothing), wanted)?;
+        let mut intent = wanted.clone();
+        // The same said at another moment is a repeat.
+        for list in ["conditions", "failing"] {
+            for entry in intent[list].as_array_mut().into_iter().flatten() {
+                entry["lastTransitionTime"] = Value::Null;
+                entry["since"] = Value::Null;
+            }
+        }
+        let name = rollout.value["metadata"]["name"].as_str()?.to_owned();
+        Some(Write {
+            cluster: self.graphs.hub.clone(),
+            kind: Kind::from(&self.graphs.fixed.rollouts.gvk),
+            namespace: String::new(),
+            name,
+            intent: digest(&json!([&*rollout.uid, intent])),
+            op: Op::MergeStatus(json!({
+                "metadata": {"resourceVersion": rollout.resource_version.to_string(), "uid": &*rollout.uid},
+                "status": status,
+            })),
+            subject: Sole,
+            note: None,
+        })
+    }
+}
+
+impl Machine for RolloutMachine {
+    type Key = DefinitionKey;
+    type Subject = Sole;
+
+    fn engine(&self) -> &Arc<Engine> {
+        &self.graphs.engine
+    }
+
+    fn queue(&self) -> &Arc<Queue<DefinitionKey>> {
+        self.graphs.rollouts.queue()
+    }
+
+    fn decide(&self, key: &DefinitionKey, _occasion: &Occasion) -> Result<Plan<Sole>, Outcome> {
+        let graphs = &self.graphs;
+        match graphs.definition(key) {
+            Seen::Unknown => return Err(Outcome::Done),
+            Seen::Absent => {
+                graphs.rollouts.forget(key);
+                for key in graphs.spokes.records.of_name(&key.name) {
+                    graphs.spokes.enqueue(key);
+                }
+                return Err(Outcome::Done);
+            }
+            Seen::Present(_) => {}
+        }
+        let rollout = match self.rollout(key) {
+            Seen::Unknown => return Err(Outcome::Done),
+            Seen::Absent => None,
+            Seen::Present(rollout) => Some(rollout),
+        };
+        let spec = rollout.as_ref().map(|rollout| {
+            ResourceGraphRolloutSpec::deserialize(&rollout.value["spec"]).map_err(|error| error.to_string())
+        });
+        let settings = match spec {
+            Some(Ok(spec)) => Settings::of(Some(&spec)).map_err(|error| error.to_string()),
+            Some(Err(why)) => Err(why),
+            None => Settings::of(None).map_err(|error| error.to_string()),
+        };
+        let now = clock::now();
+        let held = graphs.rollouts.of(key);
+        let settings = match settings {
+            Ok(settings) => settings,
+            Err(why) => {
+                let mut record = lock(&held);
+                for assigned in record.assigned.values_mut().filter(|assigned| **assigned != Assigned::Leave) {
+                    *assigned = Assigned::Stay;
+                }
+                let Some(rollout) = rollout else { return Err(Outcome::Done) };
+                let status = rollout::status(&rollout, Err(why.as_str()), false, &now.text);
+                let Some(write) = self.status(&rollout, &status) else { return Err(Outcome::Done) };
+                return Plan::paced(write, &record.memory);
+            }
+        };
+        let members = self.members(key);
+        let decision = rollout::decide(&Snapshot {
+            settings: &settings,
+            newest: graphs.newest_revision(key).map(|(number, _)| number),
+            given_up: rollout.as_ref().and_then(rollout::given_up),
+            members: &members,
+            now: now.millis,
+        });
+        let status = rollout.as_ref().and_then(|rollout| {
+            let status = rollout::status(rollout, Ok(&decision), settings.is_paused(), &now.text);
+            self.status(rollout, &status)
+        });
+        // That the target is given up is written before anything else.
+        let is_written = !decision.gives_up || rollout.as_ref().and_then(rollout::given_up) == decision.target;
+        let mut record = lock(&held);
+        if is_written {
+            self.absorb(key, &settings, &members, &decision, &mut record);
+        }
+        let Some(write) = status else {
+            return decision.again.map_or(Err(Outcome::Done), |again| Err(Outcome::After(again)));
+        };
+        let plan = Plan::paced(write, &record.memory)?;
+        Ok(Plan { again: decision.again, ..plan })
+    }
+
+    fn remember<T>(&self, key: &DefinitionKey, change: impl FnOnce(&mut Memory<Sole>) -> T) -> Option<T> {
+        let record = self.graphs.rollouts.get(key)?;
+        let mut record = lock(&record);
+        Some(change(&mut record.memory))
+    }
+
+    fn tell(&self, key: &DefinitionKey, note: &Note) {
+        if let Some(regarding) = self.graphs.regarding_definition(key) {
+            self.graphs.engine.tell(regarding, note.clone());
+        }
+    }
+
+    fn sees(&self, _key: &DefinitionKey, _write: &Write<Sole>) -> Option<Arc<WatchSpec>> {
+        Some(Arc::clone(&self.graphs.fixed.rollouts))
+    }
+
+    fn refused(&self, key: &DefinitionKey, _write: &Write<Sole>, refusal: &Refusal) {
+        self.tell(key, &Note::warning(refusal.reason, refusal.message.clone()));
+    }
+}
+
+impl Graphs {
+    /// How it stands with the clusters of an RGD.
+    pub(crate) fn distributed(&self, key: &DefinitionKey) -> Distributed {
+        if !self.options.enable_multicluster {
+            return Distributed::Off;
+        }
+        match self.rollouts.get(key).map(|record| lock(&record).distributed.clone()) {
+            None | Some(Distributed::Off) => Distributed::Unknown,
+            Some(decided) => decided,
+        }
+    }
+}

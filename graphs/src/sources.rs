@@ -1,0 +1,137 @@
+//! Which spokes are engaged: from Secrets to the fleet.
+
+use std::sync::{Arc, Weak};
+
+use broker_api::{Role, graphs::keys};
+use k8s_openapi::api::core::v1::Secret;
+use runtime_effect::note::Note;
+use runtime_engine::recorder::Regarding;
+use runtime_fleet::{
+    fleet::Fleet,
+    identity::Rank,
+    index::{Change, Index},
+    listener::{Listener, Selector},
+    object::{Object, ObjectKey},
+    source::{Beside, Provenance, SecretSource, SourceEvent},
+    subscription::Subscription,
+};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info};
+
+use crate::{conventions::CONVENTIONS, graphs::Graphs};
+
+/// Listens to Secrets of spokes.
+pub fn listen(
+    graphs: &Arc<Graphs>,
+    fleet: &Arc<Fleet>,
+    changes: &mpsc::UnboundedSender<ObjectKey>,
+) -> Vec<Subscription> {
+    let hub = Selector::Name(graphs.hub.clone());
+    let listener = || Arc::new(Secrets(changes.clone()));
+    graphs.fixed.secrets.iter().map(|spec| fleet.listen(&hub, spec, &listener())).collect()
+}
+
+struct Secrets(mpsc::UnboundedSender<ObjectKey>);
+
+impl Listener for Secrets {
+    fn changed(&self, _index: &Index, change: &Change) {
+        let _ = self.0.send(change.key.clone());
+    }
+}
+
+/// Follows the Secrets until `stop`.
+pub async fn run(graphs: Weak<Graphs>, mut changes: mpsc::UnboundedReceiver<ObjectKey>, stop: CancellationToken) {
+    let Some(options) = graphs.upgrade().map(|graphs| graphs.options.clone()) else { return };
+    let source = SecretSource::new(&CONVENTIONS).under(&options.cluster_secrets_key);
+    let mut source = source.also(&options.cluster_secrets_label, Role::Spoke);
+    loop {
+        let key = tokio::select! {
+            () = stop.cancelled() => return,
+            Some(key) = changes.recv() => key,
+        };
+        let Some(graphs) = graphs.upgrade() else { return };
+        let secret = graphs.spoke_secret(&key).and_then(|object| object.value().ok());
+        let secret = secret.and_then(|value| serde_json::from_value::<Secret>(value).ok());
+        let events = match &secret {
+            Some(secret) => source.apply(secret, &[Role::Spoke]),
+            None => source.remove(&key.namespace, &key.name),
+        };
+        for event in events {
+            graphs.take_source(event).await;
+        }
+    }
+}
+
+impl Graphs {
+    /// The Secret of a spoke, by whichever mark it is one.
+    pub(crate) fn spoke_secret(&self, key: &ObjectKey) -> Option<Arc<Object>> {
+        let hub = self.engaged(&self.hub)?;
+        self.fixed.secrets.iter().find_map(|spec| hub.index(spec)?.get(key).found())
+    }
+
+    async fn take_source(&self, event: SourceEvent) {
+        match event {
+            SourceEvent::Upsert { name, kubeconfig, from, beside } => {
+                let (labels, uid) = match &*beside {
+                    Beside::Secret { labels, annotations } => {
+                        (labels.clone(), annotations.get(keys::CLUSTER_UID).cloned())
+                    }
+                    Beside::Nothing | Beside::File { .. } => Default::default(),
+                };
+                info!(cluster = %name, %from, server = kubeconfig.server(), "engaged");
+                self.fleet().configure(&name, self.rank(&from));
+                self.fleet().expect(&name, uid);
+                self.fleet().engage(&name, kubeconfig, Some(Arc::new(labels)));
+                self.clusters.configured(&name, &from);
+            }
+            SourceEvent::Removed { name, from } => {
+                info!(cluster = %name, %from, "taken out of the configuration; what is there stays");
+                self.clusters.removed(&name);
+                self.fleet().disengage(&name).await;
+                self.look_at_rollouts();
+            }
+            SourceEvent::Rejected { name, from, reason } => {
+                error!(cluster = %name, %from, %reason, "this kubeconfig cannot be used");
+                self.tell_of_secret(
+                    &from,
+                    &Note::warning("KubeconfigRejected", format!("{name} is not engaged: {reason}")),
+                );
+            }
+            SourceEvent::Refused { from, reason } => {
+                if let Some(reason) = reason {
+                    error!(%from, %reason, "this kubeconfig may not be used");
+                }
+            }
+            SourceEvent::Synced => {}
+        }
+    }
+
+    /// The older of two Secrets counts.
+    fn rank(&self, from: &Provenance) -> Rank {
+        let Provenance::Secret { namespace, name } = from else { return Rank::default() };
+        let secret = self.spoke_secret(&ObjectKey::new(namespace.as_str(), name.as_str()));
+        let created = secret.and_then(|secret| secret.value().ok());
+        let created = created.and_then(|value| Some(value["metadata"]["creationTimestamp"].as_str()?.to_owned()));
+        // One that nobody knows is the last.
+        let created = created.unwrap_or_else(|| "~".to_owned());
+        Rank { round: 0, flag: usize::MAX, created, from: from.to_string() }
+    }
+
+    /// Tells something about a spoke on its Secret.
+    pub(crate) fn tell_of_secret(&self, from: &Provenance, note: &Note) {
+        let Provenance::Secret { namespace, name } = from else { return };
+        let Some(secret) = self.spoke_secret(&ObjectKey::new(namespace.as_str(), name.as_str())) else { return };
+        let about = Regarding {
+            cluster: self.hub.clone(),
+            api_version: "v1".into(),
+            kind: "Secret".into(),
+            namespace: namespace.clone(),
+            name: name.clone(),
+            uid: secret.uid.to_string(),
+        };
+        if self.engine.leads() {
+            self.engine.tell(about, note.clone());
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! `SpokeMachine`: RGDs in spokes.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use broker_api::graphs::keys;
+use graphs_core::{
+    crd::Owner,
+    distribution::{self, Decision, Snapshot},
+    rollout::{Assigned, Mark, Reason, Trouble},
+};
+use runtime_effect::{
+    kind::Kind,
+    memory::{Memory, Sole},
+    merge::digest,
+    note::Note,
+    seen::Seen,
+    view::View,
+    write::{Op, Write},
+};
+use runtime_engine::{
+    bodies::Needs,
+    clock,
+    engine::Engine,
+    machine::{Machine, Occasion, Plan, Refusal},
+};
+use runtime_fleet::{
+    cluster::Cluster,
+    index::Change,
+    lock::lock,
+    object::Object,
+    queue::{Outcome, Queue},
+    watch::WatchSpec,
+};
+use serde_json::json;
+
+use super::records::Record;
+use crate::{
+    compiled::Compiled,
+    conventions::KRO_VERSION,
+    definitions::{DefinitionKey, observe::Crd},
+    graphs::Graphs,
+    instances::generated,
+    kinds::kind_of,
+    serving::Served,
+    watches::{Holder, Need},
+};
+
+/// See [`Machine`].
+pub struct SpokeMachine {
+    graphs: Arc<Graphs>,
+}
+
+/// A write, and the digest of what it is for.
+type Wanted = (Op, [u8; 8]);
+
+/// What one decision is made on.
+struct Look<'a> {
+    graphs: &'a Graphs,
+    key: &'a DefinitionKey,
+    rgd: &'a View,
+    crd: &'a Seen,
+    hub: &'a str,
+    /// What the CRD says.
+    held: Option<Mark>,
+}
+
+impl Look<'_> {
+    /// What is to be done to bring this revision here.
+    fn decide(&self, mark: &Mark, compiled: &Compiled) -> Decision {
+        let kinds = compiled.graph.resources.iter().map(|resource| kind_of(&resource.kind.name));
+        let kinds: BTreeSet<Kind> = kinds.collect();
+        let missing: Vec<Kind> = self.graphs.kinds.missing(&self.key.cluster, &kinds);
+        let is_known = |kind: &Kind| self.graphs.kinds.is_known(&self.key.cluster, kind);
+        if *self.crd == Seen::Absent && missing.is_empty() && !kinds.iter().all(is_known) {
+            return Decision::Unknown;
+        }
+        distribution::decide(&Snapshot {
+            crd: self.crd,
+            wanted: &compiled.definition.crd,
+            owner: Owner { name: &self.key.name, uid: &self.rgd.uid, version: KRO_VERSION },
+            hub: self.hub,
+            mark,
+            allow_breaking: self.rgd.annotated_true(keys::ALLOW_BREAKING_CHANGES),
+            missing: &missing,
+        })
+    }
+
+    /// What is to be said on the CRD of a revision.
+    fn mark(&self, assigned: Assigned) -> Option<Mark> {
+        let held = self.held.as_ref();
+        let begin = |revision| {
+            let errors = self.graphs.errors(self.key);
+            Mark { revision, previous: held.map(|held| held.revision), errors, done: false }
+        };
+        let of = |revision| held.filter(|held| held.revision == revision).cloned().unwrap_or_else(|| begin(revision));
+        match assigned {
+            Assigned::Leave => None,
+            Assigned::Stay => held.cloned(),
+            Assigned::Revision(revision) => Some(of(revision)),
+            Assigned::Done(revision) => Some(Mark { done: true, ..of(revision) }),
+            Assigned::TakenBack(revision) => Some(Mark { previous: None, ..begin(revision) }),
+        }
+    }
+}
+
+impl SpokeMachine {
+    /// Of the process.
+    pub fn new(graphs: Arc<Graphs>) -> Arc<Self> {
+        Arc::new(Self { graphs })
+    }
+
+    /// Nothing of the RGD is served here any more.
+    fn leave(&self, key: &DefinitionKey, crd: Option<&Arc<str>>) {
+        self.graphs.end_serving(key);
+        let none = BTreeSet::new;
+        self.graphs.need(&Holder::Distributing(key.clone()), &key.cluster, none());
+        if let Some(crd) = crd {
+            self.graphs.instances.generated.set(&key.cluster, crd, None);
+            self.graphs.need(&Holder::Generated(key.cluster.clone(), Arc::clone(crd)), &key.cluster, none());
+        }
+    }
+
+    fn forget(&self, key: &DefinitionKey, crd: Option<&Arc<str>>) {
+        self.leave(key, crd);
+        self.graphs.spokes.records.forget(key);
+    }
+
+    /// Serves the revision that the CRD names. Whether its instances are known.
+    fn serve(&self, look: &Look<'_>, crd: &Arc<str>, cluster: &Cluster) -> bool {
+        let (graphs, key) = (&self.graphs, look.key);
+        let ours = look.crd.present().filter(|_| look.held.is_some());
+        let kind = ours.and_then(|crd| generated::kind_of(&crd.value));
+        let holder = Holder::Generated(key.cluster.clone(), Arc::clone(crd));
+        graphs.instances.generated.set(&key.cluster, crd, kind.clone());
+        graphs.need(&holder, &key.cluster, kind.iter().map(|kind| Need::Instances(kind.clone())).collect());
+        let Some(mark) = &look.held else {
+            graphs.end_serving(key);
+            return false;
+        };
+        // One that is collected, or that nobody has issued: the newest serves what it can.
+        let serves = graphs.compiled_revision(key, mark.revision).or_else(|| {
+            let (number, compiled) = graphs.newest_revision(key)?;
+            graphs.is_unknown_revision(key, mark.revision).then_some((number, compiled))
+        });
+        if let Some((number, compiled)) = serves {
+            graphs.serve_revision(
+                key,
+                Served { definition: key.clone(), uid: look.rgd.uid.clone(), number, inherited: false, compiled },
+            );
+        }
+        let index = kind.and_then(|kind| cluster.index(&Need::Instances(kind).spec()));
+        index.is_some_and(|index| index.is_complete())
+    }
+
+    /// What is to be written, and what is in its way.
+    fn steps(&self, look: &Look<'_>, assigned: Assigned, record: &mut Record) -> (Option<Wanted>, Vec<Trouble>, bool) {
+        let compiled = |revision| self.graphs.compiled_revision(look.key, revision).map(|(_, compiled)| compiled);
+        let mut troubles: Vec<Trouble> = record.refused.iter().cloned().collect();
+        let before = record.seen.as_ref().map(|seen| seen.troubles.clone()).unwrap_or_default();
+        let wanted = look.mark(assigned);
+        let others = before.iter().filter(|trouble| {
+            trouble.reason != Reason::ApplyRefused
+                && wanted.as_ref().is_none_or(|mark| mark.revision != trouble.revision)
+        });
+        for trouble in others {
+            // What was in the way may be gone.
+            let mark = Mark { revision: trouble.revision, ..Mark::default() };
+            match compiled(trouble.revision).map(|compiled| look.decide(&mark, &compiled)) {
+                Some(Decision::Refuse(trouble)) => troubles.push(trouble),
+                None | Some(Decision::Unknown) => troubles.push(trouble.clone()),
+                Some(Decision::Keep { .. } | Decision::Write(_)) => {}
+            }
+        }
+        let Some(mark) = wanted else { return (None, troubles, false) };
+        let Some(compiled) = compiled(mark.revision) else { return (None, troubles, false) };
+        let kinds = compiled.graph.resources.iter().map(|resource| Need::Kind(kind_of(&resource.kind.name)));
+        self.graphs.need(&Holder::Distributing(look.key.clone()), &look.key.cluster, kinds.collect());
+        record.wanted = mark.revision;
+        match look.decide(&mark, &compiled) {
+            Decision::Unknown => (None, troubles, false),
+            Decision::Keep { established } => (None, troubles, established),
+            Decision::Write(op) => {
+                let uid = look.crd.present().map(|held| &held.uid);
+                let intent = json!([uid, mark.revision, mark.done, compiled.definition.crd]);
+                (Some((op, digest(&intent))), troubles, false)
+            }
+            Decision::Refuse(trouble) => {
+                let note = Note::warning("NotDistributed", format!("{}: {}", look.key.cluster, trouble.message));
+                if record.told.is_news(&note) && self.graphs.engine.leads() {
+                    self.tell(look.key, &note);
+                }
+                troubles.push(trouble);
+                (None, troubles, false)
+            }
+        }
+    }
+}
+
+impl Machine for SpokeMachine {
+    type Key = DefinitionKey;
+    type Subject = Sole;
+
+    fn engine(&self) -> &Arc<Engine> {
+        &self.graphs.engine
+    }
+
+    fn queue(&self) -> &Arc<Queue<DefinitionKey>> {
+        self.graphs.spokes.queue()
+    }
+
+    fn needs(&self, key: &DefinitionKey) -> Needs {
+        let crd = self.graphs.crd_of(&key.name);
+        self.graphs.definition_needs(key, crd.as_deref())
+    }
+
+    fn decide(&self, key: &DefinitionKey, _occasion: &Occasion) -> Result<Plan<Sole>, Outcome> {
+        let graphs = &self.graphs;
+        let name = graphs.crd_of(&key.name);
+        let Some(cluster) = graphs.engaged(&key.cluster) else {
+            self.forget(key, name.as_ref());
+            return Err(Outcome::Done);
+        };
+        let own = graphs.hub_key(&key.name);
+        let rgd = match graphs.definition(&own) {
+            Seen::Present(rgd) => rgd,
+            Seen::Unknown => return Err(Outcome::Done),
+            Seen::Absent => {
+                self.forget(key, name.as_ref());
+                return Err(Outcome::Done);
+            }
+        };
+        let (Some(name), Some(hub)) = (name, graphs.hub_id()) else { return Err(Outcome::Done) };
+        let Crd::Seen(crd) = graphs.crd(&cluster, &name) else { return Err(Outcome::Done) };
+        if crd == Seen::Unknown {
+            return Err(Outcome::Done);
+        }
+        let held = crd.present().and_then(|crd| distribution::mark(crd, &rgd.uid, &hub));
+        let look = Look { graphs, key, rgd: &rgd, crd: &crd, hub: &hub, held };
+        let assigned = graphs.rollouts.assigned(&own, &key.cluster);
+        let record = graphs.spokes.records.of(key);
+        let mut record = lock(&record);
+        let (wanted, troubles, established) = match assigned {
+            Some(Assigned::Leave) => {
+                self.leave(key, Some(&name));
+                (None, Vec::new(), false)
+            }
+            Some(assigned) => self.steps(&look, assigned, &mut record),
+            None => (None, Vec::new(), crd.present().is_some_and(graphs_core::definition::is_established)),
+        };
+        let known = assigned != Some(Assigned::Leave) && self.serve(&look, &name, &cluster);
+        if record.see(look.held.clone(), established && known, troubles, clock::now().millis) {
+            graphs.rollouts.enqueue(own);
+        }
+        let Some((op, intent)) = wanted else { return Err(Outcome::Done) };
+        let write = Write {
+            cluster: key.cluster.clone(),
+            kind: Kind::from(&graphs.fixed.crds.gvk),
+            namespace: String::new(),
+            name: name.to_string(),
+            intent,
+            op,
+            subject: Sole,
+            note: None,
+        };
+        Plan::paced(write, &record.memory)
+    }
+
+    fn remember<T>(&self, key: &DefinitionKey, change: impl FnOnce(&mut Memory<Sole>) -> T) -> Option<T> {
+        let record = self.graphs.spokes.records.get(key)?;
+        let mut record = lock(&record);
+        Some(change(&mut record.memory))
+    }
+
+    /// On the rollout, if there is one, and on the RGD: nobody reads Events of a CRD.
+    fn tell(&self, key: &DefinitionKey, note: &Note) {
+        let own = self.graphs.hub_key(&key.name);
+        if let Some(regarding) = self.graphs.regarding_definition(&own) {
+            self.graphs.engine.tell(regarding, note.clone());
+        }
+    }
+
+    fn manager(&self, _write: &Write<Sole>) -> Option<&'static str> {
+        Some(keys::DISTRIBUTOR)
+    }
+
+    fn sees(&self, _key: &DefinitionKey, _write: &Write<Sole>) -> Option<Arc<WatchSpec>> {
+        Some(Arc::clone(&self.graphs.fixed.generated))
+    }
+
+    fn wrote(&self, key: &DefinitionKey, _write: &Write<Sole>, _object: Option<&Object>) {
+        if let Some(record) = self.graphs.spokes.records.get(key) {
+            lock(&record).refused = None;
+        }
+    }
+
+    fn refused(&self, key: &DefinitionKey, _write: &Write<Sole>, refusal: &Refusal) {
+        if let Some(record) = self.graphs.spokes.records.get(key) {
+            let mut record = lock(&record);
+            let (revision, message) = (record.wanted, format!("{}: {}", refusal.reason, refusal.message));
+            record.refused = Some(Trouble { revision, reason: Reason::ApplyRefused, message });
+        }
+        self.graphs.spokes.enqueue(key.clone());
+    }
+
+    fn learned(&self, _key: &DefinitionKey, cluster: &Cluster, _spec: &Arc<WatchSpec>, change: &Change) {
+        self.graphs.look_at_spoke(cluster.name(), &change.key.name);
+    }
+}

@@ -1,0 +1,82 @@
+//! `Records`: what is remembered of RGDs in spokes between decisions. Losing it costs nothing but time: what counts is written
+//! on their CRDs.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
+
+use broker_api::ClusterName;
+use graphs_core::rollout::{Mark, Spoke, Trouble};
+use runtime_effect::memory::{Memory, Sole};
+use runtime_engine::recorder::Told;
+use runtime_fleet::lock::lock;
+
+use crate::definitions::DefinitionKey;
+
+/// What is remembered of an RGD in a spoke.
+#[derive(Default)]
+pub struct Record {
+    /// Of its writes.
+    pub memory: Memory<Sole>,
+    /// What people were told.
+    pub told: Told,
+    /// What was seen last; `None`: nothing is known.
+    pub seen: Option<Spoke>,
+    /// What the API server refused.
+    pub refused: Option<Trouble>,
+    /// The revision that is being written.
+    pub wanted: i64,
+}
+
+impl Record {
+    /// This is what is seen now, at this moment in milliseconds. Whether that is news.
+    pub fn see(&mut self, mark: Option<Mark>, settled: bool, troubles: Vec<Trouble>, now: u64) -> bool {
+        let before = self.seen.as_ref();
+        let same = |held: &&Spoke| {
+            let revision = |mark: &Option<Mark>| mark.as_ref().map(|mark| mark.revision);
+            held.settled == settled && revision(&held.mark) == revision(&mark)
+        };
+        let since = before.filter(same).map_or(now, |held| held.since);
+        let seen = Spoke { mark, settled, since, errors: 0, troubles };
+        let is_news = before != Some(&seen);
+        self.seen = Some(seen);
+        is_news
+    }
+}
+
+/// See the module.
+#[derive(Default)]
+pub struct Records(Mutex<HashMap<DefinitionKey, Arc<Mutex<Record>>>>);
+
+impl Records {
+    /// That of an RGD in a spoke, new where there is none.
+    pub fn of(&self, key: &DefinitionKey) -> Arc<Mutex<Record>> {
+        Arc::clone(lock(&self.0).entry(key.clone()).or_default())
+    }
+
+    /// That of an RGD in a spoke, if there is one.
+    pub fn get(&self, key: &DefinitionKey) -> Option<Arc<Mutex<Record>>> {
+        lock(&self.0).get(key).cloned()
+    }
+
+    /// What was seen last.
+    pub fn seen(&self, key: &DefinitionKey) -> Option<Spoke> {
+        lock(&*self.get(key)?).seen.clone()
+    }
+
+    /// The RGD, or the spoke, is no more.
+    pub fn forget(&self, key: &DefinitionKey) {
+        lock(&self.0).remove(key);
+    }
+
+    /// All of a spoke.
+    pub fn of_cluster(&self, cluster: &ClusterName) -> Vec<DefinitionKey> {
+        lock(&self.0).keys().filter(|key| key.cluster == *cluster).cloned().collect()
+    }
+
+    /// All spokes of an RGD.
+    pub fn of_name(&self, name: &str) -> Vec<DefinitionKey> {
+        lock(&self.0).keys().filter(|key| *key.name == *name).cloned().collect()
+    }
+}
