@@ -5,13 +5,14 @@ use e2e::{
     kind::{CRD, NAMESPACE, SECRET},
 };
 use harness::{ClusterOptions, Lab, LabOptions};
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::{Mutex, MutexGuard, RwLock};
 
 use crate::{
     controller::{Controller, GRAPHS},
-    kinds::{RGD, is_served, kind},
-    rgd::Rgd,
+    kinds::{RGD, is_active, is_served, kind},
+    rgd::{Node, Rgd},
     rights,
     stage::CRDS,
 };
@@ -21,6 +22,28 @@ pub(crate) const SECRETS: &str = "clusters";
 
 /// Names of the spokes.
 pub(crate) const SPOKES: [&str; 3] = ["lima", "paris", "tokyo"];
+
+/// `ResourceGraphRollout`.
+pub(crate) const ROLLOUT: e2e::Kind = e2e::Kind {
+    group: "broker.platform-mesh.io",
+    version: "v1alpha1",
+    kind: "ResourceGraphRollout",
+    plural: "resourcegraphrollouts",
+};
+
+/// An RGD of a kind with one text, which its ConfigMap holds behind `prefix`.
+pub(crate) fn note(prefix: &str) -> Rgd {
+    Rgd::new("Note").spec(json!({"text": "string"})).status(json!({"config": "${config.metadata.name}"})).node(
+        Node::config(
+            "config",
+            "${schema.metadata.name}-config",
+            json!({"text": format!("{prefix}${{schema.spec.text}}")}),
+        ),
+    )
+}
+
+/// Held for writing by tests that break spokes or the controller.
+pub(crate) static PEACE: RwLock<()> = RwLock::const_new(());
 
 /// See the module.
 pub(crate) struct Fleet {
@@ -70,24 +93,33 @@ impl Fleet {
         self.controller.lock().await
     }
 
-    /// Configures a spoke with these labels.
-    pub(crate) async fn join(&self, name: &str, labels: Value) -> Object {
-        let mut all = json!({"broker.platform-mesh.io/role": "spoke"});
-        for (key, value) in labels.as_object().into_iter().flatten() {
-            all[key] = value.clone();
+    /// Configures all spokes.
+    pub(crate) async fn join_all(&self) {
+        for name in SPOKES {
+            self.join(name).await;
         }
+    }
+
+    /// Configures a spoke: paris is of tier `canary`, all others of tier `prod`.
+    pub(crate) async fn join(&self, name: &str) -> Object {
+        let tier = if name == "paris" { "canary" } else { "prod" };
+        let all = json!({"broker.platform-mesh.io/role": "spoke", "tier": tier});
         let kubeconfig = self.spoke(name).cluster.kubeconfig(GRAPHS).unwrap();
         let body = json!({"metadata": {"labels": all}, "stringData": {"kubeconfig": kubeconfig}});
         let secret = SECRET.object(SECRETS, name, &body);
         self.hub.apply(&secret.to_string()).await.remove(0)
     }
 
+    /// The kind of an RGD of this name.
+    pub(crate) fn kind(name: &str, rgd: &Rgd) -> e2e::Kind {
+        kind(&format!("{name}.fleet.test"), rgd.kind(), &format!("{}s", rgd.kind().to_lowercase()))
+    }
+
     /// Applies an RGD in the hub, grants what its kind needs everywhere, and waits until the hub serves it.
     pub(crate) async fn define(&self, name: &str, rgd: &Rgd) -> e2e::Kind {
-        let group = format!("{name}.fleet.test");
+        let kind = Self::kind(name, rgd);
         let mut spec = rgd.spec.clone();
-        spec["schema"]["group"] = json!(group);
-        let kind = kind(&group, rgd.kind(), &format!("{}s", rgd.kind().to_lowercase()));
+        spec["schema"]["group"] = json!(kind.group);
         for place in self.spokes.iter().chain([&self.hub]) {
             rights::grant(place, &format!("{name}-instances"), vec![rights::instances(&kind)]).await;
         }
@@ -115,6 +147,51 @@ impl Fleet {
                 && seen.has("Established", "True", "InitialNamesAccepted")
         };
         self.crd_until(spoke, kind, &format!("to run revision {revision}"), runs).await
+    }
+
+    /// Waits until all spokes run this revision of a kind.
+    pub(crate) async fn all_run(&self, kind: &e2e::Kind, revision: &str) {
+        for spoke in SPOKES {
+            self.runs(spoke, kind, revision).await;
+        }
+    }
+
+    /// The revision that a spoke runs of a kind.
+    pub(crate) async fn revision(&self, spoke: &str, kind: &e2e::Kind) -> Option<String> {
+        let name = format!("{}.{}", kind.plural, kind.group);
+        let crd = self.spoke(spoke).find(&CRD, "", &name).await?;
+        crd.annotation("broker.platform-mesh.io/graph-revision").map(str::to_owned)
+    }
+
+    /// Creates an instance in a spoke, in a namespace that is made, and waits until it is active.
+    pub(crate) async fn bring_up(&self, spoke: &str, kind: &e2e::Kind, namespace: &str, name: &str) -> Object {
+        let place = self.spoke(spoke);
+        self.namespace(place, namespace).await;
+        let object = kind.object(namespace, name, &json!({"spec": {"text": spoke}}));
+        let author = PatchParams::apply("author");
+        place.api(kind, namespace).patch(name, &author, &Patch::Apply(&object)).await.unwrap();
+        place.until(kind, namespace, name, "to be ACTIVE", is_active).await
+    }
+
+    /// Applies a rollout.
+    pub(crate) async fn roll_out(&self, name: &str, spec: Value) {
+        let body = json!({"metadata": {"name": name}, "spec": spec});
+        let object = ROLLOUT.object("", name, &body);
+        self.hub.apply(&object.to_string()).await;
+    }
+
+    /// Waits until `test` holds for a rollout.
+    pub(crate) async fn rollout_until(&self, name: &str, what: &str, test: impl Fn(&Object) -> bool) -> Object {
+        self.hub.until(&ROLLOUT, "", name, what, test).await
+    }
+
+    /// Waits until an RGD says this of its clusters.
+    pub(crate) async fn distributed(&self, name: &str, reason: &str, words: &str) -> Object {
+        let says = |seen: &Object| {
+            let told = seen.condition("Distributed");
+            told.is_some_and(|told| told.reason == reason && told.message.contains(words))
+        };
+        self.hub.until(&RGD, "", name, &format!("to be {reason} with {words:?}"), says).await
     }
 
     /// Makes a namespace in a cluster.

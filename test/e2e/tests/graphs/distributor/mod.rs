@@ -1,6 +1,9 @@
 //! One RGD, every cluster: a hub, and spokes that come, go and fail.
 
+mod conflicts;
 mod everywhere;
 mod fleet;
+mod outages;
+mod waves;
 
 pub(crate) use fleet::Fleet;

@@ -1,0 +1,93 @@
+//! What a spoke has already.
+
+use e2e::{Object, kind::CRD};
+use serde_json::{Value, json};
+
+use super::fleet::{Fleet, PEACE, note};
+use crate::FLEET;
+
+fn crd(kind: &e2e::Kind, labels: Value) -> Value {
+    let mut crd = kind.crd_with(&json!({"spec": {"type": "object"}}), false);
+    crd["metadata"]["labels"] = labels;
+    crd
+}
+
+#[test]
+fn a_crd_of_somebody_else_is_left_alone() {
+    FLEET.run(async |fleet| {
+        let _peace = PEACE.read().await;
+        fleet.join_all().await;
+        let kind = Fleet::kind("taken", &note(""));
+        let name = format!("{}.{}", kind.plural, kind.group);
+        let owned = json!({"kro.run/owned": "true", "kro.run/resource-graph-definition-name": "taken"});
+        let mut other = owned.clone();
+        other["broker.platform-mesh.io/hub"] = json!("0123456789ab");
+        let before = [("lima", json!({})), ("paris", owned), ("tokyo", other)]
+            .map(|(spoke, labels)| (spoke, crd(&kind, labels)));
+        for (spoke, crd) in &before {
+            fleet.spoke(spoke).apply(&crd.to_string()).await;
+        }
+        fleet.define("taken", &note("")).await;
+        fleet.distributed("taken", "Partial", "spoke#lima, spoke#paris, spoke#tokyo").await;
+        let rgd = fleet.hub.get(&crate::kinds::RGD, "", "taken").await;
+        assert!(rgd.has("Ready", "True", "Ready"), "that is no part of Ready: {rgd}");
+        for (spoke, _) in &before {
+            let seen = fleet.spoke(spoke).get(&CRD, "", &name).await;
+            assert_eq!(seen.generation(), 1, "{seen}");
+            let managers = seen.at("/metadata/managedFields").as_array().unwrap();
+            assert!(managers.iter().all(|entry| entry["manager"] != "kro.run/distributor"), "{seen}");
+        }
+
+        // One goes, of the others the owner says that they are to be ours.
+        fleet.spoke("lima").delete(&CRD, "", &name).await;
+        fleet.runs("lima", &kind, "1").await;
+        let others = fleet.define("claimed", &note("")).await;
+        let hub = fleet.runs("lima", &others, "1").await;
+        let hub = hub.label("broker.platform-mesh.io/hub").unwrap();
+        for spoke in ["paris", "tokyo"] {
+            let claim = json!({"metadata": {"annotations": {"broker.platform-mesh.io/claim": hub}}});
+            fleet.spoke(spoke).edit(&CRD, "", &name, claim).await;
+            fleet.runs(spoke, &kind, "1").await;
+            fleet.bring_up(spoke, &kind, "taken", "one").await;
+        }
+        fleet.distributed("taken", "AllClusters", "3/3").await;
+    });
+}
+
+#[test]
+fn what_somebody_does_to_our_crd_is_put_right() {
+    FLEET.run(async |fleet| {
+        let _peace = PEACE.read().await;
+        fleet.join_all().await;
+        let kind = fleet.define("edited", &note("")).await;
+        fleet.all_run(&kind, "1").await;
+        let name = format!("{}.{}", kind.plural, kind.group);
+        let place = fleet.spoke("paris");
+        let text = |seen: &Object| {
+            let versions = seen.at("/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/text");
+            versions["type"] == "string" && versions["description"].is_null()
+        };
+        let seen = place.get(&CRD, "", &name).await;
+        assert!(text(&seen), "{seen}");
+        let mut versions = seen.at("/spec/versions").clone();
+        versions[0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["text"]["description"] =
+            json!("mine");
+        place.edit(&CRD, "", &name, json!({"spec": {"versions": versions}})).await;
+        fleet.crd_until("paris", &kind, "to be restored", |seen| text(seen) && seen.generation() == 3).await;
+        place.edit(&CRD, "", &name, json!({"metadata": {"labels": {"kro.run/owned": null}}})).await;
+        fleet
+            .crd_until("paris", &kind, "to have its label again", |seen| seen.label("kro.run/owned") == Some("true"))
+            .await;
+        place.delete(&CRD, "", &name).await;
+        let again = |now: &Object| now.uid() != seen.uid() && now.has("Established", "True", "InitialNamesAccepted");
+        fleet.crd_until("paris", &kind, "to be made again", again).await;
+
+        // Another hub takes it: it is theirs, and its instances are served no more.
+        fleet.bring_up("paris", &kind, "edited", "one").await;
+        let theirs = json!({"metadata": {"labels": {"broker.platform-mesh.io/hub": "0123456789ab"}}});
+        place.edit(&CRD, "", &name, theirs).await;
+        fleet.distributed("edited", "Partial", "spoke#paris").await;
+        let kept = place.get(&CRD, "", &name).await;
+        assert_eq!(kept.label("broker.platform-mesh.io/hub"), Some("0123456789ab"), "{kept}");
+    });
+}

@@ -1,0 +1,66 @@
+//! Spokes that nobody can reach, and such that are not what they were.
+
+use e2e::{
+    Object,
+    kind::{CONFIG_MAP, SECRET},
+};
+use serde_json::json;
+
+use super::fleet::{PEACE, SECRETS, SPOKES, note};
+use crate::FLEET;
+
+#[test]
+fn a_spoke_that_is_lost_hurts_nobody_and_is_served_when_it_is_back() {
+    FLEET.run(async |fleet| {
+        let _alone = PEACE.write().await;
+        fleet.join_all().await;
+        let kind = fleet.define("lost", &note("1 ")).await;
+        fleet.all_run(&kind, "1").await;
+        for spoke in SPOKES {
+            fleet.bring_up(spoke, &kind, "lost", "one").await;
+        }
+        let lima = fleet.spoke("lima");
+        lima.cluster.stop();
+        fleet.distributed("lost", "Partial", "2/3 clusters at revision 1; failing: spoke#lima").await;
+        fleet.define("lost", &note("2 ")).await;
+        for spoke in ["paris", "tokyo"] {
+            fleet.runs(spoke, &kind, "2").await;
+            let says = |seen: &Object| seen.at("/data")["text"] == format!("2 {spoke}");
+            fleet.spoke(spoke).until(&CONFIG_MAP, "lost", "one-config", "to be of revision 2", says).await;
+        }
+        lima.cluster.start_again().await.unwrap();
+        fleet.runs("lima", &kind, "2").await;
+        let says = |seen: &Object| seen.at("/data")["text"] == "2 lima";
+        lima.until(&CONFIG_MAP, "lost", "one-config", "to be of revision 2", says).await;
+        fleet.distributed("lost", "AllClusters", "3/3").await;
+    });
+}
+
+#[test]
+fn a_spoke_is_never_another_cluster_and_none_is_engaged_twice() {
+    FLEET.run(async |fleet| {
+        let _alone = PEACE.write().await;
+        fleet.join_all().await;
+        let kind = fleet.define("identity", &note("")).await;
+        fleet.all_run(&kind, "1").await;
+
+        // Tokyo's kubeconfig under another name.
+        let kubeconfig = fleet.spoke("tokyo").cluster.kubeconfig("graphs").unwrap();
+        let metadata = json!({"labels": {"kro.run/cluster": "true"}});
+        let twin = json!({"metadata": metadata, "stringData": {"kubeconfig": kubeconfig}});
+        fleet.hub.create(&SECRET, SECRETS, "twin", twin).await;
+        fleet.hub.until_event(SECRETS, "twin", "DuplicateCluster", |told| told.message.contains("spoke#tokyo")).await;
+        fleet.distributed("identity", "Partial", "spoke#twin").await;
+        fleet.hub.delete(&SECRET, SECRETS, "twin").await;
+        fleet.distributed("identity", "AllClusters", "3/3").await;
+
+        // The Secret of lima leads to another API server than it did.
+        let uid = json!({"metadata": {"annotations": {"broker.platform-mesh.io/cluster-uid": "somebody-else"}}});
+        fleet.hub.edit(&SECRET, SECRETS, "lima", uid).await;
+        fleet.hub.until_event(SECRETS, "lima", "IdentityChanged", |_| true).await;
+        fleet.distributed("identity", "Partial", "spoke#lima").await;
+        let uid = json!({"metadata": {"annotations": {"broker.platform-mesh.io/cluster-uid": null}}});
+        fleet.hub.edit(&SECRET, SECRETS, "lima", uid).await;
+        fleet.distributed("identity", "AllClusters", "3/3").await;
+    });
+}

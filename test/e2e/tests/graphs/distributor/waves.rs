@@ -1,0 +1,135 @@
+//! A new revision gets to clusters in waves.
+
+use e2e::{Kind, Object, kind::CONFIG_MAP};
+use serde_json::{Value, json};
+
+use super::fleet::{Fleet, PEACE, SPOKES, note};
+use crate::{
+    FLEET,
+    kinds::kind,
+    rgd::{Node, Rgd},
+    rights,
+};
+
+/// Paris first, then the others one by one.
+fn waves() -> Value {
+    json!({"waves": [
+        {"name": "canary", "clusterSelector": {"matchLabels": {"tier": "canary"}}},
+        {"name": "prod", "clusterSelector": {"matchExpressions": [{"key": "tier", "operator": "Exists"}]}},
+    ]})
+}
+
+fn updated(count: u64, target: u64) -> impl Fn(&Object) -> bool {
+    move |seen| {
+        seen.at("/status/targetRevision") == target
+            && seen.at("/status/clusters/updated") == count
+            && seen.at("/status/clusters/total") == 3
+    }
+}
+
+/// A kind that only some clusters have.
+fn widget() -> Kind {
+    kind("parts.waves.test", "Widget", "widgets")
+}
+
+fn with_widget(prefix: &str) -> Rgd {
+    let template = json!({
+        "apiVersion": widget().api_version(), "kind": "Widget",
+        "metadata": {"name": "${schema.metadata.name}", "namespace": "${schema.metadata.namespace}"},
+        "spec": {"fqdn": "a.example.org"},
+    });
+    note(prefix).node(Node::new("widget", template))
+}
+
+async fn text_is(fleet: &Fleet, spoke: &str, text: &str) {
+    let says = |seen: &Object| seen.at("/data")["text"] == text;
+    fleet.spoke(spoke).until(&CONFIG_MAP, "waves", "one-config", &format!("to say {text:?}"), says).await;
+}
+
+#[test]
+fn a_wave_that_fails_stops_those_after_it_until_it_is_mended_and_a_revision_can_be_taken_back() {
+    FLEET.run(async |fleet| {
+        let _peace = PEACE.read().await;
+        fleet.join_all().await;
+        let widgets = widget().crd().to_string();
+        for place in SPOKES.map(|name| fleet.spoke(name)).into_iter().chain([&fleet.hub]) {
+            rights::grant(place, "waves-widgets", vec![rights::children(&widget())]).await;
+            if place.name() != "paris" {
+                place.apply(&widgets).await;
+            }
+        }
+        fleet.roll_out("waves", waves()).await;
+        let kind = fleet.define("waves", &note("1 ")).await;
+        fleet.all_run(&kind, "1").await;
+        let done = fleet.rollout_until("waves", "to be done", updated(3, 1)).await;
+        assert!(done.has("Progressing", "False", "Complete") && done.has("Available", "True", "AllClusters"), "{done}");
+        for spoke in SPOKES {
+            fleet.bring_up(spoke, &kind, "waves", "one").await;
+        }
+
+        // Paris lacks a kind: it stays what it was, and nobody else begins.
+        fleet.define("waves", &with_widget("2 ")).await;
+        let failing = |seen: &Object| {
+            seen.at("/status/failing/0/cluster") == "spoke#paris"
+                && seen.at("/status/failing/0/reason") == "KindMissing"
+                && seen.has("Degraded", "True", "ClustersFailing")
+        };
+        let seen = fleet.rollout_until("waves", "to fail in paris", failing).await;
+        assert_eq!(seen.text("/status/wave"), "canary", "{seen}");
+        fleet.distributed("waves", "Partial", "spoke#paris").await;
+        for spoke in SPOKES {
+            assert_eq!(fleet.revision(spoke, &kind).await.as_deref(), Some("1"), "{spoke}");
+            text_is(fleet, spoke, &format!("1 {spoke}")).await;
+        }
+        fleet.spoke("paris").apply(&widgets).await;
+        fleet.all_run(&kind, "2").await;
+        fleet.rollout_until("waves", "to be done", updated(3, 2)).await;
+        for spoke in SPOKES {
+            text_is(fleet, spoke, &format!("2 {spoke}")).await;
+            fleet.spoke(spoke).until_there(&widget(), "waves", "one").await;
+        }
+
+        // Back, by naming the revision.
+        let mut back = waves();
+        back["revision"] = json!(1);
+        fleet.roll_out("waves", back).await;
+        fleet.all_run(&kind, "1").await;
+        fleet.rollout_until("waves", "to be taken back", updated(3, 1)).await;
+        for spoke in SPOKES {
+            text_is(fleet, spoke, &format!("1 {spoke}")).await;
+            fleet.spoke(spoke).until_gone(&widget(), "waves", "one").await;
+        }
+        fleet.distributed("waves", "AllClusters", "3/3 clusters at revision 1").await;
+    });
+}
+
+#[test]
+fn nobody_begins_while_a_rollout_is_paused_and_a_restart_forgets_nothing() {
+    FLEET.run(async |fleet| {
+        let _alone = PEACE.write().await;
+        fleet.join_all().await;
+        fleet.roll_out("paused", waves()).await;
+        let kind = fleet.define("paused", &note("1 ")).await;
+        fleet.rollout_until("paused", "to be done", updated(3, 1)).await;
+        let mut paused = waves();
+        paused["paused"] = json!(true);
+        fleet.roll_out("paused", paused).await;
+        fleet.define("paused", &note("2 ")).await;
+        let waits =
+            |seen: &Object| seen.has("Progressing", "False", "Paused") && seen.at("/status/targetRevision") == 2;
+        fleet.rollout_until("paused", "to be paused", waits).await;
+        let mut controller = fleet.controller().await;
+        controller.kill();
+        controller.start_again(&fleet.lab).await;
+        // What is made in a spoke now is served from what the spoke runs.
+        for spoke in SPOKES {
+            fleet.bring_up(spoke, &kind, "paused", "one").await;
+            let says = |seen: &Object| seen.at("/data")["text"] == format!("1 {spoke}");
+            fleet.spoke(spoke).until(&CONFIG_MAP, "paused", "one-config", "to be of revision 1", says).await;
+            assert_eq!(fleet.revision(spoke, &kind).await.as_deref(), Some("1"), "{spoke}");
+        }
+        fleet.roll_out("paused", waves()).await;
+        fleet.all_run(&kind, "2").await;
+        fleet.rollout_until("paused", "to be done", updated(3, 2)).await;
+    });
+}
