@@ -75,7 +75,7 @@ pub struct Decision {
     pub assigned: BTreeMap<ClusterName, Assigned>,
     /// The revision that clusters get unless they are pinned.
     pub target: Option<i64>,
-    /// Name of the first wave that is not done; empty for the clusters that are in none.
+    /// Name of the first wave that is not done, or that stopped the rollout; empty for the clusters that are in none.
     pub wave: Option<String>,
     /// How many stand how.
     pub clusters: ClusterCounts,
@@ -199,7 +199,10 @@ impl<'a> Pass<'a> {
         let mut is_open = !settings.paused && !self.decision.stopped;
         for (wave, standings) in waves.iter().zip(&standings) {
             let is_done = standings.iter().all(Standing::is_final);
-            if !is_done && self.decision.wave.is_none() {
+            // One that has failed is done with, and still it is where a rollout stops.
+            let stops_here =
+                self.decision.stopped && standings.iter().any(|one| !matches!(one, Standing::Updated { .. }));
+            if (!is_done || stops_here) && self.decision.wave.is_none() {
                 self.decision.wave = Some(wave.name.to_owned());
             }
             let under_way = standings.iter().filter(|standing| standing.takes_room()).count();

@@ -270,6 +270,7 @@ impl Machine for DefinitionMachine {
         };
         let held = records.of(key);
         let mut record = lock(&held);
+        let compiled = record.compiled();
         if let Seen::Present(rgd) = &rgd
             && let Some(name) = definition::crd_name(rgd)
             && record.crd.as_deref() != Some(&name)
@@ -296,13 +297,18 @@ impl Machine for DefinitionMachine {
             steps.push(Step::Confirm);
         }
         let news: Vec<Note> = decision.notes.into_iter().filter(|note| record.told.is_news(note)).collect();
+        let before = record.serves.as_ref().map(|(number, _)| *number);
         self.serve(key, &decision.serve, &rgd, &spokes, &mut record);
+        let is_other = record.compiled() != compiled || record.serves.as_ref().map(|(number, _)| *number) != before;
         let known = graphs.revision_uids(key);
         record.revisions.retain(|attempt| known.contains(&attempt.uid));
         drop(record);
         graphs.need_at(&Holder::Compiling(key.clone()), needs);
         if graphs.options.enable_multicluster {
             graphs.rollouts.enqueue(key.clone());
+            for key in graphs.spokes.records.of_name(&key.name).into_iter().filter(|_| is_other) {
+                graphs.spokes.enqueue(key);
+            }
         }
         if rgd == Seen::Absent && known.is_empty() {
             records.forget(key);

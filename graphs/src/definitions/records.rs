@@ -64,6 +64,11 @@ impl Record {
         self.own.iter().chain(&self.revisions).flat_map(|attempt| attempt.kinds.iter().cloned()).collect()
     }
 
+    /// How many of its specs compile.
+    pub fn compiled(&self) -> usize {
+        self.own.iter().chain(&self.revisions).filter(|attempt| attempt.compiled.is_some()).count()
+    }
+
     /// What the object of this uid compiled to.
     pub fn of(&self, uid: &str) -> Option<&Attempt> {
         self.own.iter().chain(&self.revisions).find(|attempt| *attempt.uid == *uid)

@@ -71,7 +71,9 @@ impl Look<'_> {
         let kinds: BTreeSet<Kind> = kinds.collect();
         let missing: Vec<Kind> = self.graphs.kinds.missing(&self.key.cluster, &kinds);
         let is_known = |kind: &Kind| self.graphs.kinds.is_known(&self.key.cluster, kind);
-        if *self.crd == Seen::Absent && missing.is_empty() && !kinds.iter().all(is_known) {
+        // It has just been asked for them. What is there already stays, whatever the answer.
+        let is_there = self.held.as_ref().is_some_and(|held| held.revision == mark.revision);
+        if !is_there && missing.is_empty() && !kinds.iter().all(is_known) {
             return Decision::Unknown;
         }
         distribution::decide(&Snapshot {

@@ -118,14 +118,20 @@ impl Fleet {
     /// Applies an RGD in the hub, grants what its kind needs everywhere, and waits until the hub serves it.
     pub(crate) async fn define(&self, name: &str, rgd: &Rgd) -> e2e::Kind {
         let kind = Self::kind(name, rgd);
-        let mut spec = rgd.spec.clone();
-        spec["schema"]["group"] = json!(kind.group);
         for place in self.spokes.iter().chain([&self.hub]) {
             rights::grant(place, &format!("{name}-instances"), vec![rights::instances(&kind)]).await;
         }
+        self.edit(name, rgd).await;
+        kind
+    }
+
+    /// Edits an RGD, and waits until the hub serves it as it is now.
+    pub(crate) async fn edit(&self, name: &str, rgd: &Rgd) {
+        let kind = Self::kind(name, rgd);
+        let mut spec = rgd.spec.clone();
+        spec["schema"]["group"] = json!(kind.group);
         self.hub.apply(&RGD.object("", name, &json!({"metadata": rgd.metadata, "spec": spec})).to_string()).await;
         self.hub.until(&RGD, "", name, "to be Active", is_served).await;
-        kind
     }
 
     /// Waits until a spoke's CRD of a kind satisfies `test`.

@@ -22,7 +22,7 @@ fn a_spoke_that_is_lost_hurts_nobody_and_is_served_when_it_is_back() {
         let lima = fleet.spoke("lima");
         lima.cluster.stop();
         fleet.distributed("lost", "Partial", "2/3 clusters at revision 1; failing: spoke#lima").await;
-        fleet.define("lost", &note("2 ")).await;
+        fleet.edit("lost", &note("2 ")).await;
         for spoke in ["paris", "tokyo"] {
             fleet.runs(spoke, &kind, "2").await;
             let says = |seen: &Object| seen.at("/data")["text"] == format!("2 {spoke}");

@@ -68,7 +68,7 @@ fn a_wave_that_fails_stops_those_after_it_until_it_is_mended_and_a_revision_can_
         }
 
         // Paris lacks a kind: it stays what it was, and nobody else begins.
-        fleet.define("waves", &with_widget("2 ")).await;
+        fleet.edit("waves", &with_widget("2 ")).await;
         let failing = |seen: &Object| {
             seen.at("/status/failing/0/cluster") == "spoke#paris"
                 && seen.at("/status/failing/0/reason") == "KindMissing"
@@ -114,7 +114,7 @@ fn nobody_begins_while_a_rollout_is_paused_and_a_restart_forgets_nothing() {
         let mut paused = waves();
         paused["paused"] = json!(true);
         fleet.roll_out("paused", paused).await;
-        fleet.define("paused", &note("2 ")).await;
+        fleet.edit("paused", &note("2 ")).await;
         let waits =
             |seen: &Object| seen.has("Progressing", "False", "Paused") && seen.at("/status/targetRevision") == 2;
         fleet.rollout_until("paused", "to be paused", waits).await;
