@@ -1,14 +1,14 @@
 #!/bin/sh
 # Prints a kubeconfig with the token of the broker's ServiceAccount in a cluster, all inline, as the broker wants it; or,
 # with --secret, the labelled Secret for the coordination cluster that makes it a cluster of the broker. Apply
-# consumer.yaml, provider.yaml, compute.yaml or coordination.yaml in the cluster first.
+# consumer.yaml, provider.yaml, spoke.yaml, compute.yaml or coordination.yaml in the cluster first.
 #
 #   config/rbac/kubeconfig.sh CONTEXT >homer.kubeconfig
 #   config/rbac/kubeconfig.sh --secret homer --role consumer CONTEXT | kubectl --context hub apply --server-side -f -
 #
 # CONTEXT is kubectl's. Options:
 #   --secret NAME     print a Secret of this name, which is also the name of the cluster
-#   --role ROLE       consumer or provider: what the cluster is (with --secret)
+#   --role ROLE       consumer, provider or spoke: what the cluster is (with --secret)
 #   --namespace NAME  namespace of the Secret (default resource-broker-clusters; --cluster-secrets-namespace)
 #   --server URL      address at which the broker reaches the API server, where that is not the one of CONTEXT
 set -eu
@@ -22,7 +22,7 @@ fail() {
 }
 usage() {
     echo "kubeconfig.sh: $1" >&2
-    echo 'usage: kubeconfig.sh [--secret NAME --role consumer|provider [--namespace NAME]] [--server URL] CONTEXT' >&2
+    echo 'usage: kubeconfig.sh [--secret NAME --role consumer|provider|spoke [--namespace NAME]] [--server URL] CONTEXT' >&2
     exit 2
 }
 
@@ -51,8 +51,9 @@ done
 if [ -n "$secret" ]; then
     case $role in
     consumer | provider) ;;
-    '') usage '--secret wants --role consumer or --role provider' ;;
-    *) usage "--role is consumer or provider, not $role" ;;
+    spoke) token_secret=resource-graphs-token ;;
+    '') usage '--secret wants --role consumer, --role provider or --role spoke' ;;
+    *) usage "--role is consumer, provider or spoke, not $role" ;;
     esac
     case $secret in
     *[!a-z0-9.-]* | [.-]* | *[.-]) usage "--secret $secret: a name has a-z, 0-9, - and ., and begins and ends with a letter or digit" ;;
@@ -79,7 +80,7 @@ while :; do
     token=$(data '{{with .token}}{{base64decode .}}{{end}}')
     [ -z "$ca" ] || [ -z "$token" ] || break
     tries=$((tries - 1))
-    [ $tries -gt 0 ] || fail "Secret $account_namespace/$token_secret in $context holds no token: is there a ServiceAccount resource-broker, and does the controller manager run?"
+    [ $tries -gt 0 ] || fail "Secret $account_namespace/$token_secret in $context holds no token: is there its ServiceAccount, and does the controller manager run?"
     sleep 1
 done
 

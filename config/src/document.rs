@@ -111,15 +111,22 @@ pub(crate) fn aggregate(aggregate: &Aggregate) -> String {
     )
 }
 
+/// What binds a ClusterRole that holds the rules of others to a ServiceAccount.
+pub(crate) fn aggregate_binding(aggregate: &Aggregate, account: &str, account_namespace: &str) -> String {
+    bound(aggregate.name, "ClusterRole", None, account, account_namespace)
+}
+
 /// What binds a role to a ServiceAccount of the system namespace where the grant holds.
 pub(crate) fn binding(grant: &Grant, account: &str, account_namespace: &str) -> String {
-    let kind = if grant.within.is_some() { "RoleBinding" } else { "ClusterRoleBinding" };
+    bound(grant.role.name, role_kind(grant.role), grant.within, account, account_namespace)
+}
+
+fn bound(role: &str, role_kind: &str, within: Option<&str>, account: &str, account_namespace: &str) -> String {
+    let kind = if within.is_some() { "RoleBinding" } else { "ClusterRoleBinding" };
     format!(
         "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}\n{}roleRef:\n  apiGroup: rbac.authorization.k8s.io\n  \
-         kind: {}\n  name: {}\nsubjects:\n  - kind: ServiceAccount\n    name: {account}\n    namespace: {account_namespace}\n",
-        metadata(grant.role.name, grant.within),
-        role_kind(grant.role),
-        grant.role.name,
+         kind: {role_kind}\n  name: {role}\nsubjects:\n  - kind: ServiceAccount\n    name: {account}\n    namespace: {account_namespace}\n",
+        metadata(role, within),
     )
 }
 

@@ -13,6 +13,8 @@ pub const SYSTEM_NAMESPACE: &str = "resource-broker-system";
 pub const CLUSTERS_NAMESPACE: &str = "resource-broker-clusters";
 /// ServiceAccount of brokers that come from elsewhere.
 pub const BROKER_ACCOUNT: &str = "resource-broker";
+/// ServiceAccount of graphs controllers that come from elsewhere.
+pub const GRAPHS_ACCOUNT: &str = "resource-graphs";
 /// ServiceAccount of the operator.
 pub const OPERATOR_ACCOUNT: &str = "resource-broker-operator";
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    document::{account, aggregate, binding, comment, namespace, role, token},
+    document::{account, aggregate, aggregate_binding, binding, comment, namespace, role, token},
     permissions::{
-        BROKER_ACCOUNT, CLUSTERS_NAMESPACE, Grant, OPERATOR_ACCOUNT, SYSTEM_NAMESPACE, broker,
-        graphs::{GRAPHS, GRAPHS_KINDS},
+        BROKER_ACCOUNT, CLUSTERS_NAMESPACE, GRAPHS_ACCOUNT, Grant, OPERATOR_ACCOUNT, SYSTEM_NAMESPACE, broker,
+        graphs::{DISTRIBUTION, GRAPHS, GRAPHS_KINDS, SPOKE},
         operator::OPERATOR,
     },
 };
@@ -68,6 +68,18 @@ const GRAPHS_ROLES: &str = "\
 The roles that the operator binds to graphs controllers, where a Broker asks for one. Part of config/default. The \
 operator makes none of them: to make roles it would have to be allowed to give itself any permission.";
 
+const GRAPHS_DISTRIBUTION: &str = "\
+What a graphs controller with --enable-multicluster may do in the coordination cluster, in addition to graphs-roles.yaml: \
+bind these roles to its ServiceAccount. The second is for the namespace of --cluster-secrets-namespace.";
+
+const SPOKE_ROLES: &str = "\
+What a graphs controller may do in a spoke. Apply it there:
+  kubectl apply -f config/rbac/spoke.yaml
+The controller runs in the hub and comes with the token of this ServiceAccount, of which config/rbac/kubeconfig.sh makes \
+a kubeconfig. It may do nothing with any object until the spoke's owner says with which: in ClusterRoles with the label \
+below, as for the hub. What an RGD names in a namespace that its instance's author chooses, that author reaches with these \
+rights.";
+
 const OPERATOR_ROLE: &str = "\
 What the operator may do. Part of config/default.";
 
@@ -105,10 +117,23 @@ pub fn files() -> BTreeMap<String, String> {
         ("rbac/coordination.yaml", for_owner(COORDINATION, hub, broker::COORDINATION)),
         ("rbac/roles.yaml", file(ROLES, broker::COORDINATION.iter().map(role))),
         ("rbac/graphs-roles.yaml", file(GRAPHS_ROLES, GRAPHS.iter().map(role).chain([aggregate(&GRAPHS_KINDS)]))),
+        ("rbac/graphs-distribution.yaml", file(GRAPHS_DISTRIBUTION, DISTRIBUTION.iter().map(role))),
+        ("rbac/spoke.yaml", spoke()),
         ("rbac/kustomization.yaml", kustomization()),
         ("operator/role.yaml", file(OPERATOR_ROLE, granted(OPERATOR_ACCOUNT, OPERATOR))),
     ];
     files.into_iter().map(|(path, text)| (path.to_owned(), text)).collect()
+}
+
+/// What the owner of a spoke applies.
+fn spoke() -> String {
+    let start = [
+        namespace(SYSTEM_NAMESPACE),
+        account(GRAPHS_ACCOUNT, SYSTEM_NAMESPACE),
+        token(GRAPHS_ACCOUNT, SYSTEM_NAMESPACE),
+    ];
+    let kinds = [aggregate(&GRAPHS_KINDS), aggregate_binding(&GRAPHS_KINDS, GRAPHS_ACCOUNT, SYSTEM_NAMESPACE)];
+    file(SPOKE_ROLES, start.into_iter().chain(granted(GRAPHS_ACCOUNT, SPOKE)).chain(kinds))
 }
 
 fn kustomization() -> String {

@@ -19,5 +19,11 @@ pub const GRAPHS_CRD_DELETION: &str = "resource-broker-graphs-crd-deletion";
 pub const GRAPHS_KINDS: &str = "resource-broker-graphs-kinds";
 /// In the namespace of the Lease of all graphs controllers.
 pub const GRAPHS_LEASE: &str = "resource-broker-graphs-lease";
+/// In the whole coordination cluster: rollouts.
+pub const GRAPHS_ROLLOUTS: &str = "resource-broker-graphs-rollouts";
+/// In the namespace of the cluster Secrets: those of spokes.
+pub const GRAPHS_SPOKE_SECRETS: &str = "resource-broker-graphs-spoke-secrets";
+/// In a spoke: the CRDs that a hub puts there.
+pub const GRAPHS_SPOKE: &str = "resource-broker-graphs-spoke";
 /// What the operator itself may do in the coordination cluster.
 pub const OPERATOR: &str = "resource-broker-operator";

@@ -7,7 +7,7 @@ use manifests::{
     permissions::{
         CLUSTERS_NAMESPACE, Grant, Rule, SYSTEM_NAMESPACE,
         broker::{COMPUTE, CONSUMER, COORDINATION, PROVIDER, PROVIDER_NAMESPACES},
-        graphs::{GRAPHS, GRAPHS_KINDS},
+        graphs::{DISTRIBUTION, GRAPHS, GRAPHS_KINDS, SPOKE},
         operator::OPERATOR,
     },
     rbac, roles,
@@ -25,7 +25,7 @@ fn rules<'a>(grants: impl IntoIterator<Item = &'a Grant>) -> impl Iterator<Item 
 
 #[test]
 fn nobody_may_all_of_something() {
-    for (role, rule) in rules(of_the_broker().chain(GRAPHS).chain(OPERATOR)) {
+    for (role, rule) in rules(of_the_broker().chain(GRAPHS).chain(DISTRIBUTION).chain(SPOKE).chain(OPERATOR)) {
         let words = [rule.groups, rule.resources, rule.verbs].concat();
         assert!(!words.iter().any(|word| word.contains('*')), "{role}: {rule:?}");
         assert!(!rule.verbs.contains(&"deletecollection"), "{role}: {rule:?}");
@@ -115,6 +115,14 @@ fn a_graphs_controller_reads_no_secret_and_deletes_no_kind_unless_it_is_told_to(
 }
 
 #[test]
+fn a_spoke_keeps_its_secrets_and_its_kinds() {
+    for (role, rule) in rules(SPOKE) {
+        assert!(!rule.resources.contains(&"secrets"), "{role}: {rule:?}");
+        assert!(!rule.verbs.contains(&"delete"), "{role}: {rule:?}");
+    }
+}
+
+#[test]
 fn people_add_to_what_a_graphs_controller_may_do() {
     let documents = documents("rbac/graphs-roles.yaml");
     let last = documents.last().unwrap();
@@ -161,7 +169,7 @@ fn written(grant: &Grant) -> Value {
 
 #[test]
 fn the_yaml_says_what_the_list_says() {
-    let files: [(&str, &[Grant], Option<&str>); 9] = [
+    let files: [(&str, &[Grant], Option<&str>); 11] = [
         ("rbac/consumer.yaml", CONSUMER, Some("resource-broker")),
         ("rbac/provider.yaml", PROVIDER, Some("resource-broker")),
         ("rbac/provider-namespaces.yaml", PROVIDER_NAMESPACES, Some("resource-broker")),
@@ -170,13 +178,16 @@ fn the_yaml_says_what_the_list_says() {
         ("rbac/coordination.yaml", COORDINATION, Some("resource-broker")),
         ("rbac/roles.yaml", COORDINATION, None),
         ("rbac/graphs-roles.yaml", GRAPHS, None),
+        ("rbac/graphs-distribution.yaml", DISTRIBUTION, None),
+        ("rbac/spoke.yaml", SPOKE, Some("resource-graphs")),
         ("operator/role.yaml", OPERATOR, Some("resource-broker-operator")),
     ];
     for (path, grants, account) in files {
         let documents = documents(path);
         let mut roles = of_kind(&documents, &["Role", "ClusterRole"]);
         roles.retain(|role| role["aggregationRule"].is_null());
-        let bindings = of_kind(&documents, &["RoleBinding", "ClusterRoleBinding"]);
+        let mut bindings = of_kind(&documents, &["RoleBinding", "ClusterRoleBinding"]);
+        bindings.retain(|binding| binding["roleRef"]["name"] != GRAPHS_KINDS.name);
         assert_eq!(roles.len(), grants.len(), "{path}");
         assert_eq!(bindings.len(), if account.is_some() { grants.len() } else { 0 }, "{path}");
         for (grant, role) in grants.iter().zip(roles) {

@@ -198,7 +198,7 @@ impl Machine for Origins {
                     }
                 }
             }
-            Role::Consumer | Role::Compute => {}
+            Role::Consumer | Role::Compute | Role::Spoke => {}
         }
     }
 }

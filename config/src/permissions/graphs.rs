@@ -5,7 +5,7 @@
 
 use broker_api::graphs::keys;
 
-use super::{Aggregate, Grant, Role, Rule, SYSTEM_NAMESPACE};
+use super::{Aggregate, CLUSTERS_NAMESPACE, Grant, Role, Rule, SYSTEM_NAMESPACE};
 use crate::roles;
 
 /// In the whole coordination cluster.
@@ -132,3 +132,78 @@ pub const GRAPHS_KINDS: Aggregate = Aggregate {
           externalRefs. With allowCRDDeletion it takes delete of its own kind as well.",
     label: keys::AGGREGATE,
 };
+
+/// In the whole coordination cluster, with `--enable-multicluster`.
+pub const GRAPHS_ROLLOUTS: Role = Role {
+    name: roles::GRAPHS_ROLLOUTS,
+    why: "In the whole coordination cluster: how ResourceGraphDefinitions get to spokes. Whoever may write them decides what \
+          runs in all of these clusters.",
+    namespaced: false,
+    rules: &[
+        Rule {
+            why: "",
+            groups: &["broker.platform-mesh.io"],
+            resources: &["resourcegraphrollouts"],
+            names: &[],
+            verbs: &["get", "list", "watch"],
+        },
+        Rule {
+            why: "",
+            groups: &["broker.platform-mesh.io"],
+            resources: &["resourcegraphrollouts/status"],
+            names: &[],
+            verbs: &["patch"],
+        },
+    ],
+};
+
+/// In the namespace of the Secrets of spokes, with `--enable-multicluster`.
+pub const GRAPHS_SPOKE_SECRETS: Role = Role {
+    name: roles::GRAPHS_SPOKE_SECRETS,
+    why: "In the namespace of the Secrets with kubeconfigs of spokes.",
+    namespaced: true,
+    rules: &[Rule {
+        why: "`patch` is for one annotation: which API server the spoke was when it was engaged first.",
+        groups: &[""],
+        resources: &["secrets"],
+        names: &[],
+        verbs: &["get", "list", "watch", "patch"],
+    }],
+};
+
+/// All that the controller holds in the coordination cluster for spokes, beside [`GRAPHS`].
+pub const DISTRIBUTION: &[Grant] =
+    &[Grant::everywhere(&GRAPHS_ROLLOUTS), Grant::within(CLUSTERS_NAMESPACE, &GRAPHS_SPOKE_SECRETS)];
+
+/// In a whole spoke.
+pub const GRAPHS_SPOKE: Role = Role {
+    name: roles::GRAPHS_SPOKE,
+    why: "In the whole spoke: the CRDs of ResourceGraphDefinitions that are written in the hub.",
+    namespaced: false,
+    rules: &[
+        Rule {
+            why: "RBAC cannot say \"only those that it made\"; the controller does (label, checked before each write).",
+            groups: &["apiextensions.k8s.io"],
+            resources: &["customresourcedefinitions"],
+            names: &[],
+            verbs: &["get", "list", "watch", "create", "patch"],
+        },
+        Rule {
+            why: "What happened to an instance, told on it.",
+            groups: &["events.k8s.io"],
+            resources: &["events"],
+            names: &[],
+            verbs: &["create"],
+        },
+        Rule {
+            why: "Its uid tells one API server from another.",
+            groups: &[""],
+            resources: &["namespaces"],
+            names: &["kube-system"],
+            verbs: &["get"],
+        },
+    ],
+};
+
+/// All that the controller holds in a spoke, beside what its owner adds to [`GRAPHS_KINDS`] there.
+pub const SPOKE: &[Grant] = &[Grant::everywhere(&GRAPHS_SPOKE)];

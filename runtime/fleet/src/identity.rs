@@ -263,6 +263,42 @@ mod tests {
     }
 
     #[test]
+    fn a_cluster_is_the_one_that_it_was_or_none() {
+        let identities = both();
+        identities.expect(&name("victim"), Some("u".to_owned()));
+        let refused = identities.claim(&name("victim"), &like(Some("x"), "a:443", 1)).unwrap_err();
+        assert_eq!(refused.cause, Cause::IdentityChanged);
+        assert!(!identities.holds(&name("victim")) && refused.why.contains("was u"), "{}", refused.why);
+        identities.claim(&name("victim"), &like(Some("u"), "a:443", 1)).unwrap();
+        let mut changes = identities.changes();
+        identities.expect(&name("victim"), Some("u".to_owned()));
+        assert!(!changes.has_changed().unwrap() && identities.holds(&name("victim")));
+        // Another one is expected from now on: it is let go.
+        identities.expect(&name("victim"), Some("x".to_owned()));
+        assert!(changes.has_changed().unwrap() && !identities.holds(&name("victim")));
+        changes.mark_unchanged();
+        identities.expect(&name("victim"), None);
+        assert!(changes.has_changed().unwrap(), "it is tried again");
+        identities.claim(&name("victim"), &like(Some("y"), "a:443", 1)).unwrap();
+        let twin = identities.claim(&name("liar"), &like(Some("y"), "a:443", 1)).unwrap_err();
+        assert_eq!(twin.cause, Cause::Duplicate);
+    }
+
+    #[test]
+    fn a_hub_is_no_spoke_of_itself() {
+        let identities = Identities::default();
+        let (hub, spoke) = (ClusterName::new(Role::Coordination, "hub"), ClusterName::spoke("self"));
+        let likeness = like(Some("u"), "a:443", 1);
+        identities.configure(&spoke, rank(9));
+        identities.claim(&spoke, &likeness).unwrap();
+        identities.claim(&hub, &likeness).unwrap();
+        assert!(identities.holds(&hub) && !identities.holds(&spoke));
+        assert_eq!(identities.claim(&spoke, &likeness).unwrap_err().cause, Cause::Duplicate);
+        // A provider may be one.
+        identities.claim(&ClusterName::provider("self"), &likeness).unwrap();
+    }
+
+    #[test]
     fn a_reconnect_displaces_nobody() {
         let identities = both();
         // The earlier one could not be told from others when it was engaged, and now gives the later one's uid.

@@ -2,10 +2,7 @@
 
 use broker_api::{ClusterName, Role};
 use runtime_effect::kind::Kind;
-use runtime_fleet::{
-    cluster::{Cause, ClusterState},
-    kind::KindState,
-};
+use runtime_fleet::{cluster::ClusterState, kind::KindState};
 
 use crate::{broker::Broker, watches::Brokered};
 
@@ -57,7 +54,7 @@ mod tests {
     fn settled_is_who_answers_and_of_whom_all_is_known() {
         let (ready, connecting) = (&ClusterState::Ready, &ClusterState::Connecting);
         let since = tokio::time::Instant::now();
-        let lost = &ClusterState::Unreachable { since, cause: Cause::default(), why: String::new() };
+        let lost = &ClusterState::Unreachable { since, cause: runtime_fleet::cluster::Cause::Lost, why: String::new() };
         let (missing, unknown) = (&KindState::Missing, &KindState::Unknown);
         assert!(is_settled(ready, unknown, true, true) && is_settled(ready, missing, false, false));
         assert!(!is_settled(ready, unknown, false, true), "it may hold a copy that was not seen");

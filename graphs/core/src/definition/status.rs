@@ -96,8 +96,8 @@ impl Pass<'_> {
         let held = about.held["conditions"].as_array().into_iter().flatten();
         let others = held.filter(|entry| entry["type"].as_str().is_some_and(|kind| !is_ours(kind)));
         entries.extend(others.cloned());
-        entries.push(root);
         entries.extend(distributed(self.snapshot.distributed, &about));
+        entries.push(root);
         status["conditions"] = Value::Array(entries);
         status["state"] = state.into();
         status

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::controller::GRAPHS;
 
 /// All verbs that children need.
-const CHILD: [&str; 7] = ["create", "get", "list", "watch", "update", "patch", "delete"];
+pub(crate) const CHILD: [&str; 7] = ["create", "get", "list", "watch", "update", "patch", "delete"];
 /// What instances need: they are never deleted by us.
 const INSTANCE: [&str; 6] = ["create", "get", "list", "watch", "update", "patch"];
 
@@ -59,6 +59,7 @@ async fn until_allowed(place: &Place, rule: &Value) {
         "groups": ["system:authenticated"],
         "resourceAttributes": {
             "group": rule["apiGroups"][0], "resource": rule["resources"][0], "verb": rule["verbs"][0],
+            "name": rule["resourceNames"][0],
         },
     }}))
     .unwrap();

@@ -39,7 +39,7 @@ async fn a_kubeconfig_and_a_cluster_secret_come_from_one_command() {
     assert_eq!(inside, printed.replace(&homer.cluster.server_url(), "https://homer:6443"));
 
     for (args, says) in [
-        (&["--secret", "homer"][..], "--role consumer or --role provider"),
+        (&["--secret", "homer"][..], "--role provider or --role spoke"),
         (&["--secret", "homer", "--role", "both"], "not both"),
         (&["--secret", "Homer", "--role", "consumer"], "--secret Homer"),
         (&["--role", "consumer"], "go with --secret"),

@@ -139,3 +139,16 @@ fn other_finalizers_of_a_revision_stay() {
     world.run();
     assert_eq!(world.revisions["web-r00001"]["metadata"]["finalizers"], json!(["a/b"]));
 }
+
+#[test]
+fn one_that_a_cluster_runs_stays() {
+    let mut world = World::settled(&plain());
+    world.max_revisions = 1;
+    world.kept = vec![2];
+    edited(&mut world, 3);
+    assert_eq!(world.numbers(), [2, 4]);
+    // Somebody deletes it: it stays as long as it is run.
+    world.kept.clear();
+    world.run();
+    assert_eq!(world.numbers(), [4]);
+}

@@ -1,6 +1,6 @@
 //! The status of an RGD and of its revisions.
 
-use graphs_core::definition::Controller;
+use graphs_core::definition::{Controller, Distributed};
 use serde_json::json;
 
 use crate::definition::world::*;
@@ -156,12 +156,12 @@ fn an_obsolete_condition_goes_and_that_of_somebody_else_stays_before_ready() {
     world.change_rgd(|rgd| {
         let entries = rgd["status"]["conditions"].as_array_mut().unwrap();
         entries.insert(0, json!({"type": "ResourceGraphAccepted", "status": "True"}));
-        entries.push(json!({"type": "Distributed", "status": "True"}));
+        entries.push(json!({"type": "Audited", "status": "True"}));
     });
     world.run();
     let entries = world.status()["conditions"].as_array().unwrap();
     let kinds: Vec<_> = entries.iter().map(|entry| text(&entry["type"])).collect();
-    assert_eq!(kinds[4..], ["Distributed", "Ready"]);
+    assert_eq!(kinds[4..], ["Audited", "Ready"]);
     assert_eq!((kinds.len(), kinds[0].as_str()), (6, "GraphRevisionsResolved"));
 }
 
@@ -175,4 +175,27 @@ fn nothing_is_written_when_nothing_changed_nor_after_a_restart() {
     world.run();
     assert_eq!(world.written(), []);
     assert_eq!(world.served, Some(1));
+}
+
+#[test]
+fn what_is_said_of_its_clusters_is_no_part_of_ready() {
+    let mut world = World::settled(&plain());
+    world.distributed = Distributed::Partial("1/2 clusters".into());
+    world.run();
+    assert_eq!(world.condition("Distributed"), said("False", "Partial", "1/2 clusters"));
+    assert_eq!(world.condition("Ready"), said("True", "Ready", ""));
+    assert_eq!(world.status()["state"], "Active");
+    // Not known yet: what was said stands.
+    let before = world.written().len();
+    world.distributed = Distributed::Unknown;
+    world.run();
+    assert_eq!(world.condition("Distributed"), said("False", "Partial", "1/2 clusters"));
+    assert_eq!(world.written().len(), before);
+    world.distributed = Distributed::All("2/2 clusters".into());
+    world.run();
+    assert_eq!(world.condition("Distributed"), said("True", "AllClusters", "2/2 clusters"));
+    world.distributed = Distributed::Off;
+    world.run();
+    let all = world.status()["conditions"].as_array().unwrap().len();
+    assert_eq!(all, 5, "{:#}", world.status());
 }

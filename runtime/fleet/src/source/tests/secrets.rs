@@ -6,7 +6,10 @@ use broker_api::Role;
 use k8s_openapi::{ByteString, api::core::v1::Secret};
 
 use super::{lines, reason, text};
-use crate::{conventions::PLAIN, source::SecretSource};
+use crate::{
+    conventions::PLAIN,
+    source::{SecretSource, SourceEvent},
+};
 
 const BOTH: &[Role] = &[Role::Consumer, Role::Provider];
 const CONSUMERS: &[Role] = &[Role::Consumer];
@@ -82,4 +85,24 @@ fn a_label_makes_no_cluster_that_its_namespace_does_not_give() {
     assert_eq!(lines(&source.apply(&provider, CONSUMERS)), ["-consumer#homer Secret ns/homer", "? Secret ns/homer"]);
     assert_eq!(lines(&source.remove("ns", "homer")), [". Secret ns/homer"]);
     assert!(source.remove("ns", "homer").is_empty());
+}
+
+#[test]
+fn a_label_of_another_name_gives_a_role_and_another_key_holds_the_kubeconfig() {
+    let mut source = SecretSource::new(&PLAIN).under("value").also("x/cluster", Role::Consumer);
+    let mut held = secret("homer", "none", Some(&text("x")));
+    assert!(source.apply(&held, BOTH).is_empty());
+    let labels = held.metadata.labels.as_mut().unwrap();
+    labels.insert("x/cluster".to_owned(), "false".to_owned());
+    assert!(source.apply(&held, BOTH).is_empty());
+    held.metadata.labels.as_mut().unwrap().insert("x/cluster".to_owned(), "true".to_owned());
+    let events = source.apply(&held, BOTH);
+    assert!(
+        matches!(&events[..], [SourceEvent::Rejected { reason, .. }] if reason.contains("\"value\"")),
+        "{events:?}"
+    );
+    let data = held.data.as_mut().unwrap();
+    let kubeconfig = data.remove("kubeconfig").unwrap();
+    data.insert("value".to_owned(), kubeconfig);
+    assert_eq!(lines(&source.apply(&held, BOTH)), ["+consumer#homer https://x Secret ns/homer"]);
 }

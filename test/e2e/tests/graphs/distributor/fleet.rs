@@ -6,11 +6,15 @@ use e2e::{
 };
 use harness::{ClusterOptions, Lab, LabOptions};
 use kube::api::{Patch, PatchParams};
+use manifests::permissions::{
+    Grant,
+    graphs::{DISTRIBUTION, GRAPHS, SPOKE},
+};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, MutexGuard, RwLock};
 
 use crate::{
-    controller::{Controller, GRAPHS},
+    controller::{Controller, GRAPHS as USER},
     kinds::{RGD, is_active, is_served, kind},
     rgd::{Node, Rgd},
     rights,
@@ -54,13 +58,23 @@ pub(crate) struct Fleet {
 }
 
 async fn cluster(lab: &Lab, name: &str) -> Place {
-    let users = vec![(GRAPHS.to_owned(), Vec::new())];
+    let users = vec![(USER.to_owned(), Vec::new())];
     let options = ClusterOptions { users, ..ClusterOptions::default() };
     let cluster = lab.cluster_with(name, &options).await.unwrap_or_else(|error| panic!("{error:#}"));
-    let place = Place::new(name, cluster).await;
-    rights::install(&place).await;
-    rights::grant(&place, "graphs-identity", vec![rights::rule("", &["namespaces"], &["get"])]).await;
-    place
+    Place::new(name, cluster).await
+}
+
+/// What the installation grants, everywhere in a cluster.
+fn rules(grants: &[Grant]) -> Vec<Value> {
+    let rules = grants.iter().flat_map(|grant| grant.role.rules);
+    let written = rules.map(|rule| {
+        let mut written = rights::rule(rule.groups[0], rule.resources, rule.verbs);
+        if !rule.names.is_empty() {
+            written["resourceNames"] = json!(rule.names);
+        }
+        written
+    });
+    written.collect()
 }
 
 impl Fleet {
@@ -73,11 +87,15 @@ impl Fleet {
             cluster(&lab, SPOKES[1]),
             cluster(&lab, SPOKES[2])
         );
+        rights::install(&hub).await;
+        rights::grant(&hub, "graphs-own", rules(GRAPHS)).await;
+        rights::grant(&hub, "graphs-distribution", rules(DISTRIBUTION)).await;
+        for spoke in [&one, &two, &three] {
+            rights::grant(spoke, "graphs-spoke", rules(SPOKE)).await;
+            rights::grant(spoke, "graphs-children", vec![rights::rule("", &["configmaps"], &rights::CHILD)]).await;
+        }
         hub.apply(&CRDS.join("\n---\n")).await;
         hub.make_namespace(SECRETS).await;
-        let rollouts = ["resourcegraphrollouts", "resourcegraphrollouts/status"];
-        let verbs = ["get", "list", "watch", "patch"];
-        rights::grant(&hub, "graphs-rollouts", vec![rights::rule("broker.platform-mesh.io", &rollouts, &verbs)]).await;
         let args = ["--enable-multicluster", "--cluster-secrets-namespace", SECRETS];
         let controller = Mutex::new(Controller::start(&lab, &hub, &args).await);
         Self { lab, hub, spokes: vec![one, two, three], controller }
@@ -104,7 +122,7 @@ impl Fleet {
     pub(crate) async fn join(&self, name: &str) -> Object {
         let tier = if name == "paris" { "canary" } else { "prod" };
         let all = json!({"broker.platform-mesh.io/role": "spoke", "tier": tier});
-        let kubeconfig = self.spoke(name).cluster.kubeconfig(GRAPHS).unwrap();
+        let kubeconfig = self.spoke(name).cluster.kubeconfig(USER).unwrap();
         let body = json!({"metadata": {"labels": all}, "stringData": {"kubeconfig": kubeconfig}});
         let secret = SECRET.object(SECRETS, name, &body);
         self.hub.apply(&secret.to_string()).await.remove(0)
