@@ -1,10 +1,13 @@
 //! `Fleet`: a hub with the controller, and three API servers that may be its spokes.
 
+use std::time::Duration;
+
 use e2e::{
     Object, Place,
     kind::{CRD, NAMESPACE, SECRET},
 };
-use harness::{ClusterOptions, Lab, LabOptions};
+use futures::future::join_all;
+use harness::{ClusterOptions, Lab, LabOptions, wait_for};
 use kube::api::{Patch, PatchParams};
 use manifests::permissions::{
     Grant,
@@ -216,6 +219,24 @@ impl Fleet {
             told.is_some_and(|told| told.reason == reason && told.message.contains(words))
         };
         self.hub.until(&RGD, "", name, &format!("to be {reason} with {words:?}"), says).await
+    }
+
+    /// Waits until the controller has asked no cluster for anything for as long as `quiet`.
+    pub(crate) async fn until_quiet(&self, quiet: Duration) {
+        let what = format!("no request to any cluster for {quiet:?}");
+        let places = || self.spokes.iter().chain([&self.hub]);
+        let waited = wait_for(e2e::DEADLINE, &what, async || {
+            let marks = join_all(places().map(async |place| place.cluster.audit().settle().await.unwrap())).await;
+            // The span of time is what is asked about: nothing else could tell that nothing comes.
+            tokio::time::sleep(quiet).await;
+            let since = places().zip(marks).map(async |(place, mark)| {
+                let events = place.cluster.audit().settled_since(mark).await.unwrap().into_iter();
+                events.filter(|event| event.user == USER).map(|event| event.uri).collect::<Vec<_>>()
+            });
+            let asked = join_all(since).await.concat();
+            if asked.is_empty() { Ok(()) } else { Err(format!("{asked:?}")) }
+        });
+        waited.await.unwrap_or_else(|error| panic!("{error:#}"));
     }
 
     /// Makes a namespace in a cluster.

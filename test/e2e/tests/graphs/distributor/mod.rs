@@ -3,6 +3,7 @@
 mod conflicts;
 mod everywhere;
 mod fleet;
+mod leaving;
 mod outages;
 mod waves;
 
