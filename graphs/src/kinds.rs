@@ -114,6 +114,11 @@ impl Kinds {
         kinds.iter().filter(|kind| self.is_missing(cluster, kind)).cloned().collect()
     }
 
+    /// A cluster is no more.
+    pub fn forget(&self, cluster: &ClusterName) {
+        self.all.write().unwrap_or_else(PoisonError::into_inner).retain(|(name, _), _| name != cluster);
+    }
+
     /// Whether it is known if a cluster serves a kind.
     pub fn is_known(&self, cluster: &ClusterName, kind: &Kind) -> bool {
         self.get(cluster, kind).is_some()

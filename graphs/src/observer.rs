@@ -18,6 +18,10 @@ impl Observer for Graphs {
     fn cluster(&self, cluster: &ClusterName, state: &ClusterState) {
         if cluster.role() == Role::Spoke {
             self.spokes.state(cluster, state);
+            self.spokes.records.lose(cluster);
+            if *state == ClusterState::Leaving {
+                self.kinds.forget(cluster);
+            }
             self.clusters.enqueue(cluster);
             self.look_at_rollouts();
             self.look_at_all_in(cluster);
@@ -37,6 +41,9 @@ impl Observer for Graphs {
             return;
         }
         let kind = Kind::from(gvk);
+        if *cluster == self.hub && *gvk == self.fixed.rollouts.gvk {
+            self.look_at_rollouts();
+        }
         if *cluster == self.hub || self.kinds.is_missing(&self.hub, &kind) {
             self.definitions.kind_changed(&self.hub, &kind);
         }

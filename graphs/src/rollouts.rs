@@ -25,10 +25,10 @@ pub struct Record {
     pub assigned: BTreeMap<ClusterName, Assigned>,
     /// What is said on the RGD.
     pub distributed: Distributed,
-    /// Revisions that are run, or are to be.
-    pub kept: Vec<i64>,
-    /// Instances in the hub are not served.
-    pub skips_hub: bool,
+    /// Revisions that are run, or are to be; `None`: not known.
+    pub kept: Option<Vec<i64>>,
+    /// Instances in the hub are served; `None`: that is not decided.
+    pub serves_hub: Option<bool>,
 }
 
 /// Rollouts, and the RGDs of those to look at.
@@ -59,14 +59,14 @@ impl Rollouts {
         Arc::clone(lock(&self.all).entry(key.clone()).or_default())
     }
 
-    /// Revisions that some cluster runs, or is to.
-    pub fn kept(&self, key: &DefinitionKey) -> Vec<i64> {
-        self.get(key).map(|record| lock(&record).kept.clone()).unwrap_or_default()
+    /// Revisions that some cluster runs, or is to; `None`: not known.
+    pub fn kept(&self, key: &DefinitionKey) -> Option<Vec<i64>> {
+        lock(&*self.get(key)?).kept.clone()
     }
 
-    /// Whether instances in the hub are not served.
-    pub fn skips_hub(&self, key: &DefinitionKey) -> bool {
-        self.get(key).is_some_and(|record| lock(&record).skips_hub)
+    /// Whether instances in the hub are served; `None`: that is not decided.
+    pub fn serves_hub(&self, key: &DefinitionKey) -> Option<bool> {
+        lock(&*self.get(key)?).serves_hub
     }
 
     /// The RGD is no more.

@@ -102,6 +102,8 @@ struct Turn {
     target: i64,
     /// The target is taken back.
     back: bool,
+    /// Nobody begins, not even again.
+    paused: bool,
 }
 
 impl Turn {
@@ -121,7 +123,7 @@ impl Turn {
             _ if is_there => Assigned::Revision(target),
             // What is in the way of one that failed may go: it is tried as long as it is wanted.
             Standing::Waiting if !open => Assigned::Stay,
-            Standing::Waiting | Standing::Failed(..) if *room > 0 => {
+            Standing::Waiting | Standing::Failed(..) if *room > 0 && !self.paused => {
                 *room -= 1;
                 Assigned::Revision(target)
             }
@@ -195,7 +197,7 @@ impl<'a> Pass<'a> {
         let back = gave_up || (too_many && settings.on_failure == OnFailure::Rollback);
         self.decision.gives_up = back;
         self.decision.stopped = back || (too_many && settings.on_failure != OnFailure::Continue);
-        let turn = Turn { target, back };
+        let turn = Turn { target, back, paused: settings.paused };
         let mut is_open = !settings.paused && !self.decision.stopped;
         for (wave, standings) in waves.iter().zip(&standings) {
             let is_done = standings.iter().all(Standing::is_final);

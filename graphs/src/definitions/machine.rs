@@ -58,10 +58,11 @@ const BUSY: Duration = Duration::from_secs(1);
 
 /// What was decided of the RGD's spokes.
 struct Spokes {
-    /// Revisions that they run, or are to.
-    kept: Vec<i64>,
+    /// Revisions that they run, or are to; `None`: not known.
+    kept: Option<Vec<i64>>,
     distributed: Distributed,
-    skips_hub: bool,
+    /// Instances in the hub are served; `None`: that is not decided.
+    serves_hub: Option<bool>,
 }
 
 /// See [`Machine`].
@@ -160,7 +161,7 @@ impl DefinitionMachine {
                 memory: &record.memory,
                 flags: Flags {
                     max_revisions: graphs.options.rgd_max_graph_revisions,
-                    kept: &spokes.kept,
+                    kept: spokes.kept.as_deref(),
                     allow_crd_deletion: graphs.options.allow_crd_deletion,
                     version: KRO_VERSION,
                 },
@@ -174,7 +175,10 @@ impl DefinitionMachine {
         }
         if let Seen::Present(view) = rgd {
             let revisions = graphs.revisions(&cluster, &key.name, record).unwrap_or_default();
-            for number in spokes.kept.iter().copied() {
+            if graphs.options.enable_multicluster {
+                record.newest = record.newest_of(view, &revisions).or(record.newest.take());
+            }
+            for number in spokes.kept.iter().flatten().copied() {
                 let name = revision::name(&key.name, number);
                 let is_pending = |revision: &&definition::Revision| {
                     revision.view.value["metadata"]["name"] == name.as_str() && revision.outcome == Compiling::Pending
@@ -217,8 +221,10 @@ impl DefinitionMachine {
                 let compiled = record.of(uid).or(record.own.as_ref()).and_then(|attempt| attempt.compiled.clone());
                 let Some(compiled) = compiled else { return };
                 record.serves = Some((*number, Arc::clone(&compiled)));
-                if spokes.skips_hub {
-                    return self.graphs.end_serving(key);
+                match spokes.serves_hub {
+                    None => return,
+                    Some(false) => return self.graphs.end_serving(key),
+                    Some(true) => {}
                 }
                 let served = Served {
                     definition: key.clone(),
@@ -263,14 +269,18 @@ impl Machine for DefinitionMachine {
         let (graphs, records) = (&self.graphs, &self.graphs.definitions.records);
         let rgd = graphs.definition(key);
         // Before the record is locked: whoever decides on rollouts asks for what it holds.
-        let spokes = Spokes {
-            kept: graphs.rollouts.kept(key),
-            distributed: graphs.distributed(key),
-            skips_hub: graphs.rollouts.skips_hub(key),
+        let spokes = if graphs.options.enable_multicluster {
+            Spokes {
+                kept: graphs.rollouts.kept(key),
+                distributed: graphs.distributed(key),
+                serves_hub: graphs.rollouts.serves_hub(key),
+            }
+        } else {
+            Spokes { kept: Some(Vec::new()), distributed: Distributed::Off, serves_hub: Some(true) }
         };
         let held = records.of(key);
         let mut record = lock(&held);
-        let compiled = record.compiled();
+        let (compiled, newest) = (record.compiled(), record.newest.as_ref().map(|(number, _)| *number));
         if let Seen::Present(rgd) = &rgd
             && let Some(name) = definition::crd_name(rgd)
             && record.crd.as_deref() != Some(&name)
@@ -299,7 +309,9 @@ impl Machine for DefinitionMachine {
         let news: Vec<Note> = decision.notes.into_iter().filter(|note| record.told.is_news(note)).collect();
         let before = record.serves.as_ref().map(|(number, _)| *number);
         self.serve(key, &decision.serve, &rgd, &spokes, &mut record);
-        let is_other = record.compiled() != compiled || record.serves.as_ref().map(|(number, _)| *number) != before;
+        let is_other = record.compiled() != compiled
+            || record.newest.as_ref().map(|(number, _)| *number) != newest
+            || record.serves.as_ref().map(|(number, _)| *number) != before;
         let known = graphs.revision_uids(key);
         record.revisions.retain(|attempt| known.contains(&attempt.uid));
         drop(record);

@@ -6,8 +6,8 @@ use std::{
 };
 
 use broker_api::ClusterName;
-use graphs_core::definition::{Outcome, Subject};
-use runtime_effect::{kind::Kind, memory::Memory};
+use graphs_core::definition::{Outcome, Revision, Subject};
+use runtime_effect::{kind::Kind, memory::Memory, view::View};
 use runtime_engine::recorder::Told;
 use runtime_fleet::lock::lock;
 
@@ -52,6 +52,8 @@ pub struct Record {
     pub revisions: Vec<Attempt>,
     /// Name of its CRD.
     pub crd: Option<Arc<str>>,
+    /// The newest revision that compiles, whether or not the hub can serve it.
+    pub newest: Option<(i64, Arc<Compiled>)>,
     /// The revision that serves, and what it comes to.
     pub serves: Option<(i64, Arc<Compiled>)>,
     /// Name of the revision that it says was issued and that is not seen.
@@ -62,6 +64,24 @@ impl Record {
     /// The kinds that what was compiled depends on.
     pub fn kinds(&self) -> BTreeSet<Kind> {
         self.own.iter().chain(&self.revisions).flat_map(|attempt| attempt.kinds.iter().cloned()).collect()
+    }
+
+    /// The newest of its revisions that compiles.
+    pub fn newest_of(&self, rgd: &View, revisions: &[Revision]) -> Option<(i64, Arc<Compiled>)> {
+        let owners = |view: &View| view.value["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
+        let own = revisions
+            .iter()
+            .filter(|revision| owners(&revision.view).iter().any(|owner| owner["uid"].as_str() == Some(&*rgd.uid)));
+        let number = |revision: &Revision| revision.view.value["spec"]["revision"].as_i64();
+        let mut own: Vec<(i64, &Revision)> = own.filter_map(|revision| Some((number(revision)?, revision))).collect();
+        own.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
+        let first = own.first()?.0;
+        own.into_iter().find_map(|(number, revision)| {
+            let attempt = self.of(&revision.view.uid);
+            // The newest says what the RGD says, as long as it was not compiled by itself.
+            let attempt = attempt.or_else(|| self.own.as_ref().filter(|_| number == first));
+            Some((number, attempt?.compiled.clone()?))
+        })
     }
 
     /// How many of its specs compile.

@@ -19,15 +19,16 @@ impl Graphs {
 
     /// The newest revision of an RGD that compiles, and what it comes to.
     pub(crate) fn newest_revision(&self, key: &DefinitionKey) -> Option<(i64, Arc<Compiled>)> {
-        lock(&*self.definitions.records.get(&self.hub_key(&key.name))?).serves.clone()
+        lock(&*self.definitions.records.get(&self.hub_key(&key.name))?).newest.clone()
     }
 
     /// What a revision comes to; `None`: that is not known, or it does not compile.
     pub(crate) fn compiled_revision(&self, key: &DefinitionKey, number: i64) -> Option<(i64, Arc<Compiled>)> {
         let record = self.definitions.records.get(&self.hub_key(&key.name))?;
         let record = lock(&record);
-        if let Some(serves) = record.serves.as_ref().filter(|(serves, _)| *serves == number) {
-            return Some(serves.clone());
+        let mut known = [&record.serves, &record.newest].into_iter().flatten();
+        if let Some(known) = known.find(|(known, _)| *known == number) {
+            return Some(known.clone());
         }
         let index = self.engaged(&self.hub)?.index(&self.fixed.revisions)?;
         let issued = index.get(&key_of(&revision::name(&key.name, number))).found()?;

@@ -304,7 +304,14 @@ impl Machine for InstanceMachine {
             Look { graphs, key, cluster: &cluster, kind: &kind, instance: &seen, served, set: &set, kinds: &kinds };
         let (decision, findings) = look.decide(&record.memory);
         let listens = graphs.instances.references.set(key, findings.references);
-        record.state = decision.state;
+        let before = std::mem::replace(&mut record.state, decision.state);
+        let failed = [before, decision.state].map(|state| state == State::Error);
+        if failed[0] != failed[1]
+            && let Some(served) = served.filter(|_| key.cluster != graphs.hub)
+        {
+            // Its rollout counts those.
+            graphs.rollouts.enqueue(graphs.hub_key(&served.definition.name));
+        }
         let news: Vec<Note> = decision.notes.into_iter().filter(|note| record.told.is_news(note)).collect();
         drop(record);
         for note in news.iter().filter(|_| graphs.engine.leads()) {

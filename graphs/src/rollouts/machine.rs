@@ -71,20 +71,26 @@ impl RolloutMachine {
         members.collect()
     }
 
-    /// The revisions that are run, or are to be: they have to stay, and to be compiled.
-    fn kept(settings: &Settings, members: &[Member], decision: &Decision) -> Vec<i64> {
+    /// The revisions that are run, or are to be: they have to stay, and to be compiled. `None`: some spoke was not read yet.
+    fn kept(
+        &self,
+        key: &DefinitionKey,
+        settings: &Settings,
+        members: &[Member],
+        decision: &Decision,
+    ) -> Option<Vec<i64>> {
         let mut kept: BTreeSet<i64> = settings.revisions().collect();
         kept.extend(decision.target);
-        for member in members {
-            let Reach::Reached(spoke) = &member.reach else { continue };
-            let mark = spoke.mark.as_ref();
-            kept.extend(mark.map(|mark| mark.revision));
+        for Member { cluster, .. } in members {
+            let own = DefinitionKey { cluster: cluster.clone(), name: Arc::clone(&key.name) };
+            let mark = self.graphs.spokes.records.last(&own)?;
+            kept.extend(mark.as_ref().map(|mark| mark.revision));
             kept.extend(mark.and_then(|mark| mark.previous));
         }
-        kept.into_iter().collect()
+        Some(kept.into_iter().collect())
     }
 
-    /// Takes a decision in. `taken_back`: it is written that the target is given up, if it is.
+    /// Takes a decision in.
     fn absorb(
         &self,
         key: &DefinitionKey,
@@ -94,12 +100,13 @@ impl RolloutMachine {
         record: &mut Record,
     ) {
         let graphs = &self.graphs;
-        let kept = Self::kept(settings, members, decision);
+        let kept = self.kept(key, settings, members, decision);
         let distributed = rollout::distributed(decision);
-        let news = record.kept != kept || record.distributed != distributed || record.skips_hub == settings.include_hub;
+        let news =
+            record.kept != kept || record.distributed != distributed || record.serves_hub != Some(settings.include_hub);
         record.kept = kept;
         record.distributed = distributed;
-        record.skips_hub = !settings.include_hub;
+        record.serves_hub = Some(settings.include_hub);
         let before = std::mem::replace(&mut record.assigned, decision.assigned.clone());
         if news {
             graphs.definitions.enqueue(key.clone());

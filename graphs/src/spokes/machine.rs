@@ -1,10 +1,11 @@
 //! `SpokeMachine`: RGDs in spokes.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use broker_api::graphs::keys;
 use graphs_core::{
-    crd::Owner,
+    crd::{self, Owner, Verdict},
+    definition,
     distribution::{self, Decision, Snapshot},
     rollout::{Assigned, Mark, Reason, Trouble},
 };
@@ -44,6 +45,9 @@ use crate::{
     serving::Served,
     watches::{Holder, Need},
 };
+
+/// After so long is tried again what could not be read.
+const AGAIN: Duration = Duration::from_secs(10);
 
 /// See [`Machine`].
 pub struct SpokeMachine {
@@ -112,37 +116,56 @@ impl SpokeMachine {
     }
 
     /// Nothing of the RGD is served here any more.
-    fn leave(&self, key: &DefinitionKey, crd: Option<&Arc<str>>) {
+    fn leave(&self, key: &DefinitionKey, record: &mut Record) {
+        self.graphs.need(&Holder::Distributing(key.clone()), &key.cluster, BTreeSet::new());
+        self.disown(key, record);
+    }
+
+    /// The CRD is not, or no longer, this RGD's: its instances are another's matter.
+    fn disown(&self, key: &DefinitionKey, record: &mut Record) {
         self.graphs.end_serving(key);
-        let none = BTreeSet::new;
-        self.graphs.need(&Holder::Distributing(key.clone()), &key.cluster, none());
-        if let Some(crd) = crd {
-            self.graphs.instances.generated.set(&key.cluster, crd, None);
-            self.graphs.need(&Holder::Generated(key.cluster.clone(), Arc::clone(crd)), &key.cluster, none());
+        if let Some(crd) = record.serves.take() {
+            self.graphs.instances.generated.set(&key.cluster, &crd, None);
+            self.graphs.need(&Holder::Generated(key.cluster.clone(), crd), &key.cluster, BTreeSet::new());
         }
     }
 
-    fn forget(&self, key: &DefinitionKey, crd: Option<&Arc<str>>) {
-        self.leave(key, crd);
+    fn forget(&self, key: &DefinitionKey) {
+        if let Some(record) = self.graphs.spokes.records.get(key) {
+            self.leave(key, &mut lock(&record));
+        }
         self.graphs.spokes.records.forget(key);
     }
 
     /// Serves the revision that the CRD names. Whether its instances are known.
-    fn serve(&self, look: &Look<'_>, crd: &Arc<str>, cluster: &Cluster) -> bool {
+    fn serve(&self, look: &Look<'_>, crd: &Arc<str>, cluster: &Cluster, record: &mut Record) -> bool {
         let (graphs, key) = (&self.graphs, look.key);
-        let ours = look.crd.present().filter(|_| look.held.is_some());
-        let kind = ours.and_then(|crd| generated::kind_of(&crd.value));
+        let (Some(mark), Some(held)) = (&look.held, look.crd.present()) else {
+            self.disown(key, record);
+            return false;
+        };
+        if record.serves.as_ref().is_some_and(|before| before != crd) {
+            self.disown(key, record);
+        }
+        record.serves = Some(Arc::clone(crd));
+        let kind = generated::kind_of(&held.value);
         let holder = Holder::Generated(key.cluster.clone(), Arc::clone(crd));
         graphs.instances.generated.set(&key.cluster, crd, kind.clone());
         graphs.need(&holder, &key.cluster, kind.iter().map(|kind| Need::Instances(kind.clone())).collect());
-        let Some(mark) = &look.held else {
-            graphs.end_serving(key);
-            return false;
-        };
-        // One that is collected, or that nobody has issued: the newest serves what it can.
+        // One that is collected, or that nobody has issued: the newest serves it, if that fits.
         let serves = graphs.compiled_revision(key, mark.revision).or_else(|| {
             let (number, compiled) = graphs.newest_revision(key)?;
-            graphs.is_unknown_revision(key, mark.revision).then_some((number, compiled))
+            let fits = !matches!(crd::change(&held.value, &compiled.definition.crd, false), Verdict::Refuse(_));
+            let is_unknown = graphs.is_unknown_revision(key, mark.revision);
+            if is_unknown {
+                let served = if fits { format!("revision {number} serves it") } else { "nothing serves it".to_owned() };
+                let why = format!("{} runs revision {}, which is no more: {served}", key.cluster, mark.revision);
+                let note = Note::warning("RevisionUnknown", why);
+                if record.told.is_news(&note) && graphs.engine.leads() {
+                    self.tell(key, &note);
+                }
+            }
+            (is_unknown && fits).then_some((number, compiled))
         });
         if let Some((number, compiled)) = serves {
             graphs.serve_revision(
@@ -184,7 +207,10 @@ impl SpokeMachine {
             Decision::Write(op) => {
                 let uid = look.crd.present().map(|held| &held.uid);
                 let intent = json!([uid, mark.revision, mark.done, compiled.definition.crd]);
-                (Some((op, digest(&intent))), troubles, false)
+                // One that only adds to what is said of a revision changes nothing of how it runs.
+                let same = look.held.as_ref().is_some_and(|held| held.revision == mark.revision);
+                let runs = same && look.crd.present().is_some_and(definition::is_established);
+                (Some((op, digest(&intent))), troubles, runs)
             }
             Decision::Refuse(trouble) => {
                 let note = Note::warning("NotDistributed", format!("{}: {}", look.key.cluster, trouble.message));
@@ -219,7 +245,7 @@ impl Machine for SpokeMachine {
         let graphs = &self.graphs;
         let name = graphs.crd_of(&key.name);
         let Some(cluster) = graphs.engaged(&key.cluster) else {
-            self.forget(key, name.as_ref());
+            self.forget(key);
             return Err(Outcome::Done);
         };
         let own = graphs.hub_key(&key.name);
@@ -227,12 +253,13 @@ impl Machine for SpokeMachine {
             Seen::Present(rgd) => rgd,
             Seen::Unknown => return Err(Outcome::Done),
             Seen::Absent => {
-                self.forget(key, name.as_ref());
+                self.forget(key);
                 return Err(Outcome::Done);
             }
         };
         let (Some(name), Some(hub)) = (name, graphs.hub_id()) else { return Err(Outcome::Done) };
-        let Crd::Seen(crd) = graphs.crd(&cluster, &name) else { return Err(Outcome::Done) };
+        // One that could not be read is read again.
+        let Crd::Seen(crd) = graphs.crd(&cluster, &name) else { return Err(Outcome::After(AGAIN)) };
         if crd == Seen::Unknown {
             return Err(Outcome::Done);
         }
@@ -243,13 +270,13 @@ impl Machine for SpokeMachine {
         let mut record = lock(&record);
         let (wanted, troubles, established) = match assigned {
             Some(Assigned::Leave) => {
-                self.leave(key, Some(&name));
+                self.leave(key, &mut record);
                 (None, Vec::new(), false)
             }
             Some(assigned) => self.steps(&look, assigned, &mut record),
-            None => (None, Vec::new(), crd.present().is_some_and(graphs_core::definition::is_established)),
+            None => (None, Vec::new(), crd.present().is_some_and(definition::is_established)),
         };
-        let known = assigned != Some(Assigned::Leave) && self.serve(&look, &name, &cluster);
+        let known = assigned != Some(Assigned::Leave) && self.serve(&look, &name, &cluster, &mut record);
         if record.see(look.held.clone(), established && known, troubles, clock::now().millis) {
             graphs.rollouts.enqueue(own);
         }

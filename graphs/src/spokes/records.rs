@@ -23,6 +23,10 @@ pub struct Record {
     pub told: Told,
     /// What was seen last; `None`: nothing is known.
     pub seen: Option<Spoke>,
+    /// What its CRD said last, also while nothing is known of the spoke.
+    pub last: Option<Mark>,
+    /// Name of the CRD whose instances are watched for it.
+    pub serves: Option<Arc<str>>,
     /// What the API server refused.
     pub refused: Option<Trouble>,
     /// The revision that is being written.
@@ -38,6 +42,7 @@ impl Record {
             held.settled == settled && revision(&held.mark) == revision(&mark)
         };
         let since = before.filter(same).map_or(now, |held| held.since);
+        self.last.clone_from(&mark);
         let seen = Spoke { mark, settled, since, errors: 0, troubles };
         let is_news = before != Some(&seen);
         self.seen = Some(seen);
@@ -63,6 +68,22 @@ impl Records {
     /// What was seen last.
     pub fn seen(&self, key: &DefinitionKey) -> Option<Spoke> {
         lock(&*self.get(key)?).seen.clone()
+    }
+
+    /// What was seen last of its CRD; `None`: nothing was yet.
+    pub fn last(&self, key: &DefinitionKey) -> Option<Option<Mark>> {
+        let record = self.get(key)?;
+        let record = lock(&record);
+        (record.seen.is_some() || record.last.is_some()).then(|| record.last.clone())
+    }
+
+    /// Nothing is known of a spoke any more, or all has to be looked at again: what happened meanwhile took no time.
+    pub fn lose(&self, cluster: &ClusterName) {
+        for key in self.of_cluster(cluster) {
+            if let Some(record) = self.get(&key) {
+                lock(&record).seen = None;
+            }
+        }
     }
 
     /// The RGD, or the spoke, is no more.

@@ -95,7 +95,8 @@ impl Connector {
                 _ = self.credentials.changed() => return,
                 () = self.server.suspicion.notified(), if !down => {}
                 () = tokio::time::sleep(backoff.wait()), if down => {}
-                _ = identities.changed() => continue,
+                // Whoever is lost may be allowed to be another one now.
+                _ = identities.changed() => if down { return } else { continue },
                 // Certificates of credential plugins are not refreshed by the client: a new one is made in time.
                 () = expiry(connection) => return,
             }
@@ -113,7 +114,7 @@ impl Connector {
                     // A server whose watches break while it answers probes must not be probed in a hot loop.
                     tokio::time::sleep(Duration::from_millis(200)).await;
                 }
-                Ok(found) => self.lost(format!(
+                Ok(found) => self.lost_as(Cause::IdentityChanged, format!(
                     "another API server answers now (kube-system uid {found:?}, was {:?}); if that is meant, remove the cluster and add it again",
                     connection.identity
                 )),
@@ -139,10 +140,14 @@ impl Connector {
     }
 
     fn lost(&self, why: String) {
+        self.lost_as(Cause::Lost, why);
+    }
+
+    fn lost_as(&self, cause: Cause, why: String) {
         if self.server.is_ready() {
             warn!(cluster = %self.server.name(), %why, "unreachable");
         }
-        let (since, cause) = (Instant::now(), Cause::Lost);
+        let since = Instant::now();
         self.server.set_state(&ClusterState::Unreachable { since, cause, why }, None);
     }
 
@@ -153,9 +158,10 @@ impl Connector {
         if let (Some(found), Some(before)) = (&identity, self.server.identity())
             && *found != before
         {
-            return Err(Refused::from(format!(
+            let why = format!(
                 "the new kubeconfig leads to another API server (kube-system uid {found}, was {before}); remove the cluster and add it again if that is meant"
-            )));
+            );
+            return Err(Refused { cause: Cause::IdentityChanged, why });
         }
         let likeness = Likeness { uid: identity.clone(), endpoint: kubeconfig.endpoint() };
         self.identities.claim(self.server.name(), &likeness)?;

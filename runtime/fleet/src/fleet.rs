@@ -72,7 +72,11 @@ impl Fleet {
     /// Says which API server a cluster that is about to be engaged was the last time, by the uid of its `kube-system`: it is
     /// not engaged as another one. `None`: it may be any.
     pub fn expect(&self, name: &ClusterName, uid: Option<String>) {
-        self.identities.expect(name, uid);
+        if self.identities.expect(name, uid)
+            && let Some(cluster) = self.cluster(name)
+        {
+            cluster.server().forget_identity();
+        }
     }
 
     /// Engages a cluster, or gives an engaged one new credentials and labels. Returns at once; connecting happens by itself.

@@ -128,12 +128,12 @@ impl Identities {
         self.lock().entry(name.clone()).or_insert_with(|| Configured { rank, ..Configured::default() });
     }
 
-    /// From now on a cluster must be this API server, or whichever it turns out to be.
-    pub(crate) fn expect(&self, name: &ClusterName, uid: Option<String>) {
+    /// From now on a cluster must be this API server, or whichever it turns out to be. Whether that is news.
+    pub(crate) fn expect(&self, name: &ClusterName, uid: Option<String>) -> bool {
         let mut clusters = self.lock();
         let own = clusters.entry(name.clone()).or_default();
         if own.expected == uid {
-            return;
+            return false;
         }
         own.expected = uid;
         let fits = own.fits();
@@ -142,6 +142,7 @@ impl Identities {
         }
         drop(clusters);
         self.tell();
+        true
     }
 
     /// A connection of `name` leads to this API server. The error says as whom that is engaged already.

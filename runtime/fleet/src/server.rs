@@ -167,6 +167,16 @@ impl Server {
         self.link.borrow().connection.as_ref()?.identity.clone()
     }
 
+    /// It may be another API server than it was, unless it works as that one.
+    pub(crate) fn forget_identity(&self) {
+        self.link.send_if_modified(|link| {
+            if link.state != ClusterState::Ready {
+                link.connection = None;
+            }
+            false
+        });
+    }
+
     /// What goes there: shared with whoever is the same API server.
     pub fn traffic(&self) -> Arc<Traffic> {
         self.traffic.load_full()

@@ -92,7 +92,7 @@ impl Pass<'_> {
 
     /// Whether a cluster runs a revision, or is to.
     fn is_kept(&self, number: i64) -> bool {
-        self.snapshot.flags.kept.contains(&number)
+        self.snapshot.flags.kept.is_none_or(|kept| kept.contains(&number))
     }
 
     /// Deletes all revisions but the newest, and those that are needed.

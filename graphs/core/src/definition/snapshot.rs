@@ -42,8 +42,8 @@ pub struct Snapshot<'a> {
 pub struct Flags<'a> {
     /// How many revisions of an RGD are kept; at least one is.
     pub max_revisions: usize,
-    /// Numbers of revisions that stay, however old: some cluster runs them, or is to.
-    pub kept: &'a [i64],
+    /// Numbers of revisions that stay, however old: some cluster runs them, or is to. `None`: nobody knows, and all stay.
+    pub kept: Option<&'a [i64]>,
     /// Whether the CRD and all instances go with the RGD.
     pub allow_crd_deletion: bool,
     /// Version of the controller, as it is told on objects.
