@@ -3,6 +3,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use broker_api::graphs::keys;
 use clap::{ArgAction, CommandFactory as _, FromArgMatches as _, Parser, builder::Resettable};
 use runtime_process::{
     amount::{duration, memory},
@@ -78,7 +79,7 @@ pub struct Options {
         long,
         env = "RESOURCE_GRAPHS_CLUSTER_SECRETS_LABEL",
         value_name = "LABEL",
-        default_value = "kro.run/cluster"
+        default_value = keys::KRO_CLUSTER
     )]
     pub cluster_secrets_label: String,
 

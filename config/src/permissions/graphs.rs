@@ -8,6 +8,15 @@ use broker_api::graphs::keys;
 use super::{Aggregate, CLUSTERS_NAMESPACE, Grant, Role, Rule, SYSTEM_NAMESPACE};
 use crate::roles;
 
+/// In the hub and in spokes.
+const IDENTITY: Rule = Rule {
+    why: "Its uid tells one API server from another.",
+    groups: &[""],
+    resources: &["namespaces"],
+    names: &["kube-system"],
+    verbs: &["get"],
+};
+
 /// In the whole coordination cluster.
 pub const GRAPHS_OWN: Role = Role {
     name: roles::GRAPHS,
@@ -67,13 +76,7 @@ pub const GRAPHS_OWN: Role = Role {
             names: &[],
             verbs: &["create"],
         },
-        Rule {
-            why: "Its uid tells one API server from another.",
-            groups: &[""],
-            resources: &["namespaces"],
-            names: &["kube-system"],
-            verbs: &["get"],
-        },
+        IDENTITY,
     ],
 };
 
@@ -195,13 +198,7 @@ pub const GRAPHS_SPOKE: Role = Role {
             names: &[],
             verbs: &["create"],
         },
-        Rule {
-            why: "Its uid tells one API server from another.",
-            groups: &[""],
-            resources: &["namespaces"],
-            names: &["kube-system"],
-            verbs: &["get"],
-        },
+        IDENTITY,
     ],
 };
 

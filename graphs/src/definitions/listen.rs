@@ -95,8 +95,8 @@ impl Listener for Generated {
     }
 }
 
-/// That there are CRDs.
-struct Crds(Weak<Graphs>);
+/// That there are CRDs, in the hub or in a spoke.
+pub struct Crds(pub Weak<Graphs>);
 
 impl Listener for Crds {
     fn keep(&self, _index: &Index, _key: &ObjectKey) -> bool {
@@ -108,14 +108,15 @@ impl Listener for Crds {
         if let Some((_, group)) = change.key.name.split_once('.') {
             graphs.groups.forget(index.cluster(), group);
         }
-        for key in graphs.definitions.records.of_crd(&change.key.name) {
-            graphs.definitions.enqueue(key);
-        }
+        graphs.look_at_crd(index.cluster(), &change.key.name);
     }
 
-    fn completed(&self, _index: &Index) {
-        if let Some(graphs) = self.0.upgrade() {
+    fn completed(&self, index: &Index) {
+        let Some(graphs) = self.0.upgrade() else { return };
+        if *index.cluster() == graphs.hub {
             graphs.definitions.enqueue_all();
+        } else {
+            graphs.look_at_all_in(index.cluster());
         }
     }
 }

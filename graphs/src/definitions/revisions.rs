@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use broker_api::graphs::keys;
-use graphs_core::{applyset::GroupKind, instance::State, revision};
+use graphs_core::{instance::State, revision};
 use runtime_effect::seen::Seen;
 use runtime_engine::recorder::Regarding;
 use runtime_fleet::{index::Lookup, lock::lock};
 
 use super::{DefinitionKey, observe::key_of};
-use crate::{compiled::Compiled, graphs::Graphs};
+use crate::{compiled::Compiled, graphs::Graphs, instances::generated::group_kind, kinds::kind_of};
 
 impl Graphs {
     /// Name of the CRD of an RGD.
@@ -45,8 +45,7 @@ impl Graphs {
     /// How many instances of an RGD are in ERROR in the cluster of the key.
     pub(crate) fn errors(&self, key: &DefinitionKey) -> u32 {
         let Some((_, compiled)) = self.newest_revision(key) else { return 0 };
-        let kind = &compiled.graph.kind;
-        let kind = GroupKind { kind: kind.kind.clone(), group: kind.group.clone() };
+        let kind = group_kind(&kind_of(&compiled.graph.kind));
         let records = &self.instances.records;
         let fails = |record: &Arc<_>| lock::<crate::instances::records::Record>(record).state == State::Error;
         let all = records.of_kind(&key.cluster, &kind).into_iter().filter_map(|key| records.get(&key));

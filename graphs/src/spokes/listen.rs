@@ -7,11 +7,13 @@ use runtime_fleet::{
     fleet::Fleet,
     index::{Change, Index},
     listener::{Listener, Selector},
-    object::ObjectKey,
     subscription::Subscription,
 };
 
-use crate::{definitions::DefinitionKey, graphs::Graphs};
+use crate::{
+    definitions::{DefinitionKey, listen::Crds},
+    graphs::Graphs,
+};
 
 /// Listens to CRDs of all spokes.
 pub fn listen(graphs: &Arc<Graphs>, fleet: &Arc<Fleet>) -> Vec<Subscription> {
@@ -34,31 +36,6 @@ impl Listener for Generated {
     }
 
     /// All are looked at once, when they are known.
-    fn listed(&self, _index: &Index, _change: &Change) {}
-
-    fn completed(&self, index: &Index) {
-        if let Some(graphs) = self.0.upgrade() {
-            graphs.look_at_all_in(index.cluster());
-        }
-    }
-}
-
-/// That there are CRDs.
-struct Crds(Weak<Graphs>);
-
-impl Listener for Crds {
-    fn keep(&self, _index: &Index, _key: &ObjectKey) -> bool {
-        false
-    }
-
-    fn changed(&self, index: &Index, change: &Change) {
-        let Some(graphs) = self.0.upgrade() else { return };
-        if let Some((_, group)) = change.key.name.split_once('.') {
-            graphs.groups.forget(index.cluster(), group);
-        }
-        graphs.look_at_spoke(index.cluster(), &change.key.name);
-    }
-
     fn listed(&self, _index: &Index, _change: &Change) {}
 
     fn completed(&self, index: &Index) {
