@@ -16,6 +16,15 @@ use runtime_process::metrics::waited;
 
 use crate::definitions::DefinitionKey;
 
+/// Revisions of an RGD that some cluster runs, or is to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// Those that are known: they are compiled.
+    pub revisions: Vec<i64>,
+    /// There are no others: all clusters were read.
+    pub whole: bool,
+}
+
 /// What was decided of an RGD.
 #[derive(Default)]
 pub struct Record {
@@ -25,8 +34,8 @@ pub struct Record {
     pub assigned: BTreeMap<ClusterName, Assigned>,
     /// What is said on the RGD.
     pub distributed: Distributed,
-    /// Revisions that are run, or are to be; `None`: not known.
-    pub kept: Option<Vec<i64>>,
+    /// Revisions that are run, or are to be.
+    pub kept: Kept,
     /// Instances in the hub are served; `None`: that is not decided.
     pub serves_hub: Option<bool>,
 }
@@ -59,9 +68,9 @@ impl Rollouts {
         Arc::clone(lock(&self.all).entry(key.clone()).or_default())
     }
 
-    /// Revisions that some cluster runs, or is to; `None`: not known.
-    pub fn kept(&self, key: &DefinitionKey) -> Option<Vec<i64>> {
-        lock(&*self.get(key)?).kept.clone()
+    /// Revisions that some cluster runs, or is to.
+    pub fn kept(&self, key: &DefinitionKey) -> Kept {
+        self.get(key).map(|record| lock(&record).kept.clone()).unwrap_or_default()
     }
 
     /// Whether instances in the hub are served; `None`: that is not decided.

@@ -46,6 +46,7 @@ use super::{
 use crate::{
     conventions::KRO_VERSION,
     graphs::Graphs,
+    rollouts::Kept,
     serving::Served,
     watches::{Holder, Need},
 };
@@ -58,8 +59,8 @@ const BUSY: Duration = Duration::from_secs(1);
 
 /// What was decided of the RGD's spokes.
 struct Spokes {
-    /// Revisions that they run, or are to; `None`: not known.
-    kept: Option<Vec<i64>>,
+    /// Revisions that they run, or are to.
+    kept: Kept,
     distributed: Distributed,
     /// Instances in the hub are served; `None`: that is not decided.
     serves_hub: Option<bool>,
@@ -161,7 +162,7 @@ impl DefinitionMachine {
                 memory: &record.memory,
                 flags: Flags {
                     max_revisions: graphs.options.rgd_max_graph_revisions,
-                    kept: spokes.kept.as_deref(),
+                    kept: spokes.kept.whole.then_some(&*spokes.kept.revisions),
                     allow_crd_deletion: graphs.options.allow_crd_deletion,
                     version: KRO_VERSION,
                 },
@@ -178,7 +179,7 @@ impl DefinitionMachine {
             if graphs.options.enable_multicluster {
                 record.newest = record.newest_of(view, &revisions).or(record.newest.take());
             }
-            for number in spokes.kept.iter().flatten().copied() {
+            for &number in &spokes.kept.revisions {
                 let name = revision::name(&key.name, number);
                 let is_pending = |revision: &&definition::Revision| {
                     revision.view.value["metadata"]["name"] == name.as_str() && revision.outcome == Compiling::Pending
@@ -276,7 +277,8 @@ impl Machine for DefinitionMachine {
                 serves_hub: graphs.rollouts.serves_hub(key),
             }
         } else {
-            Spokes { kept: Some(Vec::new()), distributed: Distributed::Off, serves_hub: Some(true) }
+            let kept = Kept { revisions: Vec::new(), whole: true };
+            Spokes { kept, distributed: Distributed::Off, serves_hub: Some(true) }
         };
         let held = records.of(key);
         let mut record = lock(&held);

@@ -29,7 +29,7 @@ use runtime_fleet::{
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use super::Record;
+use super::{Kept, Record};
 use crate::{
     definitions::{DefinitionKey, observe::key_of},
     graphs::Graphs,
@@ -71,23 +71,17 @@ impl RolloutMachine {
         members.collect()
     }
 
-    /// The revisions that are run, or are to be: they have to stay, and to be compiled. `None`: some spoke was not read yet.
-    fn kept(
-        &self,
-        key: &DefinitionKey,
-        settings: &Settings,
-        members: &[Member],
-        decision: &Decision,
-    ) -> Option<Vec<i64>> {
-        let mut kept: BTreeSet<i64> = settings.revisions().collect();
-        kept.extend(decision.target);
+    /// The revisions that are run, or are to be: they have to stay, and to be compiled.
+    fn kept(&self, key: &DefinitionKey, settings: &Settings, members: &[Member], decision: &Decision) -> Kept {
+        let mut kept: BTreeSet<i64> = settings.revisions().chain(decision.target).collect();
+        let mut whole = true;
         for Member { cluster, .. } in members {
             let own = DefinitionKey { cluster: cluster.clone(), name: Arc::clone(&key.name) };
-            let mark = self.graphs.spokes.records.last(&own)?;
-            kept.extend(mark.as_ref().map(|mark| mark.revision));
-            kept.extend(mark.and_then(|mark| mark.previous));
+            let last = self.graphs.spokes.records.last(&own);
+            whole &= last.is_some();
+            kept.extend(last.flatten().into_iter().flat_map(|mark| [Some(mark.revision), mark.previous]).flatten());
         }
-        Some(kept.into_iter().collect())
+        Kept { revisions: kept.into_iter().collect(), whole }
     }
 
     /// Takes a decision in.

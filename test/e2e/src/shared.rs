@@ -1,8 +1,11 @@
 //! `Shared`: one world for all tests of a binary, started by the first.
 
-use std::sync::LazyLock;
+use std::{
+    panic::{AssertUnwindSafe, resume_unwind},
+    sync::LazyLock,
+};
 
-use futures::future::LocalBoxFuture;
+use futures::{FutureExt as _, future::LocalBoxFuture};
 use tokio::{
     runtime::{Builder, Runtime},
     sync::OnceCell,
@@ -29,7 +32,11 @@ impl<W> Shared<W> {
     pub fn run(&'static self, test: impl AsyncFnOnce(&'static W)) {
         self.runtime.block_on(async {
             let world = self.world.get_or_init(self.start).await;
-            test(world).await;
+            if let Err(failure) = AssertUnwindSafe(test(world)).catch_unwind().await {
+                // The world is still there, and gone before anybody reads of this.
+                eprintln!("{}", harness::last_words());
+                resume_unwind(failure);
+            }
         });
     }
 }

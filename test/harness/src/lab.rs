@@ -15,6 +15,7 @@ use tokio::net::TcpStream;
 use crate::binaries;
 use crate::cluster::{Cluster, ClusterOptions};
 use crate::install_tls;
+use crate::obituary;
 use crate::port::{Port, random};
 use crate::process::{Process, Program};
 use crate::reaper::Reaper;
@@ -108,7 +109,9 @@ impl Lab {
 
     /// Starts a program beside the clusters, with its output in `<name>.log` in the lab's directory.
     pub fn start_process(&self, program: &Program) -> anyhow::Result<Process> {
-        program.start(&self.directory, &self.reaper)
+        let process = program.start(&self.directory, &self.reaper)?;
+        obituary::writes(process.log_path().to_owned());
+        Ok(process)
     }
 
     /// The lab's directory: logs are there, and tests put their files there.
