@@ -38,6 +38,8 @@ pub struct Record {
     pub kept: Kept,
     /// Instances in the hub are served; `None`: that is not decided.
     pub serves_hub: Option<bool>,
+    /// Clusters that an RGD which is being deleted has not left; `None`: that is not decided.
+    pub leaving: Option<Vec<ClusterName>>,
 }
 
 /// Rollouts, and the RGDs of those to look at.
@@ -76,6 +78,11 @@ impl Rollouts {
     /// Whether instances in the hub are served; `None`: that is not decided.
     pub fn serves_hub(&self, key: &DefinitionKey) -> Option<bool> {
         lock(&*self.get(key)?).serves_hub
+    }
+
+    /// Clusters that an RGD which is being deleted has not left; `None`: that is not decided.
+    pub fn leaving(&self, key: &DefinitionKey) -> Option<Vec<ClusterName>> {
+        lock(&*self.get(key)?).leaving.clone()
     }
 
     /// The RGD is no more.

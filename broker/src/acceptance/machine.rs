@@ -131,7 +131,7 @@ impl Machine for AcceptMachine {
         let Some(write) = self.wanted(id, &memory) else { return Err(Outcome::After(again)) };
         let complete = write.subject == Field::Status;
         // What is written while it rests is looked at afterwards.
-        Ok(Plan { again: Some(REST), complete, ..Plan::paced(write, &memory)? })
+        Ok(Plan { again: Some(REST), complete, ..Plan::paced([write], &memory)? })
     }
 
     fn remember<T>(&self, AcceptWork(id): &AcceptWork, change: impl FnOnce(&mut Memory<Field>) -> T) -> Option<T> {

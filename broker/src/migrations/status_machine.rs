@@ -82,7 +82,7 @@ impl Machine for ConfigurationMachine {
         if !self.broker.configurations.load().entries().any(|(key, _)| *key == work.key) {
             all.remove(&work.key);
         }
-        Plan::paced(wanted.ok_or(Outcome::Done)?, all.entry(work.key.clone()).or_default())
+        Plan::paced(wanted, all.entry(work.key.clone()).or_default())
     }
 
     fn remember<T>(&self, work: &ConfigurationWork, change: impl FnOnce(&mut Memory<Sole>) -> T) -> Option<T> {

@@ -19,5 +19,7 @@ pub use self::{
     custom_resource::{crd_name, is_established},
     decide::decide,
     decision::{Decision, Serve, Subject, Write},
-    snapshot::{Controller, Distributed, Flags, Graph, Instance, Instances, Outcome, Revision, Revisions, Snapshot},
+    snapshot::{
+        Controller, Distributed, Elsewhere, Flags, Graph, Instance, Instances, Outcome, Revision, Revisions, Snapshot,
+    },
 };

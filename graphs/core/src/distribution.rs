@@ -3,13 +3,17 @@
 //!
 //! That CRD is the record of what the spoke runs: one write changes the schema and what is said of the revision.
 
+mod leave;
 mod mark;
 
 use broker_api::graphs::keys;
 use runtime_effect::{kind::Kind, seen::Seen, view::View, write::Op};
 use serde_json::Value;
 
-pub use self::mark::mark;
+pub use self::{
+    leave::{AT_ONCE, Departure, Leaving, Subject, Write, is_held, leave},
+    mark::mark,
+};
 use crate::{
     crd::{self, Owner, Verdict, is_owned, text_at},
     definition::is_established,

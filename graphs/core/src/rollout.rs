@@ -14,14 +14,14 @@ use std::{collections::BTreeMap, time::Duration};
 
 use broker_api::{
     ClusterName,
-    graphs::rollout::{ClusterCounts, OnFailure, ResourceGraphRolloutSpec},
+    graphs::rollout::{ClusterCounts, Offboarding, OnFailure, ResourceGraphRolloutSpec},
 };
 
 pub use self::{
     member::{Mark, Member, Reach, Spoke, Trouble},
     settings::{Settings, SettingsError},
     standing::{Reason, Standing},
-    status::{distributed, given_up, status},
+    status::{distributed, given_up, names, status},
 };
 use self::{standing::Goal, wave::Wave};
 
@@ -30,6 +30,8 @@ use self::{standing::Goal, wave::Wave};
 pub struct Snapshot<'a> {
     /// What is asked for.
     pub settings: &'a Settings,
+    /// The RGD is being deleted: it leaves all clusters.
+    pub ends: bool,
     /// The newest revision that compiles; `None`: there is none, or it is not known yet.
     pub newest: Option<i64>,
     /// The revision that the rollout's status says was taken back, if nobody has edited the rollout since.
@@ -43,8 +45,8 @@ pub struct Snapshot<'a> {
 /// What a cluster is to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Assigned {
-    /// It does not get this RGD.
-    Leave,
+    /// It does not get this RGD: this is done about what is there.
+    Leave(Offboarding),
     /// What it runs now: its turn has not come, or nobody can tell what it runs. What somebody edits there is put right.
     Stay,
     /// This revision.
@@ -81,6 +83,8 @@ pub struct Decision {
     pub clusters: ClusterCounts,
     /// All that fail, by their names.
     pub failing: Vec<Failing>,
+    /// Clusters in which something is still to be done before the RGD has left them.
+    pub leaving: Vec<ClusterName>,
     /// Too many have failed: no further cluster begins.
     pub stopped: bool,
     /// The target is taken back: [`Snapshot::given_up`] from now on, to be written before anything else.
@@ -143,8 +147,8 @@ impl<'a> Pass<'a> {
         self.decision.target = settings.revision.or(newest);
         let mut waves = Wave::all(settings);
         for member in members {
-            if member.is_leaving() || !settings.selector.selects(&member.labels) {
-                self.decision.assigned.insert(member.cluster.clone(), Assigned::Leave);
+            if self.snapshot.ends || member.is_leaving() || !settings.selector.selects(&member.labels) {
+                self.leaves(member);
             } else if let Some(pin) = settings.pins.iter().find(|pin| pin.selector.selects(&member.labels)) {
                 self.pinned(member, pin.revision);
             } else if let Some(wave) = waves.iter_mut().find(|wave| wave.selects(&member.labels)) {
@@ -163,6 +167,14 @@ impl<'a> Pass<'a> {
                 self.decision.assigned.insert(member.cluster.clone(), Assigned::Stay);
             }
         }
+    }
+
+    fn leaves(&mut self, member: &Member) {
+        let offboarding = self.snapshot.settings.offboarding;
+        if offboarding != Offboarding::Orphan && !member.spoke().is_some_and(|spoke| spoke.left) {
+            self.decision.leaving.push(member.cluster.clone());
+        }
+        self.decision.assigned.insert(member.cluster.clone(), Assigned::Leave(offboarding));
     }
 
     /// Pins have no waves: all that can be reached get their revision at once, unless the rollout is paused.

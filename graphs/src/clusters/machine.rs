@@ -101,7 +101,7 @@ impl Machine for ClusterMachine {
         }
         let uid = cluster.server().identity().filter(|_| state == ClusterState::Ready);
         let write = uid.and_then(|uid| self.identify(&record.from, &uid)).ok_or(Outcome::Done)?;
-        Plan::paced(write, &record.memory)
+        Plan::paced([write], &record.memory)
     }
 
     fn remember<T>(&self, key: &ClusterKey, change: impl FnOnce(&mut Memory<Sole>) -> T) -> Option<T> {

@@ -9,7 +9,8 @@ use broker_api::{
 use graphs_core::{
     crd::Owner,
     definition::{
-        self, Decision, Distributed, Flags, Instances, Outcome as Compiling, Revisions, Serve, Snapshot, Subject,
+        self, Decision, Distributed, Elsewhere, Flags, Instances, Outcome as Compiling, Revisions, Serve, Snapshot,
+        Subject,
     },
     revision,
 };
@@ -64,6 +65,8 @@ struct Spokes {
     distributed: Distributed,
     /// Instances in the hub are served; `None`: that is not decided.
     serves_hub: Option<bool>,
+    /// Where an RGD that is being deleted is still to be taken away.
+    elsewhere: Elsewhere,
 }
 
 /// See [`Machine`].
@@ -167,6 +170,7 @@ impl DefinitionMachine {
                     version: KRO_VERSION,
                 },
                 distributed: &spokes.distributed,
+                elsewhere: &spokes.elsewhere,
                 now: &now,
             });
             let (Some(name), Seen::Present(view)) = (&decision.compile, rgd) else { break };
@@ -275,10 +279,11 @@ impl Machine for DefinitionMachine {
                 kept: graphs.rollouts.kept(key),
                 distributed: graphs.distributed(key),
                 serves_hub: graphs.rollouts.serves_hub(key),
+                elsewhere: graphs.elsewhere(key, &rgd),
             }
         } else {
             let kept = Kept { revisions: Vec::new(), whole: true };
-            Spokes { kept, distributed: Distributed::Off, serves_hub: Some(true) }
+            Spokes { kept, distributed: Distributed::Off, serves_hub: Some(true), elsewhere: Elsewhere::Nowhere }
         };
         let held = records.of(key);
         let mut record = lock(&held);

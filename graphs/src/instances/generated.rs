@@ -57,6 +57,12 @@ impl Generated {
         }
     }
 
+    /// The kind that a CRD of this name defines.
+    pub fn kind(&self, cluster: &ClusterName, crd: &str) -> Option<Kind> {
+        let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        all.by_crd.get(&(cluster.clone(), Arc::from(crd))).cloned()
+    }
+
     /// In which version instances of a kind are read.
     pub fn version(&self, cluster: &ClusterName, kind: &GroupKind) -> Option<Kind> {
         let all = self.0.read().unwrap_or_else(PoisonError::into_inner);

@@ -203,8 +203,9 @@ impl Graphs {
         let key = InstanceKey { cluster: cluster.clone(), kind: Arc::clone(kind), object: change.key.clone() };
         if change.new.is_some() {
             self.instances.records.of(&key);
-        } else {
-            // An RGD that takes its instances with it waits for that.
+        }
+        // An RGD that takes its instances with it, or lets them go, waits for that.
+        if change.new.is_none() || self.serving.of(cluster, kind).is_none() {
             self.look_at_definer(cluster, kind);
         }
         self.enqueue_instance(key, but);

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use broker_api::{Role, graphs::rollout::ResourceGraphRolloutSpec};
 use graphs_core::{
-    definition::Distributed,
+    definition::{Distributed, Elsewhere},
     rollout::{self, Assigned, Decision, Member, Reach, Settings, Snapshot},
 };
 use runtime_effect::{
@@ -91,13 +91,18 @@ impl RolloutMachine {
         settings: &Settings,
         members: &[Member],
         decision: &Decision,
+        ends: bool,
         record: &mut Record,
     ) {
         let graphs = &self.graphs;
         let kept = self.kept(key, settings, members, decision);
         let distributed = rollout::distributed(decision);
-        let news =
-            record.kept != kept || record.distributed != distributed || record.serves_hub != Some(settings.include_hub);
+        let leaving = ends.then(|| decision.leaving.clone());
+        let news = record.kept != kept
+            || record.distributed != distributed
+            || record.serves_hub != Some(settings.include_hub)
+            || record.leaving != leaving;
+        record.leaving = leaving;
         record.kept = kept;
         record.distributed = distributed;
         record.serves_hub = Some(settings.include_hub);
@@ -155,7 +160,7 @@ impl Machine for RolloutMachine {
 
     fn decide(&self, key: &DefinitionKey, _occasion: &Occasion) -> Result<Plan<Sole>, Outcome> {
         let graphs = &self.graphs;
-        match graphs.definition(key) {
+        let ends = match graphs.definition(key) {
             Seen::Unknown => return Err(Outcome::Done),
             Seen::Absent => {
                 graphs.rollouts.forget(key);
@@ -164,8 +169,8 @@ impl Machine for RolloutMachine {
                 }
                 return Err(Outcome::Done);
             }
-            Seen::Present(_) => {}
-        }
+            Seen::Present(rgd) => rgd.deleting,
+        };
         let rollout = match self.rollout(key) {
             Seen::Unknown => return Err(Outcome::Done),
             Seen::Absent => None,
@@ -182,21 +187,27 @@ impl Machine for RolloutMachine {
         let now = clock::now();
         let held = graphs.rollouts.of(key);
         let settings = match settings {
+            // With an RGD goes no more than the hub's own CRD.
+            Ok(settings) if ends && !graphs.options.allow_crd_deletion => settings.without_deletion(),
             Ok(settings) => settings,
+            // Nothing is to be deleted of which nobody can tell.
+            Err(_) if ends => Settings::default(),
             Err(why) => {
                 let mut record = lock(&held);
-                for assigned in record.assigned.values_mut().filter(|assigned| **assigned != Assigned::Leave) {
+                for assigned in record.assigned.values_mut().filter(|assigned| !matches!(assigned, Assigned::Leave(_)))
+                {
                     *assigned = Assigned::Stay;
                 }
                 let Some(rollout) = rollout else { return Err(Outcome::Done) };
                 let status = rollout::status(&rollout, Err(why.as_str()), false, &now.text);
                 let Some(write) = self.status(&rollout, &status) else { return Err(Outcome::Done) };
-                return Plan::paced(write, &record.memory);
+                return Plan::paced([write], &record.memory);
             }
         };
         let members = self.members(key);
         let decision = rollout::decide(&Snapshot {
             settings: &settings,
+            ends,
             newest: graphs.newest_revision(key).map(|(number, _)| number),
             given_up: rollout.as_ref().and_then(rollout::given_up),
             members: &members,
@@ -210,12 +221,12 @@ impl Machine for RolloutMachine {
         let is_written = !decision.gives_up || rollout.as_ref().and_then(rollout::given_up) == decision.target;
         let mut record = lock(&held);
         if is_written {
-            self.absorb(key, &settings, &members, &decision, &mut record);
+            self.absorb(key, &settings, &members, &decision, ends, &mut record);
         }
         let Some(write) = status else {
             return decision.again.map_or(Err(Outcome::Done), |again| Err(Outcome::After(again)));
         };
-        let plan = Plan::paced(write, &record.memory)?;
+        let plan = Plan::paced([write], &record.memory)?;
         Ok(Plan { again: decision.again, ..plan })
     }
 
@@ -249,6 +260,20 @@ impl Graphs {
         match self.rollouts.get(key).map(|record| lock(&record).distributed.clone()) {
             None | Some(Distributed::Off) => Distributed::Unknown,
             Some(decided) => decided,
+        }
+    }
+}
+
+impl Graphs {
+    /// Where an RGD that is being deleted is still to be taken away.
+    pub(crate) fn elsewhere(&self, key: &DefinitionKey, rgd: &Seen) -> Elsewhere {
+        if !rgd.present().is_some_and(|rgd| rgd.deleting) {
+            return Elsewhere::Nowhere;
+        }
+        match self.rollouts.leaving(key) {
+            None => Elsewhere::Unknown,
+            Some(clusters) if clusters.is_empty() => Elsewhere::Nowhere,
+            Some(clusters) => Elsewhere::In(rollout::names(&clusters)),
         }
     }
 }

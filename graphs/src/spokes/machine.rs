@@ -2,22 +2,14 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use broker_api::graphs::keys;
+use broker_api::graphs::{keys, rollout::Offboarding};
 use graphs_core::{
     crd::{self, Owner, Verdict},
     definition,
-    distribution::{self, Decision, Snapshot},
+    distribution::{self, Decision, Departure, Leaving, Snapshot, Subject, Write},
     rollout::{Assigned, Mark, Reason, Trouble},
 };
-use runtime_effect::{
-    kind::Kind,
-    memory::{Memory, Sole},
-    merge::digest,
-    note::Note,
-    seen::Seen,
-    view::View,
-    write::{Op, Write},
-};
+use runtime_effect::{kind::Kind, memory::Memory, merge::digest, note::Note, seen::Seen, view::View, write::Op};
 use runtime_engine::{
     bodies::Needs,
     clock,
@@ -91,6 +83,20 @@ impl Look<'_> {
         })
     }
 
+    /// The write of its CRD.
+    fn write(&self, name: &str, (op, intent): Wanted) -> Write {
+        Write {
+            cluster: self.key.cluster.clone(),
+            kind: Kind::from(&self.graphs.fixed.crds.gvk),
+            namespace: String::new(),
+            name: name.to_owned(),
+            intent,
+            op,
+            subject: Subject::CustomResource,
+            note: None,
+        }
+    }
+
     /// What is to be said on the CRD of a revision.
     fn mark(&self, assigned: Assigned) -> Option<Mark> {
         let held = self.held.as_ref();
@@ -100,7 +106,7 @@ impl Look<'_> {
         };
         let of = |revision| held.filter(|held| held.revision == revision).cloned().unwrap_or_else(|| begin(revision));
         match assigned {
-            Assigned::Leave => None,
+            Assigned::Leave(_) => None,
             Assigned::Stay => held.cloned(),
             Assigned::Revision(revision) => Some(of(revision)),
             Assigned::Done(revision) => Some(Mark { done: true, ..of(revision) }),
@@ -119,6 +125,73 @@ impl SpokeMachine {
     fn leave(&self, key: &DefinitionKey, record: &mut Record) {
         self.graphs.need(&Holder::Distributing(key.clone()), &key.cluster, BTreeSet::new());
         self.disown(key, record);
+    }
+
+    /// Nothing of the RGD is served here any more, and what is there is left as its rollout says.
+    fn depart(&self, look: &Look<'_>, crd: &Arc<str>, offboarding: Offboarding, record: &mut Record) -> Vec<Write> {
+        let (graphs, key) = (&self.graphs, look.key);
+        if record.left == Some(offboarding) {
+            return Vec::new();
+        }
+        let kind = look.held.as_ref().and(look.crd.present()).and_then(|crd| generated::kind_of(&crd.value));
+        let kind = kind.filter(|_| offboarding != Offboarding::Orphan);
+        if let Some(kind) = &kind {
+            // Instances that are being deleted are brought to their end, which takes no revision.
+            graphs.end_serving(key);
+            self.watch(key, crd, Some(kind.clone()), record);
+        }
+        let spec = kind.as_ref().map(|kind| Need::Instances(kind.clone()).spec());
+        let index = spec.as_ref().and_then(|spec| graphs.engaged(&key.cluster)?.index(spec));
+        let index = index.filter(|index| index.is_complete());
+        let instances = index.as_ref().map(|index| {
+            let held = index.snapshot().into_iter().filter(|(_, object)| {
+                offboarding == Offboarding::Delete
+                    || distribution::is_held(object.has_finalizers, &object.marks().labels)
+            });
+            held.filter_map(|(object, _)| Some(graphs.engine.seen(&key.cluster, spec.as_ref()?, &object)))
+        });
+        let leaving = Leaving {
+            cluster: &key.cluster,
+            crd: look.crd,
+            rgd_uid: &look.rgd.uid,
+            hub: look.hub,
+            offboarding,
+            kind: kind.as_ref(),
+        };
+        match distribution::leave(&leaving, instances) {
+            Departure::Unknown => Vec::new(),
+            Departure::Left => {
+                record.left = Some(offboarding);
+                self.leave(key, record);
+                Vec::new()
+            }
+            Departure::Going { writes, instances } => {
+                if instances > 0 {
+                    let what = format!("{}: {offboarding:?} of what is there, instances first", key.cluster);
+                    self.say(key, &Note::normal("Offboarding", what), record);
+                }
+                writes
+            }
+        }
+    }
+
+    /// Tells people, once.
+    fn say(&self, key: &DefinitionKey, note: &Note, record: &mut Record) {
+        if record.told.is_news(note) && self.graphs.engine.leads() {
+            self.tell(key, note);
+        }
+    }
+
+    /// The instances of a CRD are watched.
+    fn watch(&self, key: &DefinitionKey, crd: &Arc<str>, kind: Option<Kind>, record: &mut Record) {
+        if record.serves.as_ref().is_some_and(|before| before != crd) {
+            self.disown(key, record);
+        }
+        record.serves = Some(Arc::clone(crd));
+        let holder = Holder::Generated(key.cluster.clone(), Arc::clone(crd));
+        let needs = kind.iter().map(|kind| Need::Instances(kind.clone())).collect();
+        self.graphs.instances.generated.set(&key.cluster, crd, kind);
+        self.graphs.need(&holder, &key.cluster, needs);
     }
 
     /// The CRD is not, or no longer, this RGD's: its instances are another's matter.
@@ -144,14 +217,8 @@ impl SpokeMachine {
             self.disown(key, record);
             return false;
         };
-        if record.serves.as_ref().is_some_and(|before| before != crd) {
-            self.disown(key, record);
-        }
-        record.serves = Some(Arc::clone(crd));
         let kind = generated::kind_of(&held.value);
-        let holder = Holder::Generated(key.cluster.clone(), Arc::clone(crd));
-        graphs.instances.generated.set(&key.cluster, crd, kind.clone());
-        graphs.need(&holder, &key.cluster, kind.iter().map(|kind| Need::Instances(kind.clone())).collect());
+        self.watch(key, crd, kind.clone(), record);
         // One that is collected, or that nobody has issued: the newest serves it, if that fits.
         let serves = graphs.compiled_revision(key, mark.revision).or_else(|| {
             let (number, compiled) = graphs.newest_revision(key)?;
@@ -160,10 +227,7 @@ impl SpokeMachine {
             if is_unknown {
                 let served = if fits { format!("revision {number} serves it") } else { "nothing serves it".to_owned() };
                 let why = format!("{} runs revision {}, which is no more: {served}", key.cluster, mark.revision);
-                let note = Note::warning("RevisionUnknown", why);
-                if record.told.is_news(&note) && graphs.engine.leads() {
-                    self.tell(key, &note);
-                }
+                self.say(key, &Note::warning("RevisionUnknown", why), record);
             }
             (is_unknown && fits).then_some((number, compiled))
         });
@@ -214,9 +278,7 @@ impl SpokeMachine {
             }
             Decision::Refuse(trouble) => {
                 let note = Note::warning("NotDistributed", format!("{}: {}", look.key.cluster, trouble.message));
-                if record.told.is_news(&note) && self.graphs.engine.leads() {
-                    self.tell(look.key, &note);
-                }
+                self.say(look.key, &note, record);
                 troubles.push(trouble);
                 (None, troubles, false)
             }
@@ -226,7 +288,7 @@ impl SpokeMachine {
 
 impl Machine for SpokeMachine {
     type Key = DefinitionKey;
-    type Subject = Sole;
+    type Subject = Subject;
 
     fn engine(&self) -> &Arc<Engine> {
         &self.graphs.engine
@@ -237,11 +299,25 @@ impl Machine for SpokeMachine {
     }
 
     fn needs(&self, key: &DefinitionKey) -> Needs {
-        let crd = self.graphs.crd_of(&key.name);
-        self.graphs.definition_needs(key, crd.as_deref())
+        let graphs = &self.graphs;
+        let crd = graphs.crd_of(&key.name);
+        let mut needs = graphs.definition_needs(key, crd.as_deref());
+        let Some(Assigned::Leave(_)) = graphs.rollouts.assigned(&graphs.hub_key(&key.name), &key.cluster) else {
+            return needs;
+        };
+        // Those that are to be released or deleted are read.
+        let of = |crd: &str| graphs.instances.generated.kind(&key.cluster, crd);
+        if let (Some(cluster), Some(kind)) = (graphs.engaged(&key.cluster), crd.as_deref().and_then(of)) {
+            let spec = Need::Instances(kind).spec();
+            let all = cluster.index(&spec).map(|index| index.snapshot()).unwrap_or_default();
+            for (object, _) in all.into_iter().filter(|(_, object)| !object.has_body()).take(distribution::AT_ONCE) {
+                needs.look(&graphs.engine.bodies, Arc::clone(&cluster), &spec, &object);
+            }
+        }
+        needs
     }
 
-    fn decide(&self, key: &DefinitionKey, _occasion: &Occasion) -> Result<Plan<Sole>, Outcome> {
+    fn decide(&self, key: &DefinitionKey, _occasion: &Occasion) -> Result<Plan<Subject>, Outcome> {
         let graphs = &self.graphs;
         let name = graphs.crd_of(&key.name);
         let Some(cluster) = graphs.engaged(&key.cluster) else {
@@ -268,33 +344,28 @@ impl Machine for SpokeMachine {
         let assigned = graphs.rollouts.assigned(&own, &key.cluster);
         let record = graphs.spokes.records.of(key);
         let mut record = lock(&record);
-        let (wanted, troubles, established) = match assigned {
-            Some(Assigned::Leave) => {
-                self.leave(key, &mut record);
-                (None, Vec::new(), false)
+        let (writes, troubles, settled) = match assigned {
+            Some(Assigned::Leave(offboarding)) => {
+                (self.depart(&look, &name, offboarding, &mut record), Vec::new(), false)
             }
-            Some(assigned) => self.steps(&look, assigned, &mut record),
-            None => (None, Vec::new(), crd.present().is_some_and(definition::is_established)),
+            Some(assigned) => {
+                record.left = None;
+                let (wanted, troubles, established) = self.steps(&look, assigned, &mut record);
+                let writes = wanted.map(|wanted| look.write(&name, wanted)).into_iter().collect();
+                (writes, troubles, self.serve(&look, &name, &cluster, &mut record) && established)
+            }
+            None => {
+                let established = crd.present().is_some_and(definition::is_established);
+                (Vec::new(), Vec::new(), self.serve(&look, &name, &cluster, &mut record) && established)
+            }
         };
-        let known = assigned != Some(Assigned::Leave) && self.serve(&look, &name, &cluster, &mut record);
-        if record.see(look.held.clone(), established && known, troubles, clock::now().millis) {
+        if record.see(look.held.clone(), settled, troubles, clock::now().millis) {
             graphs.rollouts.enqueue(own);
         }
-        let Some((op, intent)) = wanted else { return Err(Outcome::Done) };
-        let write = Write {
-            cluster: key.cluster.clone(),
-            kind: Kind::from(&graphs.fixed.crds.gvk),
-            namespace: String::new(),
-            name: name.to_string(),
-            intent,
-            op,
-            subject: Sole,
-            note: None,
-        };
-        Plan::paced(write, &record.memory)
+        Plan::paced(writes, &record.memory)
     }
 
-    fn remember<T>(&self, key: &DefinitionKey, change: impl FnOnce(&mut Memory<Sole>) -> T) -> Option<T> {
+    fn remember<T>(&self, key: &DefinitionKey, change: impl FnOnce(&mut Memory<Subject>) -> T) -> Option<T> {
         let record = self.graphs.spokes.records.get(key)?;
         let mut record = lock(&record);
         Some(change(&mut record.memory))
@@ -308,21 +379,24 @@ impl Machine for SpokeMachine {
         }
     }
 
-    fn manager(&self, _write: &Write<Sole>) -> Option<&'static str> {
+    fn manager(&self, _write: &Write) -> Option<&'static str> {
         Some(keys::DISTRIBUTOR)
     }
 
-    fn sees(&self, _key: &DefinitionKey, _write: &Write<Sole>) -> Option<Arc<WatchSpec>> {
-        Some(Arc::clone(&self.graphs.fixed.generated))
+    fn sees(&self, _key: &DefinitionKey, write: &Write) -> Option<Arc<WatchSpec>> {
+        Some(match write.subject {
+            Subject::CustomResource => Arc::clone(&self.graphs.fixed.generated),
+            Subject::Instance => Need::Instances(write.kind.clone()).spec(),
+        })
     }
 
-    fn wrote(&self, key: &DefinitionKey, _write: &Write<Sole>, _object: Option<&Object>) {
+    fn wrote(&self, key: &DefinitionKey, _write: &Write, _object: Option<&Object>) {
         if let Some(record) = self.graphs.spokes.records.get(key) {
             lock(&record).refused = None;
         }
     }
 
-    fn refused(&self, key: &DefinitionKey, _write: &Write<Sole>, refusal: &Refusal) {
+    fn refused(&self, key: &DefinitionKey, _write: &Write, refusal: &Refusal) {
         if let Some(record) = self.graphs.spokes.records.get(key) {
             let mut record = lock(&record);
             let (revision, message) = (record.wanted, format!("{}: {}", refusal.reason, refusal.message));
@@ -331,7 +405,11 @@ impl Machine for SpokeMachine {
         self.graphs.spokes.enqueue(key.clone());
     }
 
-    fn learned(&self, _key: &DefinitionKey, cluster: &Cluster, _spec: &Arc<WatchSpec>, change: &Change) {
-        self.graphs.look_at_spoke(cluster.name(), &change.key.name);
+    fn learned(&self, _key: &DefinitionKey, cluster: &Cluster, spec: &Arc<WatchSpec>, change: &Change) {
+        if **spec == *self.graphs.fixed.generated {
+            self.graphs.look_at_spoke(cluster.name(), &change.key.name);
+        } else {
+            self.graphs.learned(cluster.name(), spec, change, None);
+        }
     }
 }

@@ -6,9 +6,12 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use broker_api::ClusterName;
-use graphs_core::rollout::{Mark, Spoke, Trouble};
-use runtime_effect::memory::{Memory, Sole};
+use broker_api::{ClusterName, graphs::rollout::Offboarding};
+use graphs_core::{
+    distribution::Subject,
+    rollout::{Mark, Spoke, Trouble},
+};
+use runtime_effect::memory::Memory;
 use runtime_engine::recorder::Told;
 use runtime_fleet::lock::lock;
 
@@ -18,7 +21,7 @@ use crate::definitions::DefinitionKey;
 #[derive(Default)]
 pub struct Record {
     /// Of its writes.
-    pub memory: Memory<Sole>,
+    pub memory: Memory<Subject>,
     /// What people were told.
     pub told: Told,
     /// What was seen last; `None`: nothing is known.
@@ -27,6 +30,8 @@ pub struct Record {
     pub last: Option<Mark>,
     /// Name of the CRD whose instances are watched for it.
     pub serves: Option<Arc<str>>,
+    /// The RGD has left this spoke in this way.
+    pub left: Option<Offboarding>,
     /// What the API server refused.
     pub refused: Option<Trouble>,
     /// The revision that is being written.
@@ -43,7 +48,7 @@ impl Record {
         };
         let since = before.filter(same).map_or(now, |held| held.since);
         self.last.clone_from(&mark);
-        let seen = Spoke { mark, settled, since, errors: 0, troubles };
+        let seen = Spoke { mark, settled, since, errors: 0, left: self.left.is_some(), troubles };
         let is_news = before != Some(&seen);
         self.seen = Some(seen);
         is_news
@@ -81,7 +86,10 @@ impl Records {
     pub fn lose(&self, cluster: &ClusterName) {
         for key in self.of_cluster(cluster) {
             if let Some(record) = self.get(&key) {
-                lock(&record).seen = None;
+                let mut record = lock(&record);
+                record.seen = None;
+                // Somebody may have put another cluster there.
+                record.left = None;
             }
         }
     }

@@ -53,12 +53,24 @@ impl<S> Plan<S> {
 }
 
 impl<S: Subject> Plan<S> {
-    /// Nothing but this write, unless the same was refused or undone too often to be tried again now: `Err` says when.
-    pub fn paced(write: Write<S>, memory: &Memory<S>) -> Result<Self, Outcome> {
-        match memory.pace(write.subject, write.intent, clock::now().millis) {
-            Pace::Go => Ok(Self::of([write])),
-            Pace::Wait(millis) => Err(Outcome::After(Duration::from_millis(millis))),
+    /// Nothing but these writes, in this order, without those that were refused or undone too often to be tried again now;
+    /// `Err`: none is left, and when that may be otherwise.
+    ///
+    /// # Errors
+    /// There is nothing to do now.
+    pub fn paced(writes: impl IntoIterator<Item = Write<S>>, memory: &Memory<S>) -> Result<Self, Outcome> {
+        let now = clock::now().millis;
+        let mut plan = Self::default();
+        for write in writes {
+            match memory.pace(write.subject, write.intent, now) {
+                Pace::Go => plan.steps.push(Step::from(write)),
+                Pace::Wait(millis) => {
+                    let wait = Duration::from_millis(millis);
+                    plan.again = Some(plan.again.map_or(wait, |again| again.min(wait)));
+                }
+            }
         }
+        if plan.steps.is_empty() { Err(plan.again.map_or(Outcome::Done, Outcome::After)) } else { Ok(plan) }
     }
 }
 

@@ -132,7 +132,7 @@ impl Machine for Mirror {
             subject: Sole,
             note: None,
         };
-        Plan::paced(write, self.remembered.lock().unwrap().entry(name.clone()).or_default())
+        Plan::paced([write], self.remembered.lock().unwrap().entry(name.clone()).or_default())
     }
 
     fn remember<T>(&self, name: &Name, change: impl FnOnce(&mut Memory<Sole>) -> T) -> Option<T> {

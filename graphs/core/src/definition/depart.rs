@@ -8,7 +8,7 @@ use super::{
     custom_resource::{crd_kind, crd_name},
     decide::{Pass, rgd_kind},
     decision::{Serve, Subject},
-    snapshot::{Instance, Instances},
+    snapshot::{Elsewhere, Instance, Instances},
 };
 use crate::crd::{Owner, Ownership, ownership};
 
@@ -26,7 +26,12 @@ impl Pass<'_> {
         if !rgd.has_finalizer(broker_api::graphs::keys::FINALIZER) {
             return;
         }
-        if !self.snapshot.flags.allow_crd_deletion || crd_name(rgd).is_none() || self.is_cleared(rgd) {
+        if let Elsewhere::In(clusters) = self.snapshot.elsewhere {
+            let message = format!("it has to be taken away first from {clusters}");
+            self.decision.notes.push(Note::normal("AwaitingClusters", message));
+        }
+        let is_cleared = !self.snapshot.flags.allow_crd_deletion || crd_name(rgd).is_none() || self.is_cleared(rgd);
+        if is_cleared && *self.snapshot.elsewhere == Elsewhere::Nowhere {
             self.let_go(Subject::Marks, rgd_kind(), rgd);
         }
     }

@@ -29,6 +29,8 @@ pub struct Snapshot<'a> {
     pub controller: Controller,
     /// How it gets to other clusters.
     pub distributed: &'a Distributed,
+    /// Where an RGD that is being deleted is still to be taken away.
+    pub elsewhere: &'a Elsewhere,
     /// What is remembered of its writes.
     pub memory: &'a Memory<Subject>,
     /// What the controller was started with.
@@ -144,6 +146,18 @@ pub struct Instance {
     pub uid: Box<str>,
     /// Whether it is being deleted already.
     pub deleting: bool,
+}
+
+/// Other clusters from which an RGD that is being deleted is to be taken away first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Elsewhere {
+    /// There are none.
+    #[default]
+    Nowhere,
+    /// Not known yet.
+    Unknown,
+    /// Some of their names.
+    In(String),
 }
 
 /// How an RGD gets to other clusters, as its condition says it.

@@ -44,6 +44,8 @@ pub struct Spoke {
     pub since: u64,
     /// Instances in ERROR now.
     pub errors: u32,
+    /// The RGD has left it: nothing is to be done there any more.
+    pub left: bool,
     /// Revisions that could not be brought there when it was last tried, as things still are.
     pub troubles: Vec<Trouble>,
 }

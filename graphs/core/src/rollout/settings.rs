@@ -113,6 +113,15 @@ impl Settings {
         self.pins.iter().map(|pin| pin.revision).chain(self.revision)
     }
 
+    /// The same, where nothing may be deleted.
+    #[must_use]
+    pub fn without_deletion(mut self) -> Self {
+        if self.offboarding == Offboarding::Delete {
+            self.offboarding = Offboarding::Orphan;
+        }
+        self
+    }
+
     /// No further cluster begins.
     pub fn is_paused(&self) -> bool {
         self.paused
@@ -131,11 +140,6 @@ impl Settings {
             let selector = selector(&pin.cluster_selector, || format!("pins[{at}].clusterSelector"))?;
             Ok(PinSettings { selector, revision: pin.revision })
         });
-        let offboarding = spec.offboarding.unwrap_or_default();
-        if offboarding != Offboarding::Orphan {
-            let why = format!("{offboarding:?} is not carried out yet; use Orphan");
-            return Err(SettingsError { field: "offboarding".to_owned(), why });
-        }
         let all = spec.cluster_selector.as_ref().map(|all| selector(all, || "clusterSelector".to_owned()));
         Ok(Self {
             selector: all.transpose()?.unwrap_or_default(),
@@ -147,7 +151,7 @@ impl Settings {
             on_failure: spec.on_failure.unwrap_or_default(),
             threshold: Amount::read(spec.failure_threshold.as_ref(), || "failureThreshold".to_owned())?,
             deadline: millis(spec.progress_deadline_seconds.unwrap_or(DEADLINE)),
-            offboarding,
+            offboarding: spec.offboarding.unwrap_or_default(),
         })
     }
 }

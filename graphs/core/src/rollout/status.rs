@@ -1,6 +1,9 @@
 //! What is said of a rollout: on itself, and on its RGD.
 
-use broker_api::graphs::rollout::{AVAILABLE, DEGRADED, PROGRESSING};
+use broker_api::{
+    ClusterName,
+    graphs::rollout::{AVAILABLE, DEGRADED, PROGRESSING},
+};
 use runtime_effect::{condition::Condition, view::View};
 use serde_json::{Value, json};
 
@@ -42,13 +45,16 @@ fn word(status: bool, reason: &'static str, message: impl Into<String>) -> Word 
 
 fn progressing(decision: &Decision, paused: bool) -> Word {
     let counts = &decision.clusters;
-    let done = format!("{}/{} clusters run what they should", counts.updated, counts.total);
+    let mut done = format!("{}/{} clusters run what they should", counts.updated, counts.total);
+    if !decision.leaving.is_empty() {
+        done = format!("{done}; leaving: {}", names(&decision.leaving));
+    }
     match decision.target {
         _ if decision.gives_up => {
             word(false, ROLLED_BACK, format!("{done}; too many failed, and what they ran before is brought back"))
         }
         None => word(false, "NoRevision", "no revision compiles yet"),
-        _ if counts.updated == counts.total => word(false, "Complete", done),
+        _ if counts.updated == counts.total && decision.leaving.is_empty() => word(false, "Complete", done),
         _ if decision.stopped => word(false, "Stopped", format!("{done}; too many failed, no further one begins")),
         _ if paused => word(false, "Paused", format!("{done}; no further one begins while spec.paused is true")),
         _ => word(true, "RollingOut", done),
@@ -69,16 +75,22 @@ fn degraded(decision: &Decision) -> Word {
     match decision.failing.as_slice() {
         [] if decision.gives_up => word(true, ROLLED_BACK, "the target was taken back"),
         [] => word(false, "AsExpected", "no cluster fails"),
-        failing => word(true, "ClustersFailing", format!("failing: {}", names(failing))),
+        failing => word(true, "ClustersFailing", format!("failing: {}", failing_names(failing))),
     }
 }
 
-fn names(failing: &[Failing]) -> String {
-    let mut names: Vec<String> = failing.iter().take(NAMED).map(|one| one.cluster.to_string()).collect();
-    if failing.len() > NAMED {
-        names.push(format!("and {} more", failing.len() - NAMED));
+/// Some of these clusters by their names, and how many more there are.
+pub fn names<'a>(clusters: impl IntoIterator<Item = &'a ClusterName>) -> String {
+    let mut names: Vec<String> = clusters.into_iter().map(ToString::to_string).collect();
+    if let Some(more) = names.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        names.truncate(NAMED);
+        names.push(format!("and {more} more"));
     }
     names.join(", ")
+}
+
+fn failing_names(failing: &[Failing]) -> String {
+    names(failing.iter().map(|one| &one.cluster))
 }
 
 /// The status of a rollout. `decision`: `Err` where its spec cannot be read. `now`: RFC 3339.
@@ -134,7 +146,7 @@ pub fn distributed(decision: &Decision) -> Distributed {
     if decision.target.is_some() && counts.updated == counts.total {
         Distributed::All(done)
     } else if !decision.failing.is_empty() {
-        Distributed::Partial(format!("{done}; failing: {}", names(&decision.failing)))
+        Distributed::Partial(format!("{done}; failing: {}", failing_names(&decision.failing)))
     } else {
         Distributed::Progressing(done)
     }

@@ -1,6 +1,6 @@
 //! The end of an RGD.
 
-use graphs_core::definition::{Instance, Serve};
+use graphs_core::definition::{Elsewhere, Instance, Serve};
 use serde_json::json;
 
 use crate::definition::world::*;
@@ -160,4 +160,19 @@ fn an_instance_that_cannot_be_deleted_waits_by_itself() {
     }
     let names: Vec<String> = world.decide().writes.into_iter().map(|write| write.name).collect();
     assert_eq!(names, ["i2"]);
+}
+
+#[test]
+fn it_goes_once_it_has_left_other_clusters() {
+    let mut world = World::settled(&plain());
+    deleting(&mut world);
+    world.elsewhere = Elsewhere::Unknown;
+    world.run();
+    assert!(world.rgd.is_some() && world.decide().notes.is_empty());
+    world.elsewhere = Elsewhere::In("spoke#paris".to_owned());
+    world.run();
+    assert!(world.rgd.is_some() && world.decide().notes[0].message.contains("from spoke#paris"));
+    world.elsewhere = Elsewhere::Nowhere;
+    world.run();
+    assert!(world.rgd.is_none());
 }

@@ -9,8 +9,8 @@ use broker_api::{ClusterName, Role};
 use graphs_core::{
     crd::{self, Owner},
     definition::{
-        Controller, Decision, Distributed, Flags, Graph, Instance, Instances, Outcome, Revision, Revisions, Serve,
-        Snapshot, Subject, Write, decide,
+        Controller, Decision, Distributed, Elsewhere, Flags, Graph, Instance, Instances, Outcome, Revision, Revisions,
+        Serve, Snapshot, Subject, Write, decide,
     },
     plural,
 };
@@ -46,6 +46,7 @@ pub(crate) struct World {
     pub max_revisions: usize,
     pub kept: Option<Vec<i64>>,
     pub distributed: Distributed,
+    pub elsewhere: Elsewhere,
     pub allow_crd_deletion: bool,
     pub blind: Blind,
     pub seconds: u64,
@@ -111,6 +112,7 @@ impl World {
             max_revisions: 5,
             kept: Some(Vec::new()),
             distributed: Distributed::Off,
+            elsewhere: Elsewhere::Nowhere,
             allow_crd_deletion: false,
             blind: Blind::default(),
             seconds: 0,
@@ -258,6 +260,7 @@ impl World {
             },
             controller: self.controller.clone(),
             distributed: &self.distributed,
+            elsewhere: &self.elsewhere,
             memory: &self.memory,
             flags: Flags {
                 max_revisions: self.max_revisions,

@@ -27,6 +27,8 @@ pub(crate) struct Toy {
     pub(crate) is_slow: bool,
     /// Since when it is as settled as it is.
     pub(crate) since: u64,
+    /// The RGD has left it.
+    pub(crate) left: bool,
     /// Since when it is not reached.
     pub(crate) lost: Option<u64>,
 }
@@ -38,6 +40,8 @@ pub(crate) struct Fleet {
     pub(crate) now: u64,
     /// All that was ever brought somewhere.
     pub(crate) history: Vec<(String, i64)>,
+    /// The RGD is being deleted.
+    pub(crate) ends: bool,
     /// What the rollout's status says was taken back.
     pub(crate) given_up: Option<i64>,
 }
@@ -95,6 +99,7 @@ impl Fleet {
                     settled: toy.mark.is_some() && !toy.is_slow,
                     since: toy.since,
                     errors: toy.errors,
+                    left: toy.left,
                     troubles: toy.troubles(),
                 }),
             };
@@ -108,7 +113,8 @@ impl Fleet {
     pub(crate) fn turn(&mut self, settings: &Settings, newest: Option<i64>) -> Decision {
         let members = self.members();
         let given_up = self.given_up;
-        let decision = decide(&Snapshot { settings, newest, given_up, members: &members, now: self.now });
+        let decision =
+            decide(&Snapshot { settings, ends: self.ends, newest, given_up, members: &members, now: self.now });
         if decision.gives_up {
             self.given_up = decision.target;
         }
@@ -122,7 +128,7 @@ impl Fleet {
         let now = self.now;
         let toy = self.clusters.get_mut(name).unwrap();
         let (to, is_back) = match assigned {
-            Assigned::Leave | Assigned::Stay => return,
+            Assigned::Leave(_) | Assigned::Stay => return,
             Assigned::Done(revision) => {
                 let mark = toy.mark.as_mut().unwrap();
                 assert_eq!(mark.revision, revision);

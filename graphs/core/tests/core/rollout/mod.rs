@@ -4,6 +4,7 @@ mod fleet;
 mod status;
 mod stories;
 
+use broker_api::graphs::rollout::Offboarding;
 use fleet::{Fleet, settings};
 use graphs_core::rollout::{Assigned, Reason, Settings};
 use serde_json::{Value, json};
@@ -311,7 +312,7 @@ fn pins_and_selectors() {
     fleet.add("stranger", None);
     let decision = fleet.turns(&settings, Some(9));
     assert_eq!(fleet.running(), ["a9", "b9", "c4", "d4", "e4"]);
-    assert_eq!(decision.assigned[&fleet.name("stranger")], Assigned::Leave);
+    assert_eq!(decision.assigned[&fleet.name("stranger")], Assigned::Leave(Offboarding::Orphan));
     assert_eq!((decision.clusters.total, decision.clusters.updated), (5, 5));
     fleet.add("f", Some("rest"));
     fleet.lose("c");
@@ -346,4 +347,38 @@ fn what_cannot_be_read_is_named() {
         let told = Settings::of(Some(&spec)).unwrap_err().to_string();
         assert!(told.contains(words), "{told}");
     }
+}
+
+#[test]
+fn what_leaves_is_waited_for_where_something_is_to_be_done() {
+    let mut fleet = fleet();
+    for (offboarding, waits) in [("Orphan", false), ("Release", true), ("Delete", true)] {
+        let settings =
+            settings(&json!({"clusterSelector": {"matchLabels": {"ring": "rest"}}, "offboarding": offboarding}));
+        fleet.member("a").left = false;
+        fleet.member("b").left = true;
+        let decision = fleet.turn(&settings, Some(1));
+        let leaving: Vec<_> = decision.leaving.iter().map(ToString::to_string).collect();
+        assert_eq!(leaving, if waits { vec!["provider#a"] } else { vec![] }, "{offboarding}");
+        assert_eq!((decision.assigned[&fleet.name("c")], decision.clusters.total), (Assigned::Revision(1), 3));
+        fleet.lose("b");
+        assert_eq!(fleet.turn(&settings, Some(1)).leaving.len(), if waits { 2 } else { 0 }, "nobody can tell");
+        fleet.member("b").lost = None;
+    }
+}
+
+#[test]
+fn an_rgd_that_is_deleted_leaves_all_clusters() {
+    let mut fleet = fleet();
+    let settings = waves(&json!({"offboarding": "Delete"}));
+    fleet.turns(&settings, Some(1));
+    fleet.ends = true;
+    for (settings, wanted) in
+        [(settings.clone(), Offboarding::Delete), (settings.without_deletion(), Offboarding::Orphan)]
+    {
+        let decision = fleet.turn(&settings, Some(2));
+        assert!(decision.assigned.values().all(|assigned| *assigned == Assigned::Leave(wanted)), "{decision:?}");
+    }
+    let release = waves(&json!({"offboarding": "Release"})).without_deletion();
+    assert_eq!(release.offboarding, Offboarding::Release);
 }

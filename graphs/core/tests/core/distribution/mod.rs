@@ -1,5 +1,7 @@
 //! What a hub does about the CRD of an RGD in a spoke: a row of the conflict table each.
 
+mod leave;
+
 use std::sync::Arc;
 
 use broker_api::graphs::{GeneratedSchema, keys};

@@ -1,0 +1,172 @@
+//! What is left to be done in a spoke that an RGD leaves: a pure function of the CRD and of its instances.
+
+use std::collections::BTreeMap;
+
+use broker_api::{
+    ClusterName,
+    graphs::{keys, rollout::Offboarding},
+};
+use runtime_effect::{kind::Kind, memory, merge::digest, note::Note, seen::Seen, view::View, write};
+use serde_json::{Value, json};
+
+use super::mark;
+
+/// So many instances are written at once.
+pub const AT_ONCE: usize = 50;
+
+/// Labels of ours that are on an instance.
+const LABELS: [&str; 5] = [keys::OWNED, keys::VERSION, keys::APPLYSET_ID, keys::RGD_ID, keys::RGD_NAME];
+
+/// What a write in a spoke may be about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Subject {
+    /// The CRD.
+    CustomResource,
+    /// An instance that is released or deleted.
+    Instance,
+}
+
+impl memory::Subject for Subject {
+    const MOST: usize = 2 * AT_ONCE;
+
+    fn is_many(self) -> bool {
+        self == Self::Instance
+    }
+
+    fn is_paced(self) -> bool {
+        false
+    }
+}
+
+/// A write that was decided on.
+pub type Write = write::Write<Subject>;
+
+/// All that one decision looks at.
+#[derive(Debug, Clone, Copy)]
+pub struct Leaving<'a> {
+    /// The spoke.
+    pub cluster: &'a ClusterName,
+    /// The CRD of the RGD's name there, whoever made it.
+    pub crd: &'a Seen,
+    /// Uid of the RGD.
+    pub rgd_uid: &'a str,
+    /// 12 hexadecimal digits that tell this hub from others.
+    pub hub: &'a str,
+    /// What is asked for.
+    pub offboarding: Offboarding,
+    /// The kind that the CRD defines, where it is served.
+    pub kind: Option<&'a Kind>,
+}
+
+/// How far it is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Departure {
+    /// Nobody can tell.
+    Unknown,
+    /// Nothing is left to do.
+    Left,
+    /// It is under way.
+    Going {
+        /// To be done now.
+        writes: Vec<Write>,
+        /// Instances that something has to be done about, at least these.
+        instances: usize,
+    },
+}
+
+impl Departure {
+    fn waits(instances: usize) -> Self {
+        Self::Going { writes: Vec::new(), instances }
+    }
+}
+
+/// Whether an instance with these labels, and with finalizers or without, may have anything of ours on it.
+pub fn is_held(has_finalizers: bool, labels: &BTreeMap<String, String>) -> bool {
+    has_finalizers || LABELS.iter().any(|label| labels.contains_key(*label))
+}
+
+/// What is to be done in a spoke that an RGD leaves. `instances`: all of the CRD's kind, where they are known; of those of
+/// which [`is_held`] says no, what is released has no need.
+pub fn leave(leaving: &Leaving<'_>, instances: Option<impl Iterator<Item = Seen>>) -> Departure {
+    let crd = match leaving.crd {
+        Seen::Unknown => return Departure::Unknown,
+        Seen::Absent => return Departure::Left,
+        Seen::Present(crd) => crd,
+    };
+    if leaving.offboarding == Offboarding::Orphan || mark(crd, leaving.rgd_uid, leaving.hub).is_none() {
+        return Departure::Left;
+    }
+    let Some(instances) = instances else { return Departure::Unknown };
+    let deletes = leaving.offboarding == Offboarding::Delete;
+    let (mut writes, mut left) = (Vec::new(), 0);
+    for instance in instances {
+        let Seen::Present(instance) = instance else {
+            left += 1;
+            continue;
+        };
+        let is_ours = deletes || instance.has_finalizer(keys::FINALIZER) || !labels(&instance).is_empty();
+        if !is_ours {
+            continue;
+        }
+        left += 1;
+        // One that is being deleted is brought to its end, children first.
+        if let Some(kind) = leaving.kind.filter(|_| !instance.deleting) {
+            let op = if deletes { write::Op::Delete { uid: instance.uid.clone() } } else { release(&instance) };
+            let intent = digest(&json!([&*instance.uid, deletes, instance.resource_version]));
+            writes.push(leaving.write(kind.clone(), &instance, op, intent, Subject::Instance, None));
+        }
+        if writes.len() == AT_ONCE {
+            break;
+        }
+    }
+    if left > 0 {
+        return Departure::Going { writes, instances: left };
+    }
+    if !deletes {
+        return Departure::Left;
+    }
+    if crd.deleting {
+        return Departure::waits(0);
+    }
+    let name = crd.value["metadata"]["name"].as_str().unwrap_or_default();
+    let note = Note::normal("KindDeleted", format!("CRD {name} was deleted in {}", leaving.cluster));
+    let op = write::Op::Delete { uid: crd.uid.clone() };
+    let intent = digest(&json!(["delete", &*crd.uid]));
+    let kind =
+        Kind { group: "apiextensions.k8s.io".into(), version: "v1".into(), kind: "CustomResourceDefinition".into() };
+    let write = leaving.write(kind, crd, op, intent, Subject::CustomResource, Some(note));
+    Departure::Going { writes: vec![write], instances: 0 }
+}
+
+/// The labels of ours on an instance.
+fn labels(instance: &View) -> Vec<&'static str> {
+    LABELS.into_iter().filter(|label| instance.label(label).is_some()).collect()
+}
+
+/// Takes our finalizer and labels off. What says which children it has stays: it may be taken up again.
+fn release(instance: &View) -> write::Op {
+    let finalizers: Vec<&str> = instance.finalizers().filter(|held| *held != keys::FINALIZER).collect();
+    let labels: Value = labels(instance).into_iter().map(|label| (label.to_owned(), Value::Null)).collect();
+    write::Op::Merge(json!({"metadata": {
+        "finalizers": finalizers,
+        "labels": labels,
+        "resourceVersion": instance.resource_version.to_string(),
+        "uid": &*instance.uid,
+    }}))
+}
+
+impl Leaving<'_> {
+    fn write(
+        &self,
+        kind: Kind,
+        object: &View,
+        op: write::Op,
+        intent: [u8; 8],
+        subject: Subject,
+        note: Option<Note>,
+    ) -> Write {
+        let text = |field: &str| object.value["metadata"][field].as_str().unwrap_or_default().to_owned();
+        let (namespace, name) = (text("namespace"), text("name"));
+        Write { cluster: self.cluster.clone(), kind, namespace, name, op, intent, subject, note }
+    }
+}
