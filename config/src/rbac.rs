@@ -78,7 +78,7 @@ What a graphs controller may do in a spoke. Apply it there:
 The controller runs in the hub and comes with the token of this ServiceAccount, of which config/rbac/kubeconfig.sh makes \
 a kubeconfig. It may do nothing with any object until the spoke's owner says with which: in ClusterRoles with the label \
 below, as for the hub. What an RGD names in a namespace that its instance's author chooses, that author reaches with these \
-rights.";
+rights. A rollout with `offboarding: Delete` takes delete of the RGD's kind and of customresourcedefinitions in one of these.";
 
 const OPERATOR_ROLE: &str = "\
 What the operator may do. Part of config/default.";

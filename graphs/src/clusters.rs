@@ -42,6 +42,8 @@ pub struct Record {
     pub told: Told,
     /// Its Secret.
     pub from: Provenance,
+    /// uid of that.
+    pub uid: Box<str>,
 }
 
 /// Spokes that are configured, and those of them to look at.
@@ -68,19 +70,22 @@ impl Clusters {
     }
 
     /// This is the Secret of a spoke.
-    pub fn configured(&self, cluster: &ClusterName, from: &Provenance) {
+    pub fn configured(&self, cluster: &ClusterName, from: &Provenance, uid: Box<str>) {
         let mut all = lock(&self.all);
-        let is_known = all.get(cluster).is_some_and(|record| lock(record).from == *from);
+        let is_it = |record: &Record| record.from == *from && record.uid == uid;
+        let is_known = all.get(cluster).is_some_and(|record| is_it(&lock(record)));
         if !is_known {
-            let record = Record { memory: Memory::default(), told: Told::default(), from: from.clone() };
+            let record = Record { memory: Memory::default(), told: Told::default(), from: from.clone(), uid };
             all.insert(cluster.clone(), Arc::new(Mutex::new(record)));
         }
         drop(all);
         self.enqueue(cluster);
     }
 
-    /// A spoke is configured no more.
-    pub fn removed(&self, cluster: &ClusterName) {
-        lock(&self.all).remove(cluster);
+    /// A spoke is configured no more. Returns the uid of its Secret.
+    pub fn removed(&self, cluster: &ClusterName) -> Option<Box<str>> {
+        let record = lock(&self.all).remove(cluster)?;
+        let record = lock(&record);
+        Some(record.uid.clone())
     }
 }

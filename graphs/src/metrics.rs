@@ -1,6 +1,6 @@
 //! Prometheus metrics, beside those of every program.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, atomic::AtomicU64};
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -16,6 +16,22 @@ pub struct StateLabels {
     pub state: &'static str,
 }
 
+/// An RGD, and a state in which clusters may be.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct DistributionLabels {
+    /// Its name.
+    pub rgd: String,
+    /// Which state.
+    pub state: &'static str,
+}
+
+/// A spoke.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ClusterLabels {
+    /// Its name.
+    pub cluster: String,
+}
+
 /// All metrics.
 pub struct Metrics {
     /// All of them, those of every program included.
@@ -26,6 +42,14 @@ pub struct Metrics {
     pub instances: Family<StateLabels, Gauge>,
     /// Bytes that indexes take.
     pub held: Gauge,
+    /// Clusters of each RGD by state.
+    pub distribution: Family<DistributionLabels, Gauge>,
+    /// Seconds until a spoke serves a revision that it was told to run.
+    pub apply_duration: Histogram,
+    /// 1 for each spoke that is reached, 0 for others.
+    pub cluster_up: Family<ClusterLabels, Gauge>,
+    /// Seconds since a spoke was heard of last.
+    pub cluster_silence: Family<ClusterLabels, Gauge<f64, AtomicU64>>,
 }
 
 impl Metrics {
@@ -38,7 +62,16 @@ impl Metrics {
         own.register("compile_duration_seconds", compiling, compile_duration.clone());
         own.register("instances", "Instances by state", instances.clone());
         own.register("held_bytes", "Memory that is taken for what is held", held.clone());
-        Self { registry, compile_duration, instances, held }
+        let (distribution, apply_duration) = (Family::default(), seconds());
+        let (cluster_up, cluster_silence) = (Family::default(), Family::default());
+        let help = "Clusters of a ResourceGraphDefinition by state";
+        registry.register("kro_distribution_clusters", help, distribution.clone());
+        let help = "Time until a spoke serves a revision that it was told to run";
+        registry.register("kro_distribution_apply_seconds", help, apply_duration.clone());
+        registry.register("kro_cluster_up", "Whether a spoke is reached", cluster_up.clone());
+        let help = "Time since a spoke's API server said anything on a watch";
+        registry.register("kro_cluster_last_event_seconds", help, cluster_silence.clone());
+        Self { registry, compile_duration, instances, held, distribution, apply_duration, cluster_up, cluster_silence }
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, Mutex, OnceLock},
 };
 
-use broker_api::ClusterName;
+use broker_api::{ClusterName, graphs::rollout::ClusterCounts};
 use graphs_core::{definition::Distributed, rollout::Assigned};
 use runtime_effect::memory::{Memory, Sole};
 use runtime_fleet::{lock::lock, queue::Queue};
@@ -36,6 +36,8 @@ pub struct Record {
     pub distributed: Distributed,
     /// Revisions that are run, or are to be.
     pub kept: Kept,
+    /// How many clusters stand how.
+    pub counts: ClusterCounts,
     /// Instances in the hub are served; `None`: that is not decided.
     pub serves_hub: Option<bool>,
     /// Clusters that an RGD which is being deleted has not left; `None`: that is not decided.
@@ -83,6 +85,12 @@ impl Rollouts {
     /// Clusters that an RGD which is being deleted has not left; `None`: that is not decided.
     pub fn leaving(&self, key: &DefinitionKey) -> Option<Vec<ClusterName>> {
         lock(&*self.get(key)?).leaving.clone()
+    }
+
+    /// How many clusters of each RGD stand how.
+    pub fn counts(&self) -> Vec<(Arc<str>, ClusterCounts)> {
+        let all: Vec<_> = lock(&self.all).iter().map(|(key, record)| (key.name.clone(), Arc::clone(record))).collect();
+        all.into_iter().map(|(name, record)| (name, lock(&record).counts.clone())).collect()
     }
 
     /// The RGD is no more.

@@ -83,11 +83,19 @@ impl Graphs {
                 self.fleet().configure(&name, self.rank(&from));
                 self.fleet().expect(&name, uid);
                 self.fleet().engage(&name, kubeconfig, Some(Arc::new(labels)));
-                self.clusters.configured(&name, &from);
+                let uid = self.secret_uid(&from).unwrap_or_default();
+                self.clusters.configured(&name, &from, uid);
             }
             SourceEvent::Removed { name, from } => {
-                info!(cluster = %name, %from, "taken out of the configuration; what is there stays");
-                self.clusters.removed(&name);
+                let left = self.instances.records.of_cluster(&name).len();
+                info!(cluster = %name, %from, instances = left, "taken out of the configuration; what is there stays");
+                let gone = self.clusters.removed(&name);
+                let what = format!("{name} is left; {left} instances stay there as they are, and nobody serves them");
+                if let Some(about) =
+                    gone.and_then(|uid| self.regarding_secret(&from, &uid)).filter(|_| self.engine.leads())
+                {
+                    self.engine.tell(about, Note::normal("ClusterLeft", what));
+                }
                 self.fleet().disengage(&name).await;
                 self.look_at_rollouts();
             }
@@ -118,19 +126,29 @@ impl Graphs {
         Rank { round: 0, flag: usize::MAX, created, from: from.to_string() }
     }
 
-    /// Tells something about a spoke on its Secret.
-    pub(crate) fn tell_of_secret(&self, from: &Provenance, note: &Note) {
-        let Provenance::Secret { namespace, name } = from else { return };
-        let Some(secret) = self.spoke_secret(&ObjectKey::new(namespace.as_str(), name.as_str())) else { return };
-        let about = Regarding {
+    /// uid of a spoke's Secret.
+    fn secret_uid(&self, from: &Provenance) -> Option<Box<str>> {
+        let Provenance::Secret { namespace, name } = from else { return None };
+        Some(self.spoke_secret(&ObjectKey::new(namespace.as_str(), name.as_str()))?.uid.clone())
+    }
+
+    /// A spoke's Secret, which may be gone, for Events.
+    fn regarding_secret(&self, from: &Provenance, uid: &str) -> Option<Regarding> {
+        let Provenance::Secret { namespace, name } = from else { return None };
+        Some(Regarding {
             cluster: self.hub.clone(),
             api_version: "v1".into(),
             kind: "Secret".into(),
             namespace: namespace.clone(),
             name: name.clone(),
-            uid: secret.uid.to_string(),
-        };
-        if self.engine.leads() {
+            uid: uid.to_owned(),
+        })
+    }
+
+    /// Tells something about a spoke on its Secret.
+    pub(crate) fn tell_of_secret(&self, from: &Provenance, note: &Note) {
+        let about = self.secret_uid(from).and_then(|uid| self.regarding_secret(from, &uid));
+        if let Some(about) = about.filter(|_| self.engine.leads()) {
             self.engine.tell(about, note.clone());
         }
     }

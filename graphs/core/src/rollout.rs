@@ -5,6 +5,7 @@
 //! in the middle of a wave goes on where the other one ended.
 
 mod member;
+mod news;
 mod settings;
 mod standing;
 mod status;
@@ -19,6 +20,7 @@ use broker_api::{
 
 pub use self::{
     member::{Mark, Member, Reach, Spoke, Trouble},
+    news::news,
     settings::{Settings, SettingsError},
     standing::{Reason, Standing},
     status::{distributed, given_up, names, status},

@@ -20,6 +20,7 @@ use runtime_engine::{
     clock,
     engine::Engine,
     machine::{Machine, Occasion, Plan, Refusal},
+    recorder::Regarding,
 };
 use runtime_fleet::{
     lock::lock,
@@ -103,6 +104,7 @@ impl RolloutMachine {
             || record.serves_hub != Some(settings.include_hub)
             || record.leaving != leaving;
         record.leaving = leaving;
+        record.counts = decision.clusters.clone();
         record.kept = kept;
         record.distributed = distributed;
         record.serves_hub = Some(settings.include_hub);
@@ -141,7 +143,7 @@ impl RolloutMachine {
                 "status": status,
             })),
             subject: Sole,
-            note: None,
+            note: rollout::news(rollout.value.get("status").unwrap_or(&nothing), wanted),
         })
     }
 }
@@ -237,9 +239,17 @@ impl Machine for RolloutMachine {
     }
 
     fn tell(&self, key: &DefinitionKey, note: &Note) {
-        if let Some(regarding) = self.graphs.regarding_definition(key) {
-            self.graphs.engine.tell(regarding, note.clone());
-        }
+        let Seen::Present(rollout) = self.rollout(key) else { return };
+        let regarding = Regarding {
+            cluster: key.cluster.clone(),
+            api_version: Kind::from(&self.graphs.fixed.rollouts.gvk).api_version(),
+            kind: self.graphs.fixed.rollouts.gvk.kind.clone(),
+            // Where API servers keep Events of what is in no namespace.
+            namespace: "default".into(),
+            name: key.name.to_string(),
+            uid: rollout.uid.to_string(),
+        };
+        self.graphs.engine.tell(regarding, note.clone());
     }
 
     fn sees(&self, _key: &DefinitionKey, _write: &Write<Sole>) -> Option<Arc<WatchSpec>> {

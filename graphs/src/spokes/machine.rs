@@ -273,6 +273,9 @@ impl SpokeMachine {
                 let intent = json!([uid, mark.revision, mark.done, compiled.definition.crd]);
                 // One that only adds to what is said of a revision changes nothing of how it runs.
                 let same = look.held.as_ref().is_some_and(|held| held.revision == mark.revision);
+                if !same && record.begun.is_none_or(|(revision, _)| revision != mark.revision) {
+                    record.begun = Some((mark.revision, clock::now().millis));
+                }
                 let runs = same && look.crd.present().is_some_and(definition::is_established);
                 (Some((op, digest(&intent))), troubles, runs)
             }

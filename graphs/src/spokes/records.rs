@@ -4,6 +4,7 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use broker_api::{ClusterName, graphs::rollout::Offboarding};
@@ -15,7 +16,7 @@ use runtime_effect::memory::Memory;
 use runtime_engine::recorder::Told;
 use runtime_fleet::lock::lock;
 
-use crate::definitions::DefinitionKey;
+use crate::{definitions::DefinitionKey, metrics::METRICS};
 
 /// What is remembered of an RGD in a spoke.
 #[derive(Default)]
@@ -36,6 +37,8 @@ pub struct Record {
     pub refused: Option<Trouble>,
     /// The revision that is being written.
     pub wanted: i64,
+    /// The revision that the spoke is told to run, and since when, in milliseconds.
+    pub begun: Option<(i64, u64)>,
 }
 
 impl Record {
@@ -46,6 +49,13 @@ impl Record {
             let revision = |mark: &Option<Mark>| mark.as_ref().map(|mark| mark.revision);
             held.settled == settled && revision(&held.mark) == revision(&mark)
         };
+        if let (Some(mark), Some((revision, since))) = (&mark, self.begun)
+            && settled
+            && mark.revision == revision
+        {
+            METRICS.apply_duration.observe(Duration::from_millis(now.saturating_sub(since)).as_secs_f64());
+            self.begun = None;
+        }
         let since = before.filter(same).map_or(now, |held| held.since);
         self.last.clone_from(&mark);
         let seen = Spoke { mark, settled, since, errors: 0, left: self.left.is_some(), troubles };

@@ -22,6 +22,10 @@ use crate::{
 /// For how long a cluster must have worked before it counts as one that does.
 const STEADY: Duration = Duration::from_secs(30);
 
+/// After so long, and ever longer, it is asked again who answers, where that may not be read: an API server that has just
+/// started does not know yet who may do what. Those that never allow it are left alone after a while.
+const NAMELESS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
+
 /// Longest answer about `kube-system`.
 const IDENTITY_LIMIT: usize = 1 << 20;
 
@@ -85,6 +89,7 @@ impl Connector {
         let mut flaps = Backoff::new(Duration::from_secs(1), Duration::from_mins(1));
         let mut since = Instant::now();
         let mut identities = self.identities.changes();
+        let mut nameless = Nameless::of(connection);
         loop {
             identities.mark_unchanged();
             if !self.identities.holds(self.server.name()) {
@@ -95,6 +100,10 @@ impl Connector {
                 _ = self.credentials.changed() => return,
                 () = self.server.suspicion.notified(), if !down => {}
                 () = tokio::time::sleep(backoff.wait()), if down => {}
+                () = nameless.wait(), if !down && nameless.asks() => match Box::pin(identity(&connection.caller)).await {
+                    Ok(Some(_)) => return,
+                    Ok(None) | Err(_) => continue,
+                },
                 // Whoever is lost may be allowed to be another one now.
                 _ = identities.changed() => if down { return } else { continue },
                 // Certificates of credential plugins are not refreshed by the client: a new one is made in time.
@@ -174,6 +183,30 @@ impl Connector {
     }
 }
 
+/// A connection of which nobody can tell to which API server it leads.
+struct Nameless {
+    wait: Option<Duration>,
+    next: Instant,
+}
+
+impl Nameless {
+    fn of(connection: &Connection) -> Self {
+        let wait = connection.identity.is_none().then_some(NAMELESS.0);
+        Self { wait, next: Instant::now() + NAMELESS.0 }
+    }
+
+    fn asks(&self) -> bool {
+        self.wait.is_some()
+    }
+
+    /// Until it is time to ask again.
+    async fn wait(&mut self) {
+        tokio::time::sleep_until(self.next).await;
+        self.wait = self.wait.map(|wait| wait * 2).filter(|wait| *wait <= NAMELESS.1);
+        self.next = Instant::now() + self.wait.unwrap_or_default();
+    }
+}
+
 /// Shortly before the client's credentials end, if they do.
 async fn expiry(connection: &Connection) {
     match connection.valid_until {
@@ -210,3 +243,7 @@ async fn identity(caller: &Caller) -> Result<Option<String>, CallError> {
         Err(error) => Err(error),
     }
 }
+
+#[cfg(test)]
+#[path = "connect_tests.rs"]
+mod tests;

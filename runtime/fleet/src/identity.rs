@@ -88,6 +88,11 @@ fn excludes(one: Role, two: Role) -> bool {
     one == two || matches!((one, two), (Role::Spoke, Role::Coordination) | (Role::Coordination, Role::Spoke))
 }
 
+/// Whether nothing may be done in a cluster of which nobody can tell which API server it is.
+fn needs_uid(role: Role) -> bool {
+    role == Role::Spoke
+}
+
 impl Configured {
     /// Whether it is engaged as whom it must be, if at all.
     fn fits(&self) -> bool {
@@ -157,6 +162,14 @@ impl Identities {
                 "{name} is another API server than it was (kube-system uid {found}, was {expected}); nothing is read or written there"
             );
             return Err(Refused { cause: Cause::IdentityChanged, why });
+        }
+        if likeness.uid.is_none() && needs_uid(name.role()) {
+            own.held = None;
+            // Also what an API server says that has just started: it does not know yet who may do what.
+            let why = format!(
+                "{name} does not let the namespace kube-system be read, whose uid tells which API server it is"
+            );
+            return Err(Refused { cause: Cause::Lost, why });
         }
         let rank = own.rank.clone();
         // Who was engaged as somebody else before, or could not be told from others, has connected anew.
@@ -283,6 +296,17 @@ mod tests {
         identities.claim(&name("victim"), &like(Some("y"), "a:443", 1)).unwrap();
         let twin = identities.claim(&name("liar"), &like(Some("y"), "a:443", 1)).unwrap_err();
         assert_eq!(twin.cause, Cause::Duplicate);
+    }
+
+    #[test]
+    fn a_spoke_that_cannot_be_told_from_others_is_not_engaged() {
+        let identities = Identities::default();
+        let spoke = ClusterName::spoke("paris");
+        let refused = identities.claim(&spoke, &like(None, "a:443", 1)).unwrap_err();
+        assert!(refused.cause == Cause::Lost && refused.why.contains("kube-system"), "{}", refused.why);
+        identities.claim(&spoke, &like(Some("u"), "a:443", 1)).unwrap();
+        identities.claim(&spoke, &like(None, "a:443", 1)).unwrap_err();
+        assert!(!identities.holds(&spoke));
     }
 
     #[test]

@@ -20,7 +20,10 @@ const NAMED: usize = 5;
 const LONGEST: usize = 1024;
 
 /// Reason of [`PROGRESSING`] and [`DEGRADED`]: the target was taken back. Remembers that across restarts.
-const ROLLED_BACK: &str = "RolledBack";
+pub(super) const ROLLED_BACK: &str = "RolledBack";
+
+/// Reason of [`PROGRESSING`]: too many have failed.
+pub(super) const STOPPED: &str = "Stopped";
 
 /// The revision that the status of a rollout says was taken back, unless somebody has edited the rollout since.
 pub fn given_up(rollout: &View) -> Option<i64> {
@@ -55,7 +58,7 @@ fn progressing(decision: &Decision, paused: bool) -> Word {
         }
         None => word(false, "NoRevision", "no revision compiles yet"),
         _ if counts.updated == counts.total && decision.leaving.is_empty() => word(false, "Complete", done),
-        _ if decision.stopped => word(false, "Stopped", format!("{done}; too many failed, no further one begins")),
+        _ if decision.stopped => word(false, STOPPED, format!("{done}; too many failed, no further one begins")),
         _ if paused => word(false, "Paused", format!("{done}; no further one begins while spec.paused is true")),
         _ => word(true, "RollingOut", done),
     }

@@ -17,6 +17,7 @@ pub(crate) struct Controller {
     args: Vec<String>,
     process: Process,
     health: String,
+    metrics: String,
 }
 
 impl Controller {
@@ -33,7 +34,7 @@ impl Controller {
             .args(["--metrics-bind-address", &metrics]);
         let args: Vec<String> = args.iter().map(ToString::to_string).collect();
         let process = lab.start_process(&program.clone().args(args.iter().cloned())).unwrap();
-        let mut controller = Self { program, args, process, health };
+        let mut controller = Self { program, args, process, health, metrics };
         controller.until_ready().await;
         controller
     }
@@ -90,6 +91,11 @@ impl Controller {
     /// Where it says how it is.
     pub(crate) fn health(&self) -> &str {
         &self.health
+    }
+
+    /// What it measures, as Prometheus reads it.
+    pub(crate) async fn metrics(&self) -> String {
+        http_get(&self.metrics, "/metrics").await.unwrap().1
     }
 
     /// The process, for signals.

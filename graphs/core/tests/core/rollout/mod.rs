@@ -1,6 +1,7 @@
 //! What a rollout promises: waves in order, no more at a time than allowed, and no further cluster once too many have failed.
 
 mod fleet;
+mod news;
 mod status;
 mod stories;
 

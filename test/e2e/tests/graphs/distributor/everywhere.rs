@@ -38,6 +38,16 @@ fn an_rgd_in_the_hub_is_an_api_on_every_spoke() {
         assert!(fleet.hub.find(&CONFIG_MAP, "everywhere", "one-config").await.is_none());
 
         fleet.distributed("everywhere", "AllClusters", "at revision 1").await;
+        let metrics = fleet.controller().await.metrics().await;
+        for line in [
+            r#"kro_distribution_clusters{rgd="everywhere",state="updated"} "#,
+            r#"kro_cluster_up{cluster="spoke#paris"} 1"#,
+            r#"kro_cluster_last_event_seconds{cluster="spoke#tokyo"} "#,
+            r#"workqueue_depth{name="spokes"} "#,
+            "kro_distribution_apply_seconds_count ",
+        ] {
+            assert!(metrics.contains(line), "{line}: {metrics}");
+        }
         fleet.spoke("paris").delete(&kind, "everywhere", "one").await;
         fleet.spoke("paris").until_gone(&kind, "everywhere", "one").await;
         assert!(fleet.spoke("tokyo").find(&CONFIG_MAP, "everywhere", "one-config").await.is_some());

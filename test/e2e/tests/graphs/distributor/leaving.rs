@@ -40,6 +40,7 @@ fn a_spoke_that_is_offboarded_keeps_what_it_has_and_is_taken_up_again() {
         fleet.hub.edit(&SECRET, SECRETS, "tokyo", offboard(Value::Null)).await;
         tokyo.until_there(&CONFIG_MAP, "leaving", "one-config").await;
         fleet.hub.delete(&SECRET, SECRETS, "tokyo").await;
+        fleet.hub.until_event(SECRETS, "tokyo", "ClusterLeft", |told| told.message.contains("instances stay")).await;
         fleet.distributed("leaving", "AllClusters", "2/2").await;
         assert_eq!(fleet.revision("tokyo", &kind).await.as_deref(), Some("1"));
         fleet.join("tokyo").await;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::fleet::{Fleet, PEACE, SPOKES, note};
 use crate::{
     FLEET,
-    kinds::kind,
+    kinds::{is_active, kind},
     rgd::{Node, Rgd},
     rights,
 };
@@ -77,6 +77,10 @@ fn a_wave_that_fails_stops_those_after_it_until_it_is_mended_and_a_revision_can_
         let seen = fleet.rollout_until("waves", "to fail in paris", failing).await;
         assert_eq!(seen.text("/status/wave"), "canary", "{seen}");
         fleet.distributed("waves", "Partial", "spoke#paris").await;
+        let told =
+            |reason| fleet.hub.until_event("default", "waves", reason, |told| told.message.contains("revision 2"));
+        told("RolloutStarted").await;
+        assert!(told("WaveFailed").await.message.contains("spoke#paris"));
         for spoke in SPOKES {
             assert_eq!(fleet.revision(spoke, &kind).await.as_deref(), Some("1"), "{spoke}");
             text_is(fleet, spoke, &format!("1 {spoke}")).await;
@@ -84,6 +88,8 @@ fn a_wave_that_fails_stops_those_after_it_until_it_is_mended_and_a_revision_can_
         fleet.spoke("paris").apply(&widgets).await;
         fleet.all_run(&kind, "2").await;
         fleet.rollout_until("waves", "to be done", updated(3, 2)).await;
+        told("WaveCompleted").await;
+        told("RolloutCompleted").await;
         for spoke in SPOKES {
             text_is(fleet, spoke, &format!("2 {spoke}")).await;
             fleet.spoke(spoke).until_there(&widget(), "waves", "one").await;
@@ -131,5 +137,55 @@ fn nobody_begins_while_a_rollout_is_paused_and_a_restart_forgets_nothing() {
         fleet.roll_out("paused", waves()).await;
         fleet.all_run(&kind, "2").await;
         fleet.rollout_until("paused", "to be done", updated(3, 2)).await;
+    });
+}
+
+#[test]
+fn a_revision_with_which_instances_fail_is_taken_back_and_no_other_cluster_sees_it() {
+    FLEET.run(async |fleet| {
+        let _peace = PEACE.read().await;
+        fleet.join_all().await;
+        let mut rollout = waves();
+        rollout["onFailure"] = json!("Rollback");
+        rollout["revision"] = json!(1);
+        fleet.roll_out("back", rollout.clone()).await;
+        let kind = fleet.define("back", &note("1 ")).await;
+        fleet.all_run(&kind, "1").await;
+        for spoke in SPOKES {
+            fleet.bring_up(spoke, &kind, "back", "one").await;
+        }
+        let named = |name: &str| Node::config("config", name, json!({"text": "${schema.spec.text}"}));
+        let fails = Rgd::new("Note").spec(json!({"text": "string"})).node(named("${schema.metadata.name}_config"));
+        fleet.edit("back", &fails.status(json!({"config": "${config.metadata.name}"}))).await;
+        // Long enough for an instance to fail; that it fails ends the wait.
+        rollout["waves"][0]["soakSeconds"] = json!(60);
+        rollout["revision"] = json!(2);
+        fleet.roll_out("back", rollout).await;
+        let is_back = |seen: &Object| seen.has("Progressing", "False", "RolledBack");
+        let seen = fleet.rollout_until("back", "to be taken back", is_back).await;
+        assert_eq!(seen.at("/status/targetRevision"), 2, "{seen}");
+        fleet.runs("paris", &kind, "1").await;
+        fleet.spoke("paris").until(&kind, "back", "one", "to be well again", is_active).await;
+        fleet.hub.until_event("default", "back", "WaveFailed", |told| told.message.contains("brought back")).await;
+        for spoke in ["lima", "tokyo"] {
+            assert_eq!(fleet.revision(spoke, &kind).await.as_deref(), Some("1"), "{spoke}");
+        }
+    });
+}
+
+#[test]
+fn a_kind_need_not_be_served_in_the_hub() {
+    FLEET.run(async |fleet| {
+        let _peace = PEACE.read().await;
+        fleet.join("paris").await;
+        fleet.roll_out("elsewhere", json!({"includeHub": false})).await;
+        let kind = fleet.define("elsewhere", &note("")).await;
+        fleet.namespace(&fleet.hub, "elsewhere").await;
+        fleet.hub.create(&kind, "elsewhere", "one", json!({"spec": {"text": "hub"}})).await;
+        fleet.runs("paris", &kind, "1").await;
+        fleet.bring_up("paris", &kind, "elsewhere", "one").await;
+        assert!(fleet.hub.get(&kind, "elsewhere", "one").await.finalizers().is_empty());
+        fleet.roll_out("elsewhere", json!({"includeHub": true})).await;
+        fleet.hub.until(&kind, "elsewhere", "one", "to be served", is_active).await;
     });
 }

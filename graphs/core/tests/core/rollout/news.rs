@@ -1,0 +1,38 @@
+//! What is told of a rollout.
+
+use graphs_core::rollout::news;
+use serde_json::{Value, json};
+
+fn status(target: i64, wave: Option<&str>, reason: &str) -> Value {
+    json!({"targetRevision": target, "wave": wave, "conditions": [
+        {"type": "Progressing", "reason": reason},
+        {"type": "Degraded", "reason": "ClustersFailing", "message": "failing: spoke#a"},
+    ]})
+}
+
+#[test]
+fn starts_ends_and_failures_of_waves_are_told_once() {
+    let story = [
+        (status(3, Some("canary"), "RollingOut"), "RolloutStarted"),
+        (status(3, Some("canary"), "Stopped"), "WaveFailed"),
+        (status(3, Some("canary"), "RollingOut"), ""),
+        (status(3, Some("rest"), "RollingOut"), "WaveCompleted"),
+        (status(3, Some("rest"), "Paused"), ""),
+        (status(3, Some(""), "RollingOut"), "WaveCompleted"),
+        (status(3, None, "Complete"), "RolloutCompleted"),
+        (status(3, None, "Complete"), ""),
+        (status(3, Some("rest"), "RollingOut"), "WaveStarted"),
+        (status(4, Some("canary"), "RollingOut"), "RolloutStarted"),
+        (status(4, Some("canary"), "RolledBack"), "WaveFailed"),
+        (status(5, None, "Complete"), ""),
+    ];
+    let mut before = json!({});
+    for (now, reason) in story {
+        let told = news(&before, &now);
+        assert_eq!(told.as_ref().map_or("", |note| note.reason), reason, "{before} {now}");
+        before = now;
+    }
+    let failed = news(&status(3, Some(""), "RollingOut"), &status(3, Some(""), "Stopped")).unwrap();
+    let words = "revision 3: the last wave failed (failing: spoke#a); no further cluster begins";
+    assert_eq!((failed.warning, failed.message.as_str()), (true, words));
+}
