@@ -143,6 +143,7 @@ impl Graphs {
         let bounds = Bounds {
             collection: self.options.rgd_max_collection_size,
             dimensions: self.options.rgd_max_collection_dimension_size,
+            own_namespace: self.options.restrict_namespaces,
             ..Bounds::default()
         };
         Compiler { cluster, others, kinds: &self.kinds, evaluator: &self.evaluator, bounds, is_defined }

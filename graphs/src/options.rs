@@ -70,6 +70,19 @@ pub struct Options {
     )]
     pub enable_multicluster: bool,
 
+    /// Keep what belongs to a namespaced instance in its namespace, unless a template names another in fixed text
+    #[arg(
+        long,
+        env = "RESOURCE_GRAPHS_RESTRICT_NAMESPACES",
+        value_name = "BOOL",
+        action = ArgAction::Set,
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = false,
+        default_missing_value = "true"
+    )]
+    pub restrict_namespaces: bool,
+
     /// Namespace of the Secrets with kubeconfigs of spokes; defaults to that of the lease
     #[arg(long, env = "RESOURCE_GRAPHS_CLUSTER_SECRETS_NAMESPACE", value_name = "NAMESPACE")]
     pub cluster_secrets_namespace: Option<String>,

@@ -61,6 +61,9 @@ pub struct Bounds {
     pub object: usize,
     /// Bytes of JSON of all that is rendered in one pass over one instance.
     pub pass: usize,
+    /// What belongs to a namespaced instance stays in its namespace, unless a template names another in fixed text: who
+    /// writes instances does not choose.
+    pub own_namespace: bool,
 }
 
 impl Default for Bounds {
@@ -73,6 +76,7 @@ impl Default for Bounds {
             steps: 2_000_000,
             object: 1024 * 1024,
             pass: 64 * 1024 * 1024,
+            own_namespace: false,
         }
     }
 }

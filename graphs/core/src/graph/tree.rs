@@ -16,6 +16,21 @@ pub enum Tree {
     Computed(usize),
 }
 
+impl Tree {
+    /// Whether the text at these keys is there and is no expression.
+    pub(crate) fn is_fixed(&self, path: &[&str]) -> bool {
+        match (self, path) {
+            (Self::Fixed(value), _) => {
+                path.iter().try_fold(value, |value, key| value.get(key)).is_some_and(Value::is_string)
+            }
+            (Self::Object(fields), [key, rest @ ..]) => {
+                fields.iter().any(|(name, field)| name == key && field.is_fixed(rest))
+            }
+            _ => false,
+        }
+    }
+}
+
 /// An expression whose value stands in a template.
 #[derive(Debug, Clone)]
 pub struct Computed {

@@ -59,8 +59,21 @@ impl Renderer<'_> {
             Some(Value::String(namespace)) => !namespace.is_empty(),
             Some(_) => return fail("metadata.namespace is not a text".to_owned()),
         };
+        let restricted = self.graph.bounds.own_namespace && resource.kind.namespaced && !self.graph.is_cluster_scoped();
+        let fixed = stated && resource.template.is_fixed(&["metadata", "namespace"]);
+        if restricted && !fixed {
+            let stated = metadata.get("namespace").and_then(Value::as_str).filter(|_| stated);
+            if let Some(other) = stated.filter(|other| *other != self.namespace) {
+                return fail(format!(
+                    "metadata.namespace is {other:?}, which an expression says: with --restrict-namespaces only what stands \
+                     in the ResourceGraphDefinition as it is may name another than the instance's, {:?}",
+                    self.namespace
+                ));
+            }
+            metadata.insert("namespace".to_owned(), self.namespace.as_str().into());
+        }
         if resource.role == Role::Selected {
-            if !stated {
+            if !stated && !restricted {
                 metadata.remove("namespace");
             }
             return check_selector(metadata.get("selector")).or_else(fail);

@@ -84,6 +84,54 @@ fn an_empty_namespace_is_named_where_there_is_no_other() {
 }
 
 #[test]
+fn who_writes_instances_chooses_no_namespace_where_that_is_restricted() {
+    let restricted = Bounds { own_namespace: true, ..Bounds::default() };
+    let of = |namespace: Value, bounds, spec: Value| {
+        let mut resource = config("a", "v");
+        resource["template"]["metadata"]["namespace"] = namespace;
+        first(&with(rgd(json!([resource])), bounds), &instance(spec))
+    };
+    let namespace = |wanted: &Wanted| objects(wanted)[0]["metadata"]["namespace"].as_str().map(str::to_owned);
+    let chosen = json!("${schema.spec.name}");
+    for (stated, name, free, kept) in [
+        (chosen.clone(), "ns", Some("ns"), Some("ns")),
+        (chosen.clone(), "other", Some("other"), None),
+        (chosen, "", Some("ns"), Some("ns")),
+        (json!("other"), "", Some("other"), Some("other")),
+        (json!("${schema.metadata.namespace}"), "", Some("ns"), Some("ns")),
+        (json!(null), "", Some("ns"), Some("ns")),
+    ] {
+        let spec = json!({"name": name});
+        assert_eq!(namespace(&of(stated.clone(), Bounds::default(), spec.clone())).as_deref(), free, "{stated}");
+        let wanted = of(stated.clone(), restricted, spec);
+        match kept {
+            Some(kept) => assert_eq!(namespace(&wanted).as_deref(), Some(kept), "{stated}"),
+            None => assert!(failure(&wanted).contains("--restrict-namespaces"), "{wanted:?}"),
+        }
+    }
+}
+
+#[test]
+fn references_stay_in_the_namespace_of_the_instance_where_that_is_restricted() {
+    let restricted = Bounds { own_namespace: true, ..Bounds::default() };
+    let of = |metadata: Value, bounds| {
+        let reference = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata});
+        let graph = with(rgd(json!([{"id": "a", "externalRef": reference}])), bounds);
+        first(&graph, &instance(json!({"name": "other"})))
+    };
+    let labels = json!({"matchLabels": {"a": "b"}});
+    let namespace = |wanted: &Wanted| objects(wanted)[0]["metadata"].get("namespace").cloned();
+    let anywhere = json!({"selector": labels});
+    assert_eq!(namespace(&of(anywhere.clone(), Bounds::default())), None);
+    assert_eq!(namespace(&of(anywhere, restricted)), Some(json!("ns")));
+    let fixed = json!({"selector": labels, "namespace": "fixed"});
+    assert_eq!(namespace(&of(fixed, restricted)), Some(json!("fixed")));
+    let chosen = json!({"name": "x", "namespace": "${schema.spec.name}"});
+    assert_eq!(namespace(&of(chosen.clone(), Bounds::default())), Some(json!("other")));
+    assert!(failure(&of(chosen, restricted)).contains("--restrict-namespaces"));
+}
+
+#[test]
 fn a_collection_is_expanded_with_the_first_dimension_outermost() {
     let mut resource = config("a", "v");
     resource["template"]["metadata"]["name"] = json!("${x}-${y}-${z}");

@@ -7,7 +7,11 @@ use e2e::{
 use serde_json::json;
 
 use super::fleet::{PEACE, SECRETS, note};
-use crate::{FLEET, kinds::RGD};
+use crate::{
+    FLEET,
+    kinds::RGD,
+    rgd::{Node, Rgd},
+};
 
 #[test]
 fn an_rgd_in_the_hub_is_an_api_on_every_spoke() {
@@ -61,5 +65,24 @@ fn an_rgd_in_the_hub_is_an_api_on_every_spoke() {
         for name in ["resourcegraphdefinitions.kro.run", "graphrevisions.internal.kro.run"] {
             assert!(fleet.spoke("lima").find(&CRD, "", name).await.is_none(), "{name} never leaves the hub");
         }
+    });
+}
+
+#[test]
+fn who_writes_instances_in_a_spoke_chooses_no_namespace_there() {
+    FLEET.run(async |fleet| {
+        let _peace = PEACE.read().await;
+        fleet.join("paris").await;
+        let mut child = Node::config("config", "reaches", json!({"text": "${schema.spec.text}"}));
+        child.0["template"]["metadata"]["namespace"] = json!("${schema.spec.text}");
+        let rgd = Rgd::new("Note").spec(json!({"text": "string"})).node(child);
+        let kind = fleet.define("reaching", &rgd).await;
+        fleet.runs("paris", &kind, "1").await;
+        let paris = fleet.spoke("paris");
+        fleet.namespace(paris, "reaching").await;
+        paris.create(&kind, "reaching", "one", json!({"spec": {"text": "kube-system"}})).await;
+        let refused = |seen: &Object| seen.at("/status").to_string().contains("--restrict-namespaces");
+        paris.until(&kind, "reaching", "one", "to be refused", refused).await;
+        assert!(paris.find(&CONFIG_MAP, "kube-system", "reaches").await.is_none());
     });
 }

@@ -99,7 +99,7 @@ impl Fleet {
         }
         hub.apply(&CRDS.join("\n---\n")).await;
         hub.make_namespace(SECRETS).await;
-        let args = ["--enable-multicluster", "--cluster-secrets-namespace", SECRETS];
+        let args = ["--enable-multicluster", "--cluster-secrets-namespace", SECRETS, "--restrict-namespaces"];
         let controller = Mutex::new(Controller::start(&lab, &hub, &args).await);
         Self { lab, hub, spokes: vec![one, two, three], controller }
     }
