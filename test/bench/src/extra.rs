@@ -156,14 +156,14 @@ impl Extras {
 }
 
 /// A thousand clusters take several thousand sockets, here and in the broker, which inherits the limit.
-fn allow_files() {
+pub(crate) fn allow_files() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     // Where it may not be raised, connections fail, and clusters that were not watched are an error later.
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
-fn kubeconfig(address: SocketAddr, authority_pem: &str) -> String {
+pub(crate) fn kubeconfig(address: SocketAddr, authority_pem: &str) -> String {
     let server = json!({
         "server": format!("https://{address}"),
         "certificate-authority-data": BASE64.encode(authority_pem),

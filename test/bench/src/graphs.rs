@@ -5,8 +5,8 @@
 //! instance that says so was read here.
 
 mod burst;
-mod chain;
-mod controller;
+pub(crate) mod chain;
+pub(crate) mod controller;
 mod definitions;
 mod many;
 mod single;

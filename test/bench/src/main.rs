@@ -19,6 +19,7 @@
 //! - one decision: the broker's own metric of it.
 
 mod broker;
+mod distributor;
 mod extra;
 mod graphs;
 mod latency;
@@ -85,7 +86,11 @@ async fn measure(options: &Options) -> anyhow::Result<Report> {
         let bench = Box::pin(Bench::start(options.sizes(), report)).await?;
         report = Box::pin(bench.run_growing(options)).await?;
     }
-    Box::pin(graphs::run(options, report)).await
+    report = Box::pin(graphs::run(options, report)).await?;
+    if options.wants(Part::Distributor) {
+        report = Box::pin(distributor::run(options.sizes(), report)).await?;
+    }
+    Ok(report)
 }
 
 /// `bench.json` in the directory for build results, which is where this program is: `target/release/bench`.

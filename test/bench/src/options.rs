@@ -50,6 +50,8 @@ pub(crate) enum Part {
     Graphs,
     /// resource-graphs: many definitions
     Definitions,
+    /// resource-graphs: definitions for many clusters
+    Distributor,
 }
 
 impl Part {
@@ -110,6 +112,10 @@ pub(crate) struct Sizes {
     pub(crate) idle_instances: Duration,
     /// RGDs in one process.
     pub(crate) definitions: usize,
+    /// Clusters that one RGD is brought to.
+    pub(crate) spokes: usize,
+    /// RGDs that are brought to one cluster.
+    pub(crate) onboarded: usize,
 }
 
 /// Requests per second of the paced part.
@@ -130,6 +136,8 @@ const FULL: Sizes = Sizes {
     instances_many: 5_000,
     idle_instances: Duration::from_secs(10),
     definitions: 500,
+    spokes: 500,
+    onboarded: 100,
 };
 const QUICK: Sizes = Sizes {
     ceiling: 400,
@@ -146,4 +154,6 @@ const QUICK: Sizes = Sizes {
     instances_many: 1_000,
     idle_instances: Duration::from_secs(5),
     definitions: 60,
+    spokes: 50,
+    onboarded: 20,
 };

@@ -34,11 +34,17 @@ pub(crate) struct Work {
 impl Controller {
     /// Starts one and waits until it is ready.
     pub(crate) async fn start(lab: &Lab, kubeconfig: &Path) -> anyhow::Result<Self> {
+        Self::start_with(lab, kubeconfig, &[]).await
+    }
+
+    /// The same with further arguments.
+    pub(crate) async fn start_with(lab: &Lab, kubeconfig: &Path, args: &[&str]) -> anyhow::Result<Self> {
         let (metrics, health) = (harness::free_address()?, harness::free_address()?);
         let program = Program::new("resource-graphs", harness::binary("resource-graphs")?)
             .args(["--kubeconfig", &kubeconfig.display().to_string()])
             .args(["--metrics-bind-address", &metrics])
-            .args(["--health-probe-bind-address", &health]);
+            .args(["--health-probe-bind-address", &health])
+            .args(args);
         let started = Instant::now();
         let process = lab.start_process(&program)?;
         let mut controller = Self { program, process, started, metrics, health };
@@ -97,6 +103,11 @@ impl Controller {
         let text = probe::get(&self.metrics, "/metrics").await?;
         let of = |what: &str| probe::metric(&text, &format!("{name}_{what}"));
         Ok(Work { count: of("count"), seconds: of("sum"), longest: longest(&text, name) })
+    }
+
+    /// The sum of a metric over its labels.
+    pub(crate) async fn metric(&self, name: &str) -> anyhow::Result<f64> {
+        Ok(probe::metric(&probe::get(&self.metrics, "/metrics").await?, name))
     }
 
     /// CPU time of this run, in milliseconds.
