@@ -1,7 +1,7 @@
 //! A spoke is let go. What it has stays.
 
 use broker_api::graphs::keys::{OFFBOARD, TRUE};
-use example_stage::{Stage, installation::CLUSTERS};
+use example_stage::{Place, Stage, installation::CLUSTERS};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{
     Api,
@@ -10,8 +10,9 @@ use kube::{
 use serde_json::json;
 
 use crate::{
+    progress::{follow, is_done},
     scene::{SHOPS, Scene, revision},
-    shop::{self, WINDOW},
+    shop::{self, ADDED, WINDOW},
 };
 
 pub(crate) async fn play(scene: &Scene, stage: &Stage) -> anyhow::Result<()> {
@@ -30,13 +31,25 @@ pub(crate) async fn play(scene: &Scene, stage: &Stage) -> anyhow::Result<()> {
         // What comes after that is served elsewhere: nobody has looked at it in paris.
         shop::greet(tokyo, "Somebody does").await?;
         shop::shows(tokyo, "Somebody does").await?;
-        let runs = revision(paris, SHOPS).await?;
-        anyhow::ensure!(runs.as_deref() == Some("1"), "paris runs revision {runs:?}");
-        let seen = shop::shop(paris).get().await?;
-        anyhow::ensure!(seen["status"]["window"] == "Open as ever", "status {}", seen["status"]);
-        let window = paris.api::<ConfigMap>().get(WINDOW).await?.data.unwrap_or_default();
-        anyhow::ensure!(window.get("text").is_some_and(|text| text == "Open as ever"), "{window:?}");
-        Ok(())
+        is_left_alone(paris).await
     };
-    stage.step("paris: kind, shop and children stay as they are, and an edit is nobody's business", kept).await
+    stage.step("paris: kind, shop and children stay as they are, and an edit is nobody's business", kept).await?;
+    let further = async {
+        scene.aim(None).await?;
+        follow(scene, stage, "done with revision 2", |status| is_done(status, 2)).await?;
+        shop::shows(tokyo, &format!("Somebody does{ADDED}")).await?;
+        is_left_alone(paris).await
+    };
+    stage.step("hub: all get the newest revision again; paris is none of them, and keeps what it has", further).await
+}
+
+/// As it was before it was let go.
+async fn is_left_alone(paris: &Place) -> anyhow::Result<()> {
+    let runs = revision(paris, SHOPS).await?;
+    anyhow::ensure!(runs.as_deref() == Some("1"), "paris runs revision {runs:?}");
+    let seen = shop::shop(paris).get().await?;
+    anyhow::ensure!(seen["status"]["window"] == "Open as ever", "status {}", seen["status"]);
+    let window = paris.api::<ConfigMap>().get(WINDOW).await?.data.unwrap_or_default();
+    anyhow::ensure!(window.get("text").is_some_and(|text| text == "Open as ever"), "{window:?}");
+    Ok(())
 }

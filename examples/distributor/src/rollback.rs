@@ -2,8 +2,7 @@
 
 use example_stage::{DEADLINE, Stage};
 use harness::wait_for;
-use kube::api::{Patch, PatchParams};
-use serde_json::json;
+use serde_json::Value;
 
 use crate::{
     progress::{follow, is_done},
@@ -14,14 +13,13 @@ use crate::{
 pub(crate) async fn play(scene: &Scene, stage: &Stage) -> anyhow::Result<()> {
     stage.screen.heading("And back");
     let back = async {
-        let patch = Patch::Merge(json!({"spec": {"revision": 1}}));
-        scene.rollouts().patch("shop", &PatchParams::default(), &patch).await?;
+        scene.aim(Some(1)).await?;
         follow(scene, stage, "done with revision 1", |status| is_done(status, 1)).await
     };
     stage.step("hub: spec.revision of the rollout is 1; wave by wave all go back", back).await?;
     let restored = async {
         for place in scene.spokes() {
-            let old = |seen: &serde_json::Value| {
+            let old = |seen: &Value| {
                 seen["status"]["window"].as_str().is_some_and(|text| !text.is_empty() && !text.ends_with(ADDED))
             };
             shop::shop(place).until_active(old).await?;

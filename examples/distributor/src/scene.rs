@@ -9,8 +9,11 @@ use broker_api::{
 use example_stage::{DEADLINE, Installation, Kind, Place, Stage, Thing, installation::GRAPHS, thing::message};
 use harness::wait_for;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::{Api, ResourceExt as _};
-use serde_json::Value;
+use kube::{
+    Api, ResourceExt as _,
+    api::{Patch, PatchParams},
+};
+use serde_json::{Value, json};
 
 /// Kinds that somebody brings to a spoke.
 pub(crate) const BACKUPS: &str = include_str!("../spoke/backups.yaml");
@@ -63,6 +66,13 @@ impl Scene {
     /// All rollouts.
     pub(crate) fn rollouts(&self) -> Api<ResourceGraphRollout> {
         Api::all(self.hub.client.clone())
+    }
+
+    /// Says which revision of Shops spokes get; none is the newest.
+    pub(crate) async fn aim(&self, revision: Option<i64>) -> anyhow::Result<()> {
+        let patch = Patch::Merge(json!({"spec": {"revision": revision}}));
+        self.rollouts().patch("shop", &PatchParams::default(), &patch).await?;
+        Ok(())
     }
 
     /// Waits until an RGD says this of its clusters.

@@ -37,7 +37,7 @@ pub(crate) async fn show(scene: &Scene, stage: &Stage) -> anyhow::Result<()> {
     stage.screen.say(&table.to_string());
     stage.suggest(&[
         (hub, "get rgd,rgro"),
-        (hub, "patch rgro shop --type merge -p '{\"spec\":{\"revision\":null}}'"),
+        (hub, "patch rgro shop --type merge -p '{\"spec\":{\"revision\":1}}'"),
         (hub, "get rgro shop --watch"),
         (hub, &format!("-n {CLUSTERS} label secret paris broker.platform-mesh.io/offboard-")),
         (lima, "get shops,backups,configmaps"),
