@@ -190,15 +190,14 @@ fn broker(kinds: &[Kind], graphs: bool) -> Value {
     let kinds: Vec<_> = kinds.iter().map(Kind::flag).collect();
     // For people who follow the log.
     let text = json!(["--log-format=text"]);
-    let graphs = graphs.then(|| json!({ "enabled": true, "distribution": { "enabled": true }, "extraArgs": &text }));
+    let mut spec = json!({ "watchKinds": kinds, "clusterSecretsNamespace": CLUSTERS, "extraArgs": text });
+    if graphs {
+        spec["graphs"] = json!({ "enabled": true, "distribution": { "enabled": true }, "extraArgs": text });
+    }
     json!({
         "apiVersion": "operator.broker.platform-mesh.io/v1alpha1", "kind": "Broker",
         "metadata": { "name": INSTANCE, "namespace": SYSTEM },
-        "spec": {
-            "watchKinds": kinds, "clusterSecretsNamespace": CLUSTERS,
-            "extraArgs": text,
-            "graphs": graphs,
-        },
+        "spec": spec,
     })
 }
 
