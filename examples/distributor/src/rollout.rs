@@ -56,7 +56,12 @@ pub(crate) async fn play(scene: &Scene, stage: &Stage) -> anyhow::Result<()> {
         Ok(())
     };
     stage.step("lima and tokyo are served on with revision 1, edits included", unharmed).await?;
-    let told = scene.until_distributed("shop", "False", LIMA);
+    let told = async {
+        let told = scene.until_distributed("shop", "False", LIMA).await?;
+        let seen = Thing::definition(hub, "shop").get().await?;
+        anyhow::ensure!(is_served(&seen), "status {}", seen["status"]);
+        Ok(told)
+    };
     let told = stage.step("the ResourceGraphDefinition says so, and is Ready all the same", told).await?;
     stage.screen.detail(&format!("Distributed: {told}"));
 
