@@ -50,6 +50,10 @@ demo-multi-tenant: need-cargo need-cc ## Two tenants, hostile values, and what e
 demo-graphs: need-cargo need-cc ## A kind of one's own, and one whose certificate the broker brings (examples/graphs)
 	@ONCE=$(ONCE) examples/graphs/run.sh
 
+.PHONY: demo-distributor
+demo-distributor: need-cargo need-cc ## A kind defined once and served in every cluster, rolled out in waves (examples/distributor)
+	@ONCE=$(ONCE) examples/distributor/run.sh
+
 .PHONY: build
 build: need-cargo need-cc ## Build the release binaries, target/release/resource-broker, resource-broker-operator and resource-graphs
 	cargo build --locked --release --package resource-broker --package resource-broker-operator --package resource-graphs
@@ -114,7 +118,7 @@ test-node: need-cargo need-cc need-go ## The whole on a real kubelet and contain
 
 .PHONY: examples
 examples: need-cargo need-cc ## Run the demos of all examples to their end
-	@for example in certs migration generic multi-tenant graphs; do \
+	@for example in certs migration generic multi-tenant graphs distributor; do \
 		printf '\n=== %s\n' "$$example"; ONCE=1 examples/$$example/run.sh; \
 	done
 

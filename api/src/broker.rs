@@ -133,6 +133,9 @@ pub struct Graphs {
     /// Let it delete the CRD of a ResourceGraphDefinition that is deleted, and with it all instances and what they became. Defaults to false: they stay.
     #[serde(default, rename = "allowCRDDeletion", skip_serializing_if = "Option::is_none")]
     pub allow_crd_deletion: Option<bool>,
+    /// Bring ResourceGraphDefinitions to other clusters, and serve their instances there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distribution: Option<Distribution>,
     /// Compute resources of its container. The same defaults as those of the broker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<ResourceRequirements>,
@@ -142,6 +145,30 @@ pub struct Graphs {
     /// Environment variables of its container, such as RUST_LOG.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<EnvVar>,
+}
+
+/// How ResourceGraphDefinitions get to other clusters, the spokes of this one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Distribution {
+    /// Do it. Defaults to false. When it is no longer done, all that is in spokes stays as it is, and nobody serves it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+    /// Namespace of the Secrets with kubeconfigs of spokes. Defaults to resource-broker-clusters, the only one in which the operator may let the controller read them unless somebody allows it more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 63), regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))]
+    pub secrets_namespace: Option<String>,
+    /// Label that with value `true` makes a Secret that of a spoke, beside `broker.platform-mesh.io/role: spoke`. Defaults to kro.run/cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        length(min = 1, max = 317),
+        regex(pattern = r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$")
+    )]
+    pub secrets_label: Option<String>,
+    /// Key of the kubeconfig in these Secrets. Defaults to kubeconfig.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253), regex(pattern = r"^[-._a-zA-Z0-9]+$"))]
+    pub secrets_key: Option<String>,
 }
 
 /// A container image and how it is pulled.

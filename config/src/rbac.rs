@@ -69,8 +69,9 @@ The roles that the operator binds to graphs controllers, where a Broker asks for
 operator makes none of them: to make roles it would have to be allowed to give itself any permission.";
 
 const GRAPHS_DISTRIBUTION: &str = "\
-What a graphs controller with --enable-multicluster may do in the coordination cluster, in addition to graphs-roles.yaml: \
-bind these roles to its ServiceAccount. The second is for the namespace of --cluster-secrets-namespace.";
+What a graphs controller with --enable-multicluster may do in the coordination cluster, in addition to graphs-roles.yaml. \
+The operator binds these roles where a Broker has graphs.distribution.enabled. Part of config/default. Without the operator \
+bind them to the controller's ServiceAccount: the second in the namespace of --cluster-secrets-namespace only.";
 
 const SPOKE_ROLES: &str = "\
 What a graphs controller may do in a spoke. Apply it there:
@@ -139,6 +140,6 @@ fn spoke() -> String {
 fn kustomization() -> String {
     let about = "What config/default needs of this folder. The other files are applied where they belong: README, \
                  \"Install on your clusters\".";
-    let body = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n  - graphs-roles.yaml\n  - roles.yaml\n";
+    let body = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n  - graphs-distribution.yaml\n  - graphs-roles.yaml\n  - roles.yaml\n";
     file(about, [format!("---\n{body}")])
 }

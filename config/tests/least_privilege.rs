@@ -70,12 +70,13 @@ fn the_operator_binds_the_roles_of_its_programs_by_name() {
         assert!(!rule.names.is_empty(), "{rule:?}");
     }
     // Whoever may write Brokers must not reach Secrets elsewhere by naming their namespace.
-    assert_eq!(names(Some(CLUSTERS_NAMESPACE)), [roles::CLUSTER_SECRETS].into());
-    let graphs = [roles::GRAPHS, roles::GRAPHS_CRD_DELETION, roles::GRAPHS_KINDS, roles::GRAPHS_LEASE];
+    assert_eq!(names(Some(CLUSTERS_NAMESPACE)), [roles::CLUSTER_SECRETS, roles::GRAPHS_SPOKE_SECRETS].into());
+    let graphs =
+        [roles::GRAPHS, roles::GRAPHS_CRD_DELETION, roles::GRAPHS_KINDS, roles::GRAPHS_LEASE, roles::GRAPHS_ROLLOUTS];
     let broker = [roles::COORDINATION, roles::INSTANCE, roles::COMPUTE, roles::COMPUTE_STAGES];
     assert_eq!(names(None), broker.into_iter().chain(graphs).collect());
     let all: BTreeSet<&str> = bound.iter().flat_map(|(_, rule)| rule.names).copied().collect();
-    let roles = COORDINATION.iter().chain(COMPUTE).chain(GRAPHS).map(|grant| grant.role.name);
+    let roles = COORDINATION.iter().chain(COMPUTE).chain(GRAPHS).chain(DISTRIBUTION).map(|grant| grant.role.name);
     let made: BTreeSet<&str> = roles.chain([GRAPHS_KINDS.name]).collect();
     assert_eq!(all, made, "those, and only those, are there to be bound");
 }
@@ -213,7 +214,13 @@ fn what_an_owner_edits_is_marked() {
     for (path, marks) in [("rbac/consumer.yaml", 2), ("rbac/provider.yaml", 2), ("rbac/compute.yaml", 2)] {
         assert_eq!(files[path].matches("# EDIT: ").count(), marks, "{path}");
     }
-    for path in ["rbac/coordination.yaml", "rbac/roles.yaml", "rbac/graphs-roles.yaml", "operator/role.yaml"] {
+    for path in [
+        "rbac/coordination.yaml",
+        "rbac/roles.yaml",
+        "rbac/graphs-roles.yaml",
+        "rbac/graphs-distribution.yaml",
+        "operator/role.yaml",
+    ] {
         assert!(!files[path].contains("EDIT"), "{path}");
     }
 }

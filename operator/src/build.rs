@@ -105,8 +105,10 @@ fn graphs_deployed(owner: &Owner, graphs: Graphs, pods: Pods) -> Deployed {
         image_pull_secrets,
         args,
         metrics_port,
-        lease_namespace: _, // in the arguments and the bindings, as is the next
+        lease_namespace: _, // in the arguments and the bindings, as are the next
         deletes_crds: _,
+        distributes: _,
+        secrets_namespace: _,
         resources,
         env,
     } = graphs;

@@ -5,7 +5,7 @@ use std::{
     fmt::Debug,
 };
 
-use broker_api::broker::Broker;
+use broker_api::{Role, broker::Broker};
 use futures::future::try_join_all;
 use k8s_openapi::api::{
     apps::v1::{Deployment, ReplicaSet},
@@ -205,7 +205,9 @@ async fn secrets(context: &Context, namespaces: &[String]) -> Result<Secrets, De
 
 async fn secrets_of(context: &Context, namespace: &str) -> Result<Secrets, DereferenceError> {
     let api: Api<Secret> = Api::namespaced(context.client.clone(), namespace);
-    let one = ListParams::default().labels(broker_api::keys::ROLE).limit(1);
+    // Spokes are clusters of the graphs controller, not of the broker.
+    let role = broker_api::keys::ROLE;
+    let one = ListParams::default().labels(&format!("{role},{role}!={}", Role::Spoke)).limit(1);
     match call(api.list_metadata(&one)).await {
         Ok(list) if list.items.is_empty() => Ok(Secrets::None),
         Ok(_) => Ok(Secrets::Some),

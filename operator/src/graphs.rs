@@ -2,9 +2,9 @@
 //!
 //! It serves the coordination cluster, which the broker's own arguments name. The flags are kro's.
 
-use broker_api::broker::{self, BrokerSpec};
+use broker_api::broker::{self, BrokerSpec, Distribution};
 use k8s_openapi::api::core::v1::{EnvVar, LocalObjectReference, ResourceRequirements};
-
+use manifests::permissions::CLUSTERS_NAMESPACE;
 use resource_graphs::options::Options;
 
 use crate::{
@@ -19,8 +19,12 @@ const METRICS_PORT: u16 = 8078;
 pub const PROBES_PORT: u16 = 8079;
 
 /// Flags that the operator sets, and where people say the same.
-const SET: [(&str, &str); 6] = [
+const SET: [(&str, &str); 10] = [
     ("allow-crd-deletion", "use spec.graphs.allowCRDDeletion"),
+    ("enable-multicluster", "use spec.graphs.distribution.enabled"),
+    ("cluster-secrets-namespace", "use spec.graphs.distribution.secretsNamespace"),
+    ("cluster-secrets-label", "use spec.graphs.distribution.secretsLabel"),
+    ("cluster-secrets-key", "use spec.graphs.distribution.secretsKey"),
     ("metrics-bind-address", "use spec.metrics.enabled"),
     ("health-probe-bind-address", "the operator sets it"),
     ("leader-elect", "the operator sets it: there may be another such controller in the cluster"),
@@ -47,6 +51,10 @@ pub struct Graphs {
     pub lease_namespace: String,
     /// Whether it may delete CRDs.
     pub deletes_crds: bool,
+    /// Whether it serves spokes, too.
+    pub distributes: bool,
+    /// Namespace in the operator's own cluster whose Secrets of spokes it reads, if it reads any there.
+    pub secrets_namespace: Option<String>,
     /// Of the container.
     pub resources: Option<ResourceRequirements>,
     /// Of the container.
@@ -74,7 +82,16 @@ impl Graphs {
     pub fn of(spec: &BrokerSpec, invocation: &Invocation, defaults: &Defaults) -> Result<Option<Self>, GraphsError> {
         let Some(graphs) = spec.graphs.clone().filter(|graphs| graphs.enabled == Some(true)) else { return Ok(None) };
         // Each field is named, so that a new one does not compile until it is used here.
-        let broker::Graphs { enabled: _, replicas, image, allow_crd_deletion, resources, extra_args, env } = graphs;
+        let broker::Graphs {
+            enabled: _,
+            replicas,
+            image,
+            allow_crd_deletion,
+            distribution,
+            resources,
+            extra_args,
+            env,
+        } = graphs;
         if let Some(error) = extra_args.iter().find_map(|arg| taken(arg)) {
             return Err(error);
         }
@@ -91,7 +108,11 @@ impl Graphs {
             format!("--allow-crd-deletion={deletes_crds}"),
             "--log-format=json".to_owned(),
         ];
-        args.extend(invocation.options.coordination().map(|file| format!("--kubeconfig={}", file.display())));
+        let elsewhere = invocation.options.coordination();
+        args.extend(elsewhere.map(|file| format!("--kubeconfig={}", file.display())));
+        let distribution = distribution.filter(|distribution| distribution.enabled == Some(true));
+        let distributes = distribution.is_some();
+        let secrets_namespace = distribution.map(|distribution| distribute(distribution, &mut args));
         args.extend(extra_args);
         let wanted = image.unwrap_or_default();
         let image = defaults.graphs.with(Some(&wanted));
@@ -109,10 +130,23 @@ impl Graphs {
             metrics_port,
             lease_namespace: defaults.namespace.clone(),
             deletes_crds,
+            distributes,
+            secrets_namespace: secrets_namespace.filter(|_| elsewhere.is_none()),
             resources,
             env,
         }))
     }
+}
+
+/// Adds the flags of a distribution that is enabled, and returns the namespace of the Secrets.
+fn distribute(distribution: Distribution, args: &mut Vec<String>) -> String {
+    let Distribution { enabled: _, secrets_namespace, secrets_label, secrets_key } = distribution;
+    let namespace = secrets_namespace.unwrap_or_else(|| CLUSTERS_NAMESPACE.to_owned());
+    args.push("--enable-multicluster".to_owned());
+    args.push(format!("--cluster-secrets-namespace={namespace}"));
+    args.extend(secrets_label.map(|label| format!("--cluster-secrets-label={label}")));
+    args.extend(secrets_key.map(|key| format!("--cluster-secrets-key={key}")));
+    namespace
 }
 
 fn taken(arg: &str) -> Option<GraphsError> {
@@ -183,10 +217,43 @@ mod tests {
     }
 
     #[test]
+    fn a_distribution_becomes_flags_that_the_controller_takes() {
+        let with = |distribution: &Value, more: &[&str]| {
+            let graphs = json!({"enabled": true, "distribution": distribution, "extraArgs": ["--client-qps=5"]});
+            of(spec(&graphs, more)).unwrap().unwrap()
+        };
+        let least = with(&json!({"enabled": true}), &[]);
+        let added = ["--enable-multicluster", "--cluster-secrets-namespace=resource-broker-clusters", "--client-qps=5"];
+        assert_eq!(least.args[6..], added.map(str::to_owned));
+        assert_eq!((least.distributes, least.secrets_namespace.as_deref()), (true, Some("resource-broker-clusters")));
+
+        let whole =
+            json!({"enabled": true, "secretsNamespace": "spokes", "secretsLabel": "x/y", "secretsKey": "config"});
+        let graphs = with(&whole, &[]);
+        let options = Options::of(graphs.args).unwrap();
+        assert!(options.enable_multicluster);
+        assert_eq!(options.cluster_secrets_namespace.as_deref(), Some("spokes"));
+        assert_eq!((&*options.cluster_secrets_label, &*options.cluster_secrets_key), ("x/y", "config"));
+        assert_eq!(graphs.secrets_namespace.as_deref(), Some("spokes"));
+
+        let elsewhere = with(&whole, &["--coordination-kubeconfig=/hub"]);
+        assert!(elsewhere.distributes && elsewhere.secrets_namespace.is_none(), "the Secrets are in another cluster");
+        for off in [json!({}), json!({"enabled": false, "secretsNamespace": "spokes"})] {
+            let graphs = with(&off, &[]);
+            assert!(!graphs.distributes && graphs.secrets_namespace.is_none());
+            assert_eq!(graphs.args[6..], ["--client-qps=5"]);
+        }
+    }
+
+    #[test]
     fn what_the_operator_sets_nobody_else_sets() {
         for (arg, words) in [
             ("--leader-elect=false", "--leader-elect:"),
             ("-allow-crd-deletion", "spec.graphs.allowCRDDeletion"),
+            ("--enable-multicluster", "spec.graphs.distribution.enabled"),
+            ("--cluster-secrets-namespace=x", "spec.graphs.distribution.secretsNamespace"),
+            ("-cluster-secrets-label=x", "spec.graphs.distribution.secretsLabel"),
+            ("--cluster-secrets-key", "spec.graphs.distribution.secretsKey"),
             ("--kubeconfig", "--coordination-kubeconfig"),
         ] {
             let told = of(spec(&json!({"enabled": true, "extraArgs": [arg]}), &[])).unwrap_err().to_string();

@@ -163,8 +163,9 @@ pub const GRAPHS_ROLLOUTS: Role = Role {
 /// In the namespace of the Secrets of spokes, with `--enable-multicluster`.
 pub const GRAPHS_SPOKE_SECRETS: Role = Role {
     name: roles::GRAPHS_SPOKE_SECRETS,
-    why: "In the namespace of the Secrets with kubeconfigs of spokes.",
-    namespaced: true,
+    why: "In the namespace of the Secrets with kubeconfigs of spokes (--cluster-secrets-namespace). Bound there, not in the \
+          whole cluster: RBAC cannot say \"only those of spokes\".",
+    namespaced: false,
     rules: &[Rule {
         why: "`patch` is for one annotation: which API server the spoke was when it was engaged first.",
         groups: &[""],

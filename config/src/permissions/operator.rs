@@ -78,6 +78,7 @@ pub const OPERATOR_OWN: Role = Role {
                 roles::GRAPHS_CRD_DELETION,
                 roles::GRAPHS_KINDS,
                 roles::GRAPHS_LEASE,
+                roles::GRAPHS_ROLLOUTS,
             ],
             verbs: &["bind"],
         },
@@ -137,7 +138,8 @@ pub const OPERATOR_LEASE: Role = Role {
 pub const OPERATOR_CLUSTER_SECRETS: Role = Role {
     name: roles::OPERATOR,
     why: "In the namespace of the cluster Secrets, and in no other: a Broker cannot reach the Secrets of another \
-          namespace by naming it in clusterSecretsNamespace. To allow one more, copy this Role and its binding there.",
+          namespace by naming it in clusterSecretsNamespace or graphs.distribution.secretsNamespace. To allow one more, \
+          copy this Role and its binding there.",
     namespaced: true,
     rules: &[
         Rule {
@@ -148,10 +150,10 @@ pub const OPERATOR_CLUSTER_SECRETS: Role = Role {
             verbs: &["list"],
         },
         Rule {
-            why: "It may let brokers read them.",
+            why: "It may let brokers read them, and graphs controllers read and mark them.",
             groups: &["rbac.authorization.k8s.io"],
             resources: &["clusterroles"],
-            names: &[roles::CLUSTER_SECRETS],
+            names: &[roles::CLUSTER_SECRETS, roles::GRAPHS_SPOKE_SECRETS],
             verbs: &["bind"],
         },
     ],

@@ -24,6 +24,8 @@ enum Demo {
     MultiTenant(Options),
     /// Lets graphs and the broker work together.
     Graphs(Options),
+    /// Defines a kind once, and serves it in many clusters.
+    Distributor(Options),
     CertProvider(cert_provider::Args),
     CertCheck(cert_check::Args),
     GenericProvider(generic_provider::Args),
@@ -40,6 +42,7 @@ async fn main() -> anyhow::Result<ExitCode> {
         Demo::Generic(options) => return Ok(Box::pin(show(options, generic_example::demo::play)).await),
         Demo::MultiTenant(options) => return Ok(Box::pin(show(options, multi_tenant_example::play)).await),
         Demo::Graphs(options) => return Ok(Box::pin(show(options, graphs_example::play)).await),
+        Demo::Distributor(options) => return Ok(Box::pin(show(options, distributor_example::play)).await),
         Demo::CertProvider(args) => Box::pin(cert_provider::run(args)).await?,
         Demo::CertCheck(args) => cert_check::run(&args)?,
         Demo::GenericProvider(args) => Box::pin(generic_provider::run(args)).await?,

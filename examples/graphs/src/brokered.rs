@@ -2,16 +2,16 @@
 
 use anyhow::Context as _;
 use broker_api::example::Certificate;
-use example_stage::{DEADLINE, Place, Stage};
+use example_stage::{
+    DEADLINE, Place, Stage,
+    thing::{Thing, is_served},
+};
 use harness::wait_for;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt as _;
 use serde_json::Value;
 
-use crate::{
-    scene::{BROKER_USER, GRAPHS_USER, Scene},
-    thing::{Thing, is_served},
-};
+use crate::scene::{BROKER_USER, GRAPHS_USER, Scene};
 
 /// The instance, and the Certificate that it becomes.
 pub(crate) const BAKERY: &str = "bakery";

@@ -1,14 +1,14 @@
 //! A platform team defines a kind.
 
-use example_stage::{DEADLINE, Stage};
+use example_stage::{
+    DEADLINE, Stage,
+    thing::{GROUP, Thing, is_served},
+};
 use harness::wait_for;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
 
-use crate::{
-    scene::Scene,
-    thing::{GROUP, Thing, is_served},
-};
+use crate::scene::Scene;
 
 /// The ResourceGraphDefinition that most of the demo is about.
 pub(crate) const WEB_APPLICATION: &str = include_str!("../consumer/webapplication.yaml");

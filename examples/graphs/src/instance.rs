@@ -1,7 +1,10 @@
 //! A user makes an instance, and objects come of it in their order.
 
 use anyhow::Context as _;
-use example_stage::{DEADLINE, Place, Stage};
+use example_stage::{
+    DEADLINE, Place, Stage,
+    thing::{Thing, message},
+};
 use harness::wait_for;
 use k8s_openapi::api::{
     apps::v1::Deployment,
@@ -14,10 +17,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::{
-    scene::Scene,
-    thing::{Thing, message},
-};
+use crate::scene::Scene;
 
 /// The instance that most of the demo is about.
 pub(crate) const SHOP: &str = "shop";

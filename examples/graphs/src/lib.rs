@@ -13,7 +13,6 @@ mod instance;
 mod mistake;
 mod scene;
 mod summary;
-mod thing;
 
 use example_stage::Stage;
 

@@ -1,7 +1,10 @@
 //! What is wrong with a ResourceGraphDefinition is said in it, and what was served before is served on.
 
 use anyhow::Context as _;
-use example_stage::{DEADLINE, Place, Stage};
+use example_stage::{
+    DEADLINE, Place, Stage,
+    thing::{GROUP, Thing, is_served, message},
+};
 use harness::wait_for;
 use k8s_openapi::{
     api::core::v1::ConfigMap, apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
@@ -9,11 +12,7 @@ use k8s_openapi::{
 use kube::{Api, ResourceExt as _};
 use serde_json::Value;
 
-use crate::{
-    definition::WEB_APPLICATION,
-    scene::Scene,
-    thing::{GROUP, Thing, is_served, message},
-};
+use crate::{definition::WEB_APPLICATION, scene::Scene};
 
 const MISSPELT: &str = include_str!("../consumer/misspelt.yaml");
 const SETTINGS: &str = "shop-settings";

@@ -36,6 +36,7 @@ impl Scene {
             hub: &hub,
             consumers: &[&homer],
             providers: &[&internal],
+            spokes: &[],
             kinds: &[Kind::of::<Certificate>()],
             jobs: false,
         };

@@ -34,6 +34,7 @@ impl Scene {
             hub: &hub,
             consumers: &[&tenant_a, &tenant_b],
             providers: &[&shared, &rogue],
+            spokes: &[],
             kinds: &[Kind::of::<Sql>()],
             jobs: false,
         };

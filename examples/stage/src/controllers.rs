@@ -8,10 +8,14 @@ use harness::{Cluster, Lab, Program};
 
 /// A cluster deletes objects whose owner is gone, and namespaces with all that is in them.
 pub const GARBAGE: [&str; 2] = ["garbage-collector-controller", "namespace-controller"];
-/// Beyond [`GARBAGE`]: Deployments and Jobs get their pods. Which nobody runs unless `pod-runner` does.
-pub const WORKLOADS: [&str; 5] = [
+/// Beyond [`GARBAGE`]: ClusterRoles take in the rules of those with a label.
+pub const ROLES: [&str; 3] =
+    ["garbage-collector-controller", "namespace-controller", "clusterrole-aggregation-controller"];
+/// Beyond [`ROLES`]: Deployments and Jobs get their pods. Which nobody runs unless `pod-runner` does.
+pub const WORKLOADS: [&str; 6] = [
     "garbage-collector-controller",
     "namespace-controller",
+    "clusterrole-aggregation-controller",
     "deployment-controller",
     "replicaset-controller",
     "job-controller",

@@ -5,7 +5,7 @@
 //! Broker. What a demo has no node for, `pod-runner` runs ([`crate::runner`]): the operator, the broker that it deploys,
 //! and the Jobs of migrations.
 
-use broker_api::{Broker, keys};
+use broker_api::{Broker, Role, keys};
 use harness::{parse_objects, wait_for};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -29,12 +29,15 @@ pub const SYSTEM: &str = "resource-broker-system";
 pub const CLUSTERS: &str = "resource-broker-clusters";
 /// ServiceAccount of the broker in consumers and providers.
 pub const ACCOUNT: &str = "resource-broker";
+/// ServiceAccount of the controller of resource graphs in spokes.
+const GRAPHS_ACCOUNT: &str = "resource-graphs";
 /// Name of the Broker, and so of its Deployment and its ServiceAccount in the hub.
 pub const INSTANCE: &str = "broker";
 
 const DEFAULT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/default");
 const CONSUMER: &str = include_str!("../../../config/rbac/consumer.yaml");
 const PROVIDER: &str = include_str!("../../../config/rbac/provider.yaml");
+const SPOKE: &str = include_str!("../../../config/rbac/spoke.yaml");
 const COMPUTE_ROLES: &str = include_str!("../../../config/rbac/compute-roles.yaml");
 /// The group of the kinds that `config/rbac` names, for people to put theirs in their place.
 const SAMPLE_GROUP: &str = "example.platform-mesh.io";
@@ -47,6 +50,9 @@ pub struct Installation<'a> {
     pub consumers: &'a [&'a Place],
     /// Clusters of people who have them.
     pub providers: &'a [&'a Place],
+    /// Clusters that resource graphs of the hub are for, which some of the others may be, too. Where there are any, the
+    /// Broker has a controller for them. It learns of each by [`join`].
+    pub spokes: &'a [&'a Place],
     /// The kinds that are brokered.
     pub kinds: &'a [Kind],
     /// Whether Jobs of migrations run in the hub, with the programs of the examples.
@@ -65,6 +71,11 @@ impl Installation<'_> {
         let what =
             format!("consumers and providers: CRDs of {kinds}, and of AcceptAPI; the broker's permissions there");
         stage.step(&what, self.admit()).await?;
+        if !self.spokes.is_empty() {
+            let what = "spokes: a ServiceAccount for the graphs controller (config/rbac/spoke.yaml)";
+            let admit = futures::future::try_join_all(self.spokes.iter().map(|place| place.apply(SPOKE)));
+            stage.step(what, async { admit.await.map(drop) }).await?;
+        }
         if self.jobs {
             let what = "hub: permissions for the stages of migrations (config/rbac/compute-roles.yaml)";
             stage.step(what, hub.apply(COMPUTE_ROLES)).await?;
@@ -107,16 +118,24 @@ impl Installation<'_> {
 
     /// Kubernetes' own controllers, cluster by cluster.
     fn controlled(&self) -> Vec<(&Place, &'static [&'static str])> {
-        let others = self.consumers.iter().chain(self.providers);
+        let others = self.consumers.iter().chain(self.providers).filter(|place| !self.is_spoke(place));
         let others = others.map(|&place| (place, &controllers::GARBAGE[..]));
-        std::iter::once((self.hub, &controllers::WORKLOADS[..])).chain(others).collect()
+        let spokes = self.spokes.iter().map(|&place| (place, &controllers::ROLES[..]));
+        std::iter::once((self.hub, &controllers::WORKLOADS[..])).chain(others).chain(spokes).collect()
+    }
+
+    fn is_spoke(&self, place: &Place) -> bool {
+        self.spokes.iter().any(|spoke| spoke.name() == place.name())
     }
 
     async fn introduce(&self) -> anyhow::Result<()> {
         let consumers = self.consumers.iter().map(|place| (place, "consumer"));
         let providers = self.providers.iter().map(|place| (place, "provider"));
         for (place, role) in consumers.chain(providers) {
-            self.hub.apply(&cluster_secret(place, role).await?.to_string()).await?;
+            // A cluster's name is its Secret's, and that of a spoke has the plain one.
+            let name = if self.is_spoke(place) { format!("{}-{role}", place.name()) } else { place.name().to_owned() };
+            let kubeconfig = place.kubeconfig_of(SYSTEM, ACCOUNT).await?;
+            self.hub.apply(&cluster_secret(&name, &json!({ keys::ROLE: role }), &kubeconfig).to_string()).await?;
         }
         Ok(())
     }
@@ -126,14 +145,16 @@ impl Installation<'_> {
         self.hub.cluster.write_kubeconfig("admin", &kubeconfig)?;
         let mut program = program::example("pod-runner", "pod-runner")?.env("NO_COLOR", "1");
         program = program.arg("--kubeconfig").arg(kubeconfig).arg("--directory").arg(stage.lab.directory());
-        for name in [BROKER, OPERATOR].into_iter().chain(self.jobs.then_some(BINARY)) {
+        let graphs = (!self.spokes.is_empty()).then_some(GRAPHS);
+        for name in [BROKER, OPERATOR].into_iter().chain(self.jobs.then_some(BINARY)).chain(graphs) {
             program = program.arg("--program").arg(format!("{name}={}", harness::binary(name)?.display()));
         }
         stage.start(&program)
     }
 
     async fn broker(&self) -> anyhow::Result<()> {
-        self.hub.apply(&broker(self.kinds).to_string()).await?;
+        let graphs = !self.spokes.is_empty();
+        self.hub.apply(&broker(self.kinds, graphs).to_string()).await?;
         let brokers = Api::<Broker>::namespaced(self.hub.client.clone(), SYSTEM);
         wait_for(DEADLINE, "conditions of the Broker that say it is available", async || {
             let broker = brokers.get(INSTANCE).await?;
@@ -142,7 +163,8 @@ impl Installation<'_> {
                 let now = |held: &&Condition| held.observed_generation == broker.metadata.generation;
                 conditions.iter().filter(now).any(|held| held.type_ == kind && held.status == status)
             };
-            anyhow::ensure!(is("Available", "True") && is("Degraded", "False"), "{conditions:?}");
+            let graphs = !graphs || is("GraphsAvailable", "True");
+            anyhow::ensure!(is("Available", "True") && is("Degraded", "False") && graphs, "{conditions:?}");
             Ok(())
         })
         .await?;
@@ -163,29 +185,40 @@ async fn available(hub: &Place, name: &str) -> anyhow::Result<()> {
     .await
 }
 
-/// What `config/samples/broker.yaml` is, for these kinds.
-fn broker(kinds: &[Kind]) -> Value {
+/// What `config/samples/broker.yaml` is, for these kinds; with `graphs` it has a controller of them that serves spokes.
+fn broker(kinds: &[Kind], graphs: bool) -> Value {
     let kinds: Vec<_> = kinds.iter().map(Kind::flag).collect();
+    // For people who follow the log.
+    let text = json!(["--log-format=text"]);
+    let mut spec = json!({ "watchKinds": kinds, "clusterSecretsNamespace": CLUSTERS, "extraArgs": text });
+    if graphs {
+        spec["graphs"] = json!({ "enabled": true, "distribution": { "enabled": true }, "extraArgs": text });
+    }
     json!({
         "apiVersion": "operator.broker.platform-mesh.io/v1alpha1", "kind": "Broker",
         "metadata": { "name": INSTANCE, "namespace": SYSTEM },
-        "spec": {
-            "watchKinds": kinds, "clusterSecretsNamespace": CLUSTERS,
-            // For people who follow the log.
-            "extraArgs": ["--log-format=text"],
-        },
+        "spec": spec,
     })
 }
 
-/// The Secret that tells the broker of a cluster. What `config/rbac/kubeconfig.sh` prints has the token of a Secret in
-/// it, which a controller of the cluster makes; labs do not run that one, so the API server is asked for a token.
-async fn cluster_secret(place: &Place, role: &str) -> anyhow::Result<Value> {
-    let kubeconfig = place.kubeconfig_of(SYSTEM, ACCOUNT).await?;
-    Ok(json!({
+/// Makes a cluster a spoke of the hub, with labels for selectors.
+pub async fn join(hub: &Place, spoke: &Place, labels: &[(&str, &str)]) -> anyhow::Result<()> {
+    let kubeconfig = spoke.kubeconfig_of(SYSTEM, GRAPHS_ACCOUNT).await?;
+    let mut all = json!({ keys::ROLE: Role::Spoke.as_str() });
+    for (label, value) in labels {
+        all[*label] = json!(value);
+    }
+    hub.apply(&cluster_secret(spoke.name(), &all, &kubeconfig).to_string()).await
+}
+
+/// The Secret that tells of a cluster. What `config/rbac/kubeconfig.sh` prints has the token of a Secret in it, which a
+/// controller of the cluster makes; labs do not run that one, so the API server is asked for a token.
+fn cluster_secret(name: &str, labels: &Value, kubeconfig: &str) -> Value {
+    json!({
         "apiVersion": "v1", "kind": "Secret",
-        "metadata": { "name": place.name(), "namespace": CLUSTERS, "labels": { keys::ROLE: role } },
+        "metadata": { "name": name, "namespace": CLUSTERS, "labels": labels },
         "stringData": { "kubeconfig": kubeconfig },
-    }))
+    })
 }
 
 /// The permissions of `yaml` with `kinds` in place of the sample's, as the comments in there ask people to do.

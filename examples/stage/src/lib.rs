@@ -24,6 +24,7 @@ pub mod runner;
 pub mod screen;
 pub mod show;
 pub mod stage;
+pub mod thing;
 
 use std::time::Duration;
 
@@ -33,6 +34,7 @@ pub use place::Place;
 pub use screen::Screen;
 pub use show::show;
 pub use stage::Stage;
+pub use thing::Thing;
 
 /// How long a fact may take on a machine that has other things to do.
 pub const DEADLINE: Duration = Duration::from_mins(1);

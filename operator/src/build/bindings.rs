@@ -15,11 +15,13 @@ use crate::{
 };
 
 /// Bindings of graphs controllers, and their roles.
-const GRAPHS: [(&str, &str); 4] = [
+const GRAPHS: [(&str, &str); 6] = [
     ("graphs-lease", roles::GRAPHS_LEASE),
     ("graphs", roles::GRAPHS),
     ("graphs-kinds", roles::GRAPHS_KINDS),
     ("graphs-crd-deletion", roles::GRAPHS_CRD_DELETION),
+    ("graphs-rollouts", roles::GRAPHS_ROLLOUTS),
+    ("graphs-spoke-secrets", roles::GRAPHS_SPOKE_SECRETS),
 ];
 
 /// Name of a binding outside the Broker's own namespace. Namespaces and names hold no colon, so no two are alike.
@@ -70,12 +72,16 @@ fn subject(owner: &Owner, account: &str) -> Value {
 pub(super) fn build_graphs(owner: &Owner, graphs: &Graphs) -> Vec<Desired> {
     let program = Program::Graphs;
     let binder = Binder { owner, program, subjects: vec![subject(owner, &program.name(owner))] };
-    let wanted = |role: &str| role != roles::GRAPHS_CRD_DELETION || graphs.deletes_crds;
     let bind = |(what, role): (&str, &str)| match role {
-        roles::GRAPHS_LEASE => binder.within(what, &graphs.lease_namespace, role),
-        role => binder.everywhere(what, role),
+        roles::GRAPHS_LEASE => Some(binder.within(what, &graphs.lease_namespace, role)),
+        roles::GRAPHS_SPOKE_SECRETS => {
+            graphs.secrets_namespace.as_deref().map(|namespace| binder.within(what, namespace, role))
+        }
+        roles::GRAPHS_CRD_DELETION if !graphs.deletes_crds => None,
+        roles::GRAPHS_ROLLOUTS if !graphs.distributes => None,
+        role => Some(binder.everywhere(what, role)),
     };
-    GRAPHS.into_iter().filter(|(_, role)| wanted(role)).map(bind).collect()
+    GRAPHS.into_iter().filter_map(bind).collect()
 }
 
 /// The program that an account or a binding of a Broker is for.

@@ -40,6 +40,7 @@ impl Scene {
             hub: &hub,
             consumers: &[&homer],
             providers: &[&internal, &corp],
+            spokes: &[],
             kinds: &[Kind::of::<Certificate>()],
             jobs: true,
         };

@@ -36,6 +36,7 @@ impl Scene {
             hub: &hub,
             consumers: &[&homer],
             providers: &[&edge, &region],
+            spokes: &[],
             kinds: &[Kind::of::<VirtualMachine>(), Kind::of::<KubernetesCluster>(), Kind::of::<Sql>()],
             jobs: false,
         };

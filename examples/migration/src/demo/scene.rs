@@ -23,6 +23,7 @@ impl Scene {
             hub: &hub,
             consumers: &[&homer],
             providers: &[&classic, &modern],
+            spokes: &[],
             kinds: &[Kind::of::<KeyValue>()],
             jobs: true,
         };

@@ -69,6 +69,40 @@ fn it_runs_as_itself_with_roles_of_its_own() {
 }
 
 #[test]
+fn only_who_distributes_reads_rollouts_and_the_secrets_of_spokes() {
+    let none = json!({});
+    let before = keys(&added(&json!({"enabled": true}), &none));
+    let with = |distribution: &Value| {
+        let mut objects = added(&json!({"enabled": true, "distribution": distribution}), &none);
+        objects.retain(|desired| !before.contains(&desired.key.to_string()));
+        objects
+    };
+    for off in [json!({}), json!({"enabled": false, "secretsNamespace": "spokes"})] {
+        assert!(with(&off).is_empty(), "{off}");
+    }
+    let rollouts = "ClusterRoleBinding resource-broker:n:b:graphs-rollouts";
+    let subjects = json!([{"kind": "ServiceAccount", "name": "b-graphs", "namespace": "n"}]);
+    for (distribution, namespace) in [
+        (json!({"enabled": true}), "resource-broker-clusters"),
+        (json!({"enabled": true, "secretsNamespace": "spokes"}), "spokes"),
+    ] {
+        let objects = with(&distribution);
+        let secrets = format!("RoleBinding {namespace}/resource-broker:n:b:graphs-spoke-secrets");
+        assert_eq!(keys(&objects), [rollouts, &secrets]);
+        for (key, role) in
+            [(rollouts, "resource-broker-graphs-rollouts"), (&secrets, "resource-broker-graphs-spoke-secrets")]
+        {
+            let binding = get(&objects, key);
+            assert_eq!(binding["roleRef"]["kind"], "ClusterRole", "the operator may bind no other");
+            assert_eq!((&binding["roleRef"]["name"], &binding["subjects"]), (&json!(role), &subjects));
+        }
+    }
+    let elsewhere = json!({"extraArgs": ["--coordination-kubeconfig=/hub"]});
+    let objects = added(&json!({"enabled": true, "distribution": {"enabled": true}}), &elsewhere);
+    assert!(!keys(&objects).iter().any(|key| key.contains("spoke-secrets")), "they are in another cluster");
+}
+
+#[test]
 fn its_deployment_is_like_the_broker_s() {
     let objects = built(&json!({"graphs": {"enabled": true}}));
     let (broker, graphs) = (get(&objects, "Deployment n/b"), deployment(&objects));

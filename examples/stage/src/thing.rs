@@ -1,7 +1,6 @@
 //! `Thing`: an object of a kind that this program has no type for, such as an instance of a kind that was just defined.
 
 use anyhow::Context as _;
-use example_stage::{DEADLINE, Place, place::NAMESPACE};
 use harness::wait_for;
 use kube::{
     Api,
@@ -10,11 +9,13 @@ use kube::{
 };
 use serde_json::Value;
 
-/// The group of the kinds that the demo defines.
-pub(crate) const GROUP: &str = "platform.example.org";
+use crate::{DEADLINE, Place, place::NAMESPACE};
+
+/// The group of the kinds that demos define.
+pub const GROUP: &str = "platform.example.org";
 
 /// An object, whether it is there or not.
-pub(crate) struct Thing {
+pub struct Thing {
     api: Api<DynamicObject>,
     name: String,
     what: String,
@@ -22,13 +23,13 @@ pub(crate) struct Thing {
 
 impl Thing {
     /// A ResourceGraphDefinition.
-    pub(crate) fn definition(place: &Place, name: &str) -> Self {
+    pub fn definition(place: &Place, name: &str) -> Self {
         let resource = resource("kro.run", "ResourceGraphDefinition");
         Self::of(Api::all_with(place.client.clone(), &resource), place, &resource, name)
     }
 
-    /// An instance of a kind that the demo defines.
-    pub(crate) fn instance(place: &Place, kind: &str, name: &str) -> Self {
+    /// An instance of a kind that a demo defines.
+    pub fn instance(place: &Place, kind: &str, name: &str) -> Self {
         let resource = resource(GROUP, kind);
         Self::of(Api::namespaced_with(place.client.clone(), NAMESPACE, &resource), place, &resource, name)
     }
@@ -38,13 +39,14 @@ impl Thing {
         Self { api, name: name.to_owned(), what }
     }
 
-    pub(crate) async fn get(&self) -> anyhow::Result<Value> {
+    /// As it is now.
+    pub async fn get(&self) -> anyhow::Result<Value> {
         let object = self.api.get(&self.name).await.with_context(|| format!("cannot read {}", self.what))?;
         Ok(serde_json::to_value(object)?)
     }
 
     /// Waits until it is as wanted, and returns it.
-    pub(crate) async fn until(&self, wanted: &str, fits: impl Fn(&Value) -> bool) -> anyhow::Result<Value> {
+    pub async fn until(&self, wanted: &str, fits: impl Fn(&Value) -> bool) -> anyhow::Result<Value> {
         wait_for(DEADLINE, &format!("{} to be {wanted}", self.what), async || {
             let seen = self.get().await?;
             anyhow::ensure!(fits(&seen), "its status is {}", seen["status"]);
@@ -54,24 +56,27 @@ impl Thing {
     }
 
     /// Waits until an instance is `ACTIVE` as it is now, and `fits`.
-    pub(crate) async fn until_active(&self, fits: impl Fn(&Value) -> bool) -> anyhow::Result<Value> {
+    pub async fn until_active(&self, fits: impl Fn(&Value) -> bool) -> anyhow::Result<Value> {
         self.until("ACTIVE, as it is now", |seen| {
             seen["status"]["state"] == "ACTIVE" && is(seen, "Ready", "True") && fits(seen)
         })
         .await
     }
 
-    pub(crate) async fn edit(&self, patch: Value) -> anyhow::Result<()> {
+    /// `kubectl patch --type merge`.
+    pub async fn edit(&self, patch: Value) -> anyhow::Result<()> {
         let edited = self.api.patch(&self.name, &PatchParams::default(), &Patch::Merge(patch)).await;
         edited.map(drop).with_context(|| format!("cannot edit {}", self.what))
     }
 
-    pub(crate) async fn delete(&self) -> anyhow::Result<()> {
+    /// `kubectl delete`, without waiting.
+    pub async fn delete(&self) -> anyhow::Result<()> {
         let deleted = self.api.delete(&self.name, &DeleteParams::default()).await;
         deleted.map(drop).with_context(|| format!("cannot delete {}", self.what))
     }
 
-    pub(crate) async fn gone(&self) -> anyhow::Result<()> {
+    /// Waits until it is not there.
+    pub async fn gone(&self) -> anyhow::Result<()> {
         wait_for(DEADLINE, &format!("{} to be gone", self.what), async || {
             anyhow::ensure!(self.api.get_opt(&self.name).await?.is_none(), "it is there");
             Ok(())
@@ -89,7 +94,7 @@ fn resource(group: &str, kind: &str) -> ApiResource {
 }
 
 /// Message of a condition that has this status, of the object as it is now.
-pub(crate) fn message<'a>(object: &'a Value, kind: &str, status: &str) -> Option<&'a str> {
+pub fn message<'a>(object: &'a Value, kind: &str, status: &str) -> Option<&'a str> {
     let generation = &object["metadata"]["generation"];
     let conditions = object["status"]["conditions"].as_array()?;
     let found = conditions.iter().find(|held| held["type"] == kind && held["observedGeneration"] == *generation)?;
@@ -97,11 +102,11 @@ pub(crate) fn message<'a>(object: &'a Value, kind: &str, status: &str) -> Option
 }
 
 /// Whether an object, as it is now, has a condition of this status.
-pub(crate) fn is(object: &Value, kind: &str, status: &str) -> bool {
+pub fn is(object: &Value, kind: &str, status: &str) -> bool {
     message(object, kind, status).is_some()
 }
 
 /// Whether a ResourceGraphDefinition is served as it is now.
-pub(crate) fn is_served(object: &Value) -> bool {
+pub fn is_served(object: &Value) -> bool {
     object["status"]["state"] == "Active" && is(object, "Ready", "True")
 }
