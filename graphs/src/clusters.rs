@@ -9,8 +9,10 @@ use std::{
 };
 
 use broker_api::ClusterName;
-use runtime_effect::memory::{Memory, Sole};
-use runtime_engine::recorder::Told;
+use runtime_effect::{
+    memory::{Memory, Sole},
+    note::Note,
+};
 use runtime_fleet::{
     lock::lock,
     queue::{Key, Queue},
@@ -38,8 +40,8 @@ impl Key for ClusterKey {
 pub struct Record {
     /// Of writes to its Secret.
     pub memory: Memory<Sole>,
-    /// What people were told.
-    pub told: Told,
+    /// What people were told last.
+    pub told: Option<Note>,
     /// Its Secret.
     pub from: Provenance,
     /// uid of that.
@@ -75,7 +77,7 @@ impl Clusters {
         let is_it = |record: &Record| record.from == *from && record.uid == uid;
         let is_known = all.get(cluster).is_some_and(|record| is_it(&lock(record)));
         if !is_known {
-            let record = Record { memory: Memory::default(), told: Told::default(), from: from.clone(), uid };
+            let record = Record { memory: Memory::default(), told: None, from: from.clone(), uid };
             all.insert(cluster.clone(), Arc::new(Mutex::new(record)));
         }
         drop(all);

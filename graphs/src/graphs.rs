@@ -11,6 +11,7 @@ use runtime_cel::graph::Evaluator;
 use runtime_engine::engine::Engine;
 use runtime_fleet::{
     budget::Budget,
+    cluster::{Cause, ClusterState},
     dial::Sockets,
     fleet::{Fleet, FleetOptions},
     listener::Selector,
@@ -128,9 +129,16 @@ impl Graphs {
         (id.len() == HUB_ID).then_some(id)
     }
 
-    /// Clusters that have kinds which the hub has not.
+    /// Clusters that may have kinds which the hub has not, whether or not they are reached now. One that is no spoke, for it
+    /// is another's cluster, has none.
     pub(crate) fn others(&self) -> Vec<ClusterName> {
-        self.fleet().in_role(Role::Spoke).iter().map(|spoke| spoke.name().clone()).collect()
+        let is_spoke = |state: &ClusterState| match state {
+            ClusterState::Unreachable { cause, .. } => *cause == Cause::Lost,
+            ClusterState::Connecting | ClusterState::Ready => true,
+            ClusterState::Leaving => false,
+        };
+        let spokes = self.fleet().in_role(Role::Spoke).into_iter();
+        spokes.filter(|spoke| is_spoke(&spoke.state())).map(|spoke| spoke.name().clone()).collect()
     }
 
     /// Compiles with what is known of a cluster's kinds; of those that it does not serve, with what `others` say.

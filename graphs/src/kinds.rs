@@ -124,14 +124,22 @@ impl Kinds {
         self.get(cluster, kind).is_some()
     }
 
-    /// How a kind is served by this cluster, or by the first of the others that serves it.
+    /// How a kind is served by this cluster, or by the first of the others that serves it. As long as one of them has not
+    /// told, it may.
     fn find(&self, cluster: &ClusterName, others: &[ClusterName], kind: &Kind) -> Option<Entry> {
         let own = self.get(cluster, kind);
         if !matches!(own, Some(Entry::NotServed)) {
             return own;
         }
-        let found = others.iter().filter_map(|other| self.get(other, kind));
-        found.into_iter().find(|entry| matches!(entry, Entry::Served(_))).or(own)
+        let mut all_told = true;
+        for other in others {
+            match self.get(other, kind) {
+                Some(entry @ Entry::Served(_)) => return Some(entry),
+                Some(Entry::NotServed) => {}
+                None => all_told = false,
+            }
+        }
+        own.filter(|_| all_told)
     }
 
     /// Whether a cluster does not serve a kind.

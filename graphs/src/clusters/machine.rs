@@ -96,8 +96,9 @@ impl Machine for ClusterMachine {
         };
         let state = cluster.state();
         let mut record = lock(&record);
-        if let Some(note) = note(key, &state).filter(|note| record.told.is_news(note)) {
+        if let Some(note) = note(key, &state).filter(|note| record.told.as_ref() != Some(note)) {
             self.graphs.tell_of_secret(&record.from, &note);
+            record.told = Some(note);
         }
         let uid = cluster.server().identity().filter(|_| state == ClusterState::Ready);
         let write = uid.and_then(|uid| self.identify(&record.from, &uid)).ok_or(Outcome::Done)?;

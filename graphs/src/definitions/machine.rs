@@ -146,7 +146,7 @@ impl DefinitionMachine {
             Some(Crd::Unread) => Seen::Unknown,
             None => Seen::Absent,
         };
-        let controller = Graphs::controller(&cluster, &crd);
+        let controller = Graphs::controller(&cluster, &crd, spokes.serves_hub);
         let (now, pending) = (clock::now(), Compiling::Pending);
         let mut decision = Decision::default();
         for _ in 0..COMPILED {
@@ -179,10 +179,12 @@ impl DefinitionMachine {
             }
         }
         if let Seen::Present(view) = rgd {
-            let revisions = graphs.revisions(&cluster, &key.name, record).unwrap_or_default();
+            let known = graphs.revisions(&cluster, &key.name, record);
             if graphs.options.enable_multicluster {
-                record.newest = record.newest_of(view, &revisions).or(record.newest.take());
+                let newest = known.as_deref().and_then(|revisions| record.newest_of(view, revisions));
+                record.newest = newest.or(record.newest.take());
             }
+            let revisions = known.unwrap_or_default();
             for &number in &spokes.kept.revisions {
                 let name = revision::name(&key.name, number);
                 let is_pending = |revision: &&definition::Revision| {
@@ -287,7 +289,7 @@ impl Machine for DefinitionMachine {
         };
         let held = records.of(key);
         let mut record = lock(&held);
-        let (compiled, newest) = (record.compiled(), record.newest.as_ref().map(|(number, _)| *number));
+        let (compiled, newest) = (record.compiled(), record.newest_number());
         if let Seen::Present(rgd) = &rgd
             && let Some(name) = definition::crd_name(rgd)
             && record.crd.as_deref() != Some(&name)
@@ -317,7 +319,7 @@ impl Machine for DefinitionMachine {
         let before = record.serves.as_ref().map(|(number, _)| *number);
         self.serve(key, &decision.serve, &rgd, &spokes, &mut record);
         let is_other = record.compiled() != compiled
-            || record.newest.as_ref().map(|(number, _)| *number) != newest
+            || record.newest_number() != newest
             || record.serves.as_ref().map(|(number, _)| *number) != before;
         let known = graphs.revision_uids(key);
         record.revisions.retain(|attempt| known.contains(&attempt.uid));

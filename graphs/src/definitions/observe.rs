@@ -97,8 +97,11 @@ impl Graphs {
         Some(all.collect())
     }
 
-    /// How serving the instances of a CRD's kind goes.
-    pub(super) fn controller(cluster: &Cluster, crd: &Seen) -> Controller {
+    /// How serving the instances of a CRD's kind goes, where they are served.
+    pub(super) fn controller(cluster: &Cluster, crd: &Seen, serves: Option<bool>) -> Controller {
+        if serves == Some(false) {
+            return Controller::Running;
+        }
         let kind = crd.present().and_then(|crd| generated::kind_of(&crd.value));
         // Without a kind there is nothing to serve, and other conditions say so.
         let Some(kind) = kind else { return Controller::Running };

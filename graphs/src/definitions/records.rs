@@ -39,6 +39,9 @@ impl Attempt {
     }
 }
 
+/// A revision by its number, and what it comes to; `None`: there is none.
+pub type Newest = Option<(i64, Arc<Compiled>)>;
+
 /// What is remembered of an RGD.
 #[derive(Default)]
 pub struct Record {
@@ -52,8 +55,8 @@ pub struct Record {
     pub revisions: Vec<Attempt>,
     /// Name of its CRD.
     pub crd: Option<Arc<str>>,
-    /// The newest revision that compiles, whether or not the hub can serve it.
-    pub newest: Option<(i64, Arc<Compiled>)>,
+    /// The newest revision that compiles, whether or not the hub can serve it; `None`: nobody can tell yet.
+    pub newest: Option<Newest>,
     /// The revision that serves, and what it comes to.
     pub serves: Option<(i64, Arc<Compiled>)>,
     /// Name of the revision that it says was issued and that is not seen.
@@ -66,8 +69,8 @@ impl Record {
         self.own.iter().chain(&self.revisions).flat_map(|attempt| attempt.kinds.iter().cloned()).collect()
     }
 
-    /// The newest of its revisions that compiles.
-    pub fn newest_of(&self, rgd: &View, revisions: &[Revision]) -> Option<(i64, Arc<Compiled>)> {
+    /// The newest of its revisions that compiles; `None`: one that is newer may, and nobody can tell yet.
+    pub fn newest_of(&self, rgd: &View, revisions: &[Revision]) -> Option<Newest> {
         let owners = |view: &View| view.value["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
         let own = revisions
             .iter()
@@ -75,13 +78,23 @@ impl Record {
         let number = |revision: &Revision| revision.view.value["spec"]["revision"].as_i64();
         let mut own: Vec<(i64, &Revision)> = own.filter_map(|revision| Some((number(revision)?, revision))).collect();
         own.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
-        let first = own.first()?.0;
-        own.into_iter().find_map(|(number, revision)| {
+        let first = own.first().map(|(number, _)| *number);
+        for (number, revision) in own {
             let attempt = self.of(&revision.view.uid);
             // The newest says what the RGD says, as long as it was not compiled by itself.
-            let attempt = attempt.or_else(|| self.own.as_ref().filter(|_| number == first));
-            Some((number, attempt?.compiled.clone()?))
-        })
+            let attempt = attempt.or_else(|| self.own.as_ref().filter(|_| Some(number) == first))?;
+            match (&attempt.compiled, &attempt.outcome) {
+                (Some(compiled), _) => return Some(Some((number, Arc::clone(compiled)))),
+                (None, Outcome::Pending) => return None,
+                (None, _) => {}
+            }
+        }
+        Some(None)
+    }
+
+    /// Number of the newest revision that compiles, as far as that is known.
+    pub fn newest_number(&self) -> Option<Option<i64>> {
+        self.newest.as_ref().map(|newest| newest.as_ref().map(|(number, _)| *number))
     }
 
     /// How many of its specs compile.

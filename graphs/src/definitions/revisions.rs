@@ -8,7 +8,7 @@ use runtime_effect::seen::Seen;
 use runtime_engine::recorder::Regarding;
 use runtime_fleet::{index::Lookup, lock::lock};
 
-use super::{DefinitionKey, observe::key_of};
+use super::{DefinitionKey, observe::key_of, records::Newest};
 use crate::{compiled::Compiled, graphs::Graphs, instances::generated::group_kind, kinds::kind_of};
 
 impl Graphs {
@@ -19,6 +19,11 @@ impl Graphs {
 
     /// The newest revision of an RGD that compiles, and what it comes to.
     pub(crate) fn newest_revision(&self, key: &DefinitionKey) -> Option<(i64, Arc<Compiled>)> {
+        self.known_newest(key)?
+    }
+
+    /// The same; `None`: nobody can tell yet.
+    pub(crate) fn known_newest(&self, key: &DefinitionKey) -> Option<Newest> {
         lock(&*self.definitions.records.get(&self.hub_key(&key.name))?).newest.clone()
     }
 
@@ -26,7 +31,7 @@ impl Graphs {
     pub(crate) fn compiled_revision(&self, key: &DefinitionKey, number: i64) -> Option<(i64, Arc<Compiled>)> {
         let record = self.definitions.records.get(&self.hub_key(&key.name))?;
         let record = lock(&record);
-        let mut known = [&record.serves, &record.newest].into_iter().flatten();
+        let mut known = [record.serves.as_ref(), record.newest.as_ref().and_then(Option::as_ref)].into_iter().flatten();
         if let Some(known) = known.find(|(known, _)| *known == number) {
             return Some(known.clone());
         }

@@ -206,11 +206,16 @@ impl Machine for RolloutMachine {
                 return Plan::paced([write], &record.memory);
             }
         };
+        let newest = match graphs.known_newest(key) {
+            // Which revision is the target is not known, and no other is taken for it meanwhile.
+            None if !ends => return Err(Outcome::Done),
+            newest => newest.flatten().map(|(number, _)| number),
+        };
         let members = self.members(key);
         let decision = rollout::decide(&Snapshot {
             settings: &settings,
             ends,
-            newest: graphs.newest_revision(key).map(|(number, _)| number),
+            newest,
             given_up: rollout.as_ref().and_then(rollout::given_up),
             members: &members,
             now: now.millis,

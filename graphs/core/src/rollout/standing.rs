@@ -111,7 +111,8 @@ impl Goal {
             return Standing::Failed(Reason::InstancesFailing, why);
         }
         if waited >= self.soak {
-            Standing::Updated { noted: false }
+            // Without a time that it has to hold out for nothing is lost with what is not written down.
+            Standing::Updated { noted: self.soak == 0 }
         } else {
             Standing::Updating { again: self.soak - waited }
         }

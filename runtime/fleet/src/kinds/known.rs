@@ -115,7 +115,7 @@ impl Known {
     /// Kinds to ask for now, those of one group and version side by side. `polls`: also those that are not served, as far as
     /// is known.
     pub(crate) fn due(&self, polls: bool) -> Vec<GroupVersionKind> {
-        lock(&self.kinds).due(polls, Instant::now())
+        lock(&self.kinds).due(polls, |kind| self.definition_of(kind), Instant::now())
     }
 
     /// When there will be more to ask.

@@ -4,6 +4,7 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
+    sync::Arc,
     time::Duration,
 };
 
@@ -12,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::{
     definition::name_of,
-    kind::{KindSchema, KindState, SchemaDigest},
+    kind::{KindInfo, KindSchema, KindState, SchemaDigest},
 };
 
 /// A CRD that changed is served and published some time later, so it is asked for several times.
@@ -108,6 +109,13 @@ struct Held {
 impl Held {
     fn is_doubted(&self, now: Instant) -> bool {
         self.doubted.is_some_and(|since| now.saturating_duration_since(since) < DOUBT)
+    }
+
+    /// Whether all of it was read in its CRD as that is now: as long as that stays, there is nothing else to be found.
+    fn is_known(&self, listed: impl Fn(&KindInfo) -> Listed, now: Instant) -> bool {
+        let Source::Definition(read) = self.source else { return false };
+        let is_current = |info: &Arc<KindInfo>| listed(info) == Listed::Version(read);
+        self.coming.is_none() && !self.is_doubted(now) && self.state.found().is_some_and(is_current)
     }
 
     /// Whether a schema that the CRD has counts already.
@@ -229,12 +237,25 @@ impl Wanted {
     }
 
     /// All kinds of groups and versions to ask for now. `polls`: also where nothing says that a kind that is not served has
-    /// come.
-    pub(crate) fn due(&mut self, polls: bool, now: Instant) -> Vec<GroupVersionKind> {
+    /// come. `listed`: what the watch on CRDs says of the one that defines a kind.
+    pub(crate) fn due(
+        &mut self,
+        polls: bool,
+        listed: impl Fn(&KindInfo) -> Listed,
+        now: Instant,
+    ) -> Vec<GroupVersionKind> {
         let is_due = |state: &KindState| *state == KindState::Unknown || polls && *state == KindState::Missing;
         let kinds = self.kinds.iter().filter(|(_, held)| is_due(&held.state));
         let mut due: BTreeSet<GroupVersion> = kinds.map(|(gvk, _)| group_version(gvk)).collect();
+        let kinds = &self.kinds;
+        let is_known = |of: &GroupVersion| {
+            let mut kinds = kinds.iter().filter(|(gvk, _)| gvk.group == of.0 && gvk.version == of.1);
+            kinds.all(|(_, held)| held.is_known(&listed, now))
+        };
         self.refresh.retain(|group_version, refresh| {
+            if refresh.next <= now && !due.contains(group_version) && is_known(group_version) {
+                return false;
+            }
             // One that is asked for anyway need not be asked for once more in a moment.
             let is_due = refresh.next <= now || due.contains(group_version);
             if is_due {

@@ -46,7 +46,7 @@ fn looks(wanted: &mut Wanted, from: Instant, within: u32, mut each: impl FnMut(&
     let at = |milli: u32| from + MILLI * milli;
     let ask = |milli: &u32| {
         each(wanted, *milli);
-        !wanted.due(false, at(*milli)).is_empty()
+        !wanted.due(false, |_| Listed::Unknown, at(*milli)).is_empty()
     };
     (0..within).filter(ask).collect()
 }
@@ -55,7 +55,8 @@ fn looks(wanted: &mut Wanted, from: Instant, within: u32, mut each: impl FnMut(&
 fn what_is_new_is_asked_for_at_once_and_together() {
     let mut wanted = wanted(&["B", "A"]);
     wanted.add(&GroupVersionKind::gvk("a.io", "v1", "C"));
-    let kinds: Vec<_> = wanted.due(false, Instant::now()).into_iter().map(|gvk| gvk.kind).collect();
+    let kinds: Vec<_> =
+        wanted.due(false, |_| Listed::Unknown, Instant::now()).into_iter().map(|gvk| gvk.kind).collect();
     assert_eq!(kinds, ["C", "A", "B"], "by group and version, then by name");
 }
 
@@ -64,7 +65,7 @@ fn a_changed_crd_is_looked_at_four_times() {
     let (mut wanted, now) = settled("a");
     wanted.definition_changed("things.g.io", false, now);
     assert_eq!(looks(&mut wanted, now, 20_000, |_, _| {}), [150, 600, 2000, 5000]);
-    assert_eq!(wanted.due(false, now + MILLI * 20_000), []);
+    assert_eq!(wanted.due(false, |_| Listed::Unknown, now + MILLI * 20_000), []);
     assert_eq!(wanted.next(now), None);
 }
 
@@ -72,9 +73,12 @@ fn a_changed_crd_is_looked_at_four_times() {
 fn the_next_look_is_announced() {
     let (mut wanted, now) = settled("a");
     wanted.definition_changed("things.g.io", false, now);
-    assert_eq!((wanted.due(false, now), wanted.next(now)), (vec![], Some(MILLI * 150)));
+    assert_eq!((wanted.due(false, |_| Listed::Unknown, now), wanted.next(now)), (vec![], Some(MILLI * 150)));
     let now = now + MILLI * 150;
-    assert_eq!((wanted.due(false, now), wanted.next(now)), (vec![gvk("Thing")], Some(MILLI * 450)));
+    assert_eq!(
+        (wanted.due(false, |_| Listed::Unknown, now), wanted.next(now)),
+        (vec![gvk("Thing")], Some(MILLI * 450))
+    );
 }
 
 #[test]
@@ -98,7 +102,7 @@ fn a_crd_concerns_its_own_kind_and_those_that_were_not_found() {
         let (mut wanted, now) = (wanted(&["Thing"]), Instant::now());
         wanted.take(&gvk("Thing"), state, &Reading::Nothing, now);
         wanted.definition_changed(name, first, now);
-        !wanted.due(false, now + MILLI * 150).is_empty()
+        !wanted.due(false, |_| Listed::Unknown, now + MILLI * 150).is_empty()
     };
     let there = found("Thing");
     assert!(asks("things.g.io", false, &there));
@@ -113,9 +117,9 @@ fn a_crd_concerns_its_own_kind_and_those_that_were_not_found() {
 fn a_crd_that_comes_first_has_its_kind_asked_for_again_only_where_it_is_not_served() {
     let asks = |name: &str, first: bool, state: &KindState| {
         let (mut wanted, now) = (wanted(&["Thing"]), Instant::now());
-        assert_eq!(wanted.due(false, now), [gvk("Thing")]);
+        assert_eq!(wanted.due(false, |_| Listed::Unknown, now), [gvk("Thing")]);
         wanted.definition_changed(name, first, now);
-        assert_eq!(wanted.due(false, now), [gvk("Thing")], "it is still not known");
+        assert_eq!(wanted.due(false, |_| Listed::Unknown, now), [gvk("Thing")], "it is still not known");
         wanted.take(&gvk("Thing"), state, &Reading::Nothing, now);
         looks(&mut wanted, now, 20_000, |_, _| {})
     };
@@ -133,10 +137,10 @@ fn a_missing_kind_is_asked_for_when_it_is_time_to() {
     assert!(!wanted.misses());
     wanted.take(&gvk("Thing"), &KindState::Missing, &Reading::Nothing, now);
     assert!(wanted.misses());
-    assert!(wanted.due(false, now).is_empty());
-    assert_eq!(wanted.due(true, now), [gvk("Thing")]);
+    assert!(wanted.due(false, |_| Listed::Unknown, now).is_empty());
+    assert_eq!(wanted.due(true, |_| Listed::Unknown, now), [gvk("Thing")]);
     wanted.take(&gvk("Thing"), &found("Thing"), &Reading::Nothing, now);
-    assert!(wanted.due(true, now).is_empty() && !wanted.misses());
+    assert!(wanted.due(true, |_| Listed::Unknown, now).is_empty() && !wanted.misses());
 }
 
 #[test]
@@ -160,7 +164,7 @@ fn a_schema_that_the_server_contradicts_gives_way_at_once() {
     let (mut wanted, now) = settled("a");
     wanted.doubt(&gvk("Thing"), now);
     assert!(wanted.wants_schema(&gvk("Thing"), Listed::Version(1), now), "whatever the watch says");
-    assert_eq!(wanted.due(false, now + MILLI * 150), [gvk("Thing")]);
+    assert_eq!(wanted.due(false, |_| Listed::Unknown, now + MILLI * 150), [gvk("Thing")]);
     let take = |wanted: &mut Wanted| wanted.take(&gvk("Thing"), &found("Thing"), &defined(2, "b"), now + MILLI * 150);
     assert_eq!(take(&mut wanted), Some(News::Schema));
     assert!(!wanted.wants_schema(&gvk("Thing"), Listed::Version(2), now + DOUBT), "doubts end");
@@ -256,7 +260,32 @@ fn nothing_is_asked_for_a_group_that_nobody_wants() {
     wanted.take(&gvk("Other"), &found("Other"), &Reading::Nothing, now);
     wanted.definition_changed("things.g.io", false, now);
     wanted.remove(&gvk("Other"));
-    assert!(wanted.due(false, now).is_empty() && wanted.next(now).is_some());
+    assert!(wanted.due(false, |_| Listed::Unknown, now).is_empty() && wanted.next(now).is_some());
     wanted.remove(&gvk("Thing"));
-    assert!(wanted.due(false, now).is_empty() && wanted.next(now).is_none());
+    assert!(wanted.due(false, |_| Listed::Unknown, now).is_empty() && wanted.next(now).is_none());
+}
+
+#[test]
+fn a_crd_that_was_read_as_it_is_now_is_not_asked_for_again() {
+    let after = |listed: Listed| {
+        let (mut wanted, now) = settled("a");
+        wanted.definition_changed("things.g.io", false, now);
+        let asked = |milli: u32| now + MILLI * milli;
+        let looks = (0..8_000).filter(|milli| !wanted.due(false, |_| listed, asked(*milli)).is_empty()).count();
+        (looks, wanted.next(asked(8_000)))
+    };
+    assert_eq!(after(Listed::Version(1)), (0, None));
+    for listed in [Listed::Version(2), Listed::Unknown, Listed::Absent] {
+        assert_eq!(after(listed), (4, None), "{listed:?}");
+    }
+    // Another kind of the same group and version may have come.
+    let (mut wanted, now) = settled("a");
+    wanted.add(&gvk("Other"));
+    wanted.take(&gvk("Other"), &KindState::Missing, &Reading::Nothing, now);
+    wanted.definition_changed("others.g.io", false, now);
+    assert!(!wanted.due(false, |_| Listed::Version(1), now + MILLI * 150).is_empty());
+    // What the API server contradicts is looked at.
+    let (mut wanted, now) = settled("a");
+    wanted.doubt(&gvk("Thing"), now);
+    assert!(!wanted.due(false, |_| Listed::Version(1), now + MILLI * 150).is_empty());
 }

@@ -146,7 +146,8 @@ impl Spoke {
 
     /// Discovery of a group and version that CRDs define.
     fn discovery(&self, path: &str) -> Option<Value> {
-        let (group, version) = path.strip_prefix("/apis/")?.split_once('/').filter(|(_, version)| !version.contains('/'))?;
+        let (group, version) =
+            path.strip_prefix("/apis/")?.split_once('/').filter(|(_, version)| !version.contains('/'))?;
         let held = self.held();
         let of = held.crds.values().filter(|crd| crd["spec"]["group"] == group);
         let resources = of.flat_map(|crd| {

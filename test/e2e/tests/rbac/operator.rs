@@ -93,6 +93,7 @@ async fn the_operator_may_do_what_it_does_and_its_broker_what_that_does() {
         let mut operators = start_operators(&cast).await;
         appears(hub).await;
         *bound.lock().unwrap() = binds(hub).await;
+        distribution_goes(hub).await;
         its_graphs_controller_may_what_people_add(&cast).await;
         graphs::scenario(&cast).await;
         let mut brokers = start_brokers(&cast).await;
@@ -148,7 +149,7 @@ async fn appears(hub: &Place) {
         "watchKinds": [CERTIFICATE.flag()],
         "clusterSecretsNamespace": "resource-broker-clusters",
         "extraArgs": [format!("--migration-ttl={MIGRATION_TTL}")],
-        "graphs": {"enabled": true, "replicas": 2, "allowCRDDeletion": true},
+        "graphs": {"enabled": true, "replicas": 2, "allowCRDDeletion": true, "distribution": {"enabled": true}},
     });
     hub.create(&BROKER, TEAM, NAME, json!({"spec": spec})).await;
     hub.until_there(&DEPLOYMENT, TEAM, NAME).await;
@@ -227,6 +228,14 @@ async fn start_brokers(cast: &Cast) -> Pair<'_> {
     let file = cast.owner(hub).account_file(hub, TEAM, NAME);
     let args = arguments(&hub.get(&DEPLOYMENT, TEAM, NAME).await);
     cast.start_pair(args.chain([format!("--kubeconfig={}", file.display())]).collect()).await
+}
+
+/// The graphs controller serves this cluster alone from here on. The bindings stay until the Deployment is rolled out.
+async fn distribution_goes(hub: &Place) {
+    hub.edit(&BROKER, TEAM, NAME, json!({"spec": {"graphs": {"distribution": {"enabled": false}}}})).await;
+    let alone =
+        |seen: &Object| !seen.at("/spec/template/spec/containers/0/args").to_string().contains("--enable-multicluster");
+    hub.until(&DEPLOYMENT, TEAM, "broker-graphs", "to serve no spokes", alone).await;
 }
 
 /// The graphs controller goes, and nothing else does.

@@ -148,11 +148,16 @@ impl Fleet {
 
     /// Edits an RGD, and waits until the hub serves it as it is now.
     pub(crate) async fn edit(&self, name: &str, rgd: &Rgd) {
+        self.apply(name, rgd).await;
+        self.hub.until(&RGD, "", name, "to be Active", is_served).await;
+    }
+
+    /// Edits an RGD.
+    pub(crate) async fn apply(&self, name: &str, rgd: &Rgd) {
         let kind = Self::kind(name, rgd);
         let mut spec = rgd.spec.clone();
         spec["schema"]["group"] = json!(kind.group);
         self.hub.apply(&RGD.object("", name, &json!({"metadata": rgd.metadata, "spec": spec})).to_string()).await;
-        self.hub.until(&RGD, "", name, "to be Active", is_served).await;
     }
 
     /// Waits until a spoke's CRD of a kind satisfies `test`.

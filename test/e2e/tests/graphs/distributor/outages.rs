@@ -6,8 +6,8 @@ use e2e::{
 };
 use serde_json::json;
 
-use super::fleet::{PEACE, SECRETS, SPOKES, note};
-use crate::FLEET;
+use super::fleet::{Fleet, PEACE, ROLLOUT, SECRETS, SPOKES, note};
+use crate::{FLEET, kinds::kind, rgd::Node, rights};
 
 #[test]
 fn a_spoke_that_is_lost_hurts_nobody_and_is_served_when_it_is_back() {
@@ -65,6 +65,49 @@ fn a_hub_that_starts_while_a_spoke_is_lost_serves_what_the_others_run() {
         lima.cluster.start_again().await.unwrap();
         fleet.bring_up("lima", &kind, "absent", "one").await;
         fleet.distributed("absent", "AllClusters", "3/3 clusters").await;
+    });
+}
+
+#[test]
+fn a_hub_that_starts_while_nobody_is_reached_takes_no_revision_back() {
+    FLEET.run(async |fleet| {
+        let _alone = PEACE.write().await;
+        fleet.join_all().await;
+        // Only spokes have the kind that the second revision is made of.
+        let part = kind("parts.unread.test", "Part", "parts");
+        for spoke in SPOKES {
+            rights::grant(fleet.spoke(spoke), "unread-parts", vec![rights::children(&part)]).await;
+            fleet.spoke(spoke).apply(&part.crd().to_string()).await;
+        }
+        fleet.roll_out("unread", json!({})).await;
+        let kind = fleet.define("unread", &note("1 ")).await;
+        fleet.all_run(&kind, "1").await;
+        let template = json!({
+            "apiVersion": part.api_version(), "kind": "Part",
+            "metadata": {"name": "${schema.metadata.name}", "namespace": "${schema.metadata.namespace}"},
+            "spec": {"fqdn": "a.example.org"},
+        });
+        fleet.apply("unread", &note("2 ").node(Node::new("part", template))).await;
+        fleet.all_run(&kind, "2").await;
+        let done = |seen: &Object| seen.at("/status/targetRevision") == 2 && seen.at("/status/clusters/updated") == 3;
+        let before = fleet.rollout_until("unread", "to be done", done).await;
+        for spoke in SPOKES {
+            fleet.spoke(spoke).cluster.stop();
+        }
+        let mut controller = fleet.controller().await;
+        controller.kill();
+        controller.start_again(&fleet.lab).await;
+        // What comes later is served: the rollout has been looked at.
+        let barrier = Fleet::kind("unread-barrier", &note(""));
+        rights::grant(&fleet.hub, "unread-barrier", vec![rights::instances(&barrier)]).await;
+        fleet.edit("unread-barrier", &note("")).await;
+        let seen = fleet.hub.get(&ROLLOUT, "", "unread").await;
+        assert_eq!(seen.at("/status/targetRevision"), 2, "{before} {seen}");
+        for spoke in SPOKES {
+            fleet.spoke(spoke).cluster.start_again().await.unwrap();
+        }
+        fleet.rollout_until("unread", "to be done again", done).await;
+        fleet.all_run(&kind, "2").await;
     });
 }
 
