@@ -12,10 +12,7 @@ use std::{
 use arc_swap::{ArcSwap, ArcSwapOption};
 use broker_api::ClusterName;
 use broker_core::{assignment::KeyRing, naming::consumer_hash, snapshot::OriginKey};
-use runtime_cel::{
-    expression::Evaluator,
-    schema::{Schema, compiled::Compiled},
-};
+use runtime_cel::{expression::Evaluator, schema::Schema, shared::Shared};
 use runtime_effect::kind::Kind;
 use runtime_engine::engine::Engine;
 use runtime_fleet::{
@@ -23,7 +20,7 @@ use runtime_fleet::{
     budget::Budget,
     dial::Sockets,
     fleet::{Fleet, FleetOptions},
-    kind::SchemaNews,
+    kind::{SchemaDigest, SchemaNews},
     object::ObjectKey,
     queue::Queue,
     source::Provenance,
@@ -106,7 +103,7 @@ pub struct Broker {
     pub provenance: Mutex<HashMap<ClusterName, Provenance>>,
     schemas: RwLock<HashMap<(ClusterName, Kind), Arc<Schema>>>,
     /// Each of them once, however many clusters and kinds have it.
-    compiled: Compiled,
+    compiled: Shared<SchemaDigest, Schema>,
     /// Under which plurals consumers and providers serve kinds.
     pub(crate) plurals: Plurals,
     /// Which API servers providers are.
@@ -166,7 +163,7 @@ impl Broker {
             departures: Departures::default(),
             provenance: Mutex::default(),
             schemas: RwLock::default(),
-            compiled: Compiled::default(),
+            compiled: Shared::default(),
             plurals: Plurals::default(),
             identities: Identities::default(),
             unsettled: Unsettled::default(),
@@ -251,7 +248,7 @@ impl Broker {
         let schema = match news {
             SchemaNews::Same => return,
             SchemaNews::Unpublished => None,
-            SchemaNews::New(new) => Some(self.compiled.get_or_compile(new.digest(), || Schema::compile(new.json()))),
+            SchemaNews::New(new) => Some(self.compiled.get_or_make(*new.digest(), || Schema::compile(new.json()))),
         };
         let key = (cluster.clone(), Kind::from(gvk));
         let mut schemas = self.schemas.write().unwrap_or_else(PoisonError::into_inner);

@@ -8,11 +8,11 @@ use std::{
 
 use broker_api::{ClusterName, Gvk};
 use graphs_core::{applyset::GroupKind, graph};
-use runtime_cel::schema::{Schema, compiled::Compiled};
+use runtime_cel::{schema::Schema, shared::Shared};
 use runtime_effect::kind::Kind;
 use runtime_fleet::{
     GroupVersionKind,
-    kind::{KindInfo, KindState, SchemaNews},
+    kind::{KindInfo, KindState, SchemaDigest, SchemaNews},
 };
 use serde_json::{Value, json};
 
@@ -20,6 +20,8 @@ use serde_json::{Value, json};
 #[derive(Clone)]
 struct Served {
     kind: Arc<graph::Kind>,
+    /// Of what was published.
+    digest: Option<SchemaDigest>,
     schema: Arc<Schema>,
 }
 
@@ -34,7 +36,9 @@ enum Entry {
 pub struct Kinds {
     all: RwLock<HashMap<(ClusterName, Kind), Entry>>,
     /// Each of them once, however many clusters and kinds have it.
-    compiled: Compiled,
+    compiled: Shared<SchemaDigest, Schema>,
+    /// As graphs have them, by how they are served and what they can hold: once, however many clusters serve them alike.
+    kinds: Shared<(Arc<KindInfo>, Option<SchemaDigest>), graph::Kind>,
 }
 
 /// A kind by the name that graphs have for it.
@@ -44,11 +48,6 @@ pub fn kind_of(name: &Gvk) -> Kind {
 
 fn name_of(gvk: &GroupVersionKind) -> Gvk {
     Gvk { group: gvk.group.clone(), version: gvk.version.clone(), kind: gvk.kind.clone() }
-}
-
-fn served(info: &KindInfo, schema: Value) -> Arc<graph::Kind> {
-    let (name, plural) = (name_of(&info.gvk), info.plural.clone());
-    Arc::new(graph::Kind { name, plural, namespaced: info.namespaced, schema })
 }
 
 impl Kinds {
@@ -65,18 +64,21 @@ impl Kinds {
                     if held.kind.plural == info.plural && held.kind.namespaced == info.namespaced {
                         return false;
                     }
-                    let kind = served(info, held.kind.schema.clone());
+                    let schema = || held.kind.schema.clone();
+                    let kind = self.kind(info, held.digest, schema);
                     Some(Entry::Served(Served { kind, ..held }))
                 }
                 // It will be told.
                 (SchemaNews::Same, _) => return false,
                 (SchemaNews::Unpublished, _) => {
-                    let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-                    Some(Entry::Served(Served { kind: served(info, open), schema: Arc::new(Schema::any()) }))
+                    let open = || json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+                    let (kind, schema) = (self.kind(info, None, open), Arc::new(Schema::any()));
+                    Some(Entry::Served(Served { kind, digest: None, schema }))
                 }
                 (SchemaNews::New(new), _) => {
-                    let schema = self.compiled.get_or_compile(new.digest(), || Schema::compile(new.json()));
-                    Some(Entry::Served(Served { kind: served(info, new.json().clone()), schema }))
+                    let schema = self.compiled.get_or_make(*new.digest(), || Schema::compile(new.json()));
+                    let kind = self.kind(info, Some(*new.digest()), || new.json().clone());
+                    Some(Entry::Served(Served { kind, digest: Some(*new.digest()), schema }))
                 }
             },
         };
@@ -86,6 +88,18 @@ impl Kinds {
             None => all.remove(&key),
         };
         true
+    }
+
+    fn kind(
+        &self,
+        info: &Arc<KindInfo>,
+        digest: Option<SchemaDigest>,
+        schema: impl FnOnce() -> Value,
+    ) -> Arc<graph::Kind> {
+        self.kinds.get_or_make((Arc::clone(info), digest), || {
+            let (name, plural) = (name_of(&info.gvk), info.plural.clone());
+            graph::Kind { name, plural, namespaced: info.namespaced, schema: schema() }
+        })
     }
 
     fn get(&self, cluster: &ClusterName, kind: &Kind) -> Option<Entry> {

@@ -8,5 +8,6 @@ pub mod graph;
 pub mod pattern;
 pub mod quantity;
 pub mod schema;
+pub mod shared;
 pub mod template;
 pub mod types;

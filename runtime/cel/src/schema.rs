@@ -3,7 +3,6 @@
 //! A desired object is compared with what the server *can* hold, not with what we wrote: else a field that a CRD
 //! prunes or defaults would be written again for ever. Where no schema is known, everything is taken to fit.
 
-pub mod compiled;
 mod difference;
 mod place;
 mod shape;

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use crate::object::ObjectKey;
 
 /// One kind as one API server serves it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct KindInfo {
     /// Group, version and kind.
     pub gvk: GroupVersionKind,
