@@ -3,9 +3,12 @@
 pub mod machine;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     fmt,
-    sync::{Arc, Mutex, OnceLock},
+    sync::{
+        Arc, Mutex, OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use broker_api::ClusterName;
@@ -19,6 +22,9 @@ use runtime_fleet::{
     source::Provenance,
 };
 use runtime_process::metrics::waited;
+
+/// Watches of Secrets: by their role, and by their label.
+const LISTS: usize = 2;
 
 /// A spoke.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -53,6 +59,10 @@ pub struct Record {
 pub struct Clusters {
     queue: OnceLock<Arc<Queue<ClusterKey>>>,
     all: Mutex<HashMap<ClusterName, Arc<Mutex<Record>>>>,
+    /// Those of which the kubeconfig cannot be used, and that are engaged with no other.
+    rejected: Mutex<BTreeSet<ClusterName>>,
+    /// Of which watches the first list was taken in to its end: a bit each.
+    lists: AtomicUsize,
 }
 
 impl Clusters {
@@ -82,6 +92,31 @@ impl Clusters {
         }
         drop(all);
         self.enqueue(cluster);
+    }
+
+    /// The kubeconfig of a spoke cannot be used, or can again.
+    pub fn reject(&self, cluster: &ClusterName, is_rejected: bool) {
+        let mut rejected = lock(&self.rejected);
+        if is_rejected {
+            rejected.insert(cluster.clone());
+        } else {
+            rejected.remove(cluster);
+        }
+    }
+
+    /// Spokes of which the kubeconfig cannot be used.
+    pub fn rejected(&self) -> Vec<ClusterName> {
+        lock(&self.rejected).iter().cloned().collect()
+    }
+
+    /// The first list of this watch of Secrets was taken in to its end.
+    pub fn listed(&self, watch: usize) {
+        self.lists.fetch_or(1 << watch, Ordering::Release);
+    }
+
+    /// Whether all spokes that are configured have been told of.
+    pub fn are_known(&self) -> bool {
+        self.lists.load(Ordering::Acquire) == (1 << LISTS) - 1
     }
 
     /// A spoke is configured no more. Returns the uid of its Secret.

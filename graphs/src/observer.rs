@@ -4,7 +4,7 @@ use broker_api::{ClusterName, Role};
 use runtime_effect::kind::Kind;
 use runtime_fleet::{
     GroupVersionKind,
-    cluster::{ClusterState, Labels},
+    cluster::{Cause, ClusterState, Labels},
     kind::{KindState, SchemaNews},
     listener::Observer,
 };
@@ -23,6 +23,15 @@ impl Observer for Graphs {
                 self.kinds.forget(cluster);
             }
             self.clusters.enqueue(cluster);
+            let is_none = match state {
+                ClusterState::Leaving => true,
+                ClusterState::Unreachable { cause, .. } => *cause != Cause::Lost,
+                ClusterState::Connecting | ClusterState::Ready => false,
+            };
+            if is_none {
+                self.definitions.records.forget_pending();
+                self.definitions.enqueue_all();
+            }
             self.look_at_rollouts();
             self.look_at_all_in(cluster);
         }

@@ -22,35 +22,55 @@ use tracing::{error, info};
 use crate::{conventions::CONVENTIONS, graphs::Graphs};
 
 /// Listens to Secrets of spokes.
-pub fn listen(
-    graphs: &Arc<Graphs>,
-    fleet: &Arc<Fleet>,
-    changes: &mpsc::UnboundedSender<ObjectKey>,
-) -> Vec<Subscription> {
+pub fn listen(graphs: &Arc<Graphs>, fleet: &Arc<Fleet>, changes: &mpsc::UnboundedSender<News>) -> Vec<Subscription> {
     let hub = Selector::Name(graphs.hub.clone());
-    let listener = || Arc::new(Secrets(changes.clone()));
-    graphs.fixed.secrets.iter().map(|spec| fleet.listen(&hub, spec, &listener())).collect()
+    let listener = |watch| Arc::new(Secrets { news: changes.clone(), watch });
+    let watches = graphs.fixed.secrets.iter().enumerate();
+    watches.map(|(watch, spec)| fleet.listen(&hub, spec, &listener(watch))).collect()
 }
 
-struct Secrets(mpsc::UnboundedSender<ObjectKey>);
+/// What happened to Secrets.
+pub enum News {
+    /// This one came, changed or went.
+    Changed(ObjectKey),
+    /// All that this watch saw at first were told of.
+    Listed(usize),
+}
+
+struct Secrets {
+    news: mpsc::UnboundedSender<News>,
+    watch: usize,
+}
 
 impl Listener for Secrets {
     fn changed(&self, _index: &Index, change: &Change) {
-        let _ = self.0.send(change.key.clone());
+        let _ = self.news.send(News::Changed(change.key.clone()));
+    }
+
+    fn completed(&self, _index: &Index) {
+        let _ = self.news.send(News::Listed(self.watch));
     }
 }
 
 /// Follows the Secrets until `stop`.
-pub async fn run(graphs: Weak<Graphs>, mut changes: mpsc::UnboundedReceiver<ObjectKey>, stop: CancellationToken) {
+pub async fn run(graphs: Weak<Graphs>, mut changes: mpsc::UnboundedReceiver<News>, stop: CancellationToken) {
     let Some(options) = graphs.upgrade().map(|graphs| graphs.options.clone()) else { return };
     let source = SecretSource::new(&CONVENTIONS).under(&options.cluster_secrets_key);
     let mut source = source.also(&options.cluster_secrets_label, Role::Spoke);
     loop {
-        let key = tokio::select! {
+        let news = tokio::select! {
             () = stop.cancelled() => return,
-            Some(key) = changes.recv() => key,
+            Some(news) = changes.recv() => news,
         };
         let Some(graphs) = graphs.upgrade() else { return };
+        let key = match news {
+            News::Changed(key) => key,
+            News::Listed(watch) => {
+                graphs.clusters.listed(watch);
+                graphs.look_at_rollouts();
+                continue;
+            }
+        };
         let secret = graphs.spoke_secret(&key).and_then(|object| object.value().ok());
         let secret = secret.and_then(|value| serde_json::from_value::<Secret>(value).ok());
         let events = match &secret {
@@ -80,6 +100,7 @@ impl Graphs {
                     Beside::Nothing | Beside::File { .. } => Default::default(),
                 };
                 info!(cluster = %name, %from, server = kubeconfig.server(), "engaged");
+                self.clusters.reject(&name, false);
                 self.fleet().configure(&name, self.rank(&from));
                 self.fleet().expect(&name, uid);
                 self.fleet().engage(&name, kubeconfig, Some(Arc::new(labels)));
@@ -89,6 +110,7 @@ impl Graphs {
             SourceEvent::Removed { name, from } => {
                 let left = self.instances.records.of_cluster(&name).len();
                 info!(cluster = %name, %from, instances = left, "taken out of the configuration; what is there stays");
+                self.clusters.reject(&name, false);
                 let gone = self.clusters.removed(&name);
                 let what = format!("{name} is left; {left} instances stay there as they are, and nobody serves them");
                 if let Some(about) =
@@ -100,6 +122,8 @@ impl Graphs {
                 self.look_at_rollouts();
             }
             SourceEvent::Rejected { name, from, reason } => {
+                self.clusters.reject(&name, self.engaged(&name).is_none());
+                self.look_at_rollouts();
                 error!(cluster = %name, %from, %reason, "this kubeconfig cannot be used");
                 self.tell_of_secret(
                     &from,

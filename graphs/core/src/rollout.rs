@@ -173,7 +173,12 @@ impl<'a> Pass<'a> {
 
     fn leaves(&mut self, member: &Member) {
         let offboarding = self.snapshot.settings.offboarding;
-        if offboarding != Offboarding::Orphan && !member.spoke().is_some_and(|spoke| spoke.left) {
+        let is_left = match &member.reach {
+            Reach::Reached(spoke) => spoke.left == Some(offboarding),
+            // Whatever is there is another cluster's.
+            Reach::Unreachable { reason, .. } => *reason == Reason::DuplicateCluster,
+        };
+        if offboarding != Offboarding::Orphan && !is_left {
             self.decision.leaving.push(member.cluster.clone());
         }
         self.decision.assigned.insert(member.cluster.clone(), Assigned::Leave(offboarding));

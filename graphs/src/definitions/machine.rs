@@ -193,7 +193,10 @@ impl DefinitionMachine {
                 if record.serves.as_ref().is_none_or(|(serves, _)| *serves != number)
                     && revisions.iter().any(|revision| is_pending(&revision))
                 {
-                    self.compile_revision(key, view, &revisions, &name, record);
+                    // Where it is what the hub's CRD was made for, it serves there, too.
+                    if self.compile_revision(key, view, &revisions, &name, record) {
+                        graphs.definitions.enqueue(key.clone());
+                    }
                 }
             }
         }

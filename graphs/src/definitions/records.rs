@@ -163,6 +163,16 @@ impl Records {
         stale.map(|(key, _)| key).collect()
     }
 
+    /// Forgets what could not be told for want of what some cluster had not told: that may be otherwise.
+    pub fn forget_pending(&self) {
+        let all: Vec<_> = lock(&self.all).values().cloned().collect();
+        for record in all {
+            let mut record = lock(&record);
+            record.own = record.own.take().filter(|own| own.outcome != Outcome::Pending);
+            record.revisions.retain(|attempt| attempt.outcome != Outcome::Pending);
+        }
+    }
+
     /// An RGD's CRD has this name.
     pub fn name(&self, key: &DefinitionKey, before: Option<&Arc<str>>, crd: &Arc<str>) {
         if let Some(before) = before {

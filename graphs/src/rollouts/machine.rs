@@ -1,11 +1,14 @@
 //! `RolloutMachine`: which spoke gets which revision.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use broker_api::{Role, graphs::rollout::ResourceGraphRolloutSpec};
 use graphs_core::{
     definition::{Distributed, Elsewhere},
-    rollout::{self, Assigned, Decision, Member, Reach, Settings, Snapshot},
+    rollout::{self, Assigned, Decision, Member, Reach, Reason, Settings, Snapshot},
 };
 use runtime_effect::{
     kind::Kind,
@@ -35,6 +38,15 @@ use crate::{
     definitions::{DefinitionKey, observe::key_of},
     graphs::Graphs,
 };
+
+/// Under which circumstances a rollout is decided on.
+#[derive(Clone, Copy)]
+struct How {
+    /// The RGD is being deleted.
+    ends: bool,
+    /// Which revision is the target is known.
+    is_known: bool,
+}
 
 /// See [`Machine`].
 pub struct RolloutMachine {
@@ -69,7 +81,16 @@ impl RolloutMachine {
             let labels = cluster.labels().map(|labels| (*labels).clone()).unwrap_or_default();
             Member { cluster: cluster.name().clone(), labels, reach }
         });
-        members.collect()
+        let rejected = self.graphs.clusters.rejected().into_iter().map(|cluster| Member {
+            cluster,
+            labels: BTreeMap::new(),
+            reach: Reach::Unreachable {
+                reason: Reason::Unreachable,
+                message: "its kubeconfig cannot be used: see the Events of its Secret".to_owned(),
+                since: 0,
+            },
+        });
+        members.chain(rejected).collect()
     }
 
     /// The revisions that are run, or are to be: they have to stay, and to be compiled.
@@ -92,13 +113,13 @@ impl RolloutMachine {
         settings: &Settings,
         members: &[Member],
         decision: &Decision,
-        ends: bool,
+        how: How,
         record: &mut Record,
     ) {
         let graphs = &self.graphs;
         let kept = self.kept(key, settings, members, decision);
-        let distributed = rollout::distributed(decision);
-        let leaving = ends.then(|| decision.leaving.clone());
+        let distributed = if how.is_known { rollout::distributed(decision) } else { Distributed::Unknown };
+        let leaving = how.ends.then(|| decision.leaving.clone());
         let news = record.kept != kept
             || record.distributed != distributed
             || record.serves_hub != Some(settings.include_hub)
@@ -187,6 +208,10 @@ impl Machine for RolloutMachine {
             None => Settings::of(None).map_err(|error| error.to_string()),
         };
         let now = clock::now();
+        if !graphs.clusters.are_known() {
+            // No spoke is not the same as none that was told of.
+            return Err(Outcome::Done);
+        }
         let held = graphs.rollouts.of(key);
         let settings = match settings {
             // With an RGD goes no more than the hub's own CRD.
@@ -206,11 +231,10 @@ impl Machine for RolloutMachine {
                 return Plan::paced([write], &record.memory);
             }
         };
-        let newest = match graphs.known_newest(key) {
-            // Which revision is the target is not known, and no other is taken for it meanwhile.
-            None if !ends => return Err(Outcome::Done),
-            newest => newest.flatten().map(|(number, _)| number),
-        };
+        let newest = graphs.known_newest(key);
+        // Which revision is the target is not known: no other is taken for it, and all that run one go on with that.
+        let is_known = newest.is_some() || settings.names_target();
+        let newest = newest.flatten().map(|(number, _)| number);
         let members = self.members(key);
         let decision = rollout::decide(&Snapshot {
             settings: &settings,
@@ -220,7 +244,7 @@ impl Machine for RolloutMachine {
             members: &members,
             now: now.millis,
         });
-        let status = rollout.as_ref().and_then(|rollout| {
+        let status = rollout.as_ref().filter(|_| is_known).and_then(|rollout| {
             let status = rollout::status(rollout, Ok(&decision), settings.is_paused(), &now.text);
             self.status(rollout, &status)
         });
@@ -228,7 +252,7 @@ impl Machine for RolloutMachine {
         let is_written = !decision.gives_up || rollout.as_ref().and_then(rollout::given_up) == decision.target;
         let mut record = lock(&held);
         if is_written {
-            self.absorb(key, &settings, &members, &decision, ends, &mut record);
+            self.absorb(key, &settings, &members, &decision, How { ends, is_known }, &mut record);
         }
         let Some(write) = status else {
             return decision.again.map_or(Err(Outcome::Done), |again| Err(Outcome::After(again)));

@@ -6,7 +6,7 @@ use broker_api::graphs::{keys, rollout::Offboarding};
 use graphs_core::{
     crd::{self, Owner, Verdict},
     definition,
-    distribution::{self, Decision, Departure, Leaving, Snapshot, Subject, Write},
+    distribution::{self, Decision, Departure, Instance, Leaving, Snapshot, Subject, Write},
     rollout::{Assigned, Mark, Reason, Trouble},
 };
 use runtime_effect::{kind::Kind, memory::Memory, merge::digest, note::Note, seen::Seen, view::View, write::Op};
@@ -128,11 +128,18 @@ impl SpokeMachine {
     }
 
     /// Nothing of the RGD is served here any more, and what is there is left as its rollout says.
-    fn depart(&self, look: &Look<'_>, crd: &Arc<str>, offboarding: Offboarding, record: &mut Record) -> Vec<Write> {
+    fn depart(
+        &self,
+        look: &Look<'_>,
+        crd: &Arc<str>,
+        offboarding: Offboarding,
+        record: &mut Record,
+    ) -> Result<Vec<Write>, Outcome> {
         let (graphs, key) = (&self.graphs, look.key);
         if record.left == Some(offboarding) {
-            return Vec::new();
+            return Ok(Vec::new());
         }
+        record.left = None;
         let kind = look.held.as_ref().and(look.crd.present()).and_then(|crd| generated::kind_of(&crd.value));
         let kind = kind.filter(|_| offboarding != Offboarding::Orphan);
         if let Some(kind) = &kind {
@@ -144,11 +151,16 @@ impl SpokeMachine {
         let index = spec.as_ref().and_then(|spec| graphs.engaged(&key.cluster)?.index(spec));
         let index = index.filter(|index| index.is_complete());
         let instances = index.as_ref().map(|index| {
-            let held = index.snapshot().into_iter().filter(|(_, object)| {
-                offboarding == Offboarding::Delete
-                    || distribution::is_held(object.has_finalizers, &object.marks().labels)
-            });
-            held.filter_map(|(object, _)| Some(graphs.engine.seen(&key.cluster, spec.as_ref()?, &object)))
+            let deletes = offboarding == Offboarding::Delete;
+            let is_held = |object: &Object| distribution::is_held(object.has_finalizers, &object.marks().labels);
+            let held = index.snapshot().into_iter().filter(move |(_, object)| deletes || is_held(object));
+            held.map(move |(at, object)| Instance {
+                namespace: at.namespace.to_string(),
+                name: at.name.to_string(),
+                uid: object.uid.clone(),
+                deleting: object.deleting,
+                seen: if deletes { Seen::Unknown } else { graphs.engine.seen(&key.cluster, index.spec(), &at) },
+            })
         });
         let leaving = Leaving {
             cluster: &key.cluster,
@@ -159,18 +171,20 @@ impl SpokeMachine {
             kind: kind.as_ref(),
         };
         match distribution::leave(&leaving, instances) {
-            Departure::Unknown => Vec::new(),
+            Departure::Unknown => Ok(Vec::new()),
             Departure::Left => {
                 record.left = Some(offboarding);
                 self.leave(key, record);
-                Vec::new()
+                Ok(Vec::new())
             }
-            Departure::Going { writes, instances } => {
+            // What could not be read is read again.
+            Departure::Going { writes, unread: true, .. } if writes.is_empty() => Err(Outcome::After(AGAIN)),
+            Departure::Going { writes, instances, .. } => {
                 if instances > 0 {
                     let what = format!("{}: {offboarding:?} of what is there, instances first", key.cluster);
                     self.say(key, &Note::normal("Offboarding", what), record);
                 }
-                writes
+                Ok(writes)
             }
         }
     }
@@ -305,15 +319,18 @@ impl Machine for SpokeMachine {
         let graphs = &self.graphs;
         let crd = graphs.crd_of(&key.name);
         let mut needs = graphs.definition_needs(key, crd.as_deref());
-        let Some(Assigned::Leave(_)) = graphs.rollouts.assigned(&graphs.hub_key(&key.name), &key.cluster) else {
+        let Some(Assigned::Leave(Offboarding::Release)) =
+            graphs.rollouts.assigned(&graphs.hub_key(&key.name), &key.cluster)
+        else {
             return needs;
         };
-        // Those that are to be released or deleted are read.
+        // Those that are to be released are read.
         let of = |crd: &str| graphs.instances.generated.kind(&key.cluster, crd);
         if let (Some(cluster), Some(kind)) = (graphs.engaged(&key.cluster), crd.as_deref().and_then(of)) {
             let spec = Need::Instances(kind).spec();
+            let is_unread = |object: &Object| !object.has_body() && object.has_finalizers && !object.deleting;
             let all = cluster.index(&spec).map(|index| index.snapshot()).unwrap_or_default();
-            for (object, _) in all.into_iter().filter(|(_, object)| !object.has_body()).take(distribution::AT_ONCE) {
+            for (object, _) in all.into_iter().filter(|(_, object)| is_unread(object)).take(distribution::AT_ONCE) {
                 needs.look(&graphs.engine.bodies, Arc::clone(&cluster), &spec, &object);
             }
         }
@@ -349,7 +366,7 @@ impl Machine for SpokeMachine {
         let mut record = lock(&record);
         let (writes, troubles, settled) = match assigned {
             Some(Assigned::Leave(offboarding)) => {
-                (self.depart(&look, &name, offboarding, &mut record), Vec::new(), false)
+                (self.depart(&look, &name, offboarding, &mut record)?, Vec::new(), false)
             }
             Some(assigned) => {
                 record.left = None;
@@ -399,9 +416,14 @@ impl Machine for SpokeMachine {
         }
     }
 
-    fn refused(&self, key: &DefinitionKey, _write: &Write, refusal: &Refusal) {
+    fn refused(&self, key: &DefinitionKey, write: &Write, refusal: &Refusal) {
         if let Some(record) = self.graphs.spokes.records.get(key) {
             let mut record = lock(&record);
+            // What is released or deleted is no revision that cannot be brought.
+            if write.subject == Subject::Instance || matches!(write.op, Op::Delete { .. }) {
+                let what = format!("{}: {} {}: {}", key.cluster, write.kind.kind, write.name, refusal.message);
+                return self.say(key, &Note::warning("OffboardingRefused", what), &mut record);
+            }
             let (revision, message) = (record.wanted, format!("{}: {}", refusal.reason, refusal.message));
             record.refused = Some(Trouble { revision, reason: Reason::ApplyRefused, message });
         }

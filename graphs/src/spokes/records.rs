@@ -58,7 +58,7 @@ impl Record {
         }
         let since = before.filter(same).map_or(now, |held| held.since);
         self.last.clone_from(&mark);
-        let seen = Spoke { mark, settled, since, errors: 0, left: self.left.is_some(), troubles };
+        let seen = Spoke { mark, settled, since, errors: 0, left: self.left, troubles };
         let is_news = before != Some(&seen);
         self.seen = Some(seen);
         is_news

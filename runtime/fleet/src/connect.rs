@@ -12,7 +12,7 @@ use crate::{
     cluster::state::{Cause, ClusterState},
     dial::{Dial, Dialed},
     error::CallError,
-    identity::{Identities, Likeness, Refused},
+    identity::{Identities, Likeness, Refused, needs_uid},
     kubeconfig::Kubeconfig,
     newcomers::Newcomers,
     server::{Connection, Server},
@@ -111,6 +111,9 @@ impl Connector {
             }
             match Box::pin(identity(&connection.caller)).await {
                 // Permission to read kube-system may come and go; only two different answers tell of two servers.
+                Ok(None) if needs_uid(self.server.name().role()) => {
+                    self.lost("it does not let the namespace kube-system be read any more".to_owned());
+                }
                 Ok(found) if found.is_none() || connection.identity.is_none() || found == connection.identity => {
                     if down {
                         info!(cluster = %self.server.name(), "reachable again");

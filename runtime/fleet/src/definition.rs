@@ -1,6 +1,9 @@
 //! `Definition`: the CRD that defines a kind, and the schema that its API server makes of it.
 
-use std::borrow::Cow;
+use std::{
+    borrow::Cow,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+};
 
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Map, Value, json, value::RawValue};
@@ -16,7 +19,7 @@ use crate::{
 
 /// What is read of a CRD for one kind.
 pub(crate) struct Definition {
-    /// Its resource version.
+    /// Which [`edition`] of the CRD this is; 0: nothing is to be concluded from it.
     pub(crate) version: u64,
     /// As the API server publishes it in OpenAPI.
     pub(crate) schema: KindSchema,
@@ -50,6 +53,10 @@ struct Metadata<'a> {
     name: Cow<'a, str>,
     #[serde(borrow, default)]
     resource_version: Cow<'a, str>,
+    #[serde(borrow, default)]
+    uid: Cow<'a, str>,
+    #[serde(default)]
+    generation: u64,
 }
 
 #[derive(Deserialize)]
@@ -76,6 +83,14 @@ struct Version<'a> {
     served: bool,
     #[serde(borrow, default)]
     schema: Option<Validation<'a>>,
+    #[serde(default)]
+    subresources: Option<Subresources>,
+}
+
+#[derive(Deserialize)]
+struct Subresources {
+    #[serde(default)]
+    status: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -93,7 +108,7 @@ pub(crate) fn parse(list: &[u8], kind: &KindInfo) -> Result<Option<Definition>, 
         if let (true, Ok(version), Some(spec)) =
             (crd.metadata.name == name, crd.metadata.resource_version.parse(), crd.spec)
         {
-            ours = Some((version, spec));
+            ours = Some((edition(&crd.metadata.uid, crd.metadata.generation, version), spec));
         }
     })
     .map_err(said)?;
@@ -102,17 +117,31 @@ pub(crate) fn parse(list: &[u8], kind: &KindInfo) -> Result<Option<Definition>, 
     if group != kind.gvk.group || names.kind != kind.gvk.kind || names.plural != kind.plural {
         return Ok(None);
     }
-    let mut schema: Option<&RawValue> = None;
+    let (mut schema, mut has_status): (Option<&RawValue>, bool) = (None, false);
     within::<_, IgnoredAny>(spec.get().as_bytes(), "versions", "group", |version: Version<'_>| {
         if version.served && version.name == kind.gvk.version {
             schema = version.schema.and_then(|validation| validation.schema);
+            has_status = version.subresources.is_some_and(|of| of.status.is_some());
         }
     })
     .map_err(said)?;
     let Some(schema) = schema else { return Ok(None) };
     let object_meta: &RawValue = serde_json::from_str(OBJECT_META).map_err(said)?;
     let all = Schemas::from([(Cow::Borrowed("ObjectMeta"), object_meta)]);
+    // Who answered discovery may be behind: this is not all that is to be known of that edition.
+    let version = if has_status == kind.has_status { version } else { 0 };
     Ok(Some(Definition { version, schema: KindSchema::new(inline(schema, &all, publish)?) }))
+}
+
+/// What tells one edition of a CRD from the next: which CRD it is, and its generation. Labels, annotations and conditions,
+/// which change more often, make none.
+pub(crate) fn edition(uid: &str, generation: u64, resource_version: u64) -> u64 {
+    if generation == 0 {
+        return resource_version;
+    }
+    let mut hasher = DefaultHasher::new();
+    (uid, generation).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// What every object has, as API servers publish it.

@@ -66,7 +66,7 @@ fn what_all_objects_have_is_there() {
 
 #[test]
 fn only_its_own_crd_defines_a_kind() {
-    assert_eq!(parse(CRDS.as_bytes(), &thing("v1")).unwrap().unwrap().version, 254);
+    assert_ne!(parse(CRDS.as_bytes(), &thing("v1")).unwrap().unwrap().version, 0);
     assert!(parse(CRDS.as_bytes(), &thing("v3")).unwrap().is_none(), "it is not served");
     assert!(parse(CRDS.as_bytes(), &thing("v4")).unwrap().is_none(), "there is no such version");
     let mut other = thing("v1");
@@ -94,4 +94,28 @@ fn what_a_crd_takes_is_bounded() {
     assert!(parse(list_of(&schema).as_bytes(), &thing("v1")).err().unwrap().contains("MiB"));
     let deep = format!("{}{}{}", r#"{"items":"#.repeat(110), "{}", "}".repeat(110));
     assert!(defined(&list_of(&deep), &thing("v1")).is_some());
+}
+
+#[test]
+fn an_edition_is_a_crd_and_its_spec() {
+    let parsed = |text: &str, kind: &KindInfo| parse(text.as_bytes(), kind).unwrap().unwrap().version;
+    let (own, mut list) = (thing("v1"), serde_json::from_str::<Value>(CRDS).unwrap());
+    let first = parsed(CRDS, &own);
+    let item =
+        list["items"].as_array_mut().unwrap().iter_mut().find(|crd| crd["spec"]["names"]["kind"] == "Thing").unwrap();
+    item["metadata"]["resourceVersion"] = json!("9999");
+    item["metadata"]["annotations"] = json!({"a": "b"});
+    let (uid, generation) =
+        (item["metadata"]["uid"].as_str().unwrap().to_owned(), item["metadata"]["generation"].as_u64().unwrap());
+    let marked = list.to_string();
+    assert_eq!(
+        (parsed(&marked, &own), first),
+        (first, edition(&uid, generation, 1)),
+        "labels and annotations make none"
+    );
+    assert_ne!(edition(&uid, generation + 1, 1), first);
+    assert_ne!(edition("another", generation, 1), first);
+    assert_eq!(edition(&uid, 0, 7), 7, "not every server counts");
+    let behind = KindInfo { has_status: !own.has_status, ..own };
+    assert_eq!(parsed(CRDS, &behind), 0, "who answered discovery is behind");
 }

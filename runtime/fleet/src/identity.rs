@@ -89,7 +89,7 @@ fn excludes(one: Role, two: Role) -> bool {
 }
 
 /// Whether nothing may be done in a cluster of which nobody can tell which API server it is.
-fn needs_uid(role: Role) -> bool {
+pub(crate) fn needs_uid(role: Role) -> bool {
     role == Role::Spoke
 }
 

@@ -33,6 +33,8 @@ pub struct Object {
     pub uid: Box<str>,
     /// `metadata.resourceVersion`; larger is newer within one API server and kind.
     pub resource_version: u64,
+    /// `metadata.generation`, which grows with the spec; 0 for an object without one.
+    pub generation: u64,
     /// Whether `metadata.deletionTimestamp` is set.
     pub deleting: bool,
     /// Whether it has finalizers.
@@ -140,6 +142,7 @@ impl Object {
         let object = Self {
             uid: outline.uid()?,
             resource_version: outline.version,
+            generation: outline.generation(),
             deleting: outline.is_deleting(),
             has_finalizers: outline.has_finalizers()?,
             applied_by_us,

@@ -240,6 +240,11 @@ impl<'a> Outline<'a> {
         Ok(uid.unwrap_or_default())
     }
 
+    /// `metadata.generation`, 0 where there is none.
+    pub(crate) fn generation(&self) -> u64 {
+        self.metadata.get("generation").and_then(|raw| raw.get().parse().ok()).unwrap_or_default()
+    }
+
     /// Whether `metadata.deletionTimestamp` is set.
     pub(crate) fn is_deleting(&self) -> bool {
         self.metadata.get("deletionTimestamp").is_some_and(|raw| raw.get() != "null")

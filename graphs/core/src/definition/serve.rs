@@ -30,13 +30,10 @@ impl Pass<'_> {
         }
         let digest = digest_of(&held.value);
         let allow_breaking = known.rgd.annotated_true(keys::ALLOW_BREAKING_CHANGES);
-        let mut fitting = None;
+        let (mut fitting, mut pending) = (None, None);
         for issued in &known.history.own {
             match issued.outcome {
-                Outcome::Pending => {
-                    self.decision.compile = Some(issued.name().to_owned());
-                    return Serve::AsBefore;
-                }
+                Outcome::Pending => _ = pending.get_or_insert_with(|| issued.name().to_owned()),
                 Outcome::Compiled(graph) => {
                     if digest.is_some() && digest == digest_of(&graph.crd) {
                         return serving(issued);
@@ -48,6 +45,10 @@ impl Pass<'_> {
                 Outcome::WaitsFor { kinds, .. } => self.decision.waits_for.extend_from_slice(kinds),
                 Outcome::Invalid(_) => {}
             }
+        }
+        if pending.is_some() {
+            self.decision.compile = pending;
+            return Serve::AsBefore;
         }
         fitting.map_or(Serve::Nothing, serving)
     }

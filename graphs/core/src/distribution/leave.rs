@@ -58,6 +58,21 @@ pub struct Leaving<'a> {
     pub kind: Option<&'a Kind>,
 }
 
+/// An object of the CRD's kind.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Instance {
+    /// Its namespace, or empty.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: Box<str>,
+    /// Whether it is being deleted already.
+    pub deleting: bool,
+    /// The whole of it, which is looked at where it is to be released.
+    pub seen: Seen,
+}
+
 /// How far it is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Departure {
@@ -71,13 +86,9 @@ pub enum Departure {
         writes: Vec<Write>,
         /// Instances that something has to be done about, at least these.
         instances: usize,
+        /// Some could not be read.
+        unread: bool,
     },
-}
-
-impl Departure {
-    fn waits(instances: usize) -> Self {
-        Self::Going { writes: Vec::new(), instances }
-    }
 }
 
 /// Whether an instance with these labels, and with finalizers or without, may have anything of ours on it.
@@ -86,8 +97,8 @@ pub fn is_held(has_finalizers: bool, labels: &BTreeMap<String, String>) -> bool 
 }
 
 /// What is to be done in a spoke that an RGD leaves. `instances`: all of the CRD's kind, where they are known; of those of
-/// which [`is_held`] says no, what is released has no need.
-pub fn leave(leaving: &Leaving<'_>, instances: Option<impl Iterator<Item = Seen>>) -> Departure {
+/// which [`is_held`] says no, what is released has no need. A CRD that was never served has none.
+pub fn leave(leaving: &Leaving<'_>, instances: Option<impl Iterator<Item = Instance>>) -> Departure {
     let crd = match leaving.crd {
         Seen::Unknown => return Departure::Unknown,
         Seen::Absent => return Departure::Left,
@@ -96,37 +107,43 @@ pub fn leave(leaving: &Leaving<'_>, instances: Option<impl Iterator<Item = Seen>
     if leaving.offboarding == Offboarding::Orphan || mark(crd, leaving.rgd_uid, leaving.hub).is_none() {
         return Departure::Left;
     }
-    let Some(instances) = instances else { return Departure::Unknown };
+    if instances.is_none() && leaving.kind.is_some() {
+        return Departure::Unknown;
+    }
     let deletes = leaving.offboarding == Offboarding::Delete;
-    let (mut writes, mut left) = (Vec::new(), 0);
-    for instance in instances {
-        let Seen::Present(instance) = instance else {
-            left += 1;
-            continue;
+    let (mut writes, mut left, mut unread) = (Vec::new(), 0, false);
+    for instance in instances.into_iter().flatten() {
+        let op = match &instance.seen {
+            _ if deletes => Some(write::Op::Delete { uid: instance.uid.clone() }),
+            Seen::Present(view) => match release(view) {
+                Some(op) => Some(op),
+                None => continue,
+            },
+            Seen::Unknown => {
+                unread = true;
+                None
+            }
+            Seen::Absent => continue,
         };
-        let is_ours = deletes || instance.has_finalizer(keys::FINALIZER) || !labels(&instance).is_empty();
-        if !is_ours {
-            continue;
-        }
         left += 1;
         // One that is being deleted is brought to its end, children first.
-        if let Some(kind) = leaving.kind.filter(|_| !instance.deleting) {
-            let op = if deletes { write::Op::Delete { uid: instance.uid.clone() } } else { release(&instance) };
-            let intent = digest(&json!([&*instance.uid, deletes, instance.resource_version]));
-            writes.push(leaving.write(kind.clone(), &instance, op, intent, Subject::Instance, None));
+        if let (Some(kind), Some(op)) = (leaving.kind, op.filter(|_| !instance.deleting)) {
+            let intent = digest(&json!([&*instance.uid, deletes]));
+            let at = (instance.namespace, instance.name);
+            writes.push(leaving.write(kind.clone(), at, op, intent, Subject::Instance, None));
         }
         if writes.len() == AT_ONCE {
             break;
         }
     }
     if left > 0 {
-        return Departure::Going { writes, instances: left };
+        return Departure::Going { writes, instances: left, unread };
     }
     if !deletes {
         return Departure::Left;
     }
     if crd.deleting {
-        return Departure::waits(0);
+        return Departure::Going { writes, instances: 0, unread: false };
     }
     let name = crd.value["metadata"]["name"].as_str().unwrap_or_default();
     let note = Note::normal("KindDeleted", format!("CRD {name} was deleted in {}", leaving.cluster));
@@ -134,8 +151,9 @@ pub fn leave(leaving: &Leaving<'_>, instances: Option<impl Iterator<Item = Seen>
     let intent = digest(&json!(["delete", &*crd.uid]));
     let kind =
         Kind { group: "apiextensions.k8s.io".into(), version: "v1".into(), kind: "CustomResourceDefinition".into() };
-    let write = leaving.write(kind, crd, op, intent, Subject::CustomResource, Some(note));
-    Departure::Going { writes: vec![write], instances: 0 }
+    let at = (String::new(), name.to_owned());
+    let write = leaving.write(kind, at, op, intent, Subject::CustomResource, Some(note));
+    Departure::Going { writes: vec![write], instances: 0, unread: false }
 }
 
 /// The labels of ours on an instance.
@@ -143,30 +161,33 @@ fn labels(instance: &View) -> Vec<&'static str> {
     LABELS.into_iter().filter(|label| instance.label(label).is_some()).collect()
 }
 
-/// Takes our finalizer and labels off. What says which children it has stays: it may be taken up again.
-fn release(instance: &View) -> write::Op {
+/// Takes our finalizer and labels off; `None`: there are none. What says which children it has stays: it may be taken up
+/// again.
+fn release(instance: &View) -> Option<write::Op> {
+    let labels = labels(instance);
+    if labels.is_empty() && !instance.has_finalizer(keys::FINALIZER) {
+        return None;
+    }
     let finalizers: Vec<&str> = instance.finalizers().filter(|held| *held != keys::FINALIZER).collect();
-    let labels: Value = labels(instance).into_iter().map(|label| (label.to_owned(), Value::Null)).collect();
-    write::Op::Merge(json!({"metadata": {
+    let labels: Value = labels.into_iter().map(|label| (label.to_owned(), Value::Null)).collect();
+    Some(write::Op::Merge(json!({"metadata": {
         "finalizers": finalizers,
         "labels": labels,
         "resourceVersion": instance.resource_version.to_string(),
         "uid": &*instance.uid,
-    }}))
+    }})))
 }
 
 impl Leaving<'_> {
     fn write(
         &self,
         kind: Kind,
-        object: &View,
+        (namespace, name): (String, String),
         op: write::Op,
         intent: [u8; 8],
         subject: Subject,
         note: Option<Note>,
     ) -> Write {
-        let text = |field: &str| object.value["metadata"][field].as_str().unwrap_or_default().to_owned();
-        let (namespace, name) = (text("namespace"), text("name"));
         Write { cluster: self.cluster.clone(), kind, namespace, name, op, intent, subject, note }
     }
 }

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use broker_api::{ClusterName, graphs::keys};
+use broker_api::{
+    ClusterName,
+    graphs::{keys, rollout::Offboarding},
+};
 
 use super::standing::Reason;
 
@@ -44,8 +47,8 @@ pub struct Spoke {
     pub since: u64,
     /// Instances in ERROR now.
     pub errors: u32,
-    /// The RGD has left it: nothing is to be done there any more.
-    pub left: bool,
+    /// The RGD has left it in this way: nothing is to be done there any more.
+    pub left: Option<Offboarding>,
     /// Revisions that could not be brought there when it was last tried, as things still are.
     pub troubles: Vec<Trouble>,
 }

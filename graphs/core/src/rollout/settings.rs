@@ -122,6 +122,11 @@ impl Settings {
         self
     }
 
+    /// Whether the target is named, and not the newest.
+    pub fn names_target(&self) -> bool {
+        self.revision.is_some()
+    }
+
     /// No further cluster begins.
     pub fn is_paused(&self) -> bool {
         self.paused

@@ -111,8 +111,7 @@ impl Goal {
             return Standing::Failed(Reason::InstancesFailing, why);
         }
         if waited >= self.soak {
-            // Without a time that it has to hold out for nothing is lost with what is not written down.
-            Standing::Updated { noted: self.soak == 0 }
+            Standing::Updated { noted: false }
         } else {
             Standing::Updating { again: self.soak - waited }
         }

@@ -131,7 +131,7 @@ impl Known {
     /// What the watch on CRDs says of the one that defines a kind.
     pub(crate) fn definition_of(&self, kind: &KindInfo) -> Listed {
         match self.crds.get(&ObjectKey::new("", definition::name_of(kind))) {
-            Lookup::Found(crd) => Listed::Version(crd.resource_version),
+            Lookup::Found(crd) => Listed::Version(definition::edition(&crd.uid, crd.generation, crd.resource_version)),
             Lookup::Absent => Listed::Absent,
             Lookup::Unknown => Listed::Unknown,
         }

@@ -45,7 +45,7 @@ enum Source {
     Nowhere,
     /// In the OpenAPI document of its group and version.
     Document,
-    /// In its CRD of this resource version.
+    /// In this edition of its CRD.
     Definition(u64),
 }
 
@@ -56,7 +56,7 @@ pub(crate) enum Listed {
     Unknown,
     /// There is none: the kind comes from somewhere else.
     Absent,
-    /// It has this resource version.
+    /// It is this edition of it, see [`crate::definition::edition`].
     Version(u64),
 }
 
@@ -67,7 +67,7 @@ pub(crate) enum Reading {
     Nothing,
     /// The OpenAPI document holds this, or nothing (yet): what is published counts already.
     Document(Option<KindSchema>),
-    /// The CRD of this version says so.
+    /// This edition of its CRD says so.
     Definition(u64, KindSchema),
 }
 

@@ -170,11 +170,14 @@ impl Spoke {
         let version = held.version;
         let before = held.crds.get(name);
         let kind = if before.is_some() { "MODIFIED" } else { "ADDED" };
+        let spec = before.map(|crd| crd["spec"].clone());
+        let generation = before.and_then(|crd| crd["metadata"]["generation"].as_u64()).unwrap_or_default();
         let mut crd =
             before.cloned().unwrap_or_else(|| json!({"metadata": {"uid": format!("{}-{version}", self.uid)}}));
         merge(&mut crd, body);
         crd["metadata"]["resourceVersion"] = version.to_string().into();
-        crd["metadata"]["generation"] = version.into();
+        let is_new = spec.is_none_or(|spec| spec != crd["spec"]);
+        crd["metadata"]["generation"] = (generation + u64::from(is_new)).into();
         let condition = |of: &str, why: &str| json!({"type": of, "status": "True", "reason": why, "message": why});
         let conditions = [condition("NamesAccepted", "NoConflicts"), condition("Established", "InitialNamesAccepted")];
         crd["status"] = json!({"conditions": conditions, "acceptedNames": crd["spec"]["names"]});

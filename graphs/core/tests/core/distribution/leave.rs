@@ -6,7 +6,7 @@ use broker_api::{
     ClusterName,
     graphs::{keys, rollout::Offboarding},
 };
-use graphs_core::distribution::{AT_ONCE, Departure, Leaving, Subject, is_held, leave};
+use graphs_core::distribution::{AT_ONCE, Departure, Instance, Leaving, Subject, is_held, leave};
 use runtime_effect::{kind::Kind, seen::Seen, view::View, write::Op};
 use serde_json::{Value, json};
 
@@ -22,16 +22,21 @@ fn kept(name: &str) -> Value {
     instance(name, &["other/one", keys::FINALIZER], &json!({"own": "x", (keys::OWNED): "true", (keys::RGD_ID): "u-1"}))
 }
 
-fn seen(instance: &Value) -> Seen {
-    Seen::Present(View {
-        uid: instance["metadata"]["uid"].as_str().unwrap().into(),
+fn seen(instance: &Value) -> Instance {
+    let text = |field: &str| instance["metadata"][field].as_str().unwrap().to_owned();
+    let deleting = !instance["metadata"]["deletionTimestamp"].is_null();
+    let uid: Box<str> = text("uid").into();
+    let view = View {
+        uid: uid.clone(),
         resource_version: 5,
-        deleting: !instance["metadata"]["deletionTimestamp"].is_null(),
+        deleting,
         applied_by_us: false,
         value: Arc::new(instance.clone()),
         unread: None,
         conditions_known: true,
-    })
+    };
+    let (namespace, name) = (text("namespace"), text("name"));
+    Instance { namespace, name, uid, deleting, seen: Seen::Present(view) }
 }
 
 fn decide(crd: &Seen, offboarding: Offboarding, instances: Option<&[Value]>) -> Departure {
@@ -42,7 +47,7 @@ fn decide(crd: &Seen, offboarding: Offboarding, instances: Option<&[Value]>) -> 
 }
 
 fn going(departure: Departure) -> (Vec<(String, Op, Subject)>, usize) {
-    let Departure::Going { writes, instances } = departure else { panic!("{departure:?}") };
+    let Departure::Going { writes, instances, unread: false } = departure else { panic!("{departure:?}") };
     (writes.into_iter().map(|write| (write.name, write.op, write.subject)).collect(), instances)
 }
 
@@ -111,6 +116,25 @@ fn instances_are_deleted_then_the_crd() {
     assert_eq!((writes, left), (vec![("webs.kro.run".to_owned(), op, Subject::CustomResource)], 0));
     spoke.crd.as_mut().unwrap()["metadata"]["deletionTimestamp"] = json!("now");
     assert_eq!(going(decide(&spoke.seen(), Offboarding::Delete, Some(&[]))).0, []);
+}
+
+#[test]
+fn what_could_not_be_read_is_neither_released_nor_forgotten() {
+    let crd = Spoke::served(1, &["a"]).seen();
+    let cluster = ClusterName::spoke("paris");
+    let kind = Kind { group: "kro.run".into(), version: "v1alpha1".into(), kind: "Web".into() };
+    let decide = |offboarding, kind| {
+        let leaving = Leaving { cluster: &cluster, crd: &crd, rgd_uid: OWNER.uid, hub: HUB, offboarding, kind };
+        let unread = Instance { seen: Seen::Unknown, ..seen(&kept("a")) };
+        leave(&leaving, kind.map(|_| std::iter::once(unread)))
+    };
+    let unread = Departure::Going { writes: Vec::new(), instances: 1, unread: true };
+    assert_eq!(decide(Offboarding::Release, Some(&kind)), unread);
+    // To delete one nothing has to be known of it.
+    assert_eq!(going(decide(Offboarding::Delete, Some(&kind))).0.len(), 1);
+    // A kind that was never served has no instances.
+    assert_eq!(decide(Offboarding::Release, None), Departure::Left);
+    assert_eq!(going(decide(Offboarding::Delete, None)).0[0].2, Subject::CustomResource);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use broker_api::ClusterName;
+use broker_api::{ClusterName, graphs::rollout::Offboarding};
 use graphs_core::rollout::{
     Assigned, Decision, Mark, Member, Reach, Reason, Settings, Snapshot, Spoke, Trouble, decide,
 };
@@ -28,7 +28,7 @@ pub(crate) struct Toy {
     /// Since when it is as settled as it is.
     pub(crate) since: u64,
     /// The RGD has left it.
-    pub(crate) left: bool,
+    pub(crate) left: Option<Offboarding>,
     /// Since when it is not reached.
     pub(crate) lost: Option<u64>,
 }

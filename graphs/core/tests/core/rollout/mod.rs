@@ -356,8 +356,8 @@ fn what_leaves_is_waited_for_where_something_is_to_be_done() {
     for (offboarding, waits) in [("Orphan", false), ("Release", true), ("Delete", true)] {
         let settings =
             settings(&json!({"clusterSelector": {"matchLabels": {"ring": "rest"}}, "offboarding": offboarding}));
-        fleet.member("a").left = false;
-        fleet.member("b").left = true;
+        fleet.member("a").left = Some(Offboarding::Orphan).filter(|_| waits);
+        fleet.member("b").left = serde_json::from_value(json!(offboarding)).unwrap();
         let decision = fleet.turn(&settings, Some(1));
         let leaving: Vec<_> = decision.leaving.iter().map(ToString::to_string).collect();
         assert_eq!(leaving, if waits { vec!["provider#a"] } else { vec![] }, "{offboarding}");

@@ -103,10 +103,7 @@ proptest! {
                         let is_away = |name: &str| before.clusters[name].lost.is_some();
                         let is_new = |name: &str| written.iter().any(|(of, to)| of == name && *to == newest);
                         let under_way = |(name, toy): &(&String, &Toy)| {
-                            // Without a time that it has to hold out for it does well as soon as it is served.
-                            let does_well = soak == 0 && !toy.is_slow && !is_new(name);
-                            let waits = |done: bool| !done && !does_well;
-                            let runs = toy.mark.as_ref().is_some_and(|mark| mark.revision == newest && waits(mark.done));
+                            let runs = toy.mark.as_ref().is_some_and(|mark| mark.revision == newest && !mark.done);
                             let errors = toy.mark.as_ref().map_or(0, |mark| mark.errors);
                             let is_late = toy.is_slow && fleet.now - toy.since >= 100_000;
                             let fails = is_late || (!toy.is_slow && soak > 0 && toy.errors > errors);
