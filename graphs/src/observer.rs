@@ -38,6 +38,10 @@ impl Observer for Graphs {
         if matches!(state, ClusterState::Ready | ClusterState::Leaving) {
             self.definitions.enqueue_all();
             self.instances.enqueue_of(cluster);
+            if *cluster == self.hub {
+                // By what it is told from other hubs may be known only now.
+                self.look_at_rollouts();
+            }
         }
     }
 

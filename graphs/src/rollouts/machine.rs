@@ -134,8 +134,10 @@ impl RolloutMachine {
             graphs.definitions.enqueue(key.clone());
         }
         for (cluster, assigned) in &record.assigned {
-            if before.get(cluster) != Some(assigned) {
-                graphs.spokes.enqueue(DefinitionKey { cluster: cluster.clone(), name: Arc::clone(&key.name) });
+            let own = DefinitionKey { cluster: cluster.clone(), name: Arc::clone(&key.name) };
+            // One of which nothing was seen may have been looked at before all was known that it takes.
+            if before.get(cluster) != Some(assigned) || graphs.spokes.records.seen(&own).is_none() {
+                graphs.spokes.enqueue(own);
             }
         }
     }
