@@ -38,7 +38,7 @@ pub struct Kinds {
     /// Each of them once, however many clusters and kinds have it.
     compiled: Shared<SchemaDigest, Schema>,
     /// As graphs have them, by how they are served and what they can hold: once, however many clusters serve them alike.
-    kinds: Shared<(Arc<KindInfo>, Option<SchemaDigest>), graph::Kind>,
+    alike: Shared<(Arc<KindInfo>, Option<SchemaDigest>), graph::Kind>,
 }
 
 /// A kind by the name that graphs have for it.
@@ -96,7 +96,7 @@ impl Kinds {
         digest: Option<SchemaDigest>,
         schema: impl FnOnce() -> Value,
     ) -> Arc<graph::Kind> {
-        self.kinds.get_or_make((Arc::clone(info), digest), || {
+        self.alike.get_or_make((Arc::clone(info), digest), || {
             let (name, plural) = (name_of(&info.gvk), info.plural.clone());
             graph::Kind { name, plural, namespaced: info.namespaced, schema: schema() }
         })

@@ -64,13 +64,13 @@ impl Metrics {
         own.register("held_bytes", "Memory that is taken for what is held", held.clone());
         let (distribution, apply_duration) = (Family::default(), seconds());
         let (cluster_up, cluster_silence) = (Family::default(), Family::default());
-        let help = "Clusters of a ResourceGraphDefinition by state";
-        registry.register("kro_distribution_clusters", help, distribution.clone());
-        let help = "Time until a spoke serves a revision that it was told to run";
-        registry.register("kro_distribution_apply_seconds", help, apply_duration.clone());
+        let states = "Clusters of a ResourceGraphDefinition by state";
+        registry.register("kro_distribution_clusters", states, distribution.clone());
+        let applying = "Time until a spoke serves a revision that it was told to run";
+        registry.register("kro_distribution_apply_seconds", applying, apply_duration.clone());
         registry.register("kro_cluster_up", "Whether a spoke is reached", cluster_up.clone());
-        let help = "Time since a spoke's API server said anything on a watch";
-        registry.register("kro_cluster_last_event_seconds", help, cluster_silence.clone());
+        let silence = "Time since a spoke's API server said anything on a watch";
+        registry.register("kro_cluster_last_event_seconds", silence, cluster_silence.clone());
         Self { registry, compile_duration, instances, held, distribution, apply_duration, cluster_up, cluster_silence }
     }
 }

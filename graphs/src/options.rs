@@ -12,6 +12,7 @@ use runtime_process::{
 };
 
 /// Serves ResourceGraphDefinitions.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag, and any may be given with any")]
 #[derive(Debug, Clone, Parser)]
 #[command(name = "resource-graphs", version, max_term_width = 110, args_override_self = true)]
 pub struct Options {

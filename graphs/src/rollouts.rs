@@ -90,7 +90,7 @@ impl Rollouts {
     /// How many clusters of each RGD stand how.
     pub fn counts(&self) -> Vec<(Arc<str>, ClusterCounts)> {
         let all: Vec<_> = lock(&self.all).iter().map(|(key, record)| (key.name.clone(), Arc::clone(record))).collect();
-        all.into_iter().map(|(name, record)| (name, lock(&record).counts.clone())).collect()
+        all.into_iter().map(|(name, record)| (name, lock(&record).counts)).collect()
     }
 
     /// The RGD is no more.

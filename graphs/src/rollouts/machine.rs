@@ -125,7 +125,7 @@ impl RolloutMachine {
             || record.serves_hub != Some(settings.include_hub)
             || record.leaving != leaving;
         record.leaving = leaving;
-        record.counts = decision.clusters.clone();
+        record.counts = decision.clusters;
         record.kept = kept;
         record.distributed = distributed;
         record.serves_hub = Some(settings.include_hub);

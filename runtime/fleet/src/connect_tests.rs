@@ -31,8 +31,8 @@ impl Dial for Started {
     fn dial<'a>(&'a self, _: &'a Kubeconfig) -> Dialing<'a> {
         let (asked, refuses) = (Arc::clone(&self.asked), self.refuses);
         let service = sends(tower::service_fn(move |_| {
-            let refused = asked.fetch_add(1, Ordering::Relaxed) < refuses;
-            let (code, body) = if refused {
+            let is_refused = asked.fetch_add(1, Ordering::Relaxed) < refuses;
+            let (code, body) = if is_refused {
                 (403, r#"{"kind":"Status","status":"Failure","reason":"Forbidden","code":403}"#)
             } else {
                 (200, r#"{"metadata":{"uid":"u"}}"#)

@@ -79,7 +79,7 @@ struct Spoke {
 
 /// Spokes. Dropping them ends them.
 pub(crate) struct Spokes {
-    spokes: Vec<Arc<Spoke>>,
+    all: Vec<Arc<Spoke>>,
     asked: Arc<Asked>,
     _servers: JoinSet<()>,
     /// A kubeconfig for each.
@@ -92,7 +92,7 @@ impl Spokes {
         allow_files();
         let (proof, documents) = (Proof::make()?, Arc::new(documents));
         let (asked, mut servers) = (Arc::<Asked>::default(), JoinSet::new());
-        let (mut spokes, mut kubeconfigs) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        let (mut all, mut kubeconfigs) = (Vec::with_capacity(count), Vec::with_capacity(count));
         for number in 0..count {
             let spoke = Arc::new(Spoke {
                 uid: format!("00000000-0000-4000-8000-{number:012x}"),
@@ -108,9 +108,9 @@ impl Spokes {
                 // It goes on until it is dropped.
                 let _ = axum::serve(listener, router).await;
             });
-            spokes.push(spoke);
+            all.push(spoke);
         }
-        Ok(Self { spokes, asked, _servers: servers, kubeconfigs })
+        Ok(Self { all, asked, _servers: servers, kubeconfigs })
     }
 
     /// How often all of them were asked so far.
@@ -127,7 +127,7 @@ impl Spokes {
 
     /// How many have so many CRDs.
     pub(crate) fn with_crds(&self, count: usize) -> usize {
-        self.spokes.iter().filter(|spoke| spoke.held().crds.len() == count).count()
+        self.all.iter().filter(|spoke| spoke.held().crds.len() == count).count()
     }
 }
 
