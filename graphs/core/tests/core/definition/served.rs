@@ -97,3 +97,20 @@ fn while_the_crd_cannot_be_written_the_revision_that_it_was_made_for_serves() {
     assert_eq!(world.served, Some(1));
     assert_eq!(world.condition("KindReady"), ["False", "Failed", "failed to update CRD webapps.kro.run: no right"]);
 }
+
+#[test]
+fn what_the_crd_was_made_for_serves_while_nobody_can_tell_of_a_newer_one() {
+    let mut world = World::settled(&plain());
+    world.later = true;
+    world.edit(spec(&["name", "more"], &[later("x")]));
+    world.step(1);
+    assert_eq!(world.numbers(), [1, 2]);
+    world.restart();
+    // A kind of the newer one is served by a cluster that is not read.
+    world.blind.outcome = true;
+    let decision = world.decide();
+    assert_eq!((decision.serve, decision.compile.as_deref()), (Serve::AsBefore, Some("web-r00002")));
+    world.compiled.insert("web-r00001".to_owned());
+    let decision = world.decide();
+    assert_eq!((decision.serve.number(), decision.writes.len()), (Some(1), 0));
+}

@@ -52,7 +52,7 @@ pub(crate) struct World {
     pub seconds: u64,
     pub memory: Memory<Subject>,
     /// Revisions that were asked for and compiled. Lost in a restart.
-    compiled: BTreeSet<String>,
+    pub(crate) compiled: BTreeSet<String>,
     listed_instances: bool,
     confirmed: bool,
     /// What serves. Lost in a restart.
