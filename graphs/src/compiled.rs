@@ -15,6 +15,7 @@ use graphs_core::{
 };
 use runtime_cel::graph::Evaluator;
 use runtime_effect::kind::Kind;
+use runtime_fleet::kind::may_be_built_in;
 
 use crate::{
     kinds::{Asked, Kinds, kind_of},
@@ -58,11 +59,6 @@ pub struct Compiler<'a> {
     pub bounds: Bounds,
     /// Whether a CRD defines the kind of this plural and group.
     pub is_defined: &'a dyn Fn(&str, &str) -> bool,
-}
-
-/// Whether a group may be one of Kubernetes' own.
-fn is_core(group: &str) -> bool {
-    !group.contains('.') || group.ends_with(".k8s.io")
 }
 
 impl Compiler<'_> {
@@ -130,7 +126,7 @@ impl Compiler<'_> {
                 Role::External => Form::Reference,
                 Role::Selected => Form::Selection,
             },
-            omits_empty: is_core(&resource.kind.name.group)
+            omits_empty: may_be_built_in(&resource.kind.name.group)
                 && !(self.is_defined)(&resource.kind.plural, &resource.kind.name.group),
             wave: u32::try_from(resource.wave).unwrap_or(u32::MAX),
             dependencies: resource.dependencies.clone(),

@@ -5,7 +5,10 @@ use broker_api::{
     graphs::{keys, rollout::ClusterCounts},
 };
 use graphs_core::instance::State;
-use runtime_fleet::{cluster::ClusterState, queue::QueueStats};
+use runtime_fleet::{
+    cluster::{Cluster, ClusterState},
+    queue::QueueStats,
+};
 use runtime_process::{
     metrics::{self, gauge},
     serve::{Probed, hung},
@@ -29,6 +32,15 @@ fn word(state: State) -> &'static str {
     }
 }
 
+/// Why nothing goes to a cluster now, as a line.
+fn trouble(cluster: &Cluster) -> Option<String> {
+    match cluster.state() {
+        ClusterState::Ready => None,
+        ClusterState::Unreachable { why, .. } => Some(format!("{} is unreachable: {why}\n", cluster.name())),
+        state => Some(format!("{} is {}\n", cluster.name(), state.as_str())),
+    }
+}
+
 impl Probed for Graphs {
     fn health(&self) -> Result<(), String> {
         hung(self.queues().map(|(_, stats)| stats))
@@ -38,10 +50,8 @@ impl Probed for Graphs {
     /// from serving the others.
     fn ready(&self) -> Result<String, String> {
         let Some(cluster) = self.engaged(&self.hub) else { return Err(format!("{} is not engaged\n", self.hub)) };
-        match cluster.state() {
-            ClusterState::Ready => {}
-            ClusterState::Unreachable { why, .. } => return Err(format!("{} is unreachable: {why}\n", self.hub)),
-            state => return Err(format!("{} is {}\n", self.hub, state.as_str())),
+        if let Some(why) = trouble(&cluster) {
+            return Err(why);
         }
         let fixed = [&self.fixed.definitions, &self.fixed.revisions, &self.fixed.generated, &self.fixed.crds];
         let secrets = self.fixed.secrets.iter().filter(|_| self.options.enable_multicluster);
@@ -54,12 +64,7 @@ impl Probed for Graphs {
         if !waiting.is_empty() {
             return Err(waiting);
         }
-        let spokes = self.fleet().in_role(Role::Spoke).into_iter().filter_map(|spoke| match spoke.state() {
-            ClusterState::Ready => None,
-            ClusterState::Unreachable { why, .. } => Some(format!("{} is unreachable: {why}\n", spoke.name())),
-            state => Some(format!("{} is {}\n", spoke.name(), state.as_str())),
-        });
-        Ok(spokes.collect())
+        Ok(self.fleet().in_role(Role::Spoke).iter().filter_map(|spoke| trouble(spoke)).collect())
     }
 
     fn metrics(&self) -> Option<String> {

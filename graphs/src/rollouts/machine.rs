@@ -136,7 +136,7 @@ impl RolloutMachine {
         for (cluster, assigned) in &record.assigned {
             let own = DefinitionKey { cluster: cluster.clone(), name: Arc::clone(&key.name) };
             // One of which nothing was seen may have been looked at before all was known that it takes.
-            if before.get(cluster) != Some(assigned) || graphs.spokes.records.seen(&own).is_none() {
+            if before.get(cluster) != Some(assigned) || !graphs.spokes.records.is_seen(&own) {
                 graphs.spokes.enqueue(own);
             }
         }
@@ -303,9 +303,7 @@ impl Graphs {
             Some(decided) => decided,
         }
     }
-}
 
-impl Graphs {
     /// Where an RGD that is being deleted is still to be taken away.
     pub(crate) fn elsewhere(&self, key: &DefinitionKey, rgd: &Seen) -> Elsewhere {
         if !rgd.present().is_some_and(|rgd| rgd.deleting) {

@@ -85,6 +85,11 @@ impl Records {
         lock(&*self.get(key)?).seen.clone()
     }
 
+    /// Whether anything was seen.
+    pub fn is_seen(&self, key: &DefinitionKey) -> bool {
+        self.get(key).is_some_and(|record| lock(&record).seen.is_some())
+    }
+
     /// What was seen last of its CRD; `None`: nothing was yet.
     pub fn last(&self, key: &DefinitionKey) -> Option<Option<Mark>> {
         let record = self.get(key)?;

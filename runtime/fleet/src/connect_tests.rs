@@ -17,7 +17,6 @@ use crate::{
     conventions::PLAIN,
     dial::{Dialing, sends},
     fleet::{Fleet, FleetOptions},
-    kubeconfig::Trust,
     listener::Observer,
 };
 
@@ -61,9 +60,7 @@ fn engage(name: &ClusterName, refuses: u32) -> (Arc<Fleet>, Arc<Cluster>, Arc<At
         concurrent_writes: 1,
         dial: Arc::new(Started { asked: Arc::clone(&asked), refuses }),
     });
-    let text = "current-context: m\ncontexts: [{name: m, context: {cluster: c, user: u}}]\n\
-                clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\nusers: [{name: u, user: {token: t}}]\n";
-    fleet.engage(name, Arc::new(Kubeconfig::parse(text, &Trust::Secret).unwrap()), None);
+    fleet.engage(name, Kubeconfig::stub(), None);
     let cluster = fleet.cluster(name).unwrap();
     (fleet, cluster, asked)
 }

@@ -6,6 +6,11 @@ use sha2::{Digest as _, Sha256};
 
 use crate::object::ObjectKey;
 
+/// Whether a group may be one of Kubernetes' own: such kinds need no CRD, though some of these groups have CRDs, too.
+pub fn may_be_built_in(group: &str) -> bool {
+    !group.contains('.') || group.ends_with(".k8s.io")
+}
+
 /// One kind as one API server serves it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct KindInfo {

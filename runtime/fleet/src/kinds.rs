@@ -23,7 +23,7 @@ use crate::{
     definition::{self, Definition},
     discover,
     error::CallError,
-    kind::{KindInfo, KindSchema, KindState, well_known},
+    kind::{KindInfo, KindSchema, KindState, may_be_built_in, well_known},
     openapi,
     server::{Connection, Server},
 };
@@ -127,7 +127,7 @@ async fn ask(server: &Arc<Server>, connection: &Connection, kinds: &[GroupVersio
             listed if !server.kinds.wants_schema(gvk, listed) => {
                 server.set_kind(gvk, &KindState::Found(info), &Reading::Nothing);
             }
-            Listed::Absent if !may_be_defined(&gvk.group) => published.push(info),
+            Listed::Absent if may_be_built_in(&gvk.group) => published.push(info),
             // The watch on CRDs may be behind whoever has just made one.
             Listed::Absent | Listed::Unknown | Listed::Version(_) => defined.push(info),
         }
@@ -144,11 +144,6 @@ async fn ask(server: &Arc<Server>, connection: &Connection, kinds: &[GroupVersio
         }
     }
     Ok(look.take_published(published).await && complete)
-}
-
-/// Whether a kind of this group may come from a CRD: Kubernetes keeps the others for itself.
-fn may_be_defined(group: &str) -> bool {
-    group.contains('.') && !group.ends_with(".k8s.io")
 }
 
 /// What came of reading a kind's CRD.

@@ -217,3 +217,13 @@ fn unknown(field: String, name: &str, list: &'static str) -> KubeconfigError {
 fn shown(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(64).collect()
 }
+
+#[cfg(test)]
+impl Kubeconfig {
+    /// One that a stub is called by.
+    pub(crate) fn stub() -> std::sync::Arc<Self> {
+        let text = "current-context: m\ncontexts: [{name: m, context: {cluster: c, user: u}}]\n\
+                    clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\nusers: [{name: u, user: {token: t}}]\n";
+        std::sync::Arc::new(Self::parse(text, &Trust::Secret).unwrap())
+    }
+}

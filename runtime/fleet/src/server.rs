@@ -296,9 +296,7 @@ impl Server {
 impl Server {
     /// To which nothing connects.
     pub(crate) fn unconnected(name: ClusterName, share: &Arc<Share>) -> Arc<Self> {
-        let text = "current-context: m\ncontexts: [{name: m, context: {cluster: c, user: u}}]\n\
-                    clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\nusers: [{name: u, user: {token: t}}]\n";
-        let kubeconfig = Arc::new(Kubeconfig::parse(text, &crate::kubeconfig::Trust::Secret).unwrap());
+        let kubeconfig = Kubeconfig::stub();
         let traffic = crate::traffic::Traffics::new(1).on(&kubeconfig.way());
         Self::new(name, &crate::conventions::PLAIN, kubeconfig, traffic, share)
     }

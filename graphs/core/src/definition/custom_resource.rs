@@ -32,7 +32,7 @@ pub fn is_established(crd: &View) -> bool {
     crd_condition(crd, "Established").is_some_and(|entry| entry["status"] == "True")
 }
 
-pub(super) fn crd_kind() -> Kind {
+pub(crate) fn crd_kind() -> Kind {
     Kind { group: "apiextensions.k8s.io".into(), version: "v1".into(), kind: "CustomResourceDefinition".into() }
 }
 

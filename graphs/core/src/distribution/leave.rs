@@ -10,6 +10,7 @@ use runtime_effect::{kind::Kind, memory, merge::digest, note::Note, seen::Seen, 
 use serde_json::{Value, json};
 
 use super::mark;
+use crate::definition::crd_kind;
 
 /// So many instances are written at once.
 pub const AT_ONCE: usize = 50;
@@ -149,10 +150,8 @@ pub fn leave(leaving: &Leaving<'_>, instances: Option<impl Iterator<Item = Insta
     let note = Note::normal("KindDeleted", format!("CRD {name} was deleted in {}", leaving.cluster));
     let op = write::Op::Delete { uid: crd.uid.clone() };
     let intent = digest(&json!(["delete", &*crd.uid]));
-    let kind =
-        Kind { group: "apiextensions.k8s.io".into(), version: "v1".into(), kind: "CustomResourceDefinition".into() };
     let at = (String::new(), name.to_owned());
-    let write = leaving.write(kind, at, op, intent, Subject::CustomResource, Some(note));
+    let write = leaving.write(crd_kind(), at, op, intent, Subject::CustomResource, Some(note));
     Departure::Going { writes: vec![write], instances: 0, unread: false }
 }
 
