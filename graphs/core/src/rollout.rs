@@ -19,7 +19,7 @@ use broker_api::{
 };
 
 pub use self::{
-    member::{Mark, Member, Reach, Spoke, Trouble},
+    member::{Begun, Mark, Member, Reach, Spoke, Trouble},
     news::news,
     settings::{Settings, SettingsError},
     standing::{Reason, Standing},
@@ -127,8 +127,10 @@ impl Turn {
         match standing {
             Standing::Updated { noted: false } => Assigned::Done(target),
             _ if is_there => Assigned::Revision(target),
+            Standing::Waiting | Standing::Updating { .. } if !open => Assigned::Stay,
+            // It is begun: it has its room.
+            Standing::Updating { .. } => Assigned::Revision(target),
             // What is in the way of one that failed may go: it is tried as long as it is wanted.
-            Standing::Waiting if !open => Assigned::Stay,
             Standing::Waiting | Standing::Failed(..) if *room > 0 && !self.paused => {
                 *room -= 1;
                 Assigned::Revision(target)

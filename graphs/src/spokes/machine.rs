@@ -18,6 +18,7 @@ use runtime_engine::{
 };
 use runtime_fleet::{
     cluster::Cluster,
+    error::CallError,
     index::Change,
     lock::lock,
     object::Object,
@@ -279,7 +280,11 @@ impl SpokeMachine {
         let kinds = compiled.graph.resources.iter().map(|resource| Need::Kind(kind_of(&resource.kind.name)));
         self.graphs.need(&Holder::Distributing(look.key.clone()), &look.key.cluster, kinds.collect());
         record.wanted = mark.revision;
-        match look.decide(&mark, &compiled) {
+        let decision = look.decide(&mark, &compiled);
+        let is_barred = matches!(decision, Decision::Refuse(_));
+        let to = (assigned != Assigned::Stay && !is_barred).then_some(mark.revision);
+        record.turn(to, look.held.as_ref().map(|held| held.revision), clock::now().millis);
+        match decision {
             Decision::Unknown => (None, troubles, false),
             Decision::Keep { established } => (None, troubles, established),
             Decision::Write(op) => {
@@ -287,8 +292,8 @@ impl SpokeMachine {
                 let intent = json!([uid, mark.revision, mark.done, compiled.definition.crd]);
                 // One that only adds to what is said of a revision changes nothing of how it runs.
                 let same = look.held.as_ref().is_some_and(|held| held.revision == mark.revision);
-                if !same && record.begun.is_none_or(|(revision, _)| revision != mark.revision) {
-                    record.begun = Some((mark.revision, clock::now().millis));
+                if !same && record.planned.is_none_or(|(revision, _)| revision != mark.revision) {
+                    record.planned = Some((mark.revision, clock::now().millis));
                 }
                 let runs = same && look.crd.present().is_some_and(definition::is_established);
                 (Some((op, digest(&intent))), troubles, runs)
@@ -408,6 +413,13 @@ impl Machine for SpokeMachine {
             Subject::CustomResource => Arc::clone(&self.graphs.fixed.generated),
             Subject::Instance => Need::Instances(write.kind.clone()).spec(),
         })
+    }
+
+    fn failed(&self, key: &DefinitionKey, write: &Write, error: &CallError) {
+        let Some(record) = self.graphs.spokes.records.get(key) else { return };
+        if let Some(begun) = lock(&record).begun.as_mut().filter(|_| write.subject == Subject::CustomResource) {
+            begun.error = error.to_string();
+        }
     }
 
     fn wrote(&self, key: &DefinitionKey, _write: &Write, _object: Option<&Object>) {

@@ -10,7 +10,7 @@ use std::{
 use broker_api::{ClusterName, graphs::rollout::Offboarding};
 use graphs_core::{
     distribution::Subject,
-    rollout::{Mark, Spoke, Trouble},
+    rollout::{Begun, Mark, Spoke, Trouble},
 };
 use runtime_effect::memory::Memory;
 use runtime_engine::recorder::Told;
@@ -37,11 +37,25 @@ pub struct Record {
     pub refused: Option<Trouble>,
     /// The revision that is being written.
     pub wanted: i64,
-    /// The revision that the spoke is told to run, and since when, in milliseconds.
-    pub begun: Option<(i64, u64)>,
+    /// The revision that the spoke is told to run, unless it does already.
+    pub begun: Option<Begun>,
+    /// When the write of the revision that it runs was planned, in milliseconds.
+    pub planned: Option<(i64, u64)>,
 }
 
 impl Record {
+    /// It is the spoke's turn to get this revision, or none's.
+    pub fn turn(&mut self, to: Option<i64>, held: Option<i64>, now: u64) {
+        if let Some(to) = to.filter(|to| held != Some(*to)) {
+            let begun = self.begun.take().filter(|begun| begun.revision == to);
+            let begun = self.begun.insert(begun.unwrap_or_else(|| Begun { revision: to, ..Begun::default() }));
+            begun.turn(true, now);
+        } else if let Some(begun) = &mut self.begun {
+            begun.turn(false, now);
+        }
+        self.begun.take_if(|begun| held == Some(begun.revision));
+    }
+
     /// This is what is seen now, at this moment in milliseconds. Whether that is news.
     pub fn see(&mut self, mark: Option<Mark>, settled: bool, troubles: Vec<Trouble>, now: u64) -> bool {
         let before = self.seen.as_ref();
@@ -54,11 +68,11 @@ impl Record {
             && mark.revision == revision
         {
             METRICS.apply_duration.observe(Duration::from_millis(now.saturating_sub(since)).as_secs_f64());
-            self.begun = None;
+            self.planned = None;
         }
         let since = before.filter(same).map_or(now, |held| held.since);
         self.last.clone_from(&mark);
-        let seen = Spoke { mark, settled, since, errors: 0, left: self.left, troubles };
+        let seen = Spoke { mark, settled, since, errors: 0, left: self.left, troubles, begun: self.begun.clone() };
         let is_news = before != Some(&seen);
         self.seen = Some(seen);
         is_news

@@ -13,6 +13,7 @@ use runtime_effect::{
 };
 use runtime_fleet::{
     cluster::Cluster,
+    error::CallError,
     index::Change,
     object::{Object, ObjectKey},
     queue::{Key, Outcome, Queue},
@@ -205,6 +206,9 @@ pub trait Machine: Send + Sync + Sized + 'static {
 
     /// A write went through; the object, unless it is gone with it.
     fn wrote(&self, _key: &Self::Key, _write: &Write<Self::Subject>, _object: Option<&Object>) {}
+
+    /// A write failed in a way that says nothing of what is written: it is tried again.
+    fn failed(&self, _key: &Self::Key, _write: &Write<Self::Subject>, _error: &CallError) {}
 
     /// A write was refused, and will not be tried again for a while.
     fn refused(&self, _key: &Self::Key, _write: &Write<Self::Subject>, _refusal: &Refusal) {}

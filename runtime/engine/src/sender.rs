@@ -171,6 +171,7 @@ impl<M: Machine> Sending<'_, M> {
             },
             error if error.suspects_cluster() => {
                 self.suspect();
+                machine.failed(key, write, &error);
                 return Sent::Failed;
             }
             CallError::Conflict(_) | CallError::AlreadyExists(_) | CallError::NotFound(_) => {

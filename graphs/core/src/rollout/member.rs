@@ -51,6 +51,37 @@ pub struct Spoke {
     pub left: Option<Offboarding>,
     /// Revisions that could not be brought there when it was last tried, as things still are.
     pub troubles: Vec<Trouble>,
+    /// The revision that is being brought there, and does not get there.
+    pub begun: Option<Begun>,
+}
+
+/// A revision that is to be written, and is not yet.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Begun {
+    /// Which.
+    pub revision: i64,
+    /// Since when it is the cluster's turn, in milliseconds by the steady clock, as far as this process knows; `None`: it is
+    /// not now.
+    pub since: Option<u64>,
+    /// For so many milliseconds it was the cluster's turn before.
+    pub before: u64,
+    /// What the API server answered last, if that was no good.
+    pub error: String,
+}
+
+impl Begun {
+    /// It is the cluster's turn now, or it is not.
+    pub fn turn(&mut self, is_now: bool, now: u64) {
+        if !is_now {
+            self.before = self.waited(now);
+        }
+        self.since = is_now.then(|| self.since.unwrap_or(now));
+    }
+
+    /// For how many milliseconds it has been the cluster's turn.
+    pub fn waited(&self, now: u64) -> u64 {
+        self.before + self.since.map_or(0, |since| now.saturating_sub(since))
+    }
 }
 
 /// What is written on the CRD of a cluster.
@@ -81,6 +112,11 @@ impl Spoke {
     /// What it runs, if that is this revision.
     pub(super) fn runs(&self, revision: i64) -> Option<&Mark> {
         self.mark.as_ref().filter(|mark| mark.revision == revision)
+    }
+
+    /// Since when this revision is on its way there.
+    pub(super) fn begun(&self, revision: i64) -> Option<&Begun> {
+        self.begun.as_ref().filter(|begun| begun.revision == revision)
     }
 
     pub(super) fn trouble(&self, revision: i64) -> Option<&Trouble> {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::member::{Member, Reach};
+use super::member::{Begun, Member, Reach};
 
 /// Why a cluster fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,9 +86,10 @@ impl Goal {
             Reach::Reached(spoke) => spoke,
         };
         let Some(mark) = spoke.runs(self.revision) else {
-            return match spoke.trouble(self.revision) {
-                Some(trouble) => Standing::Failed(trouble.reason, trouble.message.clone()),
-                None => Standing::Waiting,
+            return match (spoke.trouble(self.revision), spoke.begun(self.revision)) {
+                (Some(trouble), _) => Standing::Failed(trouble.reason, trouble.message.clone()),
+                (None, Some(begun)) => self.begun(begun, now),
+                (None, None) => Standing::Waiting,
             };
         };
         if mark.done {
@@ -96,12 +97,9 @@ impl Goal {
         }
         let waited = now.saturating_sub(spoke.since);
         if !spoke.settled {
-            return if waited >= self.deadline {
-                let why = format!("not served for {} s with revision {}", waited / 1000, self.revision);
-                Standing::Failed(Reason::DeadlineExceeded, why)
-            } else {
-                Standing::Updating { again: self.deadline - waited }
-            };
+            return self.until_deadline(waited, || {
+                format!("not served for {} s with revision {}", waited / 1000, self.revision)
+            });
         }
         if self.soak > 0 && spoke.errors > mark.errors {
             let why = format!(
@@ -114,6 +112,25 @@ impl Goal {
             Standing::Updated { noted: false }
         } else {
             Standing::Updating { again: self.soak - waited }
+        }
+    }
+
+    fn begun(self, begun: &Begun, now: u64) -> Standing {
+        let waited = begun.waited(now);
+        if waited < self.deadline && begun.since.is_none() {
+            return Standing::Waiting;
+        }
+        self.until_deadline(waited, || {
+            let said = if begun.error.is_empty() { "" } else { ": " };
+            format!("revision {} could not be applied for {} s{said}{}", self.revision, waited / 1000, begun.error)
+        })
+    }
+
+    fn until_deadline(self, waited: u64, why: impl FnOnce() -> String) -> Standing {
+        if waited >= self.deadline {
+            Standing::Failed(Reason::DeadlineExceeded, why())
+        } else {
+            Standing::Updating { again: self.deadline - waited }
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use broker_api::{ClusterName, graphs::rollout::Offboarding};
 use graphs_core::rollout::{
-    Assigned, Decision, Mark, Member, Reach, Reason, Settings, Snapshot, Spoke, Trouble, decide,
+    Assigned, Begun, Decision, Mark, Member, Reach, Reason, Settings, Snapshot, Spoke, Trouble, decide,
 };
 use serde_json::Value;
 
@@ -25,6 +25,9 @@ pub(crate) struct Toy {
     pub(crate) tried: BTreeSet<i64>,
     /// Its kinds are not Established.
     pub(crate) is_slow: bool,
+    /// Nothing that is written there is answered.
+    pub(crate) is_stuck: bool,
+    pub(crate) begun: Option<Begun>,
     /// Since when it is as settled as it is.
     pub(crate) since: u64,
     /// The RGD has left it.
@@ -101,6 +104,7 @@ impl Fleet {
                     errors: toy.errors,
                     left: toy.left,
                     troubles: toy.troubles(),
+                    begun: toy.begun.clone(),
                 }),
             };
             let labels = toy.ring.iter().map(|ring| ("ring".to_owned(), ring.clone())).collect();
@@ -128,7 +132,13 @@ impl Fleet {
         let now = self.now;
         let toy = self.clusters.get_mut(name).unwrap();
         let (to, is_back) = match assigned {
-            Assigned::Leave(_) | Assigned::Stay => return,
+            Assigned::Leave(_) => return,
+            Assigned::Stay => {
+                if let Some(begun) = &mut toy.begun {
+                    begun.turn(false, now);
+                }
+                return;
+            }
             Assigned::Done(revision) => {
                 let mark = toy.mark.as_mut().unwrap();
                 assert_eq!(mark.revision, revision);
@@ -147,6 +157,13 @@ impl Fleet {
             toy.tried.insert(to);
             return;
         }
+        if toy.is_stuck {
+            let begun = toy.begun.take().filter(|begun| begun.revision == to);
+            let begun = begun.unwrap_or_else(|| Begun { revision: to, error: "boom".to_owned(), ..Begun::default() });
+            toy.begun.insert(begun).turn(true, now);
+            return;
+        }
+        toy.begun = None;
         let previous = before.filter(|_| !is_back);
         toy.mark = Some(Mark { revision: to, previous, errors: toy.errors, done: false });
         toy.since = now;
@@ -157,6 +174,7 @@ impl Fleet {
     pub(crate) fn restart(&mut self) {
         for toy in self.clusters.values_mut() {
             toy.tried.clear();
+            toy.begun = None;
             toy.since = self.now;
             toy.lost = toy.lost.map(|_| self.now);
         }

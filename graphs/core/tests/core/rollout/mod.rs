@@ -304,6 +304,38 @@ fn a_cluster_that_does_not_come_up_fails_at_the_deadline() {
 }
 
 #[test]
+fn a_cluster_to_which_nothing_can_be_written_fails_at_the_deadline_and_is_tried_on() {
+    let mut fleet = fleet();
+    let settings = waves(&json!({"progressDeadlineSeconds": 100, "failureThreshold": 2}));
+    fleet.member("a").is_stuck = true;
+    let decision = fleet.turns(&settings, Some(1));
+    assert_eq!((decision.clusters.updating, decision.again.unwrap().as_secs()), (1, 100));
+    assert!(fleet.running().is_empty(), "its room is taken");
+    fleet.later(50);
+    fleet.turns(&waves(&json!({"paused": true})), Some(1));
+    fleet.later(9000);
+    let decision = fleet.turns(&settings, Some(1));
+    assert_eq!((decision.clusters.failed, decision.again.unwrap().as_secs()), (0, 50), "a pause is no time of its own");
+    fleet.later(50);
+    let decision = fleet.turns(&settings, Some(1));
+    assert_eq!(decision.failing[0].reason, Reason::DeadlineExceeded);
+    assert!(decision.failing[0].message.ends_with("could not be applied for 100 s: boom"), "{decision:?}");
+    assert_eq!(fleet.running(), ["b1"]);
+    let decision = fleet.turns(&settings, Some(1));
+    assert_eq!(
+        (decision.assigned[&fleet.name("a")], decision.clusters.failed),
+        (Assigned::Stay, 1),
+        "no room, and late still"
+    );
+    fleet.later(60);
+    fleet.turns(&settings, Some(1));
+    assert_eq!(fleet.running(), ["b1", "c1", "d1", "e1"]);
+    fleet.member("a").is_stuck = false;
+    fleet.turns(&settings, Some(1));
+    assert_eq!(fleet.running()[0], "a1", "it is tried for as long as it is wanted");
+}
+
+#[test]
 fn pins_and_selectors() {
     let mut fleet = fleet();
     let settings = settings(&json!({

@@ -14,6 +14,7 @@ enum Event {
     Errors(usize, u32),
     Trouble(usize, bool),
     Slow(usize, bool),
+    Stuck(usize, bool),
     Lose(usize),
     Find(usize),
     Newest(i64),
@@ -29,6 +30,7 @@ fn event() -> impl Strategy<Value = Event> {
         (0..9_usize, 0..2_u32).prop_map(|(at, errors)| Event::Errors(at, errors)),
         (0..9_usize, any::<bool>()).prop_map(|(at, is)| Event::Trouble(at, is)),
         (0..9_usize, any::<bool>()).prop_map(|(at, is)| Event::Slow(at, is)),
+        (0..9_usize, any::<bool>()).prop_map(|(at, is)| Event::Stuck(at, is)),
         (0..9_usize).prop_map(Event::Lose),
         (0..9_usize).prop_map(Event::Find),
         (1..4_i64).prop_map(Event::Newest),
@@ -80,6 +82,7 @@ proptest! {
                     (toy.is_slow, toy.since) = (is, now);
                 }
                 Event::Slow(..) => {}
+                Event::Stuck(at, is) => fleet.member(&name(at)).is_stuck = is,
                 Event::Lose(at) => fleet.lose(&name(at)),
                 Event::Find(at) => fleet.member(&name(at)).lost = None,
                 Event::Newest(revision) => newest = revision,
@@ -107,7 +110,9 @@ proptest! {
                             let errors = toy.mark.as_ref().map_or(0, |mark| mark.errors);
                             let is_late = toy.is_slow && fleet.now - toy.since >= 100_000;
                             let fails = is_late || (!toy.is_slow && soak > 0 && toy.errors > errors);
-                            is_away(name) || (runs && !fails)
+                            let begun = toy.begun.as_ref().filter(|begun| begun.revision == newest);
+                            let tries = begun.is_some_and(|begun| begun.since.is_some() && begun.waited(fleet.now) < 100_000);
+                            is_away(name) || tries || (runs && !fails)
                         };
                         if of(ring).any(|(name, _)| is_new(name)) {
                             let under_way = of(ring).filter(under_way).count();
@@ -118,7 +123,11 @@ proptest! {
                             for earlier in &RINGS[..at] {
                                 let waits = of(earlier).find(|(name, toy)| {
                                     let runs = toy.mark.as_ref().is_some_and(|mark| mark.revision == newest);
-                                    !runs && !toy.tried.contains(&newest) && !is_away(name)
+                                    let begun = before.clusters[*name].begun.as_ref();
+                                    let was_tried = begun.is_some_and(|begun| {
+                                        begun.revision == newest && begun.waited(fleet.now) >= 100_000
+                                    });
+                                    !runs && !toy.tried.contains(&newest) && !was_tried && !is_away(name)
                                 });
                                 prop_assert!(waits.is_none(), "{waits:?} of {earlier} waits, and {ring} begins");
                             }
@@ -129,7 +138,7 @@ proptest! {
         }
         // All is well again: it comes to its end, unless it was taken back.
         for toy in fleet.clusters.values_mut() {
-            (toy.errors, toy.trouble, toy.is_slow, toy.lost) = (0, None, false, None);
+            (toy.errors, toy.trouble, toy.is_slow, toy.is_stuck, toy.lost) = (0, None, false, false, None);
             toy.tried.clear();
         }
         let last = newest + 10;
