@@ -15,7 +15,7 @@ mod serve;
 mod snapshot;
 mod status;
 
-pub(crate) use self::custom_resource::crd_kind;
+pub(crate) use self::custom_resource::{crd_kind, names_taken};
 pub use self::{
     custom_resource::{crd_name, is_established},
     decide::decide,

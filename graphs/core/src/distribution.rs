@@ -16,7 +16,7 @@ pub use self::{
 };
 use crate::{
     crd::{self, Owner, Verdict, is_owned, text_at},
-    definition::is_established,
+    definition::{is_established, names_taken},
     labels,
     rollout::{Mark, Reason, Trouble},
 };
@@ -92,7 +92,11 @@ pub fn decide(snapshot: &Snapshot<'_>) -> Decision {
     let wanted = mark::marked(snapshot, Some(held));
     match crd::change(&held.value, &wanted, snapshot.allow_breaking) {
         Verdict::Refuse(why) => refuse(Reason::BreakingChange, why),
-        Verdict::Keep => Decision::Keep { established: is_established(held) },
+        Verdict::Keep if is_established(held) => Decision::Keep { established: true },
+        Verdict::Keep => match names_taken(held) {
+            Some(why) => refuse(Reason::NotEstablished, why),
+            None => Decision::Keep { established: false },
+        },
         Verdict::Create | Verdict::Update(_) => Decision::Write(crd::update(held, &wanted)),
     }
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use broker_api::{
     ClusterName,
-    graphs::{GraphRevisionSpec, ResourceGraphDefinitionSpec},
+    graphs::{GraphRevisionSpec, ResourceGraphDefinitionSpec, keys},
 };
 use graphs_core::{
     crd::Owner,
@@ -321,9 +321,12 @@ impl Machine for DefinitionMachine {
         let news: Vec<Note> = decision.notes.into_iter().filter(|note| record.told.is_news(note)).collect();
         let before = record.serves.as_ref().map(|(number, _)| *number);
         self.serve(key, &decision.serve, &rgd, &spokes, &mut record);
+        let itself = rgd.present().map(|rgd| (rgd.uid.clone(), rgd.annotated_true(keys::ALLOW_BREAKING_CHANGES)));
         let is_other = record.compiled() != compiled
+            || record.itself != itself
             || record.newest_number() != newest
             || record.serves.as_ref().map(|(number, _)| *number) != before;
+        record.itself = itself;
         let known = graphs.revision_uids(key);
         record.revisions.retain(|attempt| known.contains(&attempt.uid));
         drop(record);

@@ -59,6 +59,8 @@ pub struct Record {
     pub newest: Option<Newest>,
     /// The revision that serves, and what it comes to.
     pub serves: Option<(i64, Arc<Compiled>)>,
+    /// What spokes go by of the RGD itself: its uid, and whether breaking changes go through.
+    pub itself: Option<(Box<str>, bool)>,
     /// Name of the revision that it says was issued and that is not seen.
     pub unseen: Option<String>,
 }

@@ -63,7 +63,7 @@ impl Record {
             let revision = |mark: &Option<Mark>| mark.as_ref().map(|mark| mark.revision);
             held.settled == settled && revision(&held.mark) == revision(&mark)
         };
-        if let (Some(mark), Some((revision, since))) = (&mark, self.begun)
+        if let (Some(mark), Some((revision, since))) = (&mark, self.planned)
             && settled
             && mark.revision == revision
         {

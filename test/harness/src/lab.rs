@@ -4,7 +4,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -50,8 +50,9 @@ pub struct Lab {
     keep: bool,
     reaper: Arc<Reaper>,
     etcd_url: String,
-    _etcd: Process,
-    _etcd_port: Port,
+    etcd: Mutex<Option<Process>>,
+    etcd_program: Program,
+    etcd_port: Port,
 }
 
 impl Lab {
@@ -78,11 +79,42 @@ impl Lab {
                 // 8 GiB: benches fill more than the default 2.
                 "--quota-backend-bytes=8589934592",
             ]);
-        let mut etcd = program.start(&directory, &reaper)?;
-        let ready = wait_for(READY_DEADLINE, "etcd", async || etcd_health(port.number()).await).await;
+        let lab = Self {
+            directory,
+            keep: options.keep,
+            reaper: Arc::new(reaper),
+            etcd_url,
+            etcd: Mutex::new(None),
+            etcd_program: program,
+            etcd_port: port,
+        };
+        lab.start_etcd().await?;
+        Ok(lab)
+    }
+
+    /// Starts etcd with what its directory holds, and returns when it answers. One that runs is killed first.
+    ///
+    /// # Errors
+    /// When it does not come up; the message ends with its last lines.
+    pub async fn start_etcd(&self) -> anyhow::Result<()> {
+        self.stop_etcd();
+        let mut etcd = self.etcd_program.start(&self.directory, &self.reaper)?;
+        let port = self.etcd_port.number();
+        let ready = wait_for(READY_DEADLINE, "etcd", async || etcd_health(port).await).await;
         ready.with_context(|| etcd.last_lines())?;
         anyhow::ensure!(etcd.is_running(), "etcd ended\n{}", etcd.last_lines());
-        Ok(Self { directory, keep: options.keep, reaper: Arc::new(reaper), etcd_url, _etcd: etcd, _etcd_port: port })
+        *self.etcd.lock().unwrap_or_else(PoisonError::into_inner) = Some(etcd);
+        Ok(())
+    }
+
+    /// Kills etcd (SIGKILL). Its API servers answer no more; what they had written stays in [`Lab::etcd_directory`].
+    pub fn stop_etcd(&self) {
+        *self.etcd.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// All that etcd holds: a copy of it that is made while it is stopped is a backup.
+    pub fn etcd_directory(&self) -> PathBuf {
+        self.directory.join("etcd")
     }
 
     /// Starts an API server with the default options, and returns when it is ready. Several at once are faster:

@@ -32,6 +32,13 @@ pub fn is_established(crd: &View) -> bool {
     crd_condition(crd, "Established").is_some_and(|entry| entry["status"] == "True")
 }
 
+/// Why a CRD is not established, and will not be: others have its names.
+pub(crate) fn names_taken(crd: &View) -> Option<String> {
+    let entry = crd_condition(crd, "NamesAccepted").filter(|entry| entry["status"] == "False")?;
+    let (name, why) = (super::condition::name_of(crd), entry["message"].as_str().unwrap_or_default());
+    Some(format!("CRD {name} is not established, its names are taken: {why}"))
+}
+
 pub(crate) fn crd_kind() -> Kind {
     Kind { group: "apiextensions.k8s.io".into(), version: "v1".into(), kind: "CustomResourceDefinition".into() }
 }
@@ -90,11 +97,8 @@ impl Pass<'_> {
             let kind = known.rgd.value["spec"]["schema"]["kind"].as_str().unwrap_or_default();
             return Said::yes(words::READY_REASON, format!("kind {kind} has been accepted and ready"));
         }
-        match crd_condition(held, "NamesAccepted").filter(|entry| entry["status"] == "False") {
-            Some(entry) => {
-                let why = entry["message"].as_str().unwrap_or_default();
-                Said::no(words::FAILED, format!("CRD {name} is not established, its names are taken: {why}"))
-            }
+        match names_taken(held) {
+            Some(why) => Said::no(words::FAILED, why),
             None => Said::unknown(words::AWAITING_RECONCILIATION, format!("CRD {name} is not established yet")),
         }
     }

@@ -97,6 +97,9 @@ impl Goal {
         }
         let waited = now.saturating_sub(spoke.since);
         if !spoke.settled {
+            if let Some(trouble) = spoke.trouble(self.revision) {
+                return Standing::Failed(trouble.reason, trouble.message.clone());
+            }
             return self.until_deadline(waited, || {
                 format!("not served for {} s with revision {}", waited / 1000, self.revision)
             });

@@ -23,6 +23,16 @@ pub(crate) struct Controller {
 impl Controller {
     /// Starts one for `place` with further arguments, and returns when it is ready.
     pub(crate) async fn start(lab: &Lab, place: &Place, args: &[&str]) -> Self {
+        Self::start_as(lab, place, args, |program| program).await
+    }
+
+    /// The same, of a program that is changed before.
+    pub(crate) async fn start_as(
+        lab: &Lab,
+        place: &Place,
+        args: &[&str],
+        change: impl FnOnce(Program) -> Program,
+    ) -> Self {
         let kubeconfig = lab.directory().join(format!("{}-graphs.kubeconfig", place.name()));
         place.cluster.write_kubeconfig(GRAPHS, &kubeconfig).unwrap();
         let (health, metrics) = (free_address().unwrap(), free_address().unwrap());
@@ -32,6 +42,7 @@ impl Controller {
             .args(["--kubeconfig", &kubeconfig.display().to_string()])
             .args(["--health-probe-bind-address", &health])
             .args(["--metrics-bind-address", &metrics]);
+        let program = change(program);
         let args: Vec<String> = args.iter().map(ToString::to_string).collect();
         let process = lab.start_process(&program.clone().args(args.iter().cloned())).unwrap();
         let mut controller = Self { program, args, process, health, metrics };

@@ -54,6 +54,15 @@ pub(crate) async fn grant(place: &Place, name: &str, rules: Vec<Value>) {
 
 /// API servers learn of a role from a watch of their own.
 async fn until_allowed(place: &Place, rule: &Value) {
+    until(place, rule, true).await;
+}
+
+/// The same where it is taken away.
+pub(crate) async fn until_denied(place: &Place, rule: &Value) {
+    until(place, rule, false).await;
+}
+
+async fn until(place: &Place, rule: &Value, allowed: bool) {
     let review: SubjectAccessReview = serde_json::from_value(json!({"spec": {
         "user": GRAPHS,
         "groups": ["system:authenticated"],
@@ -64,14 +73,14 @@ async fn until_allowed(place: &Place, rule: &Value) {
     }}))
     .unwrap();
     let reviews: Api<SubjectAccessReview> = Api::all(place.client());
-    let what = format!("{rule} to be granted");
-    let allowed = wait_for(DEADLINE, &what, async || {
+    let what = format!("{rule} to be granted: {allowed}");
+    let waited = wait_for(DEADLINE, &what, async || {
         let answer = reviews.create(&PostParams::default(), &review).await?;
-        let allowed = answer.status.is_some_and(|status| status.allowed);
-        anyhow::ensure!(allowed, "it is not");
+        let is = answer.status.is_some_and(|status| status.allowed);
+        anyhow::ensure!(is == allowed, "{is}");
         Ok(())
     });
-    allowed.await.unwrap_or_else(|error| panic!("{error:#}"));
+    waited.await.unwrap_or_else(|error| panic!("{error:#}"));
 }
 
 /// The static role, and the children that most tests use.

@@ -256,6 +256,25 @@ fn without_a_kind_of_the_graph_nothing_is_installed_and_what_is_there_stays() {
 }
 
 #[test]
+fn a_crd_whose_names_are_taken_is_told_unless_it_is_served_nevertheless() {
+    for (established, is_told) in [("False", true), ("True", false)] {
+        let mut spoke = Spoke::served(3, &["a"]);
+        spoke.crd.as_mut().unwrap()["status"]["conditions"] = json!([
+            {"type": "Established", "status": established},
+            {"type": "NamesAccepted", "status": "False", "message": "\"Web\" is already in use"},
+        ]);
+        let decision = spoke.decide(&mark_of(3), &["a"]);
+        if is_told {
+            let trouble = refused(decision);
+            assert_eq!((trouble.revision, trouble.reason), (3, Reason::NotEstablished));
+            assert!(trouble.message.ends_with("its names are taken: \"Web\" is already in use"), "{trouble:?}");
+        } else {
+            assert_eq!(decision, Decision::Keep { established: true });
+        }
+    }
+}
+
+#[test]
 fn one_that_is_being_deleted_is_waited_for() {
     let mut spoke = Spoke::served(3, &["a"]);
     spoke.crd.as_mut().unwrap()["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();

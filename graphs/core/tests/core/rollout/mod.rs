@@ -304,6 +304,18 @@ fn a_cluster_that_does_not_come_up_fails_at_the_deadline() {
 }
 
 #[test]
+fn what_is_in_the_way_of_what_runs_counts_only_where_it_is_not_served() {
+    let mut fleet = fleet();
+    let settings = waves(&json!({}));
+    fleet.turns(&settings, Some(1));
+    fleet.member("a").trouble = Some(Reason::NotEstablished);
+    fleet.member("a").tried.insert(1);
+    assert_eq!(fleet.turns(&settings, Some(1)).clusters.updating, 1, "it is served");
+    fleet.member("a").is_slow = true;
+    assert_eq!(fleet.turns(&settings, Some(1)).failing[0].reason, Reason::NotEstablished);
+}
+
+#[test]
 fn a_cluster_to_which_nothing_can_be_written_fails_at_the_deadline_and_is_tried_on() {
     let mut fleet = fleet();
     let settings = waves(&json!({"progressDeadlineSeconds": 100, "failureThreshold": 2}));

@@ -1,10 +1,20 @@
 //! What a spoke has already.
 
-use e2e::{Object, kind::CRD};
+use e2e::{
+    Object,
+    kind::{CONFIG_MAP, CRD},
+};
 use serde_json::{Value, json};
 
-use super::fleet::{Fleet, PEACE, note};
-use crate::FLEET;
+use super::{
+    fleet::{Fleet, PEACE, SPOKES, note, widget},
+    waves::with_widget,
+};
+use crate::{
+    FLEET,
+    kinds::{RGD, is_active},
+    rights,
+};
 
 fn crd(kind: &e2e::Kind, labels: Value) -> Value {
     let mut crd = kind.crd_with(&json!({"spec": {"type": "object"}}), false);
@@ -29,7 +39,7 @@ fn a_crd_of_somebody_else_is_left_alone() {
         }
         fleet.define("taken", &note("")).await;
         fleet.distributed("taken", "Partial", "spoke#lima, spoke#paris, spoke#tokyo").await;
-        let rgd = fleet.hub.get(&crate::kinds::RGD, "", "taken").await;
+        let rgd = fleet.hub.get(&RGD, "", "taken").await;
         assert!(rgd.has("Ready", "True", "Ready"), "that is no part of Ready: {rgd}");
         for (spoke, _) in &before {
             let seen = fleet.spoke(spoke).get(&CRD, "", &name).await;
@@ -89,5 +99,55 @@ fn what_somebody_does_to_our_crd_is_put_right() {
         fleet.distributed("edited", "Partial", "spoke#paris").await;
         let kept = place.get(&CRD, "", &name).await;
         assert_eq!(kept.label("broker.platform-mesh.io/hub"), Some("0123456789ab"), "{kept}");
+    });
+}
+
+#[test]
+fn an_rgd_that_is_made_anew_takes_up_what_it_had() {
+    FLEET.run(async |fleet| {
+        let _peace = PEACE.read().await;
+        fleet.join("paris").await;
+        let kind = fleet.define("anew", &note("1 ")).await;
+        fleet.runs("paris", &kind, "1").await;
+        fleet.bring_up("paris", &kind, "anew", "one").await;
+        fleet.hub.delete(&RGD, "", "anew").await;
+        fleet.hub.until_gone(&RGD, "", "anew").await;
+        fleet.edit("anew", &note("2 ")).await;
+        let id = fleet.hub.get(&RGD, "", "anew").await.uid().to_owned();
+        let adopted = |seen: &Object| seen.label("kro.run/resource-graph-definition-id") == Some(&id);
+        fleet.crd_until("paris", &kind, "to be the new one's", adopted).await;
+        let says = |seen: &Object| seen.at("/data")["text"] == "2 paris";
+        fleet.spoke("paris").until(&CONFIG_MAP, "anew", "one-config", "to be the new one's", says).await;
+    });
+}
+
+#[test]
+fn a_kind_that_goes_is_told_by_instances_and_what_is_installed_stays() {
+    FLEET.run(async |fleet| {
+        let _peace = PEACE.read().await;
+        fleet.join_all().await;
+        let widget = widget("vanishes");
+        for place in SPOKES.map(|name| fleet.spoke(name)).into_iter().chain([&fleet.hub]) {
+            rights::grant(place, "vanishes-widgets", vec![rights::children(&widget)]).await;
+            place.apply(&widget.crd().to_string()).await;
+        }
+        let kind = fleet.define("vanishes", &with_widget(&widget, "")).await;
+        fleet.all_run(&kind, "1").await;
+        let paris = fleet.spoke("paris");
+        fleet.bring_up("paris", &kind, "vanishes", "one").await;
+        let crd = format!("{}.{}", widget.plural, widget.group);
+        paris.delete(&CRD, "", &crd).await;
+        paris.until_gone(&CRD, "", &crd).await;
+        paris.create(&kind, "vanishes", "two", json!({"spec": {"text": "paris"}})).await;
+        for name in ["one", "two"] {
+            let says = |seen: &Object| !is_active(seen) && seen.at("/status").to_string().contains("Widget");
+            paris.until(&kind, "vanishes", name, "to say what is missing", says).await;
+        }
+        fleet.runs("paris", &kind, "1").await;
+        fleet.bring_up("lima", &kind, "vanishes", "one").await;
+        paris.apply(&widget.crd().to_string()).await;
+        for name in ["one", "two"] {
+            paris.until(&kind, "vanishes", name, "to be well again", is_active).await;
+        }
     });
 }

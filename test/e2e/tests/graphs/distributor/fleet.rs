@@ -7,7 +7,7 @@ use e2e::{
     kind::{CRD, NAMESPACE, SECRET},
 };
 use futures::future::join_all;
-use harness::{ClusterOptions, Lab, LabOptions, wait_for};
+use harness::{ClusterOptions, Lab, LabOptions, WallClock, wait_for};
 use kube::api::{Patch, PatchParams};
 use manifests::permissions::{
     Grant,
@@ -26,6 +26,10 @@ use crate::{
 
 /// Namespace of the Secrets of spokes.
 pub(crate) const SECRETS: &str = "clusters";
+
+/// How a hub's controller is started.
+pub(super) const ARGS: [&str; 4] =
+    ["--enable-multicluster", "--cluster-secrets-namespace", SECRETS, "--restrict-namespaces"];
 
 /// Names of the spokes.
 pub(crate) const SPOKES: [&str; 3] = ["lima", "paris", "tokyo"];
@@ -49,6 +53,11 @@ pub(crate) fn note(prefix: &str) -> Rgd {
     )
 }
 
+/// A kind of this RGD's parts that only some clusters have.
+pub(crate) fn widget(name: &str) -> e2e::Kind {
+    kind(&format!("parts.{name}.test"), "Widget", "widgets")
+}
+
 /// Held for writing by tests that break spokes or the controller.
 pub(crate) static PEACE: RwLock<()> = RwLock::const_new(());
 
@@ -58,9 +67,12 @@ pub(crate) struct Fleet {
     pub(crate) hub: Place,
     spokes: Vec<Place>,
     controller: Mutex<Controller>,
+    /// Of the controller.
+    pub(crate) clock: WallClock,
 }
 
-async fn cluster(lab: &Lab, name: &str) -> Place {
+/// An API server.
+pub(super) async fn cluster(lab: &Lab, name: &str) -> Place {
     let users = vec![(USER.to_owned(), Vec::new())];
     let options = ClusterOptions { users, ..ClusterOptions::default() };
     let cluster = lab.cluster_with(name, &options).await.unwrap_or_else(|error| panic!("{error:#}"));
@@ -80,6 +92,30 @@ fn rules(grants: &[Grant]) -> Vec<Value> {
     written.collect()
 }
 
+/// What a hub needs before its controller starts.
+pub(super) async fn make_hub(hub: &Place) {
+    rights::install(hub).await;
+    rights::grant(hub, "graphs-own", rules(GRAPHS)).await;
+    rights::grant(hub, "graphs-distribution", rules(DISTRIBUTION)).await;
+    hub.apply(&CRDS.join("\n---\n")).await;
+    hub.make_namespace(SECRETS).await;
+}
+
+/// What is granted in a spoke.
+pub(super) async fn make_spoke(spoke: &Place) {
+    rights::grant(spoke, "graphs-spoke", rules(SPOKE)).await;
+    rights::grant(spoke, "graphs-children", vec![rights::rule("", &["configmaps"], &rights::CHILD)]).await;
+}
+
+/// The Secret that makes an API server a spoke of a hub: paris is of tier `canary`, all others of tier `prod`.
+pub(super) fn membership(spoke: &Place) -> Value {
+    let tier = if spoke.name() == "paris" { "canary" } else { "prod" };
+    let all = json!({"broker.platform-mesh.io/role": "spoke", "tier": tier});
+    let kubeconfig = spoke.cluster.kubeconfig(USER).unwrap();
+    let body = json!({"metadata": {"labels": all}, "stringData": {"kubeconfig": kubeconfig}});
+    SECRET.object(SECRETS, spoke.name(), &body)
+}
+
 impl Fleet {
     /// Starts all. No spoke is configured.
     pub(crate) async fn start() -> Self {
@@ -90,18 +126,13 @@ impl Fleet {
             cluster(&lab, SPOKES[1]),
             cluster(&lab, SPOKES[2])
         );
-        rights::install(&hub).await;
-        rights::grant(&hub, "graphs-own", rules(GRAPHS)).await;
-        rights::grant(&hub, "graphs-distribution", rules(DISTRIBUTION)).await;
         for spoke in [&one, &two, &three] {
-            rights::grant(spoke, "graphs-spoke", rules(SPOKE)).await;
-            rights::grant(spoke, "graphs-children", vec![rights::rule("", &["configmaps"], &rights::CHILD)]).await;
+            make_spoke(spoke).await;
         }
-        hub.apply(&CRDS.join("\n---\n")).await;
-        hub.make_namespace(SECRETS).await;
-        let args = ["--enable-multicluster", "--cluster-secrets-namespace", SECRETS, "--restrict-namespaces"];
-        let controller = Mutex::new(Controller::start(&lab, &hub, &args).await);
-        Self { lab, hub, spokes: vec![one, two, three], controller }
+        make_hub(&hub).await;
+        let clock = WallClock::make(lab.directory()).unwrap();
+        let controller = Controller::start_as(&lab, &hub, &ARGS, |program| clock.of(program)).await;
+        Self { lab, hub, spokes: vec![one, two, three], controller: Mutex::new(controller), clock }
     }
 
     /// A spoke by its name.
@@ -121,19 +152,21 @@ impl Fleet {
         }
     }
 
-    /// Configures a spoke: paris is of tier `canary`, all others of tier `prod`.
+    /// Configures a spoke: see [`membership`].
     pub(crate) async fn join(&self, name: &str) -> Object {
-        let tier = if name == "paris" { "canary" } else { "prod" };
-        let all = json!({"broker.platform-mesh.io/role": "spoke", "tier": tier});
-        let kubeconfig = self.spoke(name).cluster.kubeconfig(USER).unwrap();
-        let body = json!({"metadata": {"labels": all}, "stringData": {"kubeconfig": kubeconfig}});
-        let secret = SECRET.object(SECRETS, name, &body);
-        self.hub.apply(&secret.to_string()).await.remove(0)
+        self.hub.apply(&membership(self.spoke(name)).to_string()).await.remove(0)
     }
 
     /// The kind of an RGD of this name.
     pub(crate) fn kind(name: &str, rgd: &Rgd) -> e2e::Kind {
         kind(&format!("{name}.fleet.test"), rgd.kind(), &format!("{}s", rgd.kind().to_lowercase()))
+    }
+
+    /// An RGD of this name, with a group of its own.
+    pub(crate) fn rgd(name: &str, rgd: &Rgd) -> Value {
+        let mut spec = rgd.spec.clone();
+        spec["schema"]["group"] = json!(Self::kind(name, rgd).group);
+        RGD.object("", name, &json!({"metadata": rgd.metadata, "spec": spec}))
     }
 
     /// Applies an RGD in the hub, grants what its kind needs everywhere, and waits until the hub serves it.
@@ -154,10 +187,7 @@ impl Fleet {
 
     /// Edits an RGD.
     pub(crate) async fn apply(&self, name: &str, rgd: &Rgd) {
-        let kind = Self::kind(name, rgd);
-        let mut spec = rgd.spec.clone();
-        spec["schema"]["group"] = json!(kind.group);
-        self.hub.apply(&RGD.object("", name, &json!({"metadata": rgd.metadata, "spec": spec})).to_string()).await;
+        self.hub.apply(&Self::rgd(name, rgd).to_string()).await;
     }
 
     /// Waits until a spoke's CRD of a kind satisfies `test`.
@@ -197,7 +227,12 @@ impl Fleet {
 
     /// Creates an instance in a spoke, in a namespace that is made, and waits until it is active.
     pub(crate) async fn bring_up(&self, spoke: &str, kind: &e2e::Kind, namespace: &str, name: &str) -> Object {
-        let place = self.spoke(spoke);
+        self.bring_up_in(self.spoke(spoke), kind, namespace, name).await
+    }
+
+    /// The same in any cluster.
+    pub(crate) async fn bring_up_in(&self, place: &Place, kind: &e2e::Kind, namespace: &str, name: &str) -> Object {
+        let spoke = place.name();
         self.namespace(place, namespace).await;
         let object = kind.object(namespace, name, &json!({"spec": {"text": spoke}}));
         let author = PatchParams::apply("author");

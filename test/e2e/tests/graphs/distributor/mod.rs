@@ -1,10 +1,14 @@
 //! One RGD, every cluster: a hub, and spokes that come, go and fail.
 
 mod conflicts;
+mod deaths;
 mod everywhere;
+mod fields;
 mod fleet;
 mod leaving;
+mod others;
 mod outages;
+mod reasons;
 mod waves;
 
 pub(crate) use fleet::Fleet;

@@ -3,16 +3,16 @@
 use e2e::{Kind, Object, kind::CONFIG_MAP};
 use serde_json::{Value, json};
 
-use super::fleet::{Fleet, PEACE, SPOKES, note};
+use super::fleet::{Fleet, PEACE, SPOKES, note, widget};
 use crate::{
     FLEET,
-    kinds::{is_active, kind},
+    kinds::is_active,
     rgd::{Node, Rgd},
     rights,
 };
 
 /// Paris first, then the others one by one.
-fn waves() -> Value {
+pub(super) fn waves() -> Value {
     json!({"waves": [
         {"name": "canary", "clusterSelector": {"matchLabels": {"tier": "canary"}}},
         {"name": "prod", "clusterSelector": {"matchExpressions": [{"key": "tier", "operator": "Exists"}]}},
@@ -27,14 +27,10 @@ fn updated(count: u64, target: u64) -> impl Fn(&Object) -> bool {
     }
 }
 
-/// A kind that only some clusters have.
-fn widget() -> Kind {
-    kind("parts.waves.test", "Widget", "widgets")
-}
-
-fn with_widget(prefix: &str) -> Rgd {
+/// The same with a child that only some clusters know.
+pub(super) fn with_widget(widget: &Kind, prefix: &str) -> Rgd {
     let template = json!({
-        "apiVersion": widget().api_version(), "kind": "Widget",
+        "apiVersion": widget.api_version(), "kind": "Widget",
         "metadata": {"name": "${schema.metadata.name}", "namespace": "${schema.metadata.namespace}"},
         "spec": {"fqdn": "a.example.org"},
     });
@@ -51,9 +47,10 @@ fn a_wave_that_fails_stops_those_after_it_until_it_is_mended_and_a_revision_can_
     FLEET.run(async |fleet| {
         let _peace = PEACE.read().await;
         fleet.join_all().await;
-        let widgets = widget().crd().to_string();
+        let widget = widget("waves");
+        let widgets = widget.crd().to_string();
         for place in SPOKES.map(|name| fleet.spoke(name)).into_iter().chain([&fleet.hub]) {
-            rights::grant(place, "waves-widgets", vec![rights::children(&widget())]).await;
+            rights::grant(place, "waves-widgets", vec![rights::children(&widget)]).await;
             if place.name() != "paris" {
                 place.apply(&widgets).await;
             }
@@ -68,7 +65,7 @@ fn a_wave_that_fails_stops_those_after_it_until_it_is_mended_and_a_revision_can_
         }
 
         // Paris lacks a kind: it stays what it was, and nobody else begins.
-        fleet.edit("waves", &with_widget("2 ")).await;
+        fleet.edit("waves", &with_widget(&widget, "2 ")).await;
         let failing = |seen: &Object| {
             seen.at("/status/failing/0/cluster") == "spoke#paris"
                 && seen.at("/status/failing/0/reason") == "KindMissing"
@@ -92,7 +89,7 @@ fn a_wave_that_fails_stops_those_after_it_until_it_is_mended_and_a_revision_can_
         told("RolloutCompleted").await;
         for spoke in SPOKES {
             text_is(fleet, spoke, &format!("2 {spoke}")).await;
-            fleet.spoke(spoke).until_there(&widget(), "waves", "one").await;
+            fleet.spoke(spoke).until_there(&widget, "waves", "one").await;
         }
 
         // Back, by naming the revision.
@@ -103,7 +100,7 @@ fn a_wave_that_fails_stops_those_after_it_until_it_is_mended_and_a_revision_can_
         fleet.rollout_until("waves", "to be taken back", updated(3, 1)).await;
         for spoke in SPOKES {
             text_is(fleet, spoke, &format!("1 {spoke}")).await;
-            fleet.spoke(spoke).until_gone(&widget(), "waves", "one").await;
+            fleet.spoke(spoke).until_gone(&widget, "waves", "one").await;
         }
         fleet.distributed("waves", "AllClusters", "3/3 clusters at revision 1").await;
     });

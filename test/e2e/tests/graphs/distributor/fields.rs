@@ -1,0 +1,168 @@
+//! The fields of a rollout that say how fast it goes, and what stops it.
+
+use e2e::{Kind, Object, Place, kind::CRD};
+use serde_json::{Value, json};
+
+use super::{
+    fleet::{Fleet, PEACE, SPOKES, note, widget},
+    waves::{waves, with_widget},
+};
+use crate::{FLEET, rights};
+
+/// Webhooks that are asked before objects are written.
+const WEBHOOK: Kind = Kind {
+    group: "admissionregistration.k8s.io",
+    version: "v1",
+    kind: "ValidatingWebhookConfiguration",
+    plural: "validatingwebhookconfigurations",
+};
+
+/// All clusters in one wave.
+pub(super) fn one_wave(most: &Value, soak: u64) -> Value {
+    json!({"waves": [{"name": "all", "clusterSelector": {}, "maxUnavailable": most, "soakSeconds": soak}]})
+}
+
+/// The revisions that lima, paris and tokyo run.
+pub(super) async fn revisions(fleet: &Fleet, kind: &Kind) -> Vec<String> {
+    let mut all = Vec::new();
+    for spoke in SPOKES {
+        all.push(fleet.revision(spoke, kind).await.unwrap_or_default());
+    }
+    all
+}
+
+/// A rollout of which so many clusters are under way.
+pub(super) fn updating(count: u64, updated: u64) -> impl Fn(&Object) -> bool {
+    move |seen| {
+        seen.at("/status/targetRevision") == 2
+            && seen.at("/status/clusters/updating") == count
+            && seen.at("/status/clusters/updated") == updated
+    }
+}
+
+/// Nobody can write the CRD of this kind in a cluster until [`heal`]: who is asked first does not answer.
+async fn break_writes(place: &Place, kind: &Kind) {
+    let name = format!("{}.{}", kind.plural, kind.group);
+    let hook = WEBHOOK.object(
+        "",
+        &name,
+        &json!({"webhooks": [{
+            "name": "away.example.org",
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "None",
+            "clientConfig": {"url": "https://127.0.0.1:1/away"},
+            "rules": [{
+                "apiGroups": [CRD.group], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": [CRD.plural],
+            }],
+            "matchConditions": [{"name": "this", "expression": format!("object.metadata.name == '{name}'")}],
+        }]}),
+    );
+    place.apply(&hook.to_string()).await;
+    // API servers learn of it from a watch of their own.
+    let mark = json!({"metadata": {"annotations": {"is-asked": "true"}}});
+    let asked = harness::wait_for(e2e::DEADLINE, "the webhook to be asked", async || {
+        let api = place.api(&CRD, "");
+        let patched = api.patch(&name, &kube::api::PatchParams::default(), &kube::api::Patch::Merge(&mark)).await;
+        anyhow::ensure!(patched.is_err(), "it is not");
+        Ok(())
+    });
+    asked.await.unwrap_or_else(|error| panic!("{error:#}"));
+}
+
+async fn heal(place: &Place, kind: &Kind) {
+    place.delete(&WEBHOOK, "", &format!("{}.{}", kind.plural, kind.group)).await;
+}
+
+#[test]
+fn no_more_clusters_of_a_wave_are_under_way_than_may_be_and_all_soak() {
+    FLEET.run(async |fleet| {
+        let _peace = PEACE.read().await;
+        fleet.join_all().await;
+        let kind = fleet.define("soaks", &note("1 ")).await;
+        fleet.all_run(&kind, "1").await;
+        // Longer than any test.
+        fleet.roll_out("soaks", one_wave(&json!(1), 86_400)).await;
+        fleet.edit("soaks", &note("2 ")).await;
+        fleet.rollout_until("soaks", "to soak in one", updating(1, 0)).await;
+        fleet.runs("lima", &kind, "2").await;
+        // What comes later is everywhere: the others were not told to begin.
+        let barrier = fleet.define("soaks-barrier", &note("")).await;
+        fleet.all_run(&barrier, "1").await;
+        assert_eq!(revisions(fleet, &kind).await, ["2", "1", "1"]);
+        fleet.roll_out("soaks", one_wave(&json!("67%"), 86_400)).await;
+        fleet.rollout_until("soaks", "to soak in two", updating(2, 0)).await;
+        fleet.runs("paris", &kind, "2").await;
+        assert_eq!(fleet.revision("tokyo", &kind).await.as_deref(), Some("1"));
+        // That time passes, and nothing else, ends it.
+        fleet.roll_out("soaks", one_wave(&json!(3), 2)).await;
+        fleet.all_run(&kind, "2").await;
+        let done = |seen: &Object| updating(0, 3)(seen) && seen.has("Progressing", "False", "Complete");
+        fleet.rollout_until("soaks", "to be done", done).await;
+    });
+}
+
+#[test]
+fn a_cluster_that_is_not_done_by_the_deadline_has_failed_and_is_tried_on() {
+    FLEET.run(async |fleet| {
+        let _peace = PEACE.read().await;
+        fleet.join_all().await;
+        let mut rollout = waves();
+        rollout["progressDeadlineSeconds"] = json!(2);
+        fleet.roll_out("late", rollout).await;
+        let kind = fleet.define("late", &note("1 ")).await;
+        fleet.all_run(&kind, "1").await;
+        let paris = fleet.spoke("paris");
+        break_writes(paris, &kind).await;
+        fleet.edit("late", &note("2 ")).await;
+        let late = |seen: &Object| {
+            let failing = seen.at("/status/failing/0");
+            failing["cluster"] == "spoke#paris"
+                && failing["reason"] == "DeadlineExceeded"
+                && failing["message"].as_str().is_some_and(|why| why.contains("failed calling webhook"))
+        };
+        fleet.rollout_until("late", "to be late in paris", late).await;
+        assert_eq!(revisions(fleet, &kind).await, ["1", "1", "1"]);
+        heal(paris, &kind).await;
+        fleet.all_run(&kind, "2").await;
+    });
+}
+
+#[test]
+fn failures_stop_a_rollout_only_where_there_are_too_many() {
+    FLEET.run(async |fleet| {
+        let _peace = PEACE.read().await;
+        fleet.join_all().await;
+        let widget = widget("tolerant");
+        for place in SPOKES.map(|name| fleet.spoke(name)).into_iter().chain([&fleet.hub]) {
+            rights::grant(place, "tolerant-widgets", vec![rights::children(&widget)]).await;
+            if place.name() != "paris" {
+                place.apply(&widget.crd().to_string()).await;
+            }
+        }
+        let mut rollout = waves();
+        rollout["onFailure"] = json!("Continue");
+        fleet.roll_out("tolerant", rollout).await;
+        let kind = fleet.define("tolerant", &note("1 ")).await;
+        fleet.all_run(&kind, "1").await;
+        let goes_on = |target: u64| {
+            move |seen: &Object| {
+                seen.at("/status/targetRevision") == target
+                    && seen.at("/status/clusters/updated") == 2
+                    && seen.at("/status/clusters/failed") == 1
+                    && seen.at("/status/failing/0/reason") == "KindMissing"
+            }
+        };
+        fleet.edit("tolerant", &with_widget(&widget, "2 ")).await;
+        fleet.rollout_until("tolerant", "to go on", goes_on(2)).await;
+        assert_eq!(revisions(fleet, &kind).await, ["2", "1", "2"]);
+        // Two of a wave of one: never too many.
+        let mut rollout = waves();
+        rollout["failureThreshold"] = json!(2);
+        fleet.roll_out("tolerant", rollout).await;
+        fleet.edit("tolerant", &with_widget(&widget, "3 ")).await;
+        fleet.rollout_until("tolerant", "to go on", goes_on(3)).await;
+        assert_eq!(revisions(fleet, &kind).await, ["3", "1", "3"]);
+        fleet.spoke("paris").apply(&widget.crd().to_string()).await;
+        fleet.all_run(&kind, "3").await;
+    });
+}
