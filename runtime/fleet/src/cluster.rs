@@ -185,6 +185,13 @@ impl Served for Cluster {
         self.indexes_of(gvk).iter().for_each(|index| index.mark_incomplete());
     }
 
+    fn lose_sight(&self) {
+        for index in self.indexes() {
+            index.mark_incomplete();
+            self.incomplete(&index);
+        }
+    }
+
     fn tell_kind(&self, gvk: &GroupVersionKind, state: &KindState, schema: SchemaNews<'_>) {
         let indexes = self.indexes_of(gvk);
         // Another cluster's, or its watch has just ended.

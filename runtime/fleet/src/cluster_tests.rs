@@ -137,6 +137,25 @@ async fn who_listens_hears_that_nobody_can_say_any_more_what_there_is() {
 }
 
 #[tokio::test]
+async fn of_an_api_server_that_has_gone_back_in_time_nothing_is_known_until_it_is_listed_again() {
+    let (cluster, told) = (cluster(), Arc::new(Told::default()));
+    let spec = Arc::new(WatchSpec::all(job()).labelled("a"));
+    cluster.listen(&spec, 1, &(Arc::clone(&told) as Arc<dyn Listener>));
+    let index = cluster.index(&spec).unwrap();
+    for returns in 1..=2 {
+        cluster.server.set_state(&ClusterState::Connecting, None);
+        cluster.server.set_state(&ClusterState::Ready, None);
+        index.replace(Vec::new(), 1);
+        cluster.server.gone_back();
+        assert_eq!((index.is_complete(), told.lost.load(Ordering::Relaxed)), (false, returns));
+        index.replace(Vec::new(), 1);
+        // Another watch finds the same.
+        cluster.server.gone_back();
+        assert_eq!((index.is_complete(), told.lost.load(Ordering::Relaxed)), (true, returns));
+    }
+}
+
+#[tokio::test]
 async fn several_share_a_watch_and_each_hears_of_all_that_is_there() {
     let (cluster, one, other) = (cluster(), Arc::new(Told::default()), Arc::new(Told::default()));
     let spec = Arc::new(WatchSpec::all(job()));

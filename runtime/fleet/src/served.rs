@@ -16,6 +16,9 @@ pub(crate) trait Served: Send + Sync + 'static {
     /// A kind is not served (any more): nobody can say what there is of it.
     fn mark_incomplete(&self, gvk: &GroupVersionKind);
 
+    /// The API server has gone back in time: nobody can say what there is of anything until it is listed again.
+    fn lose_sight(&self);
+
     /// Something is new of a kind.
     fn tell_kind(&self, gvk: &GroupVersionKind, state: &KindState, schema: SchemaNews<'_>);
 }

@@ -62,6 +62,17 @@ impl Connection {
 struct Link {
     state: ClusterState,
     connection: Option<Arc<Connection>>,
+    /// How often requests have begun to go through.
+    returns: u64,
+    /// After which return it was found to have gone back in time.
+    restored: u64,
+}
+
+impl Link {
+    /// What is seen on the connection now has nothing to do with what was seen in other times.
+    fn times(&self) -> (Option<u64>, u64) {
+        (self.connection.as_ref().map(|held| held.generation), self.restored)
+    }
 }
 
 /// One API server; see the module.
@@ -93,7 +104,12 @@ impl Server {
             name,
             conventions,
             credentials: watch::Sender::new(kubeconfig),
-            link: watch::Sender::new(Link { state: ClusterState::Connecting, connection: None }),
+            link: watch::Sender::new(Link {
+                state: ClusterState::Connecting,
+                connection: None,
+                returns: 0,
+                restored: 0,
+            }),
             traffic: ArcSwap::new(traffic),
             intake: Intake::default(),
             suspicion: Notify::new(),
@@ -162,6 +178,11 @@ impl Server {
         if link.state == ClusterState::Ready { link.connection.clone() } else { None }
     }
 
+    /// How often requests have begun to go through: another number after each outage, and on each connection.
+    pub(crate) fn returns(&self) -> u64 {
+        self.link.borrow().returns
+    }
+
     /// Its identity, as of the last connection.
     pub fn identity(&self) -> Option<String> {
         self.link.borrow().connection.as_ref()?.identity.clone()
@@ -213,6 +234,7 @@ impl Server {
             if let Some(connection) = connection {
                 link.connection = Some(connection);
             }
+            link.returns += u64::from(*state == ClusterState::Ready && (moved || link.state != ClusterState::Ready));
             link.state = next;
             moved || !same_word
         });
@@ -236,12 +258,24 @@ impl Server {
         }
     }
 
-    /// Waits until another connection has taken this one's place.
+    /// It was restored from a backup: whatever was seen before is not what is there. Said once after each return.
+    pub(crate) fn gone_back(&self) {
+        let is_news = self.link.send_if_modified(|link| {
+            let is_news = link.restored != link.returns;
+            link.restored = link.returns;
+            is_news
+        });
+        if is_news {
+            self.clusters().iter().for_each(|cluster| cluster.lose_sight());
+        }
+    }
+
+    /// Waits until another connection has taken this one's place, or all has to be listed again on this one.
     pub(crate) fn replaced(&self, connection: &Connection) -> impl Future<Output = ()> + use<> {
         let mut link = self.link.subscribe();
-        let generation = connection.generation;
+        let times = (Some(connection.generation), link.borrow().restored);
         async move {
-            let newer = |link: &Link| link.connection.as_ref().is_some_and(|held| held.generation != generation);
+            let newer = |link: &Link| link.connection.is_some() && link.times() != times;
             if link.wait_for(newer).await.is_err() {
                 std::future::pending::<()>().await;
             }

@@ -69,6 +69,7 @@ pub(crate) async fn run(server: Arc<Server>, index: Arc<Index>, told: Arc<dyn Au
         page: PAGE,
         bad: Bad::default(),
         generation: 0,
+        checked: 0,
         forbidden_since: None,
     };
     loop {
@@ -108,6 +109,8 @@ struct Watch<'a> {
     bad: Bad,
     /// Which connection was used last.
     generation: u64,
+    /// After which of the server's returns it was asked whether it has come as far as what was seen.
+    checked: u64,
     forbidden_since: Option<Instant>,
 }
 
@@ -124,7 +127,32 @@ impl Watch<'_> {
         self.generation = connection.generation;
     }
 
+    /// Whether the API server was restored from a backup since it was seen last. It would never tell of what has happened
+    /// since, but take a version that it has not come to for one to wait for.
+    async fn is_restored(&self, connection: &Connection, kind: &KindInfo) -> Result<bool, CallError> {
+        let Some(seen) = self.version else { return Ok(false) };
+        let spec = self.index.spec();
+        let mut path = format!("{}?limit=1", kind.collection_path(spec.namespace.as_deref()));
+        spec.selectors(&mut path);
+        let (_, answer) = connection.caller.call(get(&path, METADATA_LIST)?, LIST_LIMIT).await?;
+        let now = list_version(&answer);
+        let is_restored = now.is_some_and(|now| now < seen);
+        if is_restored {
+            warn!(cluster = %self.index.cluster(), kind = %spec.gvk.kind, seen, ?now,
+                "this API server has gone back in time: all is listed again");
+        }
+        Ok(is_restored)
+    }
+
     async fn session(&mut self, connection: &Connection, kind: &Arc<KindInfo>) -> Result<(), CallError> {
+        let returns = self.server.returns();
+        let is_restored = self.checked != returns && Box::pin(self.is_restored(connection, kind)).await?;
+        self.checked = returns;
+        if is_restored {
+            self.version = None;
+            // Before anything of this one is news to those who hold what others have seen.
+            self.server.gone_back();
+        }
         if self.version.is_none() || !self.index.is_complete() {
             // Seldom, and all that it needs meanwhile would stay with the watch for good.
             let (objects, version) = Box::pin(self.list(connection, kind)).await?;
@@ -330,7 +358,7 @@ impl Watch<'_> {
         let (key, object) = match parsed {
             Ok(parsed) => parsed,
             Err(error) if event.kind == "BOOKMARK" => {
-                return bookmark_version(raw.as_bytes())
+                return list_version(raw.as_bytes())
                     .map(|v| self.bookmark(v))
                     .ok_or_else(|| unreadable(error.to_string()));
             }
@@ -373,14 +401,14 @@ impl Watch<'_> {
     }
 }
 
-/// A bookmark is an object with nothing but a resource version.
-fn bookmark_version(raw: &[u8]) -> Option<u64> {
+/// The version of a list, or of a bookmark, which is an object with nothing else.
+fn list_version(raw: &[u8]) -> Option<u64> {
     #[derive(Deserialize)]
-    struct Bookmark<'a> {
+    struct Versioned<'a> {
         #[serde(borrow)]
         metadata: ListMeta<'a>,
     }
-    serde_json::from_slice::<Bookmark<'_>>(raw).ok()?.metadata.resource_version.parse().ok()
+    serde_json::from_slice::<Versioned<'_>>(raw).ok()?.metadata.resource_version.parse().ok()
 }
 
 #[cfg(test)]

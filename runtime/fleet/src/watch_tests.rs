@@ -12,7 +12,7 @@ use super::*;
 use crate::{
     budget::Budget,
     call::Caller,
-    cluster::{Cluster, ClusterState},
+    cluster::{Cause, Cluster, ClusterState},
     conventions::PLAIN,
     kind::{KindState, SchemaNews},
     kinds::wanted::Reading,
@@ -27,13 +27,21 @@ struct Server {
     /// Watches that were opened.
     opened: u64,
     lists: u64,
+    /// Lists of one object.
+    checks: u64,
+    /// What all lists say.
+    version: u64,
 }
 
 impl Server {
     fn answer(&mut self, query: &str) -> String {
         if !query.contains("watch=1") {
-            self.lists += 1;
-            return json!({"metadata": {"resourceVersion": "1"}, "items": []}).to_string();
+            *(if query.contains("limit=1&") || query.ends_with("limit=1") {
+                &mut self.checks
+            } else {
+                &mut self.lists
+            }) += 1;
+            return json!({"metadata": {"resourceVersion": self.version.max(1).to_string()}, "items": []}).to_string();
         }
         self.opened += 1;
         let version = (1 + self.opened).to_string();
@@ -53,9 +61,9 @@ impl Observer for Nobody {
     fn kind(&self, _: &ClusterName, _: &GroupVersionKind, _: &KindState, _: SchemaNews<'_>) {}
 }
 
-/// How often a minute of it is opened, and how often it is listed.
-async fn in_a_minute(tells: bool) -> (u64, u64) {
-    let api = Arc::new(Mutex::new(Server { tells, ..Server::default() }));
+/// A minute, then an outage in which `meanwhile` happens, then another minute.
+async fn two_minutes(api: Server, meanwhile: impl FnOnce(&mut Server)) -> Server {
+    let api = Arc::new(Mutex::new(api));
     let asked = Arc::clone(&api);
     let transport = tower::service_fn(move |request: Request<Body>| {
         let answer = asked.lock().unwrap().answer(request.uri().query().unwrap_or_default());
@@ -69,12 +77,25 @@ async fn in_a_minute(tells: bool) -> (u64, u64) {
     cluster.listen(&Arc::new(WatchSpec::all(gvk.clone())), 1, &(Arc::new(Nobody) as Arc<dyn Listener>));
     let kind = crate::kind::well_known(&gvk).unwrap();
     server.set_kind(&gvk, &KindState::Found(Arc::new(kind)), &Reading::Document(None));
+    let mut meanwhile = Some(meanwhile);
     let caller = Caller::new(crate::dial::sends(transport), "host", &PLAIN, |_, _, _, _| {});
     let connection = Connection { caller, identity: Some("u".into()), valid_until: None, generation: 1 };
-    server.set_state(&ClusterState::Ready, Some(Arc::new(connection)));
-    tokio::time::sleep(Duration::from_mins(1)).await;
-    let api = api.lock().unwrap();
-    (api.opened, api.lists)
+    let mut connection = Some(Arc::new(connection));
+    for _ in 0..2 {
+        server.set_state(&ClusterState::Ready, connection.take());
+        tokio::time::sleep(Duration::from_mins(1)).await;
+        meanwhile.take().into_iter().for_each(|act| act(&mut api.lock().unwrap()));
+        let (since, why) = (Instant::now(), "away".to_owned());
+        server.set_state(&ClusterState::Unreachable { since, cause: Cause::Lost, why }, None);
+    }
+    std::mem::take(&mut *api.lock().unwrap())
+}
+
+/// How often a minute of it is opened, and how often it is listed.
+async fn in_a_minute(tells: bool) -> (u64, u64) {
+    let mut after_one = (0, 0);
+    two_minutes(Server { tells, ..Server::default() }, |server| after_one = (server.opened, server.lists)).await;
+    after_one
 }
 
 #[tokio::test(start_paused = true)]
@@ -84,4 +105,12 @@ async fn a_watch_that_comes_on_is_opened_again_soon_and_one_that_does_not_ever_m
     assert!(lists <= 2, "and none of them started over: {lists}");
     let (opened, _) = in_a_minute(false).await;
     assert!((4..=40).contains(&opened), "none did: {opened}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_an_outage_an_api_server_that_has_gone_back_in_time_is_listed_again_and_no_other() {
+    for (version, lists) in [(9, 1), (7, 2)] {
+        let seen = two_minutes(Server { version: 8, ..Server::default() }, |server| server.version = version).await;
+        assert_eq!((seen.checks, seen.lists), (1, lists), "at version {version}");
+    }
 }
