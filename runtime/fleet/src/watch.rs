@@ -149,9 +149,9 @@ impl Watch<'_> {
         let is_restored = self.checked != returns && Box::pin(self.is_restored(connection, kind)).await?;
         self.checked = returns;
         if is_restored {
-            self.version = None;
             // Before anything of this one is news to those who hold what others have seen.
             self.server.gone_back();
+            return Err(CallError::Gone("the API server has gone back in time".into()));
         }
         if self.version.is_none() || !self.index.is_complete() {
             // Seldom, and all that it needs meanwhile would stay with the watch for good.
