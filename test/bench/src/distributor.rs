@@ -1,9 +1,11 @@
 //! What it costs to bring RGDs to clusters: many that only look like API servers, and a real one.
 
+mod neighbours;
 mod spoke;
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -15,7 +17,7 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use kube::Client;
 use serde_json::{Value, json};
 
-use self::spoke::Spokes;
+use self::spoke::{Manner, Spokes};
 use crate::graphs::chain;
 use crate::graphs::controller::Controller;
 use crate::load;
@@ -64,6 +66,7 @@ pub(crate) async fn run(sizes: Sizes, mut report: Report) -> anyhow::Result<Repo
     decision(&mut report);
     many(sizes, &mut report).await?;
     onboard(sizes, &mut report).await?;
+    neighbours::measure(sizes, &mut report).await?;
     Ok(report)
 }
 
@@ -81,6 +84,17 @@ impl Hub {
         Ok(Self { lab, cluster, person, controller })
     }
 
+    /// What spokes answer that are none.
+    async fn documents(&self) -> anyhow::Result<Arc<BTreeMap<String, Bytes>>> {
+        let mut documents = BTreeMap::new();
+        for path in DOCUMENTS {
+            let request = http::Request::get(path).header(ACCEPT, "application/json").body(Vec::new())?;
+            let document = self.person.request_text(request).await.with_context(|| format!("cannot record {path}"))?;
+            documents.insert(path.to_owned(), Bytes::from(document));
+        }
+        Ok(Arc::new(documents))
+    }
+
     /// Makes a spoke of a kubeconfig.
     async fn join(&self, name: &str, kubeconfig: &str) -> anyhow::Result<()> {
         let secret = json!({
@@ -92,6 +106,13 @@ impl Hub {
             .header(CONTENT_TYPE, "application/json")
             .body(secret.to_string().into_bytes())?;
         self.person.request_text(request).await?;
+        Ok(())
+    }
+
+    /// Ends what [`Hub::join`] began.
+    async fn leave(&self, name: &str) -> anyhow::Result<()> {
+        let path = format!("/api/v1/namespaces/{SECRETS}/secrets/{name}");
+        self.person.request_text(http::Request::delete(path).body(Vec::new())?).await?;
         Ok(())
     }
 
@@ -156,13 +177,8 @@ async fn many(sizes: Sizes, report: &mut Report) -> anyhow::Result<()> {
     let count = sizes.spokes;
     say(&format!("{count} spokes"));
     let hub = Hub::start().await?;
-    let mut documents = BTreeMap::new();
-    for path in DOCUMENTS {
-        let request = http::Request::get(path).header(ACCEPT, "application/json").body(Vec::new())?;
-        let document = hub.person.request_text(request).await.with_context(|| format!("cannot record {path}"))?;
-        documents.insert(path.to_owned(), Bytes::from(document));
-    }
-    let spokes = Spokes::start(count, documents).await?;
+    let documents = hub.documents().await?;
+    let spokes = Spokes::start(count, Manner::Orderly, documents).await?;
     hub.quiet(None).await?;
     let (before, cpu, began) = (hub.controller.resident_kib()?, hub.controller.cpu()?, Instant::now());
     let (hub_of, kubeconfigs) = (&hub, &spokes.kubeconfigs);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
@@ -13,6 +14,7 @@ use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::serve::Listener as _;
 use futures::{Stream, stream};
+use harness::wait_for;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -68,7 +70,22 @@ struct Held {
     events: Vec<(usize, &'static str, Value)>,
 }
 
+/// How spokes answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// At once.
+    Orderly,
+    /// Each request after [`SLOW`].
+    Slow,
+    /// Lists and watches of anything but CRDs with what nobody can read, page after page.
+    Broken,
+}
+
+/// What a slow one takes for an answer.
+const SLOW: Duration = Duration::from_secs(5);
+
 struct Spoke {
+    manner: Manner,
     uid: String,
     held: Mutex<Held>,
     changes: watch::Sender<()>,
@@ -88,14 +105,19 @@ pub(crate) struct Spokes {
 
 impl Spokes {
     /// So many.
-    pub(crate) async fn start(count: usize, documents: BTreeMap<String, Bytes>) -> anyhow::Result<Self> {
+    pub(crate) async fn start(
+        count: usize,
+        manner: Manner,
+        documents: Arc<BTreeMap<String, Bytes>>,
+    ) -> anyhow::Result<Self> {
         allow_files();
-        let (proof, documents) = (Proof::make()?, Arc::new(documents));
+        let proof = Proof::make()?;
         let (asked, mut servers) = (Arc::<Asked>::default(), JoinSet::new());
         let (mut all, mut kubeconfigs) = (Vec::with_capacity(count), Vec::with_capacity(count));
         for number in 0..count {
             let spoke = Arc::new(Spoke {
-                uid: format!("00000000-0000-4000-8000-{number:012x}"),
+                manner,
+                uid: format!("00000000-0000-4000-{:04x}-{number:012x}", 0x8000 + manner as usize),
                 held: Mutex::new(Held { version: 1, ..Held::default() }),
                 changes: watch::Sender::new(()),
                 asked: Arc::clone(&asked),
@@ -118,6 +140,16 @@ impl Spokes {
         let load = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
         let Asked { reads, watches, writes, .. } = &*self.asked;
         Counts { reads: load(reads), watches: load(watches), writes: load(writes) }
+    }
+
+    /// Waits until all of them have been asked for something.
+    pub(crate) async fn until_asked(&self, deadline: Duration) -> anyhow::Result<()> {
+        wait_for(deadline, "all spokes to be asked for something", async || {
+            let asked = self.counts().reads;
+            anyhow::ensure!(asked >= self.all.len(), "{asked} requests");
+            Ok(())
+        })
+        .await
     }
 
     /// What was asked so far, and how often.
@@ -264,6 +296,9 @@ async fn answer(State(spoke): State<Arc<Spoke>>, request: Request) -> Response {
     let (path, query) = (request.uri().path().to_owned(), request.uri().query().unwrap_or_default().to_owned());
     let accept = request.headers().get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let metadata_only = accept.contains("as=PartialObjectMetadata");
+    if spoke.manner == Manner::Slow {
+        tokio::time::sleep(SLOW).await;
+    }
     let json = |body: Body| ([(CONTENT_TYPE, JSON)], body).into_response();
     let value = |value: &Value| json(Body::from(value.to_string()));
     let asked = &spoke.asked;
@@ -284,6 +319,9 @@ async fn answer(State(spoke): State<Arc<Spoke>>, request: Request) -> Response {
     }
     if let Some("1" | "true") = parameter(&query, "watch") {
         spoke.count(&asked.watches, "watch", &path);
+        if spoke.manner == Manner::Broken && path != CRDS {
+            return json(Body::from("{\"type\":\"ADDED\",\"object\":{\"metadata\":{\n".repeat(1_000)));
+        }
         let since = parameter(&query, "resourceVersion").and_then(|version| version.parse().ok()).unwrap_or_default();
         return json(Body::from_stream(spoke.events(&path, since, metadata_only)));
     }
