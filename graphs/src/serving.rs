@@ -2,11 +2,12 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, Mutex, PoisonError, RwLock},
 };
 
 use broker_api::ClusterName;
 use graphs_core::applyset::GroupKind;
+use runtime_fleet::lock::lock;
 
 use crate::{
     compiled::Compiled, definitions::DefinitionKey, graphs::Graphs, instances::generated::group_kind, kinds::kind_of,
@@ -33,6 +34,26 @@ type Key = (ClusterName, GroupKind);
 #[derive(Default)]
 pub struct Serving {
     all: RwLock<HashMap<Key, Arc<Served>>>,
+    /// How many instances of a kind are being marked as ours.
+    marking: Mutex<HashMap<Key, usize>>,
+}
+
+/// An instance is being marked as ours as long as this is there.
+pub struct Marking<'a> {
+    serving: &'a Serving,
+    key: Key,
+}
+
+impl Drop for Marking<'_> {
+    fn drop(&mut self) {
+        let mut marking = lock(&self.serving.marking);
+        if let Some(count) = marking.get_mut(&self.key) {
+            *count -= 1;
+            if *count == 0 {
+                marking.remove(&self.key);
+            }
+        }
+    }
 }
 
 impl Serving {
@@ -40,6 +61,22 @@ impl Serving {
     pub fn of(&self, cluster: &ClusterName, kind: &GroupKind) -> Option<Arc<Served>> {
         let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
         all.get(&(cluster.clone(), kind.clone())).cloned()
+    }
+
+    /// An instance of a kind is marked as ours. `None`: nothing serves it any more.
+    pub fn mark(&self, cluster: &ClusterName, kind: &GroupKind) -> Option<Marking<'_>> {
+        let key = (cluster.clone(), kind.clone());
+        // Held until it is counted: whoever ends what serves it sees it then.
+        let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
+        all.contains_key(&key).then(|| {
+            *lock(&self.marking).entry(key.clone()).or_default() += 1;
+            Marking { serving: self, key }
+        })
+    }
+
+    /// Whether an instance of a kind is being marked as ours.
+    pub fn is_marking(&self, cluster: &ClusterName, kind: &GroupKind) -> bool {
+        lock(&self.marking).contains_key(&(cluster.clone(), kind.clone()))
     }
 
     /// From now on this serves a kind. Whether that is another than before.

@@ -5,6 +5,7 @@ use std::{
     collections::{BTreeMap, BTreeSet, btree_map::Entry},
     str::FromStr as _,
     sync::Arc,
+    time::Duration,
 };
 
 use broker_api::graphs::keys;
@@ -96,6 +97,9 @@ fn authored(made: Vec<graphs_core::render::Authored>) -> Vec<Authored> {
     });
     all.collect()
 }
+
+/// After so long is decided anew on an instance that nothing serves any more.
+const UNSERVED: Duration = Duration::from_millis(50);
 
 /// What one decision is made on.
 struct Look<'a> {
@@ -356,6 +360,15 @@ impl Machine for InstanceMachine {
                 Some(Need::Instances(write.kind.clone()).spec())
             }
         }
+    }
+
+    /// What is released is not taken up again by a decision of before.
+    fn hold<'a>(&'a self, write: &Write<Subject>) -> Result<Option<Box<dyn Send + 'a>>, Duration> {
+        if write.subject != Subject::Managed {
+            return Ok(None);
+        }
+        let marking = self.graphs.serving.mark(&write.cluster, &group_kind(&write.kind)).ok_or(UNSERVED)?;
+        Ok(Some(Box::new(marking)))
     }
 
     /// Namespaces are made by people, or by another resource of the graph.

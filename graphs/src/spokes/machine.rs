@@ -42,6 +42,9 @@ use crate::{
 /// After so long is tried again what could not be read.
 const AGAIN: Duration = Duration::from_secs(10);
 
+/// After so long is looked again at instances of which one was just being marked as ours.
+const MARKED: Duration = Duration::from_millis(50);
+
 /// See [`Machine`].
 pub struct SpokeMachine {
     graphs: Arc<Graphs>,
@@ -147,6 +150,9 @@ impl SpokeMachine {
             // Instances that are being deleted are brought to their end, which takes no revision.
             graphs.end_serving(key);
             self.watch(key, crd, Some(kind.clone()), record);
+            if graphs.serving.is_marking(&key.cluster, &generated::group_kind(kind)) {
+                return Err(Outcome::After(MARKED));
+            }
         }
         let spec = kind.as_ref().map(|kind| Need::Instances(kind.clone()).spec());
         let index = spec.as_ref().and_then(|spec| graphs.engaged(&key.cluster)?.index(spec));

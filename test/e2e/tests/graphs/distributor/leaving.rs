@@ -8,7 +8,7 @@ use e2e::{
 };
 use serde_json::{Value, json};
 
-use super::fleet::{Fleet, PEACE, SECRETS, SPOKES, note};
+use super::fleet::{ARGS, Fleet, PEACE, SECRETS, SPOKES, note};
 use crate::{
     FLEET,
     kinds::{FINALIZER, RGD, is_active},
@@ -115,6 +115,37 @@ fn instances_are_deleted_with_their_children_then_the_crd() {
         fleet.hub.delete(&RGD, "", "deleted").await;
         fleet.hub.until_gone(&RGD, "", "deleted").await;
         assert_eq!(tokyo.get(&kind, "deleted", "one").await.finalizers(), [FINALIZER]);
+    });
+}
+
+#[test]
+fn with_an_rgd_that_is_deleted_all_goes_where_that_is_allowed() {
+    FLEET.run(async |fleet| {
+        let _alone = PEACE.write().await;
+        fleet.join_all().await;
+        let mut controller = fleet.controller().await;
+        let mut args = ARGS.to_vec();
+        args.push("--allow-crd-deletion");
+        controller.with_args(&fleet.lab, &args).await;
+        fleet.roll_out("gone", json!({"offboarding": "Delete"})).await;
+        let kind = fleet.define("gone", &note("")).await;
+        fleet.all_run(&kind, "1").await;
+        let more = [
+            rights::rule(kind.group, &[kind.plural], &["delete"]),
+            rights::rule("apiextensions.k8s.io", &["customresourcedefinitions"], &["delete"]),
+        ];
+        for spoke in SPOKES {
+            rights::grant(fleet.spoke(spoke), "gone-deletion", more.to_vec()).await;
+            fleet.bring_up(spoke, &kind, "gone", "one").await;
+        }
+        fleet.hub.delete(&RGD, "", "gone").await;
+        fleet.hub.until_gone(&RGD, "", "gone").await;
+        for place in SPOKES.map(|name| fleet.spoke(name)).into_iter().chain([&fleet.hub]) {
+            // The hub's goes with the RGD, those of spokes went before it.
+            place.until_gone(&CRD, "", &format!("{}.{}", kind.plural, kind.group)).await;
+            assert!(place.find(&CONFIG_MAP, "gone", "one-config").await.is_none(), "{}", place.name());
+        }
+        controller.with_args(&fleet.lab, &ARGS).await;
     });
 }
 
