@@ -89,6 +89,8 @@ pub const APPLY_ORDER: &str = "internal.kro.run/apply-order";
 pub const ADOPTED: &str = "internal.kro.run/adopted";
 /// Annotation on a child: digest of what was last applied. Absent on children that an earlier owner applied.
 pub const APPLIED_DIGEST: &str = "internal.kro.run/applied-digest";
+/// Annotation on a child of an instance that is itself a child: how many instances are above it.
+pub const NESTING: &str = "internal.kro.run/nesting";
 /// Annotation on a generated CRD: digest of what we want it to be.
 pub const CRD_DIGEST: &str = "internal.kro.run/crd-digest";
 

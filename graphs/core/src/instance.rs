@@ -10,6 +10,7 @@ mod condition;
 mod decision;
 mod leave;
 mod manage;
+mod nesting;
 mod prune;
 mod set;
 mod snapshot;
@@ -30,6 +31,7 @@ use serde_json::{Map, Value, json};
 pub use self::{
     child::{adopting, adoption, belongs_elsewhere, gvk_text, target},
     decision::{Decision, State, Write},
+    nesting::{DEEPEST, TOO_DEEP, is_too_deep},
     snapshot::{Author, Authored, Form, Found, Graph, Members, NodeView, Rendered, Resource, Served, Snapshot},
     subject::{Memory, Subject},
 };

@@ -72,6 +72,7 @@ pub fn is_mark(key: &str) -> bool {
         keys::APPLY_ORDER,
         keys::ADOPTED,
         keys::APPLIED_DIGEST,
+        keys::NESTING,
     ]
     .contains(&key)
 }

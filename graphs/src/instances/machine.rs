@@ -129,6 +129,7 @@ impl Look<'_> {
         };
         let decision = match (self.served, self.instance) {
             (Some(served), Seen::Present(view)) if !view.deleting => match view.unread {
+                None if instance::is_too_deep(view) => self.with(Graph::Failed(instance::TOO_DEEP), &world, memory),
                 None => self.rendered(served, view, &world, memory),
                 Some(unread) => self.with(Graph::Failed(unread.why()), &world, memory),
             },

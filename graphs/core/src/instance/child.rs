@@ -100,7 +100,10 @@ impl Child {
             }
         };
         mark(&mut body, "annotations", keys::APPLIED_DIGEST, hex::encode(digest));
-        // After the digest: a new version alone is no reason to write.
+        // After the digest: a new version alone is no reason to write, and neither is this.
+        if set.depth > 1 {
+            mark(&mut body, "annotations", keys::NESTING, set.depth.to_string());
+        }
         mark(&mut body, "labels", keys::VERSION, labels::version(set.version).into_owned());
         Self { key, body, digest }
     }
@@ -123,7 +126,8 @@ impl Child {
             let wanted = self.body.pointer(&format!("/metadata/{map}")).and_then(Value::as_object);
             let held = observed.value.pointer(&format!("/metadata/{map}"));
             for (name, value) in wanted.into_iter().flatten() {
-                let counts = name != keys::VERSION && name != keys::APPLIED_DIGEST && !value.is_null();
+                let counts =
+                    ![keys::VERSION, keys::APPLIED_DIGEST, keys::NESTING].contains(&name.as_str()) && !value.is_null();
                 if counts && held.and_then(|held| held.get(name)) != Some(value) {
                     return Some(format!("metadata.{map}[{name}]"));
                 }
@@ -192,12 +196,15 @@ pub fn adopting(mut body: Value) -> Value {
         }
     };
     let version = take(&mut body, "labels", keys::VERSION);
+    let nesting = take(&mut body, "annotations", keys::NESTING);
     take(&mut body, "annotations", keys::APPLIED_DIGEST);
     put(&mut body, "annotations", keys::ADOPTED, json!(keys::TRUE));
     let digest = hex::encode(merge::digest(&body));
     put(&mut body, "annotations", keys::APPLIED_DIGEST, Value::String(digest));
-    if let Some(version) = version {
-        put(&mut body, "labels", keys::VERSION, version);
+    for (map, name, value) in [("labels", keys::VERSION, version), ("annotations", keys::NESTING, nesting)] {
+        if let Some(value) = value {
+            put(&mut body, map, name, value);
+        }
     }
     body
 }

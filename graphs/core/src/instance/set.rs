@@ -3,7 +3,7 @@
 use broker_api::graphs::keys;
 use runtime_effect::view::View;
 
-use super::snapshot::Snapshot;
+use super::{nesting, snapshot::Snapshot};
 use crate::applyset;
 
 /// An instance as its children know it.
@@ -12,6 +12,8 @@ pub(super) struct Set<'a> {
     pub(super) id: String,
     pub(super) uid: &'a str,
     pub(super) version: &'a str,
+    /// How many instances are above the children.
+    pub(super) depth: u32,
     snapshot: &'a Snapshot<'a>,
 }
 
@@ -19,7 +21,7 @@ impl<'a> Set<'a> {
     pub(super) fn new(snapshot: &'a Snapshot<'a>, instance: &'a View) -> Self {
         let (key, kind) = (snapshot.key, snapshot.kind);
         let id = applyset::id(&key.name, &key.namespace, &kind.kind, &kind.group);
-        Self { id, uid: &instance.uid, version: snapshot.version, snapshot }
+        Self { id, uid: &instance.uid, version: snapshot.version, depth: nesting::depth(instance) + 1, snapshot }
     }
 
     /// The labels of all children, without [`keys::VERSION`].

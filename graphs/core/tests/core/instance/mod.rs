@@ -5,6 +5,7 @@ mod conditions;
 mod conflict;
 mod deletion;
 mod manage;
+mod nesting;
 mod properties;
 mod prune;
 mod rendered;

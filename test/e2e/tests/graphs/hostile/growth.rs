@@ -12,8 +12,16 @@ use crate::{
     scene::Scene,
 };
 
-/// So many generations show that it goes on.
-const GENERATIONS: usize = 12;
+/// So many generations are made, and no more.
+const GENERATIONS: usize = 17;
+
+/// Waits until the last of them says why nothing comes of it.
+async fn ended(scene: &Scene<'_>, kind: &Kind) {
+    let last = format!("x-{}", GENERATIONS - 1);
+    let told = |seen: &Object| seen.at("/status").to_string().contains("16 times: nothing more is made");
+    scene.until(kind, &last, "to say that it is the last", told).await;
+    assert_eq!(scene.place().list(kind, scene.ns()).await.len(), GENERATIONS);
+}
 
 /// Deletes all of a kind that makes more of itself: without its RGD nothing is made again.
 async fn end(scene: &Scene<'_>, kind: &Kind) {
@@ -25,17 +33,6 @@ async fn end(scene: &Scene<'_>, kind: &Kind) {
         scene.place().edit(kind, scene.ns(), object.name(), marks).await;
         scene.place().delete(kind, scene.ns(), object.name()).await;
     }
-}
-
-/// Waits until there are so many.
-async fn grown(scene: &Scene<'_>, kind: &Kind, count: usize) {
-    let what = format!("{count} of {}", kind.kind);
-    let waited = harness::wait_for(e2e::DEADLINE, &what, async || {
-        let there = scene.place().list(kind, scene.ns()).await.len();
-        anyhow::ensure!(there >= count, "{there}");
-        Ok(())
-    });
-    waited.await.unwrap_or_else(|error| panic!("{error:#}"));
 }
 
 #[test]
@@ -51,11 +48,10 @@ fn an_instance_makes_an_instance_of_its_own_kind() {
         });
         scene.define(&Rgd::new("Chain").spec(json!({"n": "integer"})).node(Node::new("next", next))).await;
         scene.create(&kind, "x-0", json!({"n": 0})).await;
-        grown(&scene, &kind, GENERATIONS).await;
+        ended(&scene, &kind).await;
         for _ in 0..3 {
             aside.is_served("a chain of instances").await;
         }
-        println!("{} generations", stage.place.list(&kind, scene.ns()).await.len());
         end(&scene, &kind).await;
         aside.is_served("its end").await;
     });
@@ -87,11 +83,10 @@ fn an_instance_makes_an_rgd_of_a_new_kind_and_the_next_instance() {
             .node(Node::new("next", next).meta("annotations", json!({"after": "${rgd.metadata.uid}"})));
         scene.define(&breed).await;
         scene.create(&kind, "x-0", json!({"n": 0})).await;
-        grown(&scene, &kind, GENERATIONS).await;
+        ended(&scene, &kind).await;
         for _ in 0..3 {
             aside.is_served("RGDs that make RGDs").await;
         }
-        println!("{} generations", stage.place.list(&kind, scene.ns()).await.len());
         end(&scene, &kind).await;
         for object in stage.place.list(&RGD, "").await {
             if object.name().starts_with("hostile-breed-") && !object.name().contains("aside") {
