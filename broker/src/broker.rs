@@ -25,7 +25,7 @@ use runtime_fleet::{
     queue::Queue,
     source::Provenance,
 };
-use runtime_process::metrics::{meter, waited};
+use runtime_process::metrics::meter;
 use tokio::{sync::mpsc, time::Instant};
 use tracing::info;
 
@@ -142,7 +142,7 @@ impl Broker {
             watches: Watches::new(&options, &namespace),
             namespace,
             engine: Arc::clone(engine),
-            queue: Queue::new(waited),
+            queue: Arc::default(),
             registry: ArcSwap::default(),
             registry_changes: Mutex::default(),
             accept_changes,

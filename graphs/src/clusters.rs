@@ -6,7 +6,7 @@ use std::{
     collections::{BTreeSet, HashMap},
     fmt,
     sync::{
-        Arc, Mutex, OnceLock,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -21,7 +21,6 @@ use runtime_fleet::{
     queue::{Key, Queue},
     source::Provenance,
 };
-use runtime_process::metrics::waited;
 
 /// Watches of Secrets: by their role, and by their label.
 const LISTS: usize = 2;
@@ -57,7 +56,7 @@ pub struct Record {
 /// Spokes that are configured, and those of them to look at.
 #[derive(Default)]
 pub struct Clusters {
-    queue: OnceLock<Arc<Queue<ClusterKey>>>,
+    queue: Arc<Queue<ClusterKey>>,
     all: Mutex<HashMap<ClusterName, Arc<Mutex<Record>>>>,
     /// Those of which the kubeconfig cannot be used, and that are engaged with no other.
     rejected: Mutex<BTreeSet<ClusterName>>,
@@ -68,7 +67,7 @@ pub struct Clusters {
 impl Clusters {
     /// Those to look at.
     pub fn queue(&self) -> &Arc<Queue<ClusterKey>> {
-        self.queue.get_or_init(|| Queue::new(waited))
+        &self.queue
     }
 
     /// Looks at one.

@@ -6,15 +6,11 @@ pub mod observe;
 pub mod records;
 pub mod revisions;
 
-use std::{
-    fmt,
-    sync::{Arc, OnceLock},
-};
+use std::{fmt, sync::Arc};
 
 use broker_api::ClusterName;
 use runtime_effect::kind::Kind;
 use runtime_fleet::queue::{Key, Queue};
-use runtime_process::metrics::waited;
 
 use self::records::Records;
 /// An RGD.
@@ -41,7 +37,7 @@ impl Key for DefinitionKey {
 /// RGDs, and those of them to look at.
 #[derive(Default)]
 pub struct Definitions {
-    queue: OnceLock<Arc<Queue<DefinitionKey>>>,
+    queue: Arc<Queue<DefinitionKey>>,
     /// What is remembered of them.
     pub records: Records,
 }
@@ -49,7 +45,7 @@ pub struct Definitions {
 impl Definitions {
     /// Those to look at.
     pub fn queue(&self) -> &Arc<Queue<DefinitionKey>> {
-        self.queue.get_or_init(|| Queue::new(waited))
+        &self.queue
     }
 
     /// Looks at one.

@@ -8,10 +8,7 @@ pub mod records;
 pub mod references;
 pub mod world;
 
-use std::{
-    fmt,
-    sync::{Arc, OnceLock},
-};
+use std::{fmt, sync::Arc};
 
 use broker_api::ClusterName;
 use graphs_core::applyset::GroupKind;
@@ -19,7 +16,6 @@ use runtime_fleet::{
     object::ObjectKey,
     queue::{Key, Queue},
 };
-use runtime_process::metrics::waited;
 
 use self::{generated::Generated, records::Records, references::References};
 use crate::{graphs::Graphs, watches::Need};
@@ -50,7 +46,7 @@ impl Key for InstanceKey {
 /// Instances, and those of them to look at.
 #[derive(Default)]
 pub struct Instances {
-    queue: OnceLock<Arc<Queue<InstanceKey>>>,
+    queue: Arc<Queue<InstanceKey>>,
     /// What is remembered of them.
     pub records: Records,
     /// To what they refer.
@@ -62,7 +58,7 @@ pub struct Instances {
 impl Instances {
     /// Those to look at.
     pub fn queue(&self) -> &Arc<Queue<InstanceKey>> {
-        self.queue.get_or_init(|| Queue::new(waited))
+        &self.queue
     }
 
     /// Looks at one.

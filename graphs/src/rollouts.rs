@@ -5,14 +5,13 @@ pub mod machine;
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, Mutex, OnceLock},
+    sync::{Arc, Mutex},
 };
 
 use broker_api::{ClusterName, graphs::rollout::ClusterCounts};
 use graphs_core::{definition::Distributed, rollout::Assigned};
 use runtime_effect::memory::{Memory, Sole};
 use runtime_fleet::{lock::lock, queue::Queue};
-use runtime_process::metrics::waited;
 
 use crate::definitions::DefinitionKey;
 
@@ -47,14 +46,14 @@ pub struct Record {
 /// Rollouts, and the RGDs of those to look at.
 #[derive(Default)]
 pub struct Rollouts {
-    queue: OnceLock<Arc<Queue<DefinitionKey>>>,
+    queue: Arc<Queue<DefinitionKey>>,
     all: Mutex<HashMap<DefinitionKey, Arc<Mutex<Record>>>>,
 }
 
 impl Rollouts {
     /// Those to look at.
     pub fn queue(&self) -> &Arc<Queue<DefinitionKey>> {
-        self.queue.get_or_init(|| Queue::new(waited))
+        &self.queue
     }
 
     /// Looks at one, by the key of its RGD.

@@ -6,7 +6,7 @@ pub mod records;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, OnceLock},
+    sync::{Arc, Mutex},
 };
 
 use broker_api::ClusterName;
@@ -17,7 +17,6 @@ use runtime_fleet::{
     lock::lock,
     queue::Queue,
 };
-use runtime_process::metrics::waited;
 
 use self::records::Records;
 use crate::definitions::DefinitionKey;
@@ -25,7 +24,7 @@ use crate::definitions::DefinitionKey;
 /// Spokes, and the RGDs in them to look at: keys of the spoke, with the name that the RGD has in the hub.
 #[derive(Default)]
 pub struct Spokes {
-    queue: OnceLock<Arc<Queue<DefinitionKey>>>,
+    queue: Arc<Queue<DefinitionKey>>,
     /// What is remembered of them.
     pub records: Records,
     /// Since when nothing is known of a spoke, in milliseconds.
@@ -35,7 +34,7 @@ pub struct Spokes {
 impl Spokes {
     /// Those to look at.
     pub fn queue(&self) -> &Arc<Queue<DefinitionKey>> {
-        self.queue.get_or_init(|| Queue::new(waited))
+        &self.queue
     }
 
     /// Looks at one.

@@ -10,7 +10,6 @@ use broker_api::ClusterName;
 use broker_core::acceptance::AcceptId;
 use runtime_effect::memory::{self, Memory};
 use runtime_fleet::queue::{Key, Queue};
-use runtime_process::metrics::waited;
 use tokio::time::Instant;
 
 /// An AcceptAPI as the queue has it: its turn is that of its provider.
@@ -60,15 +59,10 @@ pub(super) struct Remembered {
 }
 
 /// AcceptAPIs to look at, and what is remembered of their statuses.
+#[derive(Default)]
 pub struct Statuses {
     pub(super) queue: Arc<Queue<AcceptWork>>,
     remembered: Mutex<HashMap<AcceptId, Remembered>>,
-}
-
-impl Default for Statuses {
-    fn default() -> Self {
-        Self { queue: Queue::new(waited), remembered: Mutex::default() }
-    }
 }
 
 impl Statuses {

@@ -12,7 +12,6 @@ use runtime_fleet::{
     object::ObjectKey,
     queue::{Key, Queue},
 };
-use runtime_process::metrics::waited;
 
 /// A MigrationConfiguration as the queue has it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -36,15 +35,10 @@ impl Key for ConfigurationWork {
 }
 
 /// MigrationConfigurations to look at, and what is remembered of their statuses.
+#[derive(Default)]
 pub struct ConfigurationStatuses {
     pub(super) queue: Arc<Queue<ConfigurationWork>>,
     remembered: Mutex<HashMap<ObjectKey, Memory<Sole>>>,
-}
-
-impl Default for ConfigurationStatuses {
-    fn default() -> Self {
-        Self { queue: Queue::new(waited), remembered: Mutex::default() }
-    }
 }
 
 impl ConfigurationStatuses {

@@ -155,8 +155,12 @@ static CONVENTIONS: Conventions = Conventions {
 };
 
 static DECIDED: AtomicUsize = AtomicUsize::new(0);
+static TURNS: AtomicUsize = AtomicUsize::new(0);
 
 static METERS: Meters = Meters {
+    waited: |_| {
+        TURNS.fetch_add(1, Ordering::Relaxed);
+    },
     decided: |_| {
         DECIDED.fetch_add(1, Ordering::Relaxed);
     },
@@ -190,7 +194,7 @@ async fn a_tiny_machine_keeps_config_maps_in_step() {
     }));
     let mirror = Arc::new(Mirror {
         engine: Arc::clone(&engine),
-        queue: Queue::new(|_| ()),
+        queue: Arc::default(),
         spec: Arc::new(WatchSpec::all(GroupVersionKind::gvk("", "v1", "ConfigMap")).labelled("mirrored")),
         from: ClusterName::new(Role::Consumer, "a"),
         to: ClusterName::new(Role::Provider, "b"),
@@ -240,4 +244,5 @@ async fn a_tiny_machine_keeps_config_maps_in_step() {
     engine.stop.cancel();
     work.await.unwrap();
     fleet.shut_down().await;
+    assert!(TURNS.load(Ordering::Relaxed) > 0, "nobody was told how long keys waited");
 }
