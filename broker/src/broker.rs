@@ -30,7 +30,11 @@ use tokio::{sync::mpsc, time::Instant};
 use tracing::info;
 
 use crate::{
-    acceptance::{change::AcceptChange, registry::Registry, statuses::Statuses},
+    acceptance::{
+        change::AcceptChange,
+        registry::Registry,
+        statuses::{AcceptWork, Statuses},
+    },
     brake::Brake,
     cluster_secrets::SecretChange,
     conventions::CONVENTIONS,
@@ -265,7 +269,9 @@ impl Broker {
         self.plurals.forget(cluster);
         self.resettle(cluster, None);
         self.records.forget_copies(cluster);
-        self.statuses.forget(cluster);
+        for work in self.statuses.keys(|AcceptWork(id)| id.provider == *cluster) {
+            self.statuses.forget(&work);
+        }
         self.namespaces.forget(cluster);
         self.policies.forget(cluster);
         for provider in self.brake.forget(cluster) {

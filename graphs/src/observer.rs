@@ -18,18 +18,18 @@ impl Observer for Graphs {
     fn cluster(&self, cluster: &ClusterName, state: &ClusterState) {
         if cluster.role() == Role::Spoke {
             self.spokes.state(cluster, state);
-            self.spokes.records.lose(cluster);
+            self.spokes.lose(cluster);
             if *state == ClusterState::Leaving {
                 self.kinds.forget(cluster);
             }
-            self.clusters.enqueue(cluster);
+            self.clusters.enqueue(cluster.clone());
             let is_none = match state {
                 ClusterState::Leaving => true,
                 ClusterState::Unreachable { cause, .. } => *cause != Cause::Lost,
                 ClusterState::Connecting | ClusterState::Ready => false,
             };
             if is_none {
-                self.definitions.records.forget_pending();
+                self.definitions.forget_pending();
                 self.definitions.enqueue_all();
             }
             self.look_at_rollouts();

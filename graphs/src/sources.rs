@@ -108,7 +108,7 @@ impl Graphs {
                 self.clusters.configured(&name, &from, uid);
             }
             SourceEvent::Removed { name, from } => {
-                let left = self.instances.records.of_cluster(&name).len();
+                let left = self.instances.of_cluster(&name).len();
                 info!(cluster = %name, %from, instances = left, "taken out of the configuration; what is there stays");
                 self.clusters.reject(&name, false);
                 let gone = self.clusters.removed(&name);

@@ -8,7 +8,7 @@ use runtime_effect::{seen::Seen, view::View};
 use runtime_engine::{bodies::Needs, view::view};
 use runtime_fleet::{cluster::Cluster, index::Lookup, object::ObjectKey};
 
-use super::{DefinitionKey, listen::BY_DEFINITION, records::Record};
+use super::{DefinitionKey, listen::BY_DEFINITION, record::Record};
 use crate::{graphs::Graphs, instances::generated, watches::Need};
 
 /// The CRD of an RGD, as it is known.

@@ -202,7 +202,7 @@ impl Graphs {
     ) {
         let key = InstanceKey { cluster: cluster.clone(), kind: Arc::clone(kind), object: change.key.clone() };
         if change.new.is_some() {
-            self.instances.records.of(&key);
+            self.instances.of(&key);
         }
         // An RGD that takes its instances with it, or lets them go, waits for that.
         if change.new.is_none() || self.serving.of(cluster, kind).is_none() {

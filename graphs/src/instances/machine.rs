@@ -41,7 +41,7 @@ use super::{
     InstanceKey,
     generated::group_kind,
     groups::Version,
-    records::Record,
+    record::Record,
     world::{Findings, World},
 };
 use crate::{
@@ -248,11 +248,10 @@ impl InstanceMachine {
 
     fn forget(&self, key: &InstanceKey) {
         self.graphs.instances.references.set(key, BTreeSet::new());
-        let record = self.graphs.instances.records.get(key);
-        if record.is_some_and(|record| lock(&record).needs) {
+        if self.graphs.instances.with(key, |record| record.needs) == Some(true) {
             self.graphs.need(&Holder::Instance(key.clone()), &key.cluster, BTreeSet::new());
         }
-        self.graphs.instances.records.forget(key);
+        self.graphs.instances.forget(key);
     }
 }
 
@@ -295,7 +294,7 @@ impl Machine for InstanceMachine {
         if self.is_coming(&cluster, served) {
             return Err(Outcome::Done);
         }
-        let record = graphs.instances.records.of(key);
+        let record = graphs.instances.of(key);
         let mut record = lock(&record);
         let kinds = self.kinds(key, &seen, served);
         self.watch(key, &kinds, served, &mut record);
@@ -325,9 +324,7 @@ impl Machine for InstanceMachine {
     }
 
     fn remember<T>(&self, key: &InstanceKey, change: impl FnOnce(&mut Memory) -> T) -> Option<T> {
-        let record = self.graphs.instances.records.get(key)?;
-        let mut record = lock(&record);
-        Some(change(&mut record.memory))
+        self.graphs.instances.with(key, |record| change(&mut record.memory))
     }
 
     fn tell(&self, key: &InstanceKey, note: &Note) {

@@ -26,7 +26,7 @@ use runtime_fleet::{
 };
 use serde_json::json;
 
-use super::records::Record;
+use super::record::Record;
 use crate::{
     compiled::Compiled,
     conventions::KRO_VERSION,
@@ -218,10 +218,8 @@ impl SpokeMachine {
     }
 
     fn forget(&self, key: &DefinitionKey) {
-        if let Some(record) = self.graphs.spokes.records.get(key) {
-            self.leave(key, &mut lock(&record));
-        }
-        self.graphs.spokes.records.forget(key);
+        self.graphs.spokes.with(key, |record| self.leave(key, record));
+        self.graphs.spokes.forget(key);
     }
 
     /// Serves the revision that the CRD names. Whether its instances are known.
@@ -319,9 +317,7 @@ impl Machine for SpokeMachine {
         let graphs = &self.graphs;
         let crd = graphs.crd_of(&key.name);
         let mut needs = graphs.definition_needs(key, crd.as_deref());
-        let Some(Assigned::Leave(Offboarding::Release)) =
-            graphs.rollouts.assigned(&graphs.hub_key(&key.name), &key.cluster)
-        else {
+        let Some(Assigned::Leave(Offboarding::Release)) = graphs.assigned(key) else {
             return needs;
         };
         // Those that are to be released are read.
@@ -361,8 +357,8 @@ impl Machine for SpokeMachine {
         }
         let held = crd.present().and_then(|crd| distribution::mark(crd, &rgd.uid, &hub));
         let look = Look { graphs, key, rgd: &rgd, crd: &crd, hub: &hub, held };
-        let assigned = graphs.rollouts.assigned(&own, &key.cluster);
-        let record = graphs.spokes.records.of(key);
+        let assigned = graphs.assigned(key);
+        let record = graphs.spokes.of(key);
         let mut record = lock(&record);
         let (writes, troubles, settled) = match assigned {
             Some(Assigned::Leave(offboarding)) => {
@@ -386,9 +382,7 @@ impl Machine for SpokeMachine {
     }
 
     fn remember<T>(&self, key: &DefinitionKey, change: impl FnOnce(&mut Memory<Subject>) -> T) -> Option<T> {
-        let record = self.graphs.spokes.records.get(key)?;
-        let mut record = lock(&record);
-        Some(change(&mut record.memory))
+        self.graphs.spokes.with(key, |record| change(&mut record.memory))
     }
 
     /// On the rollout, if there is one, and on the RGD: nobody reads Events of a CRD.
@@ -411,13 +405,11 @@ impl Machine for SpokeMachine {
     }
 
     fn wrote(&self, key: &DefinitionKey, _write: &Write, _object: Option<&Object>) {
-        if let Some(record) = self.graphs.spokes.records.get(key) {
-            lock(&record).refused = None;
-        }
+        self.graphs.spokes.with(key, |record| record.refused = None);
     }
 
     fn refused(&self, key: &DefinitionKey, write: &Write, refusal: &Refusal) {
-        if let Some(record) = self.graphs.spokes.records.get(key) {
+        if let Some(record) = self.graphs.spokes.get(key) {
             let mut record = lock(&record);
             // What is released or deleted is no revision that cannot be brought.
             if write.subject == Subject::Instance || matches!(write.op, Op::Delete { .. }) {

@@ -1,0 +1,60 @@
+//! `Record`: what is remembered of an RGD in a spoke between decisions. What counts is written on its CRD.
+
+use std::{sync::Arc, time::Duration};
+
+use broker_api::graphs::rollout::Offboarding;
+use graphs_core::{
+    distribution::Subject,
+    rollout::{Mark, Spoke, Trouble},
+};
+use runtime_effect::memory::Memory;
+use runtime_engine::recorder::Told;
+
+use crate::metrics::METRICS;
+
+/// What is remembered of an RGD in a spoke.
+#[derive(Default)]
+pub struct Record {
+    /// Of its writes.
+    pub memory: Memory<Subject>,
+    /// What people were told.
+    pub told: Told,
+    /// What was seen last; `None`: nothing is known.
+    pub seen: Option<Spoke>,
+    /// What its CRD said last, also while nothing is known of the spoke.
+    pub last: Option<Mark>,
+    /// Name of the CRD whose instances are watched for it.
+    pub serves: Option<Arc<str>>,
+    /// The RGD has left this spoke in this way.
+    pub left: Option<Offboarding>,
+    /// What the API server refused.
+    pub refused: Option<Trouble>,
+    /// The revision that is being written.
+    pub wanted: i64,
+    /// The revision that the spoke is told to run, and since when, in milliseconds.
+    pub begun: Option<(i64, u64)>,
+}
+
+impl Record {
+    /// This is what is seen now, at this moment in milliseconds. Whether that is news.
+    pub fn see(&mut self, mark: Option<Mark>, settled: bool, troubles: Vec<Trouble>, now: u64) -> bool {
+        let before = self.seen.as_ref();
+        let same = |held: &&Spoke| {
+            let revision = |mark: &Option<Mark>| mark.as_ref().map(|mark| mark.revision);
+            held.settled == settled && revision(&held.mark) == revision(&mark)
+        };
+        if let (Some(mark), Some((revision, since))) = (&mark, self.begun)
+            && settled
+            && mark.revision == revision
+        {
+            METRICS.apply_duration.observe(Duration::from_millis(now.saturating_sub(since)).as_secs_f64());
+            self.begun = None;
+        }
+        let since = before.filter(same).map_or(now, |held| held.since);
+        self.last.clone_from(&mark);
+        let seen = Spoke { mark, settled, since, errors: 0, left: self.left, troubles };
+        let is_news = before != Some(&seen);
+        self.seen = Some(seen);
+        is_news
+    }
+}
