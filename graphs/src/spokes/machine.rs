@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use broker_api::graphs::{keys, rollout::Offboarding};
 use graphs_core::{
     crd::{self, Owner, Verdict},
-    definition,
-    distribution::{self, Decision, Departure, Instance, Leaving, Snapshot, Subject, Write},
+    definition::{self, AT_ONCE, Instance},
+    distribution::{self, Decision, Departure, Leaving, Snapshot, Subject, Write},
     rollout::{Assigned, Mark, Reason, Trouble},
 };
 use runtime_effect::{kind::Kind, memory::Memory, merge::digest, note::Note, seen::Seen, view::View, write::Op};
@@ -154,12 +154,9 @@ impl SpokeMachine {
             let deletes = offboarding == Offboarding::Delete;
             let is_held = |object: &Object| distribution::is_held(object.has_finalizers, &object.marks().labels);
             let held = index.snapshot().into_iter().filter(move |(_, object)| deletes || is_held(object));
-            held.map(move |(at, object)| Instance {
-                namespace: at.namespace.to_string(),
-                name: at.name.to_string(),
-                uid: object.uid.clone(),
-                deleting: object.deleting,
-                seen: if deletes { Seen::Unknown } else { graphs.engine.seen(&key.cluster, index.spec(), &at) },
+            held.map(move |(at, object)| {
+                let whole = if deletes { Seen::Unknown } else { graphs.engine.seen(&key.cluster, index.spec(), &at) };
+                (Instance { key: at, uid: object.uid.clone(), deleting: object.deleting }, whole)
             })
         });
         let leaving = Leaving {
@@ -326,7 +323,7 @@ impl Machine for SpokeMachine {
             let spec = Need::Instances(kind).spec();
             let is_unread = |object: &Object| !object.has_body() && object.has_finalizers && !object.deleting;
             let all = cluster.index(&spec).map(|index| index.snapshot()).unwrap_or_default();
-            for (object, _) in all.into_iter().filter(|(_, object)| is_unread(object)).take(distribution::AT_ONCE) {
+            for (object, _) in all.into_iter().filter(|(_, object)| is_unread(object)).take(AT_ONCE) {
                 needs.look(&graphs.engine.bodies, Arc::clone(&cluster), &spec, &object);
             }
         }
