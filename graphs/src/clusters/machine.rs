@@ -17,7 +17,6 @@ use runtime_engine::{
 use runtime_fleet::{
     cluster::{Cause, ClusterState},
     lock::lock,
-    object::ObjectKey,
     queue::{Outcome, Queue},
     source::Provenance,
     watch::WatchSpec,
@@ -55,16 +54,16 @@ impl ClusterMachine {
 
     /// The write that says on a Secret which API server the spoke is.
     fn identify(&self, from: &Provenance, uid: &str) -> Option<Write<Sole>> {
-        let Provenance::Secret { namespace, name } = from else { return None };
-        let secret = self.graphs.spoke_secret(&ObjectKey::new(namespace.as_str(), name.as_str()))?;
+        let key = from.secret()?;
+        let secret = self.graphs.spoke_secret(&key)?;
         if secret.marks().annotations.contains_key(keys::CLUSTER_UID) {
             return None;
         }
         Some(Write {
             cluster: self.graphs.hub.clone(),
-            kind: Kind { group: String::new(), version: "v1".into(), kind: "Secret".into() },
-            namespace: namespace.clone(),
-            name: name.clone(),
+            kind: Kind::core("Secret"),
+            namespace: key.namespace.to_string(),
+            name: key.name.to_string(),
             intent: digest(&json!([&*secret.uid, uid])),
             op: Op::Merge(json!({"metadata": {
                 "uid": &*secret.uid,
@@ -109,9 +108,7 @@ impl Machine for ClusterMachine {
     }
 
     fn sees(&self, key: &ClusterName, _write: &Write<Sole>) -> Option<Arc<WatchSpec>> {
-        let from = self.graphs.clusters.with(key, |record| record.from.clone());
-        let Provenance::Secret { namespace, name } = from? else { return None };
-        let object = ObjectKey::new(namespace.as_str(), name.as_str());
+        let object = self.graphs.clusters.with(key, |record| record.from.secret())??;
         let hub = self.graphs.engaged(&self.graphs.hub)?;
         let sees = |spec: &&Arc<WatchSpec>| hub.index(spec).is_some_and(|index| index.get(&object).found().is_some());
         self.graphs.fixed.secrets.iter().find(sees).cloned()

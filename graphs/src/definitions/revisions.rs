@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use broker_api::graphs::keys;
 use graphs_core::{instance::State, revision};
-use runtime_effect::seen::Seen;
+use runtime_effect::{kind::Kind, seen::Seen};
 use runtime_engine::recorder::Regarding;
 use runtime_fleet::{index::Lookup, lock::lock};
 
@@ -59,14 +58,6 @@ impl Graphs {
     /// The RGD, for Events.
     pub(crate) fn regarding_definition(&self, key: &DefinitionKey) -> Option<Regarding> {
         let Seen::Present(rgd) = self.definition(key) else { return None };
-        Some(Regarding {
-            cluster: key.cluster.clone(),
-            api_version: format!("{}/v1alpha1", keys::GROUP),
-            kind: "ResourceGraphDefinition".into(),
-            // Where API servers keep Events of what is in no namespace.
-            namespace: "default".into(),
-            name: key.name.to_string(),
-            uid: rgd.uid.to_string(),
-        })
+        Some(Regarding::new(&key.cluster, Kind::from(&self.fixed.definitions.gvk), &key_of(&key.name), &rgd.uid))
     }
 }

@@ -330,16 +330,7 @@ impl Machine for InstanceMachine {
     fn tell(&self, key: &InstanceKey, note: &Note) {
         let Some((kind, need)) = self.graphs.instances_by(key) else { return };
         let Seen::Present(view) = self.graphs.engine.seen(&key.cluster, &need.spec(), &key.object) else { return };
-        let namespace = if key.object.namespace.is_empty() { "default" } else { &*key.object.namespace };
-        let regarding = Regarding {
-            cluster: key.cluster.clone(),
-            api_version: kind.api_version(),
-            kind: kind.kind,
-            namespace: namespace.to_owned(),
-            name: key.object.name.to_string(),
-            uid: view.uid.to_string(),
-        };
-        self.graphs.engine.tell(regarding, note.clone());
+        self.graphs.engine.tell(Regarding::new(&key.cluster, kind, &key.object, &view.uid), note.clone());
     }
 
     fn manager(&self, write: &Write<Subject>) -> Option<&'static str> {

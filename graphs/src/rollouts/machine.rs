@@ -269,16 +269,8 @@ impl Machine for RolloutMachine {
 
     fn tell(&self, key: &DefinitionKey, note: &Note) {
         let Seen::Present(rollout) = self.rollout(key) else { return };
-        let regarding = Regarding {
-            cluster: key.cluster.clone(),
-            api_version: Kind::from(&self.graphs.fixed.rollouts.gvk).api_version(),
-            kind: self.graphs.fixed.rollouts.gvk.kind.clone(),
-            // Where API servers keep Events of what is in no namespace.
-            namespace: "default".into(),
-            name: key.name.to_string(),
-            uid: rollout.uid.to_string(),
-        };
-        self.graphs.engine.tell(regarding, note.clone());
+        let kind = Kind::from(&self.graphs.fixed.rollouts.gvk);
+        self.graphs.engine.tell(Regarding::new(&key.cluster, kind, &key_of(&key.name), &rollout.uid), note.clone());
     }
 
     fn sees(&self, _key: &DefinitionKey, _write: &Write<Sole>) -> Option<Arc<WatchSpec>> {
