@@ -4,7 +4,11 @@ pub mod listen;
 pub mod machine;
 pub mod record;
 
-use std::{collections::HashMap, ops::Deref, sync::Mutex};
+use std::{
+    collections::{BTreeSet, HashMap},
+    ops::Deref,
+    sync::Mutex,
+};
 
 use broker_api::ClusterName;
 use graphs_core::rollout::{Mark, Reach, Reason};
@@ -22,6 +26,8 @@ use crate::definitions::DefinitionKey;
 #[derive(Default)]
 pub struct Spokes {
     records: Records<DefinitionKey, Record>,
+    /// Those that are left now, instances first.
+    departing: Mutex<BTreeSet<DefinitionKey>>,
     /// Since when nothing is known of a spoke, in milliseconds.
     lost: Mutex<HashMap<ClusterName, u64>>,
 }
@@ -43,6 +49,21 @@ impl Spokes {
     /// What was seen last of its CRD; `None`: nothing was yet.
     pub fn last(&self, key: &DefinitionKey) -> Option<Option<Mark>> {
         self.with(key, |record| (record.seen.is_some() || record.last.is_some()).then(|| record.last.clone()))?
+    }
+
+    /// What is there of an RGD is released or deleted from now on, or no longer.
+    pub fn departs(&self, key: &DefinitionKey, departs: bool) {
+        let mut departing = lock(&self.departing);
+        if departs {
+            departing.insert(key.clone());
+        } else {
+            departing.remove(key);
+        }
+    }
+
+    /// Whether anything in a spoke is released or deleted now.
+    pub fn is_departed_from(&self, cluster: &ClusterName) -> bool {
+        lock(&self.departing).iter().any(|key| key.cluster == *cluster)
     }
 
     /// Nothing is known of a spoke any more, or all has to be looked at again: what happened meanwhile took no time.

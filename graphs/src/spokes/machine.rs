@@ -33,7 +33,6 @@ use crate::{
     definitions::{DefinitionKey, observe::Crd},
     graphs::Graphs,
     instances::generated,
-    kinds::kind_of,
     serving::Served,
     watches::{Holder, Need},
 };
@@ -63,13 +62,11 @@ struct Look<'a> {
 impl Look<'_> {
     /// What is to be done to bring this revision here.
     fn decide(&self, mark: &Mark, compiled: &Compiled) -> Decision {
-        let kinds = compiled.graph.resources.iter().map(|resource| kind_of(&resource.kind.name));
-        let kinds: BTreeSet<Kind> = kinds.collect();
-        let missing: Vec<Kind> = self.graphs.kinds.missing(&self.key.cluster, &kinds);
+        let missing: Vec<Kind> = self.graphs.kinds.missing(&self.key.cluster, &compiled.kinds);
         let is_known = |kind: &Kind| self.graphs.kinds.is_known(&self.key.cluster, kind);
         // It has just been asked for them. What is there already stays, whatever the answer.
         let is_there = self.held.as_ref().is_some_and(|held| held.revision == mark.revision);
-        if !is_there && missing.is_empty() && !kinds.iter().all(is_known) {
+        if !is_there && missing.is_empty() && !compiled.kinds.iter().all(is_known) {
             return Decision::Unknown;
         }
         distribution::decide(&Snapshot {
@@ -124,6 +121,7 @@ impl SpokeMachine {
     /// Nothing of the RGD is served here any more.
     fn leave(&self, key: &DefinitionKey, record: &mut Record) {
         self.graphs.need(&Holder::Distributing(key.clone()), &key.cluster, BTreeSet::new());
+        self.graphs.spokes.departs(key, false);
         self.disown(key, record);
     }
 
@@ -142,6 +140,7 @@ impl SpokeMachine {
         record.left = None;
         let kind = look.held.as_ref().and(look.crd.present()).and_then(|crd| generated::kind_of(&crd.value));
         let kind = kind.filter(|_| offboarding != Offboarding::Orphan);
+        graphs.spokes.departs(key, kind.is_some());
         if let Some(kind) = &kind {
             // Instances that are being deleted are brought to their end, which takes no revision.
             graphs.end_serving(key);
@@ -222,6 +221,7 @@ impl SpokeMachine {
     /// Serves the revision that the CRD names. Whether its instances are known.
     fn serve(&self, look: &Look<'_>, crd: &Arc<str>, cluster: &Cluster, record: &mut Record) -> bool {
         let (graphs, key) = (&self.graphs, look.key);
+        graphs.spokes.departs(key, false);
         let (Some(mark), Some(held)) = (&look.held, look.crd.present()) else {
             self.disown(key, record);
             return false;
@@ -271,7 +271,7 @@ impl SpokeMachine {
         }
         let Some(mark) = wanted else { return (None, troubles, false) };
         let Some(compiled) = compiled(mark.revision) else { return (None, troubles, false) };
-        let kinds = compiled.graph.resources.iter().map(|resource| Need::Kind(kind_of(&resource.kind.name)));
+        let kinds = compiled.kinds.iter().cloned().map(Need::Kind);
         self.graphs.need(&Holder::Distributing(look.key.clone()), &look.key.cluster, kinds.collect());
         record.wanted = mark.revision;
         match look.decide(&mark, &compiled) {
@@ -279,7 +279,7 @@ impl SpokeMachine {
             Decision::Keep { established } => (None, troubles, established),
             Decision::Write(op) => {
                 let uid = look.crd.present().map(|held| &held.uid);
-                let intent = json!([uid, mark.revision, mark.done, compiled.definition.crd]);
+                let intent = json!([uid, mark.revision, mark.done, compiled.digest]);
                 // One that only adds to what is said of a revision changes nothing of how it runs.
                 let same = look.held.as_ref().is_some_and(|held| held.revision == mark.revision);
                 if !same && record.begun.is_none_or(|(revision, _)| revision != mark.revision) {
