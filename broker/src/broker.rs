@@ -25,12 +25,16 @@ use runtime_fleet::{
     queue::Queue,
     source::Provenance,
 };
-use runtime_process::metrics::{meter, waited};
+use runtime_process::metrics::meter;
 use tokio::{sync::mpsc, time::Instant};
 use tracing::info;
 
 use crate::{
-    acceptance::{change::AcceptChange, registry::Registry, statuses::Statuses},
+    acceptance::{
+        change::AcceptChange,
+        registry::Registry,
+        statuses::{AcceptWork, Statuses},
+    },
     brake::Brake,
     cluster_secrets::SecretChange,
     conventions::CONVENTIONS,
@@ -142,7 +146,7 @@ impl Broker {
             watches: Watches::new(&options, &namespace),
             namespace,
             engine: Arc::clone(engine),
-            queue: Queue::new(waited),
+            queue: Arc::default(),
             registry: ArcSwap::default(),
             registry_changes: Mutex::default(),
             accept_changes,
@@ -265,7 +269,9 @@ impl Broker {
         self.plurals.forget(cluster);
         self.resettle(cluster, None);
         self.records.forget_copies(cluster);
-        self.statuses.forget(cluster);
+        for work in self.statuses.keys(|AcceptWork(id)| id.provider == *cluster) {
+            self.statuses.forget(&work);
+        }
         self.namespaces.forget(cluster);
         self.policies.forget(cluster);
         for provider in self.brake.forget(cluster) {

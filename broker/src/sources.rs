@@ -128,14 +128,9 @@ impl Engaged<'_> {
                 let flag = given.iter().position(|given| path.starts_with(&given.path)).unwrap_or_default();
                 Rank { round, flag, created: String::new(), from: from.to_string() }
             }
-            Provenance::Secret { namespace, name } => {
-                let secret = self.broker.cluster_secret(&ObjectKey::new(namespace.as_str(), name.as_str()));
-                let created = secret.and_then(|secret| secret.value().ok());
-                let created =
-                    created.and_then(|value| Some(value["metadata"]["creationTimestamp"].as_str()?.to_owned()));
-                // One that nobody knows is the last.
-                let created = created.unwrap_or_else(|| "~".to_owned());
-                Rank { round, flag: usize::MAX, created, from: from.to_string() }
+            Provenance::Secret { .. } => {
+                let secret = from.secret().and_then(|key| self.broker.cluster_secret(&key));
+                Rank::of_secret(round, from, secret.as_deref())
             }
         }
     }
@@ -274,20 +269,11 @@ impl Broker {
     }
 
     fn tell_of_secret(&self, from: &Provenance, reason: &'static str, message: &str) {
-        let Provenance::Secret { namespace, name } = from else { return };
-        let Some(ClusterSecrets { spec, .. }) = self.watches.secrets_of(namespace) else { return };
-        let key = ObjectKey::new(namespace.as_str(), name.as_str());
+        let Some(key) = from.secret() else { return };
+        let Some(ClusterSecrets { spec, .. }) = self.watches.secrets_of(&key.namespace) else { return };
         for hub in self.fleet().in_role(Role::Coordination) {
             let Some(secret) = hub.index(spec).and_then(|index| index.get(&key).found()) else { continue };
-            let about = Regarding {
-                cluster: hub.name().clone(),
-                api_version: "v1".into(),
-                kind: "Secret".into(),
-                namespace: namespace.clone(),
-                name: name.clone(),
-                uid: secret.uid.to_string(),
-            };
-            self.engine.tell(about, Note::warning(reason, message));
+            self.engine.tell(Regarding::secret(hub.name(), &key, &secret.uid), Note::warning(reason, message));
         }
     }
 }

@@ -67,7 +67,7 @@ pub async fn run(mut options: Options) -> anyhow::Result<()> {
         for cluster in led.fleet().clusters() {
             led.instances.enqueue_of(cluster.name());
             if cluster.name().role() == Role::Spoke {
-                led.clusters.enqueue(cluster.name());
+                led.clusters.enqueue(cluster.name().clone());
                 led.look_at_all_in(cluster.name());
             }
         }

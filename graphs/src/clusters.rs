@@ -3,10 +3,10 @@
 pub mod machine;
 
 use std::{
-    collections::{BTreeSet, HashMap},
-    fmt,
+    collections::BTreeSet,
+    ops::Deref,
     sync::{
-        Arc, Mutex, OnceLock,
+        Mutex,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -16,31 +16,11 @@ use runtime_effect::{
     memory::{Memory, Sole},
     note::Note,
 };
-use runtime_fleet::{
-    lock::lock,
-    queue::{Key, Queue},
-    source::Provenance,
-};
-use runtime_process::metrics::waited;
+use runtime_engine::records::Records;
+use runtime_fleet::{lock::lock, source::Provenance};
 
 /// Watches of Secrets: by their role, and by their label.
 const LISTS: usize = 2;
-
-/// A spoke.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ClusterKey(pub ClusterName);
-
-impl fmt::Display for ClusterKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl Key for ClusterKey {
-    fn lane(&self) -> &ClusterName {
-        &self.0
-    }
-}
 
 /// What is remembered of a spoke.
 pub struct Record {
@@ -54,44 +34,33 @@ pub struct Record {
     pub uid: Box<str>,
 }
 
-/// Spokes that are configured, and those of them to look at.
+/// Spokes that are configured, those of them to look at, and what is remembered of them.
 #[derive(Default)]
 pub struct Clusters {
-    queue: OnceLock<Arc<Queue<ClusterKey>>>,
-    all: Mutex<HashMap<ClusterName, Arc<Mutex<Record>>>>,
+    records: Records<ClusterName, Record>,
     /// Those of which the kubeconfig cannot be used, and that are engaged with no other.
     rejected: Mutex<BTreeSet<ClusterName>>,
     /// Of which watches the first list was taken in to its end: a bit each.
     lists: AtomicUsize,
 }
 
+impl Deref for Clusters {
+    type Target = Records<ClusterName, Record>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.records
+    }
+}
+
 impl Clusters {
-    /// Those to look at.
-    pub fn queue(&self) -> &Arc<Queue<ClusterKey>> {
-        self.queue.get_or_init(|| Queue::new(waited))
-    }
-
-    /// Looks at one.
-    pub fn enqueue(&self, cluster: &ClusterName) {
-        self.queue().add(ClusterKey(cluster.clone()));
-    }
-
-    /// What is remembered of one.
-    pub fn get(&self, cluster: &ClusterName) -> Option<Arc<Mutex<Record>>> {
-        lock(&self.all).get(cluster).cloned()
-    }
-
     /// This is the Secret of a spoke.
     pub fn configured(&self, cluster: &ClusterName, from: &Provenance, uid: Box<str>) {
-        let mut all = lock(&self.all);
-        let is_it = |record: &Record| record.from == *from && record.uid == uid;
-        let is_known = all.get(cluster).is_some_and(|record| is_it(&lock(record)));
+        let is_known = self.with(cluster, |record| record.from == *from && record.uid == uid) == Some(true);
         if !is_known {
             let record = Record { memory: Memory::default(), told: None, from: from.clone(), uid };
-            all.insert(cluster.clone(), Arc::new(Mutex::new(record)));
+            self.set(cluster.clone(), record);
         }
-        drop(all);
-        self.enqueue(cluster);
+        self.enqueue(cluster.clone());
     }
 
     /// The kubeconfig of a spoke cannot be used, or can again.
@@ -121,7 +90,7 @@ impl Clusters {
 
     /// A spoke is configured no more. Returns the uid of its Secret.
     pub fn removed(&self, cluster: &ClusterName) -> Option<Box<str>> {
-        let record = lock(&self.all).remove(cluster)?;
+        let record = self.forget(cluster)?;
         let record = lock(&record);
         Some(record.uid.clone())
     }

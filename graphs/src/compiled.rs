@@ -14,7 +14,7 @@ use graphs_core::{
     instance::{Form, Resource},
 };
 use runtime_cel::graph::Evaluator;
-use runtime_effect::kind::Kind;
+use runtime_effect::{kind::Kind, merge::digest};
 use runtime_fleet::kind::may_be_built_in;
 
 use crate::{
@@ -31,6 +31,10 @@ pub struct Compiled {
     pub definition: Arc<definition::Graph>,
     /// Its resources by their ids, as decisions about instances have them.
     pub resources: HashMap<String, Arc<Resource>>,
+    /// The kinds of these.
+    pub kinds: BTreeSet<Kind>,
+    /// Of the CRD.
+    pub digest: [u8; 8],
 }
 
 /// What came of compiling a spec.
@@ -108,9 +112,12 @@ impl Compiler<'_> {
             .map(|resource| (resource.id.clone(), resource.dependencies.clone()))
             .collect();
         let topological_order = graph.topological_order().map(str::to_owned).collect();
+        let digest = digest(&crd);
         let definition = Arc::new(definition::Graph { topological_order, dependencies, crd });
         let resources = graph.resources.iter().map(|resource| (resource.id.clone(), Arc::new(self.resource(resource))));
-        Ok(Compiled { definition, resources: resources.collect(), graph })
+        let resources: HashMap<String, Arc<Resource>> = resources.collect();
+        let kinds = resources.values().map(|resource| resource.kind.clone()).collect();
+        Ok(Compiled { graph, definition, resources, kinds, digest })
     }
 
     fn resource(&self, resource: &graph::Resource) -> Resource {

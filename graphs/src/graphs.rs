@@ -107,6 +107,18 @@ impl Graphs {
         graphs
     }
 
+    /// Without clusters, for tests.
+    #[cfg(test)]
+    pub(crate) fn alone() -> Arc<Self> {
+        use clap::Parser as _;
+        use runtime_engine::decisions::Decisions;
+        use runtime_process::metrics::METERS;
+
+        let options = Options::try_parse_from(["resource-graphs", "--enable-multicluster"]).unwrap();
+        let engine = Engine::new(Decisions::start(METERS.slow).unwrap(), &METERS);
+        Self::new(options, ClusterName::new(Role::Coordination, "hub"), &engine)
+    }
+
     /// The clusters.
     pub fn fleet(&self) -> &Arc<Fleet> {
         self.engine.fleet()

@@ -4,24 +4,18 @@ pub mod generated;
 pub mod groups;
 pub mod listen;
 pub mod machine;
-pub mod records;
+pub mod record;
 pub mod references;
 pub mod world;
 
-use std::{
-    fmt,
-    sync::{Arc, OnceLock},
-};
+use std::{collections::HashMap, fmt, ops::Deref, sync::Arc};
 
 use broker_api::ClusterName;
-use graphs_core::applyset::GroupKind;
-use runtime_fleet::{
-    object::ObjectKey,
-    queue::{Key, Queue},
-};
-use runtime_process::metrics::waited;
+use graphs_core::{applyset::GroupKind, instance::State};
+use runtime_engine::records::Records;
+use runtime_fleet::{lock::lock, object::ObjectKey, queue::Key};
 
-use self::{generated::Generated, records::Records, references::References};
+use self::{generated::Generated, record::Record, references::References};
 use crate::{graphs::Graphs, watches::Need};
 
 /// An instance.
@@ -47,39 +41,55 @@ impl Key for InstanceKey {
     }
 }
 
-/// Instances, and those of them to look at.
+/// Instances, those of them to look at, and what is remembered of them.
 #[derive(Default)]
 pub struct Instances {
-    queue: OnceLock<Arc<Queue<InstanceKey>>>,
-    /// What is remembered of them.
-    pub records: Records,
+    records: Records<InstanceKey, Record>,
     /// To what they refer.
     pub references: References,
     /// Their kinds.
     pub generated: Generated,
 }
 
+impl Deref for Instances {
+    type Target = Records<InstanceKey, Record>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.records
+    }
+}
+
 impl Instances {
-    /// Those to look at.
-    pub fn queue(&self) -> &Arc<Queue<InstanceKey>> {
-        self.queue.get_or_init(|| Queue::new(waited))
+    /// All of a kind.
+    pub fn of_kind(&self, cluster: &ClusterName, kind: &GroupKind) -> Vec<InstanceKey> {
+        let first =
+            InstanceKey { cluster: cluster.clone(), kind: Arc::new(kind.clone()), object: ObjectKey::new("", "") };
+        self.row(&first, |key| (&key.cluster, &key.kind) == (&first.cluster, &first.kind))
     }
 
-    /// Looks at one.
-    pub fn enqueue(&self, key: InstanceKey) {
-        self.queue().add(key);
+    /// All of a cluster.
+    pub fn of_cluster(&self, cluster: &ClusterName) -> Vec<InstanceKey> {
+        self.keys(|key| key.cluster == *cluster)
+    }
+
+    /// How many are in each state.
+    pub fn states(&self) -> HashMap<State, usize> {
+        self.all().iter().fold(HashMap::new(), |mut states, (_, record)| {
+            *states.entry(lock(record).state).or_default() += 1;
+            states
+        })
     }
 
     /// Looks at all of a kind.
     pub fn enqueue_kind(&self, cluster: &ClusterName, kind: &GroupKind) {
-        for key in self.records.of_kind(cluster, kind) {
+        for key in self.of_kind(cluster, kind) {
             self.enqueue(key);
         }
     }
 
     /// Looks at all of a cluster.
     pub fn enqueue_of(&self, cluster: &ClusterName) {
-        for key in self.records.of_cluster(cluster) {
+        for key in self.of_cluster(cluster) {
             self.enqueue(key);
         }
     }

@@ -16,26 +16,25 @@ use crate::{
 
 impl Observer for Graphs {
     fn cluster(&self, cluster: &ClusterName, state: &ClusterState) {
+        let leaves = *state == ClusterState::Leaving;
         if cluster.role() == Role::Spoke {
             self.spokes.state(cluster, state);
-            self.spokes.records.lose(cluster);
-            if *state == ClusterState::Leaving {
+            self.spokes.lose(cluster);
+            if leaves {
                 self.kinds.forget(cluster);
             }
-            self.clusters.enqueue(cluster);
-            let is_none = match state {
-                ClusterState::Leaving => true,
-                ClusterState::Unreachable { cause, .. } => *cause != Cause::Lost,
-                ClusterState::Connecting | ClusterState::Ready => false,
-            };
-            if is_none {
-                self.definitions.records.forget_pending();
+            self.clusters.enqueue(cluster.clone());
+            let is_another = matches!(state, ClusterState::Unreachable { cause, .. } if *cause != Cause::Lost);
+            if leaves || is_another {
+                self.definitions.forget_pending();
+            }
+            if is_another {
                 self.definitions.enqueue_all();
             }
             self.look_at_rollouts();
             self.look_at_all_in(cluster);
         }
-        if matches!(state, ClusterState::Ready | ClusterState::Leaving) {
+        if leaves || *state == ClusterState::Ready {
             self.definitions.enqueue_all();
             self.instances.enqueue_of(cluster);
             if *cluster == self.hub {
@@ -64,6 +63,32 @@ impl Observer for Graphs {
             if let Holder::Distributing(key) = holder {
                 self.spokes.enqueue(key);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn when_a_spoke_leaves_each_rgd_is_looked_at_once() {
+        let graphs = Graphs::alone();
+        let _record = graphs.definitions.of(&graphs.hub_key(&"web".into()));
+        let lost = |cause| ClusterState::Unreachable { cause, why: String::new(), since: Instant::now() };
+        let spoke = ClusterName::spoke("paris");
+        for (state, looks) in [
+            (ClusterState::Leaving, 1),
+            (lost(Cause::Duplicate), 1),
+            (lost(Cause::Lost), 0),
+            (ClusterState::Connecting, 0),
+            (ClusterState::Ready, 1),
+        ] {
+            let before = graphs.definitions.queue().stats().adds;
+            graphs.cluster(&spoke, &state);
+            assert_eq!(graphs.definitions.queue().stats().adds - before, looks, "{state:?}");
         }
     }
 }

@@ -4,17 +4,18 @@
 use std::{path::PathBuf, time::Duration};
 
 use broker_api::graphs::keys;
-use clap::{ArgAction, CommandFactory as _, FromArgMatches as _, Parser, builder::Resettable};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, builder::Resettable};
 use runtime_process::{
     amount::{duration, memory},
     bind::{Bind, bind_address},
     logs::LogFormat,
+    switch::switch,
 };
 
 /// Serves ResourceGraphDefinitions.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag, and any may be given with any")]
 #[derive(Debug, Clone, Parser)]
-#[command(name = "resource-graphs", version, max_term_width = 110, args_override_self = true)]
+#[command(name = "resource-graphs", version, max_term_width = 110, args_override_self = true, mut_args(switch))]
 pub struct Options {
     /// Kubeconfig of the cluster that is served; without it the Pod's own
     #[arg(long, env = "RESOURCE_GRAPHS_KUBECONFIG", value_name = "FILE")]
@@ -29,16 +30,7 @@ pub struct Options {
     pub health_probe_bind_address: Bind,
 
     /// Take part in a leader election; without it this process must be the only one
-    #[arg(
-        long,
-        env = "RESOURCE_GRAPHS_LEADER_ELECT",
-        value_name = "BOOL",
-        action = ArgAction::Set,
-        num_args = 0..=1,
-        require_equals = true,
-        default_value_t = false,
-        default_missing_value = "true"
-    )]
+    #[arg(long, env = "RESOURCE_GRAPHS_LEADER_ELECT")]
     pub leader_elect: bool,
 
     /// Namespace of the lease; defaults to the Pod's, or that of the kubeconfig's context
@@ -46,42 +38,15 @@ pub struct Options {
     pub leader_election_namespace: Option<String>,
 
     /// Delete the CRD, and with it all instances, when its ResourceGraphDefinition is deleted
-    #[arg(
-        long,
-        env = "RESOURCE_GRAPHS_ALLOW_CRD_DELETION",
-        value_name = "BOOL",
-        action = ArgAction::Set,
-        num_args = 0..=1,
-        require_equals = true,
-        default_value_t = false,
-        default_missing_value = "true"
-    )]
+    #[arg(long, env = "RESOURCE_GRAPHS_ALLOW_CRD_DELETION")]
     pub allow_crd_deletion: bool,
 
     /// Bring ResourceGraphDefinitions to all clusters whose kubeconfigs are in Secrets here, and serve their instances there
-    #[arg(
-        long,
-        env = "RESOURCE_GRAPHS_ENABLE_MULTICLUSTER",
-        value_name = "BOOL",
-        action = ArgAction::Set,
-        num_args = 0..=1,
-        require_equals = true,
-        default_value_t = false,
-        default_missing_value = "true"
-    )]
+    #[arg(long, env = "RESOURCE_GRAPHS_ENABLE_MULTICLUSTER")]
     pub enable_multicluster: bool,
 
     /// Keep what belongs to a namespaced instance in its namespace, unless a template names another in fixed text
-    #[arg(
-        long,
-        env = "RESOURCE_GRAPHS_RESTRICT_NAMESPACES",
-        value_name = "BOOL",
-        action = ArgAction::Set,
-        num_args = 0..=1,
-        require_equals = true,
-        default_value_t = false,
-        default_missing_value = "true"
-    )]
+    #[arg(long, env = "RESOURCE_GRAPHS_RESTRICT_NAMESPACES")]
     pub restrict_namespaces: bool,
 
     /// Namespace of the Secrets with kubeconfigs of spokes; defaults to that of the lease

@@ -3,18 +3,14 @@
 pub mod listen;
 pub mod machine;
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::{Arc, Mutex, OnceLock},
-};
+use std::collections::BTreeMap;
 
 use broker_api::{ClusterName, graphs::rollout::ClusterCounts};
 use graphs_core::{definition::Distributed, rollout::Assigned};
 use runtime_effect::memory::{Memory, Sole};
-use runtime_fleet::{lock::lock, queue::Queue};
-use runtime_process::metrics::waited;
+use runtime_engine::records::Records;
 
-use crate::definitions::DefinitionKey;
+use crate::{definitions::DefinitionKey, graphs::Graphs};
 
 /// Revisions of an RGD that some cluster runs, or is to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -44,62 +40,13 @@ pub struct Record {
     pub leaving: Option<Vec<ClusterName>>,
 }
 
-/// Rollouts, and the RGDs of those to look at.
-#[derive(Default)]
-pub struct Rollouts {
-    queue: OnceLock<Arc<Queue<DefinitionKey>>>,
-    all: Mutex<HashMap<DefinitionKey, Arc<Mutex<Record>>>>,
-}
+/// What was decided, by the keys of RGDs, and those of these to look at.
+pub type Rollouts = Records<DefinitionKey, Record>;
 
-impl Rollouts {
-    /// Those to look at.
-    pub fn queue(&self) -> &Arc<Queue<DefinitionKey>> {
-        self.queue.get_or_init(|| Queue::new(waited))
-    }
-
-    /// Looks at one, by the key of its RGD.
-    pub fn enqueue(&self, key: DefinitionKey) {
-        self.queue().add(key);
-    }
-
-    /// What was decided of an RGD.
-    pub fn get(&self, key: &DefinitionKey) -> Option<Arc<Mutex<Record>>> {
-        lock(&self.all).get(key).cloned()
-    }
-
-    /// What was decided of an RGD; nothing yet, where that is new.
-    pub fn of(&self, key: &DefinitionKey) -> Arc<Mutex<Record>> {
-        Arc::clone(lock(&self.all).entry(key.clone()).or_default())
-    }
-
-    /// Revisions that some cluster runs, or is to.
-    pub fn kept(&self, key: &DefinitionKey) -> Kept {
-        self.get(key).map(|record| lock(&record).kept.clone()).unwrap_or_default()
-    }
-
-    /// Whether instances in the hub are served; `None`: that is not decided.
-    pub fn serves_hub(&self, key: &DefinitionKey) -> Option<bool> {
-        lock(&*self.get(key)?).serves_hub
-    }
-
-    /// Clusters that an RGD which is being deleted has not left; `None`: that is not decided.
-    pub fn leaving(&self, key: &DefinitionKey) -> Option<Vec<ClusterName>> {
-        lock(&*self.get(key)?).leaving.clone()
-    }
-
-    /// How many clusters of each RGD stand how.
-    pub fn counts(&self) -> Vec<(Arc<str>, ClusterCounts)> {
-        let all: Vec<_> = lock(&self.all).iter().map(|(key, record)| (key.name.clone(), Arc::clone(record))).collect();
-        all.into_iter().map(|(name, record)| (name, lock(&record).counts)).collect()
-    }
-
-    /// The RGD is no more.
-    pub fn forget(&self, key: &DefinitionKey) {
-        lock(&self.all).remove(key);
-    }
-
-    /// What a spoke is to run; `None`: that is not decided.
-    pub fn assigned(&self, key: &DefinitionKey, spoke: &ClusterName) -> Option<Assigned> {
-        lock(&*self.get(key)?).assigned.get(spoke).copied()
+impl Graphs {
+    /// What an RGD in a spoke is to run; `None`: that is not decided.
+    pub(crate) fn assigned(&self, key: &DefinitionKey) -> Option<Assigned> {
+        let assigned = |record: &mut Record| record.assigned.get(&key.cluster).copied();
+        self.rollouts.with(&self.hub_key(&key.name), assigned)?
     }
 }

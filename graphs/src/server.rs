@@ -7,6 +7,7 @@ use broker_api::{
 use graphs_core::instance::State;
 use runtime_fleet::{
     cluster::{Cluster, ClusterState},
+    lock::lock,
     queue::QueueStats,
 };
 use runtime_process::{
@@ -71,7 +72,7 @@ impl Probed for Graphs {
         metrics::METRICS.queues(self.queues());
         metrics::METRICS.leads(keys::LEASE, self.engine.leads());
         METRICS.instances.clear();
-        for (state, count) in self.instances.records.states() {
+        for (state, count) in self.instances.states() {
             METRICS.instances.get_or_create(&StateLabels { state: word(state) }).set(gauge(count));
         }
         METRICS.held.set(gauge(self.fleet().budget().shares().iter().map(|(_, held, _)| held).sum()));
@@ -96,7 +97,8 @@ impl Graphs {
 
     fn spoke_metrics(&self) {
         METRICS.distribution.clear();
-        for (rgd, counts) in self.rollouts.counts() {
+        for (rgd, record) in self.rollouts.all() {
+            let counts = lock(&record).counts;
             let ClusterCounts { total: _, updated, updating, failed, unreachable, conflicted } = counts;
             let states = [
                 ("updated", updated),
@@ -106,7 +108,7 @@ impl Graphs {
                 ("conflicted", conflicted),
             ];
             for (state, count) in states {
-                let labels = DistributionLabels { rgd: rgd.to_string(), state };
+                let labels = DistributionLabels { rgd: rgd.name.to_string(), state };
                 METRICS.distribution.get_or_create(&labels).set(count.into());
             }
         }

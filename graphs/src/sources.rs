@@ -101,21 +101,21 @@ impl Graphs {
                 };
                 info!(cluster = %name, %from, server = kubeconfig.server(), "engaged");
                 self.clusters.reject(&name, false);
-                self.fleet().configure(&name, self.rank(&from));
+                let secret = from.secret().and_then(|key| self.spoke_secret(&key));
+                self.fleet().configure(&name, Rank::of_secret(0, &from, secret.as_deref()));
                 self.fleet().expect(&name, uid);
                 self.fleet().engage(&name, kubeconfig, Some(Arc::new(labels)));
-                let uid = self.secret_uid(&from).unwrap_or_default();
+                let uid = secret.map(|secret| secret.uid.clone()).unwrap_or_default();
                 self.clusters.configured(&name, &from, uid);
             }
             SourceEvent::Removed { name, from } => {
-                let left = self.instances.records.of_cluster(&name).len();
+                let left = self.instances.of_cluster(&name).len();
                 info!(cluster = %name, %from, instances = left, "taken out of the configuration; what is there stays");
                 self.clusters.reject(&name, false);
                 let gone = self.clusters.removed(&name);
                 let what = format!("{name} is left; {left} instances stay there as they are, and nobody serves them");
-                if let Some(about) =
-                    gone.and_then(|uid| self.regarding_secret(&from, &uid)).filter(|_| self.engine.leads())
-                {
+                if let (Some(secret), Some(uid), true) = (from.secret(), gone, self.engine.leads()) {
+                    let about = Regarding::secret(&self.hub, &secret, &uid);
                     self.engine.tell(about, Note::normal("ClusterLeft", what));
                 }
                 self.fleet().disengage(&name).await;
@@ -139,41 +139,11 @@ impl Graphs {
         }
     }
 
-    /// The older of two Secrets counts.
-    fn rank(&self, from: &Provenance) -> Rank {
-        let Provenance::Secret { namespace, name } = from else { return Rank::default() };
-        let secret = self.spoke_secret(&ObjectKey::new(namespace.as_str(), name.as_str()));
-        let created = secret.and_then(|secret| secret.value().ok());
-        let created = created.and_then(|value| Some(value["metadata"]["creationTimestamp"].as_str()?.to_owned()));
-        // One that nobody knows is the last.
-        let created = created.unwrap_or_else(|| "~".to_owned());
-        Rank { round: 0, flag: usize::MAX, created, from: from.to_string() }
-    }
-
-    /// uid of a spoke's Secret.
-    fn secret_uid(&self, from: &Provenance) -> Option<Box<str>> {
-        let Provenance::Secret { namespace, name } = from else { return None };
-        Some(self.spoke_secret(&ObjectKey::new(namespace.as_str(), name.as_str()))?.uid.clone())
-    }
-
-    /// A spoke's Secret, which may be gone, for Events.
-    fn regarding_secret(&self, from: &Provenance, uid: &str) -> Option<Regarding> {
-        let Provenance::Secret { namespace, name } = from else { return None };
-        Some(Regarding {
-            cluster: self.hub.clone(),
-            api_version: "v1".into(),
-            kind: "Secret".into(),
-            namespace: namespace.clone(),
-            name: name.clone(),
-            uid: uid.to_owned(),
-        })
-    }
-
     /// Tells something about a spoke on its Secret.
     pub(crate) fn tell_of_secret(&self, from: &Provenance, note: &Note) {
-        let about = self.secret_uid(from).and_then(|uid| self.regarding_secret(from, &uid));
-        if let Some(about) = about.filter(|_| self.engine.leads()) {
-            self.engine.tell(about, note.clone());
+        let Some(key) = from.secret().filter(|_| self.engine.leads()) else { return };
+        if let Some(secret) = self.spoke_secret(&key) {
+            self.engine.tell(Regarding::secret(&self.hub, &key, &secret.uid), note.clone());
         }
     }
 }

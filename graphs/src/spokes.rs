@@ -2,45 +2,85 @@
 
 pub mod listen;
 pub mod machine;
-pub mod records;
+pub mod record;
 
 use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, OnceLock},
+    collections::{BTreeSet, HashMap},
+    ops::Deref,
+    sync::Mutex,
 };
 
 use broker_api::ClusterName;
-use graphs_core::rollout::{Reach, Reason};
-use runtime_engine::clock;
+use graphs_core::rollout::{Mark, Reach, Reason};
+use runtime_engine::{clock, records::Records};
 use runtime_fleet::{
     cluster::{Cause, Cluster, ClusterState},
     lock::lock,
-    queue::Queue,
 };
-use runtime_process::metrics::waited;
 
-use self::records::Records;
+use self::record::Record;
 use crate::definitions::DefinitionKey;
 
-/// Spokes, and the RGDs in them to look at: keys of the spoke, with the name that the RGD has in the hub.
+/// RGDs in spokes, those of them to look at, and what is remembered of them: keys of the spoke, with the name that the RGD has in
+/// the hub.
 #[derive(Default)]
 pub struct Spokes {
-    queue: OnceLock<Arc<Queue<DefinitionKey>>>,
-    /// What is remembered of them.
-    pub records: Records,
+    records: Records<DefinitionKey, Record>,
+    /// Those that are left now, instances first.
+    departing: Mutex<BTreeSet<DefinitionKey>>,
     /// Since when nothing is known of a spoke, in milliseconds.
     lost: Mutex<HashMap<ClusterName, u64>>,
 }
 
+impl Deref for Spokes {
+    type Target = Records<DefinitionKey, Record>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.records
+    }
+}
+
 impl Spokes {
-    /// Those to look at.
-    pub fn queue(&self) -> &Arc<Queue<DefinitionKey>> {
-        self.queue.get_or_init(|| Queue::new(waited))
+    /// Whether anything was seen.
+    pub fn is_seen(&self, key: &DefinitionKey) -> bool {
+        self.with(key, |record| record.seen.is_some()) == Some(true)
     }
 
-    /// Looks at one.
-    pub fn enqueue(&self, key: DefinitionKey) {
-        self.queue().add(key);
+    /// What was seen last of its CRD; `None`: nothing was yet.
+    pub fn last(&self, key: &DefinitionKey) -> Option<Option<Mark>> {
+        self.with(key, |record| (record.seen.is_some() || record.last.is_some()).then(|| record.last.clone()))?
+    }
+
+    /// What is there of an RGD is released or deleted from now on, or no longer.
+    pub fn departs(&self, key: &DefinitionKey, departs: bool) {
+        let mut departing = lock(&self.departing);
+        if departs {
+            departing.insert(key.clone());
+        } else {
+            departing.remove(key);
+        }
+    }
+
+    /// Whether anything in a spoke is released or deleted now.
+    pub fn is_departed_from(&self, cluster: &ClusterName) -> bool {
+        lock(&self.departing).iter().any(|key| key.cluster == *cluster)
+    }
+
+    /// Nothing is known of a spoke any more, or all has to be looked at again: what happened meanwhile took no time.
+    pub fn lose(&self, cluster: &ClusterName) {
+        let first = DefinitionKey { cluster: cluster.clone(), name: "".into() };
+        for key in self.row(&first, |key| key.cluster == *cluster) {
+            self.with(&key, |record| {
+                record.seen = None;
+                // Somebody may have put another cluster there.
+                record.left = None;
+            });
+        }
+    }
+
+    /// All spokes of an RGD.
+    pub fn of_name(&self, name: &str) -> Vec<DefinitionKey> {
+        self.keys(|key| *key.name == *name)
     }
 
     /// A spoke came, or went, or something is known of it again.
@@ -62,7 +102,7 @@ impl Spokes {
             Reach::Unreachable { reason, message, since }
         };
         match cluster.state() {
-            ClusterState::Ready => match self.records.seen(key) {
+            ClusterState::Ready => match self.with(key, |record| record.seen.clone()).flatten() {
                 Some(spoke) => Reach::Reached(spoke),
                 None => unknown(Reason::Unreachable, "its CRDs are not read yet".to_owned()),
             },

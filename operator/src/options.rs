@@ -2,12 +2,19 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Parser};
+use clap::Parser;
 use resource_broker::options::{Bind, LogFormat, bind_address};
+use runtime_process::switch::switch;
 
 /// Deploys resource brokers from Broker objects.
 #[derive(Debug, Clone, Parser)]
-#[command(name = "resource-broker-operator", version, max_term_width = 110, args_override_self = true)]
+#[command(
+    name = "resource-broker-operator",
+    version,
+    max_term_width = 110,
+    args_override_self = true,
+    mut_args(switch)
+)]
 pub struct Options {
     /// Kubeconfig of the coordination cluster; without it the Pod's own cluster
     #[arg(long, env = "RESOURCE_BROKER_OPERATOR_KUBECONFIG", value_name = "FILE")]
@@ -18,16 +25,7 @@ pub struct Options {
     pub namespace: Option<String>,
 
     /// Take part in a leader election; without it this process must be the only one
-    #[arg(
-        long,
-        env = "RESOURCE_BROKER_OPERATOR_LEADER_ELECT",
-        value_name = "BOOL",
-        action = ArgAction::Set,
-        num_args = 0..=1,
-        require_equals = true,
-        default_value_t = false,
-        default_missing_value = "true"
-    )]
+    #[arg(long, env = "RESOURCE_BROKER_OPERATOR_LEADER_ELECT")]
     pub leader_elect: bool,
 
     /// Name of the Lease of that election

@@ -15,6 +15,7 @@ use runtime_engine::{
     machine::{Machine, Occasion, Plan},
 };
 use runtime_fleet::{
+    lock::lock,
     object::Object,
     queue::{Outcome, Queue},
     watch::WatchSpec,
@@ -42,8 +43,14 @@ impl Broker {
     /// The status of an AcceptAPI is looked at. Only when all that was there at the start has been looked at do counts say
     /// anything; all are looked at then.
     pub(crate) fn enqueue_status(&self, id: &AcceptId) {
-        if self.is_synced() {
-            self.statuses.enqueue(id);
+        if !self.is_synced() {
+            return;
+        }
+        let (now, work) = (Instant::now(), AcceptWork(id.clone()));
+        // One that rests is looked at afterwards, whatever happens until then.
+        let rests = self.statuses.with(&work, |remembered| remembered.rests.is_some_and(|until| now < until));
+        if rests != Some(true) {
+            self.statuses.enqueue(work);
         }
     }
 
@@ -109,44 +116,43 @@ impl Machine for AcceptMachine {
     }
 
     fn queue(&self) -> &Arc<Queue<AcceptWork>> {
-        &self.broker.statuses.queue
+        self.broker.statuses.queue()
     }
 
-    fn decide(&self, AcceptWork(id): &AcceptWork, _occasion: &Occasion) -> Result<Plan<Field>, Outcome> {
-        let mut all = self.broker.statuses.lock();
+    fn decide(&self, work: &AcceptWork, _occasion: &Occasion) -> Result<Plan<Field>, Outcome> {
+        let AcceptWork(id) = work;
         let registry = self.broker.registry.load();
         let Some(entry) = registry.entry(id) else {
-            all.remove(id);
+            self.broker.statuses.forget(work);
             return Err(Outcome::Done);
         };
         let has_expression = entry.compiled.as_ref().is_ok_and(|acceptance| acceptance.has_expression());
         let again = if has_expression { WITH_EXPRESSION } else { WITHOUT };
-        let remembered = all.entry(id.clone()).or_default();
+        let remembered = self.broker.statuses.of(work);
+        let remembered = lock(&remembered);
         let rests = remembered.rests.and_then(|until| until.checked_duration_since(Instant::now()));
         if let Some(rest) = rests.filter(|rest| !rest.is_zero()) {
             return Err(Outcome::After(rest));
         }
         let memory = remembered.memory.clone();
-        drop(all);
+        drop(remembered);
         let Some(write) = self.wanted(id, &memory) else { return Err(Outcome::After(again)) };
         let complete = write.subject == Field::Status;
         // What is written while it rests is looked at afterwards.
         Ok(Plan { again: Some(REST), complete, ..Plan::paced([write], &memory)? })
     }
 
-    fn remember<T>(&self, AcceptWork(id): &AcceptWork, change: impl FnOnce(&mut Memory<Field>) -> T) -> Option<T> {
-        self.broker.statuses.lock().get_mut(id).map(|remembered| change(&mut remembered.memory))
+    fn remember<T>(&self, work: &AcceptWork, change: impl FnOnce(&mut Memory<Field>) -> T) -> Option<T> {
+        self.broker.statuses.with(work, |remembered| change(&mut remembered.memory))
     }
 
     fn sees(&self, _key: &AcceptWork, _write: &Write<Field>) -> Option<Arc<WatchSpec>> {
         Some(Arc::clone(&self.broker.watches.accept_apis))
     }
 
-    fn wrote(&self, AcceptWork(id): &AcceptWork, write: &Write<Field>, _object: Option<&Object>) {
-        if write.subject == Field::Status
-            && let Some(remembered) = self.broker.statuses.lock().get_mut(id)
-        {
-            remembered.rests = Some(Instant::now() + REST);
+    fn wrote(&self, work: &AcceptWork, write: &Write<Field>, _object: Option<&Object>) {
+        if write.subject == Field::Status {
+            self.broker.statuses.with(work, |remembered| remembered.rests = Some(Instant::now() + REST));
         }
     }
 }
@@ -167,9 +173,9 @@ mod tests {
         let broker = Broker::new(options, "ours".into(), &engine).0;
         let id = AcceptId { provider: ClusterName::provider("p"), namespace: "n".into(), name: "a".into() };
         broker.enqueue_status(&id);
-        assert_eq!(broker.statuses.queue.stats().depth, 0);
+        assert_eq!(broker.statuses.queue().stats().depth, 0);
         broker.set_synced();
         broker.enqueue_status(&id);
-        assert_eq!(broker.statuses.queue.stats().depth, 1);
+        assert_eq!(broker.statuses.queue().stats().depth, 1);
     }
 }

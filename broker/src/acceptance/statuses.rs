@@ -1,20 +1,16 @@
 //! `Statuses`: AcceptAPIs whose statuses are to be looked at, and what is remembered of them.
 
-use std::{
-    collections::HashMap,
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::fmt;
 
 use broker_api::ClusterName;
 use broker_core::acceptance::AcceptId;
 use runtime_effect::memory::{self, Memory};
-use runtime_fleet::queue::{Key, Queue};
-use runtime_process::metrics::waited;
+use runtime_engine::records::Records;
+use runtime_fleet::queue::Key;
 use tokio::time::Instant;
 
 /// An AcceptAPI as the queue has it: its turn is that of its provider.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AcceptWork(pub AcceptId);
 
 impl fmt::Display for AcceptWork {
@@ -52,41 +48,12 @@ impl memory::Subject for Field {
 
 /// What is remembered of a status.
 #[derive(Default)]
-pub(super) struct Remembered {
+pub struct Remembered {
     /// Of what was written.
-    pub(super) memory: Memory<Field>,
+    pub memory: Memory<Field>,
     /// When its status may be written again.
-    pub(super) rests: Option<Instant>,
+    pub rests: Option<Instant>,
 }
 
 /// AcceptAPIs to look at, and what is remembered of their statuses.
-pub struct Statuses {
-    pub(super) queue: Arc<Queue<AcceptWork>>,
-    remembered: Mutex<HashMap<AcceptId, Remembered>>,
-}
-
-impl Default for Statuses {
-    fn default() -> Self {
-        Self { queue: Queue::new(waited), remembered: Mutex::default() }
-    }
-}
-
-impl Statuses {
-    pub(super) fn lock(&self) -> MutexGuard<'_, HashMap<AcceptId, Remembered>> {
-        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Look at an AcceptAPI's status. One that rests is looked at afterwards, whatever happens until then.
-    pub(super) fn enqueue(&self, id: &AcceptId) {
-        let now = Instant::now();
-        let rests = self.lock().get(id).is_some_and(|remembered| remembered.rests.is_some_and(|until| now < until));
-        if !rests {
-            self.queue.add(AcceptWork(id.clone()));
-        }
-    }
-
-    /// A provider has left.
-    pub fn forget(&self, provider: &ClusterName) {
-        self.lock().retain(|id, _| id.provider != *provider);
-    }
-}
+pub type Statuses = Records<AcceptWork, Remembered>;

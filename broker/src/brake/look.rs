@@ -7,7 +7,7 @@ use std::{
 
 use broker_api::{ClusterName, Gvr, Role, keys};
 use broker_core::naming::consumer_hash;
-use runtime_effect::note::Note;
+use runtime_effect::{kind::Kind, note::Note};
 use runtime_engine::recorder::Regarding;
 use runtime_fleet::{
     blocking::blocking,
@@ -124,14 +124,8 @@ impl Broker {
                 continue;
             };
             for (key, object) in self.accept_apis_of(&cluster, brokered).into_iter().take(TOLD) {
-                let about = Regarding {
-                    cluster: provider.clone(),
-                    api_version: format!("{}/v1alpha1", keys::GROUP),
-                    kind: "AcceptAPI".into(),
-                    namespace: key.namespace.to_string(),
-                    name: key.name.to_string(),
-                    uid: object.uid.to_string(),
-                };
+                let kind = Kind::from(&self.watches.accept_apis.gvk);
+                let about = Regarding::new(provider, kind, &key, &object.uid);
                 self.engine.tell(about, Note::warning(broker_api::condition::ORIGINS_VANISHED, message.clone()));
             }
         }

@@ -19,7 +19,6 @@ use runtime_fleet::{
     object::ObjectKey,
     queue::{Key, Queue},
 };
-use runtime_process::metrics::waited;
 
 use crate::metrics::{METRICS, ReasonLabels, ResultLabels, StateLabels};
 
@@ -88,6 +87,7 @@ struct Inner {
 }
 
 /// All Migrations, and those of them to look at.
+#[derive(Default)]
 pub struct Migrations {
     inner: Mutex<Inner>,
     /// Migrations to look at.
@@ -125,12 +125,6 @@ impl Inner {
         }
         remove(&mut self.by_copy, &known.from.key, key);
         remove(&mut self.by_copy, &known.to.key, key);
-    }
-}
-
-impl Default for Migrations {
-    fn default() -> Self {
-        Self { inner: Mutex::default(), queue: Queue::new(waited), hub: Mutex::default() }
     }
 }
 

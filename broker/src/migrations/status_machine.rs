@@ -13,6 +13,7 @@ use runtime_engine::{
     machine::{Machine, Occasion, Plan},
 };
 use runtime_fleet::{
+    lock::lock,
     queue::{Outcome, Queue},
     watch::WatchSpec,
 };
@@ -26,7 +27,7 @@ impl Broker {
         let Some(hub) = self.hub() else { return };
         for (key, _) in self.configurations.load().entries() {
             let work = ConfigurationWork { hub: hub.name().clone(), key: key.clone() };
-            self.configuration_statuses.queue.add(work);
+            self.configuration_statuses.enqueue(work);
         }
     }
 }
@@ -73,20 +74,21 @@ impl Machine for ConfigurationMachine {
     }
 
     fn queue(&self) -> &Arc<Queue<ConfigurationWork>> {
-        &self.broker.configuration_statuses.queue
+        self.broker.configuration_statuses.queue()
     }
 
     fn decide(&self, work: &ConfigurationWork, _occasion: &Occasion) -> Result<Plan<Sole>, Outcome> {
         let wanted = self.wanted(work);
-        let mut all = self.broker.configuration_statuses.lock();
+        let all = &self.broker.configuration_statuses;
         if !self.broker.configurations.load().entries().any(|(key, _)| *key == work.key) {
-            all.remove(&work.key);
+            all.forget(work);
+            return Err(Outcome::Done);
         }
-        Plan::paced(wanted, all.entry(work.key.clone()).or_default())
+        Plan::paced(wanted, &lock(&all.of(work)))
     }
 
     fn remember<T>(&self, work: &ConfigurationWork, change: impl FnOnce(&mut Memory<Sole>) -> T) -> Option<T> {
-        self.broker.configuration_statuses.lock().get_mut(&work.key).map(change)
+        self.broker.configuration_statuses.with(work, change)
     }
 
     fn sees(&self, _work: &ConfigurationWork, _write: &Write<Sole>) -> Option<Arc<WatchSpec>> {

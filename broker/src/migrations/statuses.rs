@@ -1,21 +1,14 @@
 //! `ConfigurationStatuses`: MigrationConfigurations whose statuses are to be looked at, and what is remembered of them.
 
-use std::{
-    collections::HashMap,
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::fmt;
 
 use broker_api::ClusterName;
 use runtime_effect::memory::{Memory, Sole};
-use runtime_fleet::{
-    object::ObjectKey,
-    queue::{Key, Queue},
-};
-use runtime_process::metrics::waited;
+use runtime_engine::records::Records;
+use runtime_fleet::{object::ObjectKey, queue::Key};
 
 /// A MigrationConfiguration as the queue has it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConfigurationWork {
     /// The coordination cluster.
     pub(super) hub: ClusterName,
@@ -36,19 +29,4 @@ impl Key for ConfigurationWork {
 }
 
 /// MigrationConfigurations to look at, and what is remembered of their statuses.
-pub struct ConfigurationStatuses {
-    pub(super) queue: Arc<Queue<ConfigurationWork>>,
-    remembered: Mutex<HashMap<ObjectKey, Memory<Sole>>>,
-}
-
-impl Default for ConfigurationStatuses {
-    fn default() -> Self {
-        Self { queue: Queue::new(waited), remembered: Mutex::default() }
-    }
-}
-
-impl ConfigurationStatuses {
-    pub(super) fn lock(&self) -> MutexGuard<'_, HashMap<ObjectKey, Memory<Sole>>> {
-        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+pub type ConfigurationStatuses = Records<ConfigurationWork, Memory<Sole>>;

@@ -1,7 +1,6 @@
 //! What is told of Migrations, as Events on them.
 
-use broker_api::keys;
-use runtime_effect::note::Note;
+use runtime_effect::{kind::Kind, note::Note};
 use runtime_engine::recorder::Regarding;
 use runtime_fleet::object::ObjectKey;
 
@@ -11,14 +10,7 @@ impl Broker {
     /// Tells something on the Migration unless it was told a short time ago.
     pub(super) fn tell_migration(&self, key: &ObjectKey, note: &Note) {
         let (Some(uid), Some(hub)) = (self.migrations.news(key, note), self.hub()) else { return };
-        let about = Regarding {
-            cluster: hub.name().clone(),
-            api_version: format!("{}/{}", keys::GROUP, self.watches.migrations.gvk.version),
-            kind: self.watches.migrations.gvk.kind.clone(),
-            namespace: key.namespace.to_string(),
-            name: key.name.to_string(),
-            uid: uid.into(),
-        };
-        self.engine.tell(about, note.clone());
+        let kind = Kind::from(&self.watches.migrations.gvk);
+        self.engine.tell(Regarding::new(hub.name(), kind, key, &uid), note.clone());
     }
 }

@@ -1,8 +1,10 @@
 //! What is told of origins, as Events on them and on their copies.
 
+use std::sync::Arc;
+
 use broker_api::{ClusterName, Role};
 use broker_core::{copy, decision::Decision, snapshot::OriginKey};
-use runtime_effect::note::Note;
+use runtime_effect::{kind::Kind, note::Note};
 use runtime_engine::recorder::Regarding;
 use runtime_fleet::object::ObjectKey;
 use tracing::info;
@@ -39,12 +41,12 @@ impl Broker {
     pub(crate) fn tell_note(&self, key: &OriginKey, note: &Note) {
         let object = self.uid_of(Role::Consumer, key, &key.cluster, &key.name);
         if let Some(uid) = object {
-            self.engine.tell(about(key, &key.cluster, &key.name, uid), note.clone());
+            self.engine.tell(about(key, &key.cluster, &key.name, &uid), note.clone());
         }
         if let Some(provider) = &note.also {
             let name = copy::name(key);
             if let Some(uid) = self.uid_of(Role::Provider, key, provider, &name) {
-                self.engine.tell(about(key, provider, &name, uid), note.clone());
+                self.engine.tell(about(key, provider, &name, &uid), note.clone());
             }
         }
     }
@@ -56,13 +58,6 @@ impl Broker {
     }
 }
 
-fn about(key: &OriginKey, cluster: &ClusterName, name: &str, uid: String) -> Regarding {
-    Regarding {
-        cluster: cluster.clone(),
-        api_version: key.gvk.api_version(),
-        kind: key.gvk.kind.clone(),
-        namespace: key.namespace.to_string(),
-        name: name.to_owned(),
-        uid,
-    }
+fn about(key: &OriginKey, cluster: &ClusterName, name: &str, uid: &str) -> Regarding {
+    Regarding::new(cluster, Kind::clone(&key.gvk), &ObjectKey::new(Arc::clone(&key.namespace), name), uid)
 }

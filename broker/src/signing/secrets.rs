@@ -252,15 +252,7 @@ impl Broker {
         let from = if held { "the broker's memory".to_owned() } else { format!("Secret {}", keys::SIGNING_KEY_BACKUP) };
         let message = format!("the signing keys' Secret was gone and has been made again from {from}");
         warn!(secret = %key, "{message}");
-        let about = Regarding {
-            cluster: hub.name().clone(),
-            api_version: "v1".into(),
-            kind: "Secret".into(),
-            namespace: key.namespace.to_string(),
-            name: key.name.to_string(),
-            uid: secret.uid.to_string(),
-        };
-        self.engine.tell(about, Note::warning("SigningKeyRestored", message));
+        self.engine.tell(Regarding::secret(hub.name(), key, &secret.uid), Note::warning("SigningKeyRestored", message));
         Ok(())
     }
 

@@ -9,18 +9,21 @@ mod decide;
 mod decision;
 mod depart;
 mod history;
+mod instance;
 mod issue;
 mod revision_status;
 mod serve;
 mod snapshot;
 mod status;
 
-pub(crate) use self::custom_resource::{crd_kind, names_taken};
+pub(crate) use self::{
+    custom_resource::{crd_kind, names_taken},
+    instance::deletion,
+};
 pub use self::{
     custom_resource::{crd_name, is_established},
     decide::decide,
     decision::{Decision, Serve, Subject, Write},
-    snapshot::{
-        Controller, Distributed, Elsewhere, Flags, Graph, Instance, Instances, Outcome, Revision, Revisions, Snapshot,
-    },
+    instance::{AT_ONCE, Instance},
+    snapshot::{Controller, Distributed, Elsewhere, Flags, Graph, Instances, Outcome, Revision, Revisions, Snapshot},
 };

@@ -11,7 +11,7 @@ use runtime_effect::{kind::Kind, seen::Seen, view::View, write::Op};
 use serde_json::Value;
 
 pub use self::{
-    leave::{AT_ONCE, Departure, Instance, Leaving, Subject, Write, is_held, leave},
+    leave::{Departure, Leaving, Subject, Write, is_held, leave},
     mark::mark,
 };
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use broker_api::graphs::keys;
+use broker_api::{ClusterName, graphs::keys};
 use runtime_effect::{
     kind::Kind,
     memory::{Memory, Sole},
@@ -17,14 +17,12 @@ use runtime_engine::{
 use runtime_fleet::{
     cluster::{Cause, ClusterState},
     lock::lock,
-    object::ObjectKey,
     queue::{Outcome, Queue},
     source::Provenance,
     watch::WatchSpec,
 };
 use serde_json::json;
 
-use super::ClusterKey;
 use crate::graphs::Graphs;
 
 /// See [`Machine`].
@@ -33,7 +31,7 @@ pub struct ClusterMachine {
 }
 
 /// What people are told of a spoke.
-fn note(key: &ClusterKey, state: &ClusterState) -> Option<Note> {
+fn note(key: &ClusterName, state: &ClusterState) -> Option<Note> {
     match state {
         ClusterState::Ready => Some(Note::normal("ClusterEngaged", format!("{key} is engaged"))),
         ClusterState::Unreachable { cause, why, .. } => Some(match cause {
@@ -56,16 +54,16 @@ impl ClusterMachine {
 
     /// The write that says on a Secret which API server the spoke is.
     fn identify(&self, from: &Provenance, uid: &str) -> Option<Write<Sole>> {
-        let Provenance::Secret { namespace, name } = from else { return None };
-        let secret = self.graphs.spoke_secret(&ObjectKey::new(namespace.as_str(), name.as_str()))?;
+        let key = from.secret()?;
+        let secret = self.graphs.spoke_secret(&key)?;
         if secret.marks().annotations.contains_key(keys::CLUSTER_UID) {
             return None;
         }
         Some(Write {
             cluster: self.graphs.hub.clone(),
-            kind: Kind { group: String::new(), version: "v1".into(), kind: "Secret".into() },
-            namespace: namespace.clone(),
-            name: name.clone(),
+            kind: Kind::core("Secret"),
+            namespace: key.namespace.to_string(),
+            name: key.name.to_string(),
             intent: digest(&json!([&*secret.uid, uid])),
             op: Op::Merge(json!({"metadata": {
                 "uid": &*secret.uid,
@@ -79,19 +77,19 @@ impl ClusterMachine {
 }
 
 impl Machine for ClusterMachine {
-    type Key = ClusterKey;
+    type Key = ClusterName;
     type Subject = Sole;
 
     fn engine(&self) -> &Arc<Engine> {
         &self.graphs.engine
     }
 
-    fn queue(&self) -> &Arc<Queue<ClusterKey>> {
+    fn queue(&self) -> &Arc<Queue<ClusterName>> {
         self.graphs.clusters.queue()
     }
 
-    fn decide(&self, key: &ClusterKey, _occasion: &Occasion) -> Result<Plan<Sole>, Outcome> {
-        let (Some(cluster), Some(record)) = (self.graphs.engaged(&key.0), self.graphs.clusters.get(&key.0)) else {
+    fn decide(&self, key: &ClusterName, _occasion: &Occasion) -> Result<Plan<Sole>, Outcome> {
+        let (Some(cluster), Some(record)) = (self.graphs.engaged(key), self.graphs.clusters.get(key)) else {
             return Err(Outcome::Done);
         };
         let state = cluster.state();
@@ -105,24 +103,19 @@ impl Machine for ClusterMachine {
         Plan::paced([write], &record.memory)
     }
 
-    fn remember<T>(&self, key: &ClusterKey, change: impl FnOnce(&mut Memory<Sole>) -> T) -> Option<T> {
-        let record = self.graphs.clusters.get(&key.0)?;
-        let mut record = lock(&record);
-        Some(change(&mut record.memory))
+    fn remember<T>(&self, key: &ClusterName, change: impl FnOnce(&mut Memory<Sole>) -> T) -> Option<T> {
+        self.graphs.clusters.with(key, |record| change(&mut record.memory))
     }
 
-    fn sees(&self, key: &ClusterKey, _write: &Write<Sole>) -> Option<Arc<WatchSpec>> {
-        let record = self.graphs.clusters.get(&key.0)?;
-        let Provenance::Secret { namespace, name } = lock(&record).from.clone() else { return None };
-        let object = ObjectKey::new(namespace.as_str(), name.as_str());
+    fn sees(&self, key: &ClusterName, _write: &Write<Sole>) -> Option<Arc<WatchSpec>> {
+        let object = self.graphs.clusters.with(key, |record| record.from.secret())??;
         let hub = self.graphs.engaged(&self.graphs.hub)?;
         let sees = |spec: &&Arc<WatchSpec>| hub.index(spec).is_some_and(|index| index.get(&object).found().is_some());
         self.graphs.fixed.secrets.iter().find(sees).cloned()
     }
 
-    fn refused(&self, key: &ClusterKey, _write: &Write<Sole>, refusal: &Refusal) {
-        if let Some(record) = self.graphs.clusters.get(&key.0) {
-            let from = lock(&record).from.clone();
+    fn refused(&self, key: &ClusterName, _write: &Write<Sole>, refusal: &Refusal) {
+        if let Some(from) = self.graphs.clusters.with(key, |record| record.from.clone()) {
             self.graphs.tell_of_secret(&from, &Note::warning(refusal.reason, refusal.message.clone()));
         }
     }

@@ -127,7 +127,7 @@ impl Graphs {
         if *cluster != self.hub {
             return self.look_at_spoke(cluster, name);
         }
-        for key in self.definitions.records.of_crd(name) {
+        for key in self.definitions.of_crd(name) {
             self.definitions.enqueue(key);
         }
     }

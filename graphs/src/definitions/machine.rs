@@ -42,7 +42,7 @@ use serde::Deserialize as _;
 use super::{
     DefinitionKey,
     observe::{Crd, key_of},
-    records::{Attempt, Record},
+    record::{Attempt, Record},
 };
 use crate::{
     conventions::KRO_VERSION,
@@ -270,27 +270,26 @@ impl Machine for DefinitionMachine {
     }
 
     fn needs(&self, key: &DefinitionKey) -> Needs {
-        let record = self.graphs.definitions.records.get(key);
-        let crd = record.and_then(|record| lock(&record).crd.clone());
+        let crd = self.graphs.definitions.with(key, |record| record.crd.clone()).flatten();
         self.graphs.definition_needs(key, crd.as_deref())
     }
 
     fn decide(&self, key: &DefinitionKey, occasion: &Occasion) -> Result<Plan<Subject>, Outcome> {
-        let (graphs, records) = (&self.graphs, &self.graphs.definitions.records);
+        let (graphs, definitions) = (&self.graphs, &self.graphs.definitions);
         let rgd = graphs.definition(key);
         // Before the record is locked: whoever decides on rollouts asks for what it holds.
         let spokes = if graphs.options.enable_multicluster {
             Spokes {
-                kept: graphs.rollouts.kept(key),
+                kept: graphs.rollouts.with(key, |record| record.kept.clone()).unwrap_or_default(),
                 distributed: graphs.distributed(key),
-                serves_hub: graphs.rollouts.serves_hub(key),
+                serves_hub: graphs.rollouts.with(key, |record| record.serves_hub).flatten(),
                 elsewhere: graphs.elsewhere(key, &rgd),
             }
         } else {
             let kept = Kept { revisions: Vec::new(), whole: true };
             Spokes { kept, distributed: Distributed::Off, serves_hub: Some(true), elsewhere: Elsewhere::Nowhere }
         };
-        let held = records.of(key);
+        let held = definitions.of(key);
         let mut record = lock(&held);
         let (compiled, newest) = (record.compiled(), record.newest_number());
         if let Seen::Present(rgd) = &rgd
@@ -298,7 +297,7 @@ impl Machine for DefinitionMachine {
             && record.crd.as_deref() != Some(&name)
         {
             let name: Arc<str> = name.into();
-            records.name(key, record.crd.as_ref(), &name);
+            definitions.name(key, record.crd.as_ref(), &name);
             record.crd = Some(name);
             if !graphs.definition_needs(key, record.crd.as_deref()).nothing() {
                 return Ok(Plan { listens: true, ..Plan::default() });
@@ -333,12 +332,12 @@ impl Machine for DefinitionMachine {
         graphs.need_at(&Holder::Compiling(key.clone()), needs);
         if graphs.options.enable_multicluster {
             graphs.rollouts.enqueue(key.clone());
-            for key in graphs.spokes.records.of_name(&key.name).into_iter().filter(|_| is_other) {
+            for key in graphs.spokes.of_name(&key.name).into_iter().filter(|_| is_other) {
                 graphs.spokes.enqueue(key);
             }
         }
         if rgd == Seen::Absent && known.is_empty() {
-            records.forget(key);
+            definitions.forget(key);
             graphs.need(&Holder::Compiling(key.clone()), &key.cluster, BTreeSet::new());
         }
         for note in news.iter().filter(|_| graphs.engine.leads()) {
@@ -349,15 +348,12 @@ impl Machine for DefinitionMachine {
     }
 
     fn confirms(&self, key: &DefinitionKey) -> Option<(ClusterName, Kind, ObjectKey)> {
-        let record = self.graphs.definitions.records.get(key)?;
-        let name = lock(&record).unseen.clone()?;
+        let name = self.graphs.definitions.with(key, |record| record.unseen.clone())??;
         Some((key.cluster.clone(), Kind::from(&self.graphs.fixed.revisions.gvk), key_of(&name)))
     }
 
     fn remember<T>(&self, key: &DefinitionKey, change: impl FnOnce(&mut Memory<Subject>) -> T) -> Option<T> {
-        let record = self.graphs.definitions.records.get(key)?;
-        let mut record = lock(&record);
-        Some(change(&mut record.memory))
+        self.graphs.definitions.with(key, |record| change(&mut record.memory))
     }
 
     fn tell(&self, key: &DefinitionKey, note: &Note) {

@@ -8,7 +8,7 @@ use runtime_effect::{seen::Seen, view::View};
 use runtime_engine::{bodies::Needs, view::view};
 use runtime_fleet::{cluster::Cluster, index::Lookup, object::ObjectKey};
 
-use super::{DefinitionKey, listen::BY_DEFINITION, records::Record};
+use super::{DefinitionKey, listen::BY_DEFINITION, record::Record};
 use crate::{graphs::Graphs, instances::generated, watches::Need};
 
 /// The CRD of an RGD, as it is known.
@@ -88,13 +88,8 @@ impl Graphs {
     pub(super) fn instances_of_crd(cluster: &Cluster, crd: &View) -> Option<Vec<Instance>> {
         let kind = generated::kind_of(&crd.value)?;
         let index = cluster.index(&Need::Instances(kind).spec()).filter(|index| index.is_complete())?;
-        let all = index.snapshot().into_iter().map(|(key, object)| Instance {
-            namespace: key.namespace.to_string(),
-            name: key.name.to_string(),
-            uid: object.uid.clone(),
-            deleting: object.deleting,
-        });
-        Some(all.collect())
+        let all = index.snapshot().into_iter();
+        Some(all.map(|(key, object)| Instance { key, uid: object.uid.clone(), deleting: object.deleting }).collect())
     }
 
     /// How serving the instances of a CRD's kind goes, where they are served.

@@ -2,19 +2,18 @@
 
 use std::sync::Arc;
 
-use broker_api::graphs::keys;
 use graphs_core::{instance::State, revision};
-use runtime_effect::seen::Seen;
+use runtime_effect::{kind::Kind, seen::Seen};
 use runtime_engine::recorder::Regarding;
 use runtime_fleet::{index::Lookup, lock::lock};
 
-use super::{DefinitionKey, observe::key_of, records::Newest};
+use super::{DefinitionKey, observe::key_of, record::Newest};
 use crate::{compiled::Compiled, graphs::Graphs, instances::generated::group_kind, kinds::kind_of};
 
 impl Graphs {
     /// Name of the CRD of an RGD.
     pub(crate) fn crd_of(&self, name: &Arc<str>) -> Option<Arc<str>> {
-        lock(&*self.definitions.records.get(&self.hub_key(name))?).crd.clone()
+        self.definitions.with(&self.hub_key(name), |record| record.crd.clone())?
     }
 
     /// The newest revision of an RGD that compiles, and what it comes to.
@@ -24,12 +23,12 @@ impl Graphs {
 
     /// The same; `None`: nobody can tell yet.
     pub(crate) fn known_newest(&self, key: &DefinitionKey) -> Option<Newest> {
-        lock(&*self.definitions.records.get(&self.hub_key(&key.name))?).newest.clone()
+        self.definitions.with(&self.hub_key(&key.name), |record| record.newest.clone())?
     }
 
     /// What a revision comes to; `None`: that is not known, or it does not compile.
     pub(crate) fn compiled_revision(&self, key: &DefinitionKey, number: i64) -> Option<(i64, Arc<Compiled>)> {
-        let record = self.definitions.records.get(&self.hub_key(&key.name))?;
+        let record = self.definitions.get(&self.hub_key(&key.name))?;
         let record = lock(&record);
         let mut known = [record.serves.as_ref(), record.newest.as_ref().and_then(Option::as_ref)].into_iter().flatten();
         if let Some(known) = known.find(|(known, _)| *known == number) {
@@ -51,23 +50,14 @@ impl Graphs {
     pub(crate) fn errors(&self, key: &DefinitionKey) -> u32 {
         let Some((_, compiled)) = self.newest_revision(key) else { return 0 };
         let kind = group_kind(&kind_of(&compiled.graph.kind));
-        let records = &self.instances.records;
-        let fails = |record: &Arc<_>| lock::<crate::instances::records::Record>(record).state == State::Error;
-        let all = records.of_kind(&key.cluster, &kind).into_iter().filter_map(|key| records.get(&key));
+        let fails = |key: &_| self.instances.with(key, |record| record.state == State::Error) == Some(true);
+        let all = self.instances.of_kind(&key.cluster, &kind).into_iter();
         u32::try_from(all.filter(fails).count()).unwrap_or(u32::MAX)
     }
 
     /// The RGD, for Events.
     pub(crate) fn regarding_definition(&self, key: &DefinitionKey) -> Option<Regarding> {
         let Seen::Present(rgd) = self.definition(key) else { return None };
-        Some(Regarding {
-            cluster: key.cluster.clone(),
-            api_version: format!("{}/v1alpha1", keys::GROUP),
-            kind: "ResourceGraphDefinition".into(),
-            // Where API servers keep Events of what is in no namespace.
-            namespace: "default".into(),
-            name: key.name.to_string(),
-            uid: rgd.uid.to_string(),
-        })
+        Some(Regarding::new(&key.cluster, Kind::from(&self.fixed.definitions.gvk), &key_of(&key.name), &rgd.uid))
     }
 }

@@ -202,10 +202,13 @@ impl Graphs {
     ) {
         let key = InstanceKey { cluster: cluster.clone(), kind: Arc::clone(kind), object: change.key.clone() };
         if change.new.is_some() {
-            self.instances.records.of(&key);
+            self.instances.of(&key);
         }
         // An RGD that takes its instances with it, or lets them go, waits for that.
-        if change.new.is_none() || self.serving.of(cluster, kind).is_none() {
+        let is_other = |new: &Arc<Object>| change.old.as_ref().is_some_and(|old| old.uid != new.uid);
+        let is_gone = change.new.as_ref().is_none_or(is_other);
+        let is_waited_for = || self.spokes.is_departed_from(cluster) && self.serving.of(cluster, kind).is_none();
+        if is_gone || is_waited_for() {
             self.look_at_definer(cluster, kind);
         }
         self.enqueue_instance(key, but);
@@ -248,5 +251,42 @@ impl Graphs {
                 Holder::Compiling(_) | Holder::Distributing(_) | Holder::Generated(..) => {}
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{conventions::CONVENTIONS, definitions::DefinitionKey};
+
+    fn object(uid: &str) -> Arc<Object> {
+        let raw = format!(r#"{{"metadata":{{"name":"one","uid":"{uid}","resourceVersion":"1"}}}}"#);
+        Arc::new(Object::parse(raw.as_bytes(), None, &CONVENTIONS).unwrap().1)
+    }
+
+    #[tokio::test]
+    async fn an_instance_is_told_to_those_that_wait_for_it() {
+        let (graphs, paris, rome) = (Graphs::alone(), ClusterName::spoke("paris"), ClusterName::spoke("rome"));
+        let kind = Kind { group: "kro.run".into(), version: "v1".into(), kind: "Web".into() };
+        let (own, crd) = (graphs.hub_key(&"web".into()), Arc::from("webs.kro.run"));
+        graphs.definitions.name(&own, None, &crd);
+        graphs.instances.generated.set(&paris, &crd, Some(kind.clone()));
+        let kind = Arc::new(group_kind(&kind));
+        let looks = |old: Option<&str>, new: Option<&str>| {
+            let key = ObjectKey::new("", "one");
+            let change = Change { key, old: old.map(object), new: new.map(object) };
+            let before = graphs.spokes.queue().stats().adds;
+            graphs.instance_changed(&paris, &kind, &change, None);
+            graphs.spokes.queue().stats().adds - before
+        };
+        let in_spoke = |cluster: &ClusterName| DefinitionKey { cluster: cluster.clone(), name: "web".into() };
+        assert_eq!((looks(None, Some("a")), looks(Some("a"), Some("a"))), (0, 0), "nobody waits");
+        assert_eq!((looks(Some("a"), None), looks(Some("a"), Some("b"))), (1, 1), "it is gone");
+        graphs.spokes.departs(&in_spoke(&rome), true);
+        assert_eq!(looks(Some("a"), Some("a")), 0, "another spoke is left");
+        graphs.spokes.departs(&in_spoke(&paris), true);
+        assert_eq!((looks(None, Some("a")), looks(Some("a"), Some("a"))), (1, 1));
+        graphs.spokes.departs(&in_spoke(&paris), false);
+        assert_eq!(looks(Some("a"), Some("a")), 0, "it is left no more");
     }
 }

@@ -42,7 +42,7 @@ use super::{
     InstanceKey,
     generated::group_kind,
     groups::Version,
-    records::Record,
+    record::Record,
     world::{Findings, World},
 };
 use crate::{
@@ -253,11 +253,10 @@ impl InstanceMachine {
 
     fn forget(&self, key: &InstanceKey) {
         self.graphs.instances.references.set(key, BTreeSet::new());
-        let record = self.graphs.instances.records.get(key);
-        if record.is_some_and(|record| lock(&record).needs) {
+        if self.graphs.instances.with(key, |record| record.needs) == Some(true) {
             self.graphs.need(&Holder::Instance(key.clone()), &key.cluster, BTreeSet::new());
         }
-        self.graphs.instances.records.forget(key);
+        self.graphs.instances.forget(key);
     }
 }
 
@@ -300,7 +299,7 @@ impl Machine for InstanceMachine {
         if self.is_coming(&cluster, served) {
             return Err(Outcome::Done);
         }
-        let record = graphs.instances.records.of(key);
+        let record = graphs.instances.of(key);
         let mut record = lock(&record);
         let kinds = self.kinds(key, &seen, served);
         self.watch(key, &kinds, served, &mut record);
@@ -330,24 +329,13 @@ impl Machine for InstanceMachine {
     }
 
     fn remember<T>(&self, key: &InstanceKey, change: impl FnOnce(&mut Memory) -> T) -> Option<T> {
-        let record = self.graphs.instances.records.get(key)?;
-        let mut record = lock(&record);
-        Some(change(&mut record.memory))
+        self.graphs.instances.with(key, |record| change(&mut record.memory))
     }
 
     fn tell(&self, key: &InstanceKey, note: &Note) {
         let Some((kind, need)) = self.graphs.instances_by(key) else { return };
         let Seen::Present(view) = self.graphs.engine.seen(&key.cluster, &need.spec(), &key.object) else { return };
-        let namespace = if key.object.namespace.is_empty() { "default" } else { &*key.object.namespace };
-        let regarding = Regarding {
-            cluster: key.cluster.clone(),
-            api_version: kind.api_version(),
-            kind: kind.kind,
-            namespace: namespace.to_owned(),
-            name: key.object.name.to_string(),
-            uid: view.uid.to_string(),
-        };
-        self.graphs.engine.tell(regarding, note.clone());
+        self.graphs.engine.tell(Regarding::new(&key.cluster, kind, &key.object, &view.uid), note.clone());
     }
 
     fn manager(&self, write: &Write<Subject>) -> Option<&'static str> {

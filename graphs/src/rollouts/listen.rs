@@ -37,7 +37,7 @@ impl Listener for Rollouts {
 impl Graphs {
     /// Looks at the rollouts of all RGDs.
     pub(crate) fn look_at_rollouts(&self) {
-        for key in self.definitions.records.all() {
+        for key in self.definitions.known() {
             self.rollouts.enqueue(key);
         }
     }

@@ -99,7 +99,7 @@ impl RolloutMachine {
         let mut whole = true;
         for Member { cluster, .. } in members {
             let own = DefinitionKey { cluster: cluster.clone(), name: Arc::clone(&key.name) };
-            let last = self.graphs.spokes.records.last(&own);
+            let last = self.graphs.spokes.last(&own);
             whole &= last.is_some();
             kept.extend(last.flatten().into_iter().flat_map(|mark| [Some(mark.revision), mark.previous]).flatten());
         }
@@ -136,7 +136,7 @@ impl RolloutMachine {
         for (cluster, assigned) in &record.assigned {
             let own = DefinitionKey { cluster: cluster.clone(), name: Arc::clone(&key.name) };
             // One of which nothing was seen may have been looked at before all was known that it takes.
-            if before.get(cluster) != Some(assigned) || !graphs.spokes.records.is_seen(&own) {
+            if before.get(cluster) != Some(assigned) || !graphs.spokes.is_seen(&own) {
                 graphs.spokes.enqueue(own);
             }
         }
@@ -189,7 +189,7 @@ impl Machine for RolloutMachine {
             Seen::Unknown => return Err(Outcome::Done),
             Seen::Absent => {
                 graphs.rollouts.forget(key);
-                for key in graphs.spokes.records.of_name(&key.name) {
+                for key in graphs.spokes.of_name(&key.name) {
                     graphs.spokes.enqueue(key);
                 }
                 return Err(Outcome::Done);
@@ -264,23 +264,13 @@ impl Machine for RolloutMachine {
     }
 
     fn remember<T>(&self, key: &DefinitionKey, change: impl FnOnce(&mut Memory<Sole>) -> T) -> Option<T> {
-        let record = self.graphs.rollouts.get(key)?;
-        let mut record = lock(&record);
-        Some(change(&mut record.memory))
+        self.graphs.rollouts.with(key, |record| change(&mut record.memory))
     }
 
     fn tell(&self, key: &DefinitionKey, note: &Note) {
         let Seen::Present(rollout) = self.rollout(key) else { return };
-        let regarding = Regarding {
-            cluster: key.cluster.clone(),
-            api_version: Kind::from(&self.graphs.fixed.rollouts.gvk).api_version(),
-            kind: self.graphs.fixed.rollouts.gvk.kind.clone(),
-            // Where API servers keep Events of what is in no namespace.
-            namespace: "default".into(),
-            name: key.name.to_string(),
-            uid: rollout.uid.to_string(),
-        };
-        self.graphs.engine.tell(regarding, note.clone());
+        let kind = Kind::from(&self.graphs.fixed.rollouts.gvk);
+        self.graphs.engine.tell(Regarding::new(&key.cluster, kind, &key_of(&key.name), &rollout.uid), note.clone());
     }
 
     fn sees(&self, _key: &DefinitionKey, _write: &Write<Sole>) -> Option<Arc<WatchSpec>> {
@@ -298,7 +288,7 @@ impl Graphs {
         if !self.options.enable_multicluster {
             return Distributed::Off;
         }
-        match self.rollouts.get(key).map(|record| lock(&record).distributed.clone()) {
+        match self.rollouts.with(key, |record| record.distributed.clone()) {
             None | Some(Distributed::Off) => Distributed::Unknown,
             Some(decided) => decided,
         }
@@ -309,7 +299,7 @@ impl Graphs {
         if !rgd.present().is_some_and(|rgd| rgd.deleting) {
             return Elsewhere::Nowhere;
         }
-        match self.rollouts.leaving(key) {
+        match self.rollouts.with(key, |record| record.leaving.clone()).flatten() {
             None => Elsewhere::Unknown,
             Some(clusters) if clusters.is_empty() => Elsewhere::Nowhere,
             Some(clusters) => Elsewhere::In(rollout::names(&clusters)),

@@ -48,14 +48,14 @@ impl Listener for Generated {
 impl Graphs {
     /// A CRD of a spoke changed.
     pub(crate) fn look_at_spoke(&self, cluster: &ClusterName, crd: &str) {
-        for DefinitionKey { name, .. } in self.definitions.records.of_crd(crd) {
+        for DefinitionKey { name, .. } in self.definitions.of_crd(crd) {
             self.spokes.enqueue(DefinitionKey { cluster: cluster.clone(), name });
         }
     }
 
     /// Looks at all RGDs in a spoke.
     pub(crate) fn look_at_all_in(&self, cluster: &ClusterName) {
-        for DefinitionKey { name, .. } in self.definitions.records.all() {
+        for DefinitionKey { name, .. } in self.definitions.known() {
             self.spokes.enqueue(DefinitionKey { cluster: cluster.clone(), name });
         }
     }

@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use broker_api::graphs::{keys, rollout::Offboarding};
 use graphs_core::{
     crd::{self, Owner, Verdict},
-    definition,
-    distribution::{self, Decision, Departure, Instance, Leaving, Snapshot, Subject, Write},
+    definition::{self, AT_ONCE, Instance},
+    distribution::{self, Decision, Departure, Leaving, Snapshot, Subject, Write},
     rollout::{Assigned, Mark, Reason, Trouble},
 };
 use runtime_effect::{kind::Kind, memory::Memory, merge::digest, note::Note, seen::Seen, view::View, write::Op};
@@ -27,14 +27,13 @@ use runtime_fleet::{
 };
 use serde_json::json;
 
-use super::records::Record;
+use super::record::Record;
 use crate::{
     compiled::Compiled,
     conventions::KRO_VERSION,
     definitions::{DefinitionKey, observe::Crd},
     graphs::Graphs,
     instances::generated,
-    kinds::kind_of,
     serving::Served,
     watches::{Holder, Need},
 };
@@ -67,13 +66,11 @@ struct Look<'a> {
 impl Look<'_> {
     /// What is to be done to bring this revision here.
     fn decide(&self, mark: &Mark, compiled: &Compiled) -> Decision {
-        let kinds = compiled.graph.resources.iter().map(|resource| kind_of(&resource.kind.name));
-        let kinds: BTreeSet<Kind> = kinds.collect();
-        let missing: Vec<Kind> = self.graphs.kinds.missing(&self.key.cluster, &kinds);
+        let missing: Vec<Kind> = self.graphs.kinds.missing(&self.key.cluster, &compiled.kinds);
         let is_known = |kind: &Kind| self.graphs.kinds.is_known(&self.key.cluster, kind);
         // It has just been asked for them. What is there already stays, whatever the answer.
         let is_there = self.held.as_ref().is_some_and(|held| held.revision == mark.revision);
-        if !is_there && missing.is_empty() && !kinds.iter().all(is_known) {
+        if !is_there && missing.is_empty() && !compiled.kinds.iter().all(is_known) {
             return Decision::Unknown;
         }
         distribution::decide(&Snapshot {
@@ -128,6 +125,7 @@ impl SpokeMachine {
     /// Nothing of the RGD is served here any more.
     fn leave(&self, key: &DefinitionKey, record: &mut Record) {
         self.graphs.need(&Holder::Distributing(key.clone()), &key.cluster, BTreeSet::new());
+        self.graphs.spokes.departs(key, false);
         self.disown(key, record);
     }
 
@@ -146,6 +144,7 @@ impl SpokeMachine {
         record.left = None;
         let kind = look.held.as_ref().and(look.crd.present()).and_then(|crd| generated::kind_of(&crd.value));
         let kind = kind.filter(|_| offboarding != Offboarding::Orphan);
+        graphs.spokes.departs(key, kind.is_some());
         if let Some(kind) = &kind {
             // Instances that are being deleted are brought to their end, which takes no revision.
             graphs.end_serving(key);
@@ -161,12 +160,9 @@ impl SpokeMachine {
             let deletes = offboarding == Offboarding::Delete;
             let is_held = |object: &Object| distribution::is_held(object.has_finalizers, &object.marks().labels);
             let held = index.snapshot().into_iter().filter(move |(_, object)| deletes || is_held(object));
-            held.map(move |(at, object)| Instance {
-                namespace: at.namespace.to_string(),
-                name: at.name.to_string(),
-                uid: object.uid.clone(),
-                deleting: object.deleting,
-                seen: if deletes { Seen::Unknown } else { graphs.engine.seen(&key.cluster, index.spec(), &at) },
+            held.map(move |(at, object)| {
+                let whole = if deletes { Seen::Unknown } else { graphs.engine.seen(&key.cluster, index.spec(), &at) };
+                (Instance { key: at, uid: object.uid.clone(), deleting: object.deleting }, whole)
             })
         });
         let leaving = Leaving {
@@ -225,15 +221,14 @@ impl SpokeMachine {
     }
 
     fn forget(&self, key: &DefinitionKey) {
-        if let Some(record) = self.graphs.spokes.records.get(key) {
-            self.leave(key, &mut lock(&record));
-        }
-        self.graphs.spokes.records.forget(key);
+        self.graphs.spokes.with(key, |record| self.leave(key, record));
+        self.graphs.spokes.forget(key);
     }
 
     /// Serves the revision that the CRD names. Whether its instances are known.
     fn serve(&self, look: &Look<'_>, crd: &Arc<str>, cluster: &Cluster, record: &mut Record) -> bool {
         let (graphs, key) = (&self.graphs, look.key);
+        graphs.spokes.departs(key, false);
         let (Some(mark), Some(held)) = (&look.held, look.crd.present()) else {
             self.disown(key, record);
             return false;
@@ -283,7 +278,7 @@ impl SpokeMachine {
         }
         let Some(mark) = wanted else { return (None, troubles, false) };
         let Some(compiled) = compiled(mark.revision) else { return (None, troubles, false) };
-        let kinds = compiled.graph.resources.iter().map(|resource| Need::Kind(kind_of(&resource.kind.name)));
+        let kinds = compiled.kinds.iter().cloned().map(Need::Kind);
         self.graphs.need(&Holder::Distributing(look.key.clone()), &look.key.cluster, kinds.collect());
         record.wanted = mark.revision;
         let decision = look.decide(&mark, &compiled);
@@ -295,7 +290,7 @@ impl SpokeMachine {
             Decision::Keep { established } => (None, troubles, established),
             Decision::Write(op) => {
                 let uid = look.crd.present().map(|held| &held.uid);
-                let intent = json!([uid, mark.revision, mark.done, compiled.definition.crd]);
+                let intent = json!([uid, mark.revision, mark.done, compiled.digest]);
                 // One that only adds to what is said of a revision changes nothing of how it runs.
                 let same = look.held.as_ref().is_some_and(|held| held.revision == mark.revision);
                 if !same && record.planned.is_none_or(|(revision, _)| revision != mark.revision) {
@@ -330,9 +325,7 @@ impl Machine for SpokeMachine {
         let graphs = &self.graphs;
         let crd = graphs.crd_of(&key.name);
         let mut needs = graphs.definition_needs(key, crd.as_deref());
-        let Some(Assigned::Leave(Offboarding::Release)) =
-            graphs.rollouts.assigned(&graphs.hub_key(&key.name), &key.cluster)
-        else {
+        let Some(Assigned::Leave(Offboarding::Release)) = graphs.assigned(key) else {
             return needs;
         };
         // Those that are to be released are read.
@@ -341,7 +334,7 @@ impl Machine for SpokeMachine {
             let spec = Need::Instances(kind).spec();
             let is_unread = |object: &Object| !object.has_body() && object.has_finalizers && !object.deleting;
             let all = cluster.index(&spec).map(|index| index.snapshot()).unwrap_or_default();
-            for (object, _) in all.into_iter().filter(|(_, object)| is_unread(object)).take(distribution::AT_ONCE) {
+            for (object, _) in all.into_iter().filter(|(_, object)| is_unread(object)).take(AT_ONCE) {
                 needs.look(&graphs.engine.bodies, Arc::clone(&cluster), &spec, &object);
             }
         }
@@ -372,8 +365,8 @@ impl Machine for SpokeMachine {
         }
         let held = crd.present().and_then(|crd| distribution::mark(crd, &rgd.uid, &hub));
         let look = Look { graphs, key, rgd: &rgd, crd: &crd, hub: &hub, held };
-        let assigned = graphs.rollouts.assigned(&own, &key.cluster);
-        let record = graphs.spokes.records.of(key);
+        let assigned = graphs.assigned(key);
+        let record = graphs.spokes.of(key);
         let mut record = lock(&record);
         let (writes, troubles, settled) = match assigned {
             Some(Assigned::Leave(offboarding)) => {
@@ -397,9 +390,7 @@ impl Machine for SpokeMachine {
     }
 
     fn remember<T>(&self, key: &DefinitionKey, change: impl FnOnce(&mut Memory<Subject>) -> T) -> Option<T> {
-        let record = self.graphs.spokes.records.get(key)?;
-        let mut record = lock(&record);
-        Some(change(&mut record.memory))
+        self.graphs.spokes.with(key, |record| change(&mut record.memory))
     }
 
     /// On the rollout, if there is one, and on the RGD: nobody reads Events of a CRD.
@@ -422,20 +413,18 @@ impl Machine for SpokeMachine {
     }
 
     fn failed(&self, key: &DefinitionKey, write: &Write, error: &CallError) {
-        let Some(record) = self.graphs.spokes.records.get(key) else { return };
+        let Some(record) = self.graphs.spokes.get(key) else { return };
         if let Some(begun) = lock(&record).begun.as_mut().filter(|_| write.subject == Subject::CustomResource) {
             begun.error = error.to_string();
         }
     }
 
     fn wrote(&self, key: &DefinitionKey, _write: &Write, _object: Option<&Object>) {
-        if let Some(record) = self.graphs.spokes.records.get(key) {
-            lock(&record).refused = None;
-        }
+        self.graphs.spokes.with(key, |record| record.refused = None);
     }
 
     fn refused(&self, key: &DefinitionKey, write: &Write, refusal: &Refusal) {
-        if let Some(record) = self.graphs.spokes.records.get(key) {
+        if let Some(record) = self.graphs.spokes.get(key) {
             let mut record = lock(&record);
             // What is released or deleted is no revision that cannot be brought.
             if write.subject == Subject::Instance || matches!(write.op, Op::Delete { .. }) {

@@ -14,6 +14,11 @@ pub struct Kind {
 }
 
 impl Kind {
+    /// A kind of the core group.
+    pub fn core(kind: &str) -> Self {
+        Self { group: String::new(), version: "v1".into(), kind: kind.into() }
+    }
+
     /// As the Kubernetes client has it.
     pub fn to_gvk(&self) -> GroupVersionKind {
         GroupVersionKind::gvk(&self.group, &self.version, &self.kind)

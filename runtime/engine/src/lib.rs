@@ -1,6 +1,6 @@
 //! What machines run on. A machine keeps something as it should be: it listens to watches, observes what they hold, decides
-//! on one key at a time, and takes its decision in. All else is here: whose turn it is, threads to decide on, bodies that
-//! are to be read first, writes and what becomes of them, Events.
+//! on one key at a time, and takes its decision in. All else is here: whose turn it is, what is remembered of each, threads
+//! to decide on, bodies that are to be read first, writes and what becomes of them, Events.
 //!
 //! Knows nothing of what is decided: see [`machine::Machine`].
 
@@ -13,6 +13,7 @@ pub mod meters;
 pub mod namespace;
 mod reads;
 pub mod recorder;
+pub mod records;
 mod refusal;
 mod sender;
 mod stubs;

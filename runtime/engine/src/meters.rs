@@ -5,6 +5,8 @@ use std::time::Duration;
 /// Called from everywhere: must be quick.
 #[derive(Debug)]
 pub struct Meters {
+    /// A key's turn has come, and it waited this long for that.
+    pub waited: fn(Duration),
     /// A key was observed and decided on, and that took this long.
     pub decided: fn(Duration),
     /// A job on the threads for decisions took long.

@@ -10,7 +10,7 @@ use std::{
 };
 
 use broker_api::ClusterName;
-use runtime_effect::note::Note;
+use runtime_effect::{kind::Kind, note::Note, object_key::ObjectKey};
 use tokio::{sync::mpsc, time::Instant};
 
 /// Events that wait to be sent.
@@ -27,16 +27,24 @@ const KEPT: Duration = Duration::from_hours(1);
 pub struct Regarding {
     /// Cluster it is sent to.
     pub cluster: ClusterName,
-    /// `v1`, or `group/version`.
-    pub api_version: String,
-    /// Kind.
-    pub kind: String,
-    /// Namespace.
-    pub namespace: String,
-    /// Name.
-    pub name: String,
-    /// uid.
-    pub uid: String,
+    /// Its kind.
+    pub kind: Kind,
+    /// Its namespace, empty where it has none, and its name.
+    pub key: ObjectKey,
+    /// Its uid.
+    pub uid: Box<str>,
+}
+
+impl Regarding {
+    /// An object.
+    pub fn new(cluster: &ClusterName, kind: Kind, key: &ObjectKey, uid: &str) -> Self {
+        Self { cluster: cluster.clone(), kind, key: key.clone(), uid: uid.into() }
+    }
+
+    /// A Secret.
+    pub fn secret(cluster: &ClusterName, key: &ObjectKey, uid: &str) -> Self {
+        Self::new(cluster, Kind::core("Secret"), key, uid)
+    }
 }
 
 #[derive(Debug)]

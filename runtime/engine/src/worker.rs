@@ -69,7 +69,7 @@ struct Hand<M: Machine> {
 
 impl<M: Machine> Hand<M> {
     fn new(turn: Turn<M::Key>) -> Self {
-        let Turn { key, slot, patient, cause, start } = turn;
+        let Turn { key, waited: _, slot, patient, cause, start } = turn;
         let urgency = if cause.is_some() { Urgency::Later } else { Urgency::InTurn };
         let lane = cause.unwrap_or_else(|| runtime_fleet::queue::Key::lane(&key).clone());
         Self { key, slot, lane, urgency, patient, start: Some(start), since: Instant::now() }
@@ -148,6 +148,7 @@ fn ended<M: Machine>(machine: &M, hand: &Hand<M>, wait: Option<Duration>) {
 /// Has the first decision on a key made. Most say that there is nothing to do: those end on the thread that made them,
 /// which goes on with the next key.
 fn begin<M: Machine>(machine: &Arc<M>, turn: Turn<M::Key>, tasks: &TaskTracker) {
+    (machine.engine().meters.waited)(turn.waited);
     let hand = Hand::<M>::new(turn);
     let (owned, tasks, running) = (Arc::clone(machine), tasks.clone(), tasks.token());
     let (lane, urgency, key) = (hand.lane.clone(), hand.urgency, hand.key.clone());

@@ -4,9 +4,8 @@
 #![allow(clippy::unwrap_used)]
 
 use std::{
-    collections::HashMap,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -28,6 +27,7 @@ use runtime_engine::{
     engine::Engine,
     machine::{Machine, Occasion, Plan},
     meters::Meters,
+    records::Records,
     worker,
 };
 use runtime_fleet::{
@@ -41,6 +41,7 @@ use runtime_fleet::{
     kubeconfig::{Kubeconfig, Trust},
     lease::Leadership,
     listener::{Listener, Observer, Selector},
+    lock::lock,
     object::ObjectKey,
     queue::{Key, Outcome, Queue},
     watch::WatchSpec,
@@ -48,7 +49,7 @@ use runtime_fleet::{
 use serde_json::json;
 
 /// A ConfigMap, by its namespace and name, in turn with all others of the first cluster.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Name(ClusterName, ObjectKey);
 
 impl std::fmt::Display for Name {
@@ -66,24 +67,23 @@ impl Key for Name {
 /// The machine.
 struct Mirror {
     engine: Arc<Engine>,
-    queue: Arc<Queue<Name>>,
     spec: Arc<WatchSpec>,
     from: ClusterName,
     to: ClusterName,
-    remembered: Mutex<HashMap<Name, Memory<Sole>>>,
+    records: Records<Name, Memory<Sole>>,
 }
 
 /// Listen: whatever happens to a ConfigMap at either side concerns that of its name, and once all of one side is known, what
 /// was seen at the other can be decided on.
 impl Listener for Mirror {
     fn changed(&self, _index: &Index, change: &Change) {
-        self.queue.add(Name(self.from.clone(), change.key.clone()));
+        self.records.enqueue(Name(self.from.clone(), change.key.clone()));
     }
 
     fn completed(&self, _index: &Index) {
         let sides = self.engine.fleet().engaged([&self.from, &self.to]);
         for (key, _) in sides.iter().filter_map(|side| side.index(&self.spec)).flat_map(|index| index.snapshot()) {
-            self.queue.add(Name(self.from.clone(), key));
+            self.records.enqueue(Name(self.from.clone(), key));
         }
     }
 }
@@ -97,7 +97,7 @@ impl Machine for Mirror {
     }
 
     fn queue(&self) -> &Arc<Queue<Name>> {
-        &self.queue
+        self.records.queue()
     }
 
     /// Observe, decide, absorb.
@@ -117,7 +117,7 @@ impl Machine for Mirror {
             }
             (Seen::Absent, Seen::Present(copy)) => (Op::Delete { uid: copy.uid.clone() }, json!(copy.uid)),
             (Seen::Absent, Seen::Absent) => {
-                self.remembered.lock().unwrap().remove(name);
+                self.records.forget(name);
                 return Ok(Plan::default());
             }
             (Seen::Present(_), Seen::Present(_)) => return Ok(Plan::default()),
@@ -132,11 +132,11 @@ impl Machine for Mirror {
             subject: Sole,
             note: None,
         };
-        Plan::paced([write], self.remembered.lock().unwrap().entry(name.clone()).or_default())
+        Plan::paced([write], &lock(&self.records.of(name)))
     }
 
     fn remember<T>(&self, name: &Name, change: impl FnOnce(&mut Memory<Sole>) -> T) -> Option<T> {
-        self.remembered.lock().unwrap().get_mut(name).map(change)
+        self.records.with(name, change)
     }
 
     fn sees(&self, _name: &Name, _write: &Write<Sole>) -> Option<Arc<WatchSpec>> {
@@ -155,8 +155,12 @@ static CONVENTIONS: Conventions = Conventions {
 };
 
 static DECIDED: AtomicUsize = AtomicUsize::new(0);
+static TURNS: AtomicUsize = AtomicUsize::new(0);
 
 static METERS: Meters = Meters {
+    waited: |_| {
+        TURNS.fetch_add(1, Ordering::Relaxed);
+    },
     decided: |_| {
         DECIDED.fetch_add(1, Ordering::Relaxed);
     },
@@ -190,11 +194,10 @@ async fn a_tiny_machine_keeps_config_maps_in_step() {
     }));
     let mirror = Arc::new(Mirror {
         engine: Arc::clone(&engine),
-        queue: Queue::new(|_| ()),
         spec: Arc::new(WatchSpec::all(GroupVersionKind::gvk("", "v1", "ConfigMap")).labelled("mirrored")),
         from: ClusterName::new(Role::Consumer, "a"),
         to: ClusterName::new(Role::Provider, "b"),
-        remembered: Mutex::default(),
+        records: Records::default(),
     });
     let fleet = engine.fleet();
     let _both =
@@ -240,4 +243,5 @@ async fn a_tiny_machine_keeps_config_maps_in_step() {
     engine.stop.cancel();
     work.await.unwrap();
     fleet.shut_down().await;
+    assert!(TURNS.load(Ordering::Relaxed) > 0, "nobody was told how long keys waited");
 }

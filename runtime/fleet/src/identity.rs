@@ -12,7 +12,7 @@ use std::{
 use broker_api::{ClusterName, Role};
 use tokio::sync::watch;
 
-use crate::{cluster::state::Cause, kubeconfig::Endpoint};
+use crate::{cluster::state::Cause, kubeconfig::Endpoint, object::Object, source::Provenance};
 
 /// Where a cluster stands in the configuration; lower is earlier.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,6 +25,16 @@ pub struct Rank {
     pub created: String,
     /// What it was read from.
     pub from: String,
+}
+
+impl Rank {
+    /// The rank of what a Secret gives, if it is there: the older goes first.
+    pub fn of_secret(round: u64, from: &Provenance, secret: Option<&Object>) -> Self {
+        let value = secret.and_then(|secret| secret.value().ok());
+        let created = value.as_ref().and_then(|value| value["metadata"]["creationTimestamp"].as_str());
+        // One that nobody knows is the last.
+        Self { round, flag: usize::MAX, created: created.unwrap_or("~").to_owned(), from: from.to_string() }
+    }
 }
 
 /// What is known of the API server behind a connection.
@@ -361,5 +371,22 @@ mod tests {
         // Its place stays, whatever is said again.
         identities.configure(&name("b"), Rank { round: 2, ..Rank::default() });
         identities.claim(&name("newcomer"), &like(Some("x"), "n:443", 1)).unwrap_err();
+    }
+
+    #[test]
+    fn of_two_secrets_the_older_goes_first_and_one_that_is_not_known_last() {
+        let from = |name: &str| Provenance::Secret { namespace: "n".into(), name: name.into() };
+        let rank = |name: &str, created: &str| {
+            let metadata =
+                format!(r#""name":"{name}","uid":"u","resourceVersion":"1","creationTimestamp":"{created}""#);
+            let secret = format!(r#"{{"metadata":{{{metadata}}}}}"#);
+            let secret = Object::parse(secret.as_bytes(), None, &crate::conventions::PLAIN).unwrap().1;
+            Rank::of_secret(0, &from(name), Some(&secret))
+        };
+        let (old, young) = (rank("b", "2025-01-01T00:00:00Z"), rank("a", "2026-01-01T00:00:00Z"));
+        assert!(old < young && young < Rank::of_secret(0, &from("a"), None));
+        assert!(rank("a", "2026-01-01T00:00:00Z") < rank("b", "2026-01-01T00:00:00Z"), "of the same age by name");
+        assert!(Rank { flag: 7, ..Rank::default() } < old, "files go before Secrets");
+        assert!(young < Rank { round: 1, ..Rank::default() }, "whoever runs goes before a newcomer");
     }
 }

@@ -27,6 +27,8 @@ use crate::slots::Slot;
 pub struct Turn<K: Key> {
     /// The key.
     pub key: K,
+    /// How long it waited.
+    pub waited: Duration,
     /// The slot that was kept for it, if it was parked.
     pub slot: Option<Slot>,
     /// It has waited until nobody else did; see [`Outcome::WhenIdle`].
@@ -85,18 +87,17 @@ pub struct QueueStats {
 pub struct Queue<K> {
     inner: Mutex<Inner<K>>,
     changed: Notify,
-    /// Called with how long a key waited.
-    waited: fn(Duration),
+}
+
+impl<K: Key> Default for Queue<K> {
+    fn default() -> Self {
+        // As many as there are threads to decide on, and as many to keep those busy.
+        let ahead = 2 * std::thread::available_parallelism().map_or(2, usize::from);
+        Self { inner: Mutex::new(Inner::new(ahead)), changed: Notify::new() }
+    }
 }
 
 impl<K: Key> Queue<K> {
-    /// An empty queue; `waited` is called with how long each key waited.
-    pub fn new(waited: fn(Duration)) -> Arc<Self> {
-        // As many as there are threads to decide on, and as many to keep those busy.
-        let ahead = 2 * std::thread::available_parallelism().map_or(2, usize::from);
-        Arc::new(Self { inner: Mutex::new(Inner::new(ahead)), changed: Notify::new(), waited })
-    }
-
     fn lock(&self) -> MutexGuard<'_, Inner<K>> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -150,10 +151,10 @@ impl<K: Key> Queue<K> {
 
     fn turn(self: &Arc<Self>, taken: Taken<K>, now: Instant) -> Turn<K> {
         let Taken { key, how, lane, slot, since } = taken;
-        (self.waited)(now.saturating_duration_since(since));
+        let waited = now.saturating_duration_since(since);
         let later = how == How::Later;
         let start = Start { queue: Arc::clone(self), lane: Some(lane.clone()), later };
-        Turn { key, slot, patient: how == How::Patient, cause: later.then_some(lane), start }
+        Turn { key, waited, slot, patient: how == How::Patient, cause: later.then_some(lane), start }
     }
 
     /// Work on a key has ended. Returns the wait before the retry, if it failed.

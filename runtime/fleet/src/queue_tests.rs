@@ -17,7 +17,7 @@ fn job(lane: &str, number: u32) -> Job {
 }
 
 fn queue() -> Arc<Queue<Job>> {
-    Queue::new(|_| {})
+    Arc::default()
 }
 
 /// One write at a time.
@@ -38,6 +38,15 @@ async fn a_flood_in_one_lane_costs_another_one_turn() {
     queue.add(job("quiet", 1));
     let first = [take(&queue).await, take(&queue).await];
     assert!(first.contains(&job("quiet", 1)), "{first:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_says_how_long_its_key_waited() {
+    let queue = queue();
+    queue.add(job("a", 1));
+    let wait = Duration::from_secs(5);
+    tokio::time::advance(wait).await;
+    assert_eq!(queue.next().await.unwrap().waited, wait);
 }
 
 #[tokio::test]

@@ -26,7 +26,7 @@ pub use claims::Claims;
 pub use listing::cluster_of;
 pub use secret::SecretSource;
 
-use crate::kubeconfig::Kubeconfig;
+use crate::{kubeconfig::Kubeconfig, object::ObjectKey};
 
 /// What a cluster's kubeconfig was read from. Ordered: of two that give one name, the lower one wins, so a file that
 /// the person who started the process named goes before a Secret.
@@ -41,6 +41,16 @@ pub enum Provenance {
         /// Its name.
         name: String,
     },
+}
+
+impl Provenance {
+    /// The Secret, if it is one.
+    pub fn secret(&self) -> Option<ObjectKey> {
+        match self {
+            Self::File(_) => None,
+            Self::Secret { namespace, name } => Some(ObjectKey::new(namespace.as_str(), name.as_str())),
+        }
+    }
 }
 
 impl fmt::Display for Provenance {

@@ -9,3 +9,4 @@ pub mod life;
 pub mod logs;
 pub mod metrics;
 pub mod serve;
+pub mod switch;

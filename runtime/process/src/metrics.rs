@@ -71,6 +71,7 @@ pub static METRICS: LazyLock<Metrics> = LazyLock::new(Metrics::new);
 
 /// What the engine counts.
 pub static METERS: Meters = Meters {
+    waited: |wait| METRICS.queue_duration.observe(wait.as_secs_f64()),
     decided: |took| METRICS.decision_duration.observe(took.as_secs_f64()),
     slow: || _ = METRICS.slow_decisions.inc(),
     worked: |took| METRICS.work_duration.observe(took.as_secs_f64()),
@@ -171,9 +172,4 @@ pub fn meter(host: &str, verb: &str, code: u16, took: Duration) {
     METRICS.requests.get_or_create(&labels).inc();
     let labels = LatencyLabels { host: host.to_owned(), verb: verb.to_owned() };
     METRICS.request_duration.get_or_create(&labels).observe(took.as_secs_f64());
-}
-
-/// Notes how long a key waited.
-pub fn waited(wait: Duration) {
-    METRICS.queue_duration.observe(wait.as_secs_f64());
 }

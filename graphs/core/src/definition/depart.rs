@@ -1,19 +1,17 @@
 //! The end of an RGD.
 
-use runtime_effect::{kind::Kind, note::Note, seen::Seen, view::View, write::Op};
-use serde_json::{Value, json};
+use runtime_effect::{kind::Kind, note::Note, seen::Seen, view::View};
+use serde_json::Value;
 
 use super::{
     condition::name_of,
     custom_resource::{crd_kind, crd_name},
     decide::{Pass, rgd_kind},
     decision::{Serve, Subject},
-    snapshot::{Elsewhere, Instance, Instances},
+    instance::{AT_ONCE, Instance, deletion},
+    snapshot::{Elsewhere, Instances},
 };
 use crate::crd::{Owner, Ownership, ownership};
-
-/// So many instances are deleted at once.
-const AT_ONCE: usize = 50;
 
 /// So many are named to people.
 const NAMED: usize = 5;
@@ -56,8 +54,7 @@ impl Pass<'_> {
         };
         if instances.is_empty() {
             let note = Note::normal("KindDeleted", format!("CRD {} was deleted", name_of(crd)));
-            let op = Op::Delete { uid: crd.uid.clone() };
-            let intent = json!(["delete", &*crd.uid]);
+            let (op, intent) = deletion(&crd.uid);
             self.push(Subject::CustomResource, crd_kind(), ("", name_of(crd)), &intent, op, Some(note));
         } else {
             self.clear(&instance_kind(crd), instances);
@@ -66,24 +63,18 @@ impl Pass<'_> {
     }
 
     fn clear(&mut self, kind: &Kind, instances: &[Instance]) {
-        let named: Vec<String> = instances.iter().take(NAMED).map(shown).collect();
+        let named: Vec<String> = instances.iter().take(NAMED).map(|instance| instance.key.to_string()).collect();
         let more = if instances.len() > NAMED { ", …" } else { "" };
         let left = instances.len();
         let message =
             format!("{left} instances of kind {} have to go before the CRD: {}{more}", kind.kind, named.join(", "));
         self.decision.notes.push(Note::normal("AwaitingInstances", message));
         for instance in instances.iter().filter(|instance| !instance.deleting).take(AT_ONCE) {
-            let op = Op::Delete { uid: instance.uid.clone() };
-            let intent = json!(["delete", &*instance.uid]);
-            let at = (instance.namespace.as_str(), instance.name.as_str());
+            let (op, intent) = deletion(&instance.uid);
+            let at = (&*instance.key.namespace, &*instance.key.name);
             self.push(Subject::Instance, kind.clone(), at, &intent, op, None);
         }
     }
-}
-
-fn shown(instance: &Instance) -> String {
-    let Instance { namespace, name, .. } = instance;
-    if namespace.is_empty() { name.clone() } else { format!("{namespace}/{name}") }
 }
 
 /// The kind that a CRD of ours defines: it has one version.

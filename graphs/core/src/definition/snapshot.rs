@@ -6,7 +6,7 @@ use broker_api::ClusterName;
 use runtime_effect::{kind::Kind, memory::Memory, now::Now, seen::Seen, view::View};
 use serde_json::Value;
 
-use super::decision::Subject;
+use super::{decision::Subject, instance::Instance};
 
 /// All that one decision looks at. What is not known is `Unknown`, never absent.
 #[derive(Debug, Clone)]
@@ -133,19 +133,6 @@ pub enum Instances<'a> {
     Unknown,
     /// All of them.
     Known(&'a [Instance]),
-}
-
-/// An instance, as far as an RGD that is deleted has to do with it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Instance {
-    /// Its namespace, or empty.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-    /// Its uid.
-    pub uid: Box<str>,
-    /// Whether it is being deleted already.
-    pub deleting: bool,
 }
 
 /// Other clusters from which an RGD that is being deleted is to be taken away first.

@@ -10,10 +10,7 @@ use runtime_effect::{kind::Kind, memory, merge::digest, note::Note, seen::Seen, 
 use serde_json::{Value, json};
 
 use super::mark;
-use crate::definition::crd_kind;
-
-/// So many instances are written at once.
-pub const AT_ONCE: usize = 50;
+use crate::definition::{AT_ONCE, Instance, crd_kind, deletion};
 
 /// Labels of ours that are on an instance.
 const LABELS: [&str; 5] = [keys::OWNED, keys::VERSION, keys::APPLYSET_ID, keys::RGD_ID, keys::RGD_NAME];
@@ -59,21 +56,6 @@ pub struct Leaving<'a> {
     pub kind: Option<&'a Kind>,
 }
 
-/// An object of the CRD's kind.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Instance {
-    /// Its namespace, or empty.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-    /// Its uid.
-    pub uid: Box<str>,
-    /// Whether it is being deleted already.
-    pub deleting: bool,
-    /// The whole of it, which is looked at where it is to be released.
-    pub seen: Seen,
-}
-
 /// How far it is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Departure {
@@ -97,9 +79,10 @@ pub fn is_held(has_finalizers: bool, labels: &BTreeMap<String, String>) -> bool 
     has_finalizers || LABELS.iter().any(|label| labels.contains_key(*label))
 }
 
-/// What is to be done in a spoke that an RGD leaves. `instances`: all of the CRD's kind, where they are known; of those of
-/// which [`is_held`] says no, what is released has no need. A CRD that was never served has none.
-pub fn leave(leaving: &Leaving<'_>, instances: Option<impl Iterator<Item = Instance>>) -> Departure {
+/// What is to be done in a spoke that an RGD leaves. `instances`: all of the CRD's kind, where they are known, and the whole
+/// of each, which is looked at where it is to be released; of those of which [`is_held`] says no, what is released has no
+/// need. A CRD that was never served has none.
+pub fn leave(leaving: &Leaving<'_>, instances: Option<impl Iterator<Item = (Instance, Seen)>>) -> Departure {
     let crd = match leaving.crd {
         Seen::Unknown => return Departure::Unknown,
         Seen::Absent => return Departure::Left,
@@ -113,11 +96,11 @@ pub fn leave(leaving: &Leaving<'_>, instances: Option<impl Iterator<Item = Insta
     }
     let deletes = leaving.offboarding == Offboarding::Delete;
     let (mut writes, mut left, mut unread) = (Vec::new(), 0, false);
-    for instance in instances.into_iter().flatten() {
-        let op = match &instance.seen {
-            _ if deletes => Some(write::Op::Delete { uid: instance.uid.clone() }),
-            Seen::Present(view) => match release(view) {
-                Some(op) => Some(op),
+    for (instance, seen) in instances.into_iter().flatten() {
+        let wanted = match seen {
+            _ if deletes => Some(deletion(&instance.uid)),
+            Seen::Present(view) => match release(&view) {
+                Some(op) => Some((op, json!(["release", &*instance.uid]))),
                 None => continue,
             },
             Seen::Unknown => {
@@ -128,10 +111,9 @@ pub fn leave(leaving: &Leaving<'_>, instances: Option<impl Iterator<Item = Insta
         };
         left += 1;
         // One that is being deleted is brought to its end, children first.
-        if let (Some(kind), Some(op)) = (leaving.kind, op.filter(|_| !instance.deleting)) {
-            let intent = digest(&json!([&*instance.uid, deletes]));
-            let at = (instance.namespace, instance.name);
-            writes.push(leaving.write(kind.clone(), at, op, intent, Subject::Instance, None));
+        if let (Some(kind), Some(wanted)) = (leaving.kind, wanted.filter(|_| !instance.deleting)) {
+            let at = (&*instance.key.namespace, &*instance.key.name);
+            writes.push(leaving.write(Subject::Instance, kind.clone(), at, wanted, None));
         }
         if writes.len() == AT_ONCE {
             break;
@@ -148,10 +130,7 @@ pub fn leave(leaving: &Leaving<'_>, instances: Option<impl Iterator<Item = Insta
     }
     let name = crd.value["metadata"]["name"].as_str().unwrap_or_default();
     let note = Note::normal("KindDeleted", format!("CRD {name} was deleted in {}", leaving.cluster));
-    let op = write::Op::Delete { uid: crd.uid.clone() };
-    let intent = digest(&json!(["delete", &*crd.uid]));
-    let at = (String::new(), name.to_owned());
-    let write = leaving.write(crd_kind(), at, op, intent, Subject::CustomResource, Some(note));
+    let write = leaving.write(Subject::CustomResource, crd_kind(), ("", name), deletion(&crd.uid), Some(note));
     Departure::Going { writes: vec![write], instances: 0, unread: false }
 }
 
@@ -180,13 +159,13 @@ fn release(instance: &View) -> Option<write::Op> {
 impl Leaving<'_> {
     fn write(
         &self,
-        kind: Kind,
-        (namespace, name): (String, String),
-        op: write::Op,
-        intent: [u8; 8],
         subject: Subject,
+        kind: Kind,
+        (namespace, name): (&str, &str),
+        (op, intent): (write::Op, Value),
         note: Option<Note>,
     ) -> Write {
-        Write { cluster: self.cluster.clone(), kind, namespace, name, op, intent, subject, note }
+        let (cluster, namespace, name) = (self.cluster.clone(), namespace.to_owned(), name.to_owned());
+        Write { cluster, kind, namespace, name, op, intent: digest(&intent), subject, note }
     }
 }

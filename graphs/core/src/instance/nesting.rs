@@ -14,7 +14,7 @@ pub const TOO_DEEP: &str = "this instance was made by an instance, that by anoth
      If instances make each other without end, take the child out of the RGD that does; else create an instance by hand";
 
 /// How many instances there are above one: 0 for one that a person made.
-pub fn depth(instance: &View) -> u32 {
+pub(super) fn depth(instance: &View) -> u32 {
     if instance.label(keys::INSTANCE_ID).is_none() {
         return 0;
     }

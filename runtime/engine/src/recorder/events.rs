@@ -63,13 +63,15 @@ fn event(manager: &str, regarding: &Regarding, note: &Note, micro_time: &str) ->
         text.truncate(end);
         text.push('…');
     }
-    let stem: String = regarding.name.chars().take(200).collect();
-    let name =
-        format!("{}.{:016x}", stem.trim_end_matches(['.', '-']), hash(&(&regarding.uid, note.reason, &note.message)));
+    let Regarding { cluster: _, kind, key, uid } = regarding;
+    // Where API servers keep Events of what is in no namespace.
+    let namespace = if key.namespace.is_empty() { "default" } else { &*key.namespace };
+    let stem: String = key.name.chars().take(200).collect();
+    let name = format!("{}.{:016x}", stem.trim_end_matches(['.', '-']), hash(&(uid, note.reason, &note.message)));
     let body = json!({
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
-        "metadata": {"name": name, "namespace": regarding.namespace},
+        "metadata": {"name": name, "namespace": namespace},
         "eventTime": micro_time,
         "reportingController": manager,
         "reportingInstance": manager,
@@ -78,14 +80,14 @@ fn event(manager: &str, regarding: &Regarding, note: &Note, micro_time: &str) ->
         "note": text,
         "type": if note.warning { "Warning" } else { "Normal" },
         "regarding": {
-            "apiVersion": regarding.api_version,
-            "kind": regarding.kind,
-            "namespace": regarding.namespace,
-            "name": regarding.name,
-            "uid": regarding.uid,
+            "apiVersion": kind.api_version(),
+            "kind": kind.kind,
+            "namespace": namespace,
+            "name": &*key.name,
+            "uid": uid,
         },
     });
-    (ObjectKey::new(regarding.namespace.as_str(), name), body)
+    (ObjectKey::new(namespace, name), body)
 }
 
 /// Sends what was recorded, until `stop`.
@@ -131,24 +133,30 @@ async fn send(engine: Arc<Engine>, regarding: Regarding, note: Note) {
 
 #[cfg(test)]
 mod tests {
+    use runtime_effect::kind::Kind;
+
     use super::*;
 
     #[test]
     fn the_same_event_has_the_same_name_and_a_bounded_text() {
-        let regarding = Regarding {
-            cluster: ClusterName::consumer("c"),
-            api_version: "v1".into(),
-            kind: "Secret".into(),
-            namespace: "n".into(),
-            name: "x".repeat(253),
-            uid: "u".into(),
-        };
+        let regarding = Regarding::secret(&ClusterName::consumer("c"), &ObjectKey::new("n", "x".repeat(253)), "u");
         let note = Note::warning("Refused", "é".repeat(2000));
         let (first, body) = event("us", &regarding, &note, "t");
         let (second, _) = event("us", &regarding, &note, "later");
         assert_eq!(first, second);
         assert!(first.name.len() <= 253);
         assert!(body["note"].as_str().unwrap().len() <= LONGEST);
+    }
+
+    #[test]
+    fn of_what_is_in_no_namespace_the_event_is_in_the_default_one() {
+        let kind = Kind { group: "g".into(), ..Kind::core("Namespaceless") };
+        let regarding = Regarding::new(&ClusterName::consumer("c"), kind, &ObjectKey::new("", "x"), "u");
+        let (key, body) = event("us", &regarding, &Note::normal("Done", "it is"), "t");
+        assert_eq!((&*key.namespace, &body["metadata"]["namespace"]), ("default", &json!("default")));
+        let about =
+            json!({"apiVersion": "g/v1", "kind": "Namespaceless", "namespace": "default", "name": "x", "uid": "u"});
+        assert_eq!(body["regarding"], about);
     }
 
     #[test]

@@ -9,3 +9,9 @@ pub trait Key: Clone + Eq + Hash + Send + Sync + 'static {
     /// Whose turn it takes.
     fn lane(&self) -> &ClusterName;
 }
+
+impl Key for ClusterName {
+    fn lane(&self) -> &ClusterName {
+        self
+    }
+}

@@ -1,6 +1,7 @@
 //! The end of an RGD.
 
 use graphs_core::definition::{Elsewhere, Instance, Serve};
+use runtime_effect::object_key::ObjectKey;
 use serde_json::json;
 
 use crate::definition::world::*;
@@ -12,8 +13,7 @@ fn deleting(world: &mut World) {
 
 fn instance(number: u32) -> Instance {
     Instance {
-        namespace: "default".into(),
-        name: format!("i{number}"),
+        key: ObjectKey::new("default", format!("i{number}")),
         uid: format!("i-{number}").into(),
         deleting: false,
     }
@@ -138,7 +138,7 @@ fn the_first_few_instances_that_have_to_go_are_named() {
     let mut world = World::settled(&plain());
     world.allow_crd_deletion = true;
     world.instances = (0..6).map(instance).collect();
-    world.instances[1].namespace = String::new();
+    world.instances[1].key.namespace = "".into();
     deleting(&mut world);
     world.step(0);
     let named = |world: &World| world.decide().notes[0].message.clone();

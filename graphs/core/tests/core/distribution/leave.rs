@@ -6,8 +6,11 @@ use broker_api::{
     ClusterName,
     graphs::{keys, rollout::Offboarding},
 };
-use graphs_core::distribution::{AT_ONCE, Departure, Instance, Leaving, Subject, is_held, leave};
-use runtime_effect::{kind::Kind, seen::Seen, view::View, write::Op};
+use graphs_core::{
+    definition::{AT_ONCE, Instance},
+    distribution::{Departure, Leaving, Subject, is_held, leave},
+};
+use runtime_effect::{kind::Kind, object_key::ObjectKey, seen::Seen, view::View, write::Op};
 use serde_json::{Value, json};
 
 use super::{HUB, OWNER, Spoke};
@@ -22,7 +25,7 @@ fn kept(name: &str) -> Value {
     instance(name, &["other/one", keys::FINALIZER], &json!({"own": "x", (keys::OWNED): "true", (keys::RGD_ID): "u-1"}))
 }
 
-fn seen(instance: &Value) -> Instance {
+fn seen(instance: &Value) -> (Instance, Seen) {
     let text = |field: &str| instance["metadata"][field].as_str().unwrap().to_owned();
     let deleting = !instance["metadata"]["deletionTimestamp"].is_null();
     let uid: Box<str> = text("uid").into();
@@ -35,8 +38,8 @@ fn seen(instance: &Value) -> Instance {
         unread: None,
         conditions_known: true,
     };
-    let (namespace, name) = (text("namespace"), text("name"));
-    Instance { namespace, name, uid, deleting, seen: Seen::Present(view) }
+    let key = ObjectKey::new(text("namespace"), text("name"));
+    (Instance { key, uid, deleting }, Seen::Present(view))
 }
 
 fn decide(crd: &Seen, offboarding: Offboarding, instances: Option<&[Value]>) -> Departure {
@@ -125,7 +128,7 @@ fn what_could_not_be_read_is_neither_released_nor_forgotten() {
     let kind = Kind { group: "kro.run".into(), version: "v1alpha1".into(), kind: "Web".into() };
     let decide = |offboarding, kind| {
         let leaving = Leaving { cluster: &cluster, crd: &crd, rgd_uid: OWNER.uid, hub: HUB, offboarding, kind };
-        let unread = Instance { seen: Seen::Unknown, ..seen(&kept("a")) };
+        let unread = (seen(&kept("a")).0, Seen::Unknown);
         leave(&leaving, kind.map(|_| std::iter::once(unread)))
     };
     let unread = Departure::Going { writes: Vec::new(), instances: 1, unread: true };

@@ -40,7 +40,7 @@ impl Remote {
 
     /// Keeps what is there now.
     async fn back_up(&self) {
-        self.while_stopped(|held, saved| copy(held, saved)).await;
+        self.while_stopped(copy).await;
     }
 
     /// What was there at [`Remote::back_up`] is there again, and nothing that came after it.

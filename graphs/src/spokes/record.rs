@@ -1,22 +1,16 @@
-//! `Records`: what is remembered of RGDs in spokes between decisions. Losing it costs nothing but time: what counts is written
-//! on their CRDs.
+//! `Record`: what is remembered of an RGD in a spoke between decisions. What counts is written on its CRD.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use broker_api::{ClusterName, graphs::rollout::Offboarding};
+use broker_api::graphs::rollout::Offboarding;
 use graphs_core::{
     distribution::Subject,
     rollout::{Begun, Mark, Spoke, Trouble},
 };
 use runtime_effect::memory::Memory;
 use runtime_engine::recorder::Told;
-use runtime_fleet::lock::lock;
 
-use crate::{definitions::DefinitionKey, metrics::METRICS};
+use crate::metrics::METRICS;
 
 /// What is remembered of an RGD in a spoke.
 #[derive(Default)]
@@ -76,65 +70,5 @@ impl Record {
         let is_news = before != Some(&seen);
         self.seen = Some(seen);
         is_news
-    }
-}
-
-/// See the module.
-#[derive(Default)]
-pub struct Records(Mutex<HashMap<DefinitionKey, Arc<Mutex<Record>>>>);
-
-impl Records {
-    /// That of an RGD in a spoke, new where there is none.
-    pub fn of(&self, key: &DefinitionKey) -> Arc<Mutex<Record>> {
-        Arc::clone(lock(&self.0).entry(key.clone()).or_default())
-    }
-
-    /// That of an RGD in a spoke, if there is one.
-    pub fn get(&self, key: &DefinitionKey) -> Option<Arc<Mutex<Record>>> {
-        lock(&self.0).get(key).cloned()
-    }
-
-    /// What was seen last.
-    pub fn seen(&self, key: &DefinitionKey) -> Option<Spoke> {
-        lock(&*self.get(key)?).seen.clone()
-    }
-
-    /// Whether anything was seen.
-    pub fn is_seen(&self, key: &DefinitionKey) -> bool {
-        self.get(key).is_some_and(|record| lock(&record).seen.is_some())
-    }
-
-    /// What was seen last of its CRD; `None`: nothing was yet.
-    pub fn last(&self, key: &DefinitionKey) -> Option<Option<Mark>> {
-        let record = self.get(key)?;
-        let record = lock(&record);
-        (record.seen.is_some() || record.last.is_some()).then(|| record.last.clone())
-    }
-
-    /// Nothing is known of a spoke any more, or all has to be looked at again: what happened meanwhile took no time.
-    pub fn lose(&self, cluster: &ClusterName) {
-        for key in self.of_cluster(cluster) {
-            if let Some(record) = self.get(&key) {
-                let mut record = lock(&record);
-                record.seen = None;
-                // Somebody may have put another cluster there.
-                record.left = None;
-            }
-        }
-    }
-
-    /// The RGD, or the spoke, is no more.
-    pub fn forget(&self, key: &DefinitionKey) {
-        lock(&self.0).remove(key);
-    }
-
-    /// All of a spoke.
-    pub fn of_cluster(&self, cluster: &ClusterName) -> Vec<DefinitionKey> {
-        lock(&self.0).keys().filter(|key| key.cluster == *cluster).cloned().collect()
-    }
-
-    /// All spokes of an RGD.
-    pub fn of_name(&self, name: &str) -> Vec<DefinitionKey> {
-        lock(&self.0).keys().filter(|key| *key.name == *name).cloned().collect()
     }
 }

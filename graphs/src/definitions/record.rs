@@ -1,17 +1,11 @@
-//! `Records`: what is remembered of RGDs between decisions. Losing it costs nothing but time.
+//! `Record`: what is remembered of an RGD between decisions.
 
-use std::{
-    collections::{BTreeSet, HashMap, HashSet},
-    sync::{Arc, Mutex},
-};
+use std::{collections::BTreeSet, sync::Arc};
 
-use broker_api::ClusterName;
 use graphs_core::definition::{Outcome, Revision, Subject};
 use runtime_effect::{kind::Kind, memory::Memory, view::View};
 use runtime_engine::recorder::Told;
-use runtime_fleet::lock::lock;
 
-use super::DefinitionKey;
 use crate::compiled::{self, Compiled};
 
 /// What came of compiling a spec, of the RGD or of a revision of it.
@@ -109,92 +103,20 @@ impl Record {
         self.own.iter().chain(&self.revisions).find(|attempt| *attempt.uid == *uid)
     }
 
-    fn is_of(&self, kind: &Kind) -> bool {
-        self.own.iter().chain(&self.revisions).any(|attempt| attempt.kinds.contains(kind))
-    }
-}
-
-/// See the module.
-#[derive(Default)]
-pub struct Records {
-    all: Mutex<HashMap<DefinitionKey, Arc<Mutex<Record>>>>,
-    crds: Mutex<HashMap<Arc<str>, HashSet<DefinitionKey>>>,
-}
-
-impl Records {
-    /// That of an RGD, new where there is none.
-    pub fn of(&self, key: &DefinitionKey) -> Arc<Mutex<Record>> {
-        Arc::clone(lock(&self.all).entry(key.clone()).or_default())
+    /// Forgets what was compiled with a kind. Whether that was anything.
+    pub fn forget_kind(&mut self, kind: &Kind) -> bool {
+        self.forget(|attempt| attempt.kinds.contains(kind))
     }
 
-    /// That of an RGD, if there is one.
-    pub fn get(&self, key: &DefinitionKey) -> Option<Arc<Mutex<Record>>> {
-        lock(&self.all).get(key).cloned()
+    /// Forgets what could not be told.
+    pub fn forget_pending(&mut self) {
+        self.forget(|attempt| attempt.outcome == Outcome::Pending);
     }
 
-    /// All RGDs of which anything is remembered.
-    pub fn all(&self) -> Vec<DefinitionKey> {
-        lock(&self.all).keys().cloned().collect()
-    }
-
-    /// An RGD is no more.
-    pub fn forget(&self, key: &DefinitionKey) {
-        let record = lock(&self.all).remove(key);
-        let crd = record.and_then(|record| lock(&record).crd.clone());
-        if let Some(crd) = crd {
-            self.unname(key, &crd);
-        }
-    }
-
-    /// Forgets what was compiled with a kind. Returns whose that was.
-    pub fn stale(&self, cluster: &ClusterName, kind: &Kind) -> Vec<DefinitionKey> {
-        let all: Vec<_> = lock(&self.all)
-            .iter()
-            .filter(|(key, _)| key.cluster == *cluster)
-            .map(|(key, record)| (key.clone(), Arc::clone(record)))
-            .collect();
-        let stale = all.into_iter().filter(|(_, record)| {
-            let mut record = lock(record);
-            let is_of = record.is_of(kind);
-            if is_of {
-                record.own = record.own.take().filter(|own| !own.kinds.contains(kind));
-                record.revisions.retain(|attempt| !attempt.kinds.contains(kind));
-            }
-            is_of
-        });
-        stale.map(|(key, _)| key).collect()
-    }
-
-    /// Forgets what could not be told for want of what some cluster had not told: that may be otherwise.
-    pub fn forget_pending(&self) {
-        let all: Vec<_> = lock(&self.all).values().cloned().collect();
-        for record in all {
-            let mut record = lock(&record);
-            record.own = record.own.take().filter(|own| own.outcome != Outcome::Pending);
-            record.revisions.retain(|attempt| attempt.outcome != Outcome::Pending);
-        }
-    }
-
-    /// An RGD's CRD has this name.
-    pub fn name(&self, key: &DefinitionKey, before: Option<&Arc<str>>, crd: &Arc<str>) {
-        if let Some(before) = before {
-            self.unname(key, before);
-        }
-        lock(&self.crds).entry(Arc::clone(crd)).or_default().insert(key.clone());
-    }
-
-    fn unname(&self, key: &DefinitionKey, crd: &Arc<str>) {
-        let mut crds = lock(&self.crds);
-        if let Some(keys) = crds.get_mut(crd) {
-            keys.remove(key);
-            if keys.is_empty() {
-                crds.remove(crd);
-            }
-        }
-    }
-
-    /// The RGDs whose CRD has this name.
-    pub fn of_crd(&self, crd: &str) -> Vec<DefinitionKey> {
-        lock(&self.crds).get(crd).into_iter().flatten().cloned().collect()
+    fn forget(&mut self, is_one: impl Fn(&Attempt) -> bool) -> bool {
+        let (own, revisions) = (self.own.is_some(), self.revisions.len());
+        self.own.take_if(|own| is_one(own));
+        self.revisions.retain(|attempt| !is_one(attempt));
+        self.own.is_some() != own || self.revisions.len() != revisions
     }
 }

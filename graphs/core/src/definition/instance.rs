@@ -1,0 +1,23 @@
+//! `Instance`: an object of the kind that a CRD of ours defines, which has to go before that can.
+
+use runtime_effect::{object_key::ObjectKey, write::Op};
+use serde_json::{Value, json};
+
+/// So many are written at once.
+pub const AT_ONCE: usize = 50;
+
+/// An instance, as far as an RGD that goes has to do with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Instance {
+    /// Its namespace, empty where it has none, and its name.
+    pub key: ObjectKey,
+    /// Its uid.
+    pub uid: Box<str>,
+    /// Whether it is being deleted already.
+    pub deleting: bool,
+}
+
+/// Deletes an instance, or the CRD, of this uid; and what is intended by that.
+pub(crate) fn deletion(uid: &str) -> (Op, Value) {
+    (Op::Delete { uid: uid.into() }, json!(["delete", uid]))
+}

@@ -1,0 +1,17 @@
+//! `Record`: what is remembered of an instance between decisions.
+
+use graphs_core::instance::{Memory, State};
+use runtime_engine::recorder::Told;
+
+/// What is remembered of an instance.
+#[derive(Default)]
+pub struct Record {
+    /// Of its writes.
+    pub memory: Memory,
+    /// What people were told.
+    pub told: Told,
+    /// How it stands.
+    pub state: State,
+    /// It needs watches of its own.
+    pub needs: bool,
+}
