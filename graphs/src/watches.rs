@@ -31,7 +31,9 @@ pub struct Fixed {
 impl Fixed {
     /// Secrets are in this namespace, and have this label.
     pub fn new(namespace: &str, label: &str) -> Self {
-        let all = |group: &str, version: &str, kind: &str| WatchSpec::all(GroupVersionKind::gvk(group, version, kind));
+        let all = |group: &str, version: &str, kind: &str| {
+            WatchSpec::all(GroupVersionKind::gvk(group, version, kind)).without_schema()
+        };
         let secrets = || all("", "v1", "Secret").within(namespace);
         let crd = all("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
         Self {
@@ -51,7 +53,9 @@ impl Fixed {
 /// What may be needed of a kind in a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Need {
-    /// Whether and how it is served.
+    /// Whether it is served.
+    Served(Kind),
+    /// How it is served, and what its objects can hold.
     Kind(Kind),
     /// Its objects that are children of an instance.
     Children(Kind),
@@ -65,6 +69,7 @@ impl Need {
     /// The watch that it takes.
     pub fn spec(&self) -> Arc<WatchSpec> {
         Arc::new(match self {
+            Self::Served(kind) => WatchSpec::kind(kind.to_gvk()).without_schema(),
             Self::Kind(kind) => WatchSpec::kind(kind.to_gvk()),
             Self::Children(kind) => children(kind),
             Self::References(kind) | Self::Instances(kind) => WatchSpec::all(kind.to_gvk()),
@@ -74,7 +79,7 @@ impl Need {
 
 /// The watch of children of a kind.
 pub fn children(kind: &Kind) -> WatchSpec {
-    WatchSpec::all(kind.to_gvk()).labelled(keys::APPLYSET_PART_OF)
+    WatchSpec::all(kind.to_gvk()).without_schema().labelled(keys::APPLYSET_PART_OF)
 }
 
 /// Who needs something.

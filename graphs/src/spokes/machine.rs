@@ -276,7 +276,7 @@ impl SpokeMachine {
         }
         let Some(mark) = wanted else { return (None, troubles, false) };
         let Some(compiled) = compiled(mark.revision) else { return (None, troubles, false) };
-        let kinds = compiled.graph.resources.iter().map(|resource| Need::Kind(kind_of(&resource.kind.name)));
+        let kinds = compiled.graph.resources.iter().map(|resource| Need::Served(kind_of(&resource.kind.name)));
         self.graphs.need(&Holder::Distributing(look.key.clone()), &look.key.cluster, kinds.collect());
         record.wanted = mark.revision;
         match look.decide(&mark, &compiled) {

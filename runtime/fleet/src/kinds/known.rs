@@ -58,17 +58,17 @@ impl Known {
         }
     }
 
-    /// A watch of a kind begins. True: from now on CRDs are to be watched.
-    pub(crate) fn want(&self, gvk: &GroupVersionKind) -> bool {
-        lock(&self.kinds).add(gvk);
+    /// A watch begins. True: from now on CRDs are to be watched.
+    pub(crate) fn want(&self, spec: &WatchSpec) -> bool {
+        lock(&self.kinds).add(&spec.gvk, spec.schema);
         self.asked.notify_one();
-        well_known(gvk).is_none() && !self.crds_watched.swap(true, Ordering::Relaxed)
+        well_known(&spec.gvk).is_none() && !self.crds_watched.swap(true, Ordering::Relaxed)
     }
 
-    /// A watch of a kind has ended.
-    pub(crate) fn unwant(&self, gvk: &GroupVersionKind) {
-        if lock(&self.kinds).remove(gvk) {
-            self.failures.note(gvk, None);
+    /// A watch has ended.
+    pub(crate) fn unwant(&self, spec: &WatchSpec) {
+        if lock(&self.kinds).remove(&spec.gvk, spec.schema) {
+            self.failures.note(&spec.gvk, None);
         }
     }
 
@@ -140,6 +140,16 @@ impl Known {
     /// Whether the watch on CRDs has seen one of this group.
     pub(crate) fn defines_any_of(&self, group: &str) -> bool {
         self.crds.snapshot().iter().any(|(key, _)| key.name.split_once('.').is_some_and(|(_, of)| of == group))
+    }
+
+    /// Whether anybody asks for the schema of a kind.
+    pub(crate) fn asks_for_schema(&self, gvk: &GroupVersionKind) -> bool {
+        lock(&self.kinds).asks_for_schema(gvk)
+    }
+
+    /// Whether a kind has not been found yet, or its schema not been looked for.
+    pub(crate) fn is_new(&self, gvk: &GroupVersionKind) -> bool {
+        lock(&self.kinds).is_new(gvk)
     }
 
     /// Whether the schema of a kind that is served is to be read now.

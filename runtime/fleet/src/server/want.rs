@@ -2,20 +2,18 @@
 
 use std::sync::Arc;
 
-use kube::core::GroupVersionKind;
-
 use super::Server;
 use crate::{
     audience::Audience,
     index::{Change, Index},
     object::ObjectKey,
-    watch,
+    watch::{self, spec::WatchSpec},
 };
 
 impl Server {
-    /// A watch of a kind begins: the kind is asked for.
-    pub(crate) fn want(self: &Arc<Self>, gvk: &GroupVersionKind) {
-        if self.kinds.want(gvk) {
+    /// A watch begins: its kind is asked for.
+    pub(crate) fn want(self: &Arc<Self>, spec: &WatchSpec) {
+        if self.kinds.want(spec) {
             // Tells when kinds come, change or go.
             let crds = Arc::clone(&self.kinds.crds);
             self.tasks.spawn(watch::run(Arc::clone(self), crds, Arc::clone(self) as Arc<dyn Audience>));

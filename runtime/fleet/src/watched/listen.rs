@@ -45,7 +45,7 @@ impl Cluster {
         drop(watches);
         if let Some(ended) = &ended {
             ended.unwanted.cancel();
-            self.server().kinds.unwant(&spec.gvk);
+            self.server().kinds.unwant(spec);
         }
         // Whoever asks knows that it is unknown before it is not counted any more.
         listener.ended(self.name());
@@ -80,7 +80,7 @@ impl Cluster {
         entry.changed();
         watches.insert(Arc::clone(spec), entry);
         // While the watches are held: whoever ends this one again wants the kind no more only after that.
-        self.server().want(&spec.gvk);
+        self.server().want(spec);
         drop(watches);
         if spec.kind_only {
             return None;
