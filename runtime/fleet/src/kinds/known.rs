@@ -35,7 +35,8 @@ pub(crate) struct Known {
     changes: watch::Sender<u64>,
     /// There is something to ask for.
     pub(crate) asked: Notify,
-    /// The server's CRDs, by their metadata. They are watched from the first kind on that may come from one, and for good.
+    /// The server's CRDs, by their metadata. They are watched from the first kind on that may come from one, or when somebody
+    /// asks for the same, and for good.
     pub(crate) crds: Arc<Index>,
     crds_watched: AtomicBool,
     pub(crate) failures: Failures,
@@ -45,7 +46,7 @@ impl Known {
     /// Nothing is wanted yet. The CRDs of the server are charged to `share`.
     pub(crate) fn new(server: &ClusterName, share: &Arc<Share>) -> Self {
         let crd = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
-        let spec = WatchSpec { metadata_only: true, ..WatchSpec::all(crd) };
+        let spec = WatchSpec::all(crd).without_bodies().without_schema();
         let crds = Arc::new(Index::new(server.clone(), Arc::new(spec), Arc::clone(share)));
         share.add(&crds);
         Self {
@@ -62,7 +63,8 @@ impl Known {
     pub(crate) fn want(&self, spec: &WatchSpec) -> bool {
         lock(&self.kinds).add(&spec.gvk, spec.schema);
         self.asked.notify_one();
-        well_known(&spec.gvk).is_none() && !self.crds_watched.swap(true, Ordering::Relaxed)
+        let is_crds = *spec == **self.crds.spec();
+        (is_crds || well_known(&spec.gvk).is_none()) && !self.crds_watched.swap(true, Ordering::Relaxed)
     }
 
     /// A watch has ended.
