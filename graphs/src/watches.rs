@@ -102,7 +102,9 @@ type Place = (ClusterName, Need);
 
 #[derive(Default)]
 struct Held {
-    of: HashMap<Holder, BTreeSet<Place>>,
+    /// In order. Most need one or two, and there are three holders for each RGD in a spoke: as a set it would take more than a
+    /// kilobyte each.
+    of: HashMap<Holder, Box<[Place]>>,
     by: HashMap<Place, HashSet<Holder>>,
     subscriptions: HashMap<Place, Subscription>,
 }
@@ -130,17 +132,17 @@ impl Needed {
         let mut changes = Changes { gone: Vec::new(), new: Vec::new() };
         let mut held = self.held();
         let before = held.of.get(holder).cloned().unwrap_or_default();
-        if before == places {
+        if before.iter().eq(&places) {
             return changes;
         }
-        for place in before.difference(&places) {
+        for place in before.iter().filter(|place| !places.contains(place)) {
             let last = held.by.get_mut(place).is_some_and(|by| by.remove(holder) && by.is_empty());
             if last {
                 held.by.remove(place);
                 changes.gone.push((place.clone(), held.subscriptions.remove(place)));
             }
         }
-        for place in places.difference(&before) {
+        for place in places.iter().filter(|place| before.binary_search(place).is_err()) {
             let by = held.by.entry(place.clone()).or_default();
             if by.is_empty() {
                 changes.new.push(place.clone());
@@ -150,7 +152,7 @@ impl Needed {
         if places.is_empty() {
             held.of.remove(holder)
         } else {
-            held.of.insert(holder.clone(), places)
+            held.of.insert(holder.clone(), places.into_iter().collect())
         };
         changes
     }
