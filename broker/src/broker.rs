@@ -251,7 +251,7 @@ impl Broker {
     pub(crate) fn set_schema(&self, cluster: &ClusterName, gvk: &GroupVersionKind, news: SchemaNews<'_>) {
         let schema = match news {
             SchemaNews::Same => return,
-            SchemaNews::Unpublished => None,
+            SchemaNews::Unpublished | SchemaNews::Unasked => None,
             SchemaNews::New(new) => Some(self.compiled.get_or_make(*new.digest(), || Schema::compile(new.json()))),
         };
         let key = (cluster.clone(), Kind::from(gvk));

@@ -28,6 +28,8 @@ struct Served {
 #[derive(Clone)]
 enum Entry {
     NotServed,
+    /// It is served; nobody has asked what it can hold.
+    Unread(Arc<KindInfo>),
     Served(Served),
 }
 
@@ -60,7 +62,12 @@ impl Kinds {
             (KindState::Unknown, Some(_)) => None,
             (KindState::Missing, _) => Some(Entry::NotServed),
             (KindState::Found(info), held) => match (news, held) {
-                (SchemaNews::Same, Some(Entry::Served(held))) => {
+                (SchemaNews::Same | SchemaNews::Unasked, Some(Entry::Unread(held))) if held == *info => return false,
+                (SchemaNews::Same, Some(Entry::Unread(_)))
+                | (SchemaNews::Unasked, None | Some(Entry::NotServed | Entry::Unread(_))) => {
+                    Some(Entry::Unread(Arc::clone(info)))
+                }
+                (SchemaNews::Same | SchemaNews::Unasked, Some(Entry::Served(held))) => {
                     if held.kind.plural == info.plural && held.kind.namespaced == info.namespaced {
                         return false;
                     }
@@ -110,7 +117,7 @@ impl Kinds {
     pub fn schema(&self, cluster: &ClusterName, others: &[ClusterName], kind: &Kind) -> Option<Arc<Schema>> {
         match self.find(cluster, others, kind)? {
             Entry::Served(served) => Some(served.schema),
-            Entry::NotServed => None,
+            Entry::Unread(_) | Entry::NotServed => None,
         }
     }
 
@@ -119,7 +126,7 @@ impl Kinds {
         let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
         let is_it = |of: &Kind| of.group == kind.group && of.kind == kind.kind;
         let served =
-            all.iter().filter(|((name, of), entry)| name == cluster && is_it(of) && matches!(entry, Entry::Served(_)));
+            all.iter().filter(|((name, of), entry)| name == cluster && is_it(of) && !matches!(entry, Entry::NotServed));
         served.map(|((_, of), _)| of.clone()).max()
     }
 
@@ -139,7 +146,7 @@ impl Kinds {
     }
 
     /// How a kind is served by this cluster, or by the first of the others that serves it. As long as one of them has not
-    /// told, it may.
+    /// told, it may; and one that serves it has told only when it has told what it can hold.
     fn find(&self, cluster: &ClusterName, others: &[ClusterName], kind: &Kind) -> Option<Entry> {
         let own = self.get(cluster, kind);
         if !matches!(own, Some(Entry::NotServed)) {
@@ -150,7 +157,7 @@ impl Kinds {
             match self.get(other, kind) {
                 Some(entry @ Entry::Served(_)) => return Some(entry),
                 Some(Entry::NotServed) => {}
-                None => all_told = false,
+                None | Some(Entry::Unread(_)) => all_told = false,
             }
         }
         own.filter(|_| all_told)
@@ -186,11 +193,38 @@ impl graph::Kinds for Asked<'_> {
     fn find(&self, name: &Gvk) -> graph::Found {
         let kind = kind_of(name);
         let found = match self.kinds.find(self.cluster, self.others, &kind) {
-            None => graph::Found::Unknown,
+            None | Some(Entry::Unread(_)) => graph::Found::Unknown,
             Some(Entry::NotServed) => graph::Found::NotServed,
             Some(Entry::Served(served)) => graph::Found::Served(served.kind),
         };
         self.names.borrow_mut().insert(kind);
         found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use graph::Kinds as _;
+
+    use super::*;
+
+    #[test]
+    fn a_kind_is_compiled_with_only_when_it_is_known_what_it_can_hold() {
+        let (hub, spoke) = (ClusterName::new(broker_api::Role::Coordination, "hub"), [ClusterName::spoke("a")]);
+        let gvk = GroupVersionKind::gvk("g.io", "v1", "Thing");
+        let (kind, kinds) = (Kind::from(&gvk), Kinds::default());
+        let info = KindInfo { gvk: gvk.clone(), plural: "things".into(), namespaced: true, has_status: true };
+        let found = KindState::Found(Arc::new(info));
+        let asks = || Asked::new(&kinds, &hub, &spoke).find(&name_of(&gvk));
+        kinds.take(&hub, &gvk, &KindState::Missing, SchemaNews::Same);
+        assert!(kinds.take(&spoke[0], &gvk, &found, SchemaNews::Unasked));
+        assert!(!kinds.take(&spoke[0], &gvk, &found, SchemaNews::Unasked), "that is known");
+        assert!(kinds.is_known(&spoke[0], &kind) && !kinds.is_missing(&spoke[0], &kind));
+        assert!(matches!(asks(), graph::Found::Unknown), "it will be told");
+        assert!(kinds.take(&spoke[0], &gvk, &found, SchemaNews::Unpublished));
+        assert!(matches!(asks(), graph::Found::Served(_)));
+        // Nobody asks any more: what is known stays.
+        assert!(!kinds.take(&spoke[0], &gvk, &found, SchemaNews::Unasked));
+        assert!(matches!(asks(), graph::Found::Served(_)));
     }
 }

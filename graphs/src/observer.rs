@@ -59,7 +59,7 @@ impl Observer for Graphs {
         if *cluster == self.hub || self.kinds.is_missing(&self.hub, &kind) {
             self.definitions.kind_changed(&self.hub, &kind);
         }
-        for holder in self.needed.holders(&(cluster.clone(), Need::Kind(kind))) {
+        for holder in self.needed.holders(&(cluster.clone(), Need::Served(kind))) {
             if let Holder::Distributing(key) = holder {
                 self.spokes.enqueue(key);
             }

@@ -31,7 +31,9 @@ pub struct Fixed {
 impl Fixed {
     /// Secrets are in this namespace, and have this label.
     pub fn new(namespace: &str, label: &str) -> Self {
-        let all = |group: &str, version: &str, kind: &str| WatchSpec::all(GroupVersionKind::gvk(group, version, kind));
+        let all = |group: &str, version: &str, kind: &str| {
+            WatchSpec::all(GroupVersionKind::gvk(group, version, kind)).without_schema()
+        };
         let secrets = || all("", "v1", "Secret").within(namespace);
         let crd = all("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
         Self {
@@ -51,7 +53,9 @@ impl Fixed {
 /// What may be needed of a kind in a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Need {
-    /// Whether and how it is served.
+    /// Whether it is served.
+    Served(Kind),
+    /// How it is served, and what its objects can hold.
     Kind(Kind),
     /// Its objects that are children of an instance.
     Children(Kind),
@@ -65,6 +69,7 @@ impl Need {
     /// The watch that it takes.
     pub fn spec(&self) -> Arc<WatchSpec> {
         Arc::new(match self {
+            Self::Served(kind) => WatchSpec::kind(kind.to_gvk()).without_schema(),
             Self::Kind(kind) => WatchSpec::kind(kind.to_gvk()),
             Self::Children(kind) => children(kind),
             Self::References(kind) | Self::Instances(kind) => WatchSpec::all(kind.to_gvk()),
@@ -74,7 +79,7 @@ impl Need {
 
 /// The watch of children of a kind.
 pub fn children(kind: &Kind) -> WatchSpec {
-    WatchSpec::all(kind.to_gvk()).labelled(keys::APPLYSET_PART_OF)
+    WatchSpec::all(kind.to_gvk()).without_schema().labelled(keys::APPLYSET_PART_OF)
 }
 
 /// Who needs something.
@@ -97,7 +102,9 @@ type Place = (ClusterName, Need);
 
 #[derive(Default)]
 struct Held {
-    of: HashMap<Holder, BTreeSet<Place>>,
+    /// In order. Most need one or two, and there are three holders for each RGD in a spoke: as a set it would take more than a
+    /// kilobyte each.
+    of: HashMap<Holder, Box<[Place]>>,
     by: HashMap<Place, HashSet<Holder>>,
     subscriptions: HashMap<Place, Subscription>,
 }
@@ -125,17 +132,17 @@ impl Needed {
         let mut changes = Changes { gone: Vec::new(), new: Vec::new() };
         let mut held = self.held();
         let before = held.of.get(holder).cloned().unwrap_or_default();
-        if before == places {
+        if before.iter().eq(&places) {
             return changes;
         }
-        for place in before.difference(&places) {
+        for place in before.iter().filter(|place| !places.contains(place)) {
             let last = held.by.get_mut(place).is_some_and(|by| by.remove(holder) && by.is_empty());
             if last {
                 held.by.remove(place);
                 changes.gone.push((place.clone(), held.subscriptions.remove(place)));
             }
         }
-        for place in places.difference(&before) {
+        for place in places.iter().filter(|place| before.binary_search(place).is_err()) {
             let by = held.by.entry(place.clone()).or_default();
             if by.is_empty() {
                 changes.new.push(place.clone());
@@ -145,7 +152,7 @@ impl Needed {
         if places.is_empty() {
             held.of.remove(holder)
         } else {
-            held.of.insert(holder.clone(), places)
+            held.of.insert(holder.clone(), places.into_iter().collect())
         };
         changes
     }

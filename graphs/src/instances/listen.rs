@@ -35,7 +35,7 @@ fn set_of(object: &Object) -> Vec<Arc<str>> {
 pub fn listen(graphs: &Arc<Graphs>, selector: &Selector, need: &Need, spec: &Arc<WatchSpec>) -> Subscription {
     let (fleet, itself) = (graphs.fleet(), Arc::downgrade(graphs));
     match need {
-        Need::Kind(_) => fleet.listen(selector, spec, &Arc::new(Nobody)),
+        Need::Served(_) | Need::Kind(_) => fleet.listen(selector, spec, &Arc::new(Nobody)),
         Need::Children(_) => fleet.listen(selector, spec, &Arc::new(Children(itself))),
         Need::References(kind) => {
             fleet.listen(selector, spec, &Arc::new(Referred { graphs: itself, kind: kind.clone() }))

@@ -227,7 +227,7 @@ impl InstanceMachine {
             Version::Unknown | Version::NotServed => None,
         });
         let more = named.filter(|kind| !of_graph(kind));
-        let needs: BTreeSet<Need> = more.flat_map(|kind| [Need::Children(kind.clone()), Need::Kind(kind)]).collect();
+        let needs: BTreeSet<Need> = more.flat_map(|kind| [Need::Children(kind.clone()), Need::Served(kind)]).collect();
         if record.needs || !needs.is_empty() {
             record.needs = !needs.is_empty();
             self.graphs.need(&Holder::Instance(key.clone()), &key.cluster, needs);

@@ -278,7 +278,7 @@ impl SpokeMachine {
         }
         let Some(mark) = wanted else { return (None, troubles, false) };
         let Some(compiled) = compiled(mark.revision) else { return (None, troubles, false) };
-        let kinds = compiled.kinds.iter().cloned().map(Need::Kind);
+        let kinds = compiled.kinds.iter().cloned().map(Need::Served);
         self.graphs.need(&Holder::Distributing(look.key.clone()), &look.key.cluster, kinds.collect());
         record.wanted = mark.revision;
         let decision = look.decide(&mark, &compiled);

@@ -135,6 +135,7 @@ impl Cluster {
         let index = self.index(spec)?;
         let change = index.upsert(key, object, Source::Response);
         index.relieve();
+        self.tell_server(&index, change.as_ref());
         change
     }
 
@@ -144,14 +145,25 @@ impl Cluster {
         let Some(index) = self.index(spec) else { return };
         let change = index.fill(key, object);
         index.relieve();
+        self.tell_server(&index, change.as_ref());
         if let Some(change) = change {
             self.changed(&index, &change, false);
         }
     }
 
+    /// What an answer says of its CRDs the server's own stream tells nobody any more.
+    fn tell_server(&self, index: &Arc<Index>, change: Option<&Change>) {
+        if let Some(change) = change.filter(|_| self.is_of_server(index)) {
+            self.server.kinds.crd_changed(&change.key, false);
+        }
+    }
+
     /// Takes in that the API server says that an object is gone; see [`Index::forget`].
     pub fn forget(&self, spec: &WatchSpec, key: &ObjectKey, uid: &str) -> Option<Change> {
-        self.index(spec)?.forget(key, uid)
+        let index = self.index(spec)?;
+        let change = index.forget(key, uid);
+        self.tell_server(&index, change.as_ref());
+        change
     }
 
     fn indexes_of(&self, gvk: &GroupVersionKind) -> Vec<Arc<Index>> {

@@ -234,6 +234,40 @@ async fn what_one_listener_reads_is_kept_and_what_one_does_not_read_again_stays(
     assert!(!cluster.server.keeps(crds, &ObjectKey::new("", "a")) && !crds.may_drop());
 }
 
+#[tokio::test]
+async fn who_asks_for_the_crds_that_its_server_watches_hears_of_the_same_stream() {
+    let (cluster, told) = (cluster(), Arc::new(Told::default()));
+    let (server, spec) = (&cluster.server, Arc::clone(cluster.server.kinds.crds.spec()));
+    cluster.listen(&spec, 1, &(Arc::clone(&told) as _));
+    cluster.listen(&Arc::new(WatchSpec::kind(job())), 2, &(Arc::new(Stranger) as _));
+    assert_eq!((cluster.tasks.count(), server.tasks.count()), (0, 1), "one stream for both");
+    server.set_kind(&job(), &found(), &Reading::Document(None));
+    let crd = |version: u64| {
+        let raw = format!(r#"{{"metadata":{{"name":"jobs.batch","uid":"u","resourceVersion":"{version}"}}}}"#);
+        Object::parse(raw.as_bytes(), None, &crate::conventions::PLAIN).unwrap()
+    };
+    let (index, (key, object)) = (cluster.index(&spec).unwrap(), crd(2));
+    assert_eq!(index.replace(vec![(key.clone(), object.bare())], 2).len(), 1);
+    let change = Change { key: key.clone(), old: None, new: index.get(&key).found() };
+    server.changed(&index, &change, true);
+    server.completed(&index);
+    assert_eq!(told.counts(), [1, 1, 0]);
+    assert!(server.kinds.next().is_none(), "it was there before its kind was asked for");
+
+    // What was read is newer: the stream tells of that no more.
+    cluster.fill(&spec, &key, crd(3).1);
+    assert_eq!(told.counts(), [2, 1, 0]);
+    assert!(server.kinds.next().is_some(), "the kind is looked at again");
+    server.incomplete(&index);
+    assert_eq!(told.lost.load(Ordering::Relaxed), 1);
+
+    cluster.unlisten(&spec, 1);
+    assert!(cluster.index(&spec).is_none() && server.tasks.count() == 1, "its server needs it still");
+    server.changed(&index, &change, false);
+    cluster.listen(&spec, 3, &(Arc::clone(&told) as _));
+    assert_eq!(told.counts(), [3, 2, 0], "who comes later is told what there is");
+}
+
 /// Who hears of kinds, in that order.
 #[derive(Default)]
 struct Order(Mutex<Vec<&'static str>>);

@@ -114,6 +114,8 @@ pub enum SchemaNews<'a> {
     Same,
     /// None is published: anything may fit.
     Unpublished,
+    /// Nobody has asked for it.
+    Unasked,
     /// It is this now.
     New(&'a KindSchema),
 }

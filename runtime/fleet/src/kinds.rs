@@ -97,14 +97,18 @@ async fn sleep(wait: Option<Duration>) {
     }
 }
 
-/// Asks for kinds of one group and version, and for the schemas of those that are new or have changed. False: some schemas
-/// are to be asked for again.
+/// Asks for kinds of one group and version, and for the schemas of those that are new or have changed, where anybody asks for
+/// these. False: some schemas are to be asked for again.
 async fn ask(server: &Arc<Server>, connection: &Connection, kinds: &[GroupVersionKind]) -> Result<bool, CallError> {
     let asks_all = server.conventions().reads_core_schemas;
-    let (known, asked): (Vec<_>, Vec<_>) =
-        kinds.iter().cloned().partition(|gvk| !asks_all && well_known(gvk).is_some());
+    let is_known = |gvk: &GroupVersionKind| {
+        let asks = asks_all && server.kinds.asks_for_schema(gvk);
+        !asks && well_known(gvk).is_some()
+    };
+    let (known, asked): (Vec<_>, Vec<_>) = kinds.iter().cloned().partition(is_known);
     for info in known.iter().filter_map(well_known) {
-        server.set_kind(&info.gvk.clone(), &KindState::Found(Arc::new(info)), &Reading::Document(None));
+        let reading = if asks_all { Reading::Unasked } else { Reading::Document(None) };
+        server.set_kind(&info.gvk.clone(), &KindState::Found(Arc::new(info)), &reading);
     }
     let mut found = discover::kinds(&connection.caller, &asked).await?;
     let (mut defined, mut published) = (Vec::new(), Vec::new());
@@ -123,6 +127,10 @@ async fn ask(server: &Arc<Server>, connection: &Connection, kinds: &[GroupVersio
             continue;
         };
         let info = Arc::new(info);
+        if !server.kinds.asks_for_schema(gvk) {
+            server.set_kind(gvk, &KindState::Found(info), &Reading::Unasked);
+            continue;
+        }
         match server.kinds.definition_of(&info) {
             listed if !server.kinds.wants_schema(gvk, listed) => {
                 server.set_kind(gvk, &KindState::Found(info), &Reading::Nothing);
@@ -246,7 +254,7 @@ fn take_schema(server: &Server, info: &Arc<KindInfo>, schema: Result<Option<Valu
     let state = KindState::Found(Arc::clone(info));
     match schema {
         Ok(schema) => {
-            let first = server.kinds.state(&info.gvk).found().is_none();
+            let first = server.kinds.is_new(&info.gvk);
             let published = schema.is_some();
             server.set_kind(&info.gvk, &state, &Reading::Document(schema.map(KindSchema::new)));
             if !published && first {

@@ -139,6 +139,8 @@ impl Observer for Told {
         match schema {
             SchemaNews::Same => {}
             _ if gvk.group != "many.io" => {}
+            // Whoever has asked is told.
+            SchemaNews::Unasked => self.0.lock().unwrap().push((format!("{} alone", gvk.kind), None)),
             SchemaNews::Unpublished => self.0.lock().unwrap().push((gvk.kind.clone(), None)),
             SchemaNews::New(schema) => self.0.lock().unwrap().push((gvk.kind.clone(), Some(*schema.digest()))),
         }
@@ -170,8 +172,12 @@ impl Scene {
     }
 
     fn watch(&self, n: usize) {
+        self.watch_as(WatchSpec::all(gvk(n)));
+    }
+
+    fn watch_as(&self, spec: WatchSpec) {
         let listener = Arc::clone(&self.told) as Arc<dyn Listener>;
-        self.cluster.listen(&Arc::new(WatchSpec::all(gvk(n))), n as u64, &listener);
+        self.cluster.listen(&Arc::new(spec), 0, &listener);
     }
 
     fn server(&self) -> MutexGuard<'_, Server> {
@@ -270,6 +276,24 @@ async fn kinds_that_are_there_at_the_start_are_asked_for_once() {
         assert_eq!([discovery, crds, openapi], [1, 3, 0], "{slow:?}");
         assert_eq!(scene.told().len(), 3, "{slow:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_schema_is_read_when_somebody_asks_for_it() {
+    let mut server = Server::default();
+    server.serve(0..2);
+    server.built_in.insert("k1s".into());
+    let scene = Scene::new(server, 0..0);
+    (0..2).for_each(|n| scene.watch_as(WatchSpec::all(gvk(n)).without_schema()));
+    scene.quiet().await;
+    assert_eq!(scene.server().asked, [1, 0, 0], "whether and how they are served");
+    assert_eq!(scene.told(), ["K0 alone", "K1 alone"].map(|kind| (kind.to_owned(), None)));
+
+    (0..2).for_each(|n| scene.watch_as(WatchSpec::kind(gvk(n))));
+    scene.quiet().await;
+    assert_eq!(scene.server().asked, [2, 2, 1], "one of them turns out to have no CRD");
+    let told = scene.told();
+    assert!(told.len() == 2 && told.iter().all(|(_, schema)| schema.is_some()), "{told:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,10 +3,13 @@
 use broker_api::ClusterName;
 use kube::core::GroupVersionKind;
 
-use crate::kind::{KindState, SchemaNews};
+use crate::{
+    audience::Audience,
+    kind::{KindState, SchemaNews},
+};
 
-/// Is told what becomes of its API server.
-pub(crate) trait Served: Send + Sync + 'static {
+/// Is told what becomes of its API server, and what that sees of its CRDs.
+pub(crate) trait Served: Audience {
     /// Its name.
     fn name(&self) -> &ClusterName;
 

@@ -311,7 +311,7 @@ impl Server {
         let Some(news) = self.kinds.take(gvk, state, reading) else { return };
         let schema = match news {
             News::State => SchemaNews::Same,
-            News::Schema => reading.schema().map_or(SchemaNews::Unpublished, SchemaNews::New),
+            News::Schema => reading.news(),
         };
         let clusters = self.clusters();
         if *state == KindState::Missing {

@@ -35,7 +35,8 @@ pub(crate) struct Known {
     changes: watch::Sender<u64>,
     /// There is something to ask for.
     pub(crate) asked: Notify,
-    /// The server's CRDs, by their metadata. They are watched from the first kind on that may come from one, and for good.
+    /// The server's CRDs, by their metadata. They are watched from the first kind on that may come from one, or when somebody
+    /// asks for the same, and for good.
     pub(crate) crds: Arc<Index>,
     crds_watched: AtomicBool,
     pub(crate) failures: Failures,
@@ -45,7 +46,7 @@ impl Known {
     /// Nothing is wanted yet. The CRDs of the server are charged to `share`.
     pub(crate) fn new(server: &ClusterName, share: &Arc<Share>) -> Self {
         let crd = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
-        let spec = WatchSpec { metadata_only: true, ..WatchSpec::all(crd) };
+        let spec = WatchSpec::all(crd).without_bodies().without_schema();
         let crds = Arc::new(Index::new(server.clone(), Arc::new(spec), Arc::clone(share)));
         share.add(&crds);
         Self {
@@ -58,17 +59,18 @@ impl Known {
         }
     }
 
-    /// A watch of a kind begins. True: from now on CRDs are to be watched.
-    pub(crate) fn want(&self, gvk: &GroupVersionKind) -> bool {
-        lock(&self.kinds).add(gvk);
+    /// A watch begins. True: from now on CRDs are to be watched.
+    pub(crate) fn want(&self, spec: &WatchSpec) -> bool {
+        lock(&self.kinds).add(&spec.gvk, spec.schema);
         self.asked.notify_one();
-        well_known(gvk).is_none() && !self.crds_watched.swap(true, Ordering::Relaxed)
+        let is_crds = *spec == **self.crds.spec();
+        (is_crds || well_known(&spec.gvk).is_none()) && !self.crds_watched.swap(true, Ordering::Relaxed)
     }
 
-    /// A watch of a kind has ended.
-    pub(crate) fn unwant(&self, gvk: &GroupVersionKind) {
-        if lock(&self.kinds).remove(gvk) {
-            self.failures.note(gvk, None);
+    /// A watch has ended.
+    pub(crate) fn unwant(&self, spec: &WatchSpec) {
+        if lock(&self.kinds).remove(&spec.gvk, spec.schema) {
+            self.failures.note(&spec.gvk, None);
         }
     }
 
@@ -140,6 +142,16 @@ impl Known {
     /// Whether the watch on CRDs has seen one of this group.
     pub(crate) fn defines_any_of(&self, group: &str) -> bool {
         self.crds.snapshot().iter().any(|(key, _)| key.name.split_once('.').is_some_and(|(_, of)| of == group))
+    }
+
+    /// Whether anybody asks for the schema of a kind.
+    pub(crate) fn asks_for_schema(&self, gvk: &GroupVersionKind) -> bool {
+        lock(&self.kinds).asks_for_schema(gvk)
+    }
+
+    /// Whether a kind has not been found yet, or its schema not been looked for.
+    pub(crate) fn is_new(&self, gvk: &GroupVersionKind) -> bool {
+        lock(&self.kinds).is_new(gvk)
     }
 
     /// Whether the schema of a kind that is served is to be read now.

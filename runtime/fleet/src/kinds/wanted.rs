@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::{
     definition::name_of,
-    kind::{KindInfo, KindSchema, KindState, SchemaDigest},
+    kind::{KindInfo, KindSchema, KindState, SchemaDigest, SchemaNews},
 };
 
 /// A CRD that changed is served and published some time later, so it is asked for several times.
@@ -63,7 +63,9 @@ pub(crate) enum Listed {
 /// What was read of a kind's schema.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Reading {
-    /// It was not asked for, or could not be had: what is known stays.
+    /// Nobody asked for it.
+    Unasked,
+    /// It need not be read again, or could not be had: what is known stays.
     Nothing,
     /// The OpenAPI document holds this, or nothing (yet): what is published counts already.
     Document(Option<KindSchema>),
@@ -75,8 +77,16 @@ impl Reading {
     /// The schema, if there is one.
     pub(crate) fn schema(&self) -> Option<&KindSchema> {
         match self {
-            Self::Nothing | Self::Document(None) => None,
+            Self::Unasked | Self::Nothing | Self::Document(None) => None,
             Self::Document(Some(schema)) | Self::Definition(_, schema) => Some(schema),
+        }
+    }
+
+    /// What is told of it, where it is new.
+    pub(crate) fn news(&self) -> SchemaNews<'_> {
+        match self {
+            Self::Unasked => SchemaNews::Unasked,
+            _ => self.schema().map_or(SchemaNews::Unpublished, SchemaNews::New),
         }
     }
 }
@@ -94,6 +104,10 @@ pub(crate) enum News {
 struct Held {
     /// How many watches are of it.
     watches: usize,
+    /// How many of these ask for its schema.
+    schemas: usize,
+    /// That was looked for.
+    sought: bool,
     state: KindState,
     /// Of the schema that was told of last.
     digest: Option<SchemaDigest>,
@@ -116,6 +130,11 @@ impl Held {
         let Source::Definition(read) = self.source else { return false };
         let is_current = |info: &Arc<KindInfo>| listed(info) == Listed::Version(read);
         self.coming.is_none() && !self.is_doubted(now) && self.state.found().is_some_and(is_current)
+    }
+
+    /// Whether somebody asks for the schema of a kind that was found without it.
+    fn lacks_schema(&self) -> bool {
+        self.schemas > 0 && !self.sought && self.state.found().is_some()
     }
 
     /// Whether a schema that the CRD has counts already.
@@ -169,15 +188,20 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// A watch of a kind begins.
-    pub(crate) fn add(&mut self, gvk: &GroupVersionKind) {
-        self.kinds.entry(gvk.clone()).or_default().watches += 1;
+    /// A watch of a kind begins, which asks for its schema or not.
+    pub(crate) fn add(&mut self, gvk: &GroupVersionKind, schema: bool) {
+        let held = self.kinds.entry(gvk.clone()).or_default();
+        held.watches += 1;
+        held.schemas += usize::from(schema);
     }
 
-    /// A watch of it has ended. True: it was the last, and nothing is known of the kind any more.
-    pub(crate) fn remove(&mut self, gvk: &GroupVersionKind) -> bool {
+    /// Such a watch has ended. True: it was the last, and nothing is known of the kind any more.
+    pub(crate) fn remove(&mut self, gvk: &GroupVersionKind, schema: bool) -> bool {
         let Some(held) = self.kinds.get_mut(gvk) else { return false };
         held.watches -= 1;
+        held.schemas -= usize::from(schema);
+        // What changes from now on is not read: who asks next has it looked for again.
+        held.sought &= held.schemas > 0;
         if held.watches > 0 {
             return false;
         }
@@ -244,8 +268,12 @@ impl Wanted {
         listed: impl Fn(&KindInfo) -> Listed,
         now: Instant,
     ) -> Vec<GroupVersionKind> {
-        let is_due = |state: &KindState| *state == KindState::Unknown || polls && *state == KindState::Missing;
-        let kinds = self.kinds.iter().filter(|(_, held)| is_due(&held.state));
+        let is_due = |held: &Held| match held.state {
+            KindState::Unknown => true,
+            KindState::Missing => polls,
+            KindState::Found(_) => held.lacks_schema(),
+        };
+        let kinds = self.kinds.iter().filter(|(_, held)| is_due(held));
         let mut due: BTreeSet<GroupVersion> = kinds.map(|(gvk, _)| group_version(gvk)).collect();
         let kinds = &self.kinds;
         let is_known = |of: &GroupVersion| {
@@ -284,6 +312,16 @@ impl Wanted {
         kinds.into_iter().map(|(_, gvk)| gvk.clone()).collect()
     }
 
+    /// Whether anybody asks for the schema of a kind.
+    pub(crate) fn asks_for_schema(&self, gvk: &GroupVersionKind) -> bool {
+        self.kinds.get(gvk).is_some_and(|held| held.schemas > 0)
+    }
+
+    /// Whether it has not been found yet, or its schema not been looked for.
+    pub(crate) fn is_new(&self, gvk: &GroupVersionKind) -> bool {
+        self.kinds.get(gvk).is_some_and(|held| held.state.found().is_none() || !held.sought)
+    }
+
     /// Whether the schema of a kind that is served has to be read (again).
     pub(crate) fn wants_schema(&self, gvk: &GroupVersionKind, listed: Listed, now: Instant) -> bool {
         let Some(held) = self.kinds.get(gvk) else { return false };
@@ -311,12 +349,15 @@ impl Wanted {
         let is_coming = std::mem::take(&mut held.announced) && *state == KindState::Missing;
         if first || state.found().is_none() {
             // What was known of the schema before is no matter.
-            *held = Held { watches: held.watches, doubted: held.doubted, ..Held::default() };
+            *held = Held { watches: held.watches, schemas: held.schemas, doubted: held.doubted, ..Held::default() };
         }
         held.state = state.clone();
+        // What was found without its schema is told of anew with it, and also that there is none to be had.
+        let unsought = !std::mem::replace(&mut held.sought, *reading != Reading::Unasked);
+        let first = first || held.sought && unsought && held.source == Source::Nowhere;
         let before = held.digest;
         match reading {
-            Reading::Nothing => {}
+            Reading::Unasked | Reading::Nothing => {}
             Reading::Document(schema) => {
                 held.digest = schema.as_ref().map(|schema| *schema.digest());
                 (held.source, held.coming) = (Source::Document, None);

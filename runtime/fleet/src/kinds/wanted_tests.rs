@@ -21,7 +21,7 @@ fn found(kind: &str) -> KindState {
 fn wanted(kinds: &[&str]) -> Wanted {
     let mut wanted = Wanted::default();
     for kind in kinds {
-        wanted.add(&gvk(kind));
+        wanted.add(&gvk(kind), true);
     }
     wanted
 }
@@ -54,7 +54,7 @@ fn looks(wanted: &mut Wanted, from: Instant, within: u32, mut each: impl FnMut(&
 #[test]
 fn what_is_new_is_asked_for_at_once_and_together() {
     let mut wanted = wanted(&["B", "A"]);
-    wanted.add(&GroupVersionKind::gvk("a.io", "v1", "C"));
+    wanted.add(&GroupVersionKind::gvk("a.io", "v1", "C"), true);
     let kinds: Vec<_> =
         wanted.due(false, |_| Listed::Unknown, Instant::now()).into_iter().map(|gvk| gvk.kind).collect();
     assert_eq!(kinds, ["C", "A", "B"], "by group and version, then by name");
@@ -219,7 +219,7 @@ fn a_kind_that_went_comes_with_its_schema_again() {
     assert_eq!(missing(&mut wanted), None);
     let again = wanted.take(&gvk("Thing"), &found("Thing"), &defined(2, "b"), now);
     assert_eq!(again, Some(News::Schema), "its server has never gone by another one");
-    wanted.remove(&gvk("Thing"));
+    wanted.remove(&gvk("Thing"), true);
     assert_eq!(wanted.take(&gvk("Thing"), &found("Thing"), &defined(3, "c"), now), None, "nobody wants it");
 }
 
@@ -244,24 +244,24 @@ fn what_was_read_is_not_read_again() {
 #[test]
 fn a_kind_is_known_as_long_as_there_is_a_watch_of_it() {
     let (mut wanted, now) = settled("a");
-    wanted.add(&gvk("Thing"));
+    wanted.add(&gvk("Thing"), true);
     wanted.take(&gvk("Thing"), &KindState::Missing, &Reading::Nothing, now);
-    assert!(!wanted.remove(&gvk("Thing")));
+    assert!(!wanted.remove(&gvk("Thing"), true));
     assert_eq!(wanted.state(&gvk("Thing")), Some(&KindState::Missing));
-    assert!(wanted.remove(&gvk("Thing")));
+    assert!(wanted.remove(&gvk("Thing"), true));
     assert_eq!(wanted.state(&gvk("Thing")), None);
-    assert!(!wanted.remove(&gvk("Thing")));
+    assert!(!wanted.remove(&gvk("Thing"), true));
 }
 
 #[test]
 fn nothing_is_asked_for_a_group_that_nobody_wants() {
     let (mut wanted, now) = settled("a");
-    wanted.add(&gvk("Other"));
+    wanted.add(&gvk("Other"), true);
     wanted.take(&gvk("Other"), &found("Other"), &Reading::Nothing, now);
     wanted.definition_changed("things.g.io", false, now);
-    wanted.remove(&gvk("Other"));
+    wanted.remove(&gvk("Other"), true);
     assert!(wanted.due(false, |_| Listed::Unknown, now).is_empty() && wanted.next(now).is_some());
-    wanted.remove(&gvk("Thing"));
+    wanted.remove(&gvk("Thing"), true);
     assert!(wanted.due(false, |_| Listed::Unknown, now).is_empty() && wanted.next(now).is_none());
 }
 
@@ -280,7 +280,7 @@ fn a_crd_that_was_read_as_it_is_now_is_not_asked_for_again() {
     }
     // Another kind of the same group and version may have come.
     let (mut wanted, now) = settled("a");
-    wanted.add(&gvk("Other"));
+    wanted.add(&gvk("Other"), true);
     wanted.take(&gvk("Other"), &KindState::Missing, &Reading::Nothing, now);
     wanted.definition_changed("others.g.io", false, now);
     assert!(!wanted.due(false, |_| Listed::Version(1), now + MILLI * 150).is_empty());
@@ -288,4 +288,37 @@ fn a_crd_that_was_read_as_it_is_now_is_not_asked_for_again() {
     let (mut wanted, now) = settled("a");
     wanted.doubt(&gvk("Thing"), now);
     assert!(!wanted.due(false, |_| Listed::Version(1), now + MILLI * 150).is_empty());
+}
+
+#[test]
+fn who_asks_for_a_schema_gets_what_it_is_then() {
+    let mut wanted = Wanted::default();
+    let now = Instant::now();
+    let due = |wanted: &mut Wanted| !wanted.due(false, |_| Listed::Unknown, now).is_empty();
+    wanted.add(&gvk("Thing"), false);
+    assert!(due(&mut wanted) && !wanted.asks_for_schema(&gvk("Thing")));
+    assert_eq!(wanted.take(&gvk("Thing"), &found("Thing"), &Reading::Unasked, now), Some(News::Schema));
+    assert_eq!(wanted.take(&gvk("Thing"), &found("Thing"), &Reading::Unasked, now), None);
+    assert!(!due(&mut wanted), "nobody asks");
+
+    wanted.add(&gvk("Thing"), true);
+    assert!(due(&mut wanted) && wanted.asks_for_schema(&gvk("Thing")));
+    // Asked for just before that.
+    assert_eq!(wanted.take(&gvk("Thing"), &found("Thing"), &Reading::Unasked, now), None);
+    assert!(due(&mut wanted));
+    assert_eq!(
+        wanted.take(&gvk("Thing"), &found("Thing"), &Reading::Nothing, now),
+        Some(News::Schema),
+        "there is none"
+    );
+    assert!(!due(&mut wanted));
+    assert_eq!(wanted.take(&gvk("Thing"), &found("Thing"), &defined(1, "a"), now), Some(News::Schema));
+
+    // It may change while nobody asks.
+    wanted.remove(&gvk("Thing"), true);
+    assert!(!due(&mut wanted) && !wanted.asks_for_schema(&gvk("Thing")));
+    wanted.add(&gvk("Thing"), true);
+    assert!(due(&mut wanted) && wanted.wants_schema(&gvk("Thing"), Listed::Version(2), now));
+    assert_eq!(wanted.take(&gvk("Thing"), &found("Thing"), &Reading::Nothing, now), None, "it has not");
+    assert!(!due(&mut wanted));
 }

@@ -19,12 +19,22 @@ pub struct WatchSpec {
     pub metadata_only: bool,
     /// No object at all: only whether and how the kind is served, and its schema. Nothing is ever known of its objects.
     pub kind_only: bool,
+    /// What the kind's objects may look like is asked for, too.
+    pub schema: bool,
 }
 
 impl WatchSpec {
     /// All objects of a kind, everywhere.
     pub fn all(gvk: GroupVersionKind) -> Self {
-        Self { gvk, namespace: None, name: None, label_selector: None, metadata_only: false, kind_only: false }
+        Self {
+            gvk,
+            namespace: None,
+            name: None,
+            label_selector: None,
+            metadata_only: false,
+            kind_only: false,
+            schema: true,
+        }
     }
 
     /// Only the kind itself: its objects are not looked at.
@@ -43,6 +53,13 @@ impl WatchSpec {
     #[must_use]
     pub fn without_bodies(mut self) -> Self {
         self.metadata_only = true;
+        self
+    }
+
+    /// Whatever its objects may look like. Unless another watch asks for that, it is not read.
+    #[must_use]
+    pub fn without_schema(mut self) -> Self {
+        self.schema = false;
         self
     }
 

@@ -45,17 +45,17 @@ impl Cluster {
         drop(watches);
         if let Some(ended) = &ended {
             ended.unwanted.cancel();
-            self.server().kinds.unwant(&spec.gvk);
+            self.server().kinds.unwant(spec);
         }
         // Whoever asks knows that it is unknown before it is not counted any more.
         listener.ended(self.name());
-        if let Some(ended) = ended {
+        if let Some(ended) = ended.filter(|ended| !self.is_of_server(&ended.index)) {
             ended.index.close();
         }
     }
 
     /// Starts a watch with somebody who hears of it. Where it runs already, whoever is new hears of it, too, and gets the
-    /// index.
+    /// index; so does who asks for what its server watches for itself.
     fn watch(
         self: &Arc<Self>,
         spec: &Arc<WatchSpec>,
@@ -68,8 +68,12 @@ impl Cluster {
             entry.changed();
             return new.then(|| Arc::clone(&entry.index));
         }
-        let index = Arc::new(Index::new(self.name().clone(), Arc::clone(spec), Arc::clone(&self.share)));
-        self.share.add(&index);
+        let own = self.server().own(self.name(), spec).cloned();
+        let index = own.clone().unwrap_or_else(|| {
+            let index = Arc::new(Index::new(self.name().clone(), Arc::clone(spec), Arc::clone(&self.share)));
+            self.share.add(&index);
+            index
+        });
         let unwanted = self.tasks.ending().child_token();
         let mut entry = Watched {
             index: Arc::clone(&index),
@@ -80,14 +84,19 @@ impl Cluster {
         entry.changed();
         watches.insert(Arc::clone(spec), entry);
         // While the watches are held: whoever ends this one again wants the kind no more only after that.
-        self.server().want(&spec.gvk);
+        self.server().want(spec);
         drop(watches);
-        if spec.kind_only {
-            return None;
+        if spec.kind_only || own.is_some() {
+            return own;
         }
         let task = watch::run(Arc::clone(self.server()), index, Arc::clone(self) as Arc<dyn Audience>);
         self.tasks.spawn_until(unwanted, task);
         None
+    }
+
+    /// Whether this is an index of the server's own stream.
+    pub(crate) fn is_of_server(&self, index: &Arc<Index>) -> bool {
+        self.server().own(self.name(), index.spec()).is_some_and(|own| Arc::ptr_eq(own, index))
     }
 
     /// Who hears of a watch.

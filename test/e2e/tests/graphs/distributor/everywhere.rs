@@ -4,11 +4,13 @@ use e2e::{
     Object,
     kind::{CONFIG_MAP, CRD, SECRET},
 };
+use harness::Mark;
 use serde_json::json;
 
 use super::fleet::{PEACE, SECRETS, note};
 use crate::{
     FLEET,
+    controller::GRAPHS as USER,
     kinds::RGD,
     rgd::{Node, Rgd},
 };
@@ -62,6 +64,10 @@ fn an_rgd_in_the_hub_is_an_api_on_every_spoke() {
         fleet.bring_up("lima", &kind, "everywhere", "late").await;
         let named = |seen: &Object| seen.annotation("broker.platform-mesh.io/cluster-uid").is_some();
         fleet.hub.until(&SECRET, SECRETS, "lima", "to say which API server it is", named).await;
+        let asked = fleet.spoke("lima").cluster.audit().settled_since(Mark::START).await.unwrap().of(USER);
+        let of_all = ["/openapi/v3/api/v1", "/openapi/v3/apis/apiextensions.k8s.io/v1"];
+        let schemas = asked.only(|event| of_all.iter().any(|path| event.uri.starts_with(path)));
+        assert!(schemas.is_empty(), "what objects of these can hold the hub knows: {schemas:?}");
         for name in ["resourcegraphdefinitions.kro.run", "graphrevisions.internal.kro.run"] {
             assert!(fleet.spoke("lima").find(&CRD, "", name).await.is_none(), "{name} never leaves the hub");
         }
