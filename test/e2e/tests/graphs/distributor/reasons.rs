@@ -1,7 +1,7 @@
 //! Why a revision does not get to a cluster.
 
 use e2e::{Kind, Object, kind::CRD};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::fleet::{Fleet, PEACE, note};
 use crate::{FLEET, kinds::RGD};
@@ -17,6 +17,12 @@ const POLICY: Kind = Kind {
 /// What puts a policy in force.
 const BINDING: Kind =
     Kind { kind: "ValidatingAdmissionPolicyBinding", plural: "validatingadmissionpolicybindings", ..POLICY };
+
+/// A rollout to paris alone: where too many fail, others do not begin.
+fn in_paris(mut spec: Value) -> Value {
+    spec["clusterSelector"] = json!({"matchLabels": {"tier": "canary"}});
+    spec
+}
 
 /// Waits until a rollout says that this is in the way in paris.
 async fn in_the_way(fleet: &Fleet, name: &str, reason: &str, words: &str) {
@@ -35,15 +41,15 @@ fn what_would_break_instances_needs_to_be_allowed() {
     FLEET.run(async |fleet| {
         let _peace = PEACE.read().await;
         fleet.join("paris").await;
-        fleet.roll_out("breaking", json!({"revision": 1})).await;
+        fleet.roll_out("breaking", in_paris(json!({"revision": 1}))).await;
         let kind = fleet.define("breaking", &note("1 ")).await;
         fleet.runs("paris", &kind, "1").await;
         let more = note("2 ").spec(json!({"text": "string", "more": "string"}));
         fleet.edit("breaking", &more).await;
-        fleet.roll_out("breaking", json!({"revision": 2})).await;
+        fleet.roll_out("breaking", in_paris(json!({"revision": 2}))).await;
         fleet.runs("paris", &kind, "2").await;
         // The way back takes a field away.
-        fleet.roll_out("breaking", json!({"revision": 1})).await;
+        fleet.roll_out("breaking", in_paris(json!({"revision": 1}))).await;
         in_the_way(fleet, "breaking", "BreakingChange", "more").await;
         assert_eq!(fleet.revision("paris", &kind).await.as_deref(), Some("2"));
         let allowed = json!({"metadata": {"annotations": {"kro.run/allow-breaking-changes": "true"}}});
@@ -81,7 +87,7 @@ fn what_an_api_server_refuses_is_told_in_its_words_and_tried_again() {
         });
         refused.await.unwrap_or_else(|error| panic!("{error:#}"));
 
-        fleet.roll_out("refused", json!({})).await;
+        fleet.roll_out("refused", in_paris(json!({}))).await;
         let kind = fleet.define("refused", &note("")).await;
         in_the_way(fleet, "refused", "ApplyRefused", "not in this cluster").await;
         paris.delete(&BINDING, "", "refused").await;
@@ -100,7 +106,7 @@ fn a_kind_whose_names_are_taken_is_told() {
         paris.apply(&taken.crd().to_string()).await;
         let served = |seen: &Object| seen.has("Established", "True", "InitialNamesAccepted");
         paris.until(&CRD, "", &format!("notices.{}", taken.group), "to be served", served).await;
-        fleet.roll_out("taken-names", json!({})).await;
+        fleet.roll_out("taken-names", in_paris(json!({}))).await;
         let kind = fleet.define("taken-names", &note("")).await;
         in_the_way(fleet, "taken-names", "NotEstablished", "already in use").await;
         paris.delete(&CRD, "", &format!("notices.{}", taken.group)).await;
