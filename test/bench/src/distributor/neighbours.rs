@@ -6,6 +6,7 @@ use std::convert::Infallible;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -54,10 +55,12 @@ pub(super) async fn measure(sizes: Sizes, report: &mut Report) -> anyhow::Result
     say("a neighbour floods");
     let part = "distributor: a neighbour that floods";
     let flooding = tokyo.client(PERSON).await?;
+    let (made, began) = (AtomicUsize::new(0), Instant::now());
     let p99 = tokio::select! {
-        ended = flood(flooding) => anyhow::bail!("the flood ended: {ended:?}"),
+        ended = flood(flooding, &made) => anyhow::bail!("the flood ended: {ended:?}"),
         p99 = tenant.creates(sizes, part, "flooded", report) => p99?,
     };
+    report.note(part, "made there", load::per_second(made.load(Ordering::Relaxed), began.elapsed()), "instances/s");
     report.judge(part, "p99 ÷ quiet p99", p99 / quiet, "", Goal::AtMost(TIMES));
     // Whoever floods goes, and what it made stays as it is.
     hub.leave("tokyo").await?;
@@ -107,10 +110,11 @@ async fn spoke(hub: &Hub, lab: &Lab, name: &str) -> anyhow::Result<Cluster> {
 }
 
 /// Instances without end.
-async fn flood(client: Client) -> anyhow::Result<Infallible> {
+async fn flood(client: Client, made: &AtomicUsize) -> anyhow::Result<Infallible> {
     for round in 0_usize.. {
         let names: Vec<String> = (0..CLIENTS).map(|at| format!("flood-{}", round * CLIENTS + at)).collect();
         futures::future::try_join_all(names.iter().map(|name| chain::create(&client, name))).await?;
+        made.fetch_add(CLIENTS, Ordering::Relaxed);
     }
     unreachable!("there is always another one")
 }
