@@ -74,6 +74,7 @@ impl Spokes {
                 record.seen = None;
                 // Somebody may have put another cluster there.
                 record.left = None;
+                record.turn(None, None, clock::now().millis);
             });
         }
     }

@@ -332,8 +332,8 @@ impl Machine for DefinitionMachine {
         graphs.need_at(&Holder::Compiling(key.clone()), needs);
         if graphs.options.enable_multicluster {
             graphs.rollouts.enqueue(key.clone());
-            for key in graphs.spokes.of_name(&key.name).into_iter().filter(|_| is_other) {
-                graphs.spokes.enqueue(key);
+            if is_other {
+                graphs.spokes.of_name(&key.name).into_iter().for_each(|key| graphs.spokes.enqueue(key));
             }
         }
         if rgd == Seen::Absent && known.is_empty() {

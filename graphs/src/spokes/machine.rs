@@ -277,14 +277,18 @@ impl SpokeMachine {
             }
         }
         let Some(mark) = wanted else { return (None, troubles, false) };
-        let Some(compiled) = compiled(mark.revision) else { return (None, troubles, false) };
+        let held = look.held.as_ref().map(|held| held.revision);
+        let Some(compiled) = compiled(mark.revision) else {
+            record.turn(None, held, clock::now().millis);
+            return (None, troubles, false);
+        };
         let kinds = compiled.kinds.iter().cloned().map(Need::Served);
         self.graphs.need(&Holder::Distributing(look.key.clone()), &look.key.cluster, kinds.collect());
         record.wanted = mark.revision;
         let decision = look.decide(&mark, &compiled);
         let is_barred = matches!(decision, Decision::Refuse(_));
         let to = (assigned != Assigned::Stay && !is_barred).then_some(mark.revision);
-        record.turn(to, look.held.as_ref().map(|held| held.revision), clock::now().millis);
+        record.turn(to, held, clock::now().millis);
         match decision {
             Decision::Unknown => (None, troubles, false),
             Decision::Keep { established } => (None, troubles, established),
@@ -368,6 +372,9 @@ impl Machine for SpokeMachine {
         let assigned = graphs.assigned(key);
         let record = graphs.spokes.of(key);
         let mut record = lock(&record);
+        if !matches!(assigned, Some(Assigned::Revision(_) | Assigned::Done(_) | Assigned::TakenBack(_))) {
+            record.turn(None, look.held.as_ref().map(|held| held.revision), clock::now().millis);
+        }
         let (writes, troubles, settled) = match assigned {
             Some(Assigned::Leave(offboarding)) => {
                 (self.depart(&look, &name, offboarding, &mut record)?, Vec::new(), false)

@@ -72,3 +72,30 @@ impl Record {
         is_news
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// For how long it has been a spoke's turn to get a revision, a minute after `now`.
+    fn waited(record: &Record, now: u64) -> Option<(i64, u64)> {
+        record.begun.as_ref().map(|begun| (begun.revision, begun.waited(now + 60_000)))
+    }
+
+    #[test]
+    fn only_while_it_is_its_turn_a_spoke_is_late() {
+        let mut record = Record::default();
+        record.turn(Some(2), Some(1), 0);
+        assert_eq!(waited(&record, 0), Some((2, 60_000)));
+        record.turn(Some(2), Some(1), 10_000);
+        assert_eq!(waited(&record, 10_000), Some((2, 70_000)), "it goes on");
+        record.turn(None, None, 20_000);
+        assert_eq!(waited(&record, 900_000), Some((2, 20_000)), "away, or paused, with a CRD or without");
+        record.turn(Some(2), None, 1_000_000);
+        assert_eq!(waited(&record, 1_000_000), Some((2, 80_000)));
+        record.turn(Some(3), None, 1_000_000);
+        assert_eq!(waited(&record, 1_000_000), Some((3, 60_000)), "another one begins anew");
+        record.turn(None, Some(3), 1_000_001);
+        assert_eq!(record.begun, None, "it is there");
+    }
+}

@@ -199,7 +199,7 @@ impl Served for Cluster {
 
     fn lose_sight(&self) {
         for index in self.indexes() {
-            index.mark_incomplete();
+            index.mark_restored();
             self.incomplete(&index);
         }
     }

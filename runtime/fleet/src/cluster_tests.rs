@@ -142,13 +142,19 @@ async fn of_an_api_server_that_has_gone_back_in_time_nothing_is_known_until_it_i
     let spec = Arc::new(WatchSpec::all(job()).labelled("a"));
     cluster.listen(&spec, 1, &(Arc::clone(&told) as Arc<dyn Listener>));
     let index = cluster.index(&spec).unwrap();
+    let crds = &cluster.server.kinds.crds;
     for returns in 1..=2 {
         cluster.server.set_state(&ClusterState::Connecting, None);
         cluster.server.set_state(&ClusterState::Ready, None);
+        // What an answer has told is newer than what the watch has.
         index.replace(Vec::new(), 1);
+        index.upsert(ObjectKey::new("n", "a"), object(), Source::Response);
+        crds.replace(Vec::new(), 1);
         cluster.server.gone_back();
         assert_eq!((index.is_complete(), told.lost.load(Ordering::Relaxed)), (false, returns));
-        index.replace(Vec::new(), 1);
+        assert!(!crds.is_complete());
+        let gone = index.replace(Vec::new(), 1);
+        assert_eq!((gone.len(), index.len()), (1, 0), "no version of before says anything");
         // Another watch finds the same.
         cluster.server.gone_back();
         assert_eq!((index.is_complete(), told.lost.load(Ordering::Relaxed)), (true, returns));

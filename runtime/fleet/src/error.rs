@@ -83,26 +83,33 @@ struct Details {
     causes: Causes,
 }
 
-/// Whether one of the causes is that the namespace is being deleted. There may be any number of them.
+/// Whether one of the causes is that the namespace is being deleted, or that the object has another uid than was said. There
+/// may be any number of them.
 #[derive(Debug, Default)]
 struct Causes {
     terminating: bool,
+    other_uid: bool,
 }
 
 #[derive(Deserialize)]
 struct Cause {
     #[serde(default)]
     reason: Option<String>,
+    #[serde(default)]
+    field: Option<String>,
     #[serde(default, rename = "message")]
     _message: Option<IgnoredAny>,
 }
 
 impl<'de> Deserialize<'de> for Causes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut terminating = false;
-        Each::new(|cause: Cause| terminating |= cause.reason.as_deref() == Some("NamespaceTerminating"))
-            .deserialize(deserializer)?;
-        Ok(Self { terminating })
+        let mut causes = Self::default();
+        Each::new(|cause: Cause| {
+            causes.terminating |= cause.reason.as_deref() == Some("NamespaceTerminating");
+            causes.other_uid |= cause.field.as_deref() == Some("metadata.uid");
+        })
+        .deserialize(deserializer)?;
+        Ok(causes)
     }
 }
 
@@ -134,8 +141,11 @@ impl CallError {
             Status { message: text, code, ..Status::default() }
         });
         let message = if status.message.is_empty() { format!("HTTP {code}") } else { cut(&status.message) };
-        let terminating = status.details.as_ref().is_some_and(|details| details.causes.terminating);
+        let has = |cause: fn(&Causes) -> bool| status.details.as_ref().is_some_and(|details| cause(&details.causes));
+        let terminating = has(|causes| causes.terminating);
         match code {
+            // A patch for an object that was made anew meanwhile: to the API server a field that must not change.
+            422 if has(|causes| causes.other_uid) => Self::Conflict(message),
             400 | 422 if status.reason != "AlreadyExists" => Self::Invalid(message),
             401 => Self::Unauthorized(message),
             403 if terminating => Self::NamespaceTerminating(message),
@@ -211,6 +221,18 @@ mod tests {
         let body = r#"{"kind":"Status","reason":"Forbidden","message":"no","details":{"causes":[{"reason":"NamespaceTerminating"}]}}"#;
         assert_eq!(read(403, body).reason(), "NamespaceTerminating");
         assert_eq!(read(403, "{}").reason(), "Forbidden");
+    }
+
+    #[test]
+    fn an_object_that_was_made_anew_is_no_invalid_content() {
+        let body = |field: &str| {
+            format!(
+                r#"{{"kind":"Status","reason":"Invalid","message":"no","details":{{"causes":[
+                {{"reason":"FieldValueInvalid","message":"field is immutable","field":"{field}"}}]}}}}"#
+            )
+        };
+        assert_eq!(read(422, &body("metadata.uid")).reason(), "Conflict");
+        assert_eq!(read(422, &body("spec.uid")).reason(), "Invalid");
     }
 
     #[test]

@@ -240,6 +240,18 @@ impl Index {
         self.write().complete = false;
     }
 
+    /// The API server has gone back in time: nothing that is held need be there, and versions say nothing of what is newer,
+    /// until it is listed again.
+    pub(crate) fn mark_restored(&self) {
+        let mut state = self.write();
+        (state.complete, state.restored) = (false, true);
+    }
+
+    /// The newest version that was seen of what is watched.
+    pub(crate) fn progress(&self) -> u64 {
+        self.read().progress
+    }
+
     /// The watch tells of this version. Returns whether what is held is as new; then that was all there is to take in.
     pub fn knows(&self, key: &ObjectKey, version: u64) -> bool {
         let mut state = self.write();
@@ -358,7 +370,7 @@ impl Index {
             let mut state = self.write();
             state.learned = Some(Vec::new());
             // Versions only run backwards where etcd was restored from a backup: then the list alone is true.
-            (state.objects.clone(), !state.sorted.is_empty(), resource_version < state.progress)
+            (state.objects.clone(), !state.sorted.is_empty(), state.restored || resource_version < state.progress)
         };
         let mut new = State { complete: true, progress: resource_version, ..State::default() };
         let (mut changes, mut values) = (Vec::new(), HashMap::new());

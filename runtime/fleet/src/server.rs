@@ -9,7 +9,10 @@
 
 mod want;
 
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{
+    Arc, Mutex, Weak,
+    atomic::{AtomicU64, Ordering},
+};
 
 use arc_swap::ArcSwap;
 use broker_api::ClusterName;
@@ -64,7 +67,7 @@ struct Link {
     connection: Option<Arc<Connection>>,
     /// How often requests have begun to go through.
     returns: u64,
-    /// After which return it was found to have gone back in time.
+    /// After which return everything was last begun anew because it had gone back in time.
     restored: u64,
 }
 
@@ -81,6 +84,8 @@ pub struct Server {
     conventions: &'static Conventions,
     credentials: watch::Sender<Arc<Kubeconfig>>,
     link: watch::Sender<Link>,
+    /// After which return it was last found to have gone back in time.
+    restored: AtomicU64,
     traffic: ArcSwap<Traffic>,
     pub(crate) kinds: Known,
     pub(crate) intake: Intake,
@@ -110,6 +115,7 @@ impl Server {
                 returns: 0,
                 restored: 0,
             }),
+            restored: AtomicU64::new(0),
             traffic: ArcSwap::new(traffic),
             intake: Intake::default(),
             suspicion: Notify::new(),
@@ -260,14 +266,14 @@ impl Server {
 
     /// It was restored from a backup: whatever was seen before is not what is there. Said once after each return.
     pub(crate) fn gone_back(&self) {
-        let is_news = self.link.send_if_modified(|link| {
-            let is_news = link.restored != link.returns;
-            link.restored = link.returns;
-            is_news
-        });
-        if is_news {
-            self.clusters().iter().for_each(|cluster| cluster.lose_sight());
+        let returns = self.returns();
+        if self.restored.swap(returns, Ordering::Relaxed) == returns {
+            return;
         }
+        self.kinds.crds.mark_restored();
+        self.clusters().iter().for_each(|cluster| cluster.lose_sight());
+        // After that: a watch that begins anew is to find that it has to list.
+        self.link.send_modify(|link| link.restored = returns);
     }
 
     /// Waits until another connection has taken this one's place, or all has to be listed again on this one.

@@ -132,8 +132,9 @@ impl Watch<'_> {
     async fn is_restored(&self, connection: &Connection, kind: &KindInfo) -> Result<bool, CallError> {
         let Some(seen) = self.version else { return Ok(false) };
         let spec = self.index.spec();
+        // Not by labels: whoever has few of them would have all objects looked through, and the version is the same.
         let mut path = format!("{}?limit=1", kind.collection_path(spec.namespace.as_deref()));
-        spec.selectors(&mut path);
+        spec.by_name(&mut path);
         let (_, answer) = connection.caller.call(get(&path, METADATA_LIST)?, LIST_LIMIT).await?;
         let now = list_version(&answer);
         let is_restored = now.is_some_and(|now| now < seen);
@@ -156,6 +157,9 @@ impl Watch<'_> {
         if self.version.is_none() || !self.index.is_complete() {
             // Seldom, and all that it needs meanwhile would stay with the watch for good.
             let (objects, version) = Box::pin(self.list(connection, kind)).await?;
+            if version < self.index.progress() {
+                self.server.gone_back();
+            }
             self.replace(objects, version);
             self.version = Some(version);
         }

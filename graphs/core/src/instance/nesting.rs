@@ -19,7 +19,7 @@ pub(super) fn depth(instance: &View) -> u32 {
         return 0;
     }
     // What an earlier owner made says no depth.
-    instance.annotation(keys::NESTING).and_then(|text| text.parse().ok()).unwrap_or(1).max(1)
+    instance.annotation(keys::NESTING).and_then(|text| text.parse().ok()).unwrap_or(1).clamp(1, DEEPEST)
 }
 
 /// Whether an instance is so deep that nothing is made of it.

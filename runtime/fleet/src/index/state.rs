@@ -18,6 +18,8 @@ pub(super) struct State {
     pub(super) complete: bool,
     /// Newest resource version that the watch has delivered, bookmarks included: all changes up to it are in.
     pub(super) progress: u64,
+    /// The API server has gone back in time since: the next list alone is true, whatever versions say.
+    pub(super) restored: bool,
     /// While a list takes the place of what is held: what was learned from answers since it began to.
     pub(super) learned: Option<Vec<ObjectKey>>,
 }

@@ -39,6 +39,8 @@ pub(crate) struct Known {
     /// asks for the same, and for good.
     pub(crate) crds: Arc<Index>,
     crds_watched: AtomicBool,
+    /// They have all been seen once.
+    crds_seen: AtomicBool,
     pub(crate) failures: Failures,
 }
 
@@ -55,6 +57,7 @@ impl Known {
             asked: Notify::new(),
             crds,
             crds_watched: AtomicBool::new(false),
+            crds_seen: AtomicBool::new(false),
             failures: Failures::default(),
         }
     }
@@ -92,8 +95,14 @@ impl Known {
         self.changes.send_modify(|count| *count += 1);
     }
 
+    /// All CRDs have been seen. What is news of them from now on is news of their kinds, also where all are listed again.
+    pub(crate) fn crds_completed(&self) {
+        self.crds_seen.store(true, Ordering::Relaxed);
+    }
+
     /// A CRD came, changed or went. `first`: it was there when the watch began.
     pub(crate) fn crd_changed(&self, key: &ObjectKey, first: bool) {
+        let first = first && !self.crds_seen.load(Ordering::Relaxed);
         lock(&self.kinds).definition_changed(&key.name, first, Instant::now());
         self.asked.notify_one();
     }

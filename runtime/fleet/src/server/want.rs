@@ -48,6 +48,7 @@ impl Audience for Server {
     }
 
     fn completed(&self, index: &Index) {
+        self.kinds.crds_completed();
         self.clusters().iter().for_each(|cluster| cluster.completed(index));
     }
 

@@ -73,6 +73,11 @@ impl WatchSpec {
     /// What every request of this watch asks for.
     pub(super) fn selectors(&self, path: &mut String) {
         push_query(path, "labelSelector", self.label_selector.as_deref().unwrap_or_default());
+        self.by_name(path);
+    }
+
+    /// That part of it which rights may depend on.
+    pub(super) fn by_name(&self, path: &mut String) {
         if let Some(name) = &self.name {
             push_query(path, "fieldSelector", &format!("metadata.name={name}"));
         }

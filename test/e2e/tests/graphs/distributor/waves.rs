@@ -143,7 +143,6 @@ fn a_revision_with_which_instances_fail_is_taken_back_and_no_other_cluster_sees_
         let _peace = PEACE.read().await;
         fleet.join_all().await;
         let mut rollout = waves();
-        rollout["onFailure"] = json!("Rollback");
         rollout["revision"] = json!(1);
         fleet.roll_out("back", rollout.clone()).await;
         let kind = fleet.define("back", &note("1 ")).await;
@@ -157,6 +156,13 @@ fn a_revision_with_which_instances_fail_is_taken_back_and_no_other_cluster_sees_
         // Long enough for an instance to fail; that it fails ends the wait.
         rollout["waves"][0]["soakSeconds"] = json!(60);
         rollout["revision"] = json!(2);
+        fleet.roll_out("back", rollout.clone()).await;
+        let fails = |seen: &Object| {
+            let failing = seen.at("/status/failing/0");
+            failing["cluster"] == "spoke#paris" && failing["reason"] == "InstancesFailing"
+        };
+        fleet.rollout_until("back", "to say why", fails).await;
+        rollout["onFailure"] = json!("Rollback");
         fleet.roll_out("back", rollout).await;
         let is_back = |seen: &Object| seen.has("Progressing", "False", "RolledBack");
         let seen = fleet.rollout_until("back", "to be taken back", is_back).await;
