@@ -13,7 +13,7 @@ use crate::{
     audience::Audience,
     budget::{Bodies as _, Budget},
     census::Census,
-    index::Change,
+    index::{Change, Lookup},
     kind::KindInfo,
     kinds::wanted::Reading,
     listener::Listener,
@@ -153,6 +153,7 @@ async fn of_an_api_server_that_has_gone_back_in_time_nothing_is_known_until_it_i
         cluster.server.gone_back();
         assert_eq!((index.is_complete(), told.lost.load(Ordering::Relaxed)), (false, returns));
         assert!(!crds.is_complete());
+        assert_eq!(index.get(&ObjectKey::new("n", "a")), Lookup::Unknown, "what is held need not be there");
         let gone = index.replace(Vec::new(), 1);
         assert_eq!((gone.len(), index.len()), (1, 0), "no version of before says anything");
         // Another watch finds the same.

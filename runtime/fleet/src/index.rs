@@ -34,7 +34,8 @@ pub enum Lookup {
     Found(Arc<Object>),
     /// There is none.
     Absent,
-    /// The index cannot tell: its first list is not done, or its kind is not served.
+    /// The index cannot tell: its first list is not done, its kind is not served, or its API server has gone back in time and
+    /// is not listed again yet.
     Unknown,
 }
 
@@ -181,6 +182,8 @@ impl Index {
     pub fn get(&self, key: &ObjectKey) -> Lookup {
         let state = self.read();
         match state.objects.get(key) {
+            // That of before need not be there, and other indexes may know already that what belongs to it is not.
+            _ if state.restored => Lookup::Unknown,
             Some(object) => Lookup::Found(Arc::clone(object)),
             None if state.complete => Lookup::Absent,
             None => Lookup::Unknown,
