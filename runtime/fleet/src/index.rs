@@ -369,11 +369,16 @@ impl Index {
     /// Lists may be long, so the new state is made beside the old one and then takes its place. Only the watch itself
     /// calls this: what comes in meanwhile are answers to our own requests, which are carried over.
     pub fn replace(&self, listed: Vec<(ObjectKey, Object)>, resource_version: u64) -> Vec<Change> {
-        let (before, sorts, restored) = {
+        let (before, sorts, restored, unknown) = {
             let mut state = self.write();
             state.learned = Some(Vec::new());
             // Versions only run backwards where etcd was restored from a backup: then the list alone is true.
-            (state.objects.clone(), !state.sorted.is_empty(), state.restored || resource_version < state.progress)
+            (
+                state.objects.clone(),
+                !state.sorted.is_empty(),
+                state.restored || resource_version < state.progress,
+                state.restored,
+            )
         };
         let mut new = State { complete: true, progress: resource_version, ..State::default() };
         let (mut changes, mut values) = (Vec::new(), HashMap::new());
@@ -387,7 +392,8 @@ impl Index {
                 Some(old) => Arc::clone(old),
                 None => Arc::new(object),
             };
-            let known = old.is_some_and(|old| same || Arc::ptr_eq(old, &held));
+            // What was unknown is news, although it is the same.
+            let known = !unknown && old.is_some_and(|old| same || Arc::ptr_eq(old, &held));
             let key = new.insert(key, Arc::clone(&held));
             if sorts && old.is_none_or(|old| !Arc::ptr_eq(old, &held)) {
                 values.insert(key.clone(), self.values(&held));
