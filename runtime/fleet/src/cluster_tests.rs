@@ -154,8 +154,8 @@ async fn of_an_api_server_that_has_gone_back_in_time_nothing_is_known_until_it_i
         assert_eq!((index.is_complete(), told.lost.load(Ordering::Relaxed)), (false, returns));
         assert!(!crds.is_complete());
         assert_eq!(index.get(&ObjectKey::new("n", "a")), Lookup::Unknown, "what is held need not be there");
-        let told = index.replace(vec![(ObjectKey::new("n", "a"), self::object())], 2);
-        assert_eq!(told.len(), 1, "it was unknown, and is there");
+        let news = index.replace(vec![(ObjectKey::new("n", "a"), self::object())], 2);
+        assert_eq!(news.len(), 1, "it was unknown, and is there");
         index.mark_restored();
         let gone = index.replace(Vec::new(), 1);
         assert_eq!((gone.len(), index.len()), (1, 0), "no version of before says anything");
