@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{
     fields::{one_wave, revisions, updating},
-    fleet::{Fleet, PEACE, SPOKES, note},
+    fleet::{Fleet, PEACE, SPOKES, note, text_is},
     waves::waves,
 };
 use crate::{FLEET, controller::GRAPHS, kinds::RGD};
@@ -51,8 +51,7 @@ fn killed_after_each_cluster_a_roll_out_takes_no_write_more() {
         fleet.rollout_until("killed", "to be done", updating(0, 3)).await;
         let crd = format!("{}.{}", kind.plural, kind.group);
         for (spoke, mark) in SPOKES.into_iter().zip(marks) {
-            let says = |seen: &Object| seen.at("/data")["text"] == format!("2 {spoke}");
-            fleet.spoke(spoke).until(&CONFIG_MAP, "killed", "one-config", "to be of revision 2", says).await;
+            text_is(fleet.spoke(spoke), "killed", &format!("2 {spoke}")).await;
             // The revision, and that it does well.
             let all = writes(fleet, spoke, mark, &CRD, &crd).await;
             assert!(all.len() <= 2, "{spoke}: {all:#?}");

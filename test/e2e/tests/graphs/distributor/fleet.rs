@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use e2e::{
     Object, Place,
-    kind::{CRD, NAMESPACE, SECRET},
+    kind::{CONFIG_MAP, CRD, NAMESPACE, SECRET},
 };
 use futures::future::join_all;
 use harness::{ClusterOptions, Lab, LabOptions, WallClock, wait_for};
@@ -56,6 +56,12 @@ pub(crate) fn note(prefix: &str) -> Rgd {
 /// A kind of this RGD's parts that only some clusters have.
 pub(crate) fn widget(name: &str) -> e2e::Kind {
     kind(&format!("parts.{name}.test"), "Widget", "widgets")
+}
+
+/// Waits until the ConfigMap of an instance `one` says this.
+pub(super) async fn text_is(place: &Place, namespace: &str, text: &str) {
+    let says = |seen: &Object| seen.at("/data")["text"] == text;
+    place.until(&CONFIG_MAP, namespace, "one-config", &format!("to say {text:?}"), says).await;
 }
 
 /// Held for writing by tests that break spokes or the controller.

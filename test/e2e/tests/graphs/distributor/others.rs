@@ -12,7 +12,7 @@ use e2e::{
 use harness::{Lab, LabOptions};
 use serde_json::{Value, json};
 
-use super::fleet::{ARGS, Fleet, PEACE, SECRETS, cluster, make_hub, make_spoke, membership, note};
+use super::fleet::{ARGS, Fleet, PEACE, SECRETS, cluster, make_hub, make_spoke, membership, note, text_is};
 use crate::{
     FLEET,
     controller::Controller,
@@ -68,12 +68,6 @@ fn copy(from: &Path, to: &Path) {
         let (path, to) = (entry.as_ref().unwrap().path(), to.join(entry.unwrap().file_name()));
         if path.is_dir() { copy(&path, &to) } else { fs::copy(path, to).map(drop).unwrap() }
     }
-}
-
-/// Waits until the ConfigMap of an instance `one` says this.
-async fn text_is(place: &Place, namespace: &str, text: &str) {
-    let says = |seen: &Object| seen.at("/data")["text"] == text;
-    place.until(&CONFIG_MAP, namespace, "one-config", &format!("to say {text:?}"), says).await;
 }
 
 #[test]

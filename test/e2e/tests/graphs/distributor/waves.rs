@@ -3,7 +3,7 @@
 use e2e::{Kind, Object, kind::CONFIG_MAP};
 use serde_json::{Value, json};
 
-use super::fleet::{Fleet, PEACE, SPOKES, note, widget};
+use super::fleet::{PEACE, SPOKES, note, text_is, widget};
 use crate::{
     FLEET,
     kinds::is_active,
@@ -35,11 +35,6 @@ pub(super) fn with_widget(widget: &Kind, prefix: &str) -> Rgd {
         "spec": {"fqdn": "a.example.org"},
     });
     note(prefix).node(Node::new("widget", template))
-}
-
-async fn text_is(fleet: &Fleet, spoke: &str, text: &str) {
-    let says = |seen: &Object| seen.at("/data")["text"] == text;
-    fleet.spoke(spoke).until(&CONFIG_MAP, "waves", "one-config", &format!("to say {text:?}"), says).await;
 }
 
 #[test]
@@ -80,7 +75,7 @@ fn a_wave_that_fails_stops_those_after_it_until_it_is_mended_and_a_revision_can_
         assert!(told("WaveFailed").await.message.contains("spoke#paris"));
         for spoke in SPOKES {
             assert_eq!(fleet.revision(spoke, &kind).await.as_deref(), Some("1"), "{spoke}");
-            text_is(fleet, spoke, &format!("1 {spoke}")).await;
+            text_is(fleet.spoke(spoke), "waves", &format!("1 {spoke}")).await;
         }
         fleet.spoke("paris").apply(&widgets).await;
         fleet.all_run(&kind, "2").await;
@@ -88,7 +83,7 @@ fn a_wave_that_fails_stops_those_after_it_until_it_is_mended_and_a_revision_can_
         told("WaveCompleted").await;
         told("RolloutCompleted").await;
         for spoke in SPOKES {
-            text_is(fleet, spoke, &format!("2 {spoke}")).await;
+            text_is(fleet.spoke(spoke), "waves", &format!("2 {spoke}")).await;
             fleet.spoke(spoke).until_there(&widget, "waves", "one").await;
         }
 
@@ -99,7 +94,7 @@ fn a_wave_that_fails_stops_those_after_it_until_it_is_mended_and_a_revision_can_
         fleet.all_run(&kind, "1").await;
         fleet.rollout_until("waves", "to be taken back", updated(3, 1)).await;
         for spoke in SPOKES {
-            text_is(fleet, spoke, &format!("1 {spoke}")).await;
+            text_is(fleet.spoke(spoke), "waves", &format!("1 {spoke}")).await;
             fleet.spoke(spoke).until_gone(&widget, "waves", "one").await;
         }
         fleet.distributed("waves", "AllClusters", "3/3 clusters at revision 1").await;
