@@ -3,7 +3,7 @@
 pub mod machine;
 
 use std::{
-    collections::BTreeSet,
+    collections::BTreeMap,
     ops::Deref,
     sync::{
         Mutex,
@@ -39,7 +39,7 @@ pub struct Record {
 pub struct Clusters {
     records: Records<ClusterName, Record>,
     /// Those of which the kubeconfig cannot be used, and that are engaged with no other.
-    rejected: Mutex<BTreeSet<ClusterName>>,
+    rejected: Mutex<BTreeMap<ClusterName, Provenance>>,
     /// Of which watches the first list was taken in to its end: a bit each.
     lists: AtomicUsize,
 }
@@ -63,19 +63,19 @@ impl Clusters {
         self.enqueue(cluster.clone());
     }
 
-    /// The kubeconfig of a spoke cannot be used, or can again.
-    pub fn reject(&self, cluster: &ClusterName, is_rejected: bool) {
-        let mut rejected = lock(&self.rejected);
-        if is_rejected {
-            rejected.insert(cluster.clone());
-        } else {
-            rejected.remove(cluster);
-        }
+    /// The kubeconfig of a spoke cannot be used.
+    pub fn reject(&self, cluster: &ClusterName, from: &Provenance) {
+        lock(&self.rejected).insert(cluster.clone(), from.clone());
     }
 
-    /// Spokes of which the kubeconfig cannot be used.
-    pub fn rejected(&self) -> Vec<ClusterName> {
-        lock(&self.rejected).iter().cloned().collect()
+    /// It can be used again, or is there no more.
+    pub fn accept(&self, cluster: &ClusterName) {
+        lock(&self.rejected).remove(cluster);
+    }
+
+    /// Spokes of which the kubeconfig cannot be used, and where that is.
+    pub fn rejected(&self) -> BTreeMap<ClusterName, Provenance> {
+        lock(&self.rejected).clone()
     }
 
     /// The first list of this watch of Secrets was taken in to its end.

@@ -4,17 +4,22 @@ use std::{
     cell::RefCell,
     collections::{BTreeSet, HashMap},
     sync::{Arc, PoisonError, RwLock},
+    time::Duration,
 };
 
 use broker_api::{ClusterName, Gvk};
 use graphs_core::{applyset::GroupKind, graph};
 use runtime_cel::{schema::Schema, shared::Shared};
 use runtime_effect::kind::Kind;
+use runtime_engine::clock;
 use runtime_fleet::{
     GroupVersionKind,
     kind::{KindInfo, KindState, SchemaDigest, SchemaNews},
 };
 use serde_json::{Value, json};
+
+/// So long a kind is not served before nothing of it is taken to be there.
+pub const GONE: Duration = Duration::from_secs(10);
 
 /// A kind that is served.
 #[derive(Clone)]
@@ -27,7 +32,8 @@ struct Served {
 
 #[derive(Clone)]
 enum Entry {
-    NotServed,
+    /// Since so many milliseconds by the steady clock.
+    NotServed(u64),
     /// It is served; nobody has asked what it can hold.
     Unread(Arc<KindInfo>),
     Served(Served),
@@ -58,13 +64,13 @@ impl Kinds {
         let key = (cluster.clone(), Kind::from(gvk));
         let held = self.all.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
         let entry = match (state, held) {
-            (KindState::Unknown, None) | (KindState::Missing, Some(Entry::NotServed)) => return false,
+            (KindState::Unknown, None) | (KindState::Missing, Some(Entry::NotServed(_))) => return false,
             (KindState::Unknown, Some(_)) => None,
-            (KindState::Missing, _) => Some(Entry::NotServed),
+            (KindState::Missing, _) => Some(Entry::NotServed(clock::now().millis)),
             (KindState::Found(info), held) => match (news, held) {
                 (SchemaNews::Same | SchemaNews::Unasked, Some(Entry::Unread(held))) if held == *info => return false,
                 (SchemaNews::Same, Some(Entry::Unread(_)))
-                | (SchemaNews::Unasked, None | Some(Entry::NotServed | Entry::Unread(_))) => {
+                | (SchemaNews::Unasked, None | Some(Entry::NotServed(_) | Entry::Unread(_))) => {
                     Some(Entry::Unread(Arc::clone(info)))
                 }
                 (SchemaNews::Same | SchemaNews::Unasked, Some(Entry::Served(held))) => {
@@ -117,7 +123,7 @@ impl Kinds {
     pub fn schema(&self, cluster: &ClusterName, others: &[ClusterName], kind: &Kind) -> Option<Arc<Schema>> {
         match self.find(cluster, others, kind)? {
             Entry::Served(served) => Some(served.schema),
-            Entry::Unread(_) | Entry::NotServed => None,
+            Entry::Unread(_) | Entry::NotServed(_) => None,
         }
     }
 
@@ -125,8 +131,9 @@ impl Kinds {
     pub fn version(&self, cluster: &ClusterName, kind: &GroupKind) -> Option<Kind> {
         let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
         let is_it = |of: &Kind| of.group == kind.group && of.kind == kind.kind;
-        let served =
-            all.iter().filter(|((name, of), entry)| name == cluster && is_it(of) && !matches!(entry, Entry::NotServed));
+        let served = all
+            .iter()
+            .filter(|((name, of), entry)| name == cluster && is_it(of) && !matches!(entry, Entry::NotServed(_)));
         served.map(|((_, of), _)| of.clone()).max()
     }
 
@@ -149,14 +156,14 @@ impl Kinds {
     /// told, it may; and one that serves it has told only when it has told what it can hold.
     fn find(&self, cluster: &ClusterName, others: &[ClusterName], kind: &Kind) -> Option<Entry> {
         let own = self.get(cluster, kind);
-        if !matches!(own, Some(Entry::NotServed)) {
+        if !matches!(own, Some(Entry::NotServed(_))) {
             return own;
         }
         let mut all_told = true;
         for other in others {
             match self.get(other, kind) {
                 Some(entry @ Entry::Served(_)) => return Some(entry),
-                Some(Entry::NotServed) => {}
+                Some(Entry::NotServed(_)) => {}
                 None | Some(Entry::Unread(_)) => all_told = false,
             }
         }
@@ -165,7 +172,16 @@ impl Kinds {
 
     /// Whether a cluster does not serve a kind.
     pub fn is_missing(&self, cluster: &ClusterName, kind: &Kind) -> bool {
-        matches!(self.get(cluster, kind), Some(Entry::NotServed))
+        matches!(self.get(cluster, kind), Some(Entry::NotServed(_)))
+    }
+
+    /// Whether it has not for so long that nothing can be there of it. An API server, or whoever stands before it, may say so
+    /// for a moment of a kind that it serves.
+    pub fn is_gone(&self, cluster: &ClusterName, kind: &Kind) -> bool {
+        let is_over = |since: u64| {
+            clock::now().millis.saturating_sub(since) >= u64::try_from(GONE.as_millis()).unwrap_or(u64::MAX)
+        };
+        matches!(self.get(cluster, kind), Some(Entry::NotServed(since)) if is_over(since))
     }
 }
 
@@ -194,7 +210,7 @@ impl graph::Kinds for Asked<'_> {
         let kind = kind_of(name);
         let found = match self.kinds.find(self.cluster, self.others, &kind) {
             None | Some(Entry::Unread(_)) => graph::Found::Unknown,
-            Some(Entry::NotServed) => graph::Found::NotServed,
+            Some(Entry::NotServed(_)) => graph::Found::NotServed,
             Some(Entry::Served(served)) => graph::Found::Served(served.kind),
         };
         self.names.borrow_mut().insert(kind);

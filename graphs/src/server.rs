@@ -99,8 +99,9 @@ impl Graphs {
         METRICS.distribution.clear();
         for (rgd, record) in self.rollouts.all() {
             let counts = lock(&record).counts;
-            let ClusterCounts { total: _, updated, updating, failed, unreachable, conflicted } = counts;
+            let ClusterCounts { total, updated, updating, failed, unreachable, conflicted } = counts;
             let states = [
+                ("waiting", total.saturating_sub(updated + updating + failed + unreachable)),
                 ("updated", updated),
                 ("updating", updating),
                 ("failed", failed),

@@ -1,6 +1,10 @@
 //! Which spokes are engaged: from Secrets to the fleet.
 
-use std::sync::{Arc, Weak};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use broker_api::{Role, graphs::keys};
 use k8s_openapi::api::core::v1::Secret;
@@ -9,7 +13,7 @@ use runtime_engine::recorder::Regarding;
 use runtime_fleet::{
     fleet::Fleet,
     identity::Rank,
-    index::{Change, Index},
+    index::{Change, Index, Lookup},
     listener::{Listener, Selector},
     object::{Object, ObjectKey},
     source::{Beside, Provenance, SecretSource, SourceEvent},
@@ -28,6 +32,9 @@ pub fn listen(graphs: &Arc<Graphs>, fleet: &Arc<Fleet>, changes: &mpsc::Unbounde
     let watches = graphs.fixed.secrets.iter().enumerate();
     watches.map(|(watch, spec)| fleet.listen(&hub, spec, &listener(watch))).collect()
 }
+
+/// After so long is looked again for a Secret of which nobody could tell.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// What happened to Secrets.
 pub enum News {
@@ -57,10 +64,16 @@ pub async fn run(graphs: Weak<Graphs>, mut changes: mpsc::UnboundedReceiver<News
     let Some(options) = graphs.upgrade().map(|graphs| graphs.options.clone()) else { return };
     let source = SecretSource::new(&CONVENTIONS).under(&options.cluster_secrets_key);
     let mut source = source.also(&options.cluster_secrets_label, Role::Spoke);
+    // Of which nobody could tell whether they are there.
+    let mut unknown: VecDeque<ObjectKey> = VecDeque::new();
     loop {
         let news = tokio::select! {
             () = stop.cancelled() => return,
             Some(news) = changes.recv() => news,
+            () = tokio::time::sleep(AGAIN), if !unknown.is_empty() => match unknown.pop_front() {
+                Some(key) => News::Changed(key),
+                None => continue,
+            },
         };
         let Some(graphs) = graphs.upgrade() else { return };
         let key = match news {
@@ -71,7 +84,16 @@ pub async fn run(graphs: Weak<Graphs>, mut changes: mpsc::UnboundedReceiver<News
                 continue;
             }
         };
-        let secret = graphs.spoke_secret(&key).and_then(|object| object.value().ok());
+        let secret = match graphs.look_for_secret(&key) {
+            Lookup::Found(secret) => secret.value().ok(),
+            Lookup::Absent => None,
+            // It is not to be left because one of the two watches cannot tell.
+            Lookup::Unknown => {
+                unknown.retain(|other| *other != key);
+                unknown.push_back(key);
+                continue;
+            }
+        };
         let secret = secret.and_then(|value| serde_json::from_value::<Secret>(value).ok());
         let events = match &secret {
             Some(secret) => source.apply(secret, &[Role::Spoke]),
@@ -86,8 +108,20 @@ pub async fn run(graphs: Weak<Graphs>, mut changes: mpsc::UnboundedReceiver<News
 impl Graphs {
     /// The Secret of a spoke, by whichever mark it is one.
     pub(crate) fn spoke_secret(&self, key: &ObjectKey) -> Option<Arc<Object>> {
-        let hub = self.engaged(&self.hub)?;
-        self.fixed.secrets.iter().find_map(|spec| hub.index(spec)?.get(key).found())
+        self.look_for_secret(key).found()
+    }
+
+    fn look_for_secret(&self, key: &ObjectKey) -> Lookup {
+        let Some(hub) = self.engaged(&self.hub) else { return Lookup::Unknown };
+        let mut all = Lookup::Absent;
+        for spec in &self.fixed.secrets {
+            match hub.index(spec).map_or(Lookup::Unknown, |index| index.get(key)) {
+                found @ Lookup::Found(_) => return found,
+                Lookup::Unknown => all = Lookup::Unknown,
+                Lookup::Absent => {}
+            }
+        }
+        all
     }
 
     async fn take_source(&self, event: SourceEvent) {
@@ -100,7 +134,7 @@ impl Graphs {
                     Beside::Nothing | Beside::File { .. } => Default::default(),
                 };
                 info!(cluster = %name, %from, server = kubeconfig.server(), "engaged");
-                self.clusters.reject(&name, false);
+                self.clusters.accept(&name);
                 let secret = from.secret().and_then(|key| self.spoke_secret(&key));
                 self.fleet().configure(&name, Rank::of_secret(0, &from, secret.as_deref()));
                 self.fleet().expect(&name, uid);
@@ -111,7 +145,7 @@ impl Graphs {
             SourceEvent::Removed { name, from } => {
                 let left = self.instances.of_cluster(&name).len();
                 info!(cluster = %name, %from, instances = left, "taken out of the configuration; what is there stays");
-                self.clusters.reject(&name, false);
+                self.clusters.accept(&name);
                 let gone = self.clusters.removed(&name);
                 let what = format!("{name} is left; {left} instances stay there as they are, and nobody serves them");
                 if let (Some(secret), Some(uid), true) = (from.secret(), gone, self.engine.leads()) {
@@ -122,7 +156,9 @@ impl Graphs {
                 self.look_at_rollouts();
             }
             SourceEvent::Rejected { name, from, reason } => {
-                self.clusters.reject(&name, self.engaged(&name).is_none());
+                if self.engaged(&name).is_none() {
+                    self.clusters.reject(&name, &from);
+                }
                 self.look_at_rollouts();
                 error!(cluster = %name, %from, %reason, "this kubeconfig cannot be used");
                 self.tell_of_secret(

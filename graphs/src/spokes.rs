@@ -46,6 +46,21 @@ impl Spokes {
         self.with(key, |record| record.seen.is_some()) == Some(true)
     }
 
+    /// How many revisions could not be brought there when it was last looked at.
+    pub fn troubles(&self, key: &DefinitionKey) -> usize {
+        self.with(key, |record| record.seen.as_ref().map_or(0, |seen| seen.troubles.len())).unwrap_or_default()
+    }
+
+    /// Looks at all RGDs that are on their way to a spoke: they may wait for one that does not get there.
+    pub fn enqueue_begun(&self, cluster: &ClusterName) {
+        let first = DefinitionKey { cluster: cluster.clone(), name: "".into() };
+        for key in self.row(&first, |key| key.cluster == *cluster) {
+            if self.with(&key, |record| record.begun.is_some()) == Some(true) {
+                self.enqueue(key);
+            }
+        }
+    }
+
     /// What was seen last of its CRD; `None`: nothing was yet.
     pub fn last(&self, key: &DefinitionKey) -> Option<Option<Mark>> {
         self.with(key, |record| (record.seen.is_some() || record.last.is_some()).then(|| record.last.clone()))?

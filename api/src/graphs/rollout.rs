@@ -13,7 +13,7 @@ use crate::condition::conditions_schema;
 
 /// Type of a condition: clusters are being brought to the target.
 pub const PROGRESSING: &str = "Progressing";
-/// Type of a condition: every cluster that can be reached runs what it should.
+/// Type of a condition: every cluster runs what it should.
 pub const AVAILABLE: &str = "Available";
 /// Type of a condition: some clusters have failed.
 pub const DEGRADED: &str = "Degraded";
@@ -143,6 +143,10 @@ pub struct ResourceGraphRolloutStatus {
     /// The revision that clusters get.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_revision: Option<i64>,
+    /// That revision, once all clusters run it: a cluster that fails from then on stops nothing in the others. Absent from
+    /// when the target or the spec is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed_revision: Option<i64>,
     /// Name of the wave that is under way. Absent when all are done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wave: Option<String>,

@@ -128,11 +128,12 @@ pub const GRAPHS: &[Grant] = &[
 /// In the whole coordination cluster: instances and their children.
 pub const GRAPHS_KINDS: Aggregate = Aggregate {
     name: roles::GRAPHS_KINDS,
-    why: "In the whole coordination cluster: the kinds that ResourceGraphDefinitions define, and those that they are made \
+    why: "In the whole cluster: the kinds that ResourceGraphDefinitions define, and those that they are made \
           of. Empty at first: it holds the rules of all ClusterRoles with the label below. For each \
           ResourceGraphDefinition make one: get, list, watch and patch of its own kind, and patch of that kind's /status; \
           get, list, watch, create, patch and delete of the kinds in its templates; get, list and watch of those in its \
-          externalRefs. With allowCRDDeletion it takes delete of its own kind as well.",
+          externalRefs. Where instances are to go with their ResourceGraphDefinition it takes delete of its own kind as \
+          well.",
     label: keys::AGGREGATE,
 };
 

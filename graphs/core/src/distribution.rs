@@ -112,17 +112,21 @@ fn conflict(held: &View, snapshot: &Snapshot<'_>) -> Option<String> {
     if hub.is_none() && !is_owned(&held.value) {
         return Some(format!("CRD {name} is there and was not made by a graphs controller"));
     }
-    if held.annotation(keys::CLAIM) == Some(snapshot.hub) {
+    let (rgd, whole) = (snapshot.owner.name, format!("{}/{}", snapshot.hub, snapshot.owner.name));
+    let whose = held.annotation(keys::RGD_NAME).or_else(|| held.label(keys::RGD_NAME)).unwrap_or_default();
+    let (whose, claim) = match hub {
+        // Of ours: whatever else somebody edited is put right.
+        Some(hub) if hub == snapshot.hub && held.label(keys::RGD_NAME) == Some(&*labels::value(rgd).value) => {
+            return None;
+        }
+        // Two of one hub would take it from each other for ever, were it handed over to the hub.
+        Some(hub) if hub == snapshot.hub => (format!("ResourceGraphDefinition {whose:?} of this hub"), &*whole),
+        Some(hub) => (format!("hub {hub}"), snapshot.hub),
+        None => ("a controller in that cluster".to_owned(), snapshot.hub),
+    };
+    if held.annotation(keys::CLAIM).is_some_and(|held| held == claim || held == whole) {
         return None;
     }
-    let rgd = held.annotation(keys::RGD_NAME).or_else(|| held.label(keys::RGD_NAME)).unwrap_or_default();
-    let whose = match hub {
-        Some(hub) if hub != snapshot.hub => format!("hub {hub}"),
-        None => "a controller in that cluster".to_owned(),
-        // Of ours: whatever else somebody edited is put right.
-        Some(_) if held.label(keys::RGD_NAME) == Some(&*labels::value(snapshot.owner.name).value) => return None,
-        Some(_) => format!("ResourceGraphDefinition {rgd:?} of this hub"),
-    };
-    let remedy = format!("annotation {}: {} on it, set there by its owner, hands it over", keys::CLAIM, snapshot.hub);
+    let remedy = format!("annotation {}: {claim} on it, set there by its owner, hands it over", keys::CLAIM);
     Some(format!("CRD {name} is that of {whose}; {remedy}"))
 }

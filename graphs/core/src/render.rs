@@ -20,6 +20,7 @@ use serde_json::{Map, Value};
 pub use self::{
     authored::{Authored, Made},
     observed::{Observed, World},
+    values::Want,
 };
 use self::{include::Include, observed::Found, values::Values};
 use crate::{
@@ -72,6 +73,11 @@ impl<'a> Pass<'a> {
     /// The conditions that the author makes, in the order of the RGD; `built_in` are ours, as this pass leaves them.
     pub fn conditions(&mut self, built_in: &[Value]) -> Vec<Authored> {
         authored::all(self.graph, &mut self.values, built_in)
+    }
+
+    /// What it lacked, until now.
+    pub fn want(&self) -> Want {
+        self.values.want
     }
 
     /// Two resources that are one object would undo each other's work for ever.

@@ -23,7 +23,7 @@ pub use self::{
     news::news,
     settings::{Settings, SettingsError},
     standing::{Reason, Standing},
-    status::{distributed, given_up, names, status},
+    status::{completed, distributed, given_up, names, status},
 };
 use self::{standing::Goal, wave::Wave};
 
@@ -38,6 +38,9 @@ pub struct Snapshot<'a> {
     pub newest: Option<i64>,
     /// The revision that the rollout's status says was taken back, if nobody has edited the rollout since.
     pub given_up: Option<i64>,
+    /// The revision that the rollout's status says all clusters ran, if nobody has edited the rollout since: whatever fails
+    /// from then on, in a cluster that comes or in one that changes, stops and takes back nothing in the others.
+    pub completed: Option<i64>,
     /// All clusters there are but for the hub, whether they are selected or not.
     pub members: &'a [Member],
     /// Milliseconds since 1970 by a steady clock.
@@ -202,7 +205,7 @@ impl<'a> Pass<'a> {
     }
 
     fn roll_out(&mut self, target: i64, waves: &[Wave<'a>]) {
-        let Snapshot { settings, given_up, now, .. } = *self.snapshot;
+        let Snapshot { settings, given_up, completed, now, .. } = *self.snapshot;
         let standings: Vec<Vec<Standing>> = waves
             .iter()
             .map(|wave| {
@@ -210,10 +213,11 @@ impl<'a> Pass<'a> {
                 wave.members.iter().map(|member| goal.standing(member, now)).collect()
             })
             .collect();
-        let too_many = waves.iter().zip(&standings).any(|(wave, standings)| {
-            let failed = standings.iter().filter(|standing| matches!(standing, Standing::Failed(..))).count();
-            failed > 0 && failed >= settings.threshold.of(wave.members.len()).max(1)
-        });
+        let too_many = completed != Some(target)
+            && waves.iter().zip(&standings).any(|(wave, standings)| {
+                let failed = standings.iter().filter(|standing| matches!(standing, Standing::Failed(..))).count();
+                failed > 0 && failed >= settings.threshold.of(wave.members.len()).max(1)
+            });
         let gave_up = given_up == Some(target);
         let back = gave_up || (too_many && settings.on_failure == OnFailure::Rollback);
         self.decision.gives_up = back;

@@ -8,14 +8,14 @@ use std::{
 use broker_api::ClusterName;
 use runtime_fleet::{
     fleet::Fleet,
-    index::{Change, Index},
+    index::{Change, Index, Lookup},
     listener::{Listener, Selector},
     object::{Object, ObjectKey},
     sorted::Sort,
     subscription::Subscription,
 };
 
-use super::DefinitionKey;
+use super::{DefinitionKey, observe::key_of};
 use crate::{
     graphs::Graphs,
     instances::generated,
@@ -84,7 +84,7 @@ struct Generated(Weak<Graphs>);
 impl Listener for Generated {
     fn changed(&self, index: &Index, change: &Change) {
         if let Some(graphs) = self.0.upgrade() {
-            graphs.generated_changed(index.cluster(), change);
+            graphs.generated_changed(index.cluster(), &change.key.name);
         }
     }
 
@@ -132,12 +132,21 @@ impl Graphs {
         }
     }
 
-    /// A CRD of ours came, changed or went: its RGD is looked at, and its instances are watched as long as it serves them.
-    pub(crate) fn generated_changed(&self, cluster: &ClusterName, change: &Change) {
-        let name = &change.key.name;
+    /// A CRD of ours came, changed or went: its RGD is looked at, and its instances are watched as long as it serves them. What
+    /// counts is what is there now: what is told, by the watch and by the answers to writes, may come in any order.
+    pub(crate) fn generated_changed(&self, cluster: &ClusterName, name: &Arc<str>) {
         self.look_at_crd(cluster, name);
-        let value = change.new.as_ref().and_then(|object| object.value().ok());
-        let kind = value.as_ref().and_then(generated::kind_of);
+        let _turn = self.instances.generated.turn();
+        let index = self.engaged(cluster).and_then(|cluster| cluster.index(&self.fixed.generated));
+        let kind = match index.map_or(Lookup::Unknown, |index| index.get(&key_of(name))) {
+            Lookup::Unknown => return,
+            Lookup::Absent => None,
+            Lookup::Found(crd) => match crd.value() {
+                Ok(crd) => generated::kind_of(&crd),
+                // It will be read again, and tell.
+                Err(_) => return,
+            },
+        };
         let holder = Holder::Generated(cluster.clone(), Arc::clone(name));
         let needs = kind.iter().map(|kind| Need::Instances(kind.clone())).collect();
         self.instances.generated.set(cluster, name, kind);

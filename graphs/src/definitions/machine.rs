@@ -45,6 +45,7 @@ use super::{
     record::{Attempt, Record},
 };
 use crate::{
+    compiled::Compiled,
     conventions::KRO_VERSION,
     graphs::Graphs,
     rollouts::Kept,
@@ -183,6 +184,7 @@ impl DefinitionMachine {
             if graphs.options.enable_multicluster {
                 let newest = known.as_deref().and_then(|revisions| record.newest_of(view, revisions));
                 record.newest = newest.or(record.newest.take());
+                record.breaks = decision.breaks.or(record.breaks);
             }
             let revisions = known.unwrap_or_default();
             for &number in &spokes.kept.revisions {
@@ -255,6 +257,11 @@ impl DefinitionMachine {
     }
 }
 
+/// Whether the same was compiled, at the same time.
+fn are_same(one: &[Arc<Compiled>], other: &[Arc<Compiled>]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| Arc::ptr_eq(one, other))
+}
+
 impl Machine for DefinitionMachine {
     type Key = DefinitionKey;
     type Subject = Subject;
@@ -321,7 +328,7 @@ impl Machine for DefinitionMachine {
         let before = record.serves.as_ref().map(|(number, _)| *number);
         self.serve(key, &decision.serve, &rgd, &spokes, &mut record);
         let itself = rgd.present().map(|rgd| (rgd.uid.clone(), rgd.annotated_true(keys::ALLOW_BREAKING_CHANGES)));
-        let is_other = record.compiled() != compiled
+        let is_other = !are_same(&record.compiled(), &compiled)
             || record.itself != itself
             || record.newest_number() != newest
             || record.serves.as_ref().map(|(number, _)| *number) != before;

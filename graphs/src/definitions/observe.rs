@@ -48,7 +48,7 @@ impl Graphs {
     }
 
     /// Whether there is a CRD of a kind, or may be.
-    pub(super) fn is_defined(&self, cluster: &ClusterName, plural: &str, group: &str) -> bool {
+    pub(crate) fn is_defined(&self, cluster: &ClusterName, plural: &str, group: &str) -> bool {
         let index = self.engaged(cluster).and_then(|cluster| cluster.index(&self.fixed.crds));
         let key = key_of(&format!("{plural}.{group}"));
         index.is_none_or(|index| index.get(&key) != Lookup::Absent)

@@ -51,6 +51,8 @@ pub struct Record {
     pub crd: Option<Arc<str>>,
     /// The newest revision that compiles, whether or not the hub can serve it; `None`: nobody can tell yet.
     pub newest: Option<Newest>,
+    /// Whether that would break the instances of the CRD that the hub has; `None`: nobody can tell yet.
+    pub breaks: Option<bool>,
     /// The revision that serves, and what it comes to.
     pub serves: Option<(i64, Arc<Compiled>)>,
     /// What spokes go by of the RGD itself: its uid, and whether breaking changes go through.
@@ -93,9 +95,9 @@ impl Record {
         self.newest.as_ref().map(|newest| newest.as_ref().map(|(number, _)| *number))
     }
 
-    /// How many of its specs compile.
-    pub fn compiled(&self) -> usize {
-        self.own.iter().chain(&self.revisions).filter(|attempt| attempt.compiled.is_some()).count()
+    /// What those of its specs come to that compile.
+    pub fn compiled(&self) -> Vec<Arc<Compiled>> {
+        self.own.iter().chain(&self.revisions).filter_map(|attempt| attempt.compiled.clone()).collect()
     }
 
     /// What the object of this uid compiled to.

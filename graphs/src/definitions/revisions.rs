@@ -7,7 +7,7 @@ use runtime_effect::{kind::Kind, seen::Seen};
 use runtime_engine::recorder::Regarding;
 use runtime_fleet::{index::Lookup, lock::lock};
 
-use super::{DefinitionKey, observe::key_of, record::Newest};
+use super::{DefinitionKey, listen::BY_DEFINITION, observe::key_of, record::Newest};
 use crate::{compiled::Compiled, graphs::Graphs, instances::generated::group_kind, kinds::kind_of};
 
 impl Graphs {
@@ -26,6 +26,15 @@ impl Graphs {
         self.definitions.with(&self.hub_key(&key.name), |record| record.newest.clone())?
     }
 
+    /// Number of the newest revision that compiles and that may take the place of what the hub has: which one all spokes get
+    /// unless a rollout says otherwise. `None`: nobody can tell yet.
+    pub(crate) fn admitted(&self, key: &DefinitionKey) -> Option<Option<i64>> {
+        self.definitions.with(&self.hub_key(&key.name), |record| {
+            let served = record.serves.as_ref().map(|(number, _)| *number);
+            Some(if record.breaks? { served } else { record.newest_number()? })
+        })?
+    }
+
     /// What a revision comes to; `None`: that is not known, or it does not compile.
     pub(crate) fn compiled_revision(&self, key: &DefinitionKey, number: i64) -> Option<(i64, Arc<Compiled>)> {
         let record = self.definitions.get(&self.hub_key(&key.name))?;
@@ -37,6 +46,35 @@ impl Graphs {
         let index = self.engaged(&self.hub)?.index(&self.fixed.revisions)?;
         let issued = index.get(&key_of(&revision::name(&key.name, number))).found()?;
         Some((number, record.of(&issued.uid)?.compiled.clone()?))
+    }
+
+    /// The numbers and uids of the revisions of an RGD, as far as they are known.
+    fn issued(&self, key: &DefinitionKey) -> Vec<(i64, Box<str>)> {
+        let index = self.engaged(&self.hub).and_then(|hub| hub.index(&self.fixed.revisions));
+        let all = index.into_iter().flat_map(|index| {
+            let keys = index.sorted(BY_DEFINITION.name, &key.name);
+            let found: Vec<_> = keys.iter().filter_map(|key| index.get(key).found()).collect();
+            found
+        });
+        all.filter_map(|issued| Some((issued.value().ok()?["spec"]["revision"].as_i64()?, issued.uid.clone())))
+            .collect()
+    }
+
+    /// The numbers of the revisions of an RGD.
+    pub(crate) fn revision_numbers(&self, key: &DefinitionKey) -> Vec<i64> {
+        self.issued(key).into_iter().map(|(number, _)| number).collect()
+    }
+
+    /// Those revisions of an RGD that are known to compile, the newest first.
+    pub(crate) fn compiled_revisions(&self, key: &DefinitionKey) -> Vec<(i64, Arc<Compiled>)> {
+        let issued = self.issued(key);
+        let Some(record) = self.definitions.get(&self.hub_key(&key.name)) else { return Vec::new() };
+        let record = lock(&record);
+        let compiled = |(number, uid): &(i64, Box<str>)| Some((*number, record.of(uid)?.compiled.clone()?));
+        let mut all: Vec<_> = issued.iter().filter_map(compiled).chain(record.newest.clone().flatten()).collect();
+        all.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
+        all.dedup_by_key(|(number, _)| *number);
+        all
     }
 
     /// Whether there is no revision of this number.

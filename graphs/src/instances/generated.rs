@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
 
 use broker_api::{ClusterName, graphs::keys};
@@ -41,12 +41,20 @@ struct All {
 
 /// See the module.
 #[derive(Default)]
-pub struct Generated(RwLock<All>);
+pub struct Generated {
+    all: RwLock<All>,
+    turn: Mutex<()>,
+}
 
 impl Generated {
+    /// Held by whoever looks at a CRD and says what it defines, so that nobody says what another has seen before.
+    pub fn turn(&self) -> MutexGuard<'_, ()> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A CRD defines this kind now, or none.
     pub fn set(&self, cluster: &ClusterName, crd: &Arc<str>, kind: Option<Kind>) {
-        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
         let key = (cluster.clone(), Arc::clone(crd));
         if let Some(before) = all.by_crd.remove(&key) {
             all.by_kind.remove(&(cluster.clone(), group_kind(&before)));
@@ -59,19 +67,19 @@ impl Generated {
 
     /// The kind that a CRD of this name defines.
     pub fn kind(&self, cluster: &ClusterName, crd: &str) -> Option<Kind> {
-        let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
         all.by_crd.get(&(cluster.clone(), Arc::from(crd))).cloned()
     }
 
     /// In which version instances of a kind are read.
     pub fn version(&self, cluster: &ClusterName, kind: &GroupKind) -> Option<Kind> {
-        let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
         all.by_kind.get(&(cluster.clone(), kind.clone())).map(|(kind, _)| kind.clone())
     }
 
     /// Name of the CRD that defines a kind.
     pub fn crd(&self, cluster: &ClusterName, kind: &GroupKind) -> Option<Arc<str>> {
-        let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
         all.by_kind.get(&(cluster.clone(), kind.clone())).map(|(_, crd)| Arc::clone(crd))
     }
 }

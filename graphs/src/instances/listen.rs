@@ -174,7 +174,7 @@ impl Graphs {
         but: Option<&InstanceKey>,
     ) {
         if **spec == *self.fixed.generated && *cluster == self.hub {
-            return self.generated_changed(cluster, change);
+            return self.generated_changed(cluster, &change.key.name);
         }
         let kind = Kind::from(&spec.gvk);
         if spec.label_selector.is_some() {

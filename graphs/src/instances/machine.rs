@@ -12,7 +12,7 @@ use broker_api::graphs::keys;
 use graphs_core::{
     applyset::{self, GroupKind},
     instance::{self, Authored, Form, Graph, Memory, NodeView, Rendered, Snapshot, State, Subject},
-    render::{Made, Pass},
+    render::{Made, Pass, Want},
 };
 use runtime_effect::{
     kind::Kind,
@@ -48,7 +48,7 @@ use super::{
 use crate::{
     conventions::KRO_VERSION,
     graphs::Graphs,
-    kinds::kind_of,
+    kinds::{GONE, kind_of},
     serving::Served,
     watches::{Holder, Need, children},
 };
@@ -97,6 +97,12 @@ fn authored(made: Vec<graphs_core::render::Authored>) -> Vec<Authored> {
     });
     all.collect()
 }
+
+/// After so long is decided anew on an instance whose expressions got no time.
+const STARVED: Duration = Duration::from_secs(1);
+
+/// The same where they are not evaluated for a minute, because they ran out of time too often.
+const RESTED: Duration = Duration::from_secs(61);
 
 /// After so long is decided anew on an instance that nothing serves any more.
 const UNSERVED: Duration = Duration::from_millis(50);
@@ -168,7 +174,9 @@ impl Look<'_> {
             conflict: conflict.as_deref(),
             status,
         };
-        self.with(Graph::Served(graph), world, memory)
+        let decision = self.with(Graph::Served(graph), world, memory);
+        world.found.borrow_mut().want = pass.borrow().want();
+        decision
     }
 
     fn with(&self, graph: Graph<'_>, world: &World<'_>, memory: &Memory) -> instance::Decision {
@@ -306,7 +314,16 @@ impl Machine for InstanceMachine {
         let set = applyset::id(&key.object.name, &key.object.namespace, &key.kind.kind, &key.kind.group);
         let look =
             Look { graphs, key, cluster: &cluster, kind: &kind, instance: &seen, served, set: &set, kinds: &kinds };
-        let (decision, findings) = look.decide(&record.memory);
+        let (mut decision, findings) = look.decide(&record.memory);
+        let again = match findings.want {
+            // What is said of it stays.
+            Want::Threads => return Err(Outcome::After(STARVED)),
+            Want::Time => Some(STARVED),
+            Want::Rest => Some(RESTED),
+            Want::Nothing => None,
+        };
+        let again = again.or(findings.doubt.then_some(GONE));
+        decision.again = [decision.again, again].into_iter().flatten().min();
         let listens = graphs.instances.references.set(key, findings.references);
         let before = std::mem::replace(&mut record.state, decision.state);
         let failed = [before, decision.state].map(|state| state == State::Error);

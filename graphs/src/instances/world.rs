@@ -11,7 +11,7 @@ use graphs_core::{
     applyset::GroupKind,
     graph,
     instance::{Form, Found, Members, Resource, target},
-    render,
+    render::{self, Want},
     selector::Selector,
 };
 use runtime_effect::{kind::Kind, seen::Seen, view::View};
@@ -54,6 +54,10 @@ pub struct Findings {
     pub references: BTreeSet<Reference>,
     /// Why a resource cannot be looked up.
     pub trouble: HashMap<String, String>,
+    /// Some kind is not served, and that may pass.
+    pub doubt: bool,
+    /// What its expressions lacked.
+    pub want: Want,
     views: HashMap<(Kind, ObjectKey), Seen>,
 }
 
@@ -200,7 +204,11 @@ impl World<'_> {
             let found = match version {
                 Version::Unknown => Found::Unknown(None),
                 Version::NotServed => Found::NotServed,
-                Version::Is(kind) if self.kinds.is_missing(&self.key.cluster, kind) => Found::NotServed,
+                Version::Is(kind) if self.kinds.is_gone(&self.key.cluster, kind) => Found::NotServed,
+                Version::Is(kind) if self.kinds.is_missing(&self.key.cluster, kind) => {
+                    self.found.borrow_mut().doubt = true;
+                    Found::Unknown(None)
+                }
                 Version::Is(kind) => match self.members_of(kind) {
                     Some(objects) => Found::Listed { kind: kind.clone(), objects },
                     None => Found::Unknown(self.trouble(kind, &children(kind))),

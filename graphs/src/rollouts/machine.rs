@@ -1,9 +1,6 @@
 //! `RolloutMachine`: which spoke gets which revision.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use broker_api::{Role, graphs::rollout::ResourceGraphRolloutSpec};
 use graphs_core::{
@@ -48,6 +45,17 @@ struct How {
     is_known: bool,
 }
 
+/// Plural name of the kind.
+const ROLLOUTS: &str = "resourcegraphrollouts";
+
+/// Why a rollout cannot be followed that names a revision which is not there.
+fn no_such_revision(key: &DefinitionKey, field: &str, revision: i64) -> String {
+    let name = &key.name;
+    format!(
+        "{field}: there is no revision {revision} of {name}; `kubectl get graphrevisions` lists those that are kept"
+    )
+}
+
 /// See [`Machine`].
 pub struct RolloutMachine {
     graphs: Arc<Graphs>,
@@ -59,10 +67,11 @@ impl RolloutMachine {
         Arc::new(Self { graphs })
     }
 
-    /// The rollout of an RGD. Where the hub has no such kind there is none.
+    /// The rollout of an RGD. Where the hub has no such CRD there is none; that the kind is not served for a moment says nothing.
     fn rollout(&self, key: &DefinitionKey) -> Seen {
         let spec = &self.graphs.fixed.rollouts;
-        if self.graphs.kinds.is_missing(&key.cluster, &Kind::from(&spec.gvk)) {
+        let is_missing = self.graphs.kinds.is_missing(&key.cluster, &Kind::from(&spec.gvk));
+        if is_missing && !self.graphs.is_defined(&key.cluster, ROLLOUTS, &spec.gvk.group) {
             return Seen::Absent;
         }
         self.graphs.engine.seen(&key.cluster, spec, &key_of(&key.name))
@@ -81,27 +90,37 @@ impl RolloutMachine {
             let labels = cluster.labels().map(|labels| (*labels).clone()).unwrap_or_default();
             Member { cluster: cluster.name().clone(), labels, reach }
         });
-        let rejected = self.graphs.clusters.rejected().into_iter().map(|cluster| Member {
-            cluster,
-            labels: BTreeMap::new(),
-            reach: Reach::Unreachable {
-                reason: Reason::Unreachable,
-                message: "its kubeconfig cannot be used: see the Events of its Secret".to_owned(),
-                since: 0,
-            },
+        let rejected = self.graphs.clusters.rejected().into_iter().map(|(cluster, from)| {
+            // Its labels say to which wave it belongs, or that it is selected no more, whatever its kubeconfig is.
+            let secret = from.secret().and_then(|key| self.graphs.spoke_secret(&key));
+            Member {
+                cluster,
+                labels: secret.map(|secret| secret.marks().labels).unwrap_or_default(),
+                reach: Reach::Unreachable {
+                    reason: Reason::Unreachable,
+                    message: "its kubeconfig cannot be used: see the Events of its Secret".to_owned(),
+                    since: 0,
+                },
+            }
         });
         members.chain(rejected).collect()
     }
 
     /// The revisions that are run, or are to be: they have to stay, and to be compiled.
     fn kept(&self, key: &DefinitionKey, settings: &Settings, members: &[Member], decision: &Decision) -> Kept {
-        let mut kept: BTreeSet<i64> = settings.revisions().chain(decision.target).collect();
+        let named = settings.revisions().map(|(_, revision)| revision);
+        let mut kept: BTreeSet<i64> = named.chain(decision.target).collect();
         let mut whole = true;
         for Member { cluster, .. } in members {
             let own = DefinitionKey { cluster: cluster.clone(), name: Arc::clone(&key.name) };
             let last = self.graphs.spokes.last(&own);
             whole &= last.is_some();
-            kept.extend(last.flatten().into_iter().flat_map(|mark| [Some(mark.revision), mark.previous]).flatten());
+            let Some(mark) = last.flatten() else { continue };
+            kept.extend([Some(mark.revision), mark.previous].into_iter().flatten());
+            if self.graphs.is_unknown_revision(key, mark.revision) {
+                // Any other may be what fits there.
+                kept.extend(self.graphs.revision_numbers(key));
+            }
         }
         Kept { revisions: kept.into_iter().collect(), whole }
     }
@@ -209,6 +228,12 @@ impl Machine for RolloutMachine {
             Some(Err(why)) => Err(why),
             None => Settings::of(None).map_err(|error| error.to_string()),
         };
+        let settings = settings.and_then(|settings| {
+            // What would otherwise be waited for in silence.
+            let is_unknown = |revision| !ends && graphs.is_unknown_revision(key, revision);
+            let unknown = settings.revisions().find(|(_, revision)| is_unknown(*revision));
+            unknown.map_or(Ok(settings), |(field, revision)| Err(no_such_revision(key, &field, revision)))
+        });
         let now = clock::now();
         if !graphs.clusters.are_known() {
             // No spoke is not the same as none that was told of.
@@ -233,16 +258,20 @@ impl Machine for RolloutMachine {
                 return Plan::paced([write], &record.memory);
             }
         };
-        let newest = graphs.known_newest(key);
+        // With a rollout each cluster decides by its own CRD.
+        let newest = match rollout {
+            Some(_) => graphs.known_newest(key).map(|newest| newest.map(|(number, _)| number)),
+            None => graphs.admitted(key),
+        };
         // Which revision is the target is not known: no other is taken for it, and all that run one go on with that.
         let is_known = newest.is_some() || settings.names_target();
-        let newest = newest.flatten().map(|(number, _)| number);
         let members = self.members(key);
         let decision = rollout::decide(&Snapshot {
             settings: &settings,
             ends,
-            newest,
+            newest: newest.flatten(),
             given_up: rollout.as_ref().and_then(rollout::given_up),
+            completed: rollout.as_ref().and_then(rollout::completed),
             members: &members,
             now: now.millis,
         });
@@ -259,8 +288,13 @@ impl Machine for RolloutMachine {
         let Some(write) = status else {
             return decision.again.map_or(Err(Outcome::Done), |again| Err(Outcome::After(again)));
         };
-        let plan = Plan::paced([write], &record.memory)?;
-        Ok(Plan { again: decision.again, ..plan })
+        match (Plan::paced([write], &record.memory), decision.again) {
+            (Ok(plan), again) => Ok(Plan { again, ..plan }),
+            // What is due is due, although what is to be said is not taken.
+            (Err(Outcome::After(wait)), Some(again)) => Err(Outcome::After(wait.min(again))),
+            (Err(Outcome::Done), Some(again)) => Err(Outcome::After(again)),
+            (Err(outcome), _) => Err(outcome),
+        }
     }
 
     fn remember<T>(&self, key: &DefinitionKey, change: impl FnOnce(&mut Memory<Sole>) -> T) -> Option<T> {

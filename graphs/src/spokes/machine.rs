@@ -34,6 +34,7 @@ use crate::{
     definitions::{DefinitionKey, observe::Crd},
     graphs::Graphs,
     instances::generated,
+    kinds::kind_of,
     serving::Served,
     watches::{Holder, Need},
 };
@@ -61,6 +62,8 @@ struct Look<'a> {
     hub: &'a str,
     /// What the CRD says.
     held: Option<Mark>,
+    /// Kinds that other RGDs are just bringing here.
+    coming: &'a [Kind],
 }
 
 impl Look<'_> {
@@ -71,6 +74,9 @@ impl Look<'_> {
         // It has just been asked for them. What is there already stays, whatever the answer.
         let is_there = self.held.as_ref().is_some_and(|held| held.revision == mark.revision);
         if !is_there && missing.is_empty() && !compiled.kinds.iter().all(is_known) {
+            return Decision::Unknown;
+        }
+        if !is_there && missing.iter().any(|kind| self.coming.contains(kind)) {
             return Decision::Unknown;
         }
         distribution::decide(&Snapshot {
@@ -235,17 +241,25 @@ impl SpokeMachine {
         };
         let kind = generated::kind_of(&held.value);
         self.watch(key, crd, kind.clone(), record);
-        // One that is collected, or that nobody has issued: the newest serves it, if that fits.
         let serves = graphs.compiled_revision(key, mark.revision).or_else(|| {
-            let (number, compiled) = graphs.newest_revision(key)?;
-            let fits = !matches!(crd::change(&held.value, &compiled.definition.crd, false), Verdict::Refuse(_));
+            // One that is collected, or that nobody has issued: the newest that fits serves it.
             let is_unknown = graphs.is_unknown_revision(key, mark.revision);
+            let all = if is_unknown { graphs.compiled_revisions(key) } else { Vec::new() };
+            let fits = |compiled: &Compiled| {
+                !matches!(crd::change(&held.value, &compiled.definition.crd, false), Verdict::Refuse(_))
+            };
+            let serves = all.into_iter().find(|(_, compiled)| fits(compiled));
             if is_unknown {
-                let served = if fits { format!("revision {number} serves it") } else { "nothing serves it".to_owned() };
-                let why = format!("{} runs revision {}, which is no more: {served}", key.cluster, mark.revision);
+                let by = serves.as_ref().map_or("none that is kept fits it".to_owned(), |(number, _)| {
+                    format!("revision {number} serves it")
+                });
+                let why = format!("{} runs revision {}, which is no more: {by}", key.cluster, mark.revision);
                 self.say(key, &Note::warning("RevisionUnknown", why), record);
+                if serves.is_none() {
+                    graphs.end_serving(key);
+                }
             }
-            (is_unknown && fits).then_some((number, compiled))
+            serves
         });
         if let Some((number, compiled)) = serves {
             graphs.serve_revision(
@@ -313,6 +327,30 @@ impl SpokeMachine {
     }
 }
 
+impl Graphs {
+    /// Those of the kinds that a revision needs which the spoke lacks, and which another RGD is just bringing there.
+    fn coming(&self, key: &DefinitionKey, assigned: Option<Assigned>) -> Vec<Kind> {
+        let Some(Assigned::Revision(revision) | Assigned::TakenBack(revision)) = assigned else { return Vec::new() };
+        let Some((_, compiled)) = self.compiled_revision(key, revision) else { return Vec::new() };
+        let mut missing = self.kinds.missing(&key.cluster, &compiled.kinds);
+        missing.retain(|kind| self.is_coming(key, kind));
+        missing
+    }
+
+    /// Whether an RGD is just bringing this kind to the spoke of `key`.
+    fn is_coming(&self, key: &DefinitionKey, kind: &Kind) -> bool {
+        let defines = |other: &DefinitionKey| {
+            let newest = self.newest_revision(other);
+            newest.is_some_and(|(_, compiled)| kind_of(&compiled.graph.kind) == *kind) && other.name != key.name
+        };
+        self.definitions.known().into_iter().filter(defines).any(|other| {
+            let there = DefinitionKey { cluster: key.cluster.clone(), name: other.name };
+            let is_begun = matches!(self.assigned(&there), Some(Assigned::Revision(_) | Assigned::TakenBack(_)));
+            is_begun && self.spokes.troubles(&there) == 0
+        })
+    }
+}
+
 impl Machine for SpokeMachine {
     type Key = DefinitionKey;
     type Subject = Subject;
@@ -368,8 +406,10 @@ impl Machine for SpokeMachine {
             return Err(Outcome::Done);
         }
         let held = crd.present().and_then(|crd| distribution::mark(crd, &rgd.uid, &hub));
-        let look = Look { graphs, key, rgd: &rgd, crd: &crd, hub: &hub, held };
         let assigned = graphs.assigned(key);
+        // Before the record is locked: this looks at those of others.
+        let coming = graphs.coming(key, assigned);
+        let look = Look { graphs, key, rgd: &rgd, crd: &crd, hub: &hub, held, coming: &coming };
         let record = graphs.spokes.of(key);
         let mut record = lock(&record);
         if !matches!(assigned, Some(Assigned::Revision(_) | Assigned::Done(_) | Assigned::TakenBack(_))) {
@@ -390,17 +430,24 @@ impl Machine for SpokeMachine {
                 (Vec::new(), Vec::new(), self.serve(&look, &name, &cluster, &mut record) && established)
             }
         };
-        if record.see(look.held.clone(), settled, troubles, clock::now().millis) {
+        let fails = !troubles.is_empty();
+        let is_news = record.see(look.held.clone(), settled, troubles, clock::now().millis);
+        let plan = Plan::paced(writes, &record.memory);
+        drop(record);
+        if is_news {
             graphs.rollouts.enqueue(own);
         }
-        Plan::paced(writes, &record.memory)
+        if is_news && fails {
+            graphs.spokes.enqueue_begun(&key.cluster);
+        }
+        plan
     }
 
     fn remember<T>(&self, key: &DefinitionKey, change: impl FnOnce(&mut Memory<Subject>) -> T) -> Option<T> {
         self.graphs.spokes.with(key, |record| change(&mut record.memory))
     }
 
-    /// On the rollout, if there is one, and on the RGD: nobody reads Events of a CRD.
+    /// On the RGD: nobody reads Events of a CRD.
     fn tell(&self, key: &DefinitionKey, note: &Note) {
         let own = self.graphs.hub_key(&key.name);
         if let Some(regarding) = self.graphs.regarding_definition(&own) {

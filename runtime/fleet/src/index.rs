@@ -9,7 +9,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -69,6 +69,8 @@ pub struct Index {
     may_drop: AtomicBool,
     /// Where it says what it holds, if anybody asks for that across clusters.
     seat: OnceLock<Seat>,
+    /// How often it was said that nobody can tell what there is.
+    losses: AtomicU64,
     state: RwLock<State>,
     /// When the API server last said anything on this watch.
     heard: Mutex<Option<Instant>>,
@@ -85,6 +87,7 @@ impl Index {
             share,
             may_drop: AtomicBool::new(false),
             seat: OnceLock::new(),
+            losses: AtomicU64::new(0),
             state: RwLock::default(),
             heard: Mutex::default(),
             trouble: Mutex::default(),
@@ -240,7 +243,14 @@ impl Index {
 
     /// The kind is no longer served: what is held stays, but absence means nothing any more.
     pub fn mark_incomplete(&self) {
-        self.write().complete = false;
+        let mut state = self.write();
+        state.complete = false;
+        self.losses.fetch_add(1, Ordering::Release);
+    }
+
+    /// How often that was said: what was listed before the last time is to be listed again.
+    pub(crate) fn losses(&self) -> u64 {
+        self.losses.load(Ordering::Acquire)
     }
 
     /// The API server has gone back in time: nothing that is held need be there, and versions say nothing of what is newer,

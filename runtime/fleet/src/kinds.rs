@@ -50,6 +50,12 @@ pub(crate) async fn run(server: Arc<Server>) {
             for gvk in kinds {
                 server.kinds.failures.note(gvk, asked.as_ref().err().map(|error| error as _));
             }
+            if asked.is_err() {
+                // What was not answered was not looked at.
+                for gvk in kinds {
+                    server.kinds.ask_again(gvk);
+                }
+            }
             failed |= !asked.as_ref().is_ok_and(|complete| *complete);
             if let Err(error) = asked {
                 let (group, version) = (&kinds[0].group, &kinds[0].version);

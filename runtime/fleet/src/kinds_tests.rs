@@ -44,6 +44,10 @@ struct Server {
     refusals: Vec<StatusCode>,
     /// How often it was asked: discovery, single CRDs, OpenAPI.
     asked: [usize; 3],
+    /// It answers no discovery.
+    mute: bool,
+    /// Lists of objects.
+    lists: usize,
 }
 
 /// What may be answered later than what is asked at the same time.
@@ -72,6 +76,9 @@ impl Server {
         match path {
             DISCOVERY => {
                 self.asked[0] += 1;
+                if self.mute {
+                    return Err(StatusCode::INTERNAL_SERVER_ERROR);
+                }
                 let resource = |(plural, kind)| json!({"name": plural, "kind": kind, "namespaced": true});
                 let resources: Vec<_> = self.kinds.iter().map(resource).collect();
                 if resources.is_empty() { Err(StatusCode::NOT_FOUND) } else { Ok(json!({ "resources": resources })) }
@@ -102,7 +109,10 @@ impl Server {
                 let schemas: serde_json::Map<_, _> = self.kinds.values().map(schema).collect();
                 Ok(json!({"components": {"schemas": schemas}}))
             }
-            _ => Ok(json!({"metadata": {"resourceVersion": "1"}, "items": []})),
+            _ => {
+                self.lists += 1;
+                Ok(json!({"metadata": {"resourceVersion": "1"}, "items": []}))
+            }
         }
     }
 }
@@ -370,6 +380,36 @@ async fn what_can_never_be_read_is_asked_for_ever_more_seldom() {
     tokio::time::sleep(Duration::from_mins(2)).await;
     let [_, crds, _] = scene.server().asked;
     assert!((12..=40).contains(&crds), "{crds}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_look_that_was_not_answered_was_none() {
+    let mut server = Server::default();
+    server.serve([0]);
+    let scene = Scene::new(server, 0..1);
+    scene.quiet().await;
+    scene.server().mute = true;
+    scene.tell_of_crd(0, true);
+    scene.quiet().await;
+    (scene.server().mute, scene.server().asked) = (false, [0; 3]);
+    scene.quiet().await;
+    assert!(scene.server().asked[0] > 0, "it is not known what the CRD has become");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_watched_of_a_kind_that_was_not_served_for_a_moment_is_listed_again() {
+    let mut server = Server::default();
+    server.serve([0]);
+    let scene = Scene::new(server, 0..1);
+    scene.quiet().await;
+    assert_eq!(scene.server().lists, 1);
+    // Another watch of the kind was told so; this one's stream goes on.
+    scene.cluster.server().kind_missing(&gvk(0));
+    let index = scene.cluster.index(&Arc::new(WatchSpec::all(gvk(0)))).unwrap();
+    assert!(!index.is_complete());
+    scene.quiet().await;
+    assert!(index.is_complete());
+    assert_eq!(scene.server().lists, 2);
 }
 
 #[tokio::test(start_paused = true)]

@@ -25,6 +25,7 @@ use crate::{
     call::Caller,
     cluster::state::ClusterState,
     conventions::Conventions,
+    index::Index,
     intake::Intake,
     kind::{KindInfo, KindState, SchemaNews},
     kinds::{
@@ -91,6 +92,8 @@ pub struct Server {
     pub(crate) intake: Intake,
     pub(crate) suspicion: Notify,
     clusters: Mutex<Vec<Weak<dyn Served>>>,
+    /// Held while something is told of a kind.
+    telling: Mutex<()>,
     pub(crate) tasks: Tasks,
 }
 
@@ -120,6 +123,7 @@ impl Server {
             intake: Intake::default(),
             suspicion: Notify::new(),
             clusters: Mutex::default(),
+            telling: Mutex::default(),
             tasks: Tasks::default(),
         })
     }
@@ -302,6 +306,18 @@ impl Server {
         }
     }
 
+    /// Waits until somebody says of what is watched that nobody can tell what there is.
+    pub(crate) fn lost<'a>(&'a self, index: &'a Index) -> impl Future<Output = ()> + 'a {
+        let (mut kinds, before) = (self.kinds.changes(), index.losses());
+        async move {
+            while index.losses() == before {
+                if kinds.changed().await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            }
+        }
+    }
+
     /// What is known of a kind does not fit what the server says: it is asked for again.
     pub fn refresh_kind(&self, gvk: &GroupVersionKind) {
         self.kinds.doubt(gvk);
@@ -312,8 +328,9 @@ impl Server {
         self.refresh_kind(gvk);
     }
 
-    /// Records what discovery says and tells of changes.
+    /// Records what discovery says and tells of changes, one after the other: what is told last is what is known.
     pub(crate) fn set_kind(&self, gvk: &GroupVersionKind, state: &KindState, reading: &Reading) {
+        let _turn = lock(&self.telling);
         let Some(news) = self.kinds.take(gvk, state, reading) else { return };
         let schema = match news {
             News::State => SchemaNews::Same,

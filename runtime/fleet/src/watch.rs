@@ -81,6 +81,11 @@ pub(crate) async fn run(server: Arc<Server>, index: Arc<Index>, told: Arc<dyn Au
         let ended = tokio::select! {
             ended = watch.session(&connection, &kind) => ended,
             () = replaced => continue,
+            // Another watch, or discovery, was told that the kind is not served: what this one still hears is no whole.
+            () = server.lost(&index) => {
+                watch.version = None;
+                continue;
+            }
         };
         // One that has too much to tell at a time ends watches that do not keep up, and goes on where they ended.
         let came_on = from.is_some() && watch.version > from;

@@ -308,8 +308,15 @@ fn decision(report: &mut Report) {
         serde_json::from_value(spec).ok().and_then(|spec| Settings::of(Some(&spec)).ok()).unwrap_or_default();
     let began = Instant::now();
     for now in 0..u64::from(TIMES) {
-        let snapshot =
-            Snapshot { settings: &settings, ends: false, newest: Some(2), given_up: None, members: &members, now };
+        let snapshot = Snapshot {
+            settings: &settings,
+            ends: false,
+            newest: Some(2),
+            given_up: None,
+            completed: None,
+            members: &members,
+            now,
+        };
         black_box(decide(black_box(&snapshot)));
     }
     let mean = began.elapsed().as_secs_f64() * 1_000.0 / f64::from(TIMES);

@@ -27,6 +27,7 @@ pub mod object;
 pub mod place;
 pub mod recording;
 pub mod scene;
+mod selection;
 pub mod shared;
 pub mod tally;
 pub mod traveller;

@@ -1,7 +1,7 @@
 //! `Place`: one cluster, as a person and the provider's controller act there.
 
 use anyhow::Context as _;
-use harness::{Cluster, wait_for};
+use harness::Cluster;
 use kube::{
     Api, Client,
     api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams},
@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    DEADLINE, Kind, Object, Told,
+    Kind, Object, Told,
     kind::{EVENT, NAMESPACE},
+    selection::Selection,
 };
 
 /// The user of people.
@@ -157,12 +158,17 @@ impl Place {
         test: impl Fn(&Object) -> bool,
     ) -> Object {
         let what = format!("{} {namespace}/{name} in {}: {what}", kind.kind, self.name);
-        let waited = wait_for(DEADLINE, &what, async || {
-            let seen = self.try_get(kind, namespace, name).await?.context("no such object")?;
-            anyhow::ensure!(test(&seen), "{seen}");
-            Ok(seen)
-        });
-        waited.await.unwrap_or_else(|error| panic!("{error:#}"))
+        let selected = self.selected(kind, namespace, format!("metadata.name={name}"));
+        let look = |all: &[Object]| {
+            let seen = all.first().context("no such object")?;
+            anyhow::ensure!(test(seen), "{seen}");
+            Ok(seen.clone())
+        };
+        selected.until(&what, look).await
+    }
+
+    fn selected(&self, kind: &Kind, namespace: &str, fields: String) -> Selection {
+        Selection::new(self.api(kind, namespace), fields)
     }
 
     /// Waits until the object is there; returns it.
@@ -173,33 +179,43 @@ impl Place {
     /// Waits until the object is gone.
     pub async fn until_gone(&self, kind: &Kind, namespace: &str, name: &str) {
         let what = format!("{} {namespace}/{name} in {} to be gone", kind.kind, self.name);
-        let waited = wait_for(DEADLINE, &what, async || match self.try_get(kind, namespace, name).await? {
-            None => Ok(()),
-            Some(seen) => Err(anyhow::anyhow!("{seen}")),
-        });
-        waited.await.unwrap_or_else(|error| panic!("{error:#}"));
+        let selected = self.selected(kind, namespace, format!("metadata.name={name}"));
+        let look = |all: &[Object]| {
+            anyhow::ensure!(all.is_empty(), "{}", all[0]);
+            Ok(())
+        };
+        selected.until(&what, look).await;
     }
 
     /// Events about objects of this name in a namespace: type, reason, message.
     pub async fn events(&self, namespace: &str, name: &str) -> Vec<Told> {
-        let events = self.list(&EVENT, namespace).await;
-        let about = events.iter().filter(|event| event.text("/involvedObject/name") == name);
-        let told = about.map(|event| Told {
-            status: event.text("/type").to_owned(),
-            reason: event.text("/reason").to_owned(),
-            message: event.text("/message").to_owned(),
-        });
-        told.collect()
+        let about = ListParams::default().fields(&about(name));
+        let events = self.api(&EVENT, namespace).list(&about).await.unwrap();
+        events.items.into_iter().map(|event| told(&event.into())).collect()
     }
 
     /// Waits for an Event about an object of this name, for which `test` holds.
     pub async fn until_event(&self, namespace: &str, name: &str, reason: &str, test: impl Fn(&Told) -> bool) -> Told {
         let what = format!("an Event {reason} about {namespace}/{name} in {}", self.name);
-        let waited = wait_for(DEADLINE, &what, async || {
-            let told = self.events(namespace, name).await;
+        let look = |all: &[Object]| {
+            let told: Vec<Told> = all.iter().map(told).collect();
             let found = told.iter().find(|told| told.reason == reason && test(told)).cloned();
-            found.ok_or_else(|| format!("{told:?}"))
-        });
-        waited.await.unwrap_or_else(|error| panic!("{error:#}"))
+            found.ok_or_else(|| anyhow::anyhow!("{told:?}"))
+        };
+        self.selected(&EVENT, namespace, about(name)).until(&what, look).await
+    }
+}
+
+/// The fields of Events about objects of this name.
+fn about(name: &str) -> String {
+    format!("involvedObject.name={name}")
+}
+
+/// What an Event says.
+fn told(event: &Object) -> Told {
+    Told {
+        status: event.text("/type").to_owned(),
+        reason: event.text("/reason").to_owned(),
+        message: event.text("/message").to_owned(),
     }
 }

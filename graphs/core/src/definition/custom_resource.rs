@@ -47,11 +47,16 @@ impl Pass<'_> {
     /// Makes the CRD what the graph wants, if there is one and if that may be. Returns what is said of the kind, `None` where
     /// that is not known.
     pub(super) fn custom_resource(&mut self, known: &Known<'_>, graph: Option<&Graph>) -> Option<Said> {
-        let said = match (self.snapshot.crd, graph) {
-            (Seen::Unknown, _) => return None,
-            (Seen::Absent, None) => Said::awaiting(),
-            (Seen::Absent, Some(graph)) => self.create_crd(&graph.crd),
-            (Seen::Present(held), _) => self.judge_crd(known, held, graph),
+        let held = match self.snapshot.crd {
+            Seen::Unknown => return None,
+            Seen::Absent => None,
+            Seen::Present(held) => Some(held),
+        };
+        self.decision.breaks = Some(false);
+        let said = match (held, graph) {
+            (None, None) => Said::awaiting(),
+            (None, Some(graph)) => self.create_crd(&graph.crd),
+            (Some(held), _) => self.judge_crd(known, held, graph),
         };
         if said.reason == words::FAILED {
             self.decision.notes.push(Note::warning("KindFailed", said.message.clone()));
@@ -84,7 +89,10 @@ impl Pass<'_> {
         }
         let allow_breaking = known.rgd.annotated_true(keys::ALLOW_BREAKING_CHANGES);
         match graph.map(|graph| (graph, crd::decide(Some(&held.value), &graph.crd, owner, allow_breaking))) {
-            Some((_, Verdict::Refuse(why))) => return Said::no(words::FAILED, why),
+            Some((_, Verdict::Refuse(why))) => {
+                self.decision.breaks = Some(true);
+                return Said::no(words::FAILED, why);
+            }
             Some((graph, Verdict::Create | Verdict::Update(_))) => {
                 if !self.update_crd(held, &graph.crd) {
                     let why = self.trouble(Subject::CustomResource);

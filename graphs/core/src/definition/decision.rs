@@ -43,6 +43,9 @@ pub struct Decision {
     pub writes: Vec<Write>,
     /// What its instances are served from.
     pub serve: Serve,
+    /// Whether what the RGD says now would break the instances of the CRD that is there, so that it was not written; `None`: it
+    /// is not known what is there.
+    pub breaks: Option<bool>,
     /// Kinds for which the RGD, or a revision newer than the one that serves, waits: compile again when one is served.
     pub waits_for: Vec<Kind>,
     /// The revision, by its name, that is to be compiled before anything more can be said.

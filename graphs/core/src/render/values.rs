@@ -33,6 +33,33 @@ pub(super) struct Values<'a> {
     seen: BTreeMap<&'a str, (Arc<Value>, ValueType)>,
     /// By their sources.
     given: HashMap<String, Result<Arc<Value>, ExpressionError>>,
+    /// What came of those that had no time.
+    pub(super) want: Want,
+}
+
+/// What a pass lacked, by which it may come to something else in a while although nothing changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Want {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Expressions run out of time again and again, and are not evaluated for a while.
+    Rest,
+    /// Expressions ran out of time.
+    Time,
+    /// Expressions were not evaluated, for want of threads: what was found says nothing.
+    Threads,
+}
+
+impl Want {
+    fn of(error: &ExpressionError) -> Self {
+        match error {
+            error if error.is_unheard() => Self::Threads,
+            error if error.is_transient() => Self::Time,
+            error if error.is_resting() => Self::Rest,
+            _ => Self::Nothing,
+        }
+    }
 }
 
 impl std::fmt::Debug for Values<'_> {
@@ -60,6 +87,7 @@ impl<'a> Values<'a> {
             steps: graph.bounds.steps,
             seen: BTreeMap::new(),
             given: HashMap::new(),
+            want: Want::Nothing,
         }
     }
 
@@ -123,13 +151,20 @@ impl<'a> Values<'a> {
             };
             variables.push(Variable { name, value: Arc::clone(value), of: of.clone(), whole });
         }
-        self.evaluator.evaluate_for(&self.party, &mut self.steps, program, &variables).map(Arc::new)
+        self.evaluate(program, &variables).map(Arc::new)
+    }
+
+    fn evaluate(&mut self, program: &Program, variables: &[Variable<'_>]) -> Result<Value, ExpressionError> {
+        let given = self.evaluator.evaluate_for(&self.party, &mut self.steps, program, variables);
+        if let Err(error) = &given {
+            self.want = self.want.max(Want::of(error));
+        }
+        given
     }
 
     /// The value of an expression over one variable alone, seen as the JSON it is.
     pub(super) fn raw(&mut self, program: &Program, name: &str, value: &Arc<Value>) -> Result<Value, ExpressionError> {
-        let variables = [Variable::dynamic(name, Arc::clone(value))];
-        self.evaluator.evaluate_for(&self.party, &mut self.steps, program, &variables)
+        self.evaluate(program, &[Variable::dynamic(name, Arc::clone(value))])
     }
 }
 

@@ -108,9 +108,11 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The revisions that are named: they have to stay.
-    pub fn revisions(&self) -> impl Iterator<Item = i64> {
-        self.pins.iter().map(|pin| pin.revision).chain(self.revision)
+    /// The fields that name a revision, and the revisions: they have to stay.
+    pub fn revisions(&self) -> impl Iterator<Item = (String, i64)> {
+        let pins = self.pins.iter().enumerate();
+        let pins = pins.map(|(at, pin)| (format!("spec.pins[{at}].revision"), pin.revision));
+        pins.chain(self.revision.map(|revision| ("spec.revision".to_owned(), revision)))
     }
 
     /// The same, where nothing may be deleted.

@@ -25,12 +25,19 @@ pub(super) const ROLLED_BACK: &str = "RolledBack";
 /// Reason of [`PROGRESSING`]: too many have failed.
 pub(super) const STOPPED: &str = "Stopped";
 
+/// The status of a rollout, unless somebody has edited the rollout since.
+fn status_now(rollout: &View) -> Option<&Value> {
+    rollout.status().filter(|status| status["observedGeneration"] == rollout.generation())
+}
+
+/// The revision that the status of a rollout says all clusters ran, unless somebody has edited the rollout since.
+pub fn completed(rollout: &View) -> Option<i64> {
+    status_now(rollout)?["completedRevision"].as_i64()
+}
+
 /// The revision that the status of a rollout says was taken back, unless somebody has edited the rollout since.
 pub fn given_up(rollout: &View) -> Option<i64> {
-    let status = rollout.status()?;
-    if status["observedGeneration"] != rollout.generation() {
-        return None;
-    }
+    let status = status_now(rollout)?;
     let mut conditions = status["conditions"].as_array()?.iter();
     conditions.find(|entry| entry["type"] == PROGRESSING && entry["reason"] == ROLLED_BACK)?;
     status["targetRevision"].as_i64()
@@ -46,6 +53,13 @@ fn word(status: bool, reason: &'static str, message: impl Into<String>) -> Word 
     Word { status, reason, message: message.into() }
 }
 
+impl Decision {
+    /// Whether all clusters run what they should.
+    fn is_complete(&self) -> bool {
+        self.target.is_some() && self.clusters.updated == self.clusters.total && self.leaving.is_empty()
+    }
+}
+
 fn progressing(decision: &Decision, paused: bool) -> Word {
     let counts = &decision.clusters;
     let mut done = format!("{}/{} clusters run what they should", counts.updated, counts.total);
@@ -57,7 +71,7 @@ fn progressing(decision: &Decision, paused: bool) -> Word {
             word(false, ROLLED_BACK, format!("{done}; too many failed, and what they ran before is brought back"))
         }
         None => word(false, "NoRevision", "no revision compiles yet"),
-        _ if counts.updated == counts.total && decision.leaving.is_empty() => word(false, "Complete", done),
+        _ if decision.is_complete() => word(false, "Complete", done),
         _ if decision.stopped => word(false, STOPPED, format!("{done}; too many failed, no further one begins")),
         _ if paused => word(false, "Paused", format!("{done}; no further one begins while spec.paused is true")),
         _ => word(true, "RollingOut", done),
@@ -120,7 +134,7 @@ pub fn status(rollout: &View, decision: Result<&Decision, &str>, paused: bool, n
         "conditions": entries.collect::<Vec<_>>(),
     });
     let Ok(decision) = decision else {
-        for field in ["targetRevision", "wave", "clusters", "failing"] {
+        for field in ["targetRevision", "completedRevision", "wave", "clusters", "failing"] {
             status[field] = held[field].clone();
         }
         return status;
@@ -138,6 +152,9 @@ pub fn status(rollout: &View, decision: Result<&Decision, &str>, paused: bool, n
     status["failing"] = failing.collect();
     status["clusters"] = json!(decision.clusters);
     status["targetRevision"] = json!(decision.target);
+    // Of no cluster nothing is known that a failure could be told from.
+    let is_completed = (decision.is_complete() && decision.clusters.total > 0) || completed(rollout) == decision.target;
+    status["completedRevision"] = json!(decision.target.filter(|_| is_completed));
     status["wave"] = json!(decision.wave);
     status
 }

@@ -113,6 +113,11 @@ impl ExpressionError {
         matches!(self, Self::TimedOut { .. } | Self::Unavailable(_))
     }
 
+    /// Whether it was not evaluated at all, for want of threads.
+    pub fn is_unheard(&self) -> bool {
+        matches!(self, Self::Unavailable(_))
+    }
+
     /// Whether it needs what somebody has to set first.
     pub fn is_unset(&self) -> bool {
         matches!(self, Self::Unset { .. })

@@ -193,17 +193,35 @@ fn an_rgd_that_was_made_anew_adopts() {
 
 #[test]
 fn what_others_serve_is_untouched_until_its_owner_hands_it_over() {
-    for (key, value) in [(keys::RGD_NAME, json!("other")), (keys::HUB, json!("ba9876543210")), (keys::HUB, Value::Null)]
-    {
+    let whole = format!("{HUB}/{}", OWNER.name);
+    for (key, value, claim) in [
+        (keys::RGD_NAME, json!("other"), &*whole),
+        (keys::HUB, json!("ba9876543210"), HUB),
+        (keys::HUB, Value::Null, &*whole),
+    ] {
         let mut spoke = Spoke::served(3, &["a"]);
         spoke.label(key, &value);
         let trouble = refused(spoke.decide(&mark_of(4), &["a", "b"]));
         assert_eq!((trouble.reason, trouble.revision), (Reason::Conflict, 4), "{key}");
         assert!(trouble.message.contains(keys::CLAIM), "{trouble:?}");
-        spoke.crd.as_mut().unwrap()["metadata"]["annotations"][keys::CLAIM] = HUB.into();
+        spoke.crd.as_mut().unwrap()["metadata"]["annotations"][keys::CLAIM] = claim.into();
         assert!(matches!(spoke.turn(&mark_of(4), &["a", "b"]), Decision::Write(_)));
         assert_eq!(spoke.turn(&mark_of(4), &["a", "b"]), Decision::Keep { established: true });
     }
+}
+
+#[test]
+fn two_of_one_hub_do_not_take_a_kind_from_each_other() {
+    let mut spoke = Spoke::served(3, &["a"]);
+    spoke.crd.as_mut().unwrap()["metadata"]["annotations"][keys::CLAIM] = HUB.into();
+    let other = Owner { name: "other", uid: "u-9", ..OWNER };
+    let trouble = match spoke.decide_with(&mark_of(4), &["a"], other, false) {
+        Decision::Refuse(trouble) => trouble,
+        decision => panic!("{decision:?}"),
+    };
+    assert_eq!(trouble.reason, Reason::Conflict);
+    assert!(trouble.message.contains(&format!("{}: {HUB}/other ", keys::CLAIM)), "{}", trouble.message);
+    assert_eq!(spoke.turn(&mark_of(3), &["a"]), Decision::Keep { established: true }, "and whose it is goes on");
 }
 
 #[test]

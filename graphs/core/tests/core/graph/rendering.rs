@@ -1,10 +1,11 @@
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use graphs_core::{
     graph::{Bounds, Graph, compile},
     node::{Ready, Wanted},
-    render::{Observed, Pass},
+    render::{Observed, Pass, Want},
 };
+use runtime_cel::{expression::Limits, graph::Evaluator};
 use serde_json::{Value, json};
 
 use super::{EVALUATOR, Served, config, graph, instance, rgd, spec};
@@ -183,4 +184,17 @@ fn a_selector_that_is_an_expression_is_looked_at_again() {
     assert!(failure(&first(&graph, &instance(json!({"free": {"a": "b"}})))).contains("matchLabels"));
     let (none, instance) = (Observed::new(), instance(json!({"free": {}})));
     assert!(matches!(Pass::over(&graph, &instance, &none, &EVALUATOR).nodes[0].ready, Ready::No(_)));
+}
+
+#[test]
+fn what_had_no_time_is_told_apart_from_what_fails() {
+    let hurried = Evaluator::with_limits(Limits { evaluate: Duration::ZERO, ..Limits::graphs() });
+    let slow = "${string(schema.spec.tags.map(x, schema.spec.tags.map(y, x + y).size()).size())}";
+    let graph = graph(rgd(json!([config("a", slow)]))).unwrap();
+    let tags: Vec<String> = (0..300).map(|tag| tag.to_string()).collect();
+    let instance = instance(json!({"name": "a", "tags": tags}));
+    let none = Observed::new();
+    let want = |evaluator| Pass::over(&graph, &instance, &none, evaluator).want();
+    assert_eq!(want(&EVALUATOR), Want::Nothing);
+    assert_eq!([(); 4].map(|()| want(&hurried)), [Want::Time, Want::Time, Want::Time, Want::Rest]);
 }

@@ -47,6 +47,8 @@ pub(crate) struct Fleet {
     pub(crate) ends: bool,
     /// What the rollout's status says was taken back.
     pub(crate) given_up: Option<i64>,
+    /// What the rollout's status says all clusters ran.
+    pub(crate) completed: Option<i64>,
 }
 
 impl Toy {
@@ -116,9 +118,8 @@ impl Fleet {
     /// Decides, and does what was decided.
     pub(crate) fn turn(&mut self, settings: &Settings, newest: Option<i64>) -> Decision {
         let members = self.members();
-        let given_up = self.given_up;
-        let decision =
-            decide(&Snapshot { settings, ends: self.ends, newest, given_up, members: &members, now: self.now });
+        let Self { ends, given_up, completed, now, .. } = *self;
+        let decision = decide(&Snapshot { settings, ends, newest, given_up, completed, members: &members, now });
         if decision.gives_up {
             self.given_up = decision.target;
         }

@@ -427,3 +427,32 @@ fn an_rgd_that_is_deleted_leaves_all_clusters() {
     let release = waves(&json!({"offboarding": "Release"})).without_deletion();
     assert_eq!(release.offboarding, Offboarding::Release);
 }
+
+#[test]
+fn what_fails_once_all_ran_the_target_stops_and_takes_back_nothing() {
+    for policy in ["Pause", "Rollback"] {
+        let settings = waves(&json!({"onFailure": policy}));
+        let mut fleet = fleet();
+        for revision in [1, 2] {
+            for _ in 0..4 {
+                fleet.turns(&settings, Some(revision));
+                fleet.later(60);
+            }
+        }
+        assert_eq!(fleet.running(), ["a2", "b2", "c2", "d2", "e2"]);
+        fleet.completed = Some(2);
+        // One comes where nothing can be brought, from another a kind was taken, and behind them comes one that is well.
+        fleet.add("a0", Some("canary"));
+        fleet.member("a0").trouble = Some(Reason::KindMissing);
+        fleet.member("b").mark = None;
+        fleet.member("b").trouble = Some(Reason::Conflict);
+        fleet.add("e0", None);
+        let decision = fleet.turns(&settings, Some(2));
+        assert!(!decision.stopped && !decision.gives_up, "{policy}: {decision:?}");
+        assert_eq!(decision.failing.len(), 2);
+        assert_eq!(fleet.running(), ["a2", "c2", "d2", "e2", "e02"], "{policy}");
+        // Another target is another rollout.
+        fleet.member("a0").tried.insert(3);
+        assert!(fleet.turns(&settings, Some(3)).stopped, "{policy}");
+    }
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use broker_api::{ClusterName, graphs::rollout::ClusterCounts};
 use graphs_core::{
     definition::Distributed,
-    rollout::{Decision, Failing, Reason, distributed, given_up, status},
+    rollout::{Decision, Failing, Reason, completed, distributed, given_up, status},
 };
 use runtime_effect::view::View;
 use serde_json::{Value, json};
@@ -74,6 +74,25 @@ fn what_was_taken_back_is_remembered_until_somebody_edits_the_rollout() {
     let stopped = Decision { stopped: true, ..decision(1) };
     let said = status(&rollout(3, &Value::Null), Ok(&stopped), false, "now");
     assert_eq!((condition(&said, "Progressing"), given_up(&rollout(3, &said))), (["False", "Stopped"], None));
+}
+
+#[test]
+fn that_all_ran_the_target_is_remembered_until_it_is_another_or_somebody_edits_the_rollout() {
+    let whole = |target, total| {
+        let clusters = ClusterCounts { total, updated: total, ..ClusterCounts::default() };
+        Decision { target: Some(target), clusters, ..Decision::default() }
+    };
+    let after = |held: &Value, generation, decision: &Decision| {
+        let said = status(&rollout(generation, held), Ok(decision), false, "now");
+        (completed(&rollout(generation, &said)), said)
+    };
+    assert_eq!(after(&Value::Null, 3, &decision(1)).0, None);
+    assert_eq!(after(&Value::Null, 3, &whole(2, 0)).0, None, "there was no cluster");
+    let (done, said) = after(&Value::Null, 3, &whole(2, 100));
+    assert_eq!((done, completed(&rollout(4, &said))), (Some(2), None));
+    assert_eq!(after(&said, 3, &decision(1)).0, Some(2), "one fails later");
+    assert_eq!(after(&said, 4, &decision(1)).0, None, "somebody has edited it");
+    assert_eq!(after(&said, 3, &Decision { target: Some(3), ..decision(1) }).0, None);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use e2e::{
 use serde_json::{Value, json};
 
 use super::{
-    fleet::{Fleet, PEACE, SPOKES, note, widget},
+    fleet::{Fleet, PEACE, SPOKES, note, text_is, widget},
     waves::with_widget,
 };
 use crate::{
@@ -99,6 +99,38 @@ fn what_somebody_does_to_our_crd_is_put_right() {
         fleet.distributed("edited", "Partial", "spoke#paris").await;
         let kept = place.get(&CRD, "", &name).await;
         assert_eq!(kept.label("broker.platform-mesh.io/hub"), Some("0123456789ab"), "{kept}");
+        place.delete(&CONFIG_MAP, "edited", "one-config").await;
+        // What comes after that in the same cluster has been put right, and this has not.
+        let other = fleet.define("edited-other", &note("")).await;
+        fleet.bring_up("paris", &other, "edited-other", "one").await;
+        place.delete(&CONFIG_MAP, "edited-other", "one-config").await;
+        text_is(place, "edited-other", "paris").await;
+        assert!(place.find(&CONFIG_MAP, "edited", "one-config").await.is_none(), "it is served still");
+    });
+}
+
+#[test]
+fn a_revision_that_is_no_more_is_told_and_the_newest_that_fits_serves() {
+    FLEET.run(async |fleet| {
+        let _peace = PEACE.read().await;
+        fleet.join("paris").await;
+        fleet.roll_out("forged", json!({"paused": false})).await;
+        let kind = fleet.define("forged", &note("1 ")).await;
+        fleet.runs("paris", &kind, "1").await;
+        let more = note("2 ").spec(json!({"text": "string", "more": "string"}));
+        fleet.roll_out("forged", json!({"paused": true})).await;
+        fleet.edit("forged", &more).await;
+        // Somebody there says that another runs. Nothing is written while the rollout is paused.
+        let paris = fleet.spoke("paris");
+        let forged = json!({"metadata": {"annotations": {"broker.platform-mesh.io/graph-revision": "17"}}});
+        paris.edit(&CRD, "", &format!("{}.{}", kind.plural, kind.group), forged).await;
+        let told = |told: &e2e::Told| told.message.contains("spoke#paris runs revision 17, which is no more");
+        fleet.hub.until_event("default", "forged", "RevisionUnknown", told).await;
+        fleet.bring_up("paris", &kind, "forged", "one").await;
+        text_is(paris, "forged", "2 paris").await;
+        assert_eq!(fleet.revision("paris", &kind).await.as_deref(), Some("17"));
+        fleet.roll_out("forged", json!({"paused": false})).await;
+        fleet.runs("paris", &kind, "2").await;
     });
 }
 

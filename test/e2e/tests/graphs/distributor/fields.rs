@@ -166,3 +166,37 @@ fn failures_stop_a_rollout_only_where_there_are_too_many() {
         fleet.all_run(&kind, "3").await;
     });
 }
+
+#[test]
+fn a_revision_that_is_not_there_is_told_and_everything_stays() {
+    FLEET.run(async |fleet| {
+        let _peace = PEACE.read().await;
+        fleet.join_all().await;
+        fleet.roll_out("missing", json!({})).await;
+        let kind = fleet.define("missing", &note("")).await;
+        fleet.all_run(&kind, "1").await;
+        let canary = json!({"matchLabels": {"tier": "canary"}});
+        let pins = json!([{"clusterSelector": canary, "revision": 1}, {"clusterSelector": canary, "revision": 8}]);
+        for (spec, says) in [
+            (json!({"revision": 9}), "spec.revision: there is no revision 9 of missing"),
+            (json!({"pins": pins}), "spec.pins[1].revision: there is no revision 8 of missing"),
+        ] {
+            fleet.roll_out("missing", spec).await;
+            let told = |seen: &Object| {
+                let progressing = seen.condition("Progressing");
+                progressing.is_some_and(|told| told.reason == "InvalidSpec" && told.message.contains(says))
+            };
+            fleet.rollout_until("missing", &format!("to say {says:?}"), told).await;
+        }
+        // The first pin that selects a cluster counts.
+        fleet.edit("missing", &note("2 ")).await;
+        let pins = json!([{"clusterSelector": canary, "revision": 1}, {"clusterSelector": canary, "revision": 2}]);
+        fleet.roll_out("missing", json!({"pins": pins})).await;
+        for spoke in ["lima", "tokyo"] {
+            fleet.runs(spoke, &kind, "2").await;
+        }
+        let done = |seen: &Object| seen.at("/status/completedRevision") == 2;
+        fleet.rollout_until("missing", "to be done", done).await;
+        assert_eq!(revisions(fleet, &kind).await, ["2", "1", "2"]);
+    });
+}

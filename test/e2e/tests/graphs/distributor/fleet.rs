@@ -113,10 +113,15 @@ pub(super) async fn make_spoke(spoke: &Place) {
     rights::grant(spoke, "graphs-children", vec![rights::rule("", &["configmaps"], &rights::CHILD)]).await;
 }
 
-/// The Secret that makes an API server a spoke of a hub: paris is of tier `canary`, all others of tier `prod`.
+/// The Secret that makes an API server a spoke of a hub: paris is of tier `canary`, all others of tier `prod`, and tokyo is a
+/// provider of a broker's as well.
 pub(super) fn membership(spoke: &Place) -> Value {
     let tier = if spoke.name() == "paris" { "canary" } else { "prod" };
-    let all = json!({"broker.platform-mesh.io/role": "spoke", "tier": tier});
+    let mut all = json!({"broker.platform-mesh.io/role": "spoke", "tier": tier});
+    if spoke.name() == "tokyo" {
+        all["broker.platform-mesh.io/role"] = json!("provider");
+        all["kro.run/cluster"] = json!("true");
+    }
     let kubeconfig = spoke.cluster.kubeconfig(USER).unwrap();
     let body = json!({"metadata": {"labels": all}, "stringData": {"kubeconfig": kubeconfig}});
     SECRET.object(SECRETS, spoke.name(), &body)

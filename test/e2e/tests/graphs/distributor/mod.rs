@@ -1,11 +1,13 @@
 //! One RGD, every cluster: a hub, and spokes that come, go and fail.
 
+mod completed;
 mod conflicts;
 mod deaths;
 mod everywhere;
 mod fields;
 mod fleet;
 mod leaving;
+mod nested;
 mod others;
 mod outages;
 mod reasons;

@@ -6,14 +6,18 @@ use e2e::{
 };
 use serde_json::json;
 
-use super::fleet::{Fleet, PEACE, ROLLOUT, SECRETS, SPOKES, note};
-use crate::{FLEET, kinds::kind, rgd::Node, rights};
+use super::{
+    fleet::{Fleet, PEACE, ROLLOUT, SECRETS, SPOKES, note},
+    reasons::in_the_way,
+};
+use crate::{FLEET, controller::GRAPHS as USER, kinds::kind, rgd::Node, rights};
 
 #[test]
 fn a_spoke_that_is_lost_hurts_nobody_and_is_served_when_it_is_back() {
     FLEET.run(async |fleet| {
         let _alone = PEACE.write().await;
         fleet.join_all().await;
+        fleet.roll_out("lost", json!({})).await;
         let kind = fleet.define("lost", &note("1 ")).await;
         fleet.all_run(&kind, "1").await;
         for spoke in SPOKES {
@@ -22,6 +26,7 @@ fn a_spoke_that_is_lost_hurts_nobody_and_is_served_when_it_is_back() {
         let lima = fleet.spoke("lima");
         lima.cluster.stop();
         fleet.distributed("lost", "Partial", "2/3 clusters at revision 1; failing: spoke#lima").await;
+        in_the_way(fleet, "lost", "spoke#lima", "Unreachable", "").await;
         fleet.edit("lost", &note("2 ")).await;
         for spoke in ["paris", "tokyo"] {
             fleet.runs(spoke, &kind, "2").await;
@@ -116,6 +121,7 @@ fn a_spoke_is_never_another_cluster_and_none_is_engaged_twice() {
     FLEET.run(async |fleet| {
         let _alone = PEACE.write().await;
         fleet.join_all().await;
+        fleet.roll_out("identity", json!({})).await;
         let kind = fleet.define("identity", &note("")).await;
         fleet.all_run(&kind, "1").await;
 
@@ -126,6 +132,7 @@ fn a_spoke_is_never_another_cluster_and_none_is_engaged_twice() {
         fleet.hub.create(&SECRET, SECRETS, "twin", twin).await;
         fleet.hub.until_event(SECRETS, "twin", "DuplicateCluster", |told| told.message.contains("spoke#tokyo")).await;
         fleet.distributed("identity", "Partial", "spoke#twin").await;
+        in_the_way(fleet, "identity", "spoke#twin", "DuplicateCluster", "spoke#tokyo").await;
         fleet.hub.delete(&SECRET, SECRETS, "twin").await;
         fleet.distributed("identity", "AllClusters", "3/3").await;
 
@@ -134,6 +141,17 @@ fn a_spoke_is_never_another_cluster_and_none_is_engaged_twice() {
         fleet.hub.edit(&SECRET, SECRETS, "lima", uid).await;
         fleet.hub.until_event(SECRETS, "lima", "IdentityChanged", |_| true).await;
         fleet.distributed("identity", "Partial", "spoke#lima").await;
+        in_the_way(fleet, "identity", "spoke#lima", "IdentityChanged", "somebody-else").await;
+        // Nothing is read or written there, but for what tells which API server it is.
+        let lima = fleet.spoke("lima").cluster.audit();
+        let mark = lima.settle().await.unwrap();
+        fleet.edit("identity", &note("2 ")).await;
+        for spoke in ["paris", "tokyo"] {
+            fleet.runs(spoke, &kind, "2").await;
+        }
+        let asked = lima.settled_since(mark).await.unwrap().of(USER);
+        let asked = asked.only(|event| !event.uri.starts_with("/api/v1/namespaces/kube-system"));
+        assert!(asked.is_empty(), "{asked:?}");
         let uid = json!({"metadata": {"annotations": {"broker.platform-mesh.io/cluster-uid": null}}});
         fleet.hub.edit(&SECRET, SECRETS, "lima", uid).await;
         fleet.distributed("identity", "AllClusters", "3/3").await;

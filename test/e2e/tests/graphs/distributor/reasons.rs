@@ -3,7 +3,7 @@
 use e2e::{Kind, Object, kind::CRD};
 use serde_json::{Value, json};
 
-use super::fleet::{Fleet, PEACE, note};
+use super::fleet::{Fleet, PEACE, note, text_is};
 use crate::{FLEET, kinds::RGD};
 
 /// Policies that API servers judge writes by themselves.
@@ -24,11 +24,11 @@ fn in_paris(mut spec: Value) -> Value {
     spec
 }
 
-/// Waits until a rollout says that this is in the way in paris.
-async fn in_the_way(fleet: &Fleet, name: &str, reason: &str, words: &str) {
+/// Waits until a rollout says that this is in the way in a cluster.
+pub(super) async fn in_the_way(fleet: &Fleet, name: &str, cluster: &str, reason: &str, words: &str) {
     let says = |seen: &Object| {
         seen.at("/status/failing").as_array().into_iter().flatten().any(|failing| {
-            failing["cluster"] == "spoke#paris"
+            failing["cluster"] == cluster
                 && failing["reason"] == reason
                 && failing["message"].as_str().is_some_and(|why| why.contains(words))
         })
@@ -50,11 +50,35 @@ fn what_would_break_instances_needs_to_be_allowed() {
         fleet.runs("paris", &kind, "2").await;
         // The way back takes a field away.
         fleet.roll_out("breaking", in_paris(json!({"revision": 1}))).await;
-        in_the_way(fleet, "breaking", "BreakingChange", "more").await;
+        in_the_way(fleet, "breaking", "spoke#paris", "BreakingChange", "more").await;
         assert_eq!(fleet.revision("paris", &kind).await.as_deref(), Some("2"));
         let allowed = json!({"metadata": {"annotations": {"kro.run/allow-breaking-changes": "true"}}});
         fleet.hub.edit(&RGD, "", "breaking", allowed).await;
         fleet.runs("paris", &kind, "1").await;
+    });
+}
+
+#[test]
+fn without_a_rollout_what_would_break_instances_in_the_hub_gets_nowhere() {
+    FLEET.run(async |fleet| {
+        let _peace = PEACE.read().await;
+        fleet.join("paris").await;
+        let more = note("1 ").spec(json!({"text": "string", "more": "string"}));
+        let kind = fleet.define("unbroken", &more).await;
+        fleet.runs("paris", &kind, "1").await;
+        fleet.apply("unbroken", &note("2 ")).await;
+        let refused = |seen: &Object| seen.at("/status/conditions").to_string().contains("breaking");
+        fleet.hub.until(&RGD, "", "unbroken", "to say that it would break", refused).await;
+        // A cluster that has none of it yet gets what the hub has.
+        let paris = fleet.spoke("paris");
+        let name = format!("{}.{}", kind.plural, kind.group);
+        let before = paris.get(&CRD, "", &name).await;
+        paris.delete(&CRD, "", &name).await;
+        let anew = |seen: &Object| seen.uid() != before.uid();
+        fleet.crd_until("paris", &kind, "to be made anew", anew).await;
+        fleet.runs("paris", &kind, "1").await;
+        fleet.bring_up("paris", &kind, "unbroken", "one").await;
+        text_is(paris, "unbroken", "1 paris").await;
     });
 }
 
@@ -89,7 +113,7 @@ fn what_an_api_server_refuses_is_told_in_its_words_and_tried_again() {
 
         fleet.roll_out("refused", in_paris(json!({}))).await;
         let kind = fleet.define("refused", &note("")).await;
-        in_the_way(fleet, "refused", "ApplyRefused", "not in this cluster").await;
+        in_the_way(fleet, "refused", "spoke#paris", "ApplyRefused", "not in this cluster").await;
         paris.delete(&BINDING, "", "refused").await;
         fleet.runs("paris", &kind, "1").await;
     });
@@ -108,7 +132,7 @@ fn a_kind_whose_names_are_taken_is_told() {
         paris.until(&CRD, "", &format!("notices.{}", taken.group), "to be served", served).await;
         fleet.roll_out("taken-names", in_paris(json!({}))).await;
         let kind = fleet.define("taken-names", &note("")).await;
-        in_the_way(fleet, "taken-names", "NotEstablished", "already in use").await;
+        in_the_way(fleet, "taken-names", "spoke#paris", "NotEstablished", "already in use").await;
         paris.delete(&CRD, "", &format!("notices.{}", taken.group)).await;
         fleet.runs("paris", &kind, "1").await;
         fleet.bring_up("paris", &kind, "taken-names", "one").await;
