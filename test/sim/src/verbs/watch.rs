@@ -95,10 +95,6 @@ impl Call<'_> {
 impl Watching {
     /// What there is to tell now.
     pub(crate) fn news(&mut self, state: &State) -> News {
-        let Resource { group, version, plural, .. } = &*self.resource;
-        if state.resource(group, version, plural).is_none() {
-            return News::End(None);
-        }
         if !state.history.reaches(self.seen) {
             let expired = Failure::expired(format!("too old resource version: {}", self.seen));
             return News::End(Some(json!({"type": "ERROR", "object": expired.to_json()})));
@@ -108,7 +104,13 @@ impl Watching {
         let news = state.history.since(self.seen).filter(|event| event.storage == storage);
         events.extend(news.filter_map(|event| self.tell(event)));
         self.seen = self.seen.max(state.history.revision());
-        if events.is_empty() { News::Nothing } else { News::Events(events) }
+        // With its kind a watch ends, but not before it has told of the end of its objects.
+        let Resource { group, version, plural, .. } = &*self.resource;
+        match events.is_empty() {
+            false => News::Events(events),
+            true if state.resource(group, version, plural).is_none() => News::End(None),
+            true => News::Nothing,
+        }
     }
 
     fn tell(&self, event: &Event) -> Option<Value> {

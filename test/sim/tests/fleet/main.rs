@@ -15,6 +15,7 @@ use runtime_fleet::{
     dial::Dial,
     fleet::{Fleet, FleetOptions},
     index::{Change, Index},
+    kind::{KindState, SchemaNews},
     kubeconfig::{Kubeconfig, Trust},
     listener::{Listener, Observer, Selector},
     object::{Object, ObjectKey},
@@ -42,10 +43,33 @@ static CONVENTIONS: Conventions = Conventions {
 /// By the runtime's clock, which does not wait.
 const LIMIT: Duration = Duration::from_mins(5);
 
-struct Nobody;
+/// Hears of kinds and their schemas.
+struct Onlooker(mpsc::UnboundedSender<(KindState, Option<Value>)>);
 
-impl Observer for Nobody {
+impl Observer for Onlooker {
     fn cluster(&self, _cluster: &ClusterName, _state: &ClusterState) {}
+
+    fn kind(&self, _cluster: &ClusterName, gvk: &GroupVersionKind, state: &KindState, schema: SchemaNews<'_>) {
+        let schema = if let SchemaNews::New(schema) = schema { Some(schema.json().clone()) } else { None };
+        if gvk.kind == "Widget" {
+            let _ = self.0.send((state.clone(), schema));
+        }
+    }
+}
+
+fn fleet(world: &Arc<World>, onlooker: Onlooker) -> Arc<Fleet> {
+    Fleet::new(FleetOptions {
+        conventions: &CONVENTIONS,
+        observer: Arc::new(onlooker),
+        meter: |_, _, _, _| (),
+        budget: Budget::new(64 << 20),
+        concurrent_writes: 4,
+        dial: Arc::clone(world) as Arc<dyn Dial>,
+    })
+}
+
+fn kubeconfig(name: &str) -> Arc<Kubeconfig> {
+    Arc::new(Kubeconfig::parse(&World::kubeconfig(name), &Trust::Secret).unwrap())
 }
 
 /// Hands on what one kind of watch hears.
@@ -73,14 +97,7 @@ async fn story(seed: u64) -> Vec<String> {
     random::seed(seed);
     let world = World::new(seed);
     let (hub, homer) = (world.server("hub"), world.server("homer"));
-    let fleet = Fleet::new(FleetOptions {
-        conventions: &CONVENTIONS,
-        observer: Arc::new(Nobody),
-        meter: |_, _, _, _| (),
-        budget: Budget::new(64 << 20),
-        concurrent_writes: 4,
-        dial: Arc::clone(&world) as Arc<dyn Dial>,
-    });
+    let fleet = fleet(&world, Onlooker(mpsc::unbounded_channel().0));
     let (told, mut ear) = mpsc::unbounded_channel();
     let (secrets_told, mut secrets) = mpsc::unbounded_channel();
     let spec = Arc::new(WatchSpec::all(gvk("Secret")).labelled(CONVENTIONS.secrets()).without_schema());
@@ -88,7 +105,6 @@ async fn story(seed: u64) -> Vec<String> {
     let coordination = ClusterName::new(Role::Coordination, "hub");
     let _secrets = fleet.listen(&Selector::Name(coordination.clone()), &spec, &Arc::new(Ear(secrets_told)));
     let _maps = fleet.listen(&Selector::Role(Role::Consumer), &maps, &Arc::new(Ear(told)));
-    let kubeconfig = |name: &str| Arc::new(Kubeconfig::parse(&World::kubeconfig(name), &Trust::Secret).unwrap());
     fleet.engage(&coordination, kubeconfig("hub"), None);
 
     // A Secret makes a cluster.
@@ -149,4 +165,60 @@ async fn a_secret_makes_a_cluster_which_is_watched_and_written_to() {
     ];
     assert_eq!(told[..5], expected.map(str::to_owned));
     assert_eq!(told, story(7).await, "the same seed tells the same story");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_comes_later_is_found_with_its_schema_and_its_objects() {
+    random::seed(1);
+    let world = World::new(1);
+    let server = world.server("homer");
+    let controllers = tokio::spawn({
+        let server = server.clone();
+        async move { server.run_controllers().await }
+    });
+    let (seen, mut onlooker) = mpsc::unbounded_channel();
+    let (told, mut ear) = mpsc::unbounded_channel();
+    let fleet = fleet(&world, Onlooker(seen));
+    let gvk = GroupVersionKind::gvk("sim.example.org", "v1", "Widget");
+    let name = ClusterName::consumer("homer");
+    let spec = Arc::new(WatchSpec::all(gvk.clone()));
+    let _widgets = fleet.listen(&Selector::Name(name.clone()), &spec, &Arc::new(Ear(told)));
+    fleet.engage(&name, kubeconfig("homer"), None);
+    let (state, _) = timeout(LIMIT, onlooker.recv()).await.unwrap().unwrap();
+    assert_eq!(state, KindState::Missing);
+
+    let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}});
+    let version = json!({"name": "v1", "served": true, "storage": true, "subresources": {"status": {}}, "schema": {"openAPIV3Schema": schema}});
+    let crd = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.sim.example.org"},
+        "spec": {"group": "sim.example.org", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"}, "versions": [version]}});
+    assert_eq!(send(&server, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &crd).await, 201);
+    let (found, schema) = loop {
+        let (state, schema) = timeout(LIMIT, onlooker.recv()).await.unwrap().unwrap();
+        if let (Some(info), Some(schema)) = (state.found(), schema) {
+            break (Arc::clone(info), schema);
+        }
+    };
+    assert!(found.has_status && found.namespaced && found.plural == "widgets", "{found:?}");
+    assert_eq!(schema["properties"]["spec"]["properties"]["size"]["type"], "integer");
+
+    let widget =
+        json!({"apiVersion": "sim.example.org/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 1}});
+    assert_eq!(send(&server, "POST", "/apis/sim.example.org/v1/namespaces/default/widgets", &widget).await, 201);
+    let (_, key, object) = timeout(LIMIT, ear.recv()).await.unwrap().unwrap();
+    assert_eq!((key, object.is_some()), (ObjectKey::new("default", "w"), true));
+
+    // With its CRD the kind goes, and nobody knows any more what there is.
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.sim.example.org";
+    assert_eq!(send(&server, "DELETE", path, &json!({})).await, 200);
+    let (_, key, object) = timeout(LIMIT, ear.recv()).await.unwrap().unwrap();
+    assert_eq!((key, object), (ObjectKey::new("default", "w"), None));
+    loop {
+        let (state, _) = timeout(LIMIT, onlooker.recv()).await.unwrap().unwrap();
+        if state == KindState::Missing {
+            break;
+        }
+    }
+    fleet.shut_down().await;
+    controllers.abort();
 }

@@ -57,13 +57,19 @@ pub(crate) fn sequences() -> Vec<Sequence> {
         established(sequence("a CRD goes with its objects").post(CRDS, simple(two)), two)
             .post(&things(two), thing(two, json!({"name": "x"}), json!({})))
             .post(&things(two), thing(two, json!({"name": "y", "finalizers": ["example.org/f"]}), json!({})))
+            .get(things(two))
+            .watch(
+                "w",
+                format!("{}?watch=1&timeoutSeconds=60&resourceVersion=${{5#/metadata/resourceVersion}}", things(two)),
+            )
             .delete(&crd(two))
             .until(&at(&things(two), "x"), "", Value::Null)
             .post(&things(two), thing(two, json!({"name": "z"}), json!({})))
             .until(&at(&things(two), "y"), "/metadata/deletionGracePeriodSeconds", json!(0))
             .merge(&at(&things(two), "y"), json!({"metadata": {"finalizers": null}}))
             .until(&crd(two), "", Value::Null)
-            .until(&things(two), "", Value::Null),
+            .until(&things(two), "", Value::Null)
+            .ended("w"),
         sequence("CRDs are checked")
             .post(CRDS, {
                 let mut bad = simple(three);
