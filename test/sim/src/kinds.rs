@@ -1,0 +1,83 @@
+//! `Kinds`: what an API server serves now.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde_json::{Value, json};
+
+use crate::{
+    builtin,
+    resource::{Resource, Rules},
+    schema::complete,
+};
+
+/// Resources by group, version and plural.
+#[derive(Debug)]
+pub(crate) struct Kinds(BTreeMap<[String; 3], Arc<Resource>>);
+
+impl Default for Kinds {
+    fn default() -> Self {
+        let mut kinds = Self(BTreeMap::new());
+        for resource in builtin::resources() {
+            kinds.serve(resource);
+        }
+        kinds
+    }
+}
+
+impl Kinds {
+    fn serve(&mut self, resource: Resource) {
+        let path = [&resource.group, &resource.version, &resource.plural].map(Clone::clone);
+        self.0.insert(path, Arc::new(resource));
+    }
+
+    pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Resource>> {
+        self.0.get(&[group, version, plural].map(str::to_owned)).cloned()
+    }
+
+    /// All of them, by group, version and plural.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
+        self.0.values()
+    }
+
+    /// A CRD has changed, or is gone.
+    pub(crate) fn define(&mut self, crd: &Value, present: bool) {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (group, plural) = (text(&crd["spec"]["group"]), text(&crd["spec"]["names"]["plural"]));
+        if !present || has_condition(crd, "Established") {
+            self.0.retain(|_, resource| !(resource.rules.custom && resource.is(&group, &plural)));
+        }
+        if !present || !has_condition(crd, "Established") {
+            return;
+        }
+        let names = &crd["status"]["acceptedNames"];
+        let texts = |value: &Value| value.as_array().into_iter().flatten().map(text).collect::<Vec<String>>();
+        let versions = || crd["spec"]["versions"].as_array().into_iter().flatten();
+        let schema_of = |version: &Value| complete(version["schema"]["openAPIV3Schema"].clone());
+        let all: Vec<(String, Arc<Value>)> =
+            versions().map(|version| (text(&version["name"]), Arc::new(schema_of(version)))).collect();
+        for version in versions().filter(|version| version["served"] == true) {
+            self.serve(Resource {
+                group: group.clone(),
+                version: text(&version["name"]),
+                kind: text(&names["kind"]),
+                list_kind: text(&names["listKind"]),
+                plural: plural.clone(),
+                singular: text(&names["singular"]),
+                short_names: texts(&names["shortNames"]),
+                categories: texts(&names["categories"]),
+                namespaced: crd["spec"]["scope"] == "Namespaced",
+                status: version["subresources"]["status"].is_object(),
+                rules: Rules { custom: true, ..Rules::default() },
+                schema: schema_of(version),
+                versions: all.clone(),
+                blank: json!({}),
+            });
+        }
+    }
+}
+
+/// Whether a condition of an object is true.
+pub(crate) fn has_condition(object: &Value, name: &str) -> bool {
+    let conditions = object["status"]["conditions"].as_array();
+    conditions.into_iter().flatten().any(|condition| condition["type"] == name && condition["status"] == "True")
+}

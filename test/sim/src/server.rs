@@ -1,0 +1,257 @@
+//! `ApiServer`: one API server of a world, and the service that requests to it go through.
+
+use std::{
+    collections::VecDeque,
+    convert::Infallible,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use futures::stream;
+use http::{Method, Response, header};
+use http_body::Frame;
+use http_body_util::{BodyExt as _, Full, StreamBody};
+use hyper::body::Bytes;
+use kube::client::Body;
+use runtime_fleet::dial::{Content, Sends, sends};
+use serde_json::{Value, json};
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout_at},
+};
+use tower::BoxError;
+
+use crate::{
+    answer::Answer,
+    clock::Clock,
+    discovery::discover,
+    failure::Failure,
+    openapi::publish,
+    request::Request,
+    state::State,
+    verbs::{BOOKMARK, Call, News, Watching},
+};
+
+/// An API server. Cloning it yields the same one.
+#[derive(Clone)]
+pub struct ApiServer(Arc<Inner>);
+
+struct Inner {
+    name: String,
+    state: Mutex<State>,
+    /// The revision, for those who wait for the next.
+    changes: watch::Sender<u64>,
+}
+
+impl fmt::Debug for ApiServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApiServer").field("name", &self.0.name).finish_non_exhaustive()
+    }
+}
+
+impl ApiServer {
+    /// One that holds nothing but the namespaces that every cluster has. All that looks random follows from `seed`.
+    pub fn new(name: &str, seed: u64, clock: Clock) -> Self {
+        let state = State::new(seed, clock);
+        let changes = watch::Sender::new(state.history.revision());
+        Self(Arc::new(Inner { name: name.to_owned(), state: Mutex::new(state), changes }))
+    }
+
+    /// Its name in its world.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Sends requests to it.
+    pub fn sends(&self) -> Sends {
+        let server = self.clone();
+        sends(tower::service_fn(move |request: http::Request<Body>| {
+            let server = server.clone();
+            async move { server.serve(request).await }
+        }))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something with all that is held, and tells of it.
+    fn change<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.state();
+        let done = act(&mut state);
+        let revision = state.history.revision();
+        drop(state);
+        self.0.changes.send_if_modified(|told| std::mem::replace(told, revision) != revision);
+        done
+    }
+
+    /// Lets the controllers of CRDs and namespaces work until they have nothing to do.
+    pub fn settle(&self) {
+        self.change(|state| while state.settle_definitions() | state.settle_namespaces() {});
+    }
+
+    /// Lets the collector of garbage work until it has nothing to do.
+    pub fn collect_garbage(&self) {
+        self.change(|state| while state.collect() {});
+    }
+
+    /// Forgets what has happened: watches and continue tokens of before end.
+    pub fn compact(&self) {
+        self.change(|state| state.history.compact());
+        // Who is behind is told at once.
+        self.0.changes.send_modify(|_| {});
+    }
+
+    /// How far it has come.
+    pub fn revision(&self) -> u64 {
+        self.state().history.revision()
+    }
+
+    /// Lets all controllers work whenever something has changed. Never ends by itself.
+    pub async fn run_controllers(&self) {
+        let mut changes = self.0.changes.subscribe();
+        loop {
+            self.settle();
+            self.collect_garbage();
+            if changes.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn serve(&self, request: http::Request<Body>) -> Result<Response<Content>, BoxError> {
+        let (head, body) = request.into_parts();
+        let body = body.collect().await?.to_bytes();
+        let request = Request::new(head.method, &head.uri, &head.headers, body.to_vec());
+        let answer = self.change(|state| answer(state, &request));
+        let (code, kind, content) = match answer {
+            Answer::Json(code, value) => (code, "application/json", whole(value.to_string())),
+            Answer::Text(code, text) => (code, "text/plain; charset=utf-8", whole(text.to_owned())),
+            Answer::Watch(watching) => (200, "application/json", self.stream(*watching)),
+        };
+        Ok(Response::builder().status(code).header(header::CONTENT_TYPE, kind).body(content)?)
+    }
+
+    /// The events of a watch, a line each, as they come.
+    fn stream(&self, watching: Watching) -> Content {
+        let changes = self.0.changes.subscribe();
+        let started = Stream { server: self.clone(), watching, changes, waiting: VecDeque::new(), ended: false };
+        let frames = stream::unfold(started, |mut stream| async move {
+            let line = stream.next().await?;
+            let frame = Frame::data(Bytes::from(format!("{line}\n")));
+            Some((Ok::<_, Infallible>(frame), stream))
+        });
+        StreamBody::new(frames).map_err(BoxError::from).boxed_unsync()
+    }
+}
+
+fn whole(text: String) -> Content {
+    Full::new(Bytes::from(text)).map_err(BoxError::from).boxed_unsync()
+}
+
+/// One watch's answer on its way.
+struct Stream {
+    server: ApiServer,
+    watching: Watching,
+    changes: watch::Receiver<u64>,
+    waiting: VecDeque<Value>,
+    ended: bool,
+}
+
+impl Stream {
+    async fn next(&mut self) -> Option<Value> {
+        loop {
+            if let Some(event) = self.waiting.pop_front() {
+                return Some(event);
+            }
+            if self.ended {
+                return None;
+            }
+            self.changes.mark_unchanged();
+            let news = self.watching.news(&self.server.state());
+            match news {
+                News::Events(events) => self.waiting.extend(events),
+                News::End(last) => {
+                    self.waiting.extend(last);
+                    self.ended = true;
+                }
+                News::Nothing => self.wait().await,
+            }
+        }
+    }
+
+    async fn wait(&mut self) {
+        let quiet = Instant::now() + BOOKMARK;
+        let until = self.watching.until;
+        let changed = timeout_at(until.min(quiet), self.changes.changed()).await;
+        match changed {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => self.ended = true,
+            Err(_) => {
+                self.ended = Instant::now() >= until;
+                if self.watching.bookmarks {
+                    self.waiting.push_back(self.watching.bookmark());
+                }
+            }
+        }
+    }
+}
+
+fn answer(state: &mut State, request: &Request) -> Answer {
+    if let Some(target) = request.target() {
+        let Some(resource) = state.resource(&target.group, &target.version, &target.plural) else {
+            return Answer::NO_PATH;
+        };
+        if resource.namespaced
+            && target.namespace.is_empty()
+            && (!target.name.is_empty() || request.method == Method::POST)
+            || !resource.namespaced && !target.namespace.is_empty()
+        {
+            return Answer::NO_PATH;
+        }
+        return Call::new(state, request, &target, resource).answer().unwrap_or_else(Answer::from);
+    }
+    if request.method != Method::GET {
+        return Failure::bad_request("this path can only be read").into();
+    }
+    match &*request.path {
+        "/healthz" | "/livez" | "/readyz" => Answer::Text(200, "ok"),
+        "/version" => Answer::Json(200, json!({"major": "1", "minor": "36", "gitVersion": "v1.36.3"})),
+        path => {
+            let found = discover(&state.kinds, path, request.media).or_else(|| publish(&state.kinds, path));
+            found.unwrap_or(Answer::NO_PATH)
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use tower::ServiceExt as _;
+
+    use super::*;
+
+    async fn ask(server: &ApiServer, path: &str) -> Value {
+        let request = http::Request::get(path).body(Body::empty()).unwrap();
+        let answer = server.sends().oneshot(request).await.unwrap();
+        serde_json::from_slice(&answer.into_body().collect().await.unwrap().to_bytes()).unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_forgotten_is_gone() {
+        let server = ApiServer::new("a", 1, Clock::starting(0));
+        let page = ask(&server, "/api/v1/namespaces?limit=1").await;
+        let next = page["metadata"]["continue"].as_str().unwrap();
+        let path = format!("/api/v1/namespaces?limit=1&continue={next}");
+        assert_eq!(ask(&server, &path).await["items"].as_array().unwrap().len(), 1);
+        let watch = format!("/api/v1/namespaces?watch=1&timeoutSeconds=1&resourceVersion={}", server.revision() - 1);
+        assert_eq!(ask(&server, &watch).await["type"], "ADDED");
+        server.change(|state| {
+            state.delete(&crate::resource::Storage::new("", "namespaces"), &crate::history::Key::new("", "default"), "")
+        });
+        server.compact();
+        assert_eq!(ask(&server, &path).await["code"], 410);
+        let expired = ask(&server, &watch).await;
+        assert_eq!((&expired["type"], &expired["object"]["reason"]), (&json!("ERROR"), &json!("Expired")));
+    }
+}

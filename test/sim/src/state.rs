@@ -1,0 +1,139 @@
+//! `State`: all that one API server holds.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    builtin,
+    clock::Clock,
+    failure::Failure,
+    history::{Event, History, Key},
+    kinds::Kinds,
+    resource::{Resource, Storage},
+    uids::Uids,
+};
+
+/// Where CRDs are kept.
+pub(crate) const CRDS: [&str; 2] = ["apiextensions.k8s.io", "customresourcedefinitions"];
+
+/// Revisions begin here, so that `1` is one that there never was.
+const FIRST: u64 = 1000;
+
+/// Objects, what has happened to them, and which kinds are served.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) clock: Clock,
+    pub(crate) uids: Uids,
+    pub(crate) kinds: Kinds,
+    pub(crate) history: History,
+    objects: BTreeMap<Storage, BTreeMap<Key, Value>>,
+}
+
+impl State {
+    /// With the namespaces that every API server makes.
+    pub(crate) fn new(seed: u64, clock: Clock) -> Self {
+        let mut state = Self {
+            clock,
+            uids: Uids::seeded(seed),
+            kinds: Kinds::default(),
+            history: History::from(FIRST),
+            objects: BTreeMap::new(),
+        };
+        for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
+            let (uid, now) = (state.uids.uid(), state.clock.stamp());
+            let labels = json!({"kubernetes.io/metadata.name": name});
+            state.put(
+                &Storage::new("", "namespaces"),
+                json!({"apiVersion": "v1", "kind": "Namespace",
+                    "metadata": {"name": name, "uid": uid, "creationTimestamp": now, "labels": labels},
+                    "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}),
+            );
+        }
+        state
+    }
+
+    /// The objects of a kind.
+    pub(crate) fn all(&self, storage: &Storage) -> impl Iterator<Item = (&Key, &Value)> {
+        self.objects.get(storage).into_iter().flatten()
+    }
+
+    /// Where there are, or were, objects.
+    pub(crate) fn storages(&self) -> Vec<Storage> {
+        self.objects.keys().cloned().collect()
+    }
+
+    pub(crate) fn get(&self, storage: &Storage, key: &Key) -> Option<&Value> {
+        self.objects.get(storage)?.get(key)
+    }
+
+    /// The objects of a kind as they were at a revision that is still known.
+    pub(crate) fn at(&self, storage: &Storage, revision: u64) -> BTreeMap<Key, Value> {
+        let mut objects = self.objects.get(storage).cloned().unwrap_or_default();
+        let touched: BTreeSet<Key> = self.history.touched(storage, revision).cloned().collect();
+        for key in touched {
+            match self.history.undone(storage, &key, revision, objects.get(&key)) {
+                Some(before) => objects.insert(key, before),
+                None => objects.remove(&key),
+            };
+        }
+        objects
+    }
+
+    /// Keeps an object under a new revision, and returns it as it is kept.
+    pub(crate) fn put(&mut self, storage: &Storage, mut object: Value) -> Value {
+        let revision = self.history.advance();
+        object["metadata"]["resourceVersion"] = json!(revision.to_string());
+        let key = Key::of(&object);
+        let objects = self.objects.entry(storage.clone()).or_default();
+        let before = objects.insert(key.clone(), object.clone());
+        let event = Event { revision, storage: storage.clone(), key, before, after: Some(object.clone()) };
+        self.history.record(event);
+        self.served(storage, &object, true);
+        object
+    }
+
+    /// Takes an object away.
+    pub(crate) fn remove(&mut self, storage: &Storage, key: &Key) {
+        let Some(before) = self.objects.get_mut(storage).and_then(|objects| objects.remove(key)) else { return };
+        let revision = self.history.advance();
+        self.served(storage, &before, false);
+        self.history.record(Event {
+            revision,
+            storage: storage.clone(),
+            key: key.clone(),
+            before: Some(before),
+            after: None,
+        });
+    }
+
+    /// A CRD says what is served.
+    fn served(&mut self, storage: &Storage, object: &Value, present: bool) {
+        if [&*storage.group, &*storage.plural] == CRDS {
+            self.kinds.define(object, present);
+        }
+    }
+
+    /// The kind that a path leads to, if it is served.
+    pub(crate) fn resource(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Resource>> {
+        self.kinds.find(group, version, plural)
+    }
+
+    /// Whether something can be created in a namespace.
+    pub(crate) fn admits(&self, resource: &Resource, namespace: &str, name: &str) -> Result<(), Failure> {
+        if !resource.namespaced {
+            return Ok(());
+        }
+        let storage = Storage::new("", builtin::NAMESPACES);
+        let Some(held) = self.get(&storage, &Key::new("", namespace)) else {
+            return Err(Failure::no_namespace(namespace));
+        };
+        if held["metadata"]["deletionTimestamp"].is_string() {
+            return Err(Failure::terminating(resource, name, namespace));
+        }
+        Ok(())
+    }
+}

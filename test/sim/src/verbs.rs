@@ -1,0 +1,112 @@
+//! What can be done with objects.
+
+mod commit;
+mod create;
+mod delete;
+mod list;
+mod patch;
+mod update;
+mod watch;
+
+use std::sync::Arc;
+
+use http::Method;
+use serde_json::Value;
+
+pub(crate) use self::watch::{BOOKMARK, News, Watching};
+use crate::{
+    answer::Answer,
+    failure::Failure,
+    fields::Writer,
+    history::Key,
+    request::{Request, Target},
+    resource::Resource,
+    selector::Selector,
+    state::State,
+};
+
+/// A request for objects of a kind that is served.
+pub(crate) struct Call<'a> {
+    state: &'a mut State,
+    request: &'a Request,
+    target: &'a Target,
+    resource: Arc<Resource>,
+    now: String,
+}
+
+impl<'a> Call<'a> {
+    pub(crate) fn new(state: &'a mut State, request: &'a Request, target: &'a Target, resource: Arc<Resource>) -> Self {
+        let now = state.clock.stamp();
+        Self { state, request, target, resource, now }
+    }
+
+    pub(crate) fn answer(mut self) -> Result<Answer, Failure> {
+        let Self { request, target, .. } = self;
+        let status = self.resource.status && target.subresource == "status";
+        if !target.subresource.is_empty() && !status {
+            let custom = self.resource.rules.custom;
+            return Err(if custom { self.missing() } else { Failure::no_path() });
+        }
+        let all = target.name.is_empty();
+        match &request.method {
+            method if method == Method::GET && all && request.query.is("watch") => self.watch(),
+            method if method == Method::GET && all => self.list(),
+            method if method == Method::GET => self.get(),
+            method if method == Method::POST && (all || self.resource.rules.custom) => self.create(),
+            method if method == Method::PUT && !all => self.update(),
+            method if method == Method::PATCH && !all => self.patch(),
+            method if method == Method::DELETE && !all && !status => self.delete(),
+            method if (method == Method::PUT || method == Method::PATCH) && self.resource.rules.custom => {
+                Err(Failure::bad_request("name must be provided"))
+            }
+            method => Err(Failure::method_not_allowed(&self.resource, method.as_str())),
+        }
+    }
+
+    fn key(&self) -> Key {
+        Key::new(&self.target.namespace, &self.target.name)
+    }
+
+    /// The object of the path, as it is kept.
+    fn stored(&self) -> Option<&Value> {
+        self.state.get(&self.resource.storage(), &self.key())
+    }
+
+    fn missing(&self) -> Failure {
+        Failure::not_found(&self.resource, &self.target.name)
+    }
+
+    fn get(&self) -> Result<Answer, Failure> {
+        let stored = self.stored().ok_or_else(|| self.missing())?;
+        Ok(self.shown(200, self.resource.present(stored)))
+    }
+
+    fn shown(&self, code: u16, object: Value) -> Answer {
+        Answer::Json(code, self.request.media.show(object))
+    }
+
+    fn writer(&self) -> Writer<'_> {
+        Writer {
+            resource: &self.resource,
+            manager: self.request.manager(),
+            subresource: &self.target.subresource,
+            time: &self.now,
+        }
+    }
+
+    fn selector(&self) -> Result<Selector, Failure> {
+        let query = &self.request.query;
+        let known: &[&str] = match &*self.resource.plural {
+            "secrets" => &["metadata.name", "metadata.namespace", "type"],
+            "namespaces" => &["metadata.name", "status.phase"],
+            _ if self.resource.namespaced => &["metadata.name", "metadata.namespace"],
+            _ => &["metadata.name"],
+        };
+        Selector::parse(query.get("labelSelector"), query.get("fieldSelector"), known)
+    }
+
+    /// Whether an object is among those of the path.
+    fn is_within(&self, key: &Key) -> bool {
+        self.target.namespace.is_empty() || key.namespace == self.target.namespace
+    }
+}

@@ -1,0 +1,66 @@
+//! Objects that are deleted.
+
+use serde_json::{Value, json};
+
+use super::Call;
+use crate::{
+    answer::Answer,
+    builtin::NAMESPACES,
+    crd,
+    failure::Failure,
+    meta::{is_deleting, set, text},
+    state::CRDS,
+};
+
+/// Namespaces that stay.
+const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
+
+impl Call<'_> {
+    pub(super) fn delete(&mut self) -> Result<Answer, Failure> {
+        let body: &[u8] = if self.request.body.is_empty() { b"{}" } else { &self.request.body };
+        let options: Value = serde_json::from_slice(body).map_err(|error| Failure::bad_request(error.to_string()))?;
+        let policy = match self.request.query.get("propagationPolicy") {
+            "" => options["propagationPolicy"].as_str().unwrap_or_default().to_owned(),
+            policy => policy.to_owned(),
+        };
+        let (resource, key) = (std::sync::Arc::clone(&self.resource), self.key());
+        if resource.is("", NAMESPACES) && IMMORTAL.contains(&&*key.name) {
+            return Err(Failure::forbidden(&resource, &key.name, "this namespace may not be deleted"));
+        }
+        let is_crd = [&*resource.group, &*resource.plural] == CRDS;
+        let stored = self.stored().cloned().ok_or_else(|| self.missing())?;
+        for name in ["uid", "resourceVersion"] {
+            let wanted = &options["preconditions"][name];
+            if !wanted.is_null() && *wanted != stored["metadata"][name] {
+                let own = is_crd || resource.is("", NAMESPACES);
+                let by = if own { Failure::conflict } else { Failure::precondition };
+                return Err(by(&resource, &key.name, name));
+            }
+        }
+        let storage = resource.storage();
+        let left = if (is_crd || resource.is("", NAMESPACES)) && !is_deleting(&stored) {
+            let mut object = stored.clone();
+            if is_crd {
+                crd::terminate(&mut object, &self.now);
+            } else {
+                set(&mut object, "deletionTimestamp", json!(self.now));
+                object["status"]["phase"] = json!("Terminating");
+            }
+            Some(self.state.put(&storage, object))
+        } else if resource.is("", NAMESPACES) {
+            Some(stored.clone())
+        } else {
+            self.state.delete(&storage, &key, &policy)
+        };
+        let Some(left) = left else {
+            let mut details = json!({"name": key.name, "kind": resource.plural, "uid": text(&stored, "uid")});
+            if !resource.group.is_empty() {
+                details["group"] = json!(resource.group);
+            }
+            let status =
+                json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
+            return Ok(Answer::Json(200, status));
+        };
+        Ok(self.shown(200, resource.present(&left)))
+    }
+}

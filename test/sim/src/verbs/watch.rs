@@ -1,0 +1,146 @@
+//! Objects that are watched.
+
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::Call;
+use crate::{
+    answer::Answer,
+    failure::{Cause, Failure},
+    history::Event,
+    media::Media,
+    resource::Resource,
+    selector::Selector,
+    state::State,
+};
+
+/// How long a watch lasts of which nothing is said.
+const LASTING: Duration = Duration::from_mins(30);
+
+/// A watch that tells of bookmarks does so after this time without news.
+pub(crate) const BOOKMARK: Duration = Duration::from_mins(1);
+
+/// A watch, and how far it has come.
+#[derive(Debug)]
+pub(crate) struct Watching {
+    resource: Arc<Resource>,
+    namespace: String,
+    selector: Selector,
+    media: Media,
+    /// Everything up to this has been told.
+    seen: u64,
+    /// Told before anything else.
+    first: VecDeque<Value>,
+    pub(crate) bookmarks: bool,
+    pub(crate) until: Instant,
+}
+
+/// What a watch has to tell.
+pub(crate) enum News {
+    Events(Vec<Value>),
+    Nothing,
+    /// This, and then it ends.
+    End(Option<Value>),
+}
+
+impl Call<'_> {
+    pub(super) fn watch(&mut self) -> Result<Answer, Failure> {
+        let (query, resource) = (&self.request.query, Arc::clone(&self.resource));
+        let selector = self.selector()?;
+        let asks_first = query.is("sendInitialEvents");
+        if asks_first && query.get("resourceVersionMatch") != "NotOlderThan" {
+            let cause = Cause::forbidden("resourceVersionMatch", "it must be NotOlderThan with sendInitialEvents");
+            return Err(Failure::invalid_options("ListOptions", cause));
+        }
+        let now = self.state.history.revision();
+        let from = match query.get("resourceVersion") {
+            "" | "0" => None,
+            version => match version.parse::<u64>() {
+                Ok(version) => Some(version),
+                Err(error) => return Err(Failure::internal(format!("invalid resource version: {error}"))),
+            },
+        };
+        let lasting =
+            query.number("timeoutSeconds").filter(|seconds| *seconds > 0).map_or(LASTING, Duration::from_secs);
+        let mut watching = Watching {
+            resource,
+            namespace: self.target.namespace.clone(),
+            selector,
+            media: self.request.media,
+            seen: if asks_first { now } else { from.unwrap_or(now) },
+            first: VecDeque::new(),
+            bookmarks: query.is("allowWatchBookmarks"),
+            until: Instant::now() + lasting,
+        };
+        if asks_first || from.is_none() && query.get("sendInitialEvents") != "false" {
+            let storage = self.resource.storage();
+            let held = self
+                .state
+                .all(&storage)
+                .filter(|(key, object)| self.is_within(key) && watching.selector.selects(object));
+            let first: VecDeque<Value> = held.map(|(_, object)| watching.event("ADDED", object)).collect();
+            watching.first = first;
+        }
+        if asks_first && watching.bookmarks {
+            let mut bookmark = watching.bookmark();
+            bookmark["object"]["metadata"]["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+            watching.first.push_back(bookmark);
+        }
+        Ok(Answer::Watch(Box::new(watching)))
+    }
+}
+
+impl Watching {
+    /// What there is to tell now.
+    pub(crate) fn news(&mut self, state: &State) -> News {
+        if !state.history.reaches(self.seen) {
+            let expired = Failure::expired(format!("too old resource version: {}", self.seen));
+            return News::End(Some(json!({"type": "ERROR", "object": expired.to_json()})));
+        }
+        let storage = self.resource.storage();
+        let mut events: Vec<Value> = self.first.drain(..).collect();
+        let news = state.history.since(self.seen).filter(|event| event.storage == storage);
+        events.extend(news.filter_map(|event| self.tell(event)));
+        self.seen = self.seen.max(state.history.revision());
+        // With its kind a watch ends, but not before it has told of the end of its objects.
+        let Resource { group, version, plural, .. } = &*self.resource;
+        match events.is_empty() {
+            false => News::Events(events),
+            true if state.resource(group, version, plural).is_none() => News::End(None),
+            true => News::Nothing,
+        }
+    }
+
+    fn tell(&self, event: &Event) -> Option<Value> {
+        if !self.namespace.is_empty() && event.key.namespace != self.namespace {
+            return None;
+        }
+        let meant = |object: &&Value| self.selector.selects(object);
+        let (before, after) = (event.before.as_ref().filter(meant), event.after.as_ref().filter(meant));
+        match (before, after) {
+            (None, None) => None,
+            (None, Some(after)) => Some(self.event("ADDED", after)),
+            (Some(_), Some(after)) => Some(self.event("MODIFIED", after)),
+            (Some(before), None) => {
+                let mut gone = before.clone();
+                gone["metadata"]["resourceVersion"] = json!(event.revision.to_string());
+                Some(self.event("DELETED", &gone))
+            }
+        }
+    }
+
+    fn event(&self, name: &str, object: &Value) -> Value {
+        json!({"type": name, "object": self.media.show(self.resource.present(object))})
+    }
+
+    /// How far everything has been told.
+    pub(crate) fn bookmark(&self) -> Value {
+        let object = json!({
+            "kind": self.resource.kind, "apiVersion": self.resource.api_version(),
+            "metadata": {"resourceVersion": self.seen.to_string()},
+        });
+        json!({"type": "BOOKMARK", "object": self.media.show(object)})
+    }
+}

@@ -1,0 +1,78 @@
+//! `World`: API servers that are reached by their names, and one clock for all of them.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use runtime_fleet::{
+    dial::{Dial, Dialed, Dialing},
+    kubeconfig::Kubeconfig,
+};
+
+use crate::{clock::Clock, server::ApiServer};
+
+/// 2026-01-01T00:00:00Z: when every world begins.
+const EPOCH: i64 = 1_767_225_600;
+
+/// API servers by name. A kubeconfig of [`World::kubeconfig`] leads to one of them.
+#[derive(Debug)]
+pub struct World {
+    seed: u64,
+    clock: Clock,
+    servers: Mutex<BTreeMap<String, ApiServer>>,
+}
+
+impl World {
+    /// A world without API servers. All that looks random in it follows from `seed`.
+    pub fn new(seed: u64) -> Arc<Self> {
+        Arc::new(Self { seed, clock: Clock::starting(EPOCH), servers: Mutex::default() })
+    }
+
+    fn servers(&self) -> MutexGuard<'_, BTreeMap<String, ApiServer>> {
+        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The API server of this name; it is made when it is first asked for.
+    pub fn server(&self, name: &str) -> ApiServer {
+        let mut servers = self.servers();
+        // No two of them have a uid in common.
+        let seed = self.seed ^ (servers.len() as u64 + 1).wrapping_mul(0xa076_1d64_78bd_642f);
+        servers.entry(name.to_owned()).or_insert_with(|| ApiServer::new(name, seed, self.clock)).clone()
+    }
+
+    /// A kubeconfig, as YAML, that leads to the API server of this name.
+    pub fn kubeconfig(name: &str) -> String {
+        format!(
+            "apiVersion: v1
+kind: Config
+clusters:
+- name: {name}
+  cluster:
+    server: https://{name}.sim:6443
+users:
+- name: someone
+  user:
+    token: sim-{name}
+contexts:
+- name: {name}
+  context:
+    cluster: {name}
+    user: someone
+current-context: {name}
+"
+        )
+    }
+}
+
+impl Dial for World {
+    fn dial<'a>(&'a self, kubeconfig: &'a Kubeconfig) -> Dialing<'a> {
+        let host = kubeconfig.server().strip_prefix("https://").unwrap_or_default().to_owned();
+        let name = host.split('.').next().unwrap_or_default();
+        let found = self.servers().get(name).cloned();
+        Box::pin(async move {
+            let server = found.ok_or_else(|| format!("{host}: there is no such API server"))?;
+            Ok(Dialed { service: server.sends(), host, valid_until: None })
+        })
+    }
+}
