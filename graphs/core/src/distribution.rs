@@ -113,14 +113,14 @@ fn conflict(held: &View, snapshot: &Snapshot<'_>) -> Option<String> {
         return Some(format!("CRD {name} is there and was not made by a graphs controller"));
     }
     let (rgd, whole) = (snapshot.owner.name, format!("{}/{}", snapshot.hub, snapshot.owner.name));
-    let whose = held.annotation(keys::RGD_NAME).or_else(|| held.label(keys::RGD_NAME)).unwrap_or_default();
-    let (whose, claim) = match hub {
+    let named = held.annotation(keys::RGD_NAME).or_else(|| held.label(keys::RGD_NAME)).unwrap_or_default();
+    let (owner, claim) = match hub {
         // Of ours: whatever else somebody edited is put right.
         Some(hub) if hub == snapshot.hub && held.label(keys::RGD_NAME) == Some(&*labels::value(rgd).value) => {
             return None;
         }
         // Two of one hub would take it from each other for ever, were it handed over to the hub.
-        Some(hub) if hub == snapshot.hub => (format!("ResourceGraphDefinition {whose:?} of this hub"), &*whole),
+        Some(hub) if hub == snapshot.hub => (format!("ResourceGraphDefinition {named:?} of this hub"), &*whole),
         Some(hub) => (format!("hub {hub}"), snapshot.hub),
         None => ("a controller in that cluster".to_owned(), snapshot.hub),
     };
@@ -128,5 +128,5 @@ fn conflict(held: &View, snapshot: &Snapshot<'_>) -> Option<String> {
         return None;
     }
     let remedy = format!("annotation {}: {claim} on it, set there by its owner, hands it over", keys::CLAIM);
-    Some(format!("CRD {name} is that of {whose}; {remedy}"))
+    Some(format!("CRD {name} is that of {owner}; {remedy}"))
 }

@@ -36,6 +36,9 @@ impl Attempt {
 /// A revision by its number, and what it comes to; `None`: there is none.
 pub type Newest = Option<(i64, Arc<Compiled>)>;
 
+/// Number of a revision; `None`: there is none.
+pub type Number = Option<i64>;
+
 /// What is remembered of an RGD.
 #[derive(Default)]
 pub struct Record {

@@ -7,7 +7,12 @@ use runtime_effect::{kind::Kind, seen::Seen};
 use runtime_engine::recorder::Regarding;
 use runtime_fleet::{index::Lookup, lock::lock};
 
-use super::{DefinitionKey, listen::BY_DEFINITION, observe::key_of, record::Newest};
+use super::{
+    DefinitionKey,
+    listen::BY_DEFINITION,
+    observe::key_of,
+    record::{Newest, Number},
+};
 use crate::{compiled::Compiled, graphs::Graphs, instances::generated::group_kind, kinds::kind_of};
 
 impl Graphs {
@@ -28,7 +33,7 @@ impl Graphs {
 
     /// Number of the newest revision that compiles and that may take the place of what the hub has: which one all spokes get
     /// unless a rollout says otherwise. `None`: nobody can tell yet.
-    pub(crate) fn admitted(&self, key: &DefinitionKey) -> Option<Option<i64>> {
+    pub(crate) fn admitted(&self, key: &DefinitionKey) -> Option<Number> {
         self.definitions.with(&self.hub_key(&key.name), |record| {
             let served = record.serves.as_ref().map(|(number, _)| *number);
             Some(if record.breaks? { served } else { record.newest_number()? })
