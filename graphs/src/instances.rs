@@ -1,5 +1,6 @@
 //! Instances: the children of each are kept as its graph says.
 
+pub mod counts;
 pub mod generated;
 pub mod groups;
 pub mod listen;
@@ -15,7 +16,7 @@ use graphs_core::{applyset::GroupKind, instance::State};
 use runtime_engine::records::Records;
 use runtime_fleet::{lock::lock, object::ObjectKey, queue::Key};
 
-use self::{generated::Generated, record::Record, references::References};
+use self::{counts::Counts, generated::Generated, record::Record, references::References};
 use crate::{graphs::Graphs, watches::Need};
 
 /// An instance.
@@ -49,6 +50,8 @@ pub struct Instances {
     pub references: References,
     /// Their kinds.
     pub generated: Generated,
+    /// How they stand.
+    pub counts: Counts,
 }
 
 impl Deref for Instances {
@@ -74,10 +77,18 @@ impl Instances {
 
     /// How many are in each state.
     pub fn states(&self) -> HashMap<State, usize> {
-        self.all().iter().fold(HashMap::new(), |mut states, (_, record)| {
-            *states.entry(lock(record).state).or_default() += 1;
-            states
-        })
+        let mut states = self.counts.all();
+        let known: usize = states.values().sum();
+        states.insert(State::Unknown, self.len().saturating_sub(known));
+        states
+    }
+
+    /// Nothing is remembered of an instance any more.
+    pub fn leave(&self, key: &InstanceKey) {
+        if let Some(record) = self.records.forget(key) {
+            let state = lock(&record).state;
+            self.counts.change(key, state, State::Unknown);
+        }
     }
 
     /// Looks at all of a kind.

@@ -93,9 +93,8 @@ impl Graphs {
     pub(crate) fn errors(&self, key: &DefinitionKey) -> u32 {
         let Some((_, compiled)) = self.newest_revision(key) else { return 0 };
         let kind = group_kind(&kind_of(&compiled.graph.kind));
-        let fails = |key: &_| self.instances.with(key, |record| record.state == State::Error) == Some(true);
-        let all = self.instances.of_kind(&key.cluster, &kind).into_iter();
-        u32::try_from(all.filter(fails).count()).unwrap_or(u32::MAX)
+        let failing = self.instances.counts.of(&key.cluster, &kind, State::Error);
+        u32::try_from(failing).unwrap_or(u32::MAX)
     }
 
     /// The RGD, for Events.

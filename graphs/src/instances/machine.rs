@@ -264,7 +264,7 @@ impl InstanceMachine {
         if self.graphs.instances.with(key, |record| record.needs) == Some(true) {
             self.graphs.need(&Holder::Instance(key.clone()), &key.cluster, BTreeSet::new());
         }
-        self.graphs.instances.forget(key);
+        self.graphs.instances.leave(key);
     }
 }
 
@@ -326,6 +326,7 @@ impl Machine for InstanceMachine {
         decision.again = [decision.again, again].into_iter().flatten().min();
         let listens = graphs.instances.references.set(key, findings.references);
         let before = std::mem::replace(&mut record.state, decision.state);
+        graphs.instances.counts.change(key, before, decision.state);
         let failed = [before, decision.state].map(|state| state == State::Error);
         if failed[0] != failed[1]
             && let Some(served) = served.filter(|_| key.cluster != graphs.hub)

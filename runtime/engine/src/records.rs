@@ -68,6 +68,16 @@ impl<K: Key + Ord, R> Records<K, R> {
         lock(&self.all).remove(key)
     }
 
+    /// Of how many keys anything is remembered.
+    pub fn len(&self) -> usize {
+        lock(&self.all).len()
+    }
+
+    /// Whether nothing is remembered.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// All records.
     pub fn all(&self) -> Vec<(K, Arc<Mutex<R>>)> {
         lock(&self.all).iter().map(|(key, record)| (key.clone(), Arc::clone(record))).collect()
