@@ -29,11 +29,18 @@ fn calm(seed: u64) -> Told {
 
 #[test]
 fn the_same_seed_tells_the_same_story() {
-    let (first, second) = (calm(1), calm(1));
-    for (first, second) in first.entries.iter().zip(&second.entries) {
-        assert_eq!(first, second);
+    for seed in 1..=5 {
+        for plan in [Plan::calm(), Plan::stormy(seed)] {
+            let (first, second) = (tell(seed, &plan), tell(seed, &plan));
+            for (at, (one, other)) in first.entries.iter().zip(&second.entries).enumerate() {
+                assert!(
+                    one == other,
+                    "seed {seed}, {plan:?}, entry {at}: {one}\nand then: {other}\n{one:?}\n{other:?}"
+                );
+            }
+            assert_eq!(first.entries.len(), second.entries.len());
+        }
     }
-    assert_eq!(first.entries.len(), second.entries.len());
 }
 
 #[test]
