@@ -4,6 +4,7 @@
 //! is the crash of its process, of which nothing arrives any more.
 
 use std::{
+    collections::BTreeMap,
     convert::Infallible,
     future::pending,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -25,6 +26,9 @@ use tokio::{sync::watch, time::sleep};
 use tower::{BoxError, ServiceExt as _};
 
 use crate::{server::ApiServer, uids::Uids, world::World};
+
+/// What bytes are mixed with: FNV-1a's prime.
+const FNV: u64 = 0x0100_0000_01b3;
 
 /// How many of a thousand requests meet with what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -72,7 +76,9 @@ struct Inner {
 }
 
 struct State {
-    random: Uids,
+    seed: u64,
+    /// How often each request was sent: in which order those are sent that do not wait for each other is chance.
+    sent: BTreeMap<String, u64>,
     weather: Weather,
     writes: u64,
     breaks_after: Option<u64>,
@@ -82,7 +88,7 @@ impl Wire {
     /// A wire for a process that calls itself `program`. It breaks when that many writes of it are done: the last one's
     /// answer is not heard any more.
     pub fn new(world: &Arc<World>, program: &str, seed: u64, weather: Weather, breaks_after: Option<u64>) -> Self {
-        let state = State { random: Uids::seeded(seed), weather, writes: 0, breaks_after };
+        let state = State { seed, sent: BTreeMap::new(), weather, writes: 0, breaks_after };
         let (world, program) = (Arc::clone(world), program.to_owned());
         Self(Arc::new(Inner { world, program, state: Mutex::new(state), broken: watch::Sender::new(false) }))
     }
@@ -117,9 +123,15 @@ impl Wire {
         *self.0.broken.borrow()
     }
 
-    fn fate(&self, writes: bool, watches: bool) -> Fate {
+    fn fate(&self, server: &str, what: &str, writes: bool, watches: bool) -> Fate {
         let mut state = self.state();
-        let (chance, detail) = (state.random.number() % 1000, state.random.number());
+        let what = format!("{server} {what}");
+        let mut random =
+            Uids::seeded(what.bytes().fold(state.seed, |seed, byte| (seed ^ u64::from(byte)).wrapping_mul(FNV)));
+        let times = state.sent.entry(what).or_default();
+        *times += 1;
+        let mut random = Uids::seeded(random.number().wrapping_add(*times));
+        let (chance, detail) = (random.number() % 1000, random.number());
         let Weather { lost, unanswered, refused, conflicts, late, cut } = state.weather;
         let conflicts = if writes { conflicts } else { 0 };
         let cut = if watches { cut } else { 0 };
@@ -150,7 +162,7 @@ impl Wire {
         let watches = query.split('&').any(|pair| pair == "watch=1" || pair == "watch=true");
         let writes = request.method() != Method::GET;
         let what = format!("{} {}", request.method(), request.uri().path());
-        let fate = self.fate(writes, watches);
+        let fate = self.fate(server.name(), &what, writes, watches);
         if fate != Fate::Passes {
             self.0.world.tell(server.name(), &self.0.program, format!("{fate:?}: {what}"));
         }

@@ -3,32 +3,45 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use sim::ApiServer;
+
+use crate::stage::{CERTIFICATE, HUB, PROVIDERS, Stage};
 
 /// Objects by server, resource, namespace and name.
 pub(crate) type Ending = BTreeMap<[String; 4], Value>;
 
 /// All that these servers hold, but Events: of what went wrong some tell more.
-pub(crate) fn ending(servers: impl Iterator<Item = ApiServer>) -> Ending {
+pub(crate) fn ending(stage: &Stage) -> Ending {
+    let (parts, nobody) = (parts(stage), BTreeMap::new());
     let mut ending = Ending::new();
-    for server in servers {
+    for server in stage.servers() {
+        let part = parts.get(server.name()).copied().unwrap_or(server.name());
         for ((resource, namespace, name), mut object) in server.contents() {
             if resource == "events.events.k8s.io" {
                 continue;
             }
-            plain(&mut object);
+            // The hub knows them by their names.
+            plain(&mut object, if part == HUB { &nobody } else { &parts });
             if resource == "secrets" && namespace == "broker" {
                 // Drawn when it is made, which may be later than in another run.
                 object["data"] = json!("keys");
             }
-            ending.insert([server.name().to_owned(), resource, namespace, name], object);
+            ending.insert([part.to_owned(), resource, namespace, name], object);
         }
     }
     ending
 }
 
+/// What each provider is: which of them is chosen follows from who could be reached when the object came.
+fn parts(stage: &Stage) -> BTreeMap<&'static str, &'static str> {
+    let serves = |name: &&str| {
+        stage.server(name).contents().keys().any(|(kind, space, _)| kind == CERTIFICATE && space == "shop")
+    };
+    let Some(chosen) = PROVIDERS.into_iter().find(serves) else { return BTreeMap::new() };
+    PROVIDERS.into_iter().map(|name| (name, if name == chosen { "chosen" } else { "other" })).collect()
+}
+
 /// Takes out identities, versions, moments, and what is signed over them.
-fn plain(value: &mut Value) {
+fn plain(value: &mut Value, parts: &BTreeMap<&str, &str>) {
     match value {
         Value::Object(fields) => {
             for name in [
@@ -42,11 +55,16 @@ fn plain(value: &mut Value) {
             ] {
                 fields.remove(name);
             }
-            fields.values_mut().for_each(plain);
+            fields.values_mut().for_each(|field| plain(field, parts));
         }
-        Value::Array(items) => items.iter_mut().for_each(plain),
+        Value::Array(items) => items.iter_mut().for_each(|item| plain(item, parts)),
         Value::String(text) if text.starts_with("v1.k") => *text = "signed".to_owned(),
         Value::String(text) if is_uid(text) => *text = "uid".to_owned(),
+        Value::String(text) => {
+            for (name, part) in parts {
+                *text = text.replace(name, part);
+            }
+        }
         _ => {}
     }
 }

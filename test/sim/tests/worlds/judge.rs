@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use broker_api::keys;
 use sim::{Deed, Entry};
 
-use crate::stage::{PRIVATE, PROVIDERS};
+use crate::stage::{CERTIFICATE, PRIVATE, PROVIDERS};
 
 /// The first step that must not have happened.
 pub(crate) fn judge(entries: &[Entry]) -> Result<(), String> {
@@ -17,8 +17,7 @@ pub(crate) fn judge(entries: &[Entry]) -> Result<(), String> {
         }
         let object = change.after.as_ref().or(change.before.as_ref());
         let is_copy = object.is_some_and(|object| object["metadata"]["annotations"][keys::ORIGIN].is_string());
-        if change.resource == "certificates.example.platform-mesh.io" && is_copy && PROVIDERS.contains(&&*entry.server)
-        {
+        if change.resource == CERTIFICATE && is_copy && PROVIDERS.contains(&&*entry.server) {
             if change.after.is_some() {
                 copies.insert(&*entry.server);
             } else {

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use crate::{
     person::Person,
-    stage::{CERTIFICATES, PRIVATE},
+    stage::{CERTIFICATE, CERTIFICATES, PRIVATE},
 };
 
 /// It takes its time.
@@ -20,7 +20,7 @@ pub(crate) async fn run(server: &ApiServer) {
     loop {
         for ((resource, namespace, name), object) in server.contents() {
             let leaves = object["metadata"]["deletionTimestamp"].is_string();
-            if resource == "certificates.example.platform-mesh.io" && namespace != PRIVATE && !leaves {
+            if resource == CERTIFICATE && namespace != PRIVATE && !leaves {
                 realise(server, &namespace, &name, &object).await;
             }
         }

@@ -13,6 +13,8 @@ pub(crate) const HUB: &str = "hub";
 pub(crate) const CONSUMER: &str = "homer";
 pub(crate) const PROVIDERS: [&str; 2] = ["apollo", "hermes"];
 pub(crate) const CERTIFICATES: &str = "/apis/example.platform-mesh.io/v1alpha1/namespaces/shop/certificates";
+/// As the journal has it.
+pub(crate) const CERTIFICATE: &str = "certificates.example.platform-mesh.io";
 /// Namespace of objects that are nobody's business but their owners'.
 pub(crate) const PRIVATE: &str = "private";
 

@@ -95,14 +95,14 @@ async fn run(seed: u64, plan: Plan) -> Told {
     sleep(TROUBLE).await;
     program.set_weather(Weather::CALM);
     let failure = quiet(&stage).await;
-    let served = ending(stage.servers());
+    let served = ending(&stage);
 
     program.set_weather(plan.weather);
     person.ask("DELETE", &format!("{CERTIFICATES}/website"), &Value::Null).await;
     sleep(TROUBLE).await;
     program.set_weather(Weather::CALM);
     let failure = failure.or(quiet(&stage).await);
-    let gone = ending(stage.servers());
+    let gone = ending(&stage);
     let entries = stage.world.journal().entries();
     let writes = program.writes();
     program.end();
@@ -139,11 +139,11 @@ impl Told {
     /// Everything that must hold, against the story in which nothing went wrong.
     pub(crate) fn hold(&self, calm: &Self) {
         if let Err(why) = self.check(calm) {
-            panic!("{}\n\nseed {}: {why}\nreplay it: make simulate SEED={}", self.text(), self.seed, self.seed);
+            panic!("{}\n\nseed {}: {why}", self.text(), self.seed);
         }
     }
 
-    fn check(&self, calm: &Self) -> Result<(), String> {
+    pub(crate) fn check(&self, calm: &Self) -> Result<(), String> {
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
         }
