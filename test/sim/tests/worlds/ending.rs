@@ -58,8 +58,8 @@ fn plain(value: &mut Value, parts: &BTreeMap<&str, &str>) {
             fields.values_mut().for_each(|field| plain(field, parts));
         }
         Value::Array(items) => items.iter_mut().for_each(|item| plain(item, parts)),
-        Value::String(text) if text.starts_with("v1.k") => *text = "signed".to_owned(),
-        Value::String(text) if is_uid(text) => *text = "uid".to_owned(),
+        Value::String(text) if text.starts_with("v1.k") => "signed".clone_into(text),
+        Value::String(text) if is_uid(text) => "uid".clone_into(text),
         Value::String(text) => {
             for (name, part) in parts {
                 *text = text.replace(name, part);

@@ -1,4 +1,4 @@
-//! `Stage`: a hub, two consumers and two providers, before anything has been asked for.
+//! `Stage`: a hub, a consumer and two providers, before anything has been asked for.
 
 use std::sync::Arc;
 
