@@ -47,6 +47,14 @@ fn a_broker_that_crashes_after_any_write_gets_to_the_same_end() {
     }
 }
 
+/// An empty namespace once stayed for ever where somebody edited it while it was being removed.
+#[test]
+fn whoever_comes_too_late_gets_there_in_the_end() {
+    for seed in 1..=6 {
+        tell(seed, &Plan::contested()).hold(&calm(seed));
+    }
+}
+
 #[test]
 fn worlds_that_go_wrong_get_to_the_same_end() {
     let seeds: Vec<u64> = match read("SEED") {

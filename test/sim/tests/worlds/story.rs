@@ -47,6 +47,11 @@ impl Plan {
         Self { crashes: vec![after], ..Self::calm() }
     }
 
+    /// Every other write comes too late.
+    pub(crate) fn contested() -> Self {
+        Self { weather: Weather { conflicts: 500, ..Weather::CALM }, ..Self::calm() }
+    }
+
     /// As bad as a seed says.
     pub(crate) fn stormy(seed: u64) -> Self {
         let of = |salt: u64| seed.wrapping_add(salt).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
