@@ -21,6 +21,8 @@ BEGAN := $(shell date +%s)
 ONCE ?=
 TESTS ?=
 REGISTRY ?=
+SEEDS ?=
+SEED ?=
 
 ##@ Use
 
@@ -95,6 +97,10 @@ test: need-cargo need-cc fmt-check clippy controlplane helm ## Format, clippy, m
 	cargo build --locked --workspace --bins --tests
 	$(TARGET)/debug/manifests --check config
 	GOGC=400 GOMEMLIMIT=1500MiB $(TARGET)/debug/suites --since $(BEGAN) $(if $(TESTS),-- $(TESTS),--also 'real node=test/node/run.sh')
+
+.PHONY: simulate
+simulate: need-cargo need-cc ## Run the broker through worlds that go wrong (SEEDS=200: how many; SEED=7: only that one, with its story)
+	SEEDS=$(or $(SEEDS),200) SEED=$(SEED) cargo test --locked --package sim --test worlds -- --nocapture worlds_that_go_wrong
 
 .PHONY: lint
 lint: need-cargo need-cc fmt-check clippy deny ## Format, clippy, and licences, bans, sources and advisories of all dependencies

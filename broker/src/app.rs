@@ -3,7 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use runtime_engine::{decisions::Decisions, engine::Engine, recorder::events, worker};
-use runtime_fleet::cluster::Labels;
+use runtime_fleet::{
+    cluster::Labels,
+    dial::{Dial, Sockets},
+    subscription::Subscription,
+};
 use runtime_process::{
     election,
     life::{Ending, Signals},
@@ -31,6 +35,26 @@ const DRAIN: Duration = Duration::from_secs(1);
 /// Runs the broker until SIGTERM or SIGINT.
 pub async fn run(options: Options) -> anyhow::Result<()> {
     let signals = Signals::catch()?;
+    let running = start(options, Decisions::start(METERS.slow)?, Arc::new(Sockets)).await?;
+    running.ending.after(signals).await;
+    Ok(())
+}
+
+/// A broker at work.
+pub struct Running {
+    /// What its parts share.
+    pub broker: Arc<Broker>,
+    /// Ends it.
+    pub ending: Ending,
+    /// It hears of nothing any more without them.
+    pub subscriptions: Vec<Subscription>,
+}
+
+/// Starts the broker: it decides on `decisions`, and reaches API servers through `dial`.
+///
+/// # Errors
+/// What the flags name cannot be read or used.
+pub async fn start(options: Options, decisions: Decisions, dial: Arc<dyn Dial>) -> anyhow::Result<Running> {
     sources::check(&options)?;
     let (hub, kubeconfig) = sources::coordination(&options).await?;
     let compute = sources::compute(&options).await?;
@@ -39,11 +63,11 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         .clone()
         .or_else(|| kubeconfig.namespace().map(str::to_owned))
         .unwrap_or_else(|| "default".into());
-    let engine = Engine::new(Decisions::start(METERS.slow)?, &METERS);
-    let (broker, channels) = Broker::new(options, namespace, &engine);
+    let engine = Engine::new(decisions, &METERS);
+    let (broker, channels) = Broker::new(options, namespace, &engine, dial);
     let Channels { accept_changes, secret_changes, configuration_changes } = channels;
     let stop = engine.stop.clone();
-    let _subscriptions = listen(&broker, engine.fleet());
+    let subscriptions = listen(&broker, engine.fleet());
     let (health, metrics) = (broker.options.health_probe_bind_address, broker.options.metrics_bind_address);
     serve::serve(Arc::clone(&broker), health, metrics, stop.clone()).await?;
     let work = tokio::spawn(Origins::run(Arc::clone(&broker), stop.clone()));
@@ -75,8 +99,8 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let election = tokio::spawn(election);
 
     let work = vec![work, migrating, telling, configuring];
-    Ending { stop, work, patience: DRAIN, release, election }.after(signals).await;
-    Ok(())
+    let ending = Ending { stop, work, patience: DRAIN, release, election };
+    Ok(Running { broker, ending, subscriptions })
 }
 
 /// How many origins are looked at again at once.

@@ -18,7 +18,7 @@ use runtime_engine::engine::Engine;
 use runtime_fleet::{
     GroupVersionKind,
     budget::Budget,
-    dial::Sockets,
+    dial::Dial,
     fleet::{Fleet, FleetOptions},
     kind::{SchemaDigest, SchemaNews},
     object::ObjectKey,
@@ -135,8 +135,13 @@ pub struct Channels {
 }
 
 impl Broker {
-    /// A broker without clusters.
-    pub fn new(options: Options, namespace: String, engine: &Arc<Engine>) -> (Arc<Self>, Channels) {
+    /// A broker without clusters, which are reached through `dial`.
+    pub fn new(
+        options: Options,
+        namespace: String,
+        engine: &Arc<Engine>,
+        dial: Arc<dyn Dial>,
+    ) -> (Arc<Self>, Channels) {
         let (accept_changes, accept_receiver) = mpsc::unbounded_channel();
         let (secret_changes, secret_receiver) = mpsc::unbounded_channel();
         let (configuration_changes, configuration_receiver) = mpsc::unbounded_channel();
@@ -185,7 +190,7 @@ impl Broker {
             meter,
             budget,
             concurrent_writes: broker.options.concurrent_writes,
-            dial: Arc::new(Sockets),
+            dial,
         }));
         let channels = Channels {
             accept_changes: accept_receiver,

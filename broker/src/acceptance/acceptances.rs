@@ -207,6 +207,7 @@ fn is_held(index: &Index, copy: &ObjectKey) -> bool {
 mod tests {
     use clap::Parser as _;
     use runtime_engine::{decisions::Decisions, engine::Engine};
+    use runtime_fleet::dial::Sockets;
     use runtime_process::metrics::METERS;
     use serde_json::json;
 
@@ -217,7 +218,7 @@ mod tests {
     async fn each_provider_is_taken_at_its_own_word_for_a_kind() {
         let options = Options::try_parse_from(["resource-broker", "--watch-kind", "K.v1.g"]).unwrap();
         let engine = Engine::new(Decisions::start(METERS.slow).unwrap(), &METERS);
-        let (broker, _channels) = Broker::new(options, "ours".into(), &engine);
+        let (broker, _channels) = Broker::new(options, "ours".into(), &engine, Arc::new(Sockets));
         let kind = Arc::clone(&broker.watches.brokered[0].kind);
         let mut registry = Registry::default();
         for (provider, says, accepts) in [

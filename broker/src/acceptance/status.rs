@@ -74,6 +74,7 @@ mod tests {
     use broker_api::ClusterName;
     use clap::Parser as _;
     use runtime_engine::{decisions::Decisions, engine::Engine};
+    use runtime_fleet::dial::Sockets;
     use runtime_process::metrics::METERS;
 
     use super::*;
@@ -83,7 +84,7 @@ mod tests {
     fn patch_of(uid: &str, resource: &str, status: &Value) -> Option<StatusPatch> {
         let options = Options::try_parse_from(["resource-broker", "--watch-kind", "K.v1.g"]).unwrap();
         let engine = Engine::new(Decisions::start(METERS.slow).unwrap(), &METERS);
-        let (broker, _channels) = Broker::new(options, "ours".into(), &engine);
+        let (broker, _channels) = Broker::new(options, "ours".into(), &engine, Arc::new(Sockets));
         broker.plurals.set(&ClusterName::provider("other"), &broker.watches.brokered[0].kind, "ks");
         let (key, held) = conventions::object(&json!({
             "apiVersion": "broker.platform-mesh.io/v1alpha1", "kind": "AcceptAPI", "status": status,

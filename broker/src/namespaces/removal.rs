@@ -138,8 +138,8 @@ impl Broker {
             self.namespaces.end_removal(cluster.name(), &namespace);
             match removed {
                 Ok(_) => info!(cluster = %cluster.name(), %namespace, "empty namespace removed"),
-                // Somebody has just edited it: it is in use.
-                Err(CallError::Conflict(_)) => {}
+                // Somebody has just edited it, perhaps to use it.
+                Err(CallError::Conflict(_)) => _ = looked.busy.insert(namespace),
                 Err(error) => return Err(error),
             }
         }

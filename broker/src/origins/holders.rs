@@ -87,6 +87,7 @@ mod tests {
     use clap::Parser as _;
     use runtime_engine::{decisions::Decisions, engine::Engine, view::view};
     use runtime_fleet::{
+        dial::Sockets,
         kubeconfig::{Kubeconfig, Trust},
         subscription::Subscription,
     };
@@ -100,7 +101,7 @@ mod tests {
     fn broker() -> (Arc<Broker>, Vec<Subscription>) {
         let options = Options::try_parse_from(["resource-broker", "--watch-kind", "K.v1.g"]).unwrap();
         let engine = Engine::new(Decisions::start(METERS.slow).unwrap(), &METERS);
-        let broker = Broker::new(options, "ours".into(), &engine).0;
+        let broker = Broker::new(options, "ours".into(), &engine, Arc::new(Sockets)).0;
         let subscriptions = listen(&broker, engine.fleet());
         (broker, subscriptions)
     }

@@ -201,6 +201,7 @@ mod tests {
     use clap::Parser as _;
     use runtime_engine::{decisions::Decisions, engine::Engine};
     use runtime_fleet::{
+        dial::Sockets,
         kubeconfig::{Kubeconfig, Trust},
         queue::Outcome,
     };
@@ -220,7 +221,7 @@ mod tests {
         fn new() -> Self {
             let options = Options::try_parse_from(["resource-broker", "--watch-kind", "K.v1.g"]).unwrap();
             let engine = Engine::new(Decisions::start(METERS.slow).unwrap(), &METERS);
-            let broker = Broker::new(options, "ours".into(), &engine).0;
+            let broker = Broker::new(options, "ours".into(), &engine, Arc::new(Sockets)).0;
             let scene = Self { _listens: listen(&broker, engine.fleet()), broker };
             // To which nobody connects.
             let text = "current-context: m\ncontexts: [{name: m, context: {cluster: c, user: u}}]\n\

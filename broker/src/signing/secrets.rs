@@ -240,7 +240,7 @@ impl Broker {
 
     async fn make_keys(&self, hub: &Cluster, key: &ObjectKey) -> Result<(), CallError> {
         let bytes: [u8; KEY_BYTES] = runtime_fleet::random::bytes();
-        let id = format!("k{}", k8s_openapi::jiff::Timestamp::now().as_second());
+        let id = format!("k{}", runtime_fleet::wall::now().as_second());
         if self.options.new_signing_key {
             warn!(secret = %key, "a new signing key is made, as --new-signing-key says; take the flag away again");
         }

@@ -6,10 +6,15 @@
 //!
 //! The steady clock is the runtime's ([`tokio::time`]), here and everywhere else: tests pause it, and nobody asks another.
 
-use std::{cell::RefCell, sync::LazyLock, time::SystemTime};
+use std::{
+    cell::RefCell,
+    sync::LazyLock,
+    time::{Duration, SystemTime},
+};
 
 use k8s_openapi::jiff::Timestamp;
 use runtime_effect::now::Now;
+use runtime_fleet::wall;
 use tokio::time::Instant;
 
 struct Clock {
@@ -22,7 +27,11 @@ static CLOCK: LazyLock<Clock> = LazyLock::new(|| Clock::starting(SystemTime::now
 
 /// The moment of a decision.
 pub fn now() -> Now {
-    CLOCK.now()
+    let Some(simulated) = wall::simulated() else { return CLOCK.now() };
+    // A simulator's processes come and go within this one: each sets its clock when it starts.
+    let millis = |since: Duration| u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
+    let now = simulated.now();
+    Now { millis: millis(now), started: millis(simulated.epoch), text: stamp(now.as_secs()) }
 }
 
 impl Clock {

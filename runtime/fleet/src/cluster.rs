@@ -124,10 +124,12 @@ impl Cluster {
         watches.get(spec).map(|watched| Arc::clone(&watched.index))
     }
 
-    /// All indexes.
+    /// All indexes, in the order in which somebody asked for them: who is told of something first is not chance.
     pub fn indexes(&self) -> Vec<Arc<Index>> {
         let watches = self.watches.read().unwrap_or_else(PoisonError::into_inner);
-        watches.values().map(|watched| Arc::clone(&watched.index)).collect()
+        let mut all: Vec<&Watched> = watches.values().collect();
+        all.sort_unstable_by_key(|watched| watched.first());
+        all.into_iter().map(|watched| Arc::clone(&watched.index)).collect()
     }
 
     /// Puts a write's or read's answer into the indexes that would have seen it, so that the next decision knows it.

@@ -214,7 +214,7 @@ impl Nameless {
 async fn expiry(connection: &Connection) {
     match connection.valid_until {
         Some(until) => {
-            let left = until.duration_since(k8s_openapi::jiff::Timestamp::now());
+            let left = until.duration_since(crate::wall::now());
             let left = Duration::try_from(left).unwrap_or_default().saturating_sub(Duration::from_mins(1));
             // Never in a hot loop, also where a plugin hands out credentials that end at once.
             tokio::time::sleep(left.max(Duration::from_secs(10))).await;

@@ -51,6 +51,7 @@ pub mod subscription;
 mod subscriptions;
 mod tasks;
 pub mod traffic;
+pub mod wall;
 pub mod watch;
 mod watched;
 pub mod write;

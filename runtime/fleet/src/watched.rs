@@ -21,6 +21,11 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
+    /// Who has listened longest.
+    pub(crate) fn first(&self) -> Option<Number> {
+        self.listeners.keys().next().copied()
+    }
+
     /// Others listen than before.
     fn changed(&mut self) {
         self.told = self.listeners.values().cloned().collect();

@@ -86,8 +86,14 @@ pub struct Ending {
 
 impl Ending {
     /// Waits for a signal, then ends all.
+    /// Waits for a signal, then ends all.
     pub async fn after(self, mut signals: Signals) {
         info!("{}: finishing the writes in hand", signals.first().await);
+        self.now().await;
+    }
+
+    /// Ends all.
+    pub async fn now(self) {
         self.stop.cancel();
         wait(join_all(self.work), self.patience, "writes in hand").await;
         self.release.cancel();

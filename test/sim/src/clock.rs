@@ -1,5 +1,7 @@
 //! `Clock`: the time that API servers stamp objects with. It goes with the runtime's, which tests pause.
 
+use std::time::Duration;
+
 use k8s_openapi::jiff::Timestamp;
 use tokio::time::Instant;
 
@@ -14,6 +16,16 @@ impl Clock {
     /// A clock that shows `epoch`, in seconds since 1970, now.
     pub fn starting(epoch: i64) -> Self {
         Self { began: Instant::now(), epoch }
+    }
+
+    /// Since it began.
+    pub fn passed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// What it shows, since 1970.
+    pub fn wall(&self) -> Duration {
+        Duration::from_secs(u64::try_from(self.epoch).unwrap_or_default()) + self.passed()
     }
 
     /// RFC 3339, in whole seconds.

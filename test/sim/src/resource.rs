@@ -1,6 +1,6 @@
 //! `Resource`: a kind as it is served in one version.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use serde_json::{Value, json};
 
@@ -16,6 +16,14 @@ pub(crate) struct Storage {
 impl Storage {
     pub(crate) fn new(group: &str, plural: &str) -> Self {
         Self { group: group.to_owned(), plural: plural.to_owned() }
+    }
+}
+
+/// Such as `things.example.org`.
+impl fmt::Display for Storage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { group, plural } = self;
+        if group.is_empty() { f.write_str(plural) } else { write!(f, "{plural}.{group}") }
     }
 }
 

@@ -1,7 +1,7 @@
 //! `ApiServer`: one API server of a world, and the service that requests to it go through.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeMap, VecDeque},
     convert::Infallible,
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -26,11 +26,16 @@ use crate::{
     clock::Clock,
     discovery::discover,
     failure::Failure,
+    history::Event,
+    journal::{Change, Deed, Entry, Journal},
     openapi::publish,
     request::Request,
     state::State,
     verbs::{BOOKMARK, Call, News, Watching},
 };
+
+/// In whose name the controllers of every cluster act.
+const CONTROLLERS: &str = "controllers";
 
 /// An API server. Cloning it yields the same one.
 #[derive(Clone)]
@@ -38,6 +43,8 @@ pub struct ApiServer(Arc<Inner>);
 
 struct Inner {
     name: String,
+    clock: Clock,
+    journal: Journal,
     state: Mutex<State>,
     /// The revision, for those who wait for the next.
     changes: watch::Sender<u64>,
@@ -52,9 +59,15 @@ impl fmt::Debug for ApiServer {
 impl ApiServer {
     /// One that holds nothing but the namespaces that every cluster has. All that looks random follows from `seed`.
     pub fn new(name: &str, seed: u64, clock: Clock) -> Self {
+        Self::within(name, seed, clock, &Journal::default())
+    }
+
+    /// The same, in a world that keeps this journal.
+    pub(crate) fn within(name: &str, seed: u64, clock: Clock, journal: &Journal) -> Self {
         let state = State::new(seed, clock);
         let changes = watch::Sender::new(state.history.revision());
-        Self(Arc::new(Inner { name: name.to_owned(), state: Mutex::new(state), changes }))
+        let (name, journal) = (name.to_owned(), journal.clone());
+        Self(Arc::new(Inner { name, clock, journal, state: Mutex::new(state), changes }))
     }
 
     /// Its name in its world.
@@ -76,10 +89,17 @@ impl ApiServer {
     }
 
     /// Does something with all that is held, and tells of it.
-    fn change<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+    fn change<T>(&self, by: &str, act: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.state();
+        let before = state.history.revision();
         let done = act(&mut state);
         let revision = state.history.revision();
+        for Event { storage, key, before, after, .. } in state.history.since(before).cloned() {
+            let resource = storage.to_string();
+            let change = Change { resource, namespace: key.namespace, name: key.name, before, after };
+            let (server, by) = (self.0.name.clone(), by.to_owned());
+            self.0.journal.add(Entry { at: self.0.clock.passed(), server, by, deed: Deed::Change(change) });
+        }
         drop(state);
         self.0.changes.send_if_modified(|told| std::mem::replace(told, revision) != revision);
         done
@@ -87,19 +107,36 @@ impl ApiServer {
 
     /// Lets the controllers of CRDs and namespaces work until they have nothing to do.
     pub fn settle(&self) {
-        self.change(|state| while state.settle_definitions() | state.settle_namespaces() {});
+        self.change(CONTROLLERS, |state| while state.settle_definitions() | state.settle_namespaces() {});
     }
 
     /// Lets the collector of garbage work until it has nothing to do.
     pub fn collect_garbage(&self) {
-        self.change(|state| while state.collect() {});
+        self.change(CONTROLLERS, |state| while state.collect() {});
     }
 
     /// Forgets what has happened: watches and continue tokens of before end.
     pub fn compact(&self) {
-        self.change(|state| state.history.compact());
+        self.change(CONTROLLERS, |state| state.history.compact());
         // Who is behind is told at once.
         self.0.changes.send_modify(|_| {});
+    }
+
+    /// All that it holds, by resource, namespace and name.
+    pub fn contents(&self) -> BTreeMap<(String, String, String), Value> {
+        let state = self.state();
+        let mut contents = BTreeMap::new();
+        for storage in state.storages() {
+            for (key, object) in state.all(&storage) {
+                contents.insert((storage.to_string(), key.namespace.clone(), key.name.clone()), object.clone());
+            }
+        }
+        contents
+    }
+
+    /// Tells of its revision whenever something has changed.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.0.changes.subscribe()
     }
 
     /// How far it has come.
@@ -123,7 +160,7 @@ impl ApiServer {
         let (head, body) = request.into_parts();
         let body = body.collect().await?.to_bytes();
         let request = Request::new(head.method, &head.uri, &head.headers, body.to_vec());
-        let answer = self.change(|state| answer(state, &request));
+        let answer = self.change(request.manager(), |state| answer(state, &request));
         let (code, kind, content) = match answer {
             Answer::Json(code, value) => (code, "application/json", whole(value.to_string())),
             Answer::Text(code, text) => (code, "text/plain; charset=utf-8", whole(text.to_owned())),
@@ -246,7 +283,7 @@ mod tests {
         assert_eq!(ask(&server, &path).await["items"].as_array().unwrap().len(), 1);
         let watch = format!("/api/v1/namespaces?watch=1&timeoutSeconds=1&resourceVersion={}", server.revision() - 1);
         assert_eq!(ask(&server, &watch).await["type"], "ADDED");
-        server.change(|state| {
+        server.change("me", |state| {
             state.delete(&crate::resource::Storage::new("", "namespaces"), &crate::history::Key::new("", "default"), "")
         });
         server.compact();

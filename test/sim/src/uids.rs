@@ -9,8 +9,8 @@ impl Uids {
         Self(seed)
     }
 
-    /// SplitMix64.
-    fn next(&mut self) -> u64 {
+    /// Any number: SplitMix64.
+    pub(crate) fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -20,7 +20,7 @@ impl Uids {
 
     /// In the form of a UUID, version 4.
     pub(crate) fn uid(&mut self) -> String {
-        let (high, low) = (self.next(), self.next());
+        let (high, low) = (self.number(), self.number());
         let variant = 0x8000 | ((low >> 48) & 0x3fff);
         format!(
             "{:08x}-{:04x}-4{:03x}-{variant:04x}-{:012x}",
@@ -34,7 +34,7 @@ impl Uids {
     /// What is appended to `generateName`.
     pub(crate) fn suffix(&mut self) -> String {
         const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
-        let mut random = self.next();
+        let mut random = self.number();
         let letter = |_| {
             let count = LETTERS.len() as u64;
             let at = usize::try_from(random % count).unwrap_or_default();

@@ -10,7 +10,11 @@ use runtime_fleet::{
     kubeconfig::Kubeconfig,
 };
 
-use crate::{clock::Clock, server::ApiServer};
+use crate::{
+    clock::Clock,
+    journal::{Deed, Entry, Journal},
+    server::ApiServer,
+};
 
 /// 2026-01-01T00:00:00Z: when every world begins.
 const EPOCH: i64 = 1_767_225_600;
@@ -20,13 +24,14 @@ const EPOCH: i64 = 1_767_225_600;
 pub struct World {
     seed: u64,
     clock: Clock,
+    journal: Journal,
     servers: Mutex<BTreeMap<String, ApiServer>>,
 }
 
 impl World {
     /// A world without API servers. All that looks random in it follows from `seed`.
     pub fn new(seed: u64) -> Arc<Self> {
-        Arc::new(Self { seed, clock: Clock::starting(EPOCH), servers: Mutex::default() })
+        Arc::new(Self { seed, clock: Clock::starting(EPOCH), journal: Journal::default(), servers: Mutex::default() })
     }
 
     fn servers(&self) -> MutexGuard<'_, BTreeMap<String, ApiServer>> {
@@ -38,7 +43,34 @@ impl World {
         let mut servers = self.servers();
         // No two of them have a uid in common.
         let seed = self.seed ^ (servers.len() as u64 + 1).wrapping_mul(0xa076_1d64_78bd_642f);
-        servers.entry(name.to_owned()).or_insert_with(|| ApiServer::new(name, seed, self.clock)).clone()
+        servers
+            .entry(name.to_owned())
+            .or_insert_with(|| ApiServer::within(name, seed, self.clock, &self.journal))
+            .clone()
+    }
+
+    /// The time in it.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// What has happened in it.
+    pub fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    /// Notes for people what a program meets with at a server.
+    pub fn tell(&self, server: &str, by: &str, what: String) {
+        let (server, by) = (server.to_owned(), by.to_owned());
+        self.journal.add(Entry { at: self.clock.passed(), server, by, deed: Deed::Told(what) });
+    }
+
+    /// The host that a kubeconfig names, and the API server there.
+    pub(crate) fn behind(&self, kubeconfig: &Kubeconfig) -> Result<(String, ApiServer), String> {
+        let host = kubeconfig.server().strip_prefix("https://").unwrap_or_default().to_owned();
+        let name = host.split('.').next().unwrap_or_default();
+        let found = self.servers().get(name).cloned();
+        found.map(|server| (host.clone(), server)).ok_or_else(|| format!("{host}: there is no such API server"))
     }
 
     /// A kubeconfig, as YAML, that leads to the API server of this name.
@@ -67,11 +99,9 @@ current-context: {name}
 
 impl Dial for World {
     fn dial<'a>(&'a self, kubeconfig: &'a Kubeconfig) -> Dialing<'a> {
-        let host = kubeconfig.server().strip_prefix("https://").unwrap_or_default().to_owned();
-        let name = host.split('.').next().unwrap_or_default();
-        let found = self.servers().get(name).cloned();
+        let found = self.behind(kubeconfig);
         Box::pin(async move {
-            let server = found.ok_or_else(|| format!("{host}: there is no such API server"))?;
+            let (host, server) = found?;
             Ok(Dialed { service: server.sends(), host, valid_until: None })
         })
     }

@@ -120,7 +120,7 @@ async fn send(engine: Arc<Engine>, regarding: Regarding, note: Note) {
     let Some(cluster) = engine.fleet().cluster(&regarding.cluster) else { return };
     let _slot = cluster.server().traffic().slots().acquire(&regarding.cluster).await;
     let Some(connection) = cluster.connection() else { return };
-    let micro_time = k8s_openapi::jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string();
+    let micro_time = runtime_fleet::wall::now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string();
     let manager = connection.caller.conventions().manager;
     let (key, body) = event(manager, &regarding, &note, &micro_time);
     let writer = Writer::new(&connection.caller);

@@ -6,7 +6,6 @@ use futures::future::BoxFuture;
 use k8s_openapi::{
     api::coordination::v1::Lease,
     apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta},
-    jiff::Timestamp,
 };
 use tokio::time::{Duration, Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -17,7 +16,7 @@ use super::{
     leadership::Grant,
     store::{ApiLease, LeaseStore, StoreError, holder},
 };
-use crate::backoff::Backoff;
+use crate::{backoff::Backoff, wall};
 
 /// Longest time for one request; a leader's is also bounded by its lease.
 const CALL_DEADLINE: Duration = Duration::from_secs(5);
@@ -206,7 +205,7 @@ impl<S: LeaseStore> Elector<S> {
     /// Writes the Lease as ours, provided that it still is as given; leads if that worked.
     async fn take(&mut self, mut lease: Lease) -> Result<(), StoreError> {
         let ours = self.is_ours(&lease);
-        let now = Some(MicroTime(Timestamp::now()));
+        let now = Some(MicroTime(wall::now()));
         let spec = lease.spec.get_or_insert_default();
         if !ours {
             spec.holder_identity = Some(self.options.identity.clone());
@@ -244,7 +243,7 @@ impl<S: LeaseStore> Elector<S> {
         }
         let spec = lease.spec.get_or_insert_default();
         spec.holder_identity = Some(String::new());
-        spec.renew_time = Some(MicroTime(Timestamp::now()));
+        spec.renew_time = Some(MicroTime(wall::now()));
         // As client-go does: the shortest that the API server takes.
         spec.lease_duration_seconds = Some(1);
         self.store.replace(&lease).await?;
