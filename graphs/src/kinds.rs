@@ -11,12 +11,12 @@ use broker_api::{ClusterName, Gvk};
 use graphs_core::{applyset::GroupKind, graph};
 use runtime_cel::{schema::Schema, shared::Shared};
 use runtime_effect::kind::Kind;
-use runtime_engine::clock;
 use runtime_fleet::{
     GroupVersionKind,
     kind::{KindInfo, KindState, SchemaDigest, SchemaNews},
 };
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 /// So long a kind is not served before nothing of it is taken to be there.
 pub const GONE: Duration = Duration::from_secs(10);
@@ -32,8 +32,8 @@ struct Served {
 
 #[derive(Clone)]
 enum Entry {
-    /// Since so many milliseconds by the steady clock.
-    NotServed(u64),
+    /// Since then.
+    NotServed(Instant),
     /// It is served; nobody has asked what it can hold.
     Unread(Arc<KindInfo>),
     Served(Served),
@@ -66,7 +66,7 @@ impl Kinds {
         let entry = match (state, held) {
             (KindState::Unknown, None) | (KindState::Missing, Some(Entry::NotServed(_))) => return false,
             (KindState::Unknown, Some(_)) => None,
-            (KindState::Missing, _) => Some(Entry::NotServed(clock::now().millis)),
+            (KindState::Missing, _) => Some(Entry::NotServed(Instant::now())),
             (KindState::Found(info), held) => match (news, held) {
                 (SchemaNews::Same | SchemaNews::Unasked, Some(Entry::Unread(held))) if held == *info => return false,
                 (SchemaNews::Same, Some(Entry::Unread(_)))
@@ -178,10 +178,7 @@ impl Kinds {
     /// Whether it has not for so long that nothing can be there of it. An API server, or whoever stands before it, may say so
     /// for a moment of a kind that it serves.
     pub fn is_gone(&self, cluster: &ClusterName, kind: &Kind) -> bool {
-        let is_over = |since: u64| {
-            clock::now().millis.saturating_sub(since) >= u64::try_from(GONE.as_millis()).unwrap_or(u64::MAX)
-        };
-        matches!(self.get(cluster, kind), Some(Entry::NotServed(since)) if is_over(since))
+        matches!(self.get(cluster, kind), Some(Entry::NotServed(since)) if since.elapsed() >= GONE)
     }
 }
 

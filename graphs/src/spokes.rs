@@ -1,5 +1,6 @@
 //! Spokes: each RGD is in each of them as its rollout says, and its instances there are served.
 
+mod coming;
 pub mod listen;
 pub mod machine;
 pub mod record;
@@ -46,9 +47,9 @@ impl Spokes {
         self.with(key, |record| record.seen.is_some()) == Some(true)
     }
 
-    /// How many revisions could not be brought there when it was last looked at.
-    pub fn troubles(&self, key: &DefinitionKey) -> usize {
-        self.with(key, |record| record.seen.as_ref().map_or(0, |seen| seen.troubles.len())).unwrap_or_default()
+    /// Whether some revision could not be brought there when it was last looked at.
+    pub fn is_in_trouble(&self, key: &DefinitionKey) -> bool {
+        self.with(key, |record| record.seen.as_ref().is_some_and(|seen| !seen.troubles.is_empty())) == Some(true)
     }
 
     /// Looks at all RGDs that are on their way to a spoke: they may wait for one that does not get there.

@@ -208,7 +208,7 @@ impl<'a> Pass<'a> {
             op: Op::MergeStatus(patch.patch),
             intent,
             subject: Subject::Status,
-            note: None,
+            notes: Vec::new(),
         });
     }
 
@@ -301,7 +301,7 @@ impl<'a> Pass<'a> {
             op: Op::Merge(patch),
             intent,
             subject: Subject::Marks,
-            note,
+            notes: note.into_iter().collect(),
         });
     }
 
@@ -316,7 +316,7 @@ impl<'a> Pass<'a> {
             op: Op::Delete { uid: copy.uid.clone() },
             intent: [0; 8],
             subject: Subject::Copy,
-            note,
+            notes: note.into_iter().collect(),
         };
         self.decision.steps.push(write.into());
     }
@@ -333,7 +333,7 @@ impl<'a> Pass<'a> {
             op: Op::Delete { uid: held.uid.clone() },
             intent: [0; 8],
             subject: Subject::Related,
-            note: None,
+            notes: Vec::new(),
         };
         self.decision.steps.push(write.into());
     }

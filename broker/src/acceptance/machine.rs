@@ -102,7 +102,7 @@ impl AcceptMachine {
             op: if subject == Field::Status { Op::MergeStatus(patch) } else { Op::Merge(patch) },
             intent,
             subject,
-            note: None,
+            notes: Vec::new(),
         })
     }
 }

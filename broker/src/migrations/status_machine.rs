@@ -60,7 +60,7 @@ impl ConfigurationMachine {
             intent: digest(&patch["status"]),
             op: Op::MergeStatus(patch),
             subject: Sole,
-            note: None,
+            notes: Vec::new(),
         })
     }
 }

@@ -278,7 +278,7 @@ impl<'a> Pass<'a> {
             op,
             intent,
             subject,
-            note: None,
+            notes: Vec::new(),
         }
     }
 

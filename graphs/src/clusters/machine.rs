@@ -71,7 +71,7 @@ impl ClusterMachine {
                 "annotations": {keys::CLUSTER_UID: uid},
             }})),
             subject: Sole,
-            note: None,
+            notes: Vec::new(),
         })
     }
 }

@@ -110,18 +110,20 @@ impl RolloutMachine {
     fn kept(&self, key: &DefinitionKey, settings: &Settings, members: &[Member], decision: &Decision) -> Kept {
         let named = settings.revisions().map(|(_, revision)| revision);
         let mut kept: BTreeSet<i64> = named.chain(decision.target).collect();
-        let mut whole = true;
+        let (mut whole, mut run) = (true, BTreeSet::new());
         for Member { cluster, .. } in members {
             let own = DefinitionKey { cluster: cluster.clone(), name: Arc::clone(&key.name) };
             let last = self.graphs.spokes.last(&own);
             whole &= last.is_some();
             let Some(mark) = last.flatten() else { continue };
-            kept.extend([Some(mark.revision), mark.previous].into_iter().flatten());
-            if self.graphs.is_unknown_revision(key, mark.revision) {
-                // Any other may be what fits there.
-                kept.extend(self.graphs.revision_numbers(key));
-            }
+            run.insert(mark.revision);
+            kept.extend(mark.previous);
         }
+        if run.iter().any(|revision| self.graphs.is_unknown_revision(key, *revision)) {
+            // Any other may be what fits where one runs that is no more.
+            kept.extend(self.graphs.revision_numbers(key));
+        }
+        kept.extend(run);
         Kept { revisions: kept.into_iter().collect(), whole }
     }
 
@@ -185,7 +187,7 @@ impl RolloutMachine {
                 "status": status,
             })),
             subject: Sole,
-            note: rollout::news(rollout.value.get("status").unwrap_or(&nothing), wanted),
+            notes: rollout::news(rollout.value.get("status").unwrap_or(&nothing), wanted),
         })
     }
 }

@@ -23,7 +23,7 @@ pub struct Write<S> {
     /// What it is about.
     pub subject: S,
     /// What to tell once it went through.
-    pub note: Option<Note>,
+    pub notes: Vec<Note>,
 }
 
 /// How an object is written.

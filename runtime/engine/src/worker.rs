@@ -353,7 +353,7 @@ async fn write_one<M: Machine>(machine: &M, key: &M::Key, write: &Write<M::Subje
     }
     match machine.engine().while_leading(send(machine, key, write)).await.unwrap_or(Sent::Failed) {
         Sent::Done => {
-            if let Some(note) = &write.note {
+            for note in &write.notes {
                 machine.tell(key, note);
             }
             Went::Through

@@ -130,7 +130,7 @@ impl Machine for Mirror {
             op,
             intent: digest(&wanted),
             subject: Sole,
-            note: None,
+            notes: Vec::new(),
         };
         Plan::paced([write], &lock(&self.records.of(name)))
     }

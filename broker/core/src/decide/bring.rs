@@ -176,7 +176,7 @@ impl<'a> Pass<'a> {
             op,
             intent,
             subject: Subject::Related,
-            note: None,
+            notes: Vec::new(),
         });
         settled || taken
     }

@@ -65,7 +65,7 @@ impl<'a> Pass<'a> {
             op: Op::Create(body),
             intent,
             subject: Subject::Migration,
-            note: None,
+            notes: Vec::new(),
         };
         self.write(Subject::Migration, intent, &json!(null), |_| write);
         match snapshot.memory.writes.trouble_with(Subject::Migration, intent) {

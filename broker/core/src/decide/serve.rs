@@ -158,7 +158,7 @@ impl<'a> Pass<'a> {
             op,
             intent,
             subject,
-            note,
+            notes: note.into_iter().collect(),
         }
     }
 

@@ -199,7 +199,16 @@ impl Pass<'_> {
         }
         let (namespace, name) = (at.0.to_owned(), at.1.to_owned());
         let cluster = self.snapshot.cluster.clone();
-        self.decision.writes.push(Write { cluster, kind, namespace, name, op, intent, subject, note });
+        self.decision.writes.push(Write {
+            cluster,
+            kind,
+            namespace,
+            name,
+            op,
+            intent,
+            subject,
+            notes: note.into_iter().collect(),
+        });
         true
     }
 

@@ -166,6 +166,15 @@ impl Leaving<'_> {
         note: Option<Note>,
     ) -> Write {
         let (cluster, namespace, name) = (self.cluster.clone(), namespace.to_owned(), name.to_owned());
-        Write { cluster, kind, namespace, name, op, intent: digest(&intent), subject, note }
+        Write {
+            cluster,
+            kind,
+            namespace,
+            name,
+            op,
+            intent: digest(&intent),
+            subject,
+            notes: note.into_iter().collect(),
+        }
     }
 }

@@ -95,7 +95,7 @@ mod tests {
             op: Op::Merge(Value::Null),
             intent: [0; 8],
             subject,
-            note: None,
+            notes: Vec::new(),
         }
     }
 

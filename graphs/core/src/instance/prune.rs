@@ -152,7 +152,7 @@ impl<'a> Pass<'a> {
             op,
             intent: merge::digest(&json!(&*leaving.object.uid)),
             subject: Subject::Removal,
-            note,
+            notes: note.into_iter().collect(),
         };
         self.write(write, &Value::Null)
     }

@@ -297,7 +297,7 @@ impl<'a> Pass<'a> {
             op,
             intent: child.intent(),
             subject: Subject::Child,
-            note,
+            notes: note.into_iter().collect(),
         };
         let observed = held.map(|held| super::child::observed(&held.value)).unwrap_or_default();
         match self.write(write, &observed) {

@@ -163,7 +163,7 @@ impl Pass<'_> {
             op,
             intent,
             subject: Subject::Related,
-            note: None,
+            notes: Vec::new(),
         });
         true
     }

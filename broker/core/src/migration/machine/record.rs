@@ -254,7 +254,7 @@ impl Pass<'_> {
             op,
             intent,
             subject,
-            note,
+            notes: note.into_iter().collect(),
         });
         true
     }

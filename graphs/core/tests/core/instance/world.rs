@@ -309,7 +309,7 @@ impl World {
                         break;
                     }
                 }
-                self.told.extend(write.note.iter().map(|note| note.message.clone()));
+                self.told.extend(write.notes.iter().map(|note| note.message.clone()));
             }
         }
         panic!("no end: {:?}", self.server.log)

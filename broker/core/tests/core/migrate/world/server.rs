@@ -20,7 +20,7 @@ impl World {
             if !matches!(write.op, Op::Delete { .. }) {
                 self.memory.wrote(write.subject, write.intent, None, self.now);
             }
-            self.notes.extend(write.note.clone());
+            self.notes.extend(write.notes.iter().cloned());
             self.written.push(write.clone());
         }
         done
