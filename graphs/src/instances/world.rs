@@ -172,11 +172,19 @@ impl World<'_> {
         let mut keys: Vec<ObjectKey> = index.snapshot().into_iter().map(|(key, _)| key).collect();
         keys.retain(|key| namespace.as_deref().is_none_or(|namespace| *namespace == *key.namespace));
         keys.sort();
-        let views = keys.into_iter().filter_map(|key| match self.engine.look(self.cluster, &spec, &key) {
-            Seen::Present(view) => Some(view),
-            Seen::Unknown | Seen::Absent => None,
-        });
-        let matching: Vec<View> = views.filter(|view| selector.selects(&labels(view))).collect();
+        let mut matching = Vec::new();
+        for key in keys {
+            match self.engine.look(self.cluster, &spec, &key) {
+                Seen::Present(view) if selector.selects(&labels(&view)) => matching.push(view),
+                Seen::Present(_) | Seen::Absent => {}
+                // It may be one of them.
+                Seen::Unknown => {
+                    let why = format!("{} {key} cannot be read, so nobody knows what is selected", resource.kind.kind);
+                    self.found.borrow_mut().trouble.insert(resource.id.clone(), why);
+                    return None;
+                }
+            }
+        }
         let there = matching.iter().map(|view| Arc::clone(&view.value)).collect();
         self.found.borrow_mut().seen.insert(resource.id.clone(), matching.into_iter().map(Seen::Present).collect());
         Some(there)

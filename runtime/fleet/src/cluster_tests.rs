@@ -355,6 +355,25 @@ async fn a_server_tells_all_whom_it_serves_and_ends_with_the_last() {
 }
 
 #[tokio::test]
+async fn an_object_that_cannot_be_compressed_is_held_whole_by_whoever_does_not_read_it_again() {
+    let (cluster, told) = (cluster(), Arc::new(Told::default()));
+    let spec = Arc::new(WatchSpec::all(job()));
+    cluster.listen(&spec, 1, &(Arc::clone(&told) as _));
+    let index = cluster.index(&spec).unwrap();
+    assert!(!index.may_drop());
+    let mut seed: u32 = 1;
+    let letters = std::iter::repeat_with(|| {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        char::from(b'?' + u8::try_from(seed >> 27).unwrap())
+    });
+    let text: String = letters.filter(|letter| *letter != '\\').take(1 << 20).collect();
+    let raw = format!(r#"{{"metadata":{{"name":"a","uid":"u","resourceVersion":"2"}},"data":"{text}"}}"#);
+    let (key, object) = Object::parse(raw.as_bytes(), None, &crate::conventions::PLAIN).unwrap();
+    assert!(object.size() > 600_000, "{} bytes", object.size());
+    assert!(crate::page::kept(&*cluster, &index, &key, object).has_body());
+}
+
+#[tokio::test]
 async fn a_watch_without_bodies_holds_those_that_were_read_and_tells_of_news_among_them() {
     let (cluster, told) = (cluster(), Arc::new(Told::default()));
     let (spec, key) = (Arc::new(WatchSpec::all(job()).without_bodies()), ObjectKey::new("n", "a"));

@@ -10,7 +10,6 @@ use tracing::warn;
 use crate::{
     audience::Audience,
     blocking::computing,
-    budget::Bodies as _,
     call::Answer,
     conventions::Conventions,
     each::within,
@@ -22,9 +21,6 @@ use crate::{
 
 /// Most objects of one page. Some servers do not know pages and send all they have.
 const MOST_OF_PAGE: usize = 100_000;
-
-/// Largest body, compressed, of an object that is held for good.
-const LASTING: usize = 512 << 10;
 
 /// Longest page that is read in between.
 const QUICK: usize = 256 << 10;
@@ -40,9 +36,8 @@ pub(crate) struct ListMeta<'a> {
 
 /// The object as it is held: without a body that no decision will read.
 pub(crate) fn kept(told: &dyn Audience, index: &Index, key: &ObjectKey, mut object: Object) -> Object {
-    // Metadata is no body: whoever wants one reads it. What decisions do not read again cannot be dropped later: it must
-    // not be large.
-    if index.spec().metadata_only || !told.keeps(index, key) || !index.may_drop() && object.size() > LASTING {
+    // Metadata is no body: whoever wants one reads it.
+    if index.spec().metadata_only || !told.keeps(index, key) {
         object.forget_body();
     }
     object

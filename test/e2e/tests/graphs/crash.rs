@@ -174,6 +174,33 @@ fn what_happened_while_it_was_dead_is_caught_up_with() {
 }
 
 #[test]
+fn a_child_that_cannot_be_compressed_goes_with_its_instance_after_a_restart() {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    BROKEN.run(async |stage| {
+        let _alone = ALONE.lock().await;
+        let scene = Scene::new(stage, "large").await;
+        let mut dice = Dice(1);
+        let mut letter = || char::from(LETTERS[usize::try_from(dice.below(64)).unwrap()]);
+        let fields = ["a", "b", "c", "d"];
+        let each = |value: &mut dyn FnMut(&str) -> String| fields.map(|name| (name.to_owned(), json!(value(name))));
+        let types = each(&mut |_| "string".to_owned()).into_iter().collect();
+        let data = each(&mut |name| format!("${{schema.spec.{name}}}")).into_iter().collect();
+        let spec = each(&mut |_| (0..200 << 10).map(|_| letter()).collect()).into_iter().collect();
+        let rgd = Rgd::new("Tome").spec(types).node(Node::config("config", "${schema.metadata.name}", data));
+        let kind = scene.define(&rgd).await;
+        scene.bring_up(&kind, "x", spec).await;
+        {
+            let mut controller = stage.controller().await;
+            controller.kill();
+            controller.start_again(&stage.lab).await;
+        }
+        scene.delete(&kind, "x").await;
+        scene.gone(&kind, "x").await;
+        scene.configs_are(&[]).await;
+    });
+}
+
+#[test]
 fn an_api_server_that_comes_back_is_served_again() {
     BROKEN.run(async |stage| {
         let _alone = ALONE.lock().await;
