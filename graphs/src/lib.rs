@@ -10,6 +10,7 @@ pub mod clusters;
 pub mod compiled;
 pub mod conventions;
 pub mod definitions;
+pub mod feature_gates;
 pub mod graphs;
 pub mod instances;
 pub mod kinds;

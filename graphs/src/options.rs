@@ -12,6 +12,8 @@ use runtime_process::{
     switch::switch,
 };
 
+use crate::feature_gates::FeatureGates;
+
 /// Serves ResourceGraphDefinitions.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag, and any may be given with any")]
 #[derive(Debug, Clone, Parser)]
@@ -40,6 +42,10 @@ pub struct Options {
     /// Delete the CRD, and with it all instances, when its ResourceGraphDefinition is deleted
     #[arg(long, env = "RESOURCE_GRAPHS_ALLOW_CRD_DELETION")]
     pub allow_crd_deletion: bool,
+
+    /// What is off unless it is named: InstanceConditionEvents=true tells each change of an instance's conditions as an Event
+    #[arg(long, env = "RESOURCE_GRAPHS_FEATURE_GATES", value_name = "NAME=BOOL,…", default_value = "")]
+    pub feature_gates: FeatureGates,
 
     /// Bring ResourceGraphDefinitions to all clusters whose kubeconfigs are in Secrets here, and serve their instances there
     #[arg(long, env = "RESOURCE_GRAPHS_ENABLE_MULTICLUSTER")]
@@ -138,8 +144,6 @@ pub struct Ignored {
     pub client_burst: Option<String>,
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub enable_controller_warmup: Option<String>,
-    #[arg(long, hide = true)]
-    pub feature_gates: Option<String>,
 }
 
 impl Options {

@@ -262,7 +262,10 @@ impl<'a> Pass<'a> {
         let Some(patch) = merge::diff(held, &wanted) else { return };
         let metadata = manage::preconditions(Map::new(), instance);
         let op = Op::MergeStatus(json!({"metadata": metadata, "status": patch}));
-        let write = self.of_instance(op, Subject::Status, intent(&wanted));
+        let mut write = self.of_instance(op, Subject::Status, intent(&wanted));
+        if self.snapshot.tells_conditions {
+            write.notes = condition::changes(held, &wanted);
+        }
         if self.write(write, held) == Written::Now {
             self.decision.complete = true;
         }

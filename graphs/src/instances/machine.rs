@@ -193,6 +193,7 @@ impl Look<'_> {
             memory,
             now: &now,
             version: KRO_VERSION,
+            tells_conditions: self.graphs.options.feature_gates.instance_condition_events,
         })
     }
 }

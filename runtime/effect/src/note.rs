@@ -1,12 +1,14 @@
 //! `Note`: what is told as an Event.
 
+use std::borrow::Cow;
+
 use broker_api::ClusterName;
 
 /// Something to tell as an Event.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Note {
     /// CamelCase word.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// One or two sentences.
     pub message: String,
     /// Whether people should look.
@@ -17,12 +19,12 @@ pub struct Note {
 
 impl Note {
     /// Things go their way.
-    pub fn normal(reason: &'static str, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into(), warning: false, also: None }
+    pub fn normal(reason: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        Self { reason: reason.into(), message: message.into(), warning: false, also: None }
     }
 
     /// People should look.
-    pub fn warning(reason: &'static str, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into(), warning: true, also: None }
+    pub fn warning(reason: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        Self { reason: reason.into(), message: message.into(), warning: true, also: None }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use broker_api::graphs::condition;
-use runtime_effect::view::View;
+use runtime_effect::{note::Note, view::View};
 use serde_json::{Value, json};
 
 use super::snapshot::{Author, Authored};
@@ -51,8 +51,7 @@ impl<'a> Ground<'a> {
     }
 
     fn entries(&self) -> impl Iterator<Item = &'a Value> {
-        let held = self.held;
-        held.get("conditions").and_then(Value::as_array).into_iter().flatten()
+        entries(self.held)
     }
 
     fn entry_of(&self, kind: &str) -> Option<&'a Value> {
@@ -177,6 +176,25 @@ fn newest_not_true(entries: &[Value]) -> Option<&Value> {
             })
         };
     newest(&|status| status == FALSE).or_else(|| newest(&|status| status != TRUE))
+}
+
+fn entries(status: &Value) -> impl Iterator<Item = &Value> {
+    status.get("conditions").and_then(Value::as_array).into_iter().flatten()
+}
+
+/// What is told of the conditions that say something else in `wanted` than in `held`, or are new there.
+pub(super) fn changes(held: &Value, wanted: &Value) -> Vec<Note> {
+    let change = |entry: &Value| {
+        let (kind, status) = (text(entry, "type"), text(entry, "status"));
+        let before = entries(held).find(|held| text(held, "type") == kind);
+        let before = before.map_or("none", |held| text(held, "status"));
+        let message = format!("{before} -> {status}: {}", text(entry, "reason"));
+        (before != status).then(|| match status {
+            TRUE => Note::normal(kind.to_owned(), message),
+            _ => Note::warning(kind.to_owned(), message),
+        })
+    };
+    entries(wanted).filter_map(change).collect()
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {

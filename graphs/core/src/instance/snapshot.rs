@@ -33,6 +33,8 @@ pub struct Snapshot<'a> {
     pub now: &'a Now,
     /// Version of the controller, for labels and tooling.
     pub version: &'a str,
+    /// Whether each change of a condition is told.
+    pub tells_conditions: bool,
 }
 
 /// What an instance is made of.

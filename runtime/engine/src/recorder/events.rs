@@ -1,6 +1,7 @@
 //! The task that sends what was recorded, as Events.
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
     sync::{Arc, PoisonError},
     time::Duration,
@@ -24,6 +25,9 @@ const BURST: f64 = 30.0;
 
 /// Longest text of an Event (events.k8s.io/v1).
 const LONGEST: usize = 1024;
+
+/// Longest reason and action.
+const LONGEST_REASON: usize = 128;
 
 impl Engine {
     /// Sends an Event when there is time. Dropped when too many wait.
@@ -55,19 +59,23 @@ fn events() -> KindInfo {
     KindInfo { gvk, plural: "events".into(), namespaced: true, has_status: false }
 }
 
+/// The text, or as much of it as `longest` bytes hold.
+fn cut(text: &str, longest: usize) -> Cow<'_, str> {
+    if text.len() <= longest {
+        return Cow::Borrowed(text);
+    }
+    let end = (0..longest - 3).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+    Cow::Owned(format!("{}…", &text[..end]))
+}
+
 /// The same Event has the same name, so that a restarted broker cannot say twice what is still to be read.
 fn event(manager: &str, regarding: &Regarding, note: &Note, micro_time: &str) -> (ObjectKey, Value) {
-    let mut text = note.message.clone();
-    if text.len() > LONGEST {
-        let end = (0..LONGEST - 3).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
-        text.truncate(end);
-        text.push('…');
-    }
+    let (text, reason) = (cut(&note.message, LONGEST), cut(&note.reason, LONGEST_REASON));
     let Regarding { cluster: _, kind, key, uid } = regarding;
     // Where API servers keep Events of what is in no namespace.
     let namespace = if key.namespace.is_empty() { "default" } else { &*key.namespace };
     let stem: String = key.name.chars().take(200).collect();
-    let name = format!("{}.{:016x}", stem.trim_end_matches(['.', '-']), hash(&(uid, note.reason, &note.message)));
+    let name = format!("{}.{:016x}", stem.trim_end_matches(['.', '-']), hash(&(uid, &note.reason, &note.message)));
     let body = json!({
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
@@ -75,8 +83,8 @@ fn event(manager: &str, regarding: &Regarding, note: &Note, micro_time: &str) ->
         "eventTime": micro_time,
         "reportingController": manager,
         "reportingInstance": manager,
-        "action": note.reason,
-        "reason": note.reason,
+        "action": reason,
+        "reason": reason,
         "note": text,
         "type": if note.warning { "Warning" } else { "Normal" },
         "regarding": {

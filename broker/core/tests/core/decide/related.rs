@@ -32,7 +32,7 @@ fn listing(entries: &Value) -> World {
 fn refusal(world: &mut World) -> String {
     let decision = world.settle(&web());
     let reasons = ["RelatedRefused", "RelatedConflict"];
-    let note = decision.notes.iter().find(|note| reasons.contains(&note.reason));
+    let note = decision.notes.iter().find(|note| reasons.contains(&&*note.reason));
     note.unwrap_or_else(|| panic!("nothing is refused: {:?}", decision.notes)).message.clone()
 }
 

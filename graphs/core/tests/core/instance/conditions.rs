@@ -53,6 +53,29 @@ fn the_time_moves_only_with_the_status_and_the_generation_is_told() {
 }
 
 #[test]
+fn changes_are_told_one_by_one_where_somebody_wants_them() {
+    let mut world = World::new(chain());
+    world.turn();
+    assert!(!world.told.iter().any(|told| told.contains("->")), "{:?}", world.told);
+    let mut world = World::new(chain());
+    world.tells_conditions = true;
+    world.turn();
+    let told = std::mem::take(&mut world.told);
+    for words in ["InstanceManaged none -> True: Managed", "Ready none -> True: Ready"] {
+        assert!(told.contains(words), "{told:?}");
+    }
+    world.spec(json!({"fail": {"a": "x"}}));
+    world.turn();
+    let mut told = std::mem::take(&mut world.told);
+    told.retain(|told| told.contains("->"));
+    let words: Vec<&str> = told.iter().map(String::as_str).collect();
+    assert_eq!(words, ["Ready True -> False: NotReady", "ResourcesReady True -> False: NotReady"]);
+    world.spec(json!({"fail": {"a": "y"}}));
+    world.turn();
+    assert!(!world.told.iter().any(|told| told.contains("->")), "another message is no change: {:?}", world.told);
+}
+
+#[test]
 fn the_status_is_replaced_as_a_whole_and_written_only_if_it_differs() {
     let mut world = World::new(chain());
     world.fields = json!({"url": "x", "nested": {"a": 1, "b": 2}});

@@ -54,6 +54,8 @@ pub(crate) struct World {
     pub(crate) fields: Value,
     pub(crate) errors: Vec<String>,
     pub(crate) version: &'static str,
+    /// `InstanceConditionEvents`.
+    pub(crate) tells_conditions: bool,
     pub(crate) memory: Memory,
     pub(crate) millis: u64,
     /// Writes until the controller dies.
@@ -88,6 +90,7 @@ impl World {
             fields: json!({}),
             errors: vec![],
             version: "v0.9.3",
+            tells_conditions: false,
             memory: Memory::default(),
             millis: 1_000_000,
             lives: usize::MAX,
@@ -242,6 +245,7 @@ impl World {
             memory: &self.memory,
             now: &now,
             version: self.version,
+            tells_conditions: self.tells_conditions,
         })
     }
 
@@ -309,7 +313,7 @@ impl World {
                         break;
                     }
                 }
-                self.told.extend(write.notes.iter().map(|note| note.message.clone()));
+                self.told.extend(write.notes.iter().map(|note| format!("{} {}", note.reason, note.message)));
             }
         }
         panic!("no end: {:?}", self.server.log)

@@ -33,7 +33,8 @@ fn starts_ends_and_failures_of_waves_are_told_once() {
     ];
     let mut before = json!({});
     for (now, reasons) in story {
-        let told: Vec<&str> = news(&before, &now).iter().map(|note| note.reason).collect();
+        let told = news(&before, &now);
+        let told: Vec<&str> = told.iter().map(|note| &*note.reason).collect();
         assert_eq!(told, reasons, "{before} {now}");
         before = now;
     }
