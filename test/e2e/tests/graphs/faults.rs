@@ -70,12 +70,6 @@ fn what_admission_denies_is_told_and_recovers_by_itself() {
         assert_eq!(scene.configs().await, ["good"], "other nodes go on");
         stage.place.delete(&BINDING, "", scene.ns()).await;
         stage.place.delete(&POLICY, "", scene.ns()).await;
-        // Refusals of admission are tried again after minutes; a change of the instance is a reason to try at once.
-        let marks = json!({"metadata": {"annotations": {"kro.run/reconcile": "suspended"}}});
-        stage.place.edit(&kind, scene.ns(), "x", marks).await;
-        scene.waits(&kind, "x", "suspended").await;
-        let marks = json!({"metadata": {"annotations": {"kro.run/reconcile": null}}});
-        stage.place.edit(&kind, scene.ns(), "x", marks).await;
         scene.active(&kind, "x").await;
         assert_eq!(scene.configs().await, ["after", "bad", "good"]);
     });

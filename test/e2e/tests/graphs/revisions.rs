@@ -56,22 +56,59 @@ fn the_newest_five_are_kept_and_an_old_spec_is_a_new_revision() {
     });
 }
 
+fn part(id: &str) -> Node {
+    Node::config(id, &format!("${{schema.metadata.name}}-{id}"), json!({}))
+}
+
+/// The content of an RGD of `a` and `b`, said in other words.
+fn in_other_words() -> Rgd {
+    let mut empty = Rgd::new("Same").node(part("b")).node(part("a"));
+    for resource in empty.spec["resources"].as_array_mut().unwrap() {
+        resource["readyWhen"] = json!([]);
+        resource["includeWhen"] = json!([]);
+        resource["forEach"] = json!([]);
+    }
+    empty.spec["schema"]["status"] = json!({});
+    empty.spec["schema"]["shortNames"] = json!([]);
+    empty
+}
+
+#[test]
+fn a_new_controller_issues_nothing_for_what_was_only_said_in_other_words_and_one_for_each_edit() {
+    BROKEN.run(async |stage| {
+        let _alone = ALONE.lock().await;
+        let scene = Scene::new(stage, "revisions-replaced").await;
+        let kind = scene.define(&Rgd::new("Same").node(part("a")).node(part("b"))).await;
+        let name = scene.rgd_name("Same");
+        scene.bring_up(&kind, "x", json!({})).await;
+        {
+            let mut controller = stage.controller().await;
+            controller.kill();
+            scene.apply(&in_other_words()).await;
+            controller.start_again(&stage.lab).await;
+        }
+        let seen = scene.served(&kind).await;
+        assert_eq!(
+            (numbers(&scene, &name).await, seen.at("/status/lastIssuedRevision")),
+            (vec![1], &json!(1)),
+            "{seen}"
+        );
+        scene.active(&kind, "x").await;
+        assert_eq!(scene.configs().await, ["x-a", "x-b"]);
+        scene.define(&in_other_words().node(part("c"))).await;
+        scene.configs_are(&["x-a", "x-b", "x-c"]).await;
+        assert_eq!(numbers(&scene, &name).await, [1, 2]);
+        assert!(stage.controller().await.process().exit_status().unwrap().is_none(), "0 restarts");
+    });
+}
+
 #[test]
 fn the_same_content_is_never_issued_twice() {
     CALM.run(async |stage| {
         let scene = Scene::new(stage, "revisions-same").await;
-        let node = |id: &str| Node::config(id, &format!("${{schema.metadata.name}}-{id}"), json!({}));
-        let kind = scene.define(&Rgd::new("Same").node(node("a")).node(node("b"))).await;
+        let kind = scene.define(&Rgd::new("Same").node(part("a")).node(part("b"))).await;
         let name = scene.rgd_name("Same");
-        let mut empty = Rgd::new("Same").node(node("b")).node(node("a"));
-        for resource in empty.spec["resources"].as_array_mut().unwrap() {
-            resource["readyWhen"] = json!([]);
-            resource["includeWhen"] = json!([]);
-            resource["forEach"] = json!([]);
-        }
-        empty.spec["schema"]["status"] = json!({});
-        empty.spec["schema"]["shortNames"] = json!([]);
-        scene.define(&empty).await;
+        scene.define(&in_other_words()).await;
         let marks = json!({"metadata": {"labels": {"team": "a"}, "annotations": {"note": "b"}}});
         stage.place.edit(&RGD, "", &name, marks).await;
         let seen = scene.served(&kind).await;

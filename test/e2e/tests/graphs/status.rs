@@ -111,22 +111,29 @@ fn the_metadata_of_the_instance_can_be_used_everywhere() {
             "note": "${schema.metadata.?annotations[\"a/note\"].orValue(\"none\")}",
             "generation": "${string(schema.metadata.generation)}",
             "kind": "${schema.kind} ${schema.apiVersion}",
+            "finalizers": "${schema.metadata.finalizers.join(\",\")}",
+            "owners": "${schema.metadata.ownerReferences.map(owner, owner.kind + \" \" + owner.name).join(\",\")}",
+            "version": "${schema.metadata.resourceVersion}",
         });
         let rgd = Rgd::new("About")
             .status(json!({"since": "${schema.metadata.creationTimestamp}", "made": "${config.metadata.creationTimestamp}"}))
             .node(Node::config("config", "${schema.metadata.name}-${schema.metadata.namespace}", data));
         let kind = scene.define(&rgd).await;
-        let body = json!({"metadata": {"labels": {"team": "a"}, "annotations": {"a/note": "n"}}, "spec": {}});
-        stage.place.create(&kind, scene.ns(), "x", body).await;
+        let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": "00000000-0000-0000-0000-000000000001"});
+        let marks = json!({"labels": {"team": "a"}, "annotations": {"a/note": "n"}, "finalizers": ["a.test/x"], "ownerReferences": [owner]});
+        stage.place.create(&kind, scene.ns(), "x", json!({"metadata": marks, "spec": {}})).await;
         let seen = scene.active(&kind, "x").await;
-        let config = scene.config("x-metadata-fields").await;
+        // Its own status is the last that changes it.
+        let config = scene.config_says("x-metadata-fields", "version", seen.version()).await;
         let wanted = json!({
             "name": "x", "namespace": "metadata-fields", "uid": seen.uid(), "team": "a", "note": "n", "generation": "1",
-            "kind": format!("About {}", kind.api_version()),
+            "kind": format!("About {}", kind.api_version()), "finalizers": "a.test/x,kro.run/finalizer",
+            "owners": "ConfigMap owner", "version": seen.version(),
         });
         assert_eq!(config.at("/data"), &wanted);
         assert_eq!(seen.at("/status/since"), seen.at("/metadata/creationTimestamp"), "{seen}");
         assert_eq!(seen.at("/status/made"), config.at("/metadata/creationTimestamp"), "{seen}");
+        stage.place.edit(&kind, scene.ns(), "x", json!({"metadata": {"finalizers": ["kro.run/finalizer"]}})).await;
     });
 }
 

@@ -51,15 +51,18 @@ async fn says(scene: &Scene<'_>, kind: &Kind, namespace: &str, name: &str, words
 
 async fn remove(scene: &Scene<'_>, kind: &Kind, namespace: &str, name: &str) {
     let path = format!("{}/{name}", path(kind, namespace));
+    let get = async || scene.place().client().request_text(Request::get(&path).body(Vec::new()).unwrap()).await;
+    let held = get().await.unwrap();
+    let (_, uid) = held.split_once("\"uid\":").unwrap();
+    let uid = uid.split('"').nth(1).unwrap();
     let request = Request::delete(&path).body(Vec::new()).unwrap();
     scene.place().client().request_text(request).await.unwrap();
     let what = format!("{path} to go");
-    let waited = wait_for(DEADLINE, &what, async || {
-        let request = Request::get(&path).body(Vec::new())?;
-        match scene.place().client().request_text(request).await {
-            Err(kube::Error::Api(answer)) if answer.code == 404 => Ok(()),
-            other => Err(anyhow::anyhow!("{:?}", other.map(|text| text.len()))),
-        }
+    let waited = wait_for(DEADLINE, &what, async || match get().await {
+        Err(kube::Error::Api(answer)) if answer.code == 404 => Ok(()),
+        // Whoever waited for its name has made another.
+        Ok(text) if !text.contains(uid) => Ok(()),
+        other => Err(anyhow::anyhow!("{:?}", other.map(|text| text.len()))),
     });
     waited.await.unwrap_or_else(|error| panic!("{error:#}"));
 }

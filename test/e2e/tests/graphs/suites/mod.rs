@@ -6,6 +6,7 @@ mod deployments;
 mod objects;
 mod references;
 mod schemas;
+mod stacks;
 mod updates;
 
 use e2e::{Kind, Object, kind::CRD};
