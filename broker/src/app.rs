@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use runtime_cel::expression::Evaluator;
 use runtime_engine::{decisions::Decisions, engine::Engine, recorder::events, worker};
 use runtime_fleet::{
     cluster::Labels,
@@ -35,7 +36,7 @@ const DRAIN: Duration = Duration::from_secs(1);
 /// Runs the broker until SIGTERM or SIGINT.
 pub async fn run(options: Options) -> anyhow::Result<()> {
     let signals = Signals::catch()?;
-    let running = start(options, Decisions::start(METERS.slow)?, Arc::new(Sockets)).await?;
+    let running = start(options, Decisions::start(METERS.slow)?, Evaluator::new(), Arc::new(Sockets)).await?;
     running.ending.after(signals).await;
     Ok(())
 }
@@ -50,11 +51,17 @@ pub struct Running {
     pub subscriptions: Vec<Subscription>,
 }
 
-/// Starts the broker: it decides on `decisions`, and reaches API servers through `dial`.
+/// Starts the broker: it decides on `decisions`, evaluates what people write with `evaluator`, and reaches API servers
+/// through `dial`.
 ///
 /// # Errors
 /// What the flags name cannot be read or used.
-pub async fn start(options: Options, decisions: Decisions, dial: Arc<dyn Dial>) -> anyhow::Result<Running> {
+pub async fn start(
+    options: Options,
+    decisions: Decisions,
+    evaluator: Evaluator,
+    dial: Arc<dyn Dial>,
+) -> anyhow::Result<Running> {
     sources::check(&options)?;
     let (hub, kubeconfig) = sources::coordination(&options).await?;
     let compute = sources::compute(&options).await?;
@@ -64,7 +71,7 @@ pub async fn start(options: Options, decisions: Decisions, dial: Arc<dyn Dial>) 
         .or_else(|| kubeconfig.namespace().map(str::to_owned))
         .unwrap_or_else(|| "default".into());
     let engine = Engine::new(decisions, &METERS);
-    let (broker, channels) = Broker::new(options, namespace, &engine, dial);
+    let (broker, channels) = Broker::new(options, namespace, &engine, evaluator, dial);
     let Channels { accept_changes, secret_changes, configuration_changes } = channels;
     let stop = engine.stop.clone();
     let subscriptions = listen(&broker, engine.fleet());

@@ -135,11 +135,12 @@ pub struct Channels {
 }
 
 impl Broker {
-    /// A broker without clusters, which are reached through `dial`.
+    /// A broker without clusters, which are reached through `dial`. What people write is evaluated by `evaluator`.
     pub fn new(
         options: Options,
         namespace: String,
         engine: &Arc<Engine>,
+        evaluator: Evaluator,
         dial: Arc<dyn Dial>,
     ) -> (Arc<Self>, Channels) {
         let (accept_changes, accept_receiver) = mpsc::unbounded_channel();
@@ -166,7 +167,7 @@ impl Broker {
             consumers: RwLock::default(),
             ring: ArcSwapOption::empty(),
             signing: Signing::default(),
-            evaluator: Evaluator::new(),
+            evaluator,
             namespaces: Namespaces::default(),
             brake: Brake::default(),
             departures: Departures::default(),

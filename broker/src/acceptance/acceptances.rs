@@ -213,12 +213,13 @@ mod tests {
 
     use super::*;
     use crate::{conventions, options::Options};
+    use runtime_cel::expression::Evaluator;
 
     #[tokio::test]
     async fn each_provider_is_taken_at_its_own_word_for_a_kind() {
         let options = Options::try_parse_from(["resource-broker", "--watch-kind", "K.v1.g"]).unwrap();
         let engine = Engine::new(Decisions::start(METERS.slow).unwrap(), &METERS);
-        let (broker, _channels) = Broker::new(options, "ours".into(), &engine, Arc::new(Sockets));
+        let (broker, _channels) = Broker::new(options, "ours".into(), &engine, Evaluator::new(), Arc::new(Sockets));
         let kind = Arc::clone(&broker.watches.brokered[0].kind);
         let mut registry = Registry::default();
         for (provider, says, accepts) in [

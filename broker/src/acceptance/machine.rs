@@ -166,12 +166,13 @@ mod tests {
 
     use super::*;
     use crate::options::Options;
+    use runtime_cel::expression::Evaluator;
 
     #[tokio::test]
     async fn nobody_asks_how_an_accept_api_stands_before_that_can_be_said() {
         let options = Options::try_parse_from(["resource-broker", "--watch-kind", "K.v1.g"]).unwrap();
         let engine = Engine::new(Decisions::start(METERS.slow).unwrap(), &METERS);
-        let broker = Broker::new(options, "ours".into(), &engine, Arc::new(Sockets)).0;
+        let broker = Broker::new(options, "ours".into(), &engine, Evaluator::new(), Arc::new(Sockets)).0;
         let id = AcceptId { provider: ClusterName::provider("p"), namespace: "n".into(), name: "a".into() };
         broker.enqueue_status(&id);
         assert_eq!(broker.statuses.queue().stats().depth, 0);

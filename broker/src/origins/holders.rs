@@ -96,12 +96,13 @@ mod tests {
 
     use super::*;
     use crate::{conventions, listen::listen, options::Options};
+    use runtime_cel::expression::Evaluator;
 
     /// A broker that listens as long as what comes with it is held.
     fn broker() -> (Arc<Broker>, Vec<Subscription>) {
         let options = Options::try_parse_from(["resource-broker", "--watch-kind", "K.v1.g"]).unwrap();
         let engine = Engine::new(Decisions::start(METERS.slow).unwrap(), &METERS);
-        let broker = Broker::new(options, "ours".into(), &engine, Arc::new(Sockets)).0;
+        let broker = Broker::new(options, "ours".into(), &engine, Evaluator::new(), Arc::new(Sockets)).0;
         let subscriptions = listen(&broker, engine.fleet());
         (broker, subscriptions)
     }

@@ -210,6 +210,7 @@ mod tests {
 
     use super::*;
     use crate::{conventions, options::Options, origins::records::bounds::Bounds};
+    use runtime_cel::expression::Evaluator;
 
     /// A broker with a consumer and a provider, of which nothing is known.
     struct Scene {
@@ -221,7 +222,7 @@ mod tests {
         fn new() -> Self {
             let options = Options::try_parse_from(["resource-broker", "--watch-kind", "K.v1.g"]).unwrap();
             let engine = Engine::new(Decisions::start(METERS.slow).unwrap(), &METERS);
-            let broker = Broker::new(options, "ours".into(), &engine, Arc::new(Sockets)).0;
+            let broker = Broker::new(options, "ours".into(), &engine, Evaluator::new(), Arc::new(Sockets)).0;
             let scene = Self { _listens: listen(&broker, engine.fleet()), broker };
             // To which nobody connects.
             let text = "current-context: m\ncontexts: [{name: m, context: {cluster: c, user: u}}]\n\

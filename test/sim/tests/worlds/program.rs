@@ -12,6 +12,7 @@ use resource_broker::{
     app::{self, Running},
     options::Options,
 };
+use runtime_cel::expression::{Evaluator, Limits};
 use runtime_engine::decisions::Decisions;
 use runtime_fleet::wall;
 use sim::{Weather, Wire, World};
@@ -101,7 +102,9 @@ async fn supervise(
         tell.send_replace(Some(wire.clone()));
         world.tell("", "resource-broker", "starts".to_owned());
         wall::set(world.clock().wall());
-        let running = app::start(options(), Decisions::inline(|| ()), Arc::new(wire.clone())).await.unwrap();
+        // Whether an expression ends must not depend on how busy this machine is.
+        let evaluator = Evaluator::with_limits(Limits::steps_only());
+        let running = app::start(options(), Decisions::inline(|| ()), evaluator, Arc::new(wire.clone())).await.unwrap();
         wire.broken().await;
         world.tell("", "resource-broker", "crashes".to_owned());
         // Nothing of it gets out any more; its tasks, which a real crash would end, end as they can.
