@@ -33,7 +33,8 @@ type Key = (ClusterName, GroupKind);
 /// What serves each kind.
 #[derive(Default)]
 pub struct Serving {
-    all: RwLock<HashMap<Key, Arc<Served>>>,
+    /// By cluster: what an RGD serves is looked for among those of its own, however many clusters there are.
+    all: RwLock<HashMap<ClusterName, HashMap<GroupKind, Arc<Served>>>>,
     /// How many instances of a kind are being marked as ours.
     marking: Mutex<HashMap<Key, usize>>,
 }
@@ -60,15 +61,15 @@ impl Serving {
     /// What serves a kind.
     pub fn of(&self, cluster: &ClusterName, kind: &GroupKind) -> Option<Arc<Served>> {
         let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
-        all.get(&(cluster.clone(), kind.clone())).cloned()
+        all.get(cluster)?.get(kind).cloned()
     }
 
     /// An instance of a kind is marked as ours. `None`: nothing serves it any more.
     pub fn mark(&self, cluster: &ClusterName, kind: &GroupKind) -> Option<Marking<'_>> {
-        let key = (cluster.clone(), kind.clone());
         // Held until it is counted: whoever ends what serves it sees it then.
         let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
-        all.contains_key(&key).then(|| {
+        all.get(cluster).is_some_and(|own| own.contains_key(kind)).then(|| {
+            let key = (cluster.clone(), kind.clone());
             *lock(&self.marking).entry(key.clone()).or_default() += 1;
             Marking { serving: self, key }
         })
@@ -88,26 +89,30 @@ impl Serving {
                 && held.uid == served.uid
                 && held.definition == served.definition
         };
-        let key = (cluster.clone(), kind);
-        if all.get(&key).is_some_and(same) {
+        let own = all.entry(cluster.clone()).or_default();
+        if own.get(&kind).is_some_and(same) {
             return false;
         }
-        all.insert(key, served);
+        own.insert(kind, served);
         true
     }
 
-    /// An RGD serves nothing any more. Returns the kinds that it served.
+    /// An RGD serves nothing any more in the cluster of its key. Returns the kinds that it served.
     pub fn end(&self, definition: &DefinitionKey) -> Vec<GroupKind> {
         let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
-        let ended = all.extract_if(|_, served| served.definition == *definition);
-        ended.map(|((_, kind), _)| kind).collect()
+        let Some(own) = all.get_mut(&definition.cluster) else { return Vec::new() };
+        let ended = own.extract_if(|_, served| served.definition == *definition).map(|(kind, _)| kind).collect();
+        if own.is_empty() {
+            all.remove(&definition.cluster);
+        }
+        ended
     }
 
-    /// The kinds that an RGD serves.
+    /// The kinds that an RGD serves in the cluster of its key.
     pub fn kinds_of(&self, definition: &DefinitionKey) -> Vec<GroupKind> {
         let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
-        let own = all.iter().filter(|(_, served)| served.definition == *definition);
-        own.map(|((_, kind), _)| kind.clone()).collect()
+        let own = all.get(&definition.cluster).into_iter().flatten();
+        own.filter(|(_, served)| served.definition == *definition).map(|(kind, _)| kind.clone()).collect()
     }
 }
 

@@ -1,12 +1,17 @@
 //! `Suite`: one program with tests, and how it ended.
 
 use std::{
+    env,
     fs::{self, File},
     io,
     path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
+    thread,
     time::{Duration, Instant},
 };
+
+/// How many tests a program runs at a time, unless somebody says another: the variable of Rust's own test harness.
+const THREADS: &str = "RUST_TEST_THREADS";
 
 /// Exit code of a program that says that this machine cannot run it.
 const CANNOT: i32 = 77;
@@ -83,6 +88,11 @@ impl Suite {
         command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
         if let Some(folder) = &self.folder {
             command.current_dir(folder).env("CARGO_MANIFEST_DIR", folder);
+        }
+        if env::var_os(THREADS).is_none() {
+            // Most tests wait for something most of the time.
+            let processors = thread::available_parallelism().map_or(1, usize::from);
+            command.env(THREADS, (2 * processors).to_string());
         }
         command.status()
     }
