@@ -42,7 +42,7 @@ enum Entry {
 /// What was told of kinds.
 #[derive(Default)]
 pub struct Kinds {
-    all: RwLock<HashMap<(ClusterName, Kind), Entry>>,
+    all: RwLock<HashMap<ClusterName, HashMap<Kind, Entry>>>,
     /// Each of them once, however many clusters and kinds have it.
     compiled: Shared<SchemaDigest, Schema>,
     /// As graphs have them, by how they are served and what they can hold: once, however many clusters serve them alike.
@@ -61,8 +61,8 @@ fn name_of(gvk: &GroupVersionKind) -> Gvk {
 impl Kinds {
     /// Takes in what was told of a kind. Whether that may change what is compiled.
     pub fn take(&self, cluster: &ClusterName, gvk: &GroupVersionKind, state: &KindState, news: SchemaNews<'_>) -> bool {
-        let key = (cluster.clone(), Kind::from(gvk));
-        let held = self.all.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        let kind = Kind::from(gvk);
+        let held = self.get(cluster, &kind);
         let entry = match (state, held) {
             (KindState::Unknown, None) | (KindState::Missing, Some(Entry::NotServed(_))) => return false,
             (KindState::Unknown, Some(_)) => None,
@@ -96,9 +96,10 @@ impl Kinds {
             },
         };
         let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
+        let own = all.entry(cluster.clone()).or_default();
         match entry {
-            Some(entry) => all.insert(key, entry),
-            None => all.remove(&key),
+            Some(entry) => own.insert(kind, entry),
+            None => own.remove(&kind),
         };
         true
     }
@@ -116,7 +117,7 @@ impl Kinds {
     }
 
     fn get(&self, cluster: &ClusterName, kind: &Kind) -> Option<Entry> {
-        self.all.read().unwrap_or_else(PoisonError::into_inner).get(&(cluster.clone(), kind.clone())).cloned()
+        self.all.read().unwrap_or_else(PoisonError::into_inner).get(cluster)?.get(kind).cloned()
     }
 
     /// What a cluster can hold of a kind, where that is known; of one that it does not serve, what the others can.
@@ -131,10 +132,8 @@ impl Kinds {
     pub fn version(&self, cluster: &ClusterName, kind: &GroupKind) -> Option<Kind> {
         let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
         let is_it = |of: &Kind| of.group == kind.group && of.kind == kind.kind;
-        let served = all
-            .iter()
-            .filter(|((name, of), entry)| name == cluster && is_it(of) && !matches!(entry, Entry::NotServed(_)));
-        served.map(|((_, of), _)| of.clone()).max()
+        let served = |(of, entry): &(&Kind, &Entry)| is_it(of) && !matches!(entry, Entry::NotServed(_));
+        all.get(cluster)?.iter().filter(served).map(|(of, _)| of.clone()).max()
     }
 
     /// Those of these kinds that a cluster does not serve, as far as that is known.
@@ -144,7 +143,7 @@ impl Kinds {
 
     /// A cluster is no more.
     pub fn forget(&self, cluster: &ClusterName) {
-        self.all.write().unwrap_or_else(PoisonError::into_inner).retain(|(name, _), _| name != cluster);
+        self.all.write().unwrap_or_else(PoisonError::into_inner).remove(cluster);
     }
 
     /// Whether it is known if a cluster serves a kind.
