@@ -191,7 +191,8 @@ impl<M: Machine> Sending<'_, M> {
         let now = clock::now().millis;
         machine.refused(key, write, &refused);
         let Refusal { reason, message } = refused;
-        machine.remember(key, |memory| memory.refused(write.subject, write.intent, reason, message, now));
+        let luck = runtime_fleet::random::within(0..=1000);
+        machine.remember(key, |memory| memory.refused(write.subject, write.intent, reason, message, now, luck));
         Sent::Refused
     }
 
