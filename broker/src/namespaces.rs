@@ -159,6 +159,19 @@ impl Drop for Creating<'_> {
     }
 }
 
+/// A namespace is being deleted. Dropping it ends that.
+#[derive(Debug)]
+struct Removing<'a> {
+    namespaces: &'a Namespaces,
+    place: (ClusterName, Arc<str>),
+}
+
+impl Drop for Removing<'_> {
+    fn drop(&mut self) {
+        lock(&self.namespaces.writes).removing.remove(&self.place);
+    }
+}
+
 impl Namespaces {
     /// A provider has left.
     pub(crate) fn forget(&self, provider: &ClusterName) {
@@ -176,15 +189,14 @@ impl Namespaces {
         Some(Creating { namespaces: self, place })
     }
 
-    /// The namespace is about to be deleted. False: a copy is being made there.
-    fn begin_removal(&self, provider: &ClusterName, namespace: &Arc<str>) -> bool {
+    /// The namespace is about to be deleted. `None`: a copy is being made there.
+    fn remove(&self, provider: &ClusterName, namespace: &Arc<str>) -> Option<Removing<'_>> {
         let place = (provider.clone(), Arc::clone(namespace));
         let mut writes = lock(&self.writes);
-        !writes.creating.contains_key(&place) && writes.removing.insert(place)
-    }
-
-    fn end_removal(&self, provider: &ClusterName, namespace: &Arc<str>) {
-        lock(&self.writes).removing.remove(&(provider.clone(), Arc::clone(namespace)));
+        if writes.creating.contains_key(&place) || !writes.removing.insert(place.clone()) {
+            return None;
+        }
+        Some(Removing { namespaces: self, place })
     }
 }
 
@@ -199,14 +211,14 @@ mod tests {
         let team: Arc<str> = "team".into();
         let first = namespaces.create(&one, "team").unwrap();
         let second = namespaces.create(&one, "team").unwrap();
-        assert!(!namespaces.begin_removal(&one, &team));
-        assert!(namespaces.begin_removal(&two, &team), "another provider's");
+        assert!(namespaces.remove(&one, &team).is_none());
+        assert!(namespaces.remove(&two, &team).is_some(), "another provider's");
         drop(first);
-        assert!(!namespaces.begin_removal(&one, &team));
+        assert!(namespaces.remove(&one, &team).is_none());
         drop(second);
-        assert!(namespaces.begin_removal(&one, &team));
-        assert!(namespaces.create(&one, "team").is_none());
-        namespaces.end_removal(&one, &team);
+        let removing = namespaces.remove(&one, &team).unwrap();
+        assert!(namespaces.create(&one, "team").is_none() && namespaces.remove(&one, &team).is_none());
+        drop(removing);
         assert!(namespaces.create(&one, "team").is_some());
         assert!(lock(&namespaces.writes).creating.is_empty(), "nothing is left of what has ended");
     }

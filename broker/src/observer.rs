@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use broker_api::{ClusterName, Role, keys};
 use broker_core::{
-    naming::{leading_hash, may_be_cut},
+    naming::{consumer_hash, leading_hash, may_be_cut},
     snapshot::OriginKey,
 };
 use runtime_effect::{interest::Interest, kind::Kind};
 use runtime_fleet::{
     GroupVersionKind,
-    cluster::{ClusterState, Labels},
+    cluster::{Cluster, ClusterState, Labels},
     index::{Change, Index, Lookup},
     kind::{KindState, SchemaNews},
     listener::Observer,
@@ -115,15 +115,27 @@ impl Broker {
 
     /// Origins of copies that are named like those of a consumer cluster's objects, if they are `wanted`.
     fn enqueue_copied(&self, brokered: &Brokered, consumer: &ClusterName, wanted: impl Fn(&OriginKey) -> bool) {
-        let prefix = format!("{}-", broker_core::naming::consumer_hash(consumer));
-        for provider in self.fleet().in_role(Role::Provider) {
-            let Some(index) = provider.index(&brokered.spec) else { continue };
-            for (key, object) in index.snapshot() {
-                if key.name.starts_with(&prefix) {
-                    self.enqueue_copy(brokered, &key, &object, &wanted);
-                }
+        for (_, index, keys) in self.copies_of(brokered, consumer) {
+            for (key, object) in index.those(&keys) {
+                self.enqueue_copy(brokered, &key, &object, &wanted);
             }
         }
+    }
+
+    /// What is named like the copies of a consumer cluster's objects: providers, what is seen there, and under which names.
+    /// That takes as long as there are such names, however many others there are.
+    pub(crate) fn copies_of(
+        &self,
+        brokered: &Brokered,
+        consumer: &ClusterName,
+    ) -> Vec<(Arc<Cluster>, Arc<Index>, Vec<ObjectKey>)> {
+        let held = brokered.copies.of(&consumer_hash(consumer)).into_iter();
+        let at = |(provider, keys): (ClusterName, _)| {
+            let provider = self.fleet().cluster(&provider)?;
+            let index = provider.index(&brokered.spec)?;
+            Some((provider, index, keys))
+        };
+        held.filter_map(at).collect()
     }
 
     /// The origins that an object in a provider may be the copy of, if they are `wanted`. There are many at once: marks are

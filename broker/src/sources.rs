@@ -1,7 +1,7 @@
 //! Which clusters are engaged: from files, directories and Secrets to the fleet.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, PoisonError},
 };
 
@@ -12,7 +12,6 @@ use runtime_engine::recorder::Regarding;
 use runtime_fleet::{
     cluster::Labels,
     identity::Rank,
-    index::Index,
     kubeconfig::Kubeconfig,
     object::{Object, ObjectKey},
     source::{Beside, Claims, Given, Provenance, SecretSource, SourceEvent, check_files, directory, file},
@@ -208,16 +207,13 @@ impl Broker {
     /// A consumer is taken out: its copies stay, for nobody has asked to delete them.
     fn tell_of_left_behind(&self, consumer: &ClusterName) {
         let hash = consumer_hash(consumer);
-        for provider in self.fleet().in_role(Role::Provider) {
-            let indexes = self.watches.brokered.iter().filter_map(|brokered| provider.index(&brokered.spec));
-            let prefix = format!("{hash}-");
-            let copies =
-                |index: &Index| index.snapshot().iter().filter(|(key, _)| key.name.starts_with(&prefix)).count();
-            let copies: usize = indexes.map(|index| copies(&index)).sum();
-            if copies > 0 {
-                warn!(consumer = %consumer, provider = %provider.name(), copies,
-                    "the consumer was taken out of the configuration, its copies stay; to delete them: kubectl delete --all-namespaces -l {}={hash} in the provider", keys::CONSUMER);
-            }
+        let mut left = BTreeMap::<ClusterName, usize>::new();
+        for (provider, copies) in self.watches.brokered.iter().flat_map(|brokered| brokered.copies.of(&hash)) {
+            *left.entry(provider).or_default() += copies.len();
+        }
+        for (provider, copies) in left {
+            warn!(%consumer, %provider, copies,
+                "the consumer was taken out of the configuration, its copies stay; to delete them: kubectl delete --all-namespaces -l {}={hash} in the provider", keys::CONSUMER);
         }
     }
 

@@ -20,7 +20,7 @@ pub struct Brokered {
     pub gvk: GroupVersionKind,
     /// Its watch, in consumers and providers.
     pub spec: Arc<WatchSpec>,
-    /// Which providers hold something under the name of a copy.
+    /// Which providers hold something under the name of a copy, by the hash of its consumer.
     pub copies: Arc<Census>,
 }
 
@@ -28,7 +28,7 @@ impl Brokered {
     /// A kind that is to be brokered.
     pub fn new(kind: Kind) -> Self {
         let gvk = kind.to_gvk();
-        let copies = Census::new(|name| leading_hash(name).is_some());
+        let copies = Census::new(|name| leading_hash(name).map(|(hash, _)| hash));
         Self { kind: Arc::new(kind), gvk: gvk.clone(), spec: Arc::new(WatchSpec::all(gvk)), copies }
     }
 }

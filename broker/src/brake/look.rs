@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use broker_api::{ClusterName, Gvr, Role, keys};
+use broker_api::{ClusterName, Gvr, keys};
 use broker_core::naming::consumer_hash;
 use runtime_effect::{kind::Kind, note::Note};
 use runtime_engine::recorder::Regarding;
@@ -53,15 +53,12 @@ impl Broker {
         let ring = self.ring.load_full()?;
         let prefix = format!("{}-", consumer_hash(consumer));
         let mut sight = Sight::default();
-        for provider in self.fleet().in_role(Role::Provider) {
-            for brokered in &self.watches.brokered {
-                let (Some(copies), Some(origins)) = (provider.index(&brokered.spec), cluster.index(&brokered.spec))
-                else {
-                    continue;
-                };
+        for brokered in &self.watches.brokered {
+            let Some(origins) = cluster.index(&brokered.spec) else { continue };
+            for (provider, copies, keys) in self.copies_of(brokered, consumer) {
                 let mut lost = 0;
-                for (key, copy) in copies.snapshot() {
-                    if copy.deleting || !key.name.starts_with(&prefix) {
+                for (key, copy) in copies.those(&keys) {
+                    if copy.deleting {
                         continue;
                     }
                     let copy_of = Copied { brokered, provider: &provider, consumer, ring: &ring, deleted };

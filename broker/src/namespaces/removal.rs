@@ -121,26 +121,25 @@ impl Broker {
             if !self.leads() {
                 break;
             }
-            let Some(found) = ours.get(&namespace) else { continue };
-            let _slot = cluster.server().traffic().slots().acquire(cluster.name()).await;
-            let used = expected.contains(&namespace) || self.is_used(cluster, &namespace) != Some(false);
-            if used || !self.namespaces.begin_removal(cluster.name(), &namespace) {
+            let Some(found) = ours.get(&namespace).filter(|_| !expected.contains(&namespace)) else {
                 looked.busy.insert(namespace);
                 continue;
-            }
-            let key = ObjectKey::new("", Arc::clone(&namespace));
-            // A copy whose creation has ended meanwhile is in the index.
-            let removed = if self.is_used(cluster, &namespace) == Some(false) {
-                writer.delete_version(&kind, &key, &found.uid, found.resource_version).await
-            } else {
-                Ok(None)
             };
-            self.namespaces.end_removal(cluster.name(), &namespace);
-            match removed {
-                Ok(_) => info!(cluster = %cluster.name(), %namespace, "empty namespace removed"),
+            let remove = async {
+                let Some(_removing) = self.namespaces.remove(cluster.name(), &namespace) else { return Ok(false) };
+                // A copy whose creation has ended meanwhile is in the index.
+                if self.is_used(cluster, &namespace) != Some(false) {
+                    return Ok(false);
+                }
+                let key = ObjectKey::new("", Arc::clone(&namespace));
+                writer.delete_version(&kind, &key, &found.uid, found.resource_version).await.map(|_| true)
+            };
+            match self.engine.write_alone(cluster, remove).await {
+                Some(Ok(true)) => info!(cluster = %cluster.name(), %namespace, "empty namespace removed"),
                 // Somebody has just edited it, perhaps to use it.
-                Err(CallError::Conflict(_)) => _ = looked.busy.insert(namespace),
-                Err(error) => return Err(error),
+                Some(Ok(false) | Err(CallError::Conflict(_))) => _ = looked.busy.insert(namespace),
+                Some(Err(error)) => return Err(error),
+                None => break,
             }
         }
         Ok(looked)

@@ -306,6 +306,35 @@ mod tests {
         assert_eq!(scene.consumer_lists(&["a", "b", "new"]).await, [&["a", "b", "new"][..], &["orphan"]]);
     }
 
+    /// Nobody but a consumer's own copies is looked at because of it, however many there are of others.
+    #[tokio::test]
+    async fn of_all_copies_those_of_one_consumer_are_looked_at() {
+        let scene = Scene::new();
+        let marge = ClusterName::consumer("marge");
+        scene.broker.note_consumer(&marge, true);
+        let key = |name: &str| Broker::origin_key(&marge, &scene.brokered().kind, &ObjectKey::new("n", name));
+        let others = ["a", "x"].map(|name| copy::name(&key(name)));
+        let own = ["a", "orphan"].map(|name| copy::name(&scene.origin(name)));
+        let names: Vec<String> = own.into_iter().chain(others).chain(["foreign".to_owned()]).collect();
+        let copies = Copies { broker: Arc::clone(&scene.broker), brokered: scene.brokered().clone() };
+        scene.list(&copies, &Scene::east(), &names).await;
+
+        let looks = async |consumer| {
+            scene.broker.enqueue_copies(scene.brokered(), consumer);
+            scene.looked_at().await
+        };
+        let homer = Scene::homer();
+        assert_eq!(looks(&homer).await, ["a", "orphan"]);
+        assert_eq!(looks(&marge).await, ["a", "x"]);
+        assert_eq!(scene.consumer_lists(&["a"]).await, [&["a"][..], &["orphan"]]);
+        let counted = |consumer| {
+            let all = scene.broker.copies_of(scene.brokered(), consumer).into_iter();
+            all.map(|(provider, _, keys)| (provider.name().clone(), keys.len())).collect::<Vec<_>>()
+        };
+        assert_eq!(counted(&marge), [(Scene::east(), 2)]);
+        assert!(counted(&ClusterName::consumer("bart")).is_empty());
+    }
+
     #[tokio::test]
     async fn copies_of_what_is_there_are_looked_at_once_they_are_all_known() {
         let scene = Scene::new();

@@ -128,6 +128,7 @@ pub async fn run(broker: Arc<Broker>, stop: CancellationToken) {
 fn after(written: Result<(), CallError>) -> Duration {
     match written {
         Ok(()) => SOON,
+        Err(CallError::Throttled { retry_after, .. }) => retry_after.unwrap_or_default().clamp(SOON, RARELY),
         Err(error) => {
             error!(%error, "a Secret of the signing keys cannot be written; it is tried again");
             REFUSED
@@ -256,7 +257,7 @@ impl Broker {
         Ok(())
     }
 
-    /// Creates a Secret of keys. `None`: somebody else has, which the watch brings.
+    /// Creates a Secret of keys. `None`: somebody else has, which the watch brings, or leads now and will.
     async fn create_keys(&self, hub: &Cluster, key: &ObjectKey, keys: &Keys) -> Result<Option<Object>, CallError> {
         let (connection, kind) = secrets(hub)?;
         let body = json!({
@@ -266,10 +267,11 @@ impl Broker {
             "metadata": {"name": &*key.name, "namespace": &*key.namespace, "labels": {keys::MANAGED_BY: keys::MANAGER}},
             "data": encoded(keys),
         });
-        match Writer::new(&connection.caller).create(&kind, key, &body).await {
-            Ok(written) => Ok(Some(written.object)),
-            Err(CallError::AlreadyExists(_)) => Ok(None),
-            Err(error) => Err(error),
+        let writer = Writer::new(&connection.caller);
+        match self.engine.write_alone(hub, writer.create(&kind, key, &body)).await {
+            Some(Ok(written)) => Ok(Some(written.object)),
+            Some(Err(CallError::AlreadyExists(_))) | None => Ok(None),
+            Some(Err(error)) => Err(error),
         }
     }
 
@@ -284,8 +286,10 @@ impl Broker {
             "metadata": {"resourceVersion": held.resource_version.to_string(), "uid": &*held.uid},
             "data": diff,
         });
-        let written = Writer::new(&connection.caller).merge(&kind, key, &patch, false).await?;
-        hub.learn(&self.watches.signing_backup, key.clone(), written.object);
+        let writer = Writer::new(&connection.caller);
+        if let Some(written) = self.engine.write_alone(hub, writer.merge(&kind, key, &patch, false)).await {
+            hub.learn(&self.watches.signing_backup, key.clone(), written?.object);
+        }
         Ok(())
     }
 }

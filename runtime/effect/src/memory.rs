@@ -76,15 +76,29 @@ pub struct Trouble<S> {
     pub count: u32,
 }
 
-/// First and longest wait before a refused write is tried again unchanged.
-const REFUSED_MILLIS: (u64, u64) = (2_000, 300_000);
+/// First wait before a refused write is tried again unchanged.
+const REFUSED_MILLIS: u64 = 2_000;
+
+/// Longest wait before that: what somebody may set right at any time, such as a permission, is soon seen to be.
+const REFUSED_LONGEST: u64 = 60_000;
+
+/// The same where the content is refused, by admission or for its size: mostly that helps only once it is another.
+const CONTENT_LONGEST: u64 = 300_000;
 
 /// What a stranger's word may cost: so many writes at once, and one in so many milliseconds in the long run.
 pub const BURST: u64 = 5;
 const PACED_MILLIS: u64 = 1_000;
 
-/// Longest wait for a namespace that is being deleted.
-const LEAVING_MILLIS: u64 = 8_000;
+/// The same for a namespace that is being deleted: it is gone soon, and nothing else tells of it.
+const LEAVING_LONGEST: u64 = 8_000;
+
+fn longest_wait(reason: &str) -> u64 {
+    match reason {
+        condition::NAMESPACE_TERMINATING => LEAVING_LONGEST,
+        condition::INVALID | condition::TOO_LARGE => CONTENT_LONGEST,
+        _ => REFUSED_LONGEST,
+    }
+}
 
 /// What is remembered of the writes of one key.
 #[derive(Debug, Clone, PartialEq)]
@@ -183,13 +197,12 @@ impl<S: Subject> Memory<S> {
         self.troubles.iter().find(|trouble| trouble.subject == subject && trouble.intent == intent)
     }
 
-    /// A write was refused: the same again only after a wait that grows.
-    pub fn refused(&mut self, subject: S, intent: [u8; 8], reason: &'static str, message: String, now: u64) {
+    /// A write was refused: the same again only after a wait that grows. By `luck`, up to 1000, that is shorter by up to a
+    /// half, so that not all that one refusal concerns comes back at once.
+    pub fn refused(&mut self, subject: S, intent: [u8; 8], reason: &'static str, message: String, now: u64, luck: u64) {
         let before = self.trouble_with(subject, intent).map_or(0, |trouble| trouble.count);
-        let (first, longest) = REFUSED_MILLIS;
-        // A namespace that is being deleted is gone soon, and nothing else tells of it.
-        let longest = if reason == condition::NAMESPACE_TERMINATING { LEAVING_MILLIS } else { longest };
-        let until = now + first.saturating_mul(1 << before.min(10)).min(longest);
+        let wait = REFUSED_MILLIS.saturating_mul(1 << before.min(10)).min(longest_wait(reason));
+        let until = now + wait - wait * luck.min(1000) / 2000;
         self.forget_trouble(subject, intent);
         if self.troubles.len() >= FEW + S::MOST {
             self.troubles.remove(0);
@@ -373,7 +386,8 @@ mod tests {
     #[test]
     fn refused_related_copies_wait_each_for_itself() {
         let mut memory = Memory::default();
-        let refuse = |memory: &mut Memory, intent| memory.refused(About::Related, intent, "Forbidden", "no".into(), 1);
+        let refuse =
+            |memory: &mut Memory, intent| memory.refused(About::Related, intent, "Forbidden", "no".into(), 1, 0);
         refuse(&mut memory, [1; 8]);
         refuse(&mut memory, [2; 8]);
         assert_eq!(memory.pace(About::Related, [1; 8], 1), Pace::Wait(2000));
@@ -383,11 +397,42 @@ mod tests {
         assert!(memory.trouble_with(About::Related, [2; 8]).is_some());
     }
 
+    /// The waits, in seconds, after one refusal after the other.
+    fn waits(reason: &'static str, luck: u64) -> Vec<u64> {
+        let (mut memory, mut now) = (Memory::default(), 1_000_000);
+        let mut next = || {
+            memory.refused(About::Copy, INTENT, reason, "no".into(), now, luck);
+            let Pace::Wait(wait) = memory.pace(About::Copy, INTENT, now) else { return 0 };
+            now += wait;
+            wait / 1000
+        };
+        (0..12).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn a_refused_write_waits_longest_where_its_content_is_refused() {
+        for reason in [condition::INVALID, condition::TOO_LARGE] {
+            assert_eq!(waits(reason, 0), [2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300, 300], "{reason}");
+        }
+        for reason in [condition::FORBIDDEN, condition::NAME_CONFLICT, "NamespaceMissing", "whatever"] {
+            assert_eq!(waits(reason, 0), [2, 4, 8, 16, 32, 60, 60, 60, 60, 60, 60, 60], "{reason}");
+        }
+        assert_eq!(waits(condition::NAMESPACE_TERMINATING, 0)[..4], [2, 4, 8, 8]);
+    }
+
+    #[test]
+    fn not_all_that_was_refused_together_comes_back_together() {
+        assert_eq!(waits(condition::FORBIDDEN, 500)[..6], [1, 3, 6, 12, 24, 45]);
+        for most in [1000, u64::MAX] {
+            assert_eq!(waits(condition::FORBIDDEN, most)[..6], [1, 2, 4, 8, 16, 30], "never by more than a half");
+        }
+    }
+
     #[test]
     fn another_intent_for_the_one_copy_replaces_what_was_refused() {
         let mut memory = Memory::default();
-        memory.refused(About::Copy, [1; 8], "Invalid", "no".into(), 1);
-        memory.refused(About::Copy, [2; 8], "Forbidden", "no".into(), 1);
+        memory.refused(About::Copy, [1; 8], "Invalid", "no".into(), 1, 0);
+        memory.refused(About::Copy, [2; 8], "Forbidden", "no".into(), 1, 0);
         assert_eq!(memory.trouble(About::Copy).map(|trouble| trouble.reason), Some("Forbidden"));
         assert_eq!(memory.pace(About::Copy, [1; 8], 1), Pace::Go);
     }

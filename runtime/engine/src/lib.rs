@@ -4,6 +4,7 @@
 //!
 //! Knows nothing of what is decided: see [`machine::Machine`].
 
+mod alone;
 pub mod bodies;
 pub mod clock;
 pub mod decisions;
@@ -16,6 +17,8 @@ pub mod recorder;
 pub mod records;
 mod refusal;
 mod sender;
+#[cfg(test)]
+mod stub;
 mod stubs;
 pub mod view;
 pub mod worker;

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use tracing::{debug, info, warn};
 
 use crate::{
+    alone::throttle,
     clock,
     engine::Reachable,
     machine::{InTheWay, Machine, Missing, Refusal},
@@ -37,9 +38,6 @@ pub(crate) enum Sent {
     /// What it needed is there now: decide again.
     Prepared,
 }
-
-/// Least wait where an API server is asked too much: one that says "at once" would have us spin.
-const LEAST_WAIT: Duration = Duration::from_millis(500);
 
 /// A write, and all that it needs.
 struct Sending<'a, M: Machine> {
@@ -156,11 +154,7 @@ impl<M: Machine> Sending<'_, M> {
         (machine.engine().meters.write_failed)(error.reason());
         debug!(%key, place = place(write), %error, "write failed");
         let refused = match error {
-            CallError::Throttled { retry_after, .. } => {
-                let wait = retry_after.unwrap_or_default().max(LEAST_WAIT);
-                cluster.server().traffic().throttle(wait);
-                return Sent::Wait(wait);
-            }
+            CallError::Throttled { retry_after, .. } => return Sent::Wait(throttle(cluster, retry_after)),
             CallError::NamespaceMissing(_) => match machine.missing_namespace(key, write) {
                 Missing::Make => match self.make_namespace().await {
                     Ok(sent) => return sent,
@@ -197,7 +191,8 @@ impl<M: Machine> Sending<'_, M> {
         let now = clock::now().millis;
         machine.refused(key, write, &refused);
         let Refusal { reason, message } = refused;
-        machine.remember(key, |memory| memory.refused(write.subject, write.intent, reason, message, now));
+        let luck = runtime_fleet::random::within(0..=1000);
+        machine.remember(key, |memory| memory.refused(write.subject, write.intent, reason, message, now, luck));
         Sent::Refused
     }
 

@@ -2,9 +2,11 @@
 //!
 //! The indexes keep it themselves, each change under its own lock: it says of every index what that would say when asked.
 //! That an index has not seen all there is, or is not there at all, is not said here.
+//!
+//! Names say which group they are of, and what is held of one group is found without a look at the others.
 
 use std::{
-    collections::{HashMap, hash_map::Entry},
+    collections::{BTreeMap, HashMap},
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
@@ -17,21 +19,25 @@ struct Inner {
     /// The indexes that take part. One that has left says nothing any more, whoever still holds it.
     indexes: HashMap<u64, ClusterName>,
     joined: u64,
-    holders: HashMap<ObjectKey, Vec<u64>>,
+    /// By the group of their names.
+    groups: HashMap<Box<str>, Group>,
 }
+
+/// Who holds each key of a group.
+type Group = HashMap<ObjectKey, Vec<u64>>;
 
 /// Which clusters hold an object under a key.
 #[derive(Debug)]
 pub struct Census {
-    /// Whether anybody asks for a name like this.
-    counts: fn(&str) -> bool,
+    /// The group of a name. `None`: nobody asks for names like this.
+    group: fn(&str) -> Option<&str>,
     inner: RwLock<Inner>,
 }
 
 impl Census {
-    /// Without indexes. Only names that `counts` are asked for.
-    pub fn new(counts: fn(&str) -> bool) -> Arc<Self> {
-        Arc::new(Self { counts, inner: RwLock::default() })
+    /// Without indexes. Only names that are of a group are asked for.
+    pub fn new(group: fn(&str) -> Option<&str>) -> Arc<Self> {
+        Arc::new(Self { group, inner: RwLock::default() })
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Inner> {
@@ -45,8 +51,23 @@ impl Census {
     /// Clusters that hold an object under this key.
     pub fn holders(&self, key: &ObjectKey) -> Vec<ClusterName> {
         let inner = self.read();
-        let holders = inner.holders.get(key).into_iter().flatten();
+        let group = (self.group)(&key.name).and_then(|group| inner.groups.get(group));
+        let holders = group.and_then(|group| group.get(key)).into_iter().flatten();
         holders.filter_map(|index| inner.indexes.get(index).cloned()).collect()
+    }
+
+    /// What is held of a group: clusters in order, and their keys in order.
+    pub fn of(&self, group: &str) -> BTreeMap<ClusterName, Vec<ObjectKey>> {
+        let inner = self.read();
+        let mut held = BTreeMap::<ClusterName, Vec<ObjectKey>>::new();
+        for (key, holders) in inner.groups.get(group).into_iter().flatten() {
+            for cluster in holders.iter().filter_map(|index| inner.indexes.get(index)) {
+                held.entry(cluster.clone()).or_default().push(key.clone());
+            }
+        }
+        drop(inner);
+        held.values_mut().for_each(|keys| keys.sort_unstable());
+        held
     }
 
     /// An index takes part; it holds nothing yet.
@@ -74,8 +95,8 @@ impl Seat {
         come: impl Iterator<Item = &'k ObjectKey>,
         gone: impl Iterator<Item = &'k ObjectKey>,
     ) {
-        let counts = |key: &&ObjectKey| (self.census.counts)(&key.name);
-        let (mut come, mut gone) = (come.filter(counts).peekable(), gone.filter(counts).peekable());
+        let grouped = |key: &'k ObjectKey| Some(((self.census.group)(&key.name)?, key));
+        let (mut come, mut gone) = (come.filter_map(grouped).peekable(), gone.filter_map(grouped).peekable());
         if come.peek().is_none() && gone.peek().is_none() {
             return;
         }
@@ -83,28 +104,40 @@ impl Seat {
         if !inner.indexes.contains_key(&self.index) {
             return;
         }
-        for key in come {
-            inner.holders.entry(key.clone()).or_insert_with(|| Vec::with_capacity(1)).push(self.index);
+        for (group, key) in come {
+            if !inner.groups.contains_key(group) {
+                inner.groups.insert(group.into(), Group::new());
+            }
+            if let Some(group) = inner.groups.get_mut(group) {
+                group.entry(key.clone()).or_insert_with(|| Vec::with_capacity(1)).push(self.index);
+            }
         }
-        gone.for_each(|key| inner.take(key, self.index));
+        gone.for_each(|(group, key)| inner.take(group, key, self.index));
     }
 
     /// The index is not used any more. `held`: all that it holds.
     pub(crate) fn leave<'k>(&self, held: impl Iterator<Item = &'k ObjectKey>) {
         let mut inner = self.census.write();
         if inner.indexes.remove(&self.index).is_some() {
-            held.for_each(|key| inner.take(key, self.index));
+            for key in held {
+                if let Some(group) = (self.census.group)(&key.name) {
+                    inner.take(group, key, self.index);
+                }
+            }
         }
     }
 }
 
 impl Inner {
-    fn take(&mut self, key: &ObjectKey, index: u64) {
-        if let Entry::Occupied(mut holders) = self.holders.entry(key.clone()) {
-            holders.get_mut().retain(|held| *held != index);
-            if holders.get().is_empty() {
-                holders.remove();
-            }
+    fn take(&mut self, name: &str, key: &ObjectKey, index: u64) {
+        let Some(group) = self.groups.get_mut(name) else { return };
+        let Some(holders) = group.get_mut(key) else { return };
+        holders.retain(|held| *held != index);
+        if holders.is_empty() {
+            group.remove(key);
+        }
+        if group.is_empty() {
+            self.groups.remove(name);
         }
     }
 }
@@ -124,7 +157,13 @@ mod tests {
     };
 
     fn key(number: u32) -> ObjectKey {
-        ObjectKey::new("n", if number.is_multiple_of(5) { format!("other-{number}") } else { format!("copy-{number}") })
+        let group = ["other", "copy", "late"][number as usize % 3];
+        ObjectKey::new("n", format!("{group}-{number}"))
+    }
+
+    /// All but the others.
+    fn group(name: &str) -> Option<&str> {
+        name.split('-').next().filter(|group| *group != "other")
     }
 
     fn object(version: u64) -> Object {
@@ -149,7 +188,7 @@ mod tests {
 
     #[test]
     fn it_says_what_the_indexes_say_whatever_happens_to_them() {
-        let census = Census::new(|name| name.starts_with("copy-"));
+        let census = Census::new(group);
         let mut indexes = ["a", "b", "c"].map(|cluster| index(&census, cluster));
         let mut random = 5_u32;
         let mut dice = |sides: u32| {
@@ -183,8 +222,11 @@ mod tests {
             }
             for number in 0..12 {
                 let key = key(number);
-                let (said, counts) = (census.holders(&key), key.name.starts_with("copy-"));
-                let expected = if counts { asked(&indexes, &key) } else { BTreeSet::new() };
+                let (said, group) = (census.holders(&key), group(&key.name));
+                let expected = if group.is_some() { asked(&indexes, &key) } else { BTreeSet::new() };
+                let held = group.map(|group| census.of(group)).unwrap_or_default().into_iter();
+                let held = held.filter(|(_, keys)| keys.contains(&key)).map(|(cluster, _)| cluster);
+                assert_eq!(held.collect::<BTreeSet<_>>(), expected, "{key}, in its group");
                 assert_eq!(said.len(), expected.len(), "each once");
                 assert_eq!(said.into_iter().collect::<BTreeSet<_>>(), expected, "{key}");
                 most = most.max(expected.len());
@@ -193,6 +235,19 @@ mod tests {
         assert_eq!(most, 3);
         drop(indexes);
         let inner = census.read();
-        assert!(inner.holders.is_empty() && inner.indexes.is_empty(), "nothing is kept of what is gone");
+        assert!(inner.groups.is_empty() && inner.indexes.is_empty(), "nothing is kept of what is gone");
+    }
+
+    #[test]
+    fn what_is_held_of_one_group_is_told_in_order_and_nothing_of_another() {
+        let census = Census::new(group);
+        let (late, early) = (index(&census, "b"), index(&census, "a"));
+        let named = |name: &str| ObjectKey::new("n", name);
+        late.replace(["copy-3", "late-1", "copy-1", "other-1"].map(|name| (named(name), object(1))).into(), 1);
+        early.replace(vec![(named("copy-2"), object(1)), (named("copy-1"), object(1))], 1);
+        let held: Vec<_> = census.of("copy").into_iter().collect();
+        let of = |cluster, names: [&str; 2]| (ClusterName::provider(cluster), names.map(named).to_vec());
+        assert_eq!(held, [of("a", ["copy-1", "copy-2"]), of("b", ["copy-1", "copy-3"])]);
+        assert!(census.of("other").is_empty() && census.of("cop").is_empty());
     }
 }

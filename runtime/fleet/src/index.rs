@@ -17,6 +17,7 @@ use std::{
 use broker_api::ClusterName;
 use tokio::time::Instant;
 
+pub use self::state::Source;
 use self::state::State;
 use crate::{
     budget::{Bodies, Share},
@@ -211,6 +212,13 @@ impl Index {
     /// All keys and objects as of now.
     pub fn snapshot(&self) -> Vec<(ObjectKey, Arc<Object>)> {
         self.read().objects.iter().map(|(key, object)| (key.clone(), Arc::clone(object))).collect()
+    }
+
+    /// The same of these keys only.
+    pub fn those(&self, keys: &[ObjectKey]) -> Vec<(ObjectKey, Arc<Object>)> {
+        let state = self.read();
+        let held = |key: &ObjectKey| Some((key.clone(), Arc::clone(state.objects.get(key)?)));
+        keys.iter().filter_map(held).collect()
     }
 
     /// Whether it holds any object in a namespace.
@@ -480,15 +488,6 @@ impl Bodies for Index {
         self.share.release(size);
         drop(dropped);
     }
-}
-
-/// Where a newer object comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
-    /// An event of the watch.
-    Watch,
-    /// The response to one of our own writes or reads.
-    Response,
 }
 
 #[cfg(test)]

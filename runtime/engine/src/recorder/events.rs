@@ -23,6 +23,12 @@ use crate::engine::Engine;
 const RATE: f64 = 5.0;
 const BURST: f64 = 30.0;
 
+/// How long one takes at the most.
+const LIMIT: Duration = Duration::from_secs(3);
+
+/// Longest wait for an API server that wants a pause; what it lasts longer than that costs an Event.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// Longest text of an Event (events.k8s.io/v1).
 const LONGEST: usize = 1024;
 
@@ -126,16 +132,22 @@ pub async fn run(engine: Arc<Engine>, stop: CancellationToken) {
 
 async fn send(engine: Arc<Engine>, regarding: Regarding, note: Note) {
     let Some(cluster) = engine.fleet().cluster(&regarding.cluster) else { return };
-    let _slot = cluster.server().traffic().slots().acquire(&regarding.cluster).await;
+    let pause = cluster.server().traffic().throttled().unwrap_or_default();
+    tokio::time::sleep(pause.min(PATIENCE)).await;
     let Some(connection) = cluster.connection() else { return };
     let micro_time = runtime_fleet::wall::now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string();
     let manager = connection.caller.conventions().manager;
     let (key, body) = event(manager, &regarding, &note, &micro_time);
     let writer = Writer::new(&connection.caller);
-    match tokio::time::timeout(Duration::from_secs(3), writer.create(&events(), &key, &body)).await {
-        Ok(Ok(_) | Err(CallError::AlreadyExists(_))) => {}
-        Ok(Err(error)) => debug!(cluster = %regarding.cluster, %error, "Event not sent"),
-        Err(_) => debug!(cluster = %regarding.cluster, "Event not sent in time"),
+    let kind = events();
+    let act = async {
+        let created = tokio::time::timeout(LIMIT, writer.create(&kind, &key, &body)).await;
+        created.unwrap_or_else(|_| Err(CallError::UnknownOutcome("no answer in time".to_owned())))
+    };
+    match engine.write_alone(&cluster, act).await {
+        Some(Ok(_) | Err(CallError::AlreadyExists(_))) => {}
+        Some(Err(error)) => debug!(cluster = %regarding.cluster, %error, "Event not sent"),
+        None => debug!(cluster = %regarding.cluster, "Event not sent: another process leads"),
     }
 }
 

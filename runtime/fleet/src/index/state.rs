@@ -1,4 +1,4 @@
-//! `State`: what an index holds at one moment.
+//! `State`: what an index holds at one moment, and where that comes from.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -7,6 +7,15 @@ use crate::{
     object::{Object, ObjectKey},
     sorted::{Sorted, Values},
 };
+
+/// Where a newer object comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// An event of the watch.
+    Watch,
+    /// The response to one of our own writes or reads.
+    Response,
+}
 
 /// What an index holds at one moment.
 #[derive(Default)]

@@ -187,7 +187,7 @@ fn a_refused_write_of_it_is_told() {
     let crd = world.decide().writes.pop().unwrap();
     assert_eq!(crd.subject, Subject::CustomResource);
     world.step(2);
-    world.memory.refused(Subject::CustomResource, crd.intent, "Forbidden", "no right".into(), 100_000);
+    world.memory.refused(Subject::CustomResource, crd.intent, "Forbidden", "no right".into(), 100_000, 0);
     world.step(usize::MAX);
     assert_eq!(world.condition("KindReady"), ["False", "Failed", "failed to create CRD webapps.kro.run: no right"]);
 }

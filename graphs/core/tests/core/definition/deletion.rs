@@ -156,7 +156,7 @@ fn an_instance_that_cannot_be_deleted_waits_by_itself() {
     deleting(&mut world);
     world.step(0);
     for write in world.decide().writes.drain(..2) {
-        world.memory.refused(write.subject, write.intent, "Forbidden", "no right".into(), 100_000);
+        world.memory.refused(write.subject, write.intent, "Forbidden", "no right".into(), 100_000, 0);
     }
     let names: Vec<String> = world.decide().writes.into_iter().map(|write| write.name).collect();
     assert_eq!(names, ["i2"]);

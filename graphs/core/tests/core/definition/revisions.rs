@@ -126,7 +126,7 @@ fn a_refused_revision_is_told_and_its_crd_is_not_written() {
     let [revision, crd] = &decision.writes[..] else { panic!("{decision:#?}") };
     assert_eq!((revision.subject, crd.subject), (Subject::Revision, Subject::CustomResource));
     let now = (world.seconds + 1) * 1000;
-    world.memory.refused(Subject::Revision, revision.intent, "Forbidden", "no right".into(), now);
+    world.memory.refused(Subject::Revision, revision.intent, "Forbidden", "no right".into(), now, 0);
     let generation = world.crd.as_ref().unwrap()["metadata"]["generation"].clone();
     let decision = world.step(usize::MAX);
     assert!(decision.again.is_some());

@@ -78,7 +78,7 @@ fn a_crd_without_its_digest_is_served_while_it_cannot_be_written() {
     let mut world = World::settled(&plain());
     world.change_crd(|crd| crd["metadata"]["annotations"] = serde_json::json!({}));
     let crd = world.decide().writes.pop().unwrap();
-    world.memory.refused(crd.subject, crd.intent, "Forbidden", "no right".into(), 100_000);
+    world.memory.refused(crd.subject, crd.intent, "Forbidden", "no right".into(), 100_000, 0);
     world.served = None;
     world.step(usize::MAX);
     assert_eq!(world.served, Some(1));
@@ -91,7 +91,7 @@ fn while_the_crd_cannot_be_written_the_revision_that_it_was_made_for_serves() {
     world.step(1);
     let crd = world.decide().writes.pop().unwrap();
     assert_eq!((world.numbers(), crd.subject), (vec![1, 2], Subject::CustomResource));
-    world.memory.refused(crd.subject, crd.intent, "Forbidden", "no right".into(), 100_000);
+    world.memory.refused(crd.subject, crd.intent, "Forbidden", "no right".into(), 100_000, 0);
     world.served = None;
     world.run();
     assert_eq!(world.served, Some(1));

@@ -309,7 +309,7 @@ impl World {
                 match self.server.send(write) {
                     Ok(object) => self.remember(write, object.as_ref()),
                     Err(why) => {
-                        self.memory.refused(write.subject, write.intent, "Refused", why, self.millis);
+                        self.memory.refused(write.subject, write.intent, "Refused", why, self.millis, 0);
                         break;
                     }
                 }

@@ -62,7 +62,7 @@ impl World {
         let at = (write.kind.clone(), write.namespace.clone(), write.name.clone());
         let held = self.objects.get(&at).cloned();
         let refuse = |world: &mut Self, reason, message: &str| {
-            world.memory.refused(write.subject, write.intent, reason, message.into(), world.now);
+            world.memory.refused(write.subject, write.intent, reason, message.into(), world.now, 0);
             false
         };
         match (&write.op, held) {

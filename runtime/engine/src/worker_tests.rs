@@ -1,0 +1,177 @@
+//! Tests of [`super`]: what becomes of the writes of one key.
+
+use std::{
+    fmt,
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+};
+
+use runtime_effect::{
+    kind::Kind,
+    memory::{Memory, Sole},
+    write::Op,
+};
+use runtime_fleet::{
+    queue::{Key, Queue},
+    watch::WatchSpec,
+};
+use serde_json::json;
+use tokio::{sync::Barrier, time::timeout};
+
+use super::*;
+use crate::{engine::Engine, machine::Occasion, stub};
+
+/// Each write waits until so many are under way.
+async fn meet(writes: usize, width: usize) -> bool {
+    let barrier = Barrier::new(2);
+    let all = vec![(); writes];
+    let together = abreast(&all, vec![(); width], |()| async {
+        barrier.wait().await;
+        Went::Through
+    });
+    timeout(Duration::from_secs(3), together).await.is_ok_and(|went| matches!(went, Went::Through))
+}
+
+#[tokio::test(start_paused = true)]
+async fn as_many_are_under_way_as_there_are_slots() {
+    assert!(meet(6, 2).await);
+    assert!(!meet(6, 1).await, "one after the other none meets another");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_permit_is_given_back_as_soon_as_nobody_takes_it() {
+    let permit = Arc::new(());
+    let held = || Arc::strong_count(&permit) - 1;
+    // The third goes on alone.
+    let all = [1, 1, 9];
+    let slow = abreast(&all, vec![Arc::clone(&permit); 3], async |seconds: &u64| {
+        tokio::time::sleep(Duration::from_secs(*seconds)).await;
+        Went::Through
+    });
+    let looks = async {
+        let before = held();
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        (before, held())
+    };
+    let (_, seen) = tokio::join!(slow, looks);
+    assert_eq!((seen, held()), ((3, 1), 0));
+}
+
+/// What becomes of twenty writes, and how many went out.
+async fn ends(end: impl Fn(usize) -> Went) -> (Went, usize) {
+    let sent = AtomicUsize::new(0);
+    let all: Vec<usize> = (0..20).collect();
+    let went = abreast(&all, vec![()], |at| {
+        sent.fetch_add(1, Ordering::Relaxed);
+        std::future::ready(end(*at))
+    });
+    (went.await, sent.load(Ordering::Relaxed))
+}
+
+#[tokio::test]
+async fn one_that_fails_keeps_none_back_and_many_that_fail_do() {
+    let (went, sent) = ends(|at| if at == 0 { Went::Stopped(Outcome::Failed) } else { Went::Through }).await;
+    assert!(matches!(went, Went::Stopped(Outcome::Failed)), "{went:?}");
+    assert_eq!(sent, 20);
+    let (_, sent) = ends(|_| Went::Stopped(Outcome::Failed)).await;
+    assert_eq!(sent, ABREAST);
+    let (went, sent) = ends(|at| if at == 3 { Went::Again } else { Went::Through }).await;
+    assert!(matches!(went, Went::Again), "{went:?}");
+    assert_eq!(sent, 20, "a refusal is of one write");
+    let throttled = || Went::Stopped(Outcome::After(Duration::from_secs(1)));
+    let (went, _) = ends(|at| if at == 3 { Went::Stopped(Outcome::Failed) } else { throttled() }).await;
+    assert!(matches!(went, Went::Stopped(Outcome::Failed)), "its wait grows");
+    let (went, _) = ends(|at| if at == 3 { Went::Stopped(Outcome::Failed) } else { Went::Again }).await;
+    assert!(matches!(went, Went::Stopped(Outcome::Failed)), "what failed waits, and refusals are told after that");
+}
+
+#[test]
+fn what_is_left_for_an_idle_moment_is_not_forgotten() {
+    let wait = Duration::from_secs(1);
+    let outcome = |again, when_idle| afterwards(&Plan::<()> { again, when_idle, complete: true, ..Plan::default() });
+    assert_eq!(outcome(None, false), Outcome::Done);
+    assert_eq!(outcome(Some(wait), false), Outcome::After(wait));
+    assert_eq!(outcome(None, true), Outcome::WhenIdle);
+    assert_eq!(outcome(Some(wait), true), Outcome::IdleAfter(wait));
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct One(ClusterName);
+
+impl fmt::Display for One {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("one")
+    }
+}
+
+impl Key for One {
+    fn lane(&self) -> &ClusterName {
+        &self.0
+    }
+}
+
+/// A machine with one key, which is its own as long as it is.
+struct Owner {
+    engine: Arc<Engine>,
+    queue: Arc<Queue<One>>,
+    owns: AtomicBool,
+}
+
+impl Machine for Owner {
+    type Key = One;
+    type Subject = Sole;
+
+    fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    fn queue(&self) -> &Arc<Queue<One>> {
+        &self.queue
+    }
+
+    fn owns(&self, _key: &One) -> bool {
+        self.owns.load(Ordering::Relaxed)
+    }
+
+    fn decide(&self, _key: &One, _occasion: &Occasion) -> Result<Plan<Sole>, Outcome> {
+        Err(Outcome::Done)
+    }
+
+    fn remember<T>(&self, _key: &One, _change: impl FnOnce(&mut Memory<Sole>) -> T) -> Option<T> {
+        None
+    }
+
+    fn sees(&self, _key: &One, _write: &Write<Sole>) -> Option<Arc<WatchSpec>> {
+        None
+    }
+}
+
+/// Nobody answers at the cluster: what is sent to it fails.
+#[tokio::test(start_paused = true)]
+async fn right_before_each_write_it_is_asked_whether_it_may_go_out() {
+    let machine = Owner { engine: stub::engine(1), queue: Arc::default(), owns: AtomicBool::new(true) };
+    let write = Write {
+        cluster: stub::name(),
+        kind: Kind::core("ConfigMap"),
+        namespace: "default".to_owned(),
+        name: "one".to_owned(),
+        op: Op::Create(json!({})),
+        intent: [0; 8],
+        subject: Sole,
+        notes: Vec::new(),
+    };
+    let key = One(stub::name());
+    let went = async || write_one(&machine, &key, &write).await;
+    assert!(matches!(went().await, Went::Stopped(Outcome::Failed)), "it was sent");
+
+    machine.owns.store(false, Ordering::Relaxed);
+    let kept = went().await;
+    assert!(matches!(kept, Went::Stopped(Outcome::Done)), "it is not ours to write any more: {kept:?}");
+    machine.owns.store(true, Ordering::Relaxed);
+
+    let pause = Duration::from_secs(7);
+    stub::cluster(&machine.engine).server().traffic().throttle(pause);
+    let kept = went().await;
+    assert!(matches!(kept, Went::Stopped(Outcome::After(wait)) if wait == pause), "it wants a pause: {kept:?}");
+    tokio::time::advance(pause).await;
+    assert!(matches!(went().await, Went::Stopped(Outcome::Failed)), "it was sent");
+}
