@@ -11,6 +11,7 @@ mod fold;
 mod function;
 mod go;
 mod interpret;
+mod joined;
 pub mod macros;
 mod names;
 mod network;

@@ -15,10 +15,11 @@ use serde_json::Value as Json;
 use super::{
     failure::Failure,
     interpret::Interpreter,
-    macros,
+    joined, macros,
     names::{self, Asked},
     plain, result,
     scope::Bound,
+    text::{Part, TextTemplate},
     value_type::ValueType,
     view::Origin,
 };
@@ -140,28 +141,45 @@ impl Evaluator {
     /// Compiles an expression of this owner, who has a share of the threads for compiling and evaluating all of his.
     /// A function that does not exist is an error; types are not checked. Blocks as [`Evaluator::evaluate`] does.
     pub fn compile(&self, owner: &str, source: &str) -> Result<Program, ExpressionError> {
-        shape::check(source, &self.limits.shape)?;
+        self.compile_parts(owner, source.to_owned(), vec![Part::Expression(source.to_owned())])
+    }
+
+    /// Compiles a text with expressions in it to one that makes the whole text. Each of them is held to what an expression may
+    /// be; of the whole, the plain text to what may be made, and the number of expressions to that of operators.
+    pub fn compile_text(&self, owner: &str, text: &TextTemplate) -> Result<Program, ExpressionError> {
+        let source = text.cel().ok_or(ExpressionError::Empty)?;
+        self.compile_parts(owner, source, text.parts().to_vec())
+    }
+
+    fn compile_parts(&self, owner: &str, source: String, parts: Vec<Part>) -> Result<Program, ExpressionError> {
+        joined::check(&parts, &self.limits)?;
         let env = Arc::clone(&self.env);
-        let text = source.to_owned();
         let owner: Arc<str> = owner.into();
-        let (whose, limit) = (Arc::clone(&owner), self.limits.compile);
+        let (whose, limit, told) = (Arc::clone(&owner), self.limits.compile, shown(&source));
         let work = move || {
             let begun = processor::time();
-            let expression = env
-                .parser()
-                .enable_ident_escape_syntax(true)
-                .parse(&text)
-                .map_err(|errors| syntax_error(&text, &errors.errors))?;
-            let asked = names::asked(&expression).map_err(|flaw| flawed(&text, &flaw))?;
-            if processor::time().saturating_sub(begun) > limit {
-                return Err(timed_out(limit, &text));
+            let (mut pieces, mut asked) = (Vec::with_capacity(parts.len()), Asked::default());
+            for part in parts {
+                pieces.push(match part {
+                    Part::Text(text) => joined::literal(text),
+                    Part::Expression(text) => {
+                        let piece = parsed(&env, &text)?;
+                        asked.add(names::asked(&piece).map_err(|flaw| flawed(&text, &flaw))?);
+                        piece
+                    }
+                });
+                // One is not interrupted; many are.
+                if processor::time().saturating_sub(begun) > limit {
+                    return Err(timed_out(limit, &source));
+                }
             }
+            let expression = joined::join(pieces).ok_or(ExpressionError::Empty)?;
             let plain = plain::is_plain(&expression);
-            Ok(Inner { source: text, owner: whose, expression, asked, plain, strikes: Strikes::default() })
+            Ok(Inner { source, owner: whose, expression, asked, plain, strikes: Strikes::default() })
         };
         match self.pool.run(&owner, limit, patience(limit), work) {
             Ok(inner) => inner.map(|inner| Program(Arc::new(inner))),
-            Err(error) => Err(pool_error(error, shown(source))),
+            Err(error) => Err(pool_error(error, told)),
         }
     }
 
@@ -215,6 +233,11 @@ impl Evaluator {
         *steps = steps.saturating_sub(taken);
         result
     }
+}
+
+fn parsed(env: &Env, text: &str) -> Result<Expression, ExpressionError> {
+    let parser = env.parser().enable_ident_escape_syntax(true);
+    parser.parse(text).map_err(|errors| syntax_error(text, &errors.errors))
 }
 
 /// Runs on a thread of the pool. Returns how many steps it took as well.

@@ -50,6 +50,15 @@ fn what_the_instance_lacks_is_named() {
 }
 
 #[test]
+fn a_long_text_with_one_expression_in_it_is_rendered() {
+    let plain = "listen = [\"a.b.c\"]\n".repeat(500);
+    assert!(plain.len() > 9 * 1024);
+    let graph = graph(rgd(json!([config("a", &format!("{plain}${{schema.spec.name}}\n"))]))).unwrap();
+    let rendered = first(&graph, &instance(json!({"name": "shop"})));
+    assert_eq!(objects(&rendered)[0]["data"]["k"], json!(format!("{plain}shop\n")));
+}
+
+#[test]
 fn bytes_are_written_as_base64() {
     let secret = |data: &str| {
         let template = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "data": {"k": data}});
