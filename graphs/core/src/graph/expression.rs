@@ -93,13 +93,18 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// The type of an expression that stands at this place.
+/// The type of an expression that stands at this place. It is told what follows from the types around it, which may be others
+/// where the same text stands.
 pub(super) fn type_of(
-    program: &Program,
+    program: &mut Program,
     variables: &Variables,
     place: impl Fn() -> String,
 ) -> Result<Type, GraphError> {
-    types::check(program.expression(), variables).map_err(|error| {
+    let checked = types::typed(program, variables).map(|(found, typed)| {
+        *program = typed;
+        found
+    });
+    checked.map_err(|error| {
         let source = shown(program.source());
         GraphError::invalid(format_args!("{}: failed to compile expression {source:?}: {error}", place()))
     })

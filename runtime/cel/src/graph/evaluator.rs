@@ -4,6 +4,7 @@
 //! time and sizes are metered. Only the interpreter is another, which counts by itself.
 
 use std::{
+    collections::HashMap,
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
@@ -23,12 +24,15 @@ use super::{
     value_type::ValueType,
     view::Origin,
 };
-use crate::expression::{
-    ExpressionError, Limits, meter, patience,
-    pool::{Pool, PoolError},
-    pool_error, processor, shape, shown,
-    strikes::Strikes,
-    syntax_error, timed_out,
+use crate::{
+    expression::{
+        ExpressionError, Limits, meter, patience,
+        pool::{Pool, PoolError},
+        pool_error, processor, shape, shown,
+        strikes::Strikes,
+        syntax_error, timed_out,
+    },
+    types::Type,
 };
 
 /// Longest part of an error that is told, in characters.
@@ -36,7 +40,14 @@ const TOLD: usize = 200;
 
 /// A compiled expression of a graph. Cheap to clone; the clones share their record of running out of time.
 #[derive(Clone)]
-pub struct Program(Arc<Inner>);
+pub struct Program {
+    inner: Arc<Inner>,
+    /// Of what type each `sum()` is, by its number in the expression, where the checker has said so.
+    sums: Arc<Sums>,
+}
+
+/// Types of sums, by the numbers of their calls.
+pub(crate) type Sums = HashMap<u64, Type>;
 
 struct Inner {
     source: String,
@@ -52,44 +63,49 @@ struct Inner {
 impl Program {
     /// The text it was compiled from.
     pub fn source(&self) -> &str {
-        &self.0.source
+        &self.inner.source
     }
 
     /// What the text was parsed into, macros replaced as [`macros`] says. For the checker of types.
     pub fn expression(&self) -> &Expression {
-        &self.0.expression
+        &self.inner.expression
     }
 
     /// Names it takes from outside, sorted: `schema`, `runtime`, not the variables of its loops nor the names of types.
     pub fn variables(&self) -> &[String] {
-        &self.0.asked.variables
+        &self.inner.asked.variables
     }
 
     /// Whether it calls `omit()`.
     pub fn omits(&self) -> bool {
-        self.0.asked.omits
+        self.inner.asked.omits
     }
 
     /// What the conditions say that it makes, where that is a fixed text: `("type", "Ok")` of
     /// `runtime.newCondition({type: "Ok", status: …})`.
     pub fn conditions_written(&self) -> &[(String, String)] {
-        &self.0.asked.written
+        &self.inner.asked.written
     }
 
     /// Types of conditions of `schema` that it reads, where they are fixed texts: `runtime.condition(schema, "Ready")`.
     pub fn conditions_read(&self) -> &[String] {
-        &self.0.asked.read
+        &self.inner.asked.read
+    }
+
+    /// The same, told of what type its sums are: one of nothing is 0 of that.
+    pub(crate) fn with_sums(&self, sums: Sums) -> Self {
+        Self { inner: Arc::clone(&self.inner), sums: Arc::new(sums) }
     }
 
     /// For how many parties it has run out of time again and again.
     pub fn slow_for(&self) -> usize {
-        self.0.strikes.parties()
+        self.inner.strikes.parties()
     }
 }
 
 impl fmt::Debug for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Program").field(&self.0.source).finish()
+        f.debug_tuple("Program").field(&self.inner.source).finish()
     }
 }
 
@@ -178,7 +194,7 @@ impl Evaluator {
             Ok(Inner { source, owner: whose, expression, asked, plain, strikes: Strikes::default() })
         };
         match self.pool.run(&owner, limit, patience(limit), work) {
-            Ok(inner) => inner.map(|inner| Program(Arc::new(inner))),
+            Ok(inner) => inner.map(|inner| Program { inner: Arc::new(inner), sums: Arc::default() }),
             Err(error) => Err(pool_error(error, told)),
         }
     }
@@ -204,7 +220,7 @@ impl Evaluator {
         program: &Program,
         variables: &[Variable<'_>],
     ) -> Result<Json, ExpressionError> {
-        if program.0.strikes.rests(party) {
+        if program.inner.strikes.rests(party) {
             return Err(ExpressionError::Quarantined { expression: shown(program.source()) });
         }
         let bound = variables.iter().map(|variable| Bound {
@@ -218,13 +234,13 @@ impl Evaluator {
         // Whether it was in time is noted where it runs: whoever has waited for it knows only that it was not here.
         let work = move || {
             let (result, taken) = run(&shared, &bound, limits);
-            shared.0.strikes.ended(&party, !matches!(result, Err(ExpressionError::TimedOut { .. })));
+            shared.inner.strikes.ended(&party, !matches!(result, Err(ExpressionError::TimedOut { .. })));
             (result, taken)
         };
-        let ended = if program.0.plain {
+        let ended = if program.inner.plain {
             catch_unwind(AssertUnwindSafe(work)).map_err(|_| PoolError::Panicked)
         } else {
-            self.pool.run(&program.0.owner, limit, patience(limit), work)
+            self.pool.run(&program.inner.owner, limit, patience(limit), work)
         };
         let (result, taken) = match ended {
             Ok(ended) => ended,
@@ -243,8 +259,8 @@ fn parsed(env: &Env, text: &str) -> Result<Expression, ExpressionError> {
 /// Runs on a thread of the pool. Returns how many steps it took as well.
 fn run(program: &Program, variables: &[Bound], limits: Limits) -> (Result<Json, ExpressionError>, u64) {
     meter::start(&limits);
-    let interpreter = Interpreter { variables };
-    let result = interpreter.value(&program.0.expression, None).and_then(|value| result::of(&value));
+    let interpreter = Interpreter { variables, sums: &program.sums };
+    let result = interpreter.value(&program.inner.expression, None).and_then(|value| result::of(&value));
     let end = meter::end(limits.steps);
     let expression = || shown(program.source());
     if end.late {
