@@ -171,7 +171,7 @@ impl World<'_> {
         };
         let mut keys: Vec<ObjectKey> = index.snapshot().into_iter().map(|(key, _)| key).collect();
         keys.retain(|key| namespace.as_deref().is_none_or(|namespace| *namespace == *key.namespace));
-        keys.sort();
+        keys.sort_by(ObjectKey::cmp_as_listed);
         let views = keys.into_iter().filter_map(|key| match self.engine.look(self.cluster, &spec, &key) {
             Seen::Present(view) => Some(view),
             Seen::Unknown | Seen::Absent => None,
