@@ -149,11 +149,7 @@ impl<'a> Renderer<'a> {
             }
             Err(stopped) => {
                 // What is there still counts for the status: it would flicker with every wait.
-                if !resource.role.is_list()
-                    && let Some([only]) = world.there(resource, None).as_deref()
-                {
-                    self.values.see(resource, Some(only.clone()));
-                }
+                self.values.see(resource, observed::before(resource, world.there(resource, None)));
                 match stopped {
                     Stopped::Waiting(why) => Node { ready: Ready::No(why.clone()), wanted: Wanted::Waiting(why) },
                     Stopped::Unset(why) => Node { ready: Ready::No(why.clone()), wanted: Wanted::Unset(why) },

@@ -120,7 +120,7 @@ impl World<'_> {
         there
     }
 
-    /// The one object of a resource that bears its id.
+    /// The objects of a resource, which bear its id.
     fn before(&self, resource: &Resource) -> Vec<Arc<Value>> {
         let members = self.members_of(&resource.kind).unwrap_or_default();
         // Others may write the set's label wherever they like.
@@ -171,7 +171,7 @@ impl World<'_> {
         };
         let mut keys: Vec<ObjectKey> = index.snapshot().into_iter().map(|(key, _)| key).collect();
         keys.retain(|key| namespace.as_deref().is_none_or(|namespace| *namespace == *key.namespace));
-        keys.sort();
+        keys.sort_by(ObjectKey::cmp_as_listed);
         let mut matching = Vec::new();
         for key in keys {
             match self.engine.look(self.cluster, &spec, &key) {
@@ -233,7 +233,7 @@ impl render::World for World<'_> {
         let resource = self.resources.get(&resource.id)?;
         match (resource.form, wanted) {
             (Form::Single | Form::Collection, Some(wanted)) => Some(self.applied(resource, wanted)),
-            (Form::Single, None) => Some(self.before(resource)),
+            (Form::Single | Form::Collection, None) => Some(self.before(resource)),
             (Form::Reference, Some([wanted])) => Some(self.referred(resource, wanted)),
             (Form::Selection, Some([wanted])) => self.selected(resource, wanted),
             _ => None,

@@ -11,6 +11,7 @@ mod fold;
 mod function;
 mod go;
 mod interpret;
+mod joined;
 pub mod macros;
 mod names;
 mod network;
@@ -24,6 +25,7 @@ mod value;
 mod value_type;
 mod view;
 
+pub(crate) use evaluator::Sums;
 pub use evaluator::{Evaluator, Program, Variable};
 pub use function::{Style, functions};
 pub use result::{OMIT, is_omitted, without_omitted};

@@ -34,7 +34,7 @@ mod unify;
 mod variables;
 
 pub use cel_type::Type;
-pub use check::check;
+pub use check::{check, typed};
 pub use error::TypeError;
 pub use fits::{Misfit, fits};
 pub use native::Native;

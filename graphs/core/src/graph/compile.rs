@@ -44,8 +44,8 @@ pub fn compile(
         .map_err(|error| GraphError::invalid(format_args!("failed to build the instance's schema: {error}")))?;
     let mut compiler = Compiler::new(name, evaluator, bounds.expressions);
     let sketches = sketches(spec, kinds, &mut compiler)?;
-    let status = status::read(&schema.status, &mut compiler)?;
-    let conditions = match schema.status.get("conditions") {
+    let mut status = status::read(&schema.status, &mut compiler)?;
+    let mut conditions = match schema.status.get("conditions") {
         Some(written) => conditions::read(written, &mut compiler)?,
         None => Vec::new(),
     };
@@ -74,7 +74,7 @@ pub fn compile(
     }
     let status_schema = status.check(&is_name, &variables)?.unwrap_or_else(|| json!({"type": "object"}));
     let with_runtime = variables.with(RUNTIME, Type::Native(Native::Runtime));
-    conditions::check(&conditions, is_name, &with_runtime)?;
+    conditions::check(&mut conditions, is_name, &with_runtime)?;
     let resources = order.into_iter().filter_map(|at| resources.get_mut(at).and_then(Option::take)).collect();
     Ok(Arc::new(Graph {
         kind: Gvk { group: schema.group().to_owned(), version: schema.api_version.clone(), kind: schema.kind.clone() },
@@ -230,7 +230,7 @@ fn scope_of(sketch: &Sketch<'_>) -> Scope {
 
 /// Checks the types of all expressions of a resource.
 fn resource(
-    sketch: Sketch<'_>,
+    mut sketch: Sketch<'_>,
     variables: &Variables,
     dependencies: Vec<String>,
     wave: usize,
@@ -239,13 +239,14 @@ fn resource(
 ) -> Result<Resource, GraphError> {
     let id = sketch.id().to_owned();
     let (dimensions, inner) = dimensions(&sketch, variables)?;
-    for program in &sketch.include_when {
-        let place = || format!("includeWhen expression {:?} in resource {id:?}", shown(program.source()));
+    for program in &mut sketch.include_when {
+        let source = shown(program.source());
+        let place = || format!("includeWhen expression {source:?} in resource {id:?}");
         let returned = type_of(program, variables, place)?;
         types::condition(&returned).map_err(|not| GraphError::invalid(format_args!("{} {not}", place())))?;
         never_omits(program, place)?;
     }
-    check_ready(&sketch)?;
+    check_ready(&mut sketch)?;
     let inner = inner.as_ref().unwrap_or(variables);
     let Sketch { kind, role, template, include_when, ready_when, .. } = sketch;
     let mut expressions = Vec::with_capacity(sketch.expressions.len());
@@ -274,32 +275,30 @@ fn dimensions(sketch: &Sketch<'_>, variables: &Variables) -> Result<(Vec<Dimensi
     let (mut dimensions, mut inner) = (Vec::with_capacity(sketch.dimensions.len()), None);
     for (iterator, list) in &sketch.dimensions {
         let place = || format!("node {:?}: forEach iterator {iterator:?}", sketch.id());
-        let returned = type_of(list, variables, place)?;
+        let mut list = list.clone();
+        let returned = type_of(&mut list, variables, place)?;
         let element =
             types::elements(&returned).map_err(|not| GraphError::invalid(format_args!("{} {not}", place())))?;
-        dimensions.push(Dimension {
-            iterator: (*iterator).to_owned(),
-            list: list.clone(),
-            element: ValueType::of_type(&element),
-        });
+        dimensions.push(Dimension { iterator: (*iterator).to_owned(), list, element: ValueType::of_type(&element) });
         inner = Some(inner.unwrap_or_else(|| variables.clone()).with(iterator, element));
     }
     Ok((dimensions, inner))
 }
 
 /// `readyWhen` sees the resource itself, or one object of a collection, and nothing else.
-fn check_ready(sketch: &Sketch<'_>) -> Result<(), GraphError> {
+fn check_ready(sketch: &mut Sketch<'_>) -> Result<(), GraphError> {
     if sketch.ready_when.is_empty() {
         return Ok(());
     }
-    let id = sketch.id();
+    let id = sketch.written.id.as_str();
     let name = if sketch.role.is_list() { EACH } else { id };
     let variables = Variables::new().with(name, types::object(name, &sketch.kind.schema, scope_of(sketch)));
-    for program in &sketch.ready_when {
+    for program in &mut sketch.ready_when {
         let place = || format!("resource {id:?} readyWhen");
         never_omits(program, place)?;
         known(program, |used| used == name, place)?;
-        let place = || format!("readyWhen expression {:?} in resource {id:?}", shown(program.source()));
+        let source = shown(program.source());
+        let place = || format!("readyWhen expression {source:?} in resource {id:?}");
         let returned = type_of(program, &variables, place)?;
         types::condition(&returned).map_err(|not| GraphError::invalid(format_args!("{} {not}", place())))?;
     }

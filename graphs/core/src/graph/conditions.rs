@@ -87,12 +87,13 @@ fn check_texts(program: &Program, place: &str) -> Result<BTreeSet<String>, Graph
 
 /// Checks the names and the type of each.
 pub(super) fn check(
-    conditions: &[AuthoredCondition],
+    conditions: &mut [AuthoredCondition],
     is_name: impl Fn(&str) -> bool,
     variables: &Variables,
 ) -> Result<(), GraphError> {
     for AuthoredCondition { program, .. } in conditions {
-        let place = || format!("status.conditions: {:?}", shown(program.source()));
+        let source = shown(program.source());
+        let place = || format!("status.conditions: {source:?}");
         never_omits(program, place)?;
         known(program, |name| name == super::RUNTIME || is_name(name), place)?;
         let returned = type_of(program, variables, || "status.conditions".to_owned())?;

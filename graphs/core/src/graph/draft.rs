@@ -128,14 +128,14 @@ impl Draft {
         iterates: bool,
         compiler: &mut Compiler<'_>,
     ) -> Result<Computed, GraphError> {
-        let Self { path, program, told, wanted, nullable } = self;
-        let returned = type_of(&program, variables, || format!("resource {id:?} at path {path:?}"))?;
+        let Self { path, mut program, told, wanted, nullable } = self;
+        let place = || format!("resource {id:?} at path {path:?}");
+        let returned = type_of(&mut program, variables, place)?;
         let mismatch = |what: &dyn std::fmt::Display| {
             GraphError::invalid(format_args!(
                 "type mismatch in resource {id:?} at path {path:?}: expression {told:?} {what}"
             ))
         };
-        let mut program = program;
         match &wanted {
             Wanted::Text => types::fits(&returned, &Type::String).map_err(|misfit| mismatch(&misfit))?,
             Wanted::Selector if matches!(returned.held(), Type::Map(_) | Type::Struct(_) | Type::Dyn) => {}
@@ -146,7 +146,8 @@ impl Draft {
                 types::fits(&returned, expected).map_err(|misfit| mismatch(&misfit))?;
                 if *expected == Type::Bytes && *returned.held() == Type::Bytes {
                     let source = encoded(program.source(), returned != Type::Bytes);
-                    program = compiler.program(&source, || format!("resource {id:?} at path {path:?}"))?;
+                    program = compiler.program(&source, place)?;
+                    type_of(&mut program, variables, place)?;
                 }
             }
         }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use runtime_cel::{
+    expression::ExpressionError,
     graph::{Evaluator, Program, TextTemplate},
     types::{self, Type, Variables},
 };
@@ -43,6 +44,17 @@ impl<'a> Compiler<'a> {
 
     /// Compiles an expression that stands at this place.
     pub(super) fn program(&mut self, source: &str, place: impl Fn() -> String) -> Result<Program, GraphError> {
+        let (evaluator, owner) = (self.evaluator, self.owner);
+        self.compiled(source, place, || evaluator.compile(owner, source))
+    }
+
+    /// What a text was compiled to, or is now: each counts, and is compiled once.
+    fn compiled(
+        &mut self,
+        source: &str,
+        place: impl Fn() -> String,
+        compile: impl FnOnce() -> Result<Program, ExpressionError>,
+    ) -> Result<Program, GraphError> {
         let most = self.most;
         self.left = self.left.checked_sub(1).ok_or_else(|| {
             GraphError::invalid(format_args!("{}: an RGD may have {most} expressions at the most; split it", place()))
@@ -50,8 +62,7 @@ impl<'a> Compiler<'a> {
         if let Some(program) = self.programs.get(source) {
             return Ok(program.clone());
         }
-        let compiled = self.evaluator.compile(self.owner, source);
-        let program = compiled.map_err(|error| GraphError::expression(&place(), &error))?;
+        let program = compile().map_err(|error| GraphError::expression(&place(), &error))?;
         self.programs.insert(source.to_owned(), program.clone());
         Ok(program)
     }
@@ -63,7 +74,10 @@ impl<'a> Compiler<'a> {
         match (template.standalone(), template.cel()) {
             (_, None) => Ok(Text::Plain),
             (Some(source), _) => Ok(Text::Standalone(self.program(source, place)?)),
-            (None, Some(source)) => Ok(Text::Mixed(self.program(&source, place)?)),
+            (None, Some(source)) => {
+                let (evaluator, owner) = (self.evaluator, self.owner);
+                Ok(Text::Mixed(self.compiled(&source, place, || evaluator.compile_text(owner, &template))?))
+            }
         }
     }
 
@@ -79,13 +93,18 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// The type of an expression that stands at this place.
+/// The type of an expression that stands at this place. It is told what follows from the types around it, which may be others
+/// where the same text stands.
 pub(super) fn type_of(
-    program: &Program,
+    program: &mut Program,
     variables: &Variables,
     place: impl Fn() -> String,
 ) -> Result<Type, GraphError> {
-    types::check(program.expression(), variables).map_err(|error| {
+    let checked = types::typed(program, variables).map(|(found, typed)| {
+        *program = typed;
+        found
+    });
+    checked.map_err(|error| {
         let source = shown(program.source());
         GraphError::invalid(format_args!("{}: failed to compile expression {source:?}: {error}", place()))
     })

@@ -115,7 +115,7 @@ impl<'a> Reader<'_, '_, 'a> {
 impl StatusTree {
     /// Checks the names and types of all fields. Returns the schema, `None` where there is no field.
     pub(super) fn check(
-        &self,
+        &mut self,
         is_name: &dyn Fn(&str) -> bool,
         variables: &Variables,
     ) -> Result<Option<Value>, GraphError> {
@@ -123,7 +123,7 @@ impl StatusTree {
     }
 
     fn check_with(
-        &self,
+        &mut self,
         is_name: &dyn Fn(&str) -> bool,
         variables: &Variables,
         schemas: &mut Schemas,
@@ -152,18 +152,14 @@ impl StatusTree {
 
 impl StatusField {
     fn check(
-        &self,
+        &mut self,
         is_name: &dyn Fn(&str) -> bool,
         variables: &Variables,
         schemas: &mut Schemas,
     ) -> Result<Value, GraphError> {
         let Self { path, program, text } = self;
-        let place = || {
-            format!(
-                "failed to build instance status schema: status field {path:?} expression {:?}",
-                shown(program.source())
-            )
-        };
+        let source = shown(program.source());
+        let place = || format!("failed to build instance status schema: status field {path:?} expression {source:?}");
         never_omits(program, place)?;
         known(program, is_name, place)?;
         if program.variables().is_empty() {

@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use broker_api::graphs::keys;
 use serde_json::Value;
 
 use super::text_at;
@@ -12,7 +13,7 @@ use crate::graph::{Resource, Role};
 
 /// What is there, as far as is known. It is asked for each resource in the order of the graph.
 pub trait World {
-    /// The objects that are there of a resource: those of a collection in any order; those that a selector matches in the
+    /// The objects that are there of a resource: those of a collection in any order, and with their labels; those that a selector matches in the
     /// API's, and `None` until they have been listed. `wanted` is what was rendered of it; `None` where that is not known, and
     /// what was there before is asked for.
     fn there(&self, resource: &Resource, wanted: Option<&[Value]>) -> Option<Vec<Arc<Value>>>;
@@ -25,6 +26,30 @@ impl World for Observed {
     fn there(&self, resource: &Resource, _wanted: Option<&[Value]>) -> Option<Vec<Arc<Value>>> {
         self.get(&resource.id).cloned()
     }
+}
+
+/// What expressions see of a resource that is not rendered: what was there before, if it is clear what that is.
+pub(super) fn before(resource: &Resource, there: Option<Vec<Arc<Value>>>) -> Option<Arc<Value>> {
+    let there = there?;
+    match resource.role {
+        Role::Selected => None,
+        Role::Collection => {
+            let by_place: BTreeMap<u32, &Value> =
+                there.iter().filter_map(|object| Some((place(object)?, object.as_ref()))).collect();
+            // Two at one place, or one at none: some of them are to go, or are no children. An empty one may never have been.
+            let is_clear = !there.is_empty() && by_place.len() == there.len();
+            is_clear.then(|| Arc::new(by_place.into_values().cloned().collect()))
+        }
+        Role::One | Role::External => match there.as_slice() {
+            [only] => Some(Arc::clone(only)),
+            _ => None,
+        },
+    }
+}
+
+/// The place of an object in its collection, as its label says it.
+fn place(object: &Value) -> Option<u32> {
+    object.get("metadata")?.get("labels")?.get(keys::COLLECTION_INDEX)?.as_str()?.parse().ok()
 }
 
 /// What is there of what is wanted.

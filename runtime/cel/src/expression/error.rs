@@ -16,6 +16,22 @@ pub enum ExpressionError {
         /// The limit.
         most: usize,
     },
+    /// More bytes of plain text around expressions than a text may have.
+    #[error("the text has {bytes} bytes beside its expressions; at most {most} are allowed")]
+    TextTooLong {
+        /// Bytes that it has.
+        bytes: usize,
+        /// The limit.
+        most: usize,
+    },
+    /// More expressions within one text than are allowed.
+    #[error("the text has {found} expressions; at most {most} are allowed")]
+    TooManyInText {
+        /// Expressions that it has.
+        found: usize,
+        /// The limit.
+        most: usize,
+    },
     /// Nested too deep, too many operators or loops.
     #[error("line {line}, column {column}: {what}")]
     TooComplex {

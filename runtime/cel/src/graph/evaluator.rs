@@ -4,6 +4,7 @@
 //! time and sizes are metered. Only the interpreter is another, which counts by itself.
 
 use std::{
+    collections::HashMap,
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
@@ -15,19 +16,23 @@ use serde_json::Value as Json;
 use super::{
     failure::Failure,
     interpret::Interpreter,
-    macros,
+    joined, macros,
     names::{self, Asked},
     plain, result,
     scope::Bound,
+    text::{Part, TextTemplate},
     value_type::ValueType,
     view::Origin,
 };
-use crate::expression::{
-    ExpressionError, Limits, meter, patience,
-    pool::{Pool, PoolError},
-    pool_error, processor, shape, shown,
-    strikes::Strikes,
-    syntax_error, timed_out,
+use crate::{
+    expression::{
+        ExpressionError, Limits, meter, patience,
+        pool::{Pool, PoolError},
+        pool_error, processor, shape, shown,
+        strikes::Strikes,
+        syntax_error, timed_out,
+    },
+    types::Type,
 };
 
 /// Longest part of an error that is told, in characters.
@@ -35,7 +40,14 @@ const TOLD: usize = 200;
 
 /// A compiled expression of a graph. Cheap to clone; the clones share their record of running out of time.
 #[derive(Clone)]
-pub struct Program(Arc<Inner>);
+pub struct Program {
+    inner: Arc<Inner>,
+    /// Of what type each `sum()` is, by its number in the expression, where the checker has said so.
+    sums: Arc<Sums>,
+}
+
+/// Types of sums, by the numbers of their calls.
+pub(crate) type Sums = HashMap<u64, Type>;
 
 struct Inner {
     source: String,
@@ -51,44 +63,49 @@ struct Inner {
 impl Program {
     /// The text it was compiled from.
     pub fn source(&self) -> &str {
-        &self.0.source
+        &self.inner.source
     }
 
     /// What the text was parsed into, macros replaced as [`macros`] says. For the checker of types.
     pub fn expression(&self) -> &Expression {
-        &self.0.expression
+        &self.inner.expression
     }
 
     /// Names it takes from outside, sorted: `schema`, `runtime`, not the variables of its loops nor the names of types.
     pub fn variables(&self) -> &[String] {
-        &self.0.asked.variables
+        &self.inner.asked.variables
     }
 
     /// Whether it calls `omit()`.
     pub fn omits(&self) -> bool {
-        self.0.asked.omits
+        self.inner.asked.omits
     }
 
     /// What the conditions say that it makes, where that is a fixed text: `("type", "Ok")` of
     /// `runtime.newCondition({type: "Ok", status: …})`.
     pub fn conditions_written(&self) -> &[(String, String)] {
-        &self.0.asked.written
+        &self.inner.asked.written
     }
 
     /// Types of conditions of `schema` that it reads, where they are fixed texts: `runtime.condition(schema, "Ready")`.
     pub fn conditions_read(&self) -> &[String] {
-        &self.0.asked.read
+        &self.inner.asked.read
+    }
+
+    /// The same, told of what type its sums are: one of nothing is 0 of that.
+    pub(crate) fn with_sums(&self, sums: Sums) -> Self {
+        Self { inner: Arc::clone(&self.inner), sums: Arc::new(sums) }
     }
 
     /// For how many parties it has run out of time again and again.
     pub fn slow_for(&self) -> usize {
-        self.0.strikes.parties()
+        self.inner.strikes.parties()
     }
 }
 
 impl fmt::Debug for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Program").field(&self.0.source).finish()
+        f.debug_tuple("Program").field(&self.inner.source).finish()
     }
 }
 
@@ -140,28 +157,45 @@ impl Evaluator {
     /// Compiles an expression of this owner, who has a share of the threads for compiling and evaluating all of his.
     /// A function that does not exist is an error; types are not checked. Blocks as [`Evaluator::evaluate`] does.
     pub fn compile(&self, owner: &str, source: &str) -> Result<Program, ExpressionError> {
-        shape::check(source, &self.limits.shape)?;
+        self.compile_parts(owner, source.to_owned(), vec![Part::Expression(source.to_owned())])
+    }
+
+    /// Compiles a text with expressions in it to one that makes the whole text. Each of them is held to what an expression may
+    /// be; of the whole, the plain text to what may be made, and the number of expressions to that of operators.
+    pub fn compile_text(&self, owner: &str, text: &TextTemplate) -> Result<Program, ExpressionError> {
+        let source = text.cel().ok_or(ExpressionError::Empty)?;
+        self.compile_parts(owner, source, text.parts().to_vec())
+    }
+
+    fn compile_parts(&self, owner: &str, source: String, parts: Vec<Part>) -> Result<Program, ExpressionError> {
+        joined::check(&parts, &self.limits)?;
         let env = Arc::clone(&self.env);
-        let text = source.to_owned();
         let owner: Arc<str> = owner.into();
-        let (whose, limit) = (Arc::clone(&owner), self.limits.compile);
+        let (whose, limit, told) = (Arc::clone(&owner), self.limits.compile, shown(&source));
         let work = move || {
             let begun = processor::time();
-            let expression = env
-                .parser()
-                .enable_ident_escape_syntax(true)
-                .parse(&text)
-                .map_err(|errors| syntax_error(&text, &errors.errors))?;
-            let asked = names::asked(&expression).map_err(|flaw| flawed(&text, &flaw))?;
-            if processor::time().saturating_sub(begun) > limit {
-                return Err(timed_out(limit, &text));
+            let (mut pieces, mut asked) = (Vec::with_capacity(parts.len()), Asked::default());
+            for part in parts {
+                pieces.push(match part {
+                    Part::Text(text) => joined::literal(text),
+                    Part::Expression(text) => {
+                        let piece = parsed(&env, &text)?;
+                        asked.add(names::asked(&piece).map_err(|flaw| flawed(&text, &flaw))?);
+                        piece
+                    }
+                });
+                // One is not interrupted; many are.
+                if processor::time().saturating_sub(begun) > limit {
+                    return Err(timed_out(limit, &source));
+                }
             }
+            let expression = joined::join(pieces).ok_or(ExpressionError::Empty)?;
             let plain = plain::is_plain(&expression);
-            Ok(Inner { source: text, owner: whose, expression, asked, plain, strikes: Strikes::default() })
+            Ok(Inner { source, owner: whose, expression, asked, plain, strikes: Strikes::default() })
         };
         match self.pool.run(&owner, limit, patience(limit), work) {
-            Ok(inner) => inner.map(|inner| Program(Arc::new(inner))),
-            Err(error) => Err(pool_error(error, shown(source))),
+            Ok(inner) => inner.map(|inner| Program { inner: Arc::new(inner), sums: Arc::default() }),
+            Err(error) => Err(pool_error(error, told)),
         }
     }
 
@@ -186,7 +220,7 @@ impl Evaluator {
         program: &Program,
         variables: &[Variable<'_>],
     ) -> Result<Json, ExpressionError> {
-        if program.0.strikes.rests(party) {
+        if program.inner.strikes.rests(party) {
             return Err(ExpressionError::Quarantined { expression: shown(program.source()) });
         }
         let bound = variables.iter().map(|variable| Bound {
@@ -200,13 +234,13 @@ impl Evaluator {
         // Whether it was in time is noted where it runs: whoever has waited for it knows only that it was not here.
         let work = move || {
             let (result, taken) = run(&shared, &bound, limits);
-            shared.0.strikes.ended(&party, !matches!(result, Err(ExpressionError::TimedOut { .. })));
+            shared.inner.strikes.ended(&party, !matches!(result, Err(ExpressionError::TimedOut { .. })));
             (result, taken)
         };
-        let ended = if program.0.plain {
+        let ended = if program.inner.plain {
             catch_unwind(AssertUnwindSafe(work)).map_err(|_| PoolError::Panicked)
         } else {
-            self.pool.run(&program.0.owner, limit, patience(limit), work)
+            self.pool.run(&program.inner.owner, limit, patience(limit), work)
         };
         let (result, taken) = match ended {
             Ok(ended) => ended,
@@ -217,11 +251,16 @@ impl Evaluator {
     }
 }
 
+fn parsed(env: &Env, text: &str) -> Result<Expression, ExpressionError> {
+    let parser = env.parser().enable_ident_escape_syntax(true);
+    parser.parse(text).map_err(|errors| syntax_error(text, &errors.errors))
+}
+
 /// Runs on a thread of the pool. Returns how many steps it took as well.
 fn run(program: &Program, variables: &[Bound], limits: Limits) -> (Result<Json, ExpressionError>, u64) {
     meter::start(&limits);
-    let interpreter = Interpreter { variables };
-    let result = interpreter.value(&program.0.expression, None).and_then(|value| result::of(&value));
+    let interpreter = Interpreter { variables, sums: &program.sums };
+    let result = interpreter.value(&program.inner.expression, None).and_then(|value| result::of(&value));
     let end = meter::end(limits.steps);
     let expression = || shown(program.source());
     if end.late {

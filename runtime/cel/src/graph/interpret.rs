@@ -11,6 +11,7 @@ use cel_interpreter::{
 
 use super::{
     equal,
+    evaluator::Sums,
     failure::{Answer, Failure, charge},
     field, fold,
     function::{self, Style},
@@ -19,9 +20,12 @@ use super::{
     value::{Key, TYPES, Text, Value},
     view::Origin,
 };
+use crate::types::Type;
 
 pub(super) struct Interpreter<'v> {
     pub(super) variables: &'v [Bound],
+    /// Of what types sums are, by the numbers of their calls.
+    pub(super) sums: &'v Sums,
 }
 
 /// The names around an expression.
@@ -135,6 +139,12 @@ impl<'v> Interpreter<'v> {
         for arg in &call.args {
             args.push(self.value(arg, names)?);
         }
+        if let ("sum", [Value::List(list)]) = (name, args.as_slice())
+            && list.len() == 0
+            && let Some(zero) = self.sums.get(&all.id).and_then(zero)
+        {
+            return Ok(zero);
+        }
         function::call(name, Style::Method, &args)
     }
 
@@ -215,6 +225,17 @@ impl<'v> Interpreter<'v> {
             }
         }
         Ok(Value::map(entries))
+    }
+}
+
+/// What a sum of nothing is, where it is of this type.
+fn zero<'v>(of: &Type) -> Option<Value<'v>> {
+    match of {
+        Type::Int => Some(Value::Int(0)),
+        Type::Uint => Some(Value::UInt(0)),
+        Type::Double => Some(Value::Double(0.0)),
+        Type::Duration => Some(Value::Duration(0)),
+        _ => None,
     }
 }
 

@@ -72,6 +72,18 @@ pub(super) fn asked(expression: &Expression) -> Result<Asked, Flaw> {
     Ok(Asked { variables: names.free.into_iter().collect(), ..names.asked })
 }
 
+impl Asked {
+    /// Adds what another piece of the same text asks for.
+    pub(super) fn add(&mut self, other: Self) {
+        self.variables.extend(other.variables);
+        self.variables.sort();
+        self.variables.dedup();
+        self.omits |= other.omits;
+        self.written.extend(other.written);
+        self.read.extend(other.read);
+    }
+}
+
 struct Names<'e> {
     /// Variables of loops and of `bind` around, inner ones last.
     inner: Vec<&'e str>,

@@ -20,7 +20,7 @@ use self::{
     sample::{SCHEMA, Sample},
     writer::Writer,
 };
-use super::{Scope, Type, Variables, check, collection, object};
+use super::{Scope, Type, Variables, collection, object, typed};
 use crate::{
     expression::{ExpressionError, Limits},
     graph::{Evaluator, ValueType, Variable},
@@ -100,9 +100,10 @@ fn evaluate(
         Err(ExpressionError::TooComplex { .. }) => return Ok(None),
         Err(error) => return Err(TestCaseError::fail(format!("{source}: {error}"))),
     };
-    let checked = check(program.expression(), &VARIABLES);
+    let checked = typed(&program, &VARIABLES);
     prop_assert!(checked.is_ok(), "{source}: {}", checked.unwrap_err());
-    Ok(Some((checked.unwrap(), EVALUATOR.evaluate(&program, variables))))
+    let (of, program) = checked.unwrap();
+    Ok(Some((of, EVALUATOR.evaluate(&program, variables))))
 }
 
 fn agree(choices: Vec<u16>, sizes: Vec<u16>) -> Result<(), TestCaseError> {

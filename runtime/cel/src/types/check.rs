@@ -20,16 +20,40 @@ use cel_interpreter::{
 };
 
 use super::{cel_type::Type, error::TypeError, unify::Unifier, variables::Variables};
+use crate::graph::{Program, Sums};
 
 /// Brackets within brackets; a macro is four of them. 96 of the parser's, at the most, within 16 loops.
 const DEPTH: usize = 256;
 
 /// The type of a parsed expression over these variables. Takes time in proportion to its text, and less than 1 MiB of stack.
 pub fn check(expression: &Expression, variables: &Variables) -> Result<Type, TypeError> {
-    let mut checker =
-        Checker { variables, locals: Vec::new(), unifier: Unifier::default(), types: HashMap::new(), depth: 0 };
+    checked(expression, variables).map(|(found, _)| found)
+}
+
+/// The type of a compiled expression, and the expression told what the checker alone knows: a list that an expression makes, and
+/// that is empty, does not say what it would be a list of.
+pub fn typed(program: &Program, variables: &Variables) -> Result<(Type, Program), TypeError> {
+    let (found, sums) = checked(program.expression(), variables)?;
+    let program = if sums.is_empty() { program.clone() } else { program.with_sums(sums) };
+    Ok((found, program))
+}
+
+fn checked(expression: &Expression, variables: &Variables) -> Result<(Type, Sums), TypeError> {
+    let mut checker = Checker {
+        variables,
+        locals: Vec::new(),
+        unifier: Unifier::default(),
+        types: HashMap::new(),
+        sums: Sums::new(),
+        depth: 0,
+    };
     let open = checker.infer(expression)?;
-    Ok(checker.unifier.ground(&open)?)
+    let found = checker.unifier.ground(&open)?;
+    let mut sums = std::mem::take(&mut checker.sums);
+    for of in sums.values_mut() {
+        *of = checker.unifier.ground(of)?;
+    }
+    Ok((found, sums))
 }
 
 struct Checker<'a> {
@@ -39,6 +63,8 @@ struct Checker<'a> {
     unifier: Unifier,
     /// What has been found out, by the ids of expressions.
     types: HashMap<u64, Type>,
+    /// Of what types sums are, by the ids of their calls.
+    sums: Sums,
     depth: usize,
 }
 
@@ -106,7 +132,13 @@ impl<'a> Checker<'a> {
                 Ok(Type::Bool)
             }
             Expr::Select(select) => self.select(&first, &select.field, false),
-            Expr::Call(call) => self.call(call, Some(first)),
+            Expr::Call(call) => {
+                let found = self.call(call, Some(first))?;
+                if call.func_name == "sum" {
+                    self.sums.insert(expression.id, found.clone());
+                }
+                Ok(found)
+            }
             _ => Err(strange()),
         }
     }

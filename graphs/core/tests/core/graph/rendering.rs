@@ -8,7 +8,7 @@ use graphs_core::{
 use runtime_cel::{expression::Limits, graph::Evaluator};
 use serde_json::{Value, json};
 
-use super::{EVALUATOR, Served, config, graph, instance, rgd, spec};
+use super::{EVALUATOR, Served, config, graph, instance, rgd, spec, there};
 
 fn objects(wanted: &Wanted) -> &[Value] {
     match wanted {
@@ -47,6 +47,42 @@ fn what_the_instance_lacks_is_named() {
     let wanted = first(&graph, &instance(json!({})));
     let Wanted::Unset(why) = &wanted else { panic!("somebody may set it: {wanted:?}") };
     assert!(why.contains("schema.spec.name is not set"), "{why}");
+}
+
+#[test]
+fn a_long_text_with_one_expression_in_it_is_rendered() {
+    let plain = "listen = [\"a.b.c\"]\n".repeat(500);
+    assert!(plain.len() > 9 * 1024);
+    let graph = graph(rgd(json!([config("a", &format!("{plain}${{schema.spec.name}}\n"))]))).unwrap();
+    let rendered = first(&graph, &instance(json!({"name": "shop"})));
+    assert_eq!(objects(&rendered)[0]["data"]["k"], json!(format!("{plain}shop\n")));
+}
+
+#[test]
+fn a_sum_of_nothing_is_of_the_type_of_what_is_added_up() {
+    let sum = |expression: &str| {
+        let mut resource = config("a", expression);
+        resource["readyWhen"] =
+            json!(["${['1.5'].filter(x, x == a.metadata.name).map(x, double(x)).sum() + 1.5 == 1.5}"]);
+        let mut rgd = rgd(json!([resource]));
+        rgd["schema"]["status"] = json!({"sum": "${a.data.map(k, duration(k)).filter(d, false).sum()}"});
+        let graph = graph(rgd).unwrap();
+        let there = Observed::from([("a".to_owned(), vec![there("a", json!({"1h": ""}))])]);
+        let pass = Pass::over(&graph, &instance(json!({"tags": []})), &there, &EVALUATOR);
+        assert_eq!((&pass.nodes[0].ready, &pass.status["sum"]), (&Ready::Yes, &json!("0s")));
+        objects(&pass.nodes[0].wanted)[0]["data"]["k"].clone()
+    };
+    assert_eq!(sum("${string(schema.spec.tags.map(x, double(x)).sum() + 1.5)}"), "1.5");
+    assert_eq!(sum("${string(schema.spec.tags.map(x, duration(x)).sum())}"), "0s");
+    assert_eq!(sum("${string(schema.spec.tags.map(x, uint(x)).sum() + 1u)}"), "1");
+    assert_eq!(sum("${string(schema.spec.tags.map(x, int(x)).sum() + 1)}"), "1");
+    // In a text each expression has its own.
+    let text = "${string(schema.spec.tags.map(x, double(x)).sum() + 1.5)} ${string(schema.spec.tags.map(x, int(x)).sum() + 1)}";
+    assert_eq!(sum(text), "1.5 1");
+    let secret = json!({"id": "a", "template": {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"},
+        "data": {"k": "${bytes(string(schema.spec.tags.map(x, double(x)).sum() + 1.5))}"}}});
+    let rendered = first(&graph(rgd(json!([secret]))).unwrap(), &instance(json!({"tags": []})));
+    assert_eq!(objects(&rendered)[0]["data"]["k"], "MS41");
 }
 
 #[test]

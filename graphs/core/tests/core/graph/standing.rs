@@ -71,6 +71,44 @@ fn a_status_keeps_what_is_there_while_its_node_waits() {
     assert!(pass.status_errors.len() == 1 && pass.status_errors[0].starts_with("status.bad: "), "{pass:?}");
 }
 
+/// A ConfigMap that is at this place in its collection.
+fn member(name: &str, place: &str) -> Arc<Value> {
+    let mut object = there(name, json!({})).as_ref().clone();
+    object["metadata"]["labels"] = json!({"kro.run/collection-index": place});
+    Arc::new(object)
+}
+
+#[test]
+fn a_status_keeps_what_is_there_while_a_collection_waits() {
+    let mut a = config("a", "v");
+    a["readyWhen"] = json!(["${a.data.k == 'yes'}"]);
+    let mut b = config("b", "${a.data.k}");
+    b["forEach"] = json!([{"x": "${schema.spec.tags}"}]);
+    b["template"]["metadata"]["name"] = json!("${'b-' + x}");
+    let mut rgd = rgd(json!([a, b]));
+    rgd["schema"]["status"] = json!({"names": "${b.map(x, x.metadata.name)}"});
+    let (graph, instance) = (graph(rgd).unwrap(), instance(json!({"tags": ["y", "x"]})));
+    let status = |ready: &str, members: Vec<Arc<Value>>| {
+        let a = vec![there("a", json!({"k": ready}))];
+        let world = Observed::from([("a".to_owned(), a), ("b".to_owned(), members)]);
+        let pass = Pass::over(&graph, &instance, &world, &EVALUATOR);
+        assert!(pass.status_errors.is_empty(), "{:?}", pass.status_errors);
+        Value::Object(pass.status)
+    };
+    // As the index has them, not as they were made.
+    let members = || vec![member("b-x", "1"), member("b-y", "0")];
+    let names = json!({"names": ["b-y", "b-x"]});
+    assert_eq!(status("yes", members()), names);
+    assert_eq!(status("no", members()), names, "its dependency is not ready, and nothing of it has gone");
+    let many = (0..12).rev().map(|place| member(&format!("b-{place:02}"), &place.to_string())).collect();
+    let sorted: Vec<String> = (0..12).map(|place| format!("b-{place:02}")).collect();
+    assert_eq!(status("no", many), json!({"names": sorted}), "by number");
+    // One of them is to go, or is none.
+    for other in [member("b-z", "0"), member("b-z", "first"), there("b-z", json!({}))] {
+        assert_eq!(status("no", [members(), vec![other]].concat()), json!({}));
+    }
+}
+
 #[test]
 fn a_pass_says_the_same_each_time() {
     let mut list = config("l", "${x}");

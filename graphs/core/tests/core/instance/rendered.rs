@@ -138,7 +138,7 @@ impl render::World for Look<'_> {
         match (resource.form, wanted) {
             (Form::Selection, Some([wanted])) => self.selected(resource, wanted),
             (Form::Single | Form::Collection | Form::Reference, Some(wanted)) => Some(self.named(resource, wanted)),
-            (Form::Single, None) => Some(self.before(resource)),
+            (Form::Single | Form::Collection, None) => Some(self.before(resource)),
             _ => None,
         }
     }

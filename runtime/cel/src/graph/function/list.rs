@@ -169,8 +169,8 @@ fn is_sorted<'v>(args: &[Value<'v>]) -> Answer<Value<'v>> {
     Ok(Value::Bool(true))
 }
 
-/// Of numbers or durations; when there are none, 0 of their kind, as far as it is known: what an expression made is a list of
-/// values, and an empty one is of none.
+/// Of numbers or durations. When there are none, 0 of their kind, as far as the list says it: what an expression made is a list
+/// of values, and an empty one is of none. What the checker says of it comes first.
 fn sum<'v>(args: &[Value<'v>]) -> Answer<Value<'v>> {
     let mut sum: Option<Value<'v>> = None;
     let list = argument::list(args, 0)?;

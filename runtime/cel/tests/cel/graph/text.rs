@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use runtime_cel::{
-    expression,
-    graph::{Part, TextError, TextTemplate},
+    expression::{self, ExpressionError},
+    graph::{Part, Program, TextError, TextTemplate, Variable},
     template::{Compiler, TemplateLimits},
 };
 use serde_json::{Value, json};
@@ -155,6 +155,71 @@ fn the_dialects_are_held_apart() {
     assert_eq!(TextTemplate::parse("${a").unwrap().parts(), [Part::Text("${a".to_owned())]);
     // Keys have expressions there; here nobody looks into them.
     assert_eq!(of_migrations(&json!({"${a}": 1}), &values), Some(json!({"x": 1})));
+}
+
+fn compiled(text: &str) -> Result<Program, ExpressionError> {
+    patient().compile_text("", &TextTemplate::parse(text).unwrap())
+}
+
+fn made(text: &str) -> Result<Value, ExpressionError> {
+    let evaluator = patient();
+    let variables = json!({"a": "x", "n": 5});
+    let variables: Vec<Variable<'_>> = variables
+        .as_object()
+        .unwrap()
+        .iter()
+        .map(|(name, value)| Variable::dynamic(name, Arc::new(value.clone())))
+        .collect();
+    evaluator.evaluate(&evaluator.compile_text("", &TextTemplate::parse(text).unwrap())?, &variables)
+}
+
+#[test]
+fn plain_text_is_no_part_of_an_expression() {
+    // What a config file has, more than an expression may be long, and with more of everything than it may have.
+    let line = "a.map(x, [[[x.y + 1]]]) = ((\"é\\\u{1}')\n";
+    let plain = line.repeat(9 * 1024 / line.len() + 1);
+    assert!(plain.len() > 9 * 1024);
+    assert_eq!(made(&format!("{plain}${{a}}")), Ok(json!(format!("{plain}x"))));
+    assert_eq!(made(&format!("{plain}${{a}}{plain}${{a}}")), Ok(json!(format!("{plain}x{plain}x"))));
+    // Each has 16 loops, which is as many as one may have.
+    let loops = format!("${{[a]{}[0]}}", ".map(x, x)".repeat(16));
+    assert_eq!(made(&format!("{loops} {loops}")), Ok(json!("x x")));
+    let dots = format!("${{'{}'.size() > 0 ? a : a{}}}", "y", ".z".repeat(398));
+    assert_eq!(made(&format!("{dots} {dots}")), Ok(json!("x x")));
+    assert_eq!(compiled("${a}-${schema.b}-${a}").unwrap().variables(), ["a", "schema"]);
+}
+
+#[test]
+fn pieces_are_put_together_in_their_order() {
+    for count in 1..40 {
+        let text = (0..count).map(|at| format!("{at}${{a}}")).collect::<Vec<_>>().concat();
+        assert_eq!(made(&text), Ok(json!(text.replace("${a}", "x"))));
+    }
+    assert_eq!(made("${a}${a}${a}"), Ok(json!("xxx")));
+    assert_eq!(made("${a // a comment}!"), Ok(json!("x!")));
+    assert!(made("${a}-${n}").unwrap_err().to_string().contains("no such overload"));
+}
+
+#[test]
+fn a_text_is_bounded_all_the_same() {
+    let error = |text: &str| compiled(text).unwrap_err().to_string();
+    let long = "a".repeat(8193);
+    assert_eq!(error(&format!("y${{{long}}}")), "the expression has 8193 bytes; at most 8192 are allowed");
+    assert_eq!(error("y${}"), ExpressionError::Empty.to_string());
+    assert!(error("y${ [}").starts_with("line 1, column "));
+    let plain = "y".repeat(256 * 1024);
+    // What is made is counted with its quotes.
+    let fits = &plain[3..];
+    assert!(made(&format!("{fits}${{a}}")) == Ok(json!(format!("{fits}x"))));
+    assert!(compiled(&format!("{plain}${{a}}")).is_ok());
+    assert!(error(&format!("y{plain}${{a}}")).contains("262145 bytes beside its expressions; at most 262144"));
+    assert_eq!(made(&"${a}".repeat(512)), Ok(json!("x".repeat(512))));
+    assert!(error(&"${a}".repeat(513)).contains("513 expressions; at most 512"));
+    // No piece says more than it would alone.
+    assert!(error("${a) + (a}y").starts_with("line 1, column 2"));
+    assert!(error(&format!("y${{{}a}}", "(".repeat(33))).contains("brackets"));
+    let costly = format!("${{{}}}", "[a]".to_owned() + &".map(x, x)".repeat(17));
+    assert!(error(&format!("y{costly}")).contains("loops"));
 }
 
 #[test]
