@@ -8,6 +8,7 @@ use std::{
 
 use broker_api::{ClusterName, graphs::ResourceGraphDefinitionSpec};
 use graphs_core::{
+    applyset::GroupKind,
     crd::{self, Owner},
     definition::{self, Outcome},
     graph::{self, Bounds, Graph, GraphError, Role},
@@ -63,6 +64,8 @@ pub struct Compiler<'a> {
     pub bounds: Bounds,
     /// Whether a CRD defines the kind of this plural and group.
     pub is_defined: &'a dyn Fn(&str, &str) -> bool,
+    /// The plural of the CRD that defines a kind already, or is to; without one it is what the kind makes.
+    pub plural: &'a dyn Fn(&GroupKind) -> Option<String>,
 }
 
 impl Compiler<'_> {
@@ -103,7 +106,9 @@ impl Compiler<'_> {
         spec: &ResourceGraphDefinitionSpec,
         graph: Arc<Graph>,
     ) -> std::result::Result<Compiled, String> {
-        let wanted = crd::desired(owner, &spec.schema, &graph.plural, &graph.spec_schema, &graph.status_schema);
+        let kind = GroupKind { kind: graph.kind.kind.clone(), group: graph.kind.group.clone() };
+        let plural = (self.plural)(&kind).unwrap_or_else(|| graph.plural.clone());
+        let wanted = crd::desired(owner, &spec.schema, &plural, &graph.spec_schema, &graph.status_schema);
         let crd = wanted.map_err(|error| error.to_string())?;
         let dependencies: BTreeMap<String, Vec<String>> = graph
             .resources

@@ -6,7 +6,7 @@ use std::{
 };
 
 use broker_api::{ClusterName, Role};
-use graphs_core::graph::Bounds;
+use graphs_core::{applyset::GroupKind, graph::Bounds};
 use runtime_cel::graph::Evaluator;
 use runtime_engine::engine::Engine;
 use runtime_fleet::{
@@ -159,6 +159,7 @@ impl Graphs {
         cluster: &'a ClusterName,
         others: &'a [ClusterName],
         is_defined: &'a dyn Fn(&str, &str) -> bool,
+        plural: &'a dyn Fn(&GroupKind) -> Option<String>,
     ) -> Compiler<'a> {
         let bounds = Bounds {
             collection: self.options.rgd_max_collection_size,
@@ -166,7 +167,7 @@ impl Graphs {
             own_namespace: self.options.restrict_namespaces,
             ..Bounds::default()
         };
-        Compiler { cluster, others, kinds: &self.kinds, evaluator: &self.evaluator, bounds, is_defined }
+        Compiler { cluster, others, kinds: &self.kinds, evaluator: &self.evaluator, bounds, is_defined, plural }
     }
 
     /// From now on a holder needs these of a cluster.

@@ -21,7 +21,7 @@ pub(crate) use self::{
     instance::deletion,
 };
 pub use self::{
-    custom_resource::{crd_name, is_established},
+    custom_resource::{crd_name, generated_kind, is_established},
     decide::decide,
     decision::{Decision, Serve, Subject, Write},
     instance::{AT_ONCE, Instance},

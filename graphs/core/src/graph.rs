@@ -88,7 +88,7 @@ pub struct Graph {
     pub kind: Gvk,
     /// Whether its instances are in namespaces.
     pub scope: GeneratedScope,
-    /// The plural that its name makes; see [`crate::plural::of_served`] for one that is served already.
+    /// The plural that its name makes; a CRD that defines the kind already keeps its own.
     pub plural: String,
     /// The schema of an instance's `spec`.
     pub spec_schema: Value,

@@ -6,10 +6,7 @@
 
 mod words;
 
-use serde_json::Value;
-
 use self::words::{ENDINGS, WHOLE, WORDS};
-use crate::crd::{is_owned, text_at};
 
 /// The plural of a kind, in lower case. The kind is taken as one word.
 pub fn of(kind: &str) -> String {
@@ -18,15 +15,6 @@ pub fn of(kind: &str) -> String {
         .or_else(|| ending_word(&word))
         .or_else(|| ending(&word))
         .unwrap_or_else(|| if word.ends_with('s') { word.clone() } else { format!("{word}s") })
-}
-
-/// The plural under which a kind is served already by a CRD of ours, else that of its name.
-pub fn of_served<'a>(kind: &str, group: &str, crds: impl IntoIterator<Item = &'a Value>) -> String {
-    let is_it = |crd: &&Value| {
-        text_at(crd, "/spec/names/kind") == kind && text_at(crd, "/spec/group") == group && is_owned(crd)
-    };
-    let served = crds.into_iter().find(is_it).map(|crd| text_at(crd, "/spec/names/plural"));
-    served.filter(|plural| !plural.is_empty()).map_or_else(|| of(kind), str::to_owned)
 }
 
 /// Words that are listed, as a whole, and words that are plurals of those already.

@@ -6,6 +6,7 @@ use std::{
 };
 
 use broker_api::ClusterName;
+use graphs_core::{applyset::GroupKind, definition};
 use runtime_fleet::{
     fleet::Fleet,
     index::{Change, Index, Lookup},
@@ -18,7 +19,7 @@ use runtime_fleet::{
 use super::{DefinitionKey, observe::key_of};
 use crate::{
     graphs::Graphs,
-    instances::generated,
+    instances::generated::{self, group_kind},
     watches::{Holder, Need},
 };
 
@@ -29,6 +30,19 @@ fn definition_of(object: &Object) -> Vec<Arc<str>> {
     let value = object.value().ok();
     let name = value.as_ref().and_then(|value| value.pointer("/spec/snapshot/name")?.as_str());
     name.map(Arc::from).into_iter().collect()
+}
+
+/// CRDs of ours by the kind that they define.
+pub const BY_KIND: Sort = Sort { name: "kind", by: kind_of };
+
+fn kind_of(crd: &Object) -> Vec<Arc<str>> {
+    let kind = crd.value().ok().and_then(|crd| generated::defined_kind(&crd));
+    kind.map(|kind| sorted_kind(&kind).into()).into_iter().collect()
+}
+
+/// A kind, as CRDs are sorted by it.
+pub fn sorted_kind(kind: &GroupKind) -> String {
+    format!("{}.{}", kind.kind, kind.group)
 }
 
 /// Listens to all that concerns RGDs.
@@ -82,6 +96,10 @@ impl Listener for Revisions {
 struct Generated(Weak<Graphs>);
 
 impl Listener for Generated {
+    fn sorts(&self) -> &'static [Sort] {
+        &[BY_KIND]
+    }
+
     fn changed(&self, index: &Index, change: &Change) {
         if let Some(graphs) = self.0.upgrade() {
             graphs.generated_changed(index.cluster(), &change.key.name);
@@ -147,6 +165,13 @@ impl Graphs {
                 Err(_) => return,
             },
         };
+        // An RGD that has no CRD yet, or one that is not served: this one may be its own.
+        if let Some(kind) = &kind {
+            let made = definition::crd_name(&group_kind(kind), []);
+            if made != **name && *cluster == self.hub {
+                self.look_at_crd(cluster, &made);
+            }
+        }
         let holder = Holder::Generated(cluster.clone(), Arc::clone(name));
         let needs = kind.iter().map(|kind| Need::Instances(kind.clone())).collect();
         self.instances.generated.set(cluster, name, kind);

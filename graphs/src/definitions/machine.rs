@@ -7,6 +7,7 @@ use broker_api::{
     graphs::{GraphRevisionSpec, ResourceGraphDefinitionSpec, keys},
 };
 use graphs_core::{
+    applyset::GroupKind,
     crd::Owner,
     definition::{
         self, Decision, Distributed, Elsewhere, Flags, Instances, Outcome as Compiling, Revisions, Serve, Snapshot,
@@ -89,14 +90,29 @@ impl DefinitionMachine {
         }
         // One that cannot be read is told of by the decision.
         let Ok(spec) = ResourceGraphDefinitionSpec::deserialize(&rgd.value["spec"]) else { return };
-        record.own = Some(self.attempt(key, &rgd.uid, rgd, &spec));
+        record.own = Some(self.attempt(key, rgd, rgd, &spec, record.crd.as_deref()));
     }
 
-    fn attempt(&self, key: &DefinitionKey, owner: &str, of: &View, spec: &ResourceGraphDefinitionSpec) -> Attempt {
-        let owner = Owner { name: &key.name, uid: owner, version: KRO_VERSION };
+    /// Compiles the spec `of` an RGD, or of a revision of it, whose CRD has this name.
+    fn attempt(
+        &self,
+        key: &DefinitionKey,
+        rgd: &View,
+        of: &View,
+        spec: &ResourceGraphDefinitionSpec,
+        crd: Option<&str>,
+    ) -> Attempt {
+        let owner = Owner { name: &key.name, uid: &rgd.uid, version: KRO_VERSION };
+        let own = definition::generated_kind(rgd);
+        let plural = |kind: &GroupKind| {
+            // What the decision looks at; a revision may be of another kind.
+            let own = crd.filter(|_| own.as_ref() == Some(kind)).map(Arc::from);
+            let name = own.or_else(|| self.graphs.crd_name(&key.cluster, kind))?;
+            name.strip_suffix(kind.group.as_str())?.strip_suffix('.').map(str::to_owned)
+        };
         let is_defined = |plural: &str, group: &str| self.graphs.is_defined(&key.cluster, plural, group);
         let others = self.graphs.others();
-        let result = self.graphs.compiler(&key.cluster, &others, &is_defined).compile(owner, spec);
+        let result = self.graphs.compiler(&key.cluster, &others, &is_defined, &plural).compile(owner, spec);
         Attempt::new(&of.uid, of.generation(), result)
     }
 
@@ -112,7 +128,7 @@ impl DefinitionMachine {
         let named = |revision: &&definition::Revision| revision.view.value["metadata"]["name"] == name;
         let Some(definition::Revision { view, .. }) = revisions.iter().find(named) else { return false };
         let attempt = match GraphRevisionSpec::deserialize(&view.value["spec"]) {
-            Ok(spec) => self.attempt(key, &rgd.uid, view, &spec.snapshot.spec),
+            Ok(spec) => self.attempt(key, rgd, view, &spec.snapshot.spec, record.crd.as_deref()),
             Err(error) => Attempt {
                 uid: view.uid.clone(),
                 generation: view.generation(),
@@ -145,6 +161,8 @@ impl DefinitionMachine {
         let crd = match record.crd.as_ref().map(|crd| graphs.crd(&cluster, crd)) {
             Some(Crd::Seen(seen)) => seen,
             Some(Crd::Unread) => Seen::Unknown,
+            // Which one is its own is not known yet.
+            None if rgd.present().is_some_and(|rgd| definition::generated_kind(rgd).is_some()) => Seen::Unknown,
             None => Seen::Absent,
         };
         let controller = Graphs::controller(&cluster, &crd, spokes.serves_hub);
@@ -300,12 +318,12 @@ impl Machine for DefinitionMachine {
         let mut record = lock(&held);
         let (compiled, newest) = (record.compiled(), record.newest_number());
         if let Seen::Present(rgd) = &rgd
-            && let Some(name) = definition::crd_name(rgd)
-            && record.crd.as_deref() != Some(&name)
+            && let Some(kind) = definition::generated_kind(rgd)
+            && let Some(name) = graphs.crd_name(&key.cluster, &kind)
+            && record.crd.as_ref() != Some(&name)
         {
-            let name: Arc<str> = name.into();
             definitions.name(key, record.crd.as_ref(), &name);
-            record.crd = Some(name);
+            record.name(name);
             if !graphs.definition_needs(key, record.crd.as_deref()).nothing() {
                 return Ok(Plan { listens: true, ..Plan::default() });
             }

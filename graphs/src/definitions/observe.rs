@@ -3,12 +3,19 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use broker_api::ClusterName;
-use graphs_core::definition::{Controller, Instance, Outcome, Revision};
+use graphs_core::{
+    applyset::GroupKind,
+    definition::{self, Controller, Instance, Outcome, Revision},
+};
 use runtime_effect::{seen::Seen, view::View};
 use runtime_engine::{bodies::Needs, view::view};
 use runtime_fleet::{cluster::Cluster, index::Lookup, object::ObjectKey};
 
-use super::{DefinitionKey, listen::BY_DEFINITION, record::Record};
+use super::{
+    DefinitionKey,
+    listen::{BY_DEFINITION, BY_KIND, sorted_kind},
+    record::Record,
+};
 use crate::{graphs::Graphs, instances::generated, watches::Need};
 
 /// The CRD of an RGD, as it is known.
@@ -45,6 +52,18 @@ impl Graphs {
                 known => Crd::Seen(known),
             },
         }
+    }
+
+    /// Name of the CRD of a kind: one of ours that defines it already keeps its plural. `None`: nobody knows yet.
+    pub(crate) fn crd_name(&self, cluster: &ClusterName, kind: &GroupKind) -> Option<Arc<str>> {
+        let index = self.engaged(cluster)?.index(&self.fixed.generated).filter(|index| index.is_complete())?;
+        let ours = index.sorted(BY_KIND.name, &sorted_kind(kind));
+        let is_established = |key: &ObjectKey| {
+            let crd = index.get(key).found().and_then(|crd| crd.value().ok());
+            crd.is_some_and(|crd| generated::kind_of(&crd).is_some())
+        };
+        let ours = ours.iter().map(|key| (&*key.name, is_established(key)));
+        Some(definition::crd_name(kind, ours).into())
     }
 
     /// Whether there is a CRD of a kind, or may be.

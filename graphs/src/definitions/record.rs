@@ -65,6 +65,13 @@ pub struct Record {
 }
 
 impl Record {
+    /// Its CRD has another name than before: what was compiled is made for the old one.
+    pub fn name(&mut self, crd: Arc<str>) {
+        self.crd = Some(crd);
+        self.own = None;
+        self.revisions.clear();
+    }
+
     /// The kinds that what was compiled depends on.
     pub fn kinds(&self) -> BTreeSet<Kind> {
         self.own.iter().chain(&self.revisions).flat_map(|attempt| attempt.kinds.iter().cloned()).collect()

@@ -10,22 +10,27 @@ use graphs_core::applyset::GroupKind;
 use runtime_effect::kind::Kind;
 use serde_json::Value;
 
-/// The kind that a CRD defines which was made for an RGD, in the version that is stored, once it is served. A CRD may bear our
-/// label because it is a child of an instance.
-pub fn kind_of(crd: &Value) -> Option<Kind> {
+/// The kind that a CRD defines which was made for an RGD, whether or not it is served. A CRD may bear our label because it is a
+/// child of an instance.
+pub fn defined_kind(crd: &Value) -> Option<GroupKind> {
     let labels = &crd["metadata"]["labels"];
     if labels[keys::RGD_NAME].is_null() || !labels[keys::APPLYSET_PART_OF].is_null() {
         return None;
     }
+    let text = |value: &Value| Some(value.as_str()?.to_owned());
+    Some(GroupKind { kind: text(&crd["spec"]["names"]["kind"])?, group: text(&crd["spec"]["group"])? })
+}
+
+/// The same in the version that is stored, once it is served.
+pub fn kind_of(crd: &Value) -> Option<Kind> {
+    let GroupKind { kind, group } = defined_kind(crd)?;
     let conditions = crd["status"]["conditions"].as_array()?;
     let established = |entry: &Value| entry["type"] == "Established" && entry["status"] == "True";
     conditions.iter().find(|entry| established(entry))?;
-    let spec = &crd["spec"];
-    let versions = spec["versions"].as_array()?;
+    let versions = crd["spec"]["versions"].as_array()?;
     let stored = versions.iter().find(|version| version["storage"] == true && version["served"] == true);
     let version = stored.or_else(|| versions.iter().find(|version| version["served"] == true))?;
-    let text = |value: &Value| Some(value.as_str()?.to_owned());
-    Some(Kind { group: text(&spec["group"])?, version: text(&version["name"])?, kind: text(&spec["names"]["kind"])? })
+    Some(Kind { group, version: version["name"].as_str()?.to_owned(), kind })
 }
 
 /// The same without its version.

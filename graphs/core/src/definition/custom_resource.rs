@@ -1,5 +1,7 @@
 //! The CRD of an RGD.
 
+use std::cmp::Reverse;
+
 use broker_api::graphs::{condition as words, keys};
 use runtime_effect::{kind::Kind, note::Note, seen::Seen, view::View, write::Op};
 use serde_json::{Value, json};
@@ -11,16 +13,25 @@ use super::{
     snapshot::Graph,
 };
 use crate::{
+    applyset::GroupKind,
     crd::{self, Verdict, ownership},
     plural,
 };
 
-/// Name of the CRD that an RGD has, or would have, as it was seen. `None`: it names no kind.
-pub fn crd_name(rgd: &View) -> Option<String> {
+/// The kind that an RGD generates, as it was seen. `None`: it names none.
+pub fn generated_kind(rgd: &View) -> Option<GroupKind> {
     let schema = &rgd.value["spec"]["schema"];
     let kind = schema["kind"].as_str().filter(|kind| !kind.is_empty())?;
     let group = schema["group"].as_str().filter(|group| !group.is_empty()).unwrap_or(keys::GROUP);
-    Some(format!("{}.{group}", plural::of(kind)))
+    Some(GroupKind { kind: kind.to_owned(), group: group.to_owned() })
+}
+
+/// Name of the CRD that a kind has, or would have. `ours` are the names of those of ours that define it, and whether they are
+/// established: such a one keeps its plural, for no other can be served beside it.
+pub fn crd_name<'a>(kind: &GroupKind, ours: impl IntoIterator<Item = (&'a str, bool)>) -> String {
+    let made = format!("{}.{}", plural::of(&kind.kind), kind.group);
+    let best = ours.into_iter().max_by_key(|(name, established)| (*established, *name == made, Reverse(*name)));
+    best.map_or(made, |(name, _)| name.to_owned())
 }
 
 fn crd_condition<'a>(crd: &'a View, kind: &str) -> Option<&'a Value> {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     condition::name_of,
-    custom_resource::{crd_kind, crd_name},
+    custom_resource::{crd_kind, generated_kind},
     decide::{Pass, rgd_kind},
     decision::{Serve, Subject},
     instance::{AT_ONCE, Instance, deletion},
@@ -28,7 +28,8 @@ impl Pass<'_> {
             let message = format!("it has to be taken away first from {clusters}");
             self.decision.notes.push(Note::normal("AwaitingClusters", message));
         }
-        let is_cleared = !self.snapshot.flags.allow_crd_deletion || crd_name(rgd).is_none() || self.is_cleared(rgd);
+        let is_cleared =
+            !self.snapshot.flags.allow_crd_deletion || generated_kind(rgd).is_none() || self.is_cleared(rgd);
         if is_cleared && *self.snapshot.elsewhere == Elsewhere::Nowhere {
             self.let_go(Subject::Marks, rgd_kind(), rgd);
         }

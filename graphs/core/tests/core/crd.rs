@@ -316,16 +316,6 @@ fn strangers_crds_cost_little() {
 }
 
 #[test]
-fn a_crd_that_is_there_keeps_its_plural() {
-    let mut served = crd();
-    served["spec"]["names"]["plural"] = "webappz".into();
-    assert_eq!(plural::of_served("WebApp", "kro.run", [&served]), "webappz");
-    assert_eq!(plural::of_served("WebApp", "example.com", [&served]), "webapps");
-    served["metadata"]["labels"] = json!({});
-    assert_eq!(plural::of_served("WebApp", "kro.run", [&served]), "webapps", "not ours");
-}
-
-#[test]
 fn what_somebody_added_to_the_schema_is_taken_away_again_and_what_an_rgd_takes_away_is_refused() {
     let wanted = crd();
     let mut edited = wanted.clone();

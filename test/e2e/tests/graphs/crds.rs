@@ -7,6 +7,7 @@ use crate::{
     ALONE, BROKEN, CALM,
     kinds::RGD,
     rgd::{Node, Rgd},
+    rights,
     scene::Scene,
 };
 
@@ -205,6 +206,38 @@ fn an_rgd_that_is_made_again_adopts_its_crd() {
         let instance = scene.until(&kind, "x", "the new owner", adopted).await;
         assert_eq!(instance.uid(), first.uid());
         scene.bring_up(&kind, "y", json!({})).await;
+    });
+}
+
+#[test]
+fn a_crd_of_ours_keeps_its_plural() {
+    CALM.run(async |stage| {
+        let scene = Scene::new(stage, "crd-plural").await;
+        let rgd = Rgd::new("Odd").node(Node::config("config", "${schema.metadata.name}", json!({})));
+        let kind = scene.define(&rgd).await;
+        // What somebody made whose plurals were others.
+        let odd = Kind { plural: "oddz", ..kind };
+        let made = crd(&scene, &kind).await;
+        scene.remove(&kind).await;
+        stage.place.until_gone(&CRD, "", &crd_name(&kind)).await;
+        let mut spec = made.at("/spec").clone();
+        spec["names"]["plural"] = json!(odd.plural);
+        let body = json!({"metadata": {"labels": made.at("/metadata/labels")}, "spec": spec});
+        rights::grant(&stage.place, "crd-plural-oddz", vec![rights::instances(&odd)]).await;
+        stage.place.apply(&CRD.object("", &crd_name(&odd), &body).to_string()).await;
+        crd_until(&scene, &odd, "to be established", |seen| seen.has("Established", "True", "InitialNamesAccepted"))
+            .await;
+        scene.define(&rgd).await;
+        let seen = scene.served(&kind).await;
+        let adopted = |now: &Object| now.label("kro.run/resource-graph-definition-id") == Some(seen.uid());
+        crd_until(&scene, &odd, "the new owner", adopted).await;
+        assert!(stage.place.find(&CRD, "", &crd_name(&kind)).await.is_none(), "no other is made beside it");
+        scene.bring_up(&odd, "x", json!({})).await;
+        scene.delete(&odd, "x").await;
+        scene.gone(&odd, "x").await;
+        // It goes, and the kind has a CRD again.
+        stage.place.delete(&CRD, "", &crd_name(&odd)).await;
+        crd_until(&scene, &kind, "to be made", |seen| seen.has("Established", "True", "InitialNamesAccepted")).await;
     });
 }
 

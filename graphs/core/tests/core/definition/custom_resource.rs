@@ -1,6 +1,9 @@
 //! The CRD: made, changed, restored, left alone.
 
-use graphs_core::definition::{Decision, Subject, crd_name};
+use graphs_core::{
+    applyset::GroupKind,
+    definition::{Decision, Subject, crd_name, generated_kind},
+};
 use runtime_effect::write::Op;
 use serde_json::json;
 
@@ -196,10 +199,22 @@ fn a_refused_write_of_it_is_told() {
 fn an_empty_group_is_the_default_one() {
     let rgd =
         |schema| view(&json!({"metadata": {"uid": "u", "resourceVersion": "1"}, "spec": {"schema": schema}}), false);
-    let named = |schema| crd_name(&rgd(schema));
+    let named = |schema| generated_kind(&rgd(schema)).map(|kind| crd_name(&kind, []));
     assert_eq!(named(json!({"kind": "WebApp", "group": ""})).as_deref(), Some("webapps.kro.run"));
     assert_eq!(named(json!({"kind": "WebApp", "group": "its.own"})).as_deref(), Some("webapps.its.own"));
     assert_eq!(named(json!({"kind": ""})), None);
+}
+
+#[test]
+fn a_crd_that_is_there_keeps_its_plural() {
+    let kind = GroupKind { kind: "WebApp".into(), group: "kro.run".into() };
+    let named = |ours: &[(&'static str, bool)]| crd_name(&kind, ours.iter().copied());
+    assert_eq!(named(&[]), "webapps.kro.run");
+    assert_eq!(named(&[("webappz.kro.run", true)]), "webappz.kro.run");
+    assert_eq!(named(&[("webappz.kro.run", false)]), "webappz.kro.run");
+    assert_eq!(named(&[("webapps.kro.run", false), ("webappz.kro.run", true)]), "webappz.kro.run", "which is served");
+    assert_eq!(named(&[("a.kro.run", false), ("webapps.kro.run", false)]), "webapps.kro.run");
+    assert_eq!(named(&[("b.kro.run", false), ("a.kro.run", false)]), "a.kro.run", "whichever comes first");
 }
 
 #[test]
