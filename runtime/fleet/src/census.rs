@@ -66,7 +66,9 @@ impl Census {
             }
         }
         drop(inner);
-        held.values_mut().for_each(|keys| keys.sort_unstable());
+        for keys in held.values_mut() {
+            keys.sort_unstable();
+        }
         held
     }
 
