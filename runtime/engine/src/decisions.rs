@@ -1,7 +1,7 @@
 //! `Decisions`: the threads on which decisions are made, which are never those that serve sockets, watches, probes and
 //! the lease.
 //!
-//! Whatever takes long without waiting for anybody belongs here: deciding on an origin or a Migration, compiling what
+//! Whatever takes long without waiting for anybody belongs here: deciding on a key, compiling what
 //! strangers write. Jobs stand in lanes, one per cluster that they are done for; the lane that has used least time goes
 //! next, and none has all threads, so that another's next job need not wait for the end of a long one. What is only
 //! looked at again because of somebody else's edits stands behind all that, and is not starved by it.
@@ -202,7 +202,7 @@ impl Shared {
         told.last = Some(Instant::now());
         drop(told);
         warn!(object = %what, ?took, others,
-            "a decision took long: its cluster's next one comes later; look at the object, and at the AcceptAPIs that judge it");
+            "a decision took long: its cluster's next one comes later; look at the object, and at what people have written to be evaluated for it");
     }
 }
 

@@ -221,6 +221,11 @@ impl Index {
         keys.iter().filter_map(held).collect()
     }
 
+    /// Whether it holds an object under such a key.
+    pub(crate) fn has_any(&self, is_such: impl Fn(&ObjectKey) -> bool) -> bool {
+        self.read().objects.keys().any(is_such)
+    }
+
     /// Whether it holds any object in a namespace.
     pub fn has_any_in(&self, namespace: &str) -> bool {
         self.read().namespaces.contains_key(namespace)

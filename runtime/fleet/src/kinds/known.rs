@@ -150,7 +150,7 @@ impl Known {
 
     /// Whether the watch on CRDs has seen one of this group.
     pub(crate) fn defines_any_of(&self, group: &str) -> bool {
-        self.crds.snapshot().iter().any(|(key, _)| key.name.split_once('.').is_some_and(|(_, of)| of == group))
+        self.crds.has_any(|key| key.name.split_once('.').is_some_and(|(_, of)| of == group))
     }
 
     /// Whether anybody asks for the schema of a kind.
