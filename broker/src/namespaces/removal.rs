@@ -21,8 +21,9 @@ use super::{
 };
 use crate::broker::Broker;
 
-/// A copy that moves or is recreated is back by then.
-const GRACE: Duration = Duration::from_secs(2);
+/// A copy that moves, or whose object is replaced, is back by then, on a busy machine too. Until a namespace has gone nothing
+/// is served in it, which may take API servers half a minute.
+const GRACE: Duration = Duration::from_secs(5);
 
 impl Broker {
     /// A copy has gone from this namespace of a provider.
