@@ -19,6 +19,7 @@ use runtime_effect::{kind::Kind, merge::digest};
 use runtime_fleet::kind::may_be_built_in;
 
 use crate::{
+    instances::generated::group_kind,
     kinds::{Asked, Kinds, kind_of},
     metrics::METRICS,
     watches::Need,
@@ -106,8 +107,7 @@ impl Compiler<'_> {
         spec: &ResourceGraphDefinitionSpec,
         graph: Arc<Graph>,
     ) -> std::result::Result<Compiled, String> {
-        let kind = GroupKind { kind: graph.kind.kind.clone(), group: graph.kind.group.clone() };
-        let plural = (self.plural)(&kind).unwrap_or_else(|| graph.plural.clone());
+        let plural = (self.plural)(&group_kind(&kind_of(&graph.kind))).unwrap_or_else(|| graph.plural.clone());
         let wanted = crd::desired(owner, &spec.schema, &plural, &graph.spec_schema, &graph.status_schema);
         let crd = wanted.map_err(|error| error.to_string())?;
         let dependencies: BTreeMap<String, Vec<String>> = graph

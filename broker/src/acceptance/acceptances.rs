@@ -206,6 +206,7 @@ fn is_held(index: &Index, copy: &ObjectKey) -> bool {
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
+    use runtime_cel::expression::Evaluator;
     use runtime_engine::{decisions::Decisions, engine::Engine};
     use runtime_fleet::dial::Sockets;
     use runtime_process::metrics::METERS;
@@ -213,7 +214,6 @@ mod tests {
 
     use super::*;
     use crate::{conventions, options::Options};
-    use runtime_cel::expression::Evaluator;
 
     #[tokio::test]
     async fn each_provider_is_taken_at_its_own_word_for_a_kind() {

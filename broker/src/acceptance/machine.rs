@@ -160,13 +160,13 @@ impl Machine for AcceptMachine {
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
+    use runtime_cel::expression::Evaluator;
     use runtime_engine::decisions::Decisions;
     use runtime_fleet::dial::Sockets;
     use runtime_process::metrics::METERS;
 
     use super::*;
     use crate::options::Options;
-    use runtime_cel::expression::Evaluator;
 
     #[tokio::test]
     async fn nobody_asks_how_an_accept_api_stands_before_that_can_be_said() {

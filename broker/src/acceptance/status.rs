@@ -73,13 +73,13 @@ mod tests {
 
     use broker_api::ClusterName;
     use clap::Parser as _;
+    use runtime_cel::expression::Evaluator;
     use runtime_engine::{decisions::Decisions, engine::Engine};
     use runtime_fleet::dial::Sockets;
     use runtime_process::metrics::METERS;
 
     use super::*;
     use crate::{conventions, options::Options};
-    use runtime_cel::expression::Evaluator;
 
     /// An AcceptAPI of this resource, with this status; and what is to be written there.
     fn patch_of(uid: &str, resource: &str, status: &Value) -> Option<StatusPatch> {

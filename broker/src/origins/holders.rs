@@ -85,6 +85,7 @@ mod tests {
 
     use broker_api::MigrationState;
     use clap::Parser as _;
+    use runtime_cel::expression::Evaluator;
     use runtime_engine::{decisions::Decisions, engine::Engine, view::view};
     use runtime_fleet::{
         dial::Sockets,
@@ -96,7 +97,6 @@ mod tests {
 
     use super::*;
     use crate::{conventions, listen::listen, options::Options};
-    use runtime_cel::expression::Evaluator;
 
     /// A broker that listens as long as what comes with it is held.
     fn broker() -> (Arc<Broker>, Vec<Subscription>) {

@@ -199,6 +199,7 @@ mod tests {
         snapshot::OriginKey,
     };
     use clap::Parser as _;
+    use runtime_cel::expression::Evaluator;
     use runtime_engine::{decisions::Decisions, engine::Engine};
     use runtime_fleet::{
         dial::Sockets,
@@ -210,7 +211,6 @@ mod tests {
 
     use super::*;
     use crate::{conventions, options::Options, origins::records::bounds::Bounds};
-    use runtime_cel::expression::Evaluator;
 
     /// A broker with a consumer and a provider, of which nothing is known.
     struct Scene {

@@ -275,13 +275,13 @@ impl Broker {
 mod tests {
     use broker_core::assignment::{Key, KeyRing};
     use clap::Parser as _;
+    use runtime_cel::expression::Evaluator;
     use runtime_engine::decisions::Decisions;
     use runtime_fleet::dial::Sockets;
     use runtime_process::metrics::METERS;
 
     use super::*;
     use crate::options::Options;
-    use runtime_cel::expression::Evaluator;
 
     #[tokio::test(start_paused = true)]
     async fn nobody_is_looked_at_before_there_are_keys() {

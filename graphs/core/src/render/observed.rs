@@ -13,9 +13,9 @@ use crate::graph::{Resource, Role};
 
 /// What is there, as far as is known. It is asked for each resource in the order of the graph.
 pub trait World {
-    /// The objects that are there of a resource: those of a collection in any order, and with their labels; those that a selector matches in the
-    /// API's, and `None` until they have been listed. `wanted` is what was rendered of it; `None` where that is not known, and
-    /// what was there before is asked for.
+    /// The objects that are there of a resource: those of a collection in any order, and with their labels; those that a
+    /// selector matches in the API's, and `None` until they have been listed. `wanted` is what was rendered of it; `None` where
+    /// that is not known, and what was there before is asked for.
     fn there(&self, resource: &Resource, wanted: Option<&[Value]>) -> Option<Vec<Arc<Value>>>;
 }
 

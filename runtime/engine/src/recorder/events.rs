@@ -70,8 +70,7 @@ fn cut(text: &str, longest: usize) -> Cow<'_, str> {
     if text.len() <= longest {
         return Cow::Borrowed(text);
     }
-    let end = (0..longest - 3).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
-    Cow::Owned(format!("{}…", &text[..end]))
+    Cow::Owned(format!("{}…", text.get(..text.floor_char_boundary(longest - '…'.len_utf8())).unwrap_or_default()))
 }
 
 /// The same Event has the same name, so that a restarted broker cannot say twice what is still to be read.
