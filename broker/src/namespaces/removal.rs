@@ -173,10 +173,11 @@ async fn look_after(broker: Arc<Broker>, provider: ClusterName, visits: Arc<Visi
             lock(&visits.state).put_all_back(&round, sweep);
             continue;
         };
+        let caller = connection.caller.clone().patient();
         let looked = async {
             if sweep {
                 let selector = format!("{}%3D{}", keys::MANAGED_BY.replace('/', "%2F"), keys::MANAGER);
-                let asked = Asker { caller: &connection.caller, bucket: &mut bucket }.namespaces(&selector).await;
+                let asked = Asker { caller: &caller, bucket: &mut bucket }.namespaces(&selector).await;
                 let now = Instant::now();
                 for namespace in asked? {
                     lock(&visits.state).add(&namespace, Due { at: now, full: 0 });
@@ -186,7 +187,7 @@ async fn look_after(broker: Arc<Broker>, provider: ClusterName, visits: Arc<Visi
                 return Ok(Found::default());
             }
             let round = round.keys().cloned().collect();
-            broker.remove_empty(&cluster, &connection.caller, &mut bucket, round).await
+            broker.remove_empty(&cluster, &caller, &mut bucket, round).await
         };
         match looked.await {
             Ok(found) => lock(&visits.state).put_back(&round, &found),

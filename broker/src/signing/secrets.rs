@@ -13,6 +13,7 @@ use runtime_effect::{merge, note::Note};
 use runtime_engine::recorder::Regarding;
 use runtime_fleet::{
     blocking::blocking,
+    call::Caller,
     cluster::Cluster,
     error::CallError,
     index::Lookup,
@@ -259,7 +260,7 @@ impl Broker {
 
     /// Creates a Secret of keys. `None`: somebody else has, which the watch brings, or leads now and will.
     async fn create_keys(&self, hub: &Cluster, key: &ObjectKey, keys: &Keys) -> Result<Option<Object>, CallError> {
-        let (connection, kind) = secrets(hub)?;
+        let (caller, kind) = secrets(hub)?;
         let body = json!({
             "apiVersion": "v1",
             "kind": "Secret",
@@ -267,7 +268,7 @@ impl Broker {
             "metadata": {"name": &*key.name, "namespace": &*key.namespace, "labels": {keys::MANAGED_BY: keys::MANAGER}},
             "data": encoded(keys),
         });
-        let writer = Writer::new(&connection.caller);
+        let writer = Writer::new(&caller);
         match self.engine.write_alone(hub, writer.create(&kind, key, &body)).await {
             Some(Ok(written)) => Ok(Some(written.object)),
             Some(Err(CallError::AlreadyExists(_))) | None => Ok(None),
@@ -281,12 +282,12 @@ impl Broker {
         let Some(held) = held else { return self.create_keys(hub, key, keys).await.map(drop) };
         let before = held.value().ok().and_then(|value| value.get("data").cloned()).unwrap_or_else(|| json!({}));
         let Some(diff) = merge::diff(&before, &encoded(keys)) else { return Ok(()) };
-        let (connection, kind) = secrets(hub)?;
+        let (caller, kind) = secrets(hub)?;
         let patch = json!({
             "metadata": {"resourceVersion": held.resource_version.to_string(), "uid": &*held.uid},
             "data": diff,
         });
-        let writer = Writer::new(&connection.caller);
+        let writer = Writer::new(&caller);
         if let Some(written) = self.engine.write_alone(hub, writer.merge(&kind, key, &patch, false)).await {
             hub.learn(&self.watches.signing_backup, key.clone(), written?.object);
         }
@@ -294,10 +295,10 @@ impl Broker {
     }
 }
 
-type Reached = (Arc<runtime_fleet::server::Connection>, runtime_fleet::kind::KindInfo);
+type Reached = (Caller, runtime_fleet::kind::KindInfo);
 
 fn secrets(hub: &Cluster) -> Result<Reached, CallError> {
     let missing = || CallError::Unreachable(format!("{} is not ready", hub.name()));
     let kind = runtime_fleet::well_known(&secret()).ok_or_else(missing)?;
-    Ok((hub.connection().ok_or_else(missing)?, kind))
+    Ok((hub.connection().ok_or_else(missing)?.caller.clone().patient(), kind))
 }

@@ -55,6 +55,7 @@ pub(crate) async fn send<M: Machine>(machine: &M, key: &M::Key, write: &Write<M:
     let Some(Reachable { cluster, caller, kind }) = machine.engine().reachable(&write.cluster, &write.kind) else {
         return Sent::Failed;
     };
+    let caller = caller.after(machine.queue().failures(key));
     let _hold = match machine.hold(write) {
         Ok(hold) => hold,
         Err(wait) => return Sent::Wait(wait),

@@ -24,6 +24,9 @@ use crate::{
 /// How long a single request may take, the body included.
 pub const DEADLINE: Duration = Duration::from_secs(10);
 
+/// The same after failures. API servers themselves give up on a write after 34 s.
+const LONGEST: Duration = Duration::from_secs(40);
+
 /// Largest answer to a request for one object. etcd holds 1.5 MiB; JSON may be longer than what is stored.
 pub const OBJECT_LIMIT: usize = 8 << 20;
 
@@ -95,6 +98,7 @@ pub struct Caller {
     large: Large,
     /// Below which everything is asked for; empty: at the server's root.
     path: Arc<str>,
+    deadline: Duration,
 }
 
 impl std::fmt::Debug for Caller {
@@ -125,12 +129,27 @@ fn transport_error(error: &(dyn std::error::Error + 'static)) -> CallError {
 impl Caller {
     /// Requests through this service; `host` names the server in metrics.
     pub fn new(service: Sends, host: impl Into<Arc<str>>, conventions: &'static Conventions, meter: Meter) -> Self {
-        Self { service, host: host.into(), conventions, meter, large: Large::default(), path: Arc::default() }
+        let (large, path) = (Large::default(), Arc::default());
+        Self { service, host: host.into(), conventions, meter, large, path, deadline: DEADLINE }
     }
 
     /// The same, where everything is asked for below a path, such as `/clusters/a`.
     pub(crate) fn within(&self, path: &str) -> Self {
         Self { path: path.into(), ..self.clone() }
+    }
+
+    /// The same with more time per request, after so many failures in a row of what it is for: what an API server takes longer
+    /// for than we waited, it would else be asked for in vain for ever, and work on each time.
+    #[must_use]
+    pub fn after(self, failures: u32) -> Self {
+        let deadline = DEADLINE.saturating_mul(1 << failures.min(8)).min(LONGEST);
+        Self { deadline, ..self }
+    }
+
+    /// The same with as much time per request as any has, for what nobody waits for.
+    #[must_use]
+    pub fn patient(self) -> Self {
+        Self { deadline: LONGEST, ..self }
     }
 
     fn placed(&self, mut request: Request<Vec<u8>>) -> Result<Request<Vec<u8>>, CallError> {
@@ -186,7 +205,7 @@ impl Caller {
 
     /// Sends a request and reads the whole answer, at most `limit` bytes. True = 201 Created.
     pub async fn call(&self, request: Request<Vec<u8>>, limit: usize) -> Result<(StatusCode, Answer), CallError> {
-        let response = self.open(request, DEADLINE).await?;
+        let response = self.open(request, self.deadline).await?;
         let code = response.status();
         Ok((code, self.collect(response.into_body(), limit).await?))
     }
@@ -200,7 +219,7 @@ impl Caller {
     async fn collect(&self, mut body: Content, limit: usize) -> Result<Answer, CallError> {
         let mut bytes = Vec::new();
         let mut ticket = None;
-        let mut end = Instant::now() + DEADLINE;
+        let mut end = Instant::now() + self.deadline;
         loop {
             let frame = match tokio::time::timeout_at(end, body.frame()).await {
                 Ok(None) => return Ok(Answer { bytes, _ticket: ticket }),
@@ -209,7 +228,7 @@ impl Caller {
                     return Err(CallError::UnknownOutcome(format!("the answer broke off: {error}")));
                 }
                 Err(_) => {
-                    let within = DEADLINE.as_secs();
+                    let within = self.deadline.as_secs();
                     return Err(CallError::UnknownOutcome(format!("the answer did not end within {within} s")));
                 }
             };
@@ -219,7 +238,7 @@ impl Caller {
             }
             if ticket.is_none() && bytes.len() + data.len() > SMALL {
                 ticket = Some(self.large.ticket().await?);
-                end = Instant::now() + DEADLINE;
+                end = Instant::now() + self.deadline;
                 // At once: growing by doubling would hold it three times over.
                 bytes.reserve_exact(limit - bytes.len());
             }
@@ -261,6 +280,20 @@ mod tests {
     use std::convert::Infallible;
 
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_took_too_long_is_given_more_time() {
+        let slow = tower::service_fn(async |_: Request<Body>| {
+            tokio::time::sleep(Duration::from_secs(30)).await;
+            Ok::<_, Infallible>(Response::new(Body::empty()))
+        });
+        let caller = Caller::new(crate::dial::sends(slow), "host", &crate::conventions::PLAIN, |_, _, _, _| {});
+        for (failures, secs) in [(0, 10), (1, 20), (2, 30), (3, 30), (u32::MAX, 30)] {
+            let began = Instant::now();
+            let answered = caller.clone().after(failures).call(get("/", JSON).unwrap(), 100).await;
+            assert_eq!((began.elapsed().as_secs(), answered.is_ok()), (secs, failures > 1), "{failures} failures");
+        }
+    }
 
     #[tokio::test]
     async fn everything_is_asked_for_below_the_path() {

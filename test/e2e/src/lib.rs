@@ -51,4 +51,4 @@ pub use world::World;
 
 /// How long a fact may take to come to be on a machine that is busy with other tests, in which debug builds run. Never a
 /// measure of speed.
-pub const DEADLINE: Duration = Duration::from_mins(1);
+pub const DEADLINE: Duration = Duration::from_mins(2);

@@ -45,11 +45,14 @@ pub struct Weather {
     pub late: u64,
     /// A watch's answer ends after a few events; every other time in the middle of a line.
     pub cut: u64,
+    /// Each write takes so long until it is done. One that is given up before is not.
+    pub slow: Duration,
 }
 
 impl Weather {
     /// Nothing goes wrong.
-    pub const CALM: Self = Self { lost: 0, unanswered: 0, refused: 0, conflicts: 0, late: 0, cut: 0 };
+    pub const CALM: Self =
+        Self { lost: 0, unanswered: 0, refused: 0, conflicts: 0, late: 0, cut: 0, slow: Duration::ZERO };
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,7 +135,7 @@ impl Wire {
         *times += 1;
         let mut random = Uids::seeded(random.number().wrapping_add(*times));
         let (chance, detail) = (random.number() % 1000, random.number());
-        let Weather { lost, unanswered, refused, conflicts, late, cut } = state.weather;
+        let Weather { lost, unanswered, refused, conflicts, late, cut, slow: _ } = state.weather;
         let conflicts = if writes { conflicts } else { 0 };
         let cut = if watches { cut } else { 0 };
         let fates = [
@@ -172,6 +175,10 @@ impl Wire {
             Fate::Conflict => return refusal(409, "the object has been modified"),
             Fate::Late(wait) => sleep(wait / 2).await,
             Fate::Passes | Fate::Unanswered { .. } | Fate::Cut { .. } => {}
+        }
+        if writes {
+            let slow = self.state().weather.slow;
+            sleep(slow).await;
         }
         if self.is_broken() {
             return pending().await;
@@ -316,6 +323,19 @@ mod tests {
         assert_eq!(write(Weather { refused: 1000, ..Weather::CALM }, "b").await, 404);
         assert_eq!(write(Weather { conflicts: 1000, ..Weather::CALM }, "c").await, 404);
         assert_eq!(write(Weather { unanswered: 1000, ..Weather::CALM }, "d").await, 200);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_given_up_before_it_is_done_is_not() {
+        let world = World::new(1);
+        world.server("a");
+        let seen = async |slow| {
+            let wire = Wire::new(&world, "me", 1, Weather { slow: Duration::from_secs(slow), ..Weather::CALM }, None);
+            let answer = ask(&wire, Method::POST, MAPS, &map(&format!("m{slow}"))).await;
+            (answer, ask(&wire, Method::GET, &format!("{MAPS}/m{slow}"), "").await)
+        };
+        assert_eq!(seen(59).await, (Some(Ok(201)), Some(Ok(200))));
+        assert_eq!(seen(61).await, (None, Some(Ok(404))));
     }
 
     #[tokio::test(start_paused = true)]

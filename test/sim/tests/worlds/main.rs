@@ -12,7 +12,7 @@ mod provider;
 mod stage;
 mod story;
 
-use std::env;
+use std::{env, time::Duration};
 
 use story::{Plan, Told, tell};
 
@@ -53,6 +53,12 @@ fn whoever_comes_too_late_gets_there_in_the_end() {
     for seed in 1..=6 {
         tell(seed, &Plan::contested()).hold(&calm(seed));
     }
+}
+
+/// What is waited for too short a time is asked for in vain for ever.
+#[test]
+fn what_takes_long_is_done_even_so() {
+    tell(1, &Plan::slow(Duration::from_secs(30))).hold(&calm(1));
 }
 
 #[test]

@@ -52,6 +52,11 @@ impl Plan {
         Self { weather: Weather { conflicts: 500, ..Weather::CALM }, ..Self::calm() }
     }
 
+    /// API servers never take less than this for a write.
+    pub(crate) fn slow(by: Duration) -> Self {
+        Self { weather: Weather { slow: by, ..Weather::CALM }, ..Self::calm() }
+    }
+
     /// As bad as a seed says.
     pub(crate) fn stormy(seed: u64) -> Self {
         let of = |salt: u64| seed.wrapping_add(salt).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
@@ -63,6 +68,7 @@ impl Plan {
             conflicts: share(4),
             late: share(5),
             cut: share(6) * 4,
+            slow: Duration::ZERO,
         };
         let crashes = (0..of(7) % 4).map(|crash| 1 + of(8 + crash) % 12).collect();
         Self { weather, crashes }
@@ -95,17 +101,19 @@ async fn run(seed: u64, plan: Plan) -> Told {
     let consumer = stage.server(CONSUMER);
     let person = Person { name: "ann", server: &consumer };
 
+    // What is slow does not become fast.
+    let settled = Weather { slow: plan.weather.slow, ..Weather::CALM };
     program.set_weather(plan.weather);
     person.create(CERTIFICATES, &certificate("shop")).await;
     sleep(TROUBLE).await;
-    program.set_weather(Weather::CALM);
+    program.set_weather(settled);
     let failure = quiet(&stage).await;
     let served = ending(&stage);
 
     program.set_weather(plan.weather);
     person.ask("DELETE", &format!("{CERTIFICATES}/website"), &Value::Null).await;
     sleep(TROUBLE).await;
-    program.set_weather(Weather::CALM);
+    program.set_weather(settled);
     let failure = failure.or(quiet(&stage).await);
     let gone = ending(&stage);
     let entries = stage.world.journal().entries();
