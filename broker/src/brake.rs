@@ -8,7 +8,7 @@
 pub mod look;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     hash::{DefaultHasher, Hash as _, Hasher as _},
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -17,7 +17,10 @@ use std::{
 use broker_api::{ClusterName, keys};
 use broker_core::snapshot::Brake as Verdict;
 use runtime_effect::kind::Kind;
-use runtime_fleet::index::Change;
+use runtime_fleet::{
+    hashed::{HashMap, HashSet},
+    index::Change,
+};
 use tokio::{sync::Notify, time::Instant};
 
 /// So many copies without an origin are never held.

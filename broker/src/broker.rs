@@ -1,7 +1,6 @@
 //! `Broker`: what all parts of the process share.
 
 use std::{
-    collections::{HashMap, HashSet},
     sync::{
         Arc, Mutex, PoisonError, RwLock, Weak,
         atomic::{AtomicBool, Ordering},
@@ -20,6 +19,7 @@ use runtime_fleet::{
     budget::Budget,
     dial::Dial,
     fleet::{Fleet, FleetOptions},
+    hashed::{HashMap, HashSet},
     kind::{SchemaDigest, SchemaNews},
     object::ObjectKey,
     queue::Queue,

@@ -1,12 +1,12 @@
 //! Which clusters have left the configuration, and when. Whoever is only not read yet, or cannot be used, has not.
 
 use std::{
-    collections::{HashMap, HashSet},
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use broker_api::ClusterName;
+use runtime_fleet::hashed::{HashMap, HashSet};
 use tokio::time::Instant;
 
 #[derive(Debug, Default)]

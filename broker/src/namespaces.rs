@@ -5,14 +5,23 @@ mod contents;
 mod removal;
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::BTreeMap,
     sync::{Arc, Mutex},
     time::Duration,
 };
 
 use broker_api::ClusterName;
-use runtime_fleet::lock::lock;
+use runtime_fleet::{
+    hashed::{HashMap, HashSet},
+    lock::lock,
+};
 use tokio::{sync::Notify, time::Instant};
+
+/// How long a namespace stays empty before it goes, by how often it was empty within that time already. A copy that moves, or
+/// whose object is replaced, is back by then, on a busy machine too; where objects come and go, more of them will. Until a
+/// namespace has gone nothing is served in it, which may take API servers half a minute.
+const GRACE: [Duration; 4] =
+    [Duration::from_secs(5), Duration::from_secs(10), Duration::from_secs(20), Duration::from_secs(40)];
 
 /// When one in which a copy is being made, or of which nobody can tell, is looked at again.
 const BUSY: Duration = Duration::from_secs(30);
@@ -51,8 +60,16 @@ struct Visits {
 #[derive(Debug, Clone, Copy)]
 struct Due {
     at: Instant,
+    /// How often its last copy has gone since it was looked at.
+    gone: usize,
     /// How often it was not empty since a copy has gone from it.
     full: usize,
+}
+
+impl Due {
+    fn new(at: Instant, full: usize) -> Self {
+        Self { at, gone: 0, full }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -77,7 +94,18 @@ impl Waiting {
     fn add(&mut self, namespace: &Arc<str>, due: Due) {
         if self.due.len() < WAITING && self.quiet.is_none_or(|until| until <= Instant::now()) {
             let held = self.due.entry(Arc::clone(namespace)).or_insert(due);
-            *held = Due { at: due.at.max(held.at), full: due.full.min(held.full) };
+            held.at = due.at.max(held.at);
+            held.full = due.full.min(held.full);
+        }
+    }
+
+    /// The last copy has gone from one.
+    fn empty(&mut self, namespace: &Arc<str>) {
+        let gone = self.due.get(namespace).map_or(0, |due| due.gone);
+        let grace = GRACE[gone.min(GRACE.len() - 1)];
+        self.add(namespace, Due::new(Instant::now() + grace, 0));
+        if let Some(due) = self.due.get_mut(namespace) {
+            due.gone = gone + 1;
         }
     }
 
@@ -107,9 +135,9 @@ impl Waiting {
         let now = Instant::now();
         for (namespace, due) in looked {
             if found.busy.contains(namespace) {
-                self.add(namespace, Due { at: now + BUSY, full: due.full });
+                self.add(namespace, Due::new(now + BUSY, due.full));
             } else if let Some(wait) = FULL.get(due.full).filter(|_| found.full.contains(namespace)) {
-                self.add(namespace, Due { at: now + *wait, full: due.full + 1 });
+                self.add(namespace, Due::new(now + *wait, due.full + 1));
             }
         }
     }
@@ -118,7 +146,7 @@ impl Waiting {
     fn put_all_back(&mut self, looked: &BTreeMap<Arc<str>, Due>, sweep: bool) {
         let at = Instant::now() + BUSY;
         for (namespace, due) in looked {
-            self.add(namespace, Due { at, full: due.full });
+            self.add(namespace, Due::new(at, due.full));
         }
         if sweep {
             self.sweep.get_or_insert(at);
@@ -228,18 +256,36 @@ mod tests {
         let mut waiting = Waiting::default();
         let now = Instant::now();
         for number in 0..ROUND + 5 {
-            waiting.add(&Arc::from(format!("n{number}")), Due { at: now, full: 0 });
+            waiting.add(&Arc::from(format!("n{number}")), Due::new(now, 0));
         }
         // A copy has gone from it again.
         for at in [now, now + BUSY, now] {
-            waiting.add(&"later".into(), Due { at, full: 0 });
+            waiting.add(&"later".into(), Due::new(at, 0));
         }
         assert_eq!(waiting.take().len(), ROUND);
         assert_eq!(waiting.take().len(), 5);
         assert_eq!((waiting.take().len(), waiting.due.len()), (0, 1));
         waiting.forbid();
-        waiting.add(&"n".into(), Due { at: now, full: 0 });
+        waiting.add(&"n".into(), Due::new(now, 0));
         assert!(waiting.due.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_in_which_copies_come_and_go_stays_longer() {
+        let mut waiting = Waiting::default();
+        let team: Arc<str> = "team".into();
+        // The first time, the second, and so on.
+        for stays in [5, 10, 20, 40, 40] {
+            waiting.empty(&team);
+            assert_eq!(waiting.next(), Some(Instant::now() + Duration::from_secs(stays)));
+            tokio::time::advance(Duration::from_secs(4)).await;
+        }
+        waiting.empty(&"other".into());
+        assert_eq!(waiting.due["other"].at, Instant::now() + GRACE[0], "each for itself");
+        tokio::time::advance(GRACE[3]).await;
+        assert_eq!(waiting.take().len(), 2);
+        waiting.empty(&team);
+        assert_eq!(waiting.next(), Some(Instant::now() + GRACE[0]), "it was quiet for so long");
     }
 
     #[test]
@@ -247,9 +293,9 @@ mod tests {
         let mut waiting = Waiting::default();
         let namespace: Arc<str> = "team".into();
         let now = Instant::now();
-        let full = Found { full: HashSet::from([Arc::clone(&namespace)]), ..Found::default() };
-        let busy = Found { busy: HashSet::from([Arc::clone(&namespace)]), ..Found::default() };
-        let looked = |full| BTreeMap::from([(Arc::clone(&namespace), Due { at: now, full })]);
+        let full = Found { full: HashSet::from_iter([Arc::clone(&namespace)]), ..Found::default() };
+        let busy = Found { busy: HashSet::from_iter([Arc::clone(&namespace)]), ..Found::default() };
+        let looked = |full| BTreeMap::from([(Arc::clone(&namespace), Due::new(now, full))]);
         for (times, wait) in FULL.iter().enumerate() {
             waiting.put_back(&looked(times), &full);
             let due = waiting.due.remove(&namespace).unwrap();
@@ -261,8 +307,8 @@ mod tests {
         waiting.put_back(&looked(FULL.len()), &busy);
         assert_eq!(waiting.due.remove(&namespace).unwrap().full, FULL.len());
         // A copy that goes from it begins anew.
-        waiting.add(&namespace, Due { at: now + BUSY, full: 2 });
-        waiting.add(&namespace, Due { at: now, full: 0 });
+        waiting.add(&namespace, Due::new(now + BUSY, 2));
+        waiting.add(&namespace, Due::new(now, 0));
         assert!(waiting.due[&namespace].full == 0 && waiting.due[&namespace].at >= now + BUSY);
 
         waiting.put_all_back(&looked(1), true);

@@ -1,12 +1,13 @@
 //! Under which plural each cluster serves a kind, as it last said.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::BTreeMap,
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
 use broker_api::{ClusterName, Role};
 use runtime_effect::kind::Kind;
+use runtime_fleet::hashed::HashMap;
 
 #[derive(Debug, Default)]
 struct Inner {

@@ -1,13 +1,10 @@
 //! What the platform says of clusters, beside their kubeconfigs: bounds of providers, and labels.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, PoisonError, RwLock},
-};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use broker_api::ClusterName;
 use broker_core::policy::{Policy, PolicyDocument};
-use runtime_fleet::{cluster::Labels, source::Beside};
+use runtime_fleet::{cluster::Labels, hashed::HashMap, source::Beside};
 
 /// What stands beside a kubeconfig.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! `Compiled`: what the spec of an RGD comes to.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
     sync::Arc,
     time::Instant,
 };
@@ -16,7 +16,7 @@ use graphs_core::{
 };
 use runtime_cel::graph::Evaluator;
 use runtime_effect::{kind::Kind, merge::digest};
-use runtime_fleet::kind::may_be_built_in;
+use runtime_fleet::{hashed::HashMap, kind::may_be_built_in};
 
 use crate::{
     instances::generated::group_kind,

@@ -7,7 +7,6 @@ pub mod record;
 pub mod revisions;
 
 use std::{
-    collections::{HashMap, HashSet},
     fmt,
     ops::Deref,
     sync::{Arc, Mutex},
@@ -16,7 +15,11 @@ use std::{
 use broker_api::ClusterName;
 use runtime_effect::kind::Kind;
 use runtime_engine::records::Records;
-use runtime_fleet::{lock::lock, queue::Key};
+use runtime_fleet::{
+    hashed::{HashMap, HashSet},
+    lock::lock,
+    queue::Key,
+};
 
 use self::record::Record;
 

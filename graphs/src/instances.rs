@@ -9,12 +9,12 @@ pub mod record;
 pub mod references;
 pub mod world;
 
-use std::{collections::HashMap, fmt, ops::Deref, sync::Arc};
+use std::{fmt, ops::Deref, sync::Arc};
 
 use broker_api::ClusterName;
 use graphs_core::{applyset::GroupKind, instance::State};
 use runtime_engine::records::Records;
-use runtime_fleet::{lock::lock, object::ObjectKey, queue::Key};
+use runtime_fleet::{hashed::HashMap, lock::lock, object::ObjectKey, queue::Key};
 
 use self::{counts::Counts, generated::Generated, record::Record, references::References};
 use crate::{graphs::Graphs, watches::Need};

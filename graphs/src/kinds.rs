@@ -2,7 +2,7 @@
 
 use std::{
     cell::RefCell,
-    collections::{BTreeSet, HashMap},
+    collections::BTreeSet,
     sync::{Arc, PoisonError, RwLock},
     time::Duration,
 };
@@ -13,6 +13,7 @@ use runtime_cel::{schema::Schema, shared::Shared};
 use runtime_effect::kind::Kind;
 use runtime_fleet::{
     GroupVersionKind,
+    hashed::HashMap,
     kind::{KindInfo, KindState, SchemaDigest, SchemaNews},
 };
 use serde_json::{Value, json};

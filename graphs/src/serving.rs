@@ -1,13 +1,13 @@
 //! `Serving`: from what the instances of each kind are served.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::BTreeSet,
     sync::{Arc, Mutex, PoisonError, RwLock},
 };
 
 use broker_api::ClusterName;
 use graphs_core::applyset::GroupKind;
-use runtime_fleet::lock::lock;
+use runtime_fleet::{hashed::HashMap, lock::lock};
 
 use crate::{
     compiled::Compiled, definitions::DefinitionKey, graphs::Graphs, instances::generated::group_kind, kinds::kind_of,

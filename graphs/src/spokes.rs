@@ -5,17 +5,14 @@ pub mod listen;
 pub mod machine;
 pub mod record;
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    ops::Deref,
-    sync::Mutex,
-};
+use std::{collections::BTreeSet, ops::Deref, sync::Mutex};
 
 use broker_api::ClusterName;
 use graphs_core::rollout::{Mark, Reach, Reason};
 use runtime_engine::{clock, records::Records};
 use runtime_fleet::{
     cluster::{Cause, Cluster, ClusterState},
+    hashed::HashMap,
     lock::lock,
 };
 

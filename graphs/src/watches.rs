@@ -1,14 +1,19 @@
 //! `Watches`: what is watched always, and what is watched as long as somebody needs it.
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::BTreeSet,
     hash::Hash,
     sync::{Arc, Mutex, PoisonError},
 };
 
 use broker_api::{ClusterName, graphs::keys};
 use runtime_effect::kind::Kind;
-use runtime_fleet::{GroupVersionKind, subscription::Subscription, watch::WatchSpec};
+use runtime_fleet::{
+    GroupVersionKind,
+    hashed::{HashMap, HashSet},
+    subscription::Subscription,
+    watch::WatchSpec,
+};
 
 use crate::{conventions::CONVENTIONS, definitions::DefinitionKey, instances::InstanceKey};
 

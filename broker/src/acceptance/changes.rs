@@ -5,7 +5,7 @@
 //! it waits behind everybody's own work. What is compiled is done in the provider's own share of the time.
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::BTreeSet,
     panic::AssertUnwindSafe,
     sync::{Arc, PoisonError},
     time::Duration,
@@ -15,7 +15,11 @@ use broker_api::{ClusterName, Gvr};
 use broker_core::acceptance::AcceptId;
 use futures::FutureExt as _;
 use runtime_engine::decisions::Urgency;
-use runtime_fleet::{index::Lookup, object::ObjectKey};
+use runtime_fleet::{
+    hashed::{HashMap, HashSet},
+    index::Lookup,
+    object::ObjectKey,
+};
 use tokio::{sync::mpsc, task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
@@ -120,7 +124,7 @@ fn provider_of(change: &AcceptChange) -> &ClusterName {
 
 /// Takes changes in until `stop`.
 pub async fn run(broker: Arc<Broker>, mut changes: mpsc::UnboundedReceiver<AcceptChange>, stop: CancellationToken) {
-    let mut providers: HashMap<ClusterName, Pending> = HashMap::new();
+    let mut providers: HashMap<ClusterName, Pending> = HashMap::default();
     let mut batches: JoinSet<ClusterName> = JoinSet::new();
     let mut news = Vec::with_capacity(NEWS);
     loop {

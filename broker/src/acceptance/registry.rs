@@ -4,7 +4,7 @@
 //! the provider's own AcceptAPIs cost, and one pointer for each other provider.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 
@@ -15,7 +15,10 @@ use broker_core::{
 };
 use runtime_cel::expression::Evaluator;
 use runtime_engine::view::unread;
-use runtime_fleet::object::{Object, ObjectKey};
+use runtime_fleet::{
+    hashed::{HashMap, HashSet},
+    object::{Object, ObjectKey},
+};
 
 /// How many AcceptAPIs of one provider count for one resource: the oldest.
 pub const MOST: usize = 64;
@@ -137,7 +140,7 @@ impl Registry {
         let mut all: Vec<(&AcceptId, &Gvr, &str)> =
             held.chain(new).filter_map(|(id, entry)| Some((id, entry.gvr.as_ref()?, &*entry.created))).collect();
         all.sort_by_key(|(id, gvr, created)| (!ours(&gvr.group), *created, *id));
-        let (mut total, mut by_gvr) = (0, HashMap::<&Gvr, usize>::new());
+        let (mut total, mut by_gvr) = (0, HashMap::<&Gvr, usize>::default());
         let counts = all.into_iter().map(|(id, gvr, _)| {
             let same = by_gvr.entry(gvr).or_default();
             let counts = *same < MOST && total < most;
@@ -150,7 +153,7 @@ impl Registry {
 
     /// Takes in what has become of a provider's AcceptAPIs. Returns the resources that are concerned.
     pub fn take(&mut self, provider: &ClusterName, found: Found) -> HashSet<Gvr> {
-        let mut concerned: HashSet<Gvr> = HashSet::new();
+        let mut concerned: HashSet<Gvr> = HashSet::default();
         let own = self.own(provider);
         for (id, entry) in found {
             concerned.extend(entry.as_ref().and_then(|entry| entry.gvr.clone()));
@@ -166,7 +169,7 @@ impl Registry {
 
     /// The platform's bounds for a provider are these now. Returns the resources that are concerned.
     pub fn bound(&mut self, provider: &ClusterName, policy: &Arc<Policy>) -> HashSet<Gvr> {
-        let mut concerned: HashSet<Gvr> = HashSet::new();
+        let mut concerned: HashSet<Gvr> = HashSet::default();
         for entry in self.own(provider).entries.values_mut() {
             let Ok(acceptance) = &entry.compiled else { continue };
             if acceptance.policy() == Some(&**policy) {
@@ -191,7 +194,7 @@ impl Registry {
     /// All resources of a provider that are concerned, in one pass.
     fn reindex(&mut self, provider: &ClusterName, concerned: &HashSet<Gvr>) {
         let own = self.own(provider);
-        let mut accepting: HashMap<&Gvr, Vec<Arc<Acceptance>>> = HashMap::new();
+        let mut accepting: HashMap<&Gvr, Vec<Arc<Acceptance>>> = HashMap::default();
         for acceptance in own.entries.values().filter_map(|entry| entry.compiled.as_ref().ok()) {
             if let Some(gvr) = concerned.get(&acceptance.gvr) {
                 accepting.entry(gvr).or_default().push(Arc::clone(acceptance));
@@ -383,16 +386,16 @@ mod tests {
         let gvr = |resource: &str| Gvr { group: "g".into(), version: "v1".into(), resource: resource.into() };
         let count = |registry: &Registry, resource: &str| registry.accepting(&provider(), &gvr(resource)).len();
         let all = [compiled("a", "as"), compiled("b", "bs"), compiled("c", "as")];
-        assert_eq!(registry.take(&provider(), all.into()), [gvr("as"), gvr("bs")].into());
+        assert_eq!(registry.take(&provider(), all.into()), HashSet::from_iter([gvr("as"), gvr("bs")]));
         assert_eq!((count(&registry, "as"), count(&registry, "bs")), (2, 1));
         assert!(registry.accepting(&ClusterName::provider("other"), &gvr("as")).is_empty());
         // It speaks of something else now: both are concerned.
         assert_eq!(registry.take(&provider(), [compiled("c", "bs")].into()).len(), 2);
         assert_eq!((count(&registry, "as"), count(&registry, "bs")), (1, 2));
-        assert_eq!(registry.take(&provider(), [(id("a"), None)].into()), [gvr("as")].into());
+        assert_eq!(registry.take(&provider(), [(id("a"), None)].into()), HashSet::from_iter([gvr("as")]));
         assert_eq!(count(&registry, "as"), 0);
         registry.mark_known(&provider());
-        assert_eq!(registry.remove_provider(&provider()), [gvr("bs")].into());
+        assert_eq!(registry.remove_provider(&provider()), HashSet::from_iter([gvr("bs")]));
         assert!(!registry.knows(&provider()) && registry.entries_of(&provider()).next().is_none());
         assert!(registry.providers.is_empty() && registry.speaking.is_empty(), "nothing is kept of one that has left");
     }

@@ -1,9 +1,6 @@
 //! The task that looks how many copies have lost their origins, and tells of those that are kept.
 
-use std::{
-    collections::{BTreeSet, HashSet},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use broker_api::{ClusterName, Gvr, keys};
 use broker_core::naming::consumer_hash;
@@ -12,6 +9,7 @@ use runtime_engine::recorder::Regarding;
 use runtime_fleet::{
     blocking::blocking,
     cluster::Cluster,
+    hashed::HashSet,
     index::{Index, Lookup},
     object::{Marks, Object, ObjectKey},
 };

@@ -1,10 +1,7 @@
 //! `Configurations`: the MigrationConfigurations, compiled, as of now. Of two for one pair of kinds the older is in force.
 //! Those of namespaces that do not count are only told so: they cost nothing, and are in nobody's way.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use broker_api::MigrationConfiguration;
 use broker_core::{
@@ -13,7 +10,10 @@ use broker_core::{
 };
 use runtime_cel::{expression::Evaluator, flaws::Flaws};
 use runtime_effect::kind::Kind;
-use runtime_fleet::object::{Object, ObjectKey};
+use runtime_fleet::{
+    hashed::HashMap,
+    object::{Object, ObjectKey},
+};
 
 /// From which kind to which.
 pub type Pair = (Kind, Kind);
@@ -126,7 +126,7 @@ impl Configurations {
     }
 
     fn reorder(&mut self) {
-        let mut oldest: HashMap<Pair, (i64, &ObjectKey)> = HashMap::new();
+        let mut oldest: HashMap<Pair, (i64, &ObjectKey)> = HashMap::default();
         for (key, entry) in &self.entries {
             let Some(pair) = &entry.pair else { continue };
             let place = (entry.created, key);

@@ -1,7 +1,7 @@
 //! `Migrations`: what is remembered of each Migration, and who it concerns.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::BTreeSet,
     hash::Hash,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -16,6 +16,7 @@ use broker_core::{
 use runtime_effect::{interest::Interest, note::Note};
 use runtime_engine::recorder::Told;
 use runtime_fleet::{
+    hashed::HashMap,
     object::ObjectKey,
     queue::{Key, Queue},
 };

@@ -3,13 +3,14 @@
 
 use std::{
     any::Any,
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::BTreeSet,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use broker_api::keys;
 use runtime_effect::kind::Kind;
 use runtime_fleet::{
+    hashed::{HashMap, HashSet},
     index::Change,
     object::{Object, ObjectKey},
     sorted::Sort,
@@ -100,7 +101,7 @@ impl Stages {
             new = true;
             let wanted = inner.kinds.entry(kind.clone()).or_insert_with(|| {
                 let specs = specs(kind, &self.scope).into_iter().map(|spec| (Arc::clone(&spec), start(&spec)));
-                Wanted { specs: specs.collect(), by: HashSet::new() }
+                Wanted { specs: specs.collect(), by: HashSet::default() }
             });
             wanted.by.insert(migration.clone());
         }

@@ -1,16 +1,13 @@
 //! What namespaces of an API server hold: asked for all of them at once where there are several, and never faster than
 //! the provider can bear.
 
-use std::{
-    collections::{BTreeSet, HashSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroupList, APIResourceList};
 use runtime_fleet::{
     call::{Caller, JSON, OBJECT_LIMIT, get},
     error::CallError,
+    hashed::HashSet,
     kind::group_version_path,
 };
 use serde::{Deserialize, de::DeserializeOwned};
@@ -170,7 +167,7 @@ struct Groups {
 
 /// All versions: a kind that only an older one serves is there as well. Events say nothing about use.
 fn listable(groups: Vec<Group>) -> Result<Vec<Listable>, CallError> {
-    let mut seen: HashSet<(String, String)> = HashSet::new();
+    let mut seen: HashSet<(String, String)> = HashSet::default();
     let mut all = Vec::new();
     for Group { metadata, versions } in groups {
         for version in versions {

@@ -1,15 +1,12 @@
 //! The removal of empty namespaces: when one is looked at, what is asked of its provider, and the deletion.
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use broker_api::{ClusterName, keys};
 use runtime_engine::namespace;
 use runtime_fleet::{
-    call::Caller, cluster::Cluster, error::CallError, index::Index, kind::KindState, object::ObjectKey, write::Writer,
+    call::Caller, cluster::Cluster, error::CallError, hashed::HashSet, index::Index, kind::KindState,
+    object::ObjectKey, write::Writer,
 };
 use tokio::time::Instant;
 use tracing::{debug, info};
@@ -21,10 +18,6 @@ use super::{
 };
 use crate::broker::Broker;
 
-/// A copy that moves, or whose object is replaced, is back by then, on a busy machine too. Until a namespace has gone nothing
-/// is served in it, which may take API servers half a minute.
-const GRACE: Duration = Duration::from_secs(5);
-
 impl Broker {
     /// A copy has gone from this namespace of a provider.
     pub(crate) fn copy_gone(&self, provider: &ClusterName, namespace: &Arc<str>) {
@@ -33,7 +26,7 @@ impl Broker {
             return;
         }
         let visits = self.visits(provider);
-        lock(&visits.state).add(namespace, Due { at: Instant::now() + GRACE, full: 0 });
+        lock(&visits.state).empty(namespace);
         visits.wake.notify_one();
     }
 
@@ -180,7 +173,7 @@ async fn look_after(broker: Arc<Broker>, provider: ClusterName, visits: Arc<Visi
                 let asked = Asker { caller: &caller, bucket: &mut bucket }.namespaces(&selector).await;
                 let now = Instant::now();
                 for namespace in asked? {
-                    lock(&visits.state).add(&namespace, Due { at: now, full: 0 });
+                    lock(&visits.state).add(&namespace, Due::new(now, 0));
                 }
             }
             if round.is_empty() {

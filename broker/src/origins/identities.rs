@@ -1,11 +1,12 @@
 //! Which providers may be one API server with a consumer: by the identities that API servers give.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::BTreeSet,
     sync::{PoisonError, RwLock},
 };
 
 use broker_api::ClusterName;
+use runtime_fleet::hashed::HashMap;
 
 #[derive(Debug, Default)]
 struct Inner {

@@ -1,9 +1,10 @@
 //! Quotas: how many objects of one consumer are placed, in all and by each AcceptAPI.
 
-use std::{collections::HashMap, hash::Hash};
+use std::hash::Hash;
 
 use broker_api::ClusterName;
 use broker_core::acceptance::AcceptId;
+use runtime_fleet::hashed::HashMap;
 
 use super::records::bounds::Bounds;
 

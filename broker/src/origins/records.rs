@@ -8,10 +8,7 @@ pub mod bounds;
 mod index;
 mod record;
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use broker_api::ClusterName;
 use broker_core::{
@@ -24,7 +21,7 @@ use broker_core::{
     snapshot::OriginKey,
 };
 use runtime_effect::{interest::Interest, kind::Kind};
-use runtime_fleet::object::ObjectKey;
+use runtime_fleet::{hashed::HashMap, object::ObjectKey};
 use tokio::time::Instant;
 
 pub use self::record::Record;

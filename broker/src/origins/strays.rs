@@ -1,14 +1,14 @@
 //! Copies at providers that no known origin accounts for: their consumer is away, or they wait to be deleted. They take
 //! up room all the same.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use broker_api::ClusterName;
 use runtime_effect::kind::Kind;
-use runtime_fleet::object::ObjectKey;
+use runtime_fleet::{
+    hashed::{HashMap, HashSet},
+    object::ObjectKey,
+};
 
 /// By provider and kind. Changed under the lock of the records, so that each copy counts once: here or for its origin.
 #[derive(Debug, Default)]

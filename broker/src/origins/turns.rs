@@ -4,12 +4,13 @@
 //! single object.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet},
     ops::Bound,
 };
 
 use broker_api::ClusterName;
 use broker_core::{movement::Route, snapshot::OriginKey};
+use runtime_fleet::hashed::{HashMap, HashSet};
 
 /// Objects that move at once to a provider that asks for its share.
 const REBALANCED: usize = 5;

@@ -3,12 +3,13 @@
 mod look;
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::BTreeSet,
     sync::{Arc, PoisonError, RwLock},
 };
 
 use broker_api::ClusterName;
 use runtime_effect::kind::Kind;
+use runtime_fleet::hashed::HashMap;
 
 /// Which providers decisions on origins of a kind look at whatever else they know of them.
 #[derive(Debug, Default)]

@@ -1,13 +1,13 @@
 //! `Counts`: how many instances stand how, so that nobody has to look at each of them, or to wait for one that is decided on.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::BTreeMap,
     sync::{Arc, Mutex},
 };
 
 use broker_api::ClusterName;
 use graphs_core::{applyset::GroupKind, instance::State};
-use runtime_fleet::lock::lock;
+use runtime_fleet::{hashed::HashMap, lock::lock};
 
 use super::InstanceKey;
 
@@ -46,7 +46,7 @@ impl Counts {
 
     /// How many of all kinds stand how.
     pub fn all(&self) -> HashMap<State, usize> {
-        let mut sums = HashMap::new();
+        let mut sums = HashMap::default();
         for (state, count) in lock(&self.0).values().flatten() {
             *sums.entry(*state).or_default() += count;
         }
@@ -74,7 +74,7 @@ mod tests {
         counts.change(&other, State::Unknown, State::Error);
         counts.change(&other, State::Error, State::Active);
         assert_eq!([&one, &other].map(|key| counts.of(&key.cluster, &kind, State::Error)), [1, 0]);
-        assert_eq!(counts.all(), HashMap::from([(State::Error, 1), (State::Active, 1)]));
+        assert_eq!(counts.all(), HashMap::from_iter([(State::Error, 1), (State::Active, 1)]));
         counts.change(&one, State::Error, State::Unknown);
         counts.change(&other, State::Active, State::Unknown);
         assert!(lock(&counts.0).is_empty(), "nothing is kept of what is gone");

@@ -1,13 +1,11 @@
 //! `Generated`: the kinds that CRDs of ours define, whether or not an RGD serves them now.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use broker_api::{ClusterName, graphs::keys};
 use graphs_core::applyset::GroupKind;
 use runtime_effect::kind::Kind;
+use runtime_fleet::hashed::HashMap;
 use serde_json::Value;
 
 /// The kind that a CRD defines which was made for an RGD, whether or not it is served. A CRD may bear our label because it is a

@@ -2,7 +2,6 @@
 //! without a version.
 
 use std::{
-    collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -10,7 +9,10 @@ use std::{
 use broker_api::ClusterName;
 use graphs_core::applyset::GroupKind;
 use runtime_effect::kind::Kind;
-use runtime_fleet::discover;
+use runtime_fleet::{
+    discover,
+    hashed::{HashMap, HashSet},
+};
 use tokio::{runtime::Handle, sync::Semaphore, time::Instant};
 use tracing::debug;
 
@@ -102,7 +104,7 @@ impl Groups {
             Some(State::Nowhere { since }) if since.elapsed() < BELIEVED => return Some(Arc::new([])),
             Some(State::Asked { waiting, .. }) => _ = waiting.insert(waits.clone()),
             Some(State::Nowhere { .. }) | None => {
-                all.insert(place.clone(), State::Asked { waiting: HashSet::from([waits.clone()]), stale: false });
+                all.insert(place.clone(), State::Asked { waiting: HashSet::from_iter([waits.clone()]), stale: false });
                 self.handle.spawn(ask(Arc::clone(graphs), place));
             }
         }
@@ -124,7 +126,7 @@ impl Groups {
         let known = if is_nowhere { State::Nowhere { since: Instant::now() } } else { State::Known(versions.into()) };
         match all.insert(place.clone(), known) {
             Some(State::Asked { waiting, .. }) => Some(waiting),
-            Some(State::Known(_) | State::Nowhere { .. }) | None => Some(HashSet::new()),
+            Some(State::Known(_) | State::Nowhere { .. }) | None => Some(HashSet::default()),
         }
     }
 }

@@ -122,7 +122,7 @@ struct Look<'a> {
 
 impl Look<'_> {
     fn decide(&self, memory: &Memory) -> (instance::Decision, Findings) {
-        let none = std::collections::HashMap::new();
+        let none = runtime_fleet::hashed::HashMap::default();
         let world = World {
             engine: &self.graphs.engine,
             kinds: &self.graphs.kinds,

@@ -1,14 +1,17 @@
 //! `References`: which instances refer to which objects that are not theirs.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use broker_api::ClusterName;
 use graphs_core::selector::Selector;
 use runtime_effect::kind::Kind;
-use runtime_fleet::object::ObjectKey;
+use runtime_fleet::{
+    hashed::{HashMap, HashSet},
+    object::ObjectKey,
+};
 
 use super::InstanceKey;
 

@@ -1,10 +1,6 @@
 //! `World`: what is there of an instance's resources, as its rendering asks for it.
 
-use std::{
-    cell::RefCell,
-    collections::{BTreeSet, HashMap},
-    sync::Arc,
-};
+use std::{cell::RefCell, collections::BTreeSet, sync::Arc};
 
 use broker_api::graphs::keys;
 use graphs_core::{
@@ -16,7 +12,7 @@ use graphs_core::{
 };
 use runtime_effect::{kind::Kind, seen::Seen, view::View};
 use runtime_engine::engine::Engine;
-use runtime_fleet::{cluster::Cluster, index::Index, object::ObjectKey, watch::WatchSpec};
+use runtime_fleet::{cluster::Cluster, hashed::HashMap, index::Index, object::ObjectKey, watch::WatchSpec};
 use serde_json::Value;
 
 use super::{InstanceKey, groups::Version, listen::BY_SET, references::Reference};

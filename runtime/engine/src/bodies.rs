@@ -6,7 +6,7 @@
 mod provide;
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::VecDeque,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -17,6 +17,7 @@ use std::{
 use broker_api::ClusterName;
 use runtime_fleet::{
     cluster::Cluster,
+    hashed::HashMap,
     object::{Object, ObjectKey},
     watch::WatchSpec,
 };

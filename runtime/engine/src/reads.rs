@@ -1,12 +1,12 @@
 //! `Reads`: which objects are being read now. Many keys may listen to one object, and it need be read only once.
 
 use std::{
-    collections::{HashMap, hash_map::Entry},
+    collections::hash_map::Entry,
     sync::{Arc, Mutex, PoisonError},
 };
 
 use broker_api::ClusterName;
-use runtime_fleet::{object::ObjectKey, watch::WatchSpec};
+use runtime_fleet::{hashed::HashMap, object::ObjectKey, watch::WatchSpec};
 use tokio_util::sync::CancellationToken;
 
 /// Where an object is seen.

@@ -3,7 +3,6 @@
 pub mod events;
 
 use std::{
-    collections::HashMap,
     hash::{DefaultHasher, Hash, Hasher},
     sync::Mutex,
     time::Duration,
@@ -11,6 +10,7 @@ use std::{
 
 use broker_api::ClusterName;
 use runtime_effect::{kind::Kind, note::Note, object_key::ObjectKey};
+use runtime_fleet::hashed::HashMap;
 use tokio::{sync::mpsc, time::Instant};
 
 /// Events that wait to be sent.

@@ -5,7 +5,6 @@
 //! dropped; what stays is key, uid, version and flags, and whoever decides reads the body when it is needed.
 
 use std::{
-    collections::HashMap,
     fs,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
@@ -15,7 +14,10 @@ use std::{
 
 use broker_api::ClusterName;
 
-use crate::object::{Object, ObjectKey};
+use crate::{
+    hashed::HashMap,
+    object::{Object, ObjectKey},
+};
 
 /// The budget where the process finds no limit.
 const WITHOUT_LIMIT: usize = 1 << 30;

@@ -6,13 +6,13 @@
 //! Names say which group they are of, and what is held of one group is found without a look at the others.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::BTreeMap,
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
 use broker_api::ClusterName;
 
-use crate::object::ObjectKey;
+use crate::{hashed::HashMap, object::ObjectKey};
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -108,7 +108,7 @@ impl Seat {
         }
         for (group, key) in come {
             if !inner.groups.contains_key(group) {
-                inner.groups.insert(group.into(), Group::new());
+                inner.groups.insert(group.into(), Group::default());
             }
             if let Some(group) = inner.groups.get_mut(group) {
                 group.entry(key.clone()).or_insert_with(|| Vec::with_capacity(1)).push(self.index);

@@ -5,7 +5,6 @@
 pub(crate) mod state;
 
 use std::{
-    collections::HashMap,
     sync::{Arc, PoisonError, RwLock},
     time::Duration,
 };
@@ -18,6 +17,7 @@ pub use self::state::{Cause, ClusterState, Labels};
 use crate::{
     audience::Audience as _,
     budget::Share,
+    hashed::HashMap,
     index::{Change, Index, Source},
     kind::{KindState, SchemaNews},
     listener::Observer,

@@ -127,7 +127,7 @@ pub(crate) fn parse(list: &[u8], kind: &KindInfo) -> Result<Option<Definition>, 
     .map_err(said)?;
     let Some(schema) = schema else { return Ok(None) };
     let object_meta: &RawValue = serde_json::from_str(OBJECT_META).map_err(said)?;
-    let all = Schemas::from([(Cow::Borrowed("ObjectMeta"), object_meta)]);
+    let all = Schemas::from_iter([(Cow::Borrowed("ObjectMeta"), object_meta)]);
     // Who answered discovery may be behind: this is not all that is to be known of that edition.
     let version = if has_status == kind.has_status { version } else { 0 };
     Ok(Some(Definition { version, schema: KindSchema::new(inline(schema, &all, publish)?) }))

@@ -1,6 +1,6 @@
 //! Discovery: which kinds of a group and version an API server serves, and how.
 
-use std::{borrow::Cow, collections::HashMap};
+use std::borrow::Cow;
 
 use kube::core::GroupVersionKind;
 use serde::{Deserialize, de::IgnoredAny};
@@ -9,6 +9,7 @@ use crate::{
     call::{Caller, JSON, get},
     each::within,
     error::CallError,
+    hashed::HashMap,
     kind::{KindInfo, group_version_path},
 };
 
@@ -68,11 +69,11 @@ pub(crate) async fn kinds(
     caller: &Caller,
     wanted: &[GroupVersionKind],
 ) -> Result<HashMap<GroupVersionKind, KindInfo>, CallError> {
-    let Some(first) = wanted.first() else { return Ok(HashMap::new()) };
+    let Some(first) = wanted.first() else { return Ok(HashMap::default()) };
     let path = group_version_path(&first.group, &first.version);
     let answer = match caller.call(get(&path, JSON)?, DISCOVERY_LIMIT).await {
         Ok((_, answer)) => answer,
-        Err(CallError::KindMissing(_) | CallError::NotFound(_)) => return Ok(HashMap::new()),
+        Err(CallError::KindMissing(_) | CallError::NotFound(_)) => return Ok(HashMap::default()),
         Err(error) => return Err(error),
     };
     let unreadable = |error| CallError::UnknownOutcome(format!("unreadable discovery at {path}: {error}"));
@@ -84,7 +85,7 @@ fn find(
     wanted: &[GroupVersionKind],
 ) -> Result<HashMap<GroupVersionKind, KindInfo>, serde_json::Error> {
     let wanted: HashMap<&str, &GroupVersionKind> = wanted.iter().map(|gvk| (gvk.kind.as_str(), gvk)).collect();
-    let mut found: HashMap<GroupVersionKind, KindInfo> = HashMap::new();
+    let mut found: HashMap<GroupVersionKind, KindInfo> = HashMap::default();
     each_resource(document, |resource| {
         if let Some(gvk) = wanted.get(&*resource.kind)
             && !resource.name.contains('/')
@@ -95,7 +96,7 @@ fn find(
         }
     })?;
     // `<plural>/status` may come before or after its resource: it is looked for once all resources are known.
-    let mut by_plural: HashMap<String, Vec<&mut KindInfo>> = HashMap::new();
+    let mut by_plural: HashMap<String, Vec<&mut KindInfo>> = HashMap::default();
     for info in found.values_mut() {
         by_plural.entry(info.plural.clone()).or_default().push(info);
     }

@@ -6,7 +6,6 @@
 mod state;
 
 use std::{
-    collections::HashMap,
     sync::{
         Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -23,6 +22,7 @@ use crate::{
     budget::{Bodies, Share},
     census::{Census, Seat},
     cost::cost,
+    hashed::HashMap,
     object::{Object, ObjectKey},
     sorted::{Sort, Values},
     watch::spec::WatchSpec,
@@ -404,7 +404,7 @@ impl Index {
             )
         };
         let mut new = State { complete: true, progress: resource_version, ..State::default() };
-        let (mut changes, mut values) = (Vec::new(), HashMap::new());
+        let (mut changes, mut values) = (Vec::new(), HashMap::default());
         new.objects.reserve(listed.len());
         for (key, object) in listed {
             let old = before.get(&key);

@@ -1,10 +1,10 @@
 //! `Inliner`: makes one tree of a schema and all that it refers to, and no larger one than we can hold.
 
-use std::{borrow::Cow, collections::HashMap};
+use std::borrow::Cow;
 
 use serde_json::{Value, json, value::RawValue};
 
-use crate::shape::Shape;
+use crate::{hashed::HashMap, shape::Shape};
 
 /// Schemas of a document by their names, as they were sent.
 pub(crate) type Schemas<'a> = HashMap<Cow<'a, str>, &'a RawValue>;

@@ -5,10 +5,11 @@
 //! queueing): it does not save up credit, and it waits for one turn at the most.
 
 use std::{
-    collections::{BTreeSet, HashMap, VecDeque},
+    collections::{BTreeSet, VecDeque},
     time::Duration,
 };
 
+use crate::hashed::HashMap;
 use broker_api::ClusterName;
 
 #[derive(Debug)]
@@ -42,7 +43,7 @@ pub struct Lanes<T> {
 impl<T> Lanes<T> {
     /// Without lanes; each has at most `limit` turns at the same time.
     pub fn new(limit: usize) -> Self {
-        Self { by_name: HashMap::new(), line: BTreeSet::new(), now: 0, orders: 0, limit: limit.max(1), len: 0 }
+        Self { by_name: HashMap::default(), line: BTreeSet::new(), now: 0, orders: 0, limit: limit.max(1), len: 0 }
     }
 
     /// How many items wait.

@@ -20,6 +20,7 @@ pub mod discover;
 mod each;
 pub mod error;
 pub mod fleet;
+pub mod hashed;
 pub mod identity;
 pub mod index;
 mod inliner;

@@ -1,6 +1,6 @@
 //! OpenAPI: the document that an API server publishes of one group and version, and the schemas of kinds in it.
 
-use std::{borrow::Cow, collections::HashMap, sync::Arc};
+use std::{borrow::Cow, sync::Arc};
 
 use kube::core::GroupVersionKind;
 use serde::{Deserialize, de::IgnoredAny};
@@ -10,6 +10,7 @@ use crate::{
     call::{Answer, Caller, JSON, get},
     each::{fields, within},
     error::CallError,
+    hashed::HashMap,
     inliner::{Schemas, inline},
     kind::{KindInfo, group_version_path},
 };
@@ -41,8 +42,8 @@ pub(crate) fn each_schema(
     let said = |error: serde_json::Error| error.to_string();
     let by_name: HashMap<&str, &GroupVersionKind> =
         wanted.iter().map(|info| (info.gvk.kind.as_str(), &info.gvk)).collect();
-    let mut schemas = Schemas::new();
-    let mut ours: HashMap<&GroupVersionKind, &RawValue> = HashMap::new();
+    let mut schemas = Schemas::default();
+    let mut ours: HashMap<&GroupVersionKind, &RawValue> = HashMap::default();
     if let Some(raw) = Outer::schemas(document).map_err(said)? {
         fields(raw.get().as_bytes(), |name, schema: &RawValue| {
             if let Some(gvk) = kind_of(schema, &by_name) {

@@ -2,7 +2,7 @@
 //!
 //! A simulator runs everything on one thread, so that a seed of that thread fixes all that is drawn. Nobody else seeds.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use rand::{
     Rng, SeedableRng as _,
@@ -12,6 +12,7 @@ use rand::{
 
 thread_local! {
     static SEEDED: RefCell<Option<StdRng>> = const { RefCell::new(None) };
+    static SEED: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
 fn draw<T>(with: impl FnOnce(&mut dyn rand::RngCore) -> T) -> T {
@@ -24,11 +25,17 @@ fn draw<T>(with: impl FnOnce(&mut dyn rand::RngCore) -> T) -> T {
 /// From now on what this thread draws is fixed by a seed. For simulators only: keys are drawn from the same source.
 pub fn seed(seed: u64) {
     SEEDED.set(Some(StdRng::seed_from_u64(seed)));
+    SEED.set(Some(seed));
+}
+
+/// The seed of this thread, if it is a simulator's.
+pub(crate) fn seeded() -> Option<u64> {
+    SEED.get()
 }
 
 /// Whether this thread is a simulator's.
 pub fn is_seeded() -> bool {
-    SEEDED.with_borrow(Option::is_some)
+    seeded().is_some()
 }
 
 /// A number of a range.

@@ -3,12 +3,12 @@
 //! The index keeps it itself, each change under its own lock. What an object was last under is remembered, for its body may
 //! not be held any more when it goes.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::sync::Arc;
 
-use crate::object::{Object, ObjectKey};
+use crate::{
+    hashed::{HashMap, HashSet},
+    object::{Object, ObjectKey},
+};
 
 /// By what the objects of a watch are sorted.
 #[derive(Debug, Clone, Copy)]
@@ -68,7 +68,7 @@ impl Sorted {
         if self.all.iter().any(|sorting| sorting.sort.name == sort.name) {
             return;
         }
-        let mut sorting = Sorting { sort, keys: HashMap::new(), values: HashMap::new() };
+        let mut sorting = Sorting { sort, keys: HashMap::default(), values: HashMap::default() };
         for (key, object) in held.filter(|(_, object)| object.has_body()) {
             self.cost += sorting.put(key, (sort.by)(object));
         }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use crate::{
+    cluster::Cluster,
     fleet::Fleet,
     listener::{Listener, Selector},
     subscriptions::Entry,
@@ -16,16 +17,15 @@ use crate::{
 pub struct Subscription {
     fleet: Weak<Fleet>,
     number: Number,
-    spec: Arc<WatchSpec>,
+    entry: Arc<Entry>,
 }
 
 impl Drop for Subscription {
     fn drop(&mut self) {
         let Some(fleet) = self.fleet.upgrade() else { return };
-        fleet.subscriptions().write().all.remove(&self.number);
-        // A cluster that is engaged from now on does not find it any more.
-        for cluster in fleet.clusters() {
-            cluster.unlisten(&self.spec, self.number);
+        fleet.subscriptions().remove(self.number, &self.entry.selector);
+        for cluster in fleet.meant(&self.entry.selector) {
+            cluster.unlisten(&self.entry.spec, self.number);
         }
     }
 }
@@ -41,16 +41,20 @@ impl Fleet {
     ) -> Subscription {
         let listener: Arc<dyn Listener> = Arc::clone(listener) as _;
         let entry = Arc::new(Entry { selector: selector.clone(), spec: Arc::clone(spec), listener });
-        let mut entries = self.subscriptions().write();
-        let number = entries.next;
-        entries.next += 1;
-        entries.all.insert(number, Arc::clone(&entry));
-        drop(entries);
+        let number = self.subscriptions().add(Arc::clone(&entry));
         // One that is being engaged at this moment may be told twice: that is no harm.
-        for cluster in self.clusters() {
+        for cluster in self.meant(selector) {
             self.subscriptions().settle(&cluster, number, &entry, Some(false));
         }
-        Subscription { fleet: Arc::downgrade(self), number, spec: Arc::clone(spec) }
+        Subscription { fleet: Arc::downgrade(self), number, entry }
+    }
+
+    /// The engaged clusters that a selector may mean, whatever their labels say now.
+    fn meant(&self, selector: &Selector) -> Vec<Arc<Cluster>> {
+        match selector {
+            Selector::Name(name) => self.cluster(name).into_iter().collect(),
+            Selector::Role(role) | Selector::Labelled(role, _) => self.in_role(*role),
+        }
     }
 }
 

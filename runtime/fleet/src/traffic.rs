@@ -5,14 +5,13 @@
 //! of the same way, behind the same authority, is the same server. One that is reached in two ways has two budgets.
 
 use std::{
-    collections::HashMap,
     sync::{Arc, Mutex, Weak},
     time::Duration,
 };
 
 use tokio::time::Instant;
 
-use crate::{kubeconfig::Way, lock::lock, slots::Slots};
+use crate::{hashed::HashMap, kubeconfig::Way, lock::lock, slots::Slots};
 
 /// How many writes go to one API server at the same time, and from when on any may.
 #[derive(Debug)]

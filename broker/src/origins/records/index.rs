@@ -1,14 +1,11 @@
 //! Records by what they are asked for by. Changed with each record, under the same lock.
 
-use std::{
-    collections::{HashMap, HashSet, hash_map::Entry},
-    hash::Hash,
-    sync::Arc,
-};
+use std::{collections::hash_map::Entry, hash::Hash, sync::Arc};
 
 use broker_api::ClusterName;
 use broker_core::{decision::State, snapshot::OriginKey};
 use runtime_effect::kind::Kind;
+use runtime_fleet::hashed::{HashMap, HashSet};
 
 /// Origins, each key held once for all.
 pub(super) type Keys = HashSet<Arc<OriginKey>>;
@@ -141,7 +138,7 @@ fn put<C: Eq + Hash>(all: &mut HashMap<C, Keys>, common: C, key: &Arc<OriginKey>
                 held.remove();
             }
         }
-        Entry::Vacant(none) if there => set(none.insert(Keys::new()), key, there),
+        Entry::Vacant(none) if there => set(none.insert(Keys::default()), key, there),
         Entry::Vacant(_) => {}
     }
 }

@@ -1,6 +1,6 @@
 //! What the broker remembers of one origin.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use broker_api::ClusterName;
 use broker_core::{
@@ -12,6 +12,7 @@ use broker_core::{
 };
 use runtime_effect::interest::Interest;
 use runtime_engine::recorder::Told;
+use runtime_fleet::hashed::HashMap;
 use tokio::time::Instant;
 
 use super::{

@@ -2,14 +2,15 @@
 
 use std::{
     borrow::Cow,
-    collections::HashMap,
     sync::{Arc, PoisonError},
     time::Duration,
 };
 
 use broker_api::ClusterName;
 use runtime_effect::note::Note;
-use runtime_fleet::{GroupVersionKind, error::CallError, kind::KindInfo, object::ObjectKey, write::Writer};
+use runtime_fleet::{
+    GroupVersionKind, error::CallError, hashed::HashMap, kind::KindInfo, object::ObjectKey, write::Writer,
+};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -107,7 +108,7 @@ fn event(manager: &str, regarding: &Regarding, note: &Note, micro_time: &str) ->
 pub async fn run(engine: Arc<Engine>, stop: CancellationToken) {
     let receiver = engine.recorder.receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(mut receiver) = receiver else { return };
-    let mut buckets: HashMap<(ClusterName, bool), Bucket> = HashMap::new();
+    let mut buckets: HashMap<(ClusterName, bool), Bucket> = HashMap::default();
     loop {
         let message = tokio::select! {
             () = stop.cancelled() => return,

@@ -1,9 +1,10 @@
 //! `State`: what an index holds at one moment, and where that comes from.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use crate::{
     cost::cost,
+    hashed::HashMap,
     object::{Object, ObjectKey},
     sorted::{Sorted, Values},
 };

@@ -1,10 +1,8 @@
 //! `Failures`: why discovery fails.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError},
-};
+use std::sync::{Mutex, PoisonError};
 
+use crate::hashed::HashMap;
 use kube::core::GroupVersionKind;
 
 /// Longest reason, in characters: an API server chose its words.

@@ -2,17 +2,14 @@
 //!
 //! Asked is for a group and version at a time, which answers for all its kinds. Does no requests and has no clock.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use kube::core::GroupVersionKind;
 use tokio::time::Instant;
 
 use crate::{
     definition::name_of,
+    hashed::HashMap,
     kind::{KindInfo, KindSchema, KindState, SchemaDigest, SchemaNews},
 };
 

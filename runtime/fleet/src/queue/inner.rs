@@ -1,7 +1,7 @@
 //! What a queue holds: where each key is, and which is next. No clock but the one that is handed in.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet, VecDeque, btree_map::Entry},
+    collections::{BTreeMap, VecDeque, btree_map::Entry},
     time::Duration,
 };
 
@@ -9,7 +9,12 @@ use broker_api::ClusterName;
 use tokio::time::Instant;
 
 use super::{key::Key, outcome::Outcome};
-use crate::{backoff, lanes::Lanes, slots::Slot};
+use crate::{
+    backoff,
+    hashed::{HashMap, HashSet},
+    lanes::Lanes,
+    slots::Slot,
+};
 
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LAST_RETRY: Duration = Duration::from_mins(1);
@@ -100,17 +105,17 @@ impl<K: Key> Inner<K> {
     /// Empty; `ahead` keys of a lane wait for their first decision at the same time.
     pub(super) fn new(ahead: usize) -> Self {
         Self {
-            places: HashMap::new(),
+            places: HashMap::default(),
             ready: Lanes::new(ahead),
             later: Lanes::new(ahead),
-            later_in: HashSet::new(),
+            later_in: HashSet::default(),
             idle: Lanes::new(usize::MAX),
             handed: VecDeque::new(),
             parked: 0,
             timers: BTreeMap::new(),
-            timer_of: HashMap::new(),
+            timer_of: HashMap::default(),
             timer_count: 0,
-            failures: HashMap::new(),
+            failures: HashMap::default(),
             running: 0,
             running_later: 0,
             patient: 0,

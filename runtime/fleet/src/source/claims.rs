@@ -1,14 +1,11 @@
 //! Which of several kubeconfigs that give one cluster name is the cluster.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use broker_api::ClusterName;
 
 use super::{Beside, Provenance, SourceEvent};
-use crate::kubeconfig::Kubeconfig;
+use crate::{hashed::HashMap, kubeconfig::Kubeconfig};
 
 /// Stands between the sources and whoever connects: every event of every source goes through [`Claims::apply`], and at
 /// most one kubeconfig per cluster name comes out. The lowest [`Provenance`] wins, whatever came first, so a restart
@@ -35,7 +32,7 @@ impl Claim {
 impl Claims {
     /// Claims of this many sources: the last one's [`SourceEvent::Synced`] passes, the others' do not.
     pub fn new(sources: usize) -> Self {
-        Self { names: HashMap::new(), unsynced: sources }
+        Self { names: HashMap::default(), unsynced: sources }
     }
 
     /// Whether all sources have reported what was there when they started.

@@ -1,14 +1,13 @@
 //! `Parsed`: kubeconfig files as they were read last. One whose text is the same is not parsed again, every few seconds.
 
 use std::{
-    collections::HashMap,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
 };
 
 use sha2::{Digest as _, Sha256};
 
-use crate::{kubeconfig::Kubeconfig, lock::lock};
+use crate::{hashed::HashMap, kubeconfig::Kubeconfig, lock::lock};
 
 /// A file's text, as a digest, and what it says.
 struct Read {

@@ -1,6 +1,6 @@
 //! Secrets of the coordination cluster that hold a kubeconfig → [`SourceEvent`]s. Pure: somebody else watches.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use broker_api::{ClusterName, Role};
 use k8s_openapi::api::core::v1::Secret;
@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::Secret;
 use super::{Beside, Provenance, SourceEvent};
 use crate::{
     conventions::Conventions,
+    hashed::HashMap,
     kubeconfig::{Fingerprint, Kubeconfig, Trust},
 };
 
@@ -38,7 +39,7 @@ struct Reported {
 impl SecretSource {
     /// Nothing reported yet.
     pub fn new(conventions: &'static Conventions) -> Self {
-        Self { conventions, key: KEY.to_owned(), also: None, secrets: HashMap::new(), refused: HashMap::new() }
+        Self { conventions, key: KEY.to_owned(), also: None, secrets: HashMap::default(), refused: HashMap::default() }
     }
 
     /// Kubeconfigs are under this key.

@@ -23,6 +23,8 @@ pub(crate) struct Side {
     pub(crate) sends: Sends,
     /// The model, whose controllers work when they are told to.
     pub(crate) model: Option<ApiServer>,
+    /// Garbage is collected: by a controller manager, which other servers have not.
+    pub(crate) collects: bool,
 }
 
 /// What was said to a step.
@@ -227,8 +229,10 @@ impl Run<'_> {
     async fn until(&self, path: &str, pointer: &str, value: &Value) -> Value {
         if let Some(model) = &self.side.model {
             model.settle();
-            model.collect_garbage();
-            model.settle();
+            if self.side.collects {
+                model.collect_garbage();
+                model.settle();
+            }
         }
         let look = async || {
             let (code, answer) = self.side.get(path).await;

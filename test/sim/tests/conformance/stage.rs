@@ -58,10 +58,13 @@ impl Stage {
             .unwrap()
             .service
         };
-        let real = Side { sends: dial(&cluster.kubeconfig("person").unwrap(), None).await, model: None };
+        let collects = controller_manager;
+        let sends = dial(&cluster.kubeconfig("person").unwrap(), None).await;
+        let real = Side { sends, model: None, collects };
         let world = World::new(1);
         let server = world.server("model");
-        let model = Side { sends: dial(&World::kubeconfig("model"), Some(&world)).await, model: Some(server) };
+        let sends = dial(&World::kubeconfig("model"), Some(&world)).await;
+        let model = Side { sends, model: Some(server), collects };
         let stage = Self { _lab: lab, _cluster: cluster, model, real };
         for crd in kinds::definitions() {
             stage.define(&stage.real, &crd).await;
