@@ -31,10 +31,12 @@ impl Backoff {
     }
 }
 
-/// The wait after so many earlier failures.
+/// The wait after so many earlier failures: whole milliseconds, for timers have no finer ones, and which of two come first
+/// would be chance.
 pub fn delay(first: Duration, cap: Duration, failures: u32) -> Duration {
     let full = first.saturating_mul(2_u32.saturating_pow(failures.min(20))).min(cap);
-    full.mul_f64(random::within(0.5..=1.0))
+    let millis = u64::try_from(full.as_millis()).unwrap_or(u64::MAX);
+    Duration::from_millis(random::within(millis / 2..=millis))
 }
 
 #[cfg(test)]
@@ -47,5 +49,7 @@ mod tests {
         assert!(delay(first, cap, 0) <= first);
         assert!(delay(first, cap, 3) >= Duration::from_millis(400));
         assert!(delay(first, cap, u32::MAX) <= cap);
+        assert!(delay(first, cap, u32::MAX) >= cap / 2);
+        assert_eq!(delay(first, cap, 7).subsec_nanos() % 1_000_000, 0);
     }
 }

@@ -143,7 +143,7 @@ impl Wire {
             (unanswered, Fate::Unanswered { silently: detail.is_multiple_of(2) }),
             (refused, Fate::Refused([429, 500, 503][usize::try_from(detail % 3).unwrap_or_default()])),
             (conflicts, Fate::Conflict),
-            (late, Fate::Late(Duration::from_millis(detail % 3000))),
+            (late, Fate::Late(Duration::from_millis(detail % 1500 * 2))),
             (cut, Fate::Cut { after: detail / 2 % 6, torn: detail.is_multiple_of(2) }),
         ];
         let mut below = 0;

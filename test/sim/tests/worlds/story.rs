@@ -8,7 +8,10 @@ use std::{
 use runtime_fleet::random;
 use serde_json::Value;
 use sim::{Deed, Entry, Weather};
-use tokio::{runtime::Builder, time::sleep};
+use tokio::{
+    runtime::{Builder, RngSeed},
+    time::sleep,
+};
 
 use crate::{
     ending::{Ending, ending},
@@ -90,7 +93,9 @@ pub(crate) struct Told {
 /// Tells it from its beginning to its end.
 pub(crate) fn tell(seed: u64, plan: &Plan) -> Told {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    // Which of two things that are ready is taken first is the runtime's own chance.
+    let chance = RngSeed::from_bytes(&seed.to_le_bytes());
+    let runtime = Builder::new_current_thread().enable_all().start_paused(true).rng_seed(chance).build().unwrap();
     runtime.block_on(run(seed, plan.clone()))
 }
 
