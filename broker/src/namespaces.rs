@@ -109,6 +109,11 @@ impl Waiting {
         }
     }
 
+    /// Whether one is to be looked at.
+    fn waits(&self, namespace: &str) -> bool {
+        self.due.contains_key(namespace)
+    }
+
     /// At most a round of those whose time has come.
     fn take(&mut self) -> BTreeMap<Arc<str>, Due> {
         let now = Instant::now();

@@ -179,7 +179,7 @@ impl Broker {
     }
 
     /// Looks at those who wait for room, once for all that comes at about the same time.
-    fn room_came(&self, kind: &Arc<Kind>) {
+    pub(crate) fn room_came(&self, kind: &Arc<Kind>) {
         let roomy = || self.roomy.lock().unwrap_or_else(PoisonError::into_inner);
         if !roomy().insert(Arc::clone(kind)) {
             return;

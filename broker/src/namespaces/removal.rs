@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use tracing::{debug, info};
 
 use super::{
-    Due, Found, Visits,
+    Found, Visits,
     contents::{Asker, Bucket},
     lock,
 };
@@ -78,6 +78,7 @@ impl Broker {
         cluster: &Cluster,
         caller: &Caller,
         bucket: &mut Bucket,
+        visits: &Visits,
         round: Vec<Arc<str>>,
     ) -> Result<Found, CallError> {
         let expected = self.expected(cluster.name(), &round);
@@ -121,8 +122,8 @@ impl Broker {
             };
             let remove = async {
                 let Some(_removing) = self.namespaces.remove(cluster.name(), &namespace) else { return Ok(false) };
-                // A copy whose creation has ended meanwhile is in the index.
-                if self.is_used(cluster, &namespace) != Some(false) {
+                // A copy whose creation has ended meanwhile is in the index; after one that has also gone it waits anew.
+                if self.is_used(cluster, &namespace) != Some(false) || lock(&visits.state).waits(&namespace) {
                     return Ok(false);
                 }
                 let key = ObjectKey::new("", Arc::clone(&namespace));
@@ -171,16 +172,15 @@ async fn look_after(broker: Arc<Broker>, provider: ClusterName, visits: Arc<Visi
             if sweep {
                 let selector = format!("{}%3D{}", keys::MANAGED_BY.replace('/', "%2F"), keys::MANAGER);
                 let asked = Asker { caller: &caller, bucket: &mut bucket }.namespaces(&selector).await;
-                let now = Instant::now();
                 for namespace in asked? {
-                    lock(&visits.state).add(&namespace, Due::new(now, 0));
+                    lock(&visits.state).empty(&namespace);
                 }
             }
             if round.is_empty() {
                 return Ok(Found::default());
             }
             let round = round.keys().cloned().collect();
-            broker.remove_empty(&cluster, &caller, &mut bucket, round).await
+            broker.remove_empty(&cluster, &caller, &mut bucket, &visits, round).await
         };
         match looked.await {
             Ok(found) => lock(&visits.state).put_back(&round, &found),

@@ -256,7 +256,7 @@ impl Broker {
         }
         let limits = |id: &AcceptId| registry.capacity(id).or(registry.share(id)).is_some();
         if freed.as_ref().is_some_and(limits) {
-            self.enqueue_waiting(&key.gvk);
+            self.room_came(&key.gvk);
         }
         if relieved {
             self.enqueue_unplaced(&key.cluster);
