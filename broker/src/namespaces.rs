@@ -5,7 +5,7 @@ mod contents;
 mod removal;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -75,6 +75,8 @@ impl Due {
 #[derive(Debug, Default)]
 struct Waiting {
     due: BTreeMap<Arc<str>, Due>,
+    /// Those that are looked at now.
+    round: BTreeSet<Arc<str>>,
     /// When all that the broker made are looked at.
     sweep: Option<Instant>,
     /// Until then nothing is asked.
@@ -96,6 +98,14 @@ impl Waiting {
             let held = self.due.entry(Arc::clone(namespace)).or_insert(due);
             held.at = due.at.max(held.at);
             held.full = due.full.min(held.full);
+        }
+    }
+
+    /// A copy has gone from one. In one that is still `used` nothing is done, but where it waits it does so anew: another
+    /// copy may go next.
+    fn gone(&mut self, namespace: &Arc<str>, used: bool) {
+        if !used || self.due.contains_key(namespace) || self.round.contains(namespace) {
+            self.empty(namespace);
         }
     }
 
@@ -122,6 +132,7 @@ impl Waiting {
         for namespace in due.keys() {
             self.due.remove(namespace);
         }
+        self.round = due.keys().cloned().collect();
         due
     }
 
@@ -289,8 +300,16 @@ mod tests {
         assert_eq!(waiting.due["other"].at, Instant::now() + GRACE[0], "each for itself");
         tokio::time::advance(GRACE[3]).await;
         assert_eq!(waiting.take().len(), 2);
-        waiting.empty(&team);
+        waiting.gone(&team, true);
+        assert!(waiting.waits("team"), "a copy came and went while it was looked at");
         assert_eq!(waiting.next(), Some(Instant::now() + GRACE[0]), "it was quiet for so long");
+        tokio::time::advance(Duration::from_secs(1)).await;
+        waiting.gone(&team, true);
+        assert_eq!(waiting.next(), Some(Instant::now() + GRACE[1]), "the next copy was there before this one went");
+        waiting.gone(&"third".into(), true);
+        assert!(!waiting.waits("third"), "there is a copy in it");
+        waiting.gone(&"third".into(), false);
+        assert!(waiting.waits("third"));
     }
 
     #[test]

@@ -22,11 +22,9 @@ impl Broker {
     /// A copy has gone from this namespace of a provider.
     pub(crate) fn copy_gone(&self, provider: &ClusterName, namespace: &Arc<str>) {
         let Some(cluster) = self.fleet().cluster(provider).filter(|_| self.leads()) else { return };
-        if self.is_used(&cluster, namespace) == Some(true) {
-            return;
-        }
+        let used = self.is_used(&cluster, namespace) == Some(true);
         let visits = self.visits(provider);
-        lock(&visits.state).empty(namespace);
+        lock(&visits.state).gone(namespace, used);
         visits.wake.notify_one();
     }
 

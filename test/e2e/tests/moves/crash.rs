@@ -73,7 +73,9 @@ fn killed_at_each_point_of_a_move_the_end_is_the_same() {
         restart(world).await;
         until_quiet(&places, SETTLED).await;
         let requests = tally.requests().await;
-        assert_eq!(requests.writes().words(), Vec::<String>::new(), "{requests:?}");
+        // A namespace that a copy has left goes some time later, whoever runs then.
+        let writes = requests.writes().only(|request| request.event.resource != "namespaces");
+        assert_eq!(writes.words(), Vec::<String>::new(), "{requests:?}");
         assert_eq!(requests.events().words(), Vec::<String>::new(), "{requests:?}");
         assert_eq!(web.get().await.version(), before.version());
     });
