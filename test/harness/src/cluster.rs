@@ -238,7 +238,8 @@ current-context: {name}
         let kubeconfig = Kubeconfig::from_yaml(&self.kubeconfig(user)?)?;
         let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
         config.default_retry = false;
-        config.connect_timeout = Some(Duration::from_secs(5));
+        // On a machine on which ten API servers start at once a handshake took more than 5 s.
+        config.connect_timeout = Some(Duration::from_secs(20));
         Ok(Client::try_from(config)?)
     }
 
