@@ -148,6 +148,7 @@ impl Waiting {
 
     /// What was found of those that were looked at.
     fn put_back(&mut self, looked: &BTreeMap<Arc<str>, Due>, found: &Found) {
+        self.round.clear();
         let now = Instant::now();
         for (namespace, due) in looked {
             if found.busy.contains(namespace) {
@@ -160,6 +161,7 @@ impl Waiting {
 
     /// Nobody could tell anything.
     fn put_all_back(&mut self, looked: &BTreeMap<Arc<str>, Due>, sweep: bool) {
+        self.round.clear();
         let at = Instant::now() + BUSY;
         for (namespace, due) in looked {
             self.add(namespace, Due::new(at, due.full));
@@ -171,6 +173,7 @@ impl Waiting {
 
     fn forbid(&mut self) {
         self.due.clear();
+        self.round.clear();
         self.quiet = Some(Instant::now() + FORBIDDEN);
     }
 }
@@ -310,6 +313,12 @@ mod tests {
         assert!(!waiting.waits("third"), "there is a copy in it");
         waiting.gone(&"third".into(), false);
         assert!(waiting.waits("third"));
+
+        tokio::time::advance(GRACE[3]).await;
+        let looked = waiting.take();
+        waiting.put_back(&looked, &Found::default());
+        waiting.gone(&team, true);
+        assert!(!waiting.waits("team"), "nobody looks at it any more, and there is a copy in it");
     }
 
     #[test]

@@ -149,7 +149,7 @@ impl Caller {
     /// The same with as much time per request as any has, for what nobody waits for.
     #[must_use]
     pub fn patient(self) -> Self {
-        Self { deadline: LONGEST, ..self }
+        self.after(u32::MAX)
     }
 
     fn placed(&self, mut request: Request<Vec<u8>>) -> Result<Request<Vec<u8>>, CallError> {

@@ -9,8 +9,9 @@ use std::{
     time::Duration,
 };
 
-use crate::hashed::HashMap;
 use broker_api::ClusterName;
+
+use crate::hashed::HashMap;
 
 #[derive(Debug)]
 struct Lane<T> {

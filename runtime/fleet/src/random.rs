@@ -2,7 +2,7 @@
 //!
 //! A simulator runs everything on one thread, so that a seed of that thread fixes all that is drawn. Nobody else seeds.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 
 use rand::{
     Rng, SeedableRng as _,
@@ -11,26 +11,25 @@ use rand::{
 };
 
 thread_local! {
-    static SEEDED: RefCell<Option<StdRng>> = const { RefCell::new(None) };
-    static SEED: Cell<Option<u64>> = const { Cell::new(None) };
+    /// The seed, and what is drawn with it.
+    static SEEDED: RefCell<Option<(u64, StdRng)>> = const { RefCell::new(None) };
 }
 
 fn draw<T>(with: impl FnOnce(&mut dyn rand::RngCore) -> T) -> T {
     SEEDED.with_borrow_mut(|seeded| match seeded {
-        Some(source) => with(source),
+        Some((_, source)) => with(source),
         None => with(&mut rand::rng()),
     })
 }
 
 /// From now on what this thread draws is fixed by a seed. For simulators only: keys are drawn from the same source.
 pub fn seed(seed: u64) {
-    SEEDED.set(Some(StdRng::seed_from_u64(seed)));
-    SEED.set(Some(seed));
+    SEEDED.set(Some((seed, StdRng::seed_from_u64(seed))));
 }
 
 /// The seed of this thread, if it is a simulator's.
 pub(crate) fn seeded() -> Option<u64> {
-    SEED.get()
+    SEEDED.with_borrow(|seeded| seeded.as_ref().map(|(seed, _)| *seed))
 }
 
 /// Whether this thread is a simulator's.

@@ -103,8 +103,10 @@ impl Subscriptions {
 
     /// A cluster has other labels: what is asked for there by its labels starts and ends.
     pub(crate) fn relabelled(&self, cluster: &Arc<Cluster>) {
-        let all = self.read().of(cluster.name());
-        for (number, entry) in all.into_iter().filter(|(_, entry)| entry.selector.reads_labels()) {
+        let labelled = |(_, entry): &(&Number, &Arc<Entry>)| entry.selector.reads_labels();
+        let all: Vec<_> =
+            self.read().wide.iter().filter(labelled).map(|(number, entry)| (*number, Arc::clone(entry))).collect();
+        for (number, entry) in all {
             self.settle(cluster, number, &entry, None);
         }
     }

@@ -1,6 +1,7 @@
 //! `Place`: one cluster, as a person and the provider's controller act there.
 
 use anyhow::Context as _;
+use broker_api::keys;
 use harness::Cluster;
 use kube::{
     Api, Client,
@@ -82,6 +83,17 @@ impl Place {
     /// Makes a namespace, if it is not there.
     pub async fn make_namespace(&self, name: &str) {
         self.apply(&NAMESPACE.object("", name, &json!({})).to_string()).await;
+    }
+
+    /// Takes the broker's label off the namespaces that it has made. Emptied ones would go some time after what belonged to
+    /// their copies, which garbage collectors take their time for: they are somebody else's now.
+    pub async fn keep_namespaces(&self) {
+        let kept = json!({"metadata": {"labels": {keys::MANAGED_BY: null}}});
+        let made = self.list(&NAMESPACE, "").await;
+        let made = made.iter().filter(|made| made.label(keys::MANAGED_BY).is_some() && !made.is_deleting());
+        for namespace in made {
+            self.edit(&NAMESPACE, "", namespace.name(), kept.clone()).await;
+        }
     }
 
     /// `kubectl create` as a person: the answer of the API server.

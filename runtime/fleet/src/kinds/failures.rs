@@ -2,8 +2,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::hashed::HashMap;
 use kube::core::GroupVersionKind;
+
+use crate::hashed::HashMap;
 
 /// Longest reason, in characters: an API server chose its words.
 const REASON: usize = 200;

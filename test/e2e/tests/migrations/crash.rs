@@ -63,15 +63,9 @@ fn killed_in_each_state_it_goes_on_where_it_was() {
                 ["", "Pending", "InitialInProgress", "InitialCompleted", "CutoverInProgress", "CutoverCompleted"];
             assert_eq!(course, expected);
 
-            // After it is over, a restart writes nothing. Emptied namespaces, those of other scenes too, would go some time
-            // after what belonged to their copies, which garbage collectors take their time for: they are somebody else's now.
-            let kept = json!({"metadata": {"labels": {keys::MANAGED_BY: null}}});
+            // After it is over, a restart writes nothing.
             for provider in [trip.ariadne, trip.theseus] {
-                let made = provider.list(&NAMESPACE, "").await;
-                let made = made.iter().filter(|made| made.label(keys::MANAGED_BY).is_some() && !made.is_deleting());
-                for namespace in made {
-                    provider.edit(&NAMESPACE, "", namespace.name(), kept.clone()).await;
-                }
+                provider.keep_namespaces().await;
             }
             let places = [HOMER].map(|name| world.consumer(name)).into_iter();
             let places = places.chain([ARIADNE, THESEUS].map(|name| world.provider(name))).chain([&world.hub]);
