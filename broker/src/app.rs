@@ -6,6 +6,7 @@ use runtime_cel::expression::Evaluator;
 use runtime_engine::{decisions::Decisions, engine::Engine, recorder::events, worker};
 use runtime_fleet::{
     cluster::Labels,
+    crash::spawn,
     dial::{Dial, Sockets},
     subscription::Subscription,
 };
@@ -77,23 +78,23 @@ pub async fn start(
     let subscriptions = listen(&broker, engine.fleet());
     let (health, metrics) = (broker.options.health_probe_bind_address, broker.options.metrics_bind_address);
     serve::serve(Arc::clone(&broker), health, metrics, stop.clone()).await?;
-    let work = tokio::spawn(Origins::run(Arc::clone(&broker), stop.clone()));
-    let telling = tokio::spawn(worker::run(AcceptMachine::new(Arc::clone(&broker)), stop.clone()));
-    let configuring = tokio::spawn(worker::run(ConfigurationMachine::new(Arc::clone(&broker)), stop.clone()));
-    let migrating = tokio::spawn(worker::run(MigrationMachine::new(Arc::clone(&broker)), stop.clone()));
-    tokio::spawn(migrations::configured::compile(Arc::clone(&broker), configuration_changes, stop.clone()));
-    tokio::spawn(acceptance::changes::run(Arc::clone(&broker), accept_changes, stop.clone()));
-    tokio::spawn(sync::run(Arc::clone(&broker), stop.clone()));
-    tokio::spawn(brake::look::run(Arc::clone(&broker), stop.clone()));
-    tokio::spawn(signing::secrets::run(Arc::clone(&broker), stop.clone()));
-    tokio::spawn(events::run(engine, stop.clone()));
+    let work = spawn(Origins::run(Arc::clone(&broker), stop.clone()));
+    let telling = spawn(worker::run(AcceptMachine::new(Arc::clone(&broker)), stop.clone()));
+    let configuring = spawn(worker::run(ConfigurationMachine::new(Arc::clone(&broker)), stop.clone()));
+    let migrating = spawn(worker::run(MigrationMachine::new(Arc::clone(&broker)), stop.clone()));
+    spawn(migrations::configured::compile(Arc::clone(&broker), configuration_changes, stop.clone()));
+    spawn(acceptance::changes::run(Arc::clone(&broker), accept_changes, stop.clone()));
+    spawn(sync::run(Arc::clone(&broker), stop.clone()));
+    spawn(brake::look::run(Arc::clone(&broker), stop.clone()));
+    spawn(signing::secrets::run(Arc::clone(&broker), stop.clone()));
+    spawn(events::run(engine, stop.clone()));
     // What stands beside their files is the sources' to read. Beside the Pod's own service account there is nothing.
     let labels = broker.options.coordination().is_none().then(Labels::default);
     broker.fleet().engage(&hub, Arc::new(kubeconfig), labels);
     if let Some((compute, kubeconfig)) = compute {
         broker.fleet().engage(&compute, Arc::new(kubeconfig), None);
     }
-    tokio::spawn(sources::run(Arc::clone(&broker), secret_changes, stop.clone()));
+    spawn(sources::run(Arc::clone(&broker), secret_changes, stop.clone()));
     let release = CancellationToken::new();
     let place = broker.options.leader_elect.then(|| election::Place {
         cluster: hub,
@@ -103,7 +104,7 @@ pub async fn start(
     let led = Arc::clone(&broker);
     let election =
         election::elect(Arc::clone(&broker.engine), place, async move || led.look_at_all().await, release.clone());
-    let election = tokio::spawn(election);
+    let election = spawn(election);
 
     let work = vec![work, migrating, telling, configuring];
     let ending = Ending { stop, work, patience: DRAIN, release, election };

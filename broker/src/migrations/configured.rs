@@ -8,6 +8,7 @@ use runtime_effect::{condition::Condition, kind::Kind, merge};
 use runtime_engine::clock;
 use runtime_fleet::{
     blocking::blocking,
+    crash::spawn,
     kind::KindState,
     object::{Object, ObjectKey},
 };
@@ -64,7 +65,7 @@ impl Broker {
                 let news = all.update(&key, index.get(&key).found().as_deref(), counts, &self.evaluator);
                 if all.is_pending(&key) {
                     let changes = self.configuration_changes.clone();
-                    tokio::spawn(async move {
+                    spawn(async move {
                         tokio::time::sleep(RECOMPILE).await;
                         let _ = changes.send(ConfigurationChange::Changed(key));
                     });

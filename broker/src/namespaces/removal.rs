@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use broker_api::{ClusterName, keys};
 use runtime_engine::namespace;
 use runtime_fleet::{
-    call::Caller, cluster::Cluster, error::CallError, hashed::HashSet, index::Index, kind::KindState,
+    call::Caller, cluster::Cluster, crash::spawn, error::CallError, hashed::HashSet, index::Index, kind::KindState,
     object::ObjectKey, write::Writer,
 };
 use tokio::time::Instant;
@@ -43,7 +43,7 @@ impl Broker {
         let mut visits = lock(&self.namespaces.visits);
         let visits = visits.entry(provider.clone()).or_insert_with(|| {
             let visits = Arc::<Visits>::default();
-            tokio::spawn(look_after(self.itself(), provider.clone(), Arc::clone(&visits)));
+            spawn(look_after(self.itself(), provider.clone(), Arc::clone(&visits)));
             visits
         });
         Arc::clone(visits)

@@ -18,7 +18,7 @@ use std::{
 };
 
 use broker_api::ClusterName;
-use runtime_fleet::{lanes::Lanes, lock::lock};
+use runtime_fleet::{crash::spawn, lanes::Lanes, lock::lock};
 use tokio::{runtime::Handle, sync::oneshot, time::Instant};
 use tracing::warn;
 
@@ -144,7 +144,7 @@ impl Shared {
         drop(state);
         if self.inline {
             let shared = Arc::clone(self);
-            tokio::spawn(async move { shared.work_once() });
+            spawn(async move { shared.work_once() });
         } else if wake {
             self.wanted.notify_one();
         }

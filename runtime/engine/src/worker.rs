@@ -14,6 +14,7 @@ use runtime_effect::{
     write::Write,
 };
 use runtime_fleet::{
+    crash::spawn,
     error::CallError,
     queue::{Outcome, Start, Turn},
     slots::Slot,
@@ -43,7 +44,7 @@ pub async fn run<M: Machine>(machine: Arc<M>, stop: CancellationToken) {
         stop.cancelled().await;
         closing.close();
     };
-    tokio::spawn(closer);
+    spawn(closer);
     while let Some(turn) = queue.next().await {
         begin(&machine, turn, &tasks);
     }
@@ -179,13 +180,13 @@ fn go_on<M: Machine>(machine: &Arc<M>, mut hand: Hand<M>, plan: Option<Drawn<M::
     // Others go on meanwhile.
     hand.start = None;
     let machine = Arc::clone(machine);
-    tasks.spawn(async move {
+    spawn(tasks.track_future(async move {
         let work = AssertUnwindSafe(work(&machine, &mut hand, plan)).catch_unwind();
         let outcome = work.await.unwrap_or(Outcome::Failed);
         hand.slot = None;
         let wait = machine.queue().finish(&hand.key, outcome);
         ended(&*machine, &hand, wait);
-    });
+    }));
 }
 
 /// Observes, decides and takes in.

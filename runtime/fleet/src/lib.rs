@@ -14,6 +14,7 @@ mod connect;
 mod connections;
 pub mod conventions;
 mod cost;
+pub mod crash;
 mod definition;
 pub mod dial;
 pub mod discover;

@@ -34,7 +34,10 @@ impl Lines {
 
     fn make_room(&mut self) {
         self.buffer.drain(..std::mem::take(&mut self.taken));
-        if self.buffer.len() <= SMALL {
+        if self.buffer.is_empty() {
+            // Most watches hear nothing for minutes, and there are many.
+            self.buffer = Vec::new();
+        } else if self.buffer.len() <= SMALL {
             self.buffer.shrink_to(SMALL);
         }
     }
@@ -114,6 +117,8 @@ mod tests {
         assert_eq!(lines.next().await.unwrap().unwrap().len(), 2 * SMALL);
         assert_eq!(lines.next().await.unwrap(), Some(&b"next"[..]));
         assert!(lines.buffer.capacity() <= SMALL, "{}", lines.buffer.capacity());
+        assert_eq!(lines.next().await.unwrap(), None);
+        assert_eq!(lines.buffer.capacity(), 0, "whoever waits holds none");
     }
 
     #[tokio::test]

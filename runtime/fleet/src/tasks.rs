@@ -4,6 +4,8 @@ use std::pin::Pin;
 
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+use crate::crash::spawn;
+
 /// Tasks that end together.
 #[derive(Debug, Default)]
 pub(crate) struct Tasks {
@@ -21,12 +23,12 @@ impl Tasks {
     pub(crate) fn spawn_until(&self, unwanted: CancellationToken, task: impl Future<Output = ()> + Send + 'static) {
         // What waits for one of two things holds each twice, and these are large and many: held here, once.
         let mut task: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(task);
-        self.running.spawn(async move {
+        spawn(self.running.track_future(async move {
             tokio::select! {
                 () = unwanted.cancelled() => {}
                 () = &mut task => {}
             }
-        });
+        }));
     }
 
     /// Is cancelled when all end.

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use axum::{Router, extract::State, http::StatusCode, routing::get};
-use runtime_fleet::queue::QueueStats;
+use runtime_fleet::{crash::spawn, queue::QueueStats};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -55,7 +55,7 @@ pub async fn serve<P: Probed>(
         let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
         let stop = stop.clone();
         let router = router.with_state(Arc::clone(&program));
-        tokio::spawn(async move {
+        spawn(async move {
             let _ = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await;
         });
     }

@@ -4,7 +4,6 @@
 //! time and sizes are metered. Only the interpreter is another, which counts by itself.
 
 use std::{
-    collections::HashMap,
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
@@ -15,24 +14,21 @@ use serde_json::Value as Json;
 
 use super::{
     failure::Failure,
-    interpret::Interpreter,
+    interpret::{Interpreter, Sums},
     joined, macros,
     names::{self, Asked},
+    origin::Origin,
     plain, result,
-    scope::Bound,
+    scope::{Bound, Evaluate as _},
     text::{Part, TextTemplate},
     value_type::ValueType,
-    view::Origin,
 };
-use crate::{
-    expression::{
-        ExpressionError, Limits, meter, patience,
-        pool::{Pool, PoolError},
-        pool_error, processor, shape, shown,
-        strikes::Strikes,
-        syntax_error, timed_out,
-    },
-    types::Type,
+use crate::expression::{
+    ExpressionError, Limits, meter, patience,
+    pool::{Pool, PoolError},
+    pool_error, processor, shape, shown,
+    strikes::Strikes,
+    syntax_error, timed_out,
 };
 
 /// Longest part of an error that is told, in characters.
@@ -45,9 +41,6 @@ pub struct Program {
     /// Of what type each `sum()` is, by its number in the expression, where the checker has said so.
     sums: Arc<Sums>,
 }
-
-/// Types of sums, by the numbers of their calls.
-pub(crate) type Sums = HashMap<u64, Type>;
 
 struct Inner {
     source: String,

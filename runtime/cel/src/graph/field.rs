@@ -7,8 +7,8 @@ use super::{
     failure::{Answer, Failure},
     go::number,
     macros::CONDITION_KEYS,
+    origin::Origin,
     value::{List, Map, Value},
-    view::Origin,
 };
 
 /// What was found, or where it was looked for.

@@ -9,9 +9,8 @@ use cel_interpreter::{
 
 use super::{
     failure::{Answer, Failure, charge, turn},
-    interpret::{Interpreter, key_of},
     macros::{self, MAP_INSERT},
-    scope::Frame,
+    scope::{Evaluate, Frame, Names},
     value::{Key, List, Map, Value},
 };
 use crate::expression::meter;
@@ -78,8 +77,6 @@ fn global(expression: &Expression) -> Option<(&str, &[Expression])> {
     }
 }
 
-type Names<'f, 'v> = Option<&'f Frame<'f, 'v>>;
-
 /// Whether the loop goes on.
 enum Next {
     Turn,
@@ -87,15 +84,15 @@ enum Next {
 }
 
 pub(super) fn fold<'v>(
-    interpreter: &Interpreter<'v>,
+    evaluate: &impl Evaluate<'v>,
     comprehension: &'v ComprehensionExpr,
     names: Names<'_, 'v>,
 ) -> Answer<Value<'v>> {
-    let looping = Looping { interpreter, comprehension, names };
+    let looping = Looping { evaluate, comprehension, names };
     match shape(comprehension) {
         Some(Shape::Bound) => {
             let frame = Frame::later(names, &comprehension.accu_var, &comprehension.accu_init);
-            interpreter.value(&comprehension.result, Some(&frame))
+            evaluate.value(&comprehension.result, Some(&frame))
         }
         Some(Shape::Quantified { test, decides }) => looping.quantified(test, decides),
         Some(Shape::One { test }) => looping.one(test),
@@ -105,13 +102,13 @@ pub(super) fn fold<'v>(
     }
 }
 
-struct Looping<'l, 'f, 'v> {
-    interpreter: &'l Interpreter<'v>,
+struct Looping<'l, 'f, 'v, E> {
+    evaluate: &'l E,
     comprehension: &'v ComprehensionExpr,
     names: Names<'f, 'v>,
 }
 
-impl<'v> Looping<'_, '_, 'v> {
+impl<'v, E: Evaluate<'v>> Looping<'_, '_, 'v, E> {
     /// Calls this for each element, or entry, with its variables.
     fn each(&self, mut body: impl FnMut(&Frame<'_, 'v>) -> Answer<Next>) -> Answer<()> {
         let ComprehensionExpr { iter_var, iter_var2, iter_range, .. } = self.comprehension;
@@ -123,7 +120,7 @@ impl<'v> Looping<'_, '_, 'v> {
                 _ => body(&outer),
             }
         };
-        match self.interpreter.value(iter_range, self.names)? {
+        match self.evaluate.value(iter_range, self.names)? {
             Value::List(list) => {
                 if let List::Given(_) = list {
                     may_loop(list.len())?;
@@ -160,7 +157,7 @@ impl<'v> Looping<'_, '_, 'v> {
 
     /// Whether a condition holds.
     fn holds(&self, test: &'v Expression, frame: &Frame<'_, 'v>) -> Answer<bool> {
-        match self.interpreter.value(test, Some(frame))? {
+        match self.evaluate.value(test, Some(frame))? {
             Value::Bool(holds) => Ok(holds),
             other => {
                 Err(Failure::Wrong(format!("no such overload: a {} is neither true nor false", other.type_name())))
@@ -199,7 +196,7 @@ impl<'v> Looping<'_, '_, 'v> {
         let mut elements = Vec::new();
         self.each(|frame| {
             if guard.map_or(Ok(true), |guard| self.holds(guard, frame))? {
-                elements.push(self.interpreter.value(element, Some(frame))?);
+                elements.push(self.evaluate.value(element, Some(frame))?);
             }
             Ok(Next::Turn)
         })?;
@@ -212,9 +209,9 @@ impl<'v> Looping<'_, '_, 'v> {
             if !guard.map_or(Ok(true), |guard| self.holds(guard, frame))? {
                 return Ok(Next::Turn);
             }
-            let mut args = args.iter().map(|arg| self.interpreter.value(arg, Some(frame)));
+            let mut args = args.iter().map(|arg| self.evaluate.value(arg, Some(frame)));
             match (args.next().transpose()?, args.next().transpose()?) {
-                (Some(key), Some(value)) => insert(&mut entries, key_of(&key)?, value)?,
+                (Some(key), Some(value)) => insert(&mut entries, Key::try_of(&key)?, value)?,
                 (Some(Value::Map(map)), None) => {
                     for (key, value) in map.to_entries()? {
                         insert(&mut entries, key, value)?;

@@ -4,6 +4,8 @@
 //! The crate that parses has an interpreter too, with other semantics where it matters here: which of two failures is
 //! told, what `?.` forgives, when `bind` evaluates, in what order a map is walked.
 
+use std::collections::HashMap;
+
 use cel_interpreter::{
     common::ast::{CallExpr, EntryExpr, Expr, ListExpr, LiteralValue, MapExpr, SelectExpr, operators},
     parser::Expression,
@@ -11,28 +13,26 @@ use cel_interpreter::{
 
 use super::{
     equal,
-    evaluator::Sums,
     failure::{Answer, Failure, charge},
     field, fold,
     function::{self, Style},
     operator,
-    scope::{self, Bound, Frame},
+    origin::Origin,
+    scope::{self, Bound, Evaluate, Names},
     value::{Key, TYPES, Text, Value},
-    view::Origin,
 };
 use crate::types::Type;
 
+/// Of what types sums are, by the numbers of their calls.
+pub(crate) type Sums = HashMap<u64, Type>;
+
 pub(super) struct Interpreter<'v> {
     pub(super) variables: &'v [Bound],
-    /// Of what types sums are, by the numbers of their calls.
     pub(super) sums: &'v Sums,
 }
 
-/// The names around an expression.
-type Names<'f, 'v> = Option<&'f Frame<'f, 'v>>;
-
-impl<'v> Interpreter<'v> {
-    pub(super) fn value(&self, expression: &'v Expression, names: Names<'_, 'v>) -> Answer<Value<'v>> {
+impl<'v> Evaluate<'v> for Interpreter<'v> {
+    fn value(&self, expression: &'v Expression, names: Names<'_, 'v>) -> Answer<Value<'v>> {
         match &expression.expr {
             Expr::Literal(literal) => Ok(literal_value(literal)),
             Expr::Ident(name) => self.name(name.trim_start_matches('.'), names),
@@ -44,7 +44,9 @@ impl<'v> Interpreter<'v> {
             Expr::Struct(_) | Expr::Unspecified => Err(Failure::wrong("a construct that is not allowed")),
         }
     }
+}
 
+impl<'v> Interpreter<'v> {
     fn name(&self, name: &'v str, names: Names<'_, 'v>) -> Answer<Value<'v>> {
         if let Some(frame) = names.and_then(|frame| frame.find(name)) {
             return frame.value(self);
@@ -218,7 +220,7 @@ impl<'v> Interpreter<'v> {
             };
             let key = self.value(&entry.key, names)?;
             let value = self.value(&entry.value, names)?;
-            let key = key_of(&key)?;
+            let key = Key::try_of(&key)?;
             let value = if entry.optional { opened(value)? } else { Some(value) };
             if let Some(value) = value {
                 entries.insert(key, value);
@@ -237,11 +239,6 @@ fn zero<'v>(of: &Type) -> Option<Value<'v>> {
         Type::Duration => Some(Value::Duration(0)),
         _ => None,
     }
-}
-
-/// The key that a value is.
-pub(super) fn key_of<'v>(value: &Value<'v>) -> Answer<Key<'v>> {
-    Key::of(value).ok_or_else(|| Failure::Wrong(format!("unsupported key type '{}' in map", value.type_name())))
 }
 
 /// What is in an optional value, of an entry `?key: value` or an element `?value`.

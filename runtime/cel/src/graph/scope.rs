@@ -7,10 +7,9 @@ use serde_json::Value as Json;
 
 use super::{
     failure::{Answer, Failure},
-    interpret::Interpreter,
+    origin::Origin,
     value::Value,
     value_type::ValueType,
-    view::{self, Origin},
 };
 
 /// A variable that was handed in.
@@ -22,8 +21,16 @@ pub(super) struct Bound {
 
 impl Bound {
     fn value(&self) -> Answer<Value<'_>> {
-        view::of(&self.json, &self.of, &self.origin)
+        Value::given(&self.json, &self.of, &self.origin)
     }
+}
+
+/// The names around an expression.
+pub(super) type Names<'f, 'v> = Option<&'f Frame<'f, 'v>>;
+
+/// Whoever can tell the value of an expression, given the names around it.
+pub(super) trait Evaluate<'v> {
+    fn value(&self, expression: &'v Expression, names: Names<'_, 'v>) -> Answer<Value<'v>>;
 }
 
 /// One name and what is around it.
@@ -58,12 +65,10 @@ impl<'f, 'v> Frame<'f, 'v> {
         Some(frame)
     }
 
-    pub(super) fn value(&self, interpreter: &Interpreter<'v>) -> Answer<Value<'v>> {
+    pub(super) fn value(&self, evaluate: &impl Evaluate<'v>) -> Answer<Value<'v>> {
         match &self.content {
             Content::Ready(value) => value.clone(),
-            Content::Later(expression, value) => {
-                value.get_or_init(|| interpreter.value(expression, self.outer)).clone()
-            }
+            Content::Later(expression, value) => value.get_or_init(|| evaluate.value(expression, self.outer)).clone(),
         }
     }
 }

@@ -2,15 +2,16 @@
 
 use std::{collections::BTreeMap, net::IpAddr, ops::Deref, rc::Rc};
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value as Json;
 
 use super::{
-    failure::{Answer, Failure, charge},
-    go::{number, timestamp::Timestamp, url::Url},
+    failure::{Answer, Failure, charge, charge_text},
+    go::{duration, number, timestamp::Timestamp, url::Url},
     network::Cidr,
+    origin::Origin,
     quantity::Quantity,
     value_type::{ValueType, unescaped},
-    view::{self, Origin},
 };
 
 /// A value of CEL.
@@ -146,6 +147,11 @@ impl<'v> Key<'v> {
         }
     }
 
+    /// [`Key::of`], or why it is none.
+    pub(super) fn try_of(value: &Value<'v>) -> Answer<Self> {
+        Self::of(value).ok_or_else(|| Failure::Wrong(format!("unsupported key type '{}' in map", value.type_name())))
+    }
+
     pub(super) fn value(&self) -> Value<'v> {
         match self {
             Self::Bool(key) => Value::Bool(*key),
@@ -157,6 +163,42 @@ impl<'v> Key<'v> {
 }
 
 impl<'v> Value<'v> {
+    /// The value of a piece of a variable: nothing is copied, and lists and objects are opened only where the expression
+    /// looks into them.
+    pub(super) fn given(json: &'v Json, of: &'v ValueType, origin: &'v Origin) -> Answer<Self> {
+        let misfit = |what: &str| {
+            Err(Failure::Wrong(format!("{:?} holds {}, where its schema has {what}", origin.name, kind_of(json))))
+        };
+        Ok(match (json, of) {
+            (Json::Null, _) => Value::Null,
+            (Json::Bool(value), ValueType::Bool | ValueType::Dyn) => Value::Bool(*value),
+            (Json::Number(json), ValueType::Int | ValueType::Dyn | ValueType::Double) => {
+                let double = json.as_f64().unwrap_or(f64::NAN);
+                match (of, json.as_i64()) {
+                    (ValueType::Double, _) | (ValueType::Dyn, None) => Value::Double(double),
+                    (_, Some(int)) => Value::Int(int),
+                    (_, None) => match number::whole(double) {
+                        Some(int) => Value::Int(int),
+                        None => return misfit("a whole number of 64 bits"),
+                    },
+                }
+            }
+            (Json::String(text), ValueType::Text | ValueType::Dyn) => Value::Text(Text::Given(text)),
+            (Json::String(text), _) => return of_text(text, of, origin),
+            (Json::Array(elements), ValueType::List(_) | ValueType::Dyn) => {
+                Value::List(List::Given(Given { json: elements, of, origin }))
+            }
+            (Json::Object(fields), ValueType::Map(_) | ValueType::Struct(_) | ValueType::Dyn) => {
+                Value::Map(Map::Given(Given { json: fields, of, origin }))
+            }
+            (_, ValueType::Bool) => return misfit("true or false"),
+            (_, ValueType::Int | ValueType::Double) => return misfit("a number"),
+            (_, ValueType::List(_)) => return misfit("a list"),
+            (_, ValueType::Map(_) | ValueType::Struct(_)) => return misfit("an object"),
+            (_, _) => return misfit("a text"),
+        })
+    }
+
     pub(super) fn text(text: impl Into<Rc<str>>) -> Self {
         Self::Text(Text::Made(text.into()))
     }
@@ -246,7 +288,7 @@ impl<'v> List<'v> {
             Self::Made(elements) => elements.get(index).cloned().map(Ok),
             Self::Given(given) => {
                 let json = given.json.get(index)?;
-                Some(view::of(json, given.of.item(), given.origin))
+                Some(Value::given(json, given.of.item(), given.origin))
             }
         }
     }
@@ -290,7 +332,7 @@ impl<'v> Map<'v> {
                 let Value::Text(key) = key else { return None };
                 let name = given.name_of(key)?;
                 let json = given.json.get(name.as_ref())?;
-                Some(view::of(json, given.of.field(&name), given.origin))
+                Some(Value::given(json, given.of.field(&name), given.origin))
             }
         }
     }
@@ -319,7 +361,7 @@ impl<'v> Map<'v> {
             Self::Made(entries) => Ok(entries.as_ref().clone()),
             Self::Given(given) => {
                 let entries = given.json.iter().map(|(name, json)| {
-                    let value = view::of(json, given.of.field(name), given.origin)?;
+                    let value = Value::given(json, given.of.field(name), given.origin)?;
                     Ok((Key::Text(Text::Given(name)), value))
                 });
                 entries.collect()
@@ -353,4 +395,38 @@ fn same_keys<'k>(key: &Value<'k>) -> [Option<Key<'k>>; 2] {
         other => (Key::of(other), None),
     };
     [first, second]
+}
+
+fn of_text<'v>(text: &'v str, of: &ValueType, origin: &Origin) -> Answer<Value<'v>> {
+    charge_text(text.len())?;
+    let (value, wanted) = match of {
+        ValueType::Bytes => (STANDARD.decode(text).ok().map(Value::bytes), "base64"),
+        ValueType::Date => (Timestamp::parse_day(text).map(Value::Timestamp), "a date such as 2026-01-31"),
+        ValueType::Timestamp => {
+            // The zone may be left out in Kubernetes' formats.
+            let parsed = Timestamp::parse(text).or_else(|| Timestamp::parse(&format!("{text}Z")));
+            (parsed.map(Value::Timestamp), "a moment such as 2026-01-31T12:00:00Z")
+        }
+        ValueType::Duration => (duration::parse(text).map(Value::Duration), "a duration such as 1h30m"),
+        ValueType::Bool => (None, "true or false"),
+        ValueType::Int | ValueType::Double => (None, "a number"),
+        ValueType::List(_) => (None, "a list"),
+        ValueType::Map(_) | ValueType::Struct(_) => (None, "an object"),
+        ValueType::Text | ValueType::Dyn => (Some(Value::Text(Text::Given(text))), "a text"),
+    };
+    value.ok_or_else(|| {
+        // Not the text itself: it may be a secret.
+        Failure::Wrong(format!("{:?} holds a text, where its schema has {wanted}", origin.name))
+    })
+}
+
+fn kind_of(json: &Json) -> &'static str {
+    match json {
+        Json::Null => "null",
+        Json::Bool(_) => "true or false",
+        Json::Number(_) => "a number",
+        Json::String(_) => "a text",
+        Json::Array(_) => "a list",
+        Json::Object(_) => "an object",
+    }
 }

@@ -5,6 +5,7 @@
 //! interpreter does not know, or that gives something else, hears of it here.
 #![allow(clippy::unwrap_used)]
 
+mod choices;
 mod sample;
 mod writer;
 
@@ -17,6 +18,7 @@ use proptest::{prelude::*, test_runner::TestCaseError};
 use serde_json::Value;
 
 use self::{
+    choices::Choices,
     sample::{SCHEMA, Sample},
     writer::Writer,
 };
@@ -35,20 +37,6 @@ static VARIABLES: LazyLock<Variables> = LazyLock::new(|| {
     let all = Variables::new().with("o", object("o", &SCHEMA, Scope::Namespaced));
     all.with("all", collection("all", &SCHEMA))
 });
-
-/// A list of choices; when it is used up, the first of all that there is.
-pub(super) struct Choices(std::vec::IntoIter<u16>);
-
-impl Choices {
-    /// One of so many.
-    pub(super) fn below(&mut self, many: usize) -> usize {
-        usize::from(self.0.next().unwrap_or_default()) % many.max(1)
-    }
-
-    pub(super) fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
-        &all[self.below(all.len())]
-    }
-}
 
 /// Words by which the interpreter says that a value is of the wrong type.
 const TYPE_ERRORS: [&str; 17] = [

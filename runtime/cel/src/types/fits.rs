@@ -9,8 +9,7 @@ use std::fmt;
 
 use super::{
     budget::{Budget, Overrun},
-    cel_type::Type,
-    structure::Struct,
+    cel_type::{Struct, Type},
 };
 
 /// Why a value does not fit.

@@ -4,8 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     budget::Budget,
-    cel_type::Type,
-    structure::{Field, Struct},
+    cel_type::{Field, Struct, Type},
 };
 
 /// Lists, maps and fields of objects that one CRD has for its status. API servers take no CRD of more than 1.5 MiB, and a

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{cel_type::Type, native::Native};
+use super::cel_type::{Native, Type};
 
 /// An expression of this type is not allowed there. Its text goes on behind the expression:
 /// `must return a list, got "string": …`.

@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::{
-    cel_type::Type,
+    cel_type::{Field, Struct, Type},
     escape,
+    name::Name,
     object_meta::OBJECT_META,
-    structure::{Field, Name, Struct},
 };
 
 /// How deep schemas are read; API servers publish none deeper than 30 or so.

@@ -3,7 +3,7 @@
 //! Before the dot is what a method is called on; a function has no dot. Capital letters are whatever the arguments make of
 //! them. `T in ordered: list(T).() -> T` is one line for each type that has an order.
 
-use super::{cel_type::Type, native::Native};
+use super::cel_type::{Native, Type};
 
 /// Types that have an order, in which the first that fits wins: `[].sort()` is a list of ints.
 const ORDERED: &[&str] = &["int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes"];

@@ -9,7 +9,7 @@ use std::{
 use broker_api::ClusterName;
 use runtime_effect::note::Note;
 use runtime_fleet::{
-    GroupVersionKind, error::CallError, hashed::HashMap, kind::KindInfo, object::ObjectKey, write::Writer,
+    GroupVersionKind, crash::spawn, error::CallError, hashed::HashMap, kind::KindInfo, object::ObjectKey, write::Writer,
 };
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -125,7 +125,7 @@ pub async fn run(engine: Arc<Engine>, stop: CancellationToken) {
         // Only whoever leads tells; what waited here when the lease was lost is the next leader's to tell.
         if engine.leads() {
             // Each on its own: a cluster that does not answer holds up nobody else's. The bucket bounds how many there are.
-            tokio::spawn(send(Arc::clone(&engine), regarding, note));
+            spawn(send(Arc::clone(&engine), regarding, note));
         }
     }
 }

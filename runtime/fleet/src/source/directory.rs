@@ -17,6 +17,7 @@ use super::{
     parsed::Parsed,
     poll::{self, Scan},
 };
+use crate::crash::spawn;
 
 struct Directory {
     path: PathBuf,
@@ -48,7 +49,7 @@ pub fn watch(
     events: Sender<SourceEvent>,
     cancel: CancellationToken,
 ) -> JoinHandle<()> {
-    tokio::spawn(poll::run(role, Arc::new(Directory { path, allow_local, parsed: Parsed::default() }), events, cancel))
+    spawn(poll::run(role, Arc::new(Directory { path, allow_local, parsed: Parsed::default() }), events, cancel))
 }
 
 /// The kubeconfig files in a directory, sorted. Blocks.

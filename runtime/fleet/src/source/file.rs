@@ -17,6 +17,7 @@ use super::{
     parsed::Parsed,
     poll::{self, Scan},
 };
+use crate::crash::spawn;
 
 struct OneFile {
     path: PathBuf,
@@ -52,5 +53,5 @@ pub fn watch(
         _ => PathBuf::from("."),
     };
     let file = Arc::new(OneFile { path, folder, allow_local, parsed: Parsed::default() });
-    tokio::spawn(poll::run(role, file, events, cancel))
+    spawn(poll::run(role, file, events, cancel))
 }

@@ -2,12 +2,7 @@
 
 use std::time::Duration;
 
-use broker_api::keys;
-use e2e::{
-    Tally, World,
-    kind::{CONFIG_MAP, NAMESPACE},
-    until_quiet,
-};
+use e2e::{Tally, World, kind::CONFIG_MAP, until_quiet};
 use serde_json::{Value, json};
 
 use crate::{

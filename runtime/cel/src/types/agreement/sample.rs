@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
-use super::Choices;
+use super::choices::Choices;
 
 pub(super) static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     let text = |format: &str| json!({"type": "string", "format": format});

@@ -1,7 +1,7 @@
 //! Expressions of a type that was asked for.
 
-use super::super::{Type, Variables, functions, native::Native, signature::Overload};
-use super::Choices;
+use super::super::{Native, Type, Variables, functions, signature::Overload};
+use super::choices::Choices;
 
 /// Brackets within brackets.
 const DEPTH: u32 = 4;

@@ -6,7 +6,11 @@ use cel_interpreter::{
 };
 
 use super::{Checker, TypeError};
-use crate::types::{cel_type::Type, functions, native::Native, signature::Overload};
+use crate::types::{
+    cel_type::{Native, Type},
+    functions,
+    signature::Overload,
+};
 
 /// Longest name that is looked for among types and functions with dots in their names, in parts.
 const PARTS: usize = 3;

@@ -1,7 +1,7 @@
 //! Fields: `a.b`, `a.?b`.
 
 use super::{Checker, TypeError};
-use crate::types::{cel_type::Type, native::Native};
+use crate::types::cel_type::{Native, Type};
 
 impl Checker<'_> {
     /// The type of a field of this. What is optional stays so to the end of the chain.

@@ -1,0 +1,112 @@
+//! `Crash`: what ends all tasks of a program at once, as the end of its process would. For simulators, which run more than
+//! one program in theirs; and [`spawn`], by which every task of ours begins, so that none is left out.
+
+use std::sync::{Arc, Mutex};
+
+use tokio::task::{AbortHandle, JoinHandle};
+
+use crate::lock::lock;
+
+tokio::task_local! {
+    static OF: Crash;
+}
+
+/// Ends all tasks of a program at once. Cloning it yields the same one.
+#[derive(Debug, Clone, Default)]
+pub struct Crash(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    tasks: Vec<AbortHandle>,
+    /// How many there may be before those that have ended are forgotten.
+    room: usize,
+    crashed: bool,
+}
+
+impl Crash {
+    /// Runs what begins a program: its tasks, and theirs, are this one's to end.
+    pub async fn of<T>(&self, main: impl Future<Output = T>) -> T {
+        OF.scope(self.clone(), main).await
+    }
+
+    /// Ends them all where they stand; what they would begin does not begin.
+    pub fn now(&self) {
+        let mut state = lock(&self.0);
+        state.crashed = true;
+        for task in state.tasks.drain(..) {
+            task.abort();
+        }
+    }
+
+    fn ends(&self, task: AbortHandle) {
+        let mut state = lock(&self.0);
+        if state.crashed {
+            task.abort();
+            return;
+        }
+        if state.tasks.len() >= state.room {
+            state.tasks.retain(|task| !task.is_finished());
+            state.room = 64 + 2 * state.tasks.len();
+        }
+        state.tasks.push(task);
+    }
+}
+
+/// Begins a task. It ends with the program that it belongs to, where a simulator can let that crash.
+pub fn spawn<F>(task: F) -> JoinHandle<F::Output>
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    match OF.try_with(Clone::clone) {
+        Ok(crash) => {
+            let begun = tokio::spawn(OF.scope(crash.clone(), task));
+            crash.ends(begun.abort_handle());
+            begun
+        }
+        Err(_) => tokio::spawn(task),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use tokio::sync::mpsc;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_crash_ends_all_that_its_program_began_and_nothing_else() {
+        let (held, mut holds) = mpsc::channel::<()>(1);
+        let (crash, own) = (Crash::default(), held.clone());
+        crash
+            .of(async move {
+                spawn(async move {
+                    // One that was begun by another.
+                    spawn(async move {
+                        let _held = own;
+                        pending::<()>().await;
+                    });
+                    pending::<()>().await;
+                });
+            })
+            .await;
+        let other = spawn(async { 7 });
+        tokio::task::yield_now().await;
+        crash.now();
+        drop(held);
+        assert!(holds.recv().await.is_none(), "all ends of the channel are gone");
+        assert_eq!(other.await.unwrap(), 7);
+        let late = crash.of(async { spawn(async {}) }).await;
+        assert!(late.await.unwrap_err().is_cancelled());
+    }
+
+    #[tokio::test]
+    async fn those_that_have_ended_are_forgotten() {
+        let crash = Crash::default();
+        for _ in 0..1000 {
+            crash.of(async { spawn(async {}) }).await.await.unwrap();
+        }
+        assert!(lock(&crash.0).tasks.len() <= 64);
+    }
+}
