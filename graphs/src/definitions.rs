@@ -1,13 +1,14 @@
 //! RGDs: each is compiled, recorded as a revision, made a CRD, and served.
 
+pub mod key;
 pub mod listen;
 pub mod machine;
 pub mod observe;
 pub mod record;
 pub mod revisions;
+pub mod serve;
 
 use std::{
-    fmt,
     ops::Deref,
     sync::{Arc, Mutex},
 };
@@ -18,31 +19,10 @@ use runtime_engine::records::Records;
 use runtime_fleet::{
     hashed::{HashMap, HashSet},
     lock::lock,
-    queue::Key,
 };
 
+pub use self::key::DefinitionKey;
 use self::record::Record;
-
-/// An RGD.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct DefinitionKey {
-    /// The cluster that it is in.
-    pub cluster: ClusterName,
-    /// Its name.
-    pub name: Arc<str>,
-}
-
-impl fmt::Display for DefinitionKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)
-    }
-}
-
-impl Key for DefinitionKey {
-    fn lane(&self) -> &ClusterName {
-        &self.cluster
-    }
-}
 
 /// RGDs, those of them to look at, and what is remembered of them.
 #[derive(Default)]

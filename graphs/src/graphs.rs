@@ -89,7 +89,7 @@ impl Graphs {
             rollouts: Rollouts::default(),
             instances: Instances::default(),
             serving: Serving::default(),
-            groups: Groups::new(Handle::current()),
+            groups: Groups::default(),
             evaluator: Evaluator::default(),
             itself: itself.clone(),
             options,

@@ -3,44 +3,23 @@
 pub mod counts;
 pub mod generated;
 pub mod groups;
+pub mod key;
 pub mod listen;
 pub mod machine;
 pub mod record;
 pub mod references;
+pub mod versions;
 pub mod world;
 
-use std::{fmt, ops::Deref, sync::Arc};
+use std::{ops::Deref, sync::Arc};
 
 use broker_api::ClusterName;
 use graphs_core::{applyset::GroupKind, instance::State};
 use runtime_engine::records::Records;
-use runtime_fleet::{hashed::HashMap, lock::lock, object::ObjectKey, queue::Key};
+use runtime_fleet::{hashed::HashMap, lock::lock, object::ObjectKey};
 
+pub use self::key::InstanceKey;
 use self::{counts::Counts, generated::Generated, record::Record, references::References};
-use crate::{graphs::Graphs, watches::Need};
-
-/// An instance.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct InstanceKey {
-    /// The cluster that it is in.
-    pub cluster: ClusterName,
-    /// Its kind, in whatever version.
-    pub kind: Arc<GroupKind>,
-    /// Its namespace, empty where it has none, and its name.
-    pub object: ObjectKey,
-}
-
-impl fmt::Display for InstanceKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.kind, self.object)
-    }
-}
-
-impl Key for InstanceKey {
-    fn lane(&self) -> &ClusterName {
-        &self.cluster
-    }
-}
 
 /// Instances, those of them to look at, and what is remembered of them.
 #[derive(Default)]
@@ -103,13 +82,5 @@ impl Instances {
         for key in self.of_cluster(cluster) {
             self.enqueue(key);
         }
-    }
-}
-
-impl Graphs {
-    /// The watch of instances of a kind; `None`: no CRD of ours defines it.
-    pub(crate) fn instances_by(&self, key: &InstanceKey) -> Option<(runtime_effect::kind::Kind, Need)> {
-        let kind = self.instances.generated.version(&key.cluster, &key.kind)?;
-        Some((kind.clone(), Need::Instances(kind)))
     }
 }

@@ -1,5 +1,6 @@
 //! Rollouts: which spoke gets which revision of an RGD. Without a ResourceGraphRollout all get the newest at once.
 
+pub mod assigned;
 pub mod listen;
 pub mod machine;
 
@@ -10,7 +11,7 @@ use graphs_core::{definition::Distributed, rollout::Assigned};
 use runtime_effect::memory::{Memory, Sole};
 use runtime_engine::records::Records;
 
-use crate::{definitions::DefinitionKey, graphs::Graphs};
+use crate::definitions::DefinitionKey;
 
 /// Revisions of an RGD that some cluster runs, or is to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,11 +43,3 @@ pub struct Record {
 
 /// What was decided, by the keys of RGDs, and those of these to look at.
 pub type Rollouts = Records<DefinitionKey, Record>;
-
-impl Graphs {
-    /// What an RGD in a spoke is to run; `None`: that is not decided.
-    pub(crate) fn assigned(&self, key: &DefinitionKey) -> Option<Assigned> {
-        let assigned = |record: &mut Record| record.assigned.get(&key.cluster).copied();
-        self.rollouts.with(&self.hub_key(&key.name), assigned)?
-    }
-}

@@ -1,18 +1,12 @@
 //! `Serving`: from what the instances of each kind are served.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, Mutex, PoisonError, RwLock},
-};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use broker_api::ClusterName;
 use graphs_core::applyset::GroupKind;
 use runtime_fleet::{hashed::HashMap, lock::lock};
 
-use crate::{
-    compiled::Compiled, definitions::DefinitionKey, graphs::Graphs, instances::generated::group_kind, kinds::kind_of,
-    watches::Holder,
-};
+use crate::{compiled::Compiled, definitions::DefinitionKey};
 
 /// A revision that serves.
 pub struct Served {
@@ -113,32 +107,5 @@ impl Serving {
         let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
         let own = all.get(&definition.cluster).into_iter().flatten();
         own.filter(|(_, served)| served.definition == *definition).map(|(kind, _)| kind.clone()).collect()
-    }
-}
-
-impl Graphs {
-    /// From now on an RGD serves its kind, in the cluster of the key, from this.
-    pub(crate) fn serve_revision(&self, key: &DefinitionKey, served: Served) {
-        let kind = group_kind(&kind_of(&served.compiled.graph.kind));
-        let needs = served.compiled.needs();
-        for other in self.serving.kinds_of(key).into_iter().filter(|other| *other != kind) {
-            self.serving.end(key);
-            self.instances.enqueue_kind(&key.cluster, &other);
-        }
-        if self.serving.set(&key.cluster, kind.clone(), Arc::new(served)) {
-            self.need(&Holder::Serving(key.clone()), &key.cluster, needs);
-            self.instances.enqueue_kind(&key.cluster, &kind);
-        }
-    }
-
-    /// An RGD serves nothing any more in the cluster of the key.
-    pub(crate) fn end_serving(&self, key: &DefinitionKey) {
-        let ended = self.serving.end(key);
-        if !ended.is_empty() {
-            self.need(&Holder::Serving(key.clone()), &key.cluster, BTreeSet::new());
-        }
-        for kind in ended {
-            self.instances.enqueue_kind(&key.cluster, &kind);
-        }
     }
 }

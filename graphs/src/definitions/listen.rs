@@ -16,7 +16,7 @@ use runtime_fleet::{
     subscription::Subscription,
 };
 
-use super::{DefinitionKey, observe::key_of};
+use super::{DefinitionKey, key::key_of};
 use crate::{
     graphs::Graphs,
     instances::generated::{self, group_kind},

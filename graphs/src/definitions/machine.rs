@@ -42,7 +42,8 @@ use serde::Deserialize as _;
 
 use super::{
     DefinitionKey,
-    observe::{Crd, key_of},
+    key::key_of,
+    observe::Crd,
     record::{Attempt, Record},
 };
 use crate::{

@@ -13,6 +13,7 @@ use runtime_fleet::{cluster::Cluster, index::Lookup, object::ObjectKey};
 
 use super::{
     DefinitionKey,
+    key::key_of,
     listen::{BY_DEFINITION, BY_KIND, sorted_kind},
     record::Record,
 };
@@ -24,11 +25,6 @@ pub enum Crd {
     Seen(Seen),
     /// There is one that is not ours, as far as its label says: it has to be read.
     Unread,
-}
-
-/// The key of what is in no namespace.
-pub fn key_of(name: &str) -> ObjectKey {
-    ObjectKey::new("", name)
 }
 
 impl Graphs {

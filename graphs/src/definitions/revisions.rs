@@ -10,7 +10,7 @@ use runtime_fleet::{index::Lookup, lock::lock};
 use super::{
     DefinitionKey,
     listen::BY_DEFINITION,
-    observe::key_of,
+    key::key_of,
     record::{Newest, Number},
 };
 use crate::{compiled::Compiled, graphs::Graphs, instances::generated::group_kind, kinds::kind_of};

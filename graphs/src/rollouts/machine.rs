@@ -32,7 +32,7 @@ use serde_json::{Value, json};
 
 use super::{Kept, Record};
 use crate::{
-    definitions::{DefinitionKey, observe::key_of},
+    definitions::{DefinitionKey, key::key_of},
     graphs::Graphs,
 };
 

@@ -1,0 +1,83 @@
+//! In which versions kinds are read: instances by their CRDs, what inventories name by asking for its group.
+
+use std::{sync::Arc, time::Duration};
+
+use graphs_core::applyset::GroupKind;
+use runtime_effect::kind::Kind;
+use runtime_fleet::{crash::spawn, discover};
+use tokio::time::Instant;
+use tracing::debug;
+
+use super::{
+    InstanceKey,
+    groups::{Place, Version, Versions},
+};
+use crate::{graphs::Graphs, kinds::GONE, watches::Need};
+
+/// After so long an API server that did not answer is asked again.
+const AGAIN: Duration = Duration::from_secs(2);
+
+async fn ask(graphs: Arc<Graphs>, place: Place) {
+    let (cluster, group) = &place;
+    // An API server, or whoever stands before it, may say so for a moment of a group that it serves.
+    let mut denied: Option<Instant> = None;
+    let waiting = loop {
+        // One that has left is not asked for; what is asked for then is asked anew.
+        let Some(cluster) = graphs.engaged(cluster) else {
+            graphs.groups.drop_question(&place);
+            return;
+        };
+        if let Some(connection) = cluster.connection() {
+            let turns = graphs.groups.turns_of(cluster.name());
+            let _turn = turns.acquire().await;
+            match discover::versions(&connection.caller, group).await {
+                Ok(versions) if versions.is_empty() && denied.is_none_or(|since| since.elapsed() < GONE) => {
+                    denied.get_or_insert_with(Instant::now);
+                }
+                Ok(versions) => match graphs.groups.take(&place, versions) {
+                    Some(waiting) => break waiting,
+                    None => denied = None,
+                },
+                Err(error) => debug!(group, %error, "cannot ask for the versions of a group"),
+            }
+        }
+        tokio::time::sleep(if denied.is_some() { GONE } else { AGAIN }).await;
+    };
+    for key in waiting {
+        graphs.instances.enqueue(key);
+    }
+}
+
+impl Graphs {
+    /// The versions of a group; `None`: `waits` is looked at once they are known.
+    fn versions_of(&self, group: &str, waits: &InstanceKey) -> Option<Arc<[String]>> {
+        match self.groups.versions(group, waits) {
+            Versions::Known(versions) => Some(versions),
+            Versions::Asked => None,
+            Versions::ToAsk(place) => {
+                spawn(ask(self.itself(), place));
+                None
+            }
+        }
+    }
+
+    /// In which version objects of a kind are read that an instance's inventory names.
+    pub(super) fn version_of(&self, key: &InstanceKey, kind: &GroupKind) -> Version {
+        let cluster = &key.cluster;
+        let known = self.instances.generated.version(cluster, kind).or_else(|| self.kinds.version(cluster, kind));
+        if let Some(known) = known {
+            return Version::Is(known);
+        }
+        let Some(versions) = self.versions_of(&kind.group, key) else { return Version::Unknown };
+        let kind_in =
+            |version: &String| Kind { group: kind.group.clone(), version: version.clone(), kind: kind.kind.clone() };
+        let mut candidates = versions.iter().map(kind_in).filter(|kind| !self.kinds.is_missing(cluster, kind));
+        candidates.next().map_or(Version::NotServed, Version::Is)
+    }
+
+    /// The watch of instances of a kind; `None`: no CRD of ours defines it.
+    pub(crate) fn instances_by(&self, key: &InstanceKey) -> Option<(Kind, Need)> {
+        let kind = self.instances.generated.version(&key.cluster, &key.kind)?;
+        Some((kind.clone(), Need::Instances(kind)))
+    }
+}
