@@ -18,7 +18,6 @@ use runtime_fleet::{
     subscription::Subscription,
 };
 use runtime_process::metrics::meter;
-use tokio::runtime::Handle;
 use tracing::info;
 
 use crate::{
