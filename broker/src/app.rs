@@ -136,6 +136,7 @@ impl Broker {
         }
         self.migrations.enqueue_all();
         self.enqueue_configurations();
+        self.namespaces.sweep_anew();
         self.look_after_providers();
         let others = self.records.not_owed();
         for batch in others.chunks(BATCH) {

@@ -28,7 +28,8 @@ impl Broker {
         visits.wake.notify_one();
     }
 
-    /// Namespaces that an earlier process made and did not come to remove are looked at, once while the provider is engaged.
+    /// Namespaces that an earlier leader made and did not come to remove are looked at, once while the provider is engaged and
+    /// this process leads.
     pub(crate) fn sweep_namespaces(&self, provider: &ClusterName) {
         if !lock(&self.namespaces.swept).insert(provider.clone()) {
             return;
