@@ -48,13 +48,7 @@ impl State {
 
     /// One step of the collector of garbage. Whether there was anything to do.
     pub(crate) fn collect(&mut self) -> bool {
-        // Most objects have no owner, and do not go.
-        let concerns = |object: &Value| is_deleting(object) || object["metadata"]["ownerReferences"].is_array();
-        let mut objects = Vec::new();
-        for storage in self.storages() {
-            let concerned = self.all(&storage).filter(|(_, object)| concerns(object));
-            objects.extend(concerned.map(|(key, _)| (storage.clone(), key.clone())));
-        }
+        let objects = self.collectable();
         if objects.is_empty() {
             return false;
         }
@@ -72,6 +66,31 @@ impl State {
             }
         }
         self.history.revision() != before
+    }
+
+    /// What the collector has to look at: what goes in its own way, and what has lost an owner. Almost always there is none.
+    fn collectable(&self) -> Vec<(Storage, Key)> {
+        let storages = self.storages();
+        let objects = || storages.iter().flat_map(|storage| self.all(storage).map(move |held| (storage, held)));
+        let owners = |object: &Value| object["metadata"]["ownerReferences"].as_array().map_or(0, Vec::len);
+        let mut concerned = objects().filter(|(_, (_, object))| is_deleting(object) || owners(object) > 0).peekable();
+        if concerned.peek().is_none() {
+            return Vec::new();
+        }
+        let uids: BTreeSet<(&str, &str)> =
+            objects().map(|(_, (key, object))| (&*key.namespace, text(object, "uid"))).collect();
+        let has_lost = |key: &Key, object: &Value| {
+            let uid = |owner: &Value| owner["uid"].as_str().unwrap_or_default().to_owned();
+            let lost =
+                |owner: &Value| !uids.contains(&(&*key.namespace, &*uid(owner))) && !uids.contains(&("", &*uid(owner)));
+            object["metadata"]["ownerReferences"].as_array().into_iter().flatten().any(lost)
+        };
+        let found = concerned.filter(|(_, (key, object))| {
+            let held = finalizers(object);
+            let in_its_way = is_deleting(object) && (held.contains(&ORPHAN) || held.contains(&FOREGROUND));
+            in_its_way || has_lost(key, object)
+        });
+        found.map(|(storage, (key, _))| (storage.clone(), key.clone())).collect()
     }
 
     /// The uids of all objects, with their namespaces.

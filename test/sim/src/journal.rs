@@ -41,9 +41,9 @@ pub struct Change {
     /// Its name.
     pub name: String,
     /// `None`: there was none.
-    pub before: Option<Value>,
+    pub before: Option<Arc<Value>>,
     /// `None`: it is gone.
-    pub after: Option<Value>,
+    pub after: Option<Arc<Value>>,
 }
 
 impl Change {
@@ -120,6 +120,11 @@ impl Journal {
         self.lock().iter().filter(test).count()
     }
 
+    /// What has happened so far; from now on it is forgotten here.
+    pub fn take(&self) -> Vec<Entry> {
+        std::mem::take(&mut *self.lock())
+    }
+
     /// What has happened so far.
     pub fn entries(&self) -> Vec<Entry> {
         self.lock().clone()
@@ -134,7 +139,8 @@ mod tests {
 
     #[test]
     fn an_entry_says_who_did_what() {
-        let object = |spec, version| Some(json!({"metadata": {"resourceVersion": version}, "spec": {"a": spec}}));
+        let object =
+            |spec, version| Some(Arc::new(json!({"metadata": {"resourceVersion": version}, "spec": {"a": spec}})));
         let change = |before, after| Change {
             resource: "things.g.io".to_owned(),
             namespace: "n".to_owned(),

@@ -21,7 +21,7 @@ use runtime_fleet::{
     dial::{Content, Dial, Dialed, Dialing, Sends, sends},
     kubeconfig::Kubeconfig,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::{
     sync::watch,
     time::{Instant, sleep},
@@ -36,6 +36,10 @@ use crate::{
 
 /// What bytes are mixed with: FNV-1a's prime.
 const FNV: u64 = 0x0100_0000_01b3;
+
+/// What is told of a deletion, or a write of a status, that does not say which object it means: it could meet another, of the
+/// same name.
+pub const UNGUARDED: &str = "has no precondition";
 
 /// How many of a thousand requests meet with what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -196,6 +200,10 @@ impl Wire {
         if let Ok(name) = HeaderValue::from_str(&self.0.program) {
             request.headers_mut().entry(header::USER_AGENT).or_insert(name);
         }
+        if !is_guarded(&mut request).await? {
+            let what = format!("{UNGUARDED}: {} {}", request.method(), request.uri().path());
+            self.0.world.tell(server.name(), &self.0.program, what);
+        }
         let query = request.uri().query().unwrap_or_default();
         let watches = query.split('&').any(|pair| pair == "watch=1" || pair == "watch=true");
         let writes = request.method() != Method::GET;
@@ -344,6 +352,20 @@ impl Watched {
             sleep(Duration::from_millis(100 + random.number() % 8_000)).await;
         }
     }
+}
+
+/// Whether a deletion, or a write of a status, says which object it means, by its uid or version.
+async fn is_guarded(request: &mut Request<Body>) -> Result<bool, BoxError> {
+    let deletes = request.method() == Method::DELETE;
+    let tells = request.method() != Method::GET && request.uri().path().ends_with("/status");
+    if !deletes && !tells {
+        return Ok(true);
+    }
+    let body = std::mem::replace(request.body_mut(), Body::empty()).collect().await?.to_bytes();
+    *request.body_mut() = Body::from(body.to_vec());
+    let said: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let guard = if deletes { &said["preconditions"] } else { &said["metadata"] };
+    Ok(guard["uid"].is_string() || guard["resourceVersion"].is_string())
 }
 
 fn never(never: Infallible) -> BoxError {

@@ -106,6 +106,8 @@ pub(crate) enum Act {
     Heal(&'static str),
     /// An API server forgets its history.
     Compact(&'static str),
+    /// The broker that has written most of late is stopped for so many seconds.
+    Freeze(u64),
     /// Moves have stages from now on.
     Configure,
     Deconfigure,

@@ -1,6 +1,6 @@
 //! `Broker`: the broker, started as the binary starts it.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use broker_api::{ClusterName, Role};
 use clap::Parser as _;
@@ -26,6 +26,8 @@ pub(crate) struct Broker {
     pub(crate) at: usize,
     /// It is not the only one.
     pub(crate) elects: bool,
+    /// So many seconds the clock is wrong from its first restart to its second, and so on.
+    pub(crate) skew: i64,
 }
 
 impl Broker {
@@ -47,6 +49,15 @@ impl Broker {
 impl Starts for Broker {
     fn name(&self) -> &'static str {
         ["resource-broker", "resource-broker-2", "resource-broker-3"][self.at]
+    }
+
+    fn wall(&self, process: u64, wall: Duration) -> Duration {
+        let skew = Duration::from_secs(self.skew.unsigned_abs());
+        match (process % 2, self.skew.is_negative()) {
+            (0, _) => wall,
+            (_, true) => wall.saturating_sub(skew),
+            (_, false) => wall + skew,
+        }
     }
 
     fn start(&self, wire: Wire) -> BoxFuture<'_, Burial> {

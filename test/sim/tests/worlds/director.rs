@@ -38,7 +38,8 @@ impl<'a> Director<'a> {
             world.tell("", "story", format!("{act:?}"));
         }
         match act {
-            Act::Nothing => {}
+            // Processes are not its business.
+            Act::Nothing | Act::Freeze(_) => {}
             Act::Ask(thing)
             | Act::Edit(thing, _)
             | Act::GiveBack(thing)

@@ -175,6 +175,8 @@ fn plain(value: &mut Value, providers: &[&str]) {
             // That it once moved.
             items.retain(|item| !(item["type"] == "Moving" && item["status"] == "False"));
             items.iter_mut().for_each(|item| plain(item, providers));
+            // Conditions are told apart by their type, whichever came first.
+            items.sort_by_key(|item| item["type"].as_str().map(str::to_owned));
         }
         Value::String(text) if text.starts_with("v1.k") => "signed".clone_into(text),
         Value::String(text) if is_uid(text) => "uid".clone_into(text),

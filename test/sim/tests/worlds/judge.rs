@@ -5,11 +5,11 @@ mod secrets;
 mod statuses;
 mod strangers;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use broker_api::keys;
 use serde_json::Value;
-use sim::{Change, Deed, Entry};
+use sim::{Change, Deed, Entry, UNGUARDED};
 
 use self::{copies::Copies, secrets::check_secret, statuses::check_status, strangers::check_stranger};
 use crate::stage::{CERTIFICATE, PRIVATE, PROVIDERS, SHOP};
@@ -21,6 +21,7 @@ pub(crate) fn judge(entries: &[Entry]) -> Result<(), String> {
     for entry in entries {
         let change = match &entry.deed {
             Deed::Change(change) => change,
+            Deed::Told(what) if what.starts_with(UNGUARDED) => return Err(entry.to_string()),
             Deed::Told(what) => {
                 copies.hear(entry, what);
                 continue;
@@ -74,7 +75,7 @@ fn is_leaving(object: &Value) -> bool {
 
 /// The Certificates of all consumers, as they are after each step.
 #[derive(Default)]
-struct Seen(BTreeMap<(String, String), Value>);
+struct Seen(BTreeMap<(String, String), Arc<Value>>);
 
 impl Seen {
     fn take(&mut self, step: &Step<'_>) {
@@ -82,14 +83,14 @@ impl Seen {
         if resource == CERTIFICATE && namespace == SHOP && !PROVIDERS.contains(&step.server()) {
             let key = (step.server().to_owned(), name.clone());
             match after {
-                Some(after) => self.0.insert(key, after.clone()),
+                Some(after) => self.0.insert(key, Arc::clone(after)),
                 None => self.0.remove(&key),
             };
         }
     }
 
     fn of(&self, tenant: &str, name: &str) -> Option<&Value> {
-        self.0.get(&(tenant.to_owned(), name.to_owned()))
+        self.0.get(&(tenant.to_owned(), name.to_owned())).map(|origin| &**origin)
     }
 
     /// The origin that a copy names, where it is still the same.

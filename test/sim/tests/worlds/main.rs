@@ -24,14 +24,20 @@ mod story;
 
 use std::{env, time::Duration};
 
+use mimalloc::MiMalloc;
 use sim::Weather;
 
 use crate::{
+    act::{Act, Thing},
     crowd::crowd,
     plan::Plan,
     shrink::{shrink, try_out},
     story::{Told, tell},
 };
+
+/// That of the binary.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn read(name: &str) -> Option<String> {
     env::var(name).ok().filter(|text| !text.is_empty())
@@ -80,6 +86,16 @@ fn what_takes_long_is_done_even_so() {
     let plan = Plan::simple(1);
     let slow = Weather { slow: Duration::from_secs(30), ..Weather::CALM };
     tell(&plan.clone().in_weather(slow)).hold(&calm(&plan));
+}
+
+/// Who lost its lease while an empty namespace waited, and came to lead again, once left it for ever.
+#[test]
+fn whoever_leads_again_goes_on_with_what_it_left() {
+    let secs = Duration::from_secs;
+    let acts =
+        vec![(Act::Ask(Thing::FIRST), secs(30)), (Act::GiveBack(Thing::FIRST), secs(1)), (Act::Freeze(60), secs(120))];
+    let plan = Plan::of(1, acts).electing();
+    tell(&plan).hold(&calm(&plan));
 }
 
 #[test]

@@ -12,14 +12,6 @@ use crate::{
 /// So many different stories there are; what goes wrong in each is another matter.
 const STORIES: u64 = 500;
 
-/// A process that is stopped, and goes on later where it was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Freeze {
-    /// Since the world began.
-    pub(crate) at: Duration,
-    pub(crate) lasts: Duration,
-}
-
 /// What is done in a world, and what goes wrong.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
@@ -31,7 +23,10 @@ pub(crate) struct Plan {
     pub(crate) weather: Weather,
     /// For each process after how many of its writes it crashes, and then the one that takes its place.
     pub(crate) crashes: Vec<Vec<u64>>,
-    pub(crate) freezes: Vec<Freeze>,
+    /// Brokers elect one of them, also where there is one only.
+    pub(crate) elects: bool,
+    /// So many seconds the clocks of every other process are wrong.
+    pub(crate) skew: i64,
     /// What was taken out of it, to see whether it matters.
     without: BTreeSet<String>,
 }
@@ -51,14 +46,15 @@ impl Plan {
             acts,
             weather: Weather::CALM,
             crashes: vec![Vec::new()],
-            freezes: Vec::new(),
+            elects: false,
+            skew: 0,
             without: BTreeSet::new(),
         }
     }
 
     /// What a seed says.
     pub(crate) fn drawn(seed: u64) -> Self {
-        let plan = Self::of(seed, draw(&mut Chance::of(seed % STORIES, "acts")));
+        let mut plan = Self::of(seed, draw(&mut Chance::of(seed % STORIES, "acts")));
         let mut chance = Chance::of(seed, "faults");
         let mut share = || chance.one_of(&[0, 0, 10, 50, 200]);
         let weather = Weather {
@@ -72,20 +68,22 @@ impl Plan {
             stale: share() * 2,
             slow: Duration::ZERO,
         };
-        let processes = chance.one_of(&[1, 1, 1, 2, 3]);
+        let processes = chance.one_of(&[1, 1, 1, 1, 1, 2, 2, 3]);
         let crashes = (0..processes).map(|_| (0..chance.below(4)).map(|_| 1 + chance.below(15)).collect()).collect();
-        let freezes = if processes > 1 { chance.below(3) } else { 0 };
-        let mut freeze = |_| Freeze {
-            at: Duration::from_secs(20 + chance.below(400)),
-            lasts: Duration::from_secs(10 + chance.below(60)),
-        };
-        let freezes = (0..freezes).map(&mut freeze).collect();
-        Self { weather, crashes, freezes, ..plan }
+        for _ in 0..if processes > 1 { chance.below(3) } else { 0 } {
+            let at = usize::try_from(1 + chance.below(plan.acts.len() as u64)).unwrap();
+            plan.acts.insert(at, (Act::Freeze(10 + chance.below(60)), Duration::from_secs(chance.below(40))));
+        }
+        let skew = chance.one_of(&[0, 0, 0, 0, 3600, -3600]);
+        Self { weather, crashes, elects: processes > 1, skew, ..plan }
     }
 
     /// The same story, and nothing goes wrong.
     pub(crate) fn calm(&self) -> Self {
-        Self { weather: Weather::CALM, crashes: vec![Vec::new()], freezes: Vec::new(), ..self.clone() }
+        let mut calm =
+            Self { weather: Weather::CALM, crashes: vec![Vec::new()], elects: false, skew: 0, ..self.clone() };
+        calm.acts.retain(|(act, _)| !matches!(act, Act::Freeze(_)));
+        calm
     }
 
     /// With this weather.
@@ -93,25 +91,31 @@ impl Plan {
         Self { weather, ..self }
     }
 
+    /// With an election, of one process too.
+    pub(crate) fn electing(self) -> Self {
+        Self { elects: true, ..self }
+    }
+
     /// The only process crashes after so many of its writes.
     pub(crate) fn crashing(self, after: u64) -> Self {
         Self { crashes: vec![vec![after]], ..self }
     }
 
-    /// What of a seed's plan is what the calm story follows from.
+    /// What the end of the calm story follows from.
     pub(crate) fn story(&self) -> String {
-        format!("{:?} {:?}", self.seed % STORIES, self.acts)
+        format!("{:?}", self.calm().acts)
     }
 
     /// What can be taken out of it, each by its name.
     pub(crate) fn parts(&self) -> Vec<String> {
-        let acts = (0..self.acts.len()).map(|at| format!("act{at}"));
+        let acts = self.acts.iter().enumerate().filter(|(_, (act, _))| *act != Act::Nothing);
+        let acts = acts.map(|(at, _)| format!("act{at}"));
         let faults = self.faults().into_iter().filter(|(_, share)| *share > 0).map(|(name, _)| name.to_owned());
-        let processes = (1..self.crashes.len()).map(|at| format!("process{at}"));
+        let processes = (1..self.crashes.len()).rev().take(1).map(|at| format!("process{at}"));
         let crashes = self.crashes.iter().enumerate().filter(|(_, crashes)| !crashes.is_empty());
         let crashes = crashes.map(|(at, _)| format!("crashes{at}"));
-        let freezes = (0..self.freezes.len()).map(|at| format!("freeze{at}"));
-        let all = processes.chain(freezes).chain(faults).chain(crashes).chain(acts);
+        let skew = (self.skew != 0).then(|| "skew".to_owned());
+        let all = processes.chain(faults).chain(skew).chain(crashes).chain(acts);
         all.filter(|part| !self.without.contains(part)).collect()
     }
 
@@ -155,19 +159,17 @@ impl Plan {
                 *share = 0;
             }
         }
-        let mut at = 0;
-        plan.crashes.retain_mut(|crashes| {
+        if is_out("skew") {
+            plan.skew = 0;
+        }
+        for (at, crashes) in plan.crashes.iter_mut().enumerate() {
             if is_out(&format!("crashes{at}")) {
                 crashes.clear();
             }
-            at += 1;
-            !is_out(&format!("process{}", at - 1))
-        });
-        let mut at = 0;
-        plan.freezes.retain(|_| {
-            at += 1;
-            !is_out(&format!("freeze{}", at - 1))
-        });
+        }
+        // From the last on, so that the others keep their numbers.
+        let processes = (1..plan.crashes.len()).find(|at| is_out(&format!("process{at}")));
+        plan.crashes.truncate(processes.unwrap_or(usize::MAX));
         plan
     }
 
@@ -181,7 +183,7 @@ impl Plan {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seed, tenants, providers, acts, crashes, freezes, .. } = self;
+        let Self { seed, tenants, providers, acts, crashes, .. } = self;
         writeln!(f, "seed {seed}: {tenants} tenants, {providers} providers, {} processes", crashes.len())?;
         for (at, (act, pause)) in acts.iter().enumerate().filter(|(_, (act, _))| *act != Act::Nothing) {
             writeln!(f, "  act{at}: {act:?}, then {} s", pause.as_secs())?;
@@ -189,11 +191,11 @@ impl fmt::Display for Plan {
         for (name, share) in self.faults().into_iter().filter(|(_, share)| *share > 0) {
             writeln!(f, "  {name}: {share} of 1000")?;
         }
+        if self.skew != 0 {
+            writeln!(f, "  skew: clocks of every other process are wrong by {} s", self.skew)?;
+        }
         for (at, crashes) in crashes.iter().enumerate().filter(|(_, crashes)| !crashes.is_empty()) {
             writeln!(f, "  crashes{at}: after {crashes:?} writes")?;
-        }
-        for (at, Freeze { at: when, lasts }) in freezes.iter().enumerate() {
-            writeln!(f, "  freeze{at}: at {} s for {} s", when.as_secs(), lasts.as_secs())?;
         }
         Ok(())
     }

@@ -25,6 +25,11 @@ pub(crate) trait Starts: Send + 'static {
     /// What it calls itself.
     fn name(&self) -> &'static str;
 
+    /// What its clock shows when the n-th process starts, where others show `wall`, since 1970.
+    fn wall(&self, _process: u64, wall: Duration) -> Duration {
+        wall
+    }
+
     /// Starts a process that reaches API servers through `wire`.
     fn start(&self, wire: Wire) -> BoxFuture<'_, Burial>;
 }
@@ -84,7 +89,7 @@ async fn supervise(
         let wire = Wire::new(&world, name, seed.wrapping_add(process << 32), *weather.borrow(), crashes.next());
         tell.send_replace(Some(wire.clone()));
         world.tell("", name, "starts".to_owned());
-        wall::set(world.clock().wall());
+        wall::set(starts.wall(process, world.clock().wall()));
         let burial = starts.start(wire.clone()).await;
         wire.broken().await;
         world.tell("", name, "crashes".to_owned());

@@ -52,23 +52,14 @@ async fn run(plan: Plan) -> Told {
     random::seed(plan.seed);
     let stage = Stage::set(&plan).await;
     wall::set(stage.world.clock().wall());
-    let elects = plan.crashes.len() > 1;
+    let Plan { elects, skew, .. } = plan;
     let start = |(at, crashes): (usize, &Vec<u64>)| {
         let seed = plan.seed.wrapping_add((at as u64) << 48);
-        Program::start(Broker { at, elects }, &stage.world, seed, crashes.clone())
+        Program::start(Broker { at, elects, skew }, &stage.world, seed, crashes.clone())
     };
     let programs: Vec<Program> = plan.crashes.iter().enumerate().map(start).collect();
     let mut failure = None;
-    let served = {
-        let freezes = freeze(&plan, &programs);
-        let acts = act(&plan, &stage, &programs, &mut failure);
-        tokio::pin!(freezes, acts);
-        tokio::select! {
-            biased;
-            served = &mut acts => served,
-            () = &mut freezes => acts.await,
-        }
-    };
+    let served = act(&plan, &stage, &programs, &mut failure).await;
     set_weather(&programs, plan.weather);
     let director = Director::of(&stage);
     for thing in Thing::all(stage.tenants) {
@@ -76,9 +67,12 @@ async fn run(plan: Plan) -> Told {
     }
     sleep(TROUBLE).await;
     set_weather(&programs, settled(&plan));
-    let failure = failure.or(director.settle().await.err()).or(quiet(&stage).await);
+    let failure = match failure.or(director.settle().await.err()) {
+        Some(failure) => Some(failure),
+        None => quiet(&stage).await,
+    };
     let gone = ending(&stage);
-    let entries = stage.world.journal().entries();
+    let entries = stage.world.journal().take();
     let writes = programs.iter().map(Program::writes).sum();
     programs.into_iter().for_each(Program::end);
     Told { plan, entries, writes, served, gone, failure }
@@ -90,6 +84,11 @@ async fn act(plan: &Plan, stage: &Stage, programs: &[Program], failure: &mut Opt
     let director = Director::of(stage);
     for (act, pause) in &plan.acts {
         director.perform(*act).await;
+        if let Act::Freeze(seconds) = act
+            && let Some(busiest) = programs.iter().max_by_key(|program| program.writes())
+        {
+            busiest.freeze(Duration::from_secs(*seconds));
+        }
         // A sleep takes a millisecond at the least.
         if !pause.is_zero() {
             sleep(*pause).await;
@@ -97,23 +96,11 @@ async fn act(plan: &Plan, stage: &Stage, programs: &[Program], failure: &mut Opt
     }
     sleep(TROUBLE).await;
     set_weather(programs, settled(plan));
-    *failure = director.settle().await.err().or(quiet(stage).await);
+    *failure = match director.settle().await {
+        Ok(()) => quiet(stage).await,
+        Err(why) => Some(why),
+    };
     ending(stage)
-}
-
-/// Whoever leads is stopped, and later goes on.
-async fn freeze(plan: &Plan, programs: &[Program]) {
-    let mut freezes = plan.freezes.clone();
-    freezes.sort_by_key(|freeze| freeze.at);
-    let mut passed = Duration::ZERO;
-    for freeze in freezes {
-        sleep(freeze.at.saturating_sub(passed)).await;
-        passed = passed.max(freeze.at);
-        // Who leads has written most of late; whoever it is, the others have to do without it.
-        if let Some(busiest) = programs.iter().max_by_key(|program| program.writes()) {
-            busiest.freeze(freeze.lasts);
-        }
-    }
 }
 
 /// What is slow does not become fast.

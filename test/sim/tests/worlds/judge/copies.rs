@@ -26,11 +26,14 @@ pub(super) struct Copies {
     all: BTreeMap<(String, String), Copy>,
     /// Origins of which somebody has written what only the broker may.
     forged: BTreeSet<String>,
+    /// What comes next was written long ago, by whoever may not even be there any more.
+    strays: bool,
 }
 
 impl Copies {
     /// A provider goes, or cannot be reached.
     pub(super) fn hear(&mut self, entry: &Entry, what: &str) {
+        self.strays |= what.starts_with("arrives after all");
         let leaves = what.strip_prefix("Leave(\"").and_then(|rest| rest.strip_suffix("\")"));
         let silent = what.starts_with("cannot be reached").then_some(&*entry.server);
         if let Some(away) = leaves.or(silent) {
@@ -42,8 +45,8 @@ impl Copies {
 
     /// A copy that is ready is not deleted before another is, unless its origin goes.
     pub(super) fn check_deletion(&self, step: &Step<'_>, seen: &Seen) -> Result<(), String> {
-        let Some(before) = step.change.before.as_ref().filter(|_| step.is_about_copy()) else { return Ok(()) };
-        let ends = step.change.after.as_ref().is_none_or(is_leaving) && !is_leaving(before);
+        let Some(before) = step.change.before.as_deref().filter(|_| step.is_about_copy()) else { return Ok(()) };
+        let ends = step.change.after.as_deref().is_none_or(is_leaving) && !is_leaving(before);
         let Some(origin) = seen.origin_of(before).filter(|origin| !is_leaving(origin)) else { return Ok(()) };
         let key = (step.server().to_owned(), step.change.name.clone());
         let Some(copy) = self.all.get(&key).filter(|copy| copy.ready && !copy.left_behind) else { return Ok(()) };
@@ -62,6 +65,7 @@ impl Copies {
     /// Takes a step in.
     pub(super) fn take(&mut self, step: &Step<'_>, seen: &Seen) -> Result<(), String> {
         self.note_forgery(step);
+        let strays = std::mem::take(&mut self.strays);
         if !step.is_about_copy() {
             return Ok(());
         }
@@ -76,7 +80,7 @@ impl Copies {
             uid: uid.clone(),
             ready: false,
             leaves: false,
-            left_behind: false,
+            left_behind: strays,
         });
         if !uid.is_empty() && held.uid != uid {
             *held = Copy { uid: uid.clone(), ready: false, leaves: false, left_behind: held.left_behind };

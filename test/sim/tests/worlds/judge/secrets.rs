@@ -8,7 +8,7 @@ use crate::{
 
 /// Whether what the broker writes to a consumer's Secret is that consumer's.
 pub(super) fn check_secret(step: &Step<'_>) -> Result<(), String> {
-    let Some(after) = step.change.after.as_ref().filter(|_| step.change.resource == "secrets") else { return Ok(()) };
+    let Some(after) = step.change.after.as_deref().filter(|_| step.change.resource == "secrets") else { return Ok(()) };
     if step.server() == HUB || PROVIDERS.contains(&step.server()) {
         return Ok(());
     }

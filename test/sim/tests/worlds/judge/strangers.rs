@@ -18,7 +18,7 @@ pub(super) fn check_stranger(step: &Step<'_>) -> Result<(), String> {
         "events.events.k8s.io" | "leases.coordination.k8s.io" => true,
         CERTIFICATE if PROVIDERS.contains(&server) => is_ours(before) || has_been_stripped(&change.name),
         CERTIFICATE => true,
-        "acceptapis.broker.platform-mesh.io" => same_but_status(before, change.after.as_ref()),
+        "acceptapis.broker.platform-mesh.io" => same_but_status(before, change.after.as_deref()),
         "migrations.broker.platform-mesh.io" | "migrationconfigurations.broker.platform-mesh.io" => server == HUB,
         "secrets" if change.namespace == "clusters" => false,
         "secrets" if server == HUB && change.namespace == "broker" => true,
