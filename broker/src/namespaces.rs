@@ -45,7 +45,7 @@ const WAITING: usize = 50_000;
 pub struct Namespaces {
     visits: Mutex<HashMap<ClusterName, Arc<Visits>>>,
     writes: Mutex<Writes>,
-    /// Providers whose namespaces have all been looked at, or are to be.
+    /// Providers whose namespaces have all been looked at, or are to be, since this process leads.
     swept: Mutex<HashSet<ClusterName>>,
 }
 
@@ -220,6 +220,12 @@ impl Drop for Removing<'_> {
 }
 
 impl Namespaces {
+    /// Whoever comes to lead looks at all of them, also one that has led before: those that waited when the lease was lost
+    /// wait no more, and of what another leader has left nobody else knows.
+    pub(crate) fn sweep_anew(&self) {
+        lock(&self.swept).clear();
+    }
+
     /// A provider has left.
     pub(crate) fn forget(&self, provider: &ClusterName) {
         lock(&self.swept).remove(provider);

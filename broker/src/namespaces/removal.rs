@@ -28,7 +28,8 @@ impl Broker {
         visits.wake.notify_one();
     }
 
-    /// Namespaces that an earlier process made and did not come to remove are looked at, once while the provider is engaged.
+    /// Namespaces that an earlier leader made and did not come to remove are looked at, once while the provider is engaged and
+    /// this process leads.
     pub(crate) fn sweep_namespaces(&self, provider: &ClusterName) {
         if !lock(&self.namespaces.swept).insert(provider.clone()) {
             return;
@@ -166,7 +167,8 @@ async fn look_after(broker: Arc<Broker>, provider: ClusterName, visits: Arc<Visi
             continue;
         };
         let caller = connection.caller.clone().patient();
-        let looked = async {
+        // Seldom, and all that it needs meanwhile would stay with each provider for good.
+        let looked = Box::pin(async {
             if sweep {
                 let selector = format!("{}%3D{}", keys::MANAGED_BY.replace('/', "%2F"), keys::MANAGER);
                 let asked = Asker { caller: &caller, bucket: &mut bucket }.namespaces(&selector).await;
@@ -179,7 +181,7 @@ async fn look_after(broker: Arc<Broker>, provider: ClusterName, visits: Arc<Visi
             }
             let round = round.keys().cloned().collect();
             broker.remove_empty(&cluster, &caller, &mut bucket, &visits, round).await
-        };
+        });
         match looked.await {
             Ok(found) => lock(&visits.state).put_back(&round, &found),
             Err(error) => {

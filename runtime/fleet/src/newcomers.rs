@@ -8,7 +8,7 @@ use std::{pin::pin, time::Duration};
 use tokio::{sync::Semaphore, time::sleep};
 
 /// So many turns.
-const TURNS: usize = 32;
+const TURNS: usize = 16;
 
 /// How long a turn lasts at the most: one that is far away, or gets no answer, goes on without.
 const TURN: Duration = Duration::from_millis(100);

@@ -48,14 +48,11 @@ impl State {
 
     /// One step of the collector of garbage. Whether there was anything to do.
     pub(crate) fn collect(&mut self) -> bool {
-        let mut uids = BTreeSet::new();
-        let mut objects = Vec::new();
-        for storage in self.storages() {
-            for (key, object) in self.all(&storage) {
-                uids.insert((key.namespace.clone(), text(object, "uid").to_owned()));
-                objects.push((storage.clone(), key.clone()));
-            }
+        let objects = self.collectable();
+        if objects.is_empty() {
+            return false;
         }
+        let uids = self.uids_in_use();
         let before = self.history.revision();
         for (storage, key) in objects {
             let Some(object) = self.get(&storage, &key).cloned() else { continue };
@@ -69,6 +66,38 @@ impl State {
             }
         }
         self.history.revision() != before
+    }
+
+    /// What the collector has to look at: what goes in its own way, and what has lost an owner. Almost always there is none.
+    fn collectable(&self) -> Vec<(Storage, Key)> {
+        let storages = self.storages();
+        let objects = || storages.iter().flat_map(|storage| self.all(storage).map(move |held| (storage, held)));
+        let owners = |object: &Value| object["metadata"]["ownerReferences"].as_array().map_or(0, Vec::len);
+        let mut concerned = objects().filter(|(_, (_, object))| is_deleting(object) || owners(object) > 0).peekable();
+        if concerned.peek().is_none() {
+            return Vec::new();
+        }
+        let uids: BTreeSet<(&str, &str)> =
+            objects().map(|(_, (key, object))| (&*key.namespace, text(object, "uid"))).collect();
+        let has_lost = |key: &Key, object: &Value| {
+            let uid = |owner: &Value| owner["uid"].as_str().unwrap_or_default().to_owned();
+            let lost =
+                |owner: &Value| !uids.contains(&(&*key.namespace, &*uid(owner))) && !uids.contains(&("", &*uid(owner)));
+            object["metadata"]["ownerReferences"].as_array().into_iter().flatten().any(lost)
+        };
+        let found = concerned.filter(|(_, (key, object))| {
+            let held = finalizers(object);
+            let in_its_way = is_deleting(object) && (held.contains(&ORPHAN) || held.contains(&FOREGROUND));
+            in_its_way || has_lost(key, object)
+        });
+        found.map(|(storage, (key, _))| (storage.clone(), key.clone())).collect()
+    }
+
+    /// The uids of all objects, with their namespaces.
+    fn uids_in_use(&self) -> BTreeSet<(String, String)> {
+        let storages = self.storages();
+        let objects = storages.iter().flat_map(|storage| self.all(storage));
+        objects.map(|(key, object)| (key.namespace.clone(), text(object, "uid").to_owned())).collect()
     }
 
     fn collect_one(&mut self, storage: &Storage, key: &Key, mut object: Value, uids: &BTreeSet<(String, String)>) {

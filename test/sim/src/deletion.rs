@@ -1,5 +1,7 @@
 //! How an object ends.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use crate::{
@@ -43,7 +45,7 @@ pub(crate) fn mark(object: &mut Value, now: &str) {
 impl State {
     /// Deletes an object: at once, or, where finalizers hold it, when the last of them goes. `Some`: that is still to come, and
     /// this is what it looks like now.
-    pub(crate) fn delete(&mut self, storage: &Storage, key: &Key, policy: &str) -> Option<Value> {
+    pub(crate) fn delete(&mut self, storage: &Storage, key: &Key, policy: &str) -> Option<Arc<Value>> {
         let held = self.get(storage, key)?.clone();
         let left = finalizers_for(&held, policy);
         if left.is_empty() {
@@ -54,7 +56,7 @@ impl State {
         tidy_metadata(&mut object);
         set(&mut object, "finalizers", json!(left));
         mark(&mut object, &self.clock.stamp());
-        Some(if object == held { held } else { self.put(storage, object) })
+        Some(if object == held { Arc::new(held) } else { self.put(storage, object) })
     }
 
     /// Deletes those objects of a kind that are meant. Whether there was anything to do.

@@ -1,6 +1,6 @@
 //! `History`: what has happened in an API server, for those who watch.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::Arc};
 
 use serde_json::Value;
 
@@ -33,9 +33,9 @@ pub(crate) struct Event {
     pub(crate) storage: Storage,
     pub(crate) key: Key,
     /// What was there before.
-    pub(crate) before: Option<Value>,
+    pub(crate) before: Option<Arc<Value>>,
     /// What is there since. `None`: nothing.
-    pub(crate) after: Option<Value>,
+    pub(crate) after: Option<Arc<Value>>,
 }
 
 /// Changes, and how far back they are known.
@@ -84,7 +84,13 @@ impl History {
     }
 
     /// What was there at a revision, if that is still known, where `now` is what is there.
-    pub(crate) fn undone(&self, storage: &Storage, key: &Key, revision: u64, now: Option<&Value>) -> Option<Value> {
+    pub(crate) fn undone(
+        &self,
+        storage: &Storage,
+        key: &Key,
+        revision: u64,
+        now: Option<&Arc<Value>>,
+    ) -> Option<Arc<Value>> {
         let first = self.since(revision).find(|event| event.storage == *storage && event.key == *key);
         first.map_or_else(|| now.cloned(), |event| event.before.clone())
     }

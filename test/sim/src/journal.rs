@@ -41,9 +41,9 @@ pub struct Change {
     /// Its name.
     pub name: String,
     /// `None`: there was none.
-    pub before: Option<Value>,
+    pub before: Option<Arc<Value>>,
     /// `None`: it is gone.
-    pub after: Option<Value>,
+    pub after: Option<Arc<Value>>,
 }
 
 impl Change {
@@ -110,6 +110,21 @@ impl Journal {
         self.lock().push(entry);
     }
 
+    /// The first of what `test` finds in it.
+    pub fn find<T>(&self, test: impl FnMut(&Entry) -> Option<T>) -> Option<T> {
+        self.lock().iter().find_map(test)
+    }
+
+    /// How many entries `test` counts.
+    pub fn count(&self, test: impl FnMut(&&Entry) -> bool) -> usize {
+        self.lock().iter().filter(test).count()
+    }
+
+    /// What has happened so far; from now on it is forgotten here.
+    pub fn take(&self) -> Vec<Entry> {
+        std::mem::take(&mut *self.lock())
+    }
+
     /// What has happened so far.
     pub fn entries(&self) -> Vec<Entry> {
         self.lock().clone()
@@ -124,7 +139,8 @@ mod tests {
 
     #[test]
     fn an_entry_says_who_did_what() {
-        let object = |spec, version| Some(json!({"metadata": {"resourceVersion": version}, "spec": {"a": spec}}));
+        let object =
+            |spec, version| Some(Arc::new(json!({"metadata": {"resourceVersion": version}, "spec": {"a": spec}})));
         let change = |before, after| Change {
             resource: "things.g.io".to_owned(),
             namespace: "n".to_owned(),

@@ -37,5 +37,5 @@ mod world;
 pub use clock::Clock;
 pub use journal::{Change, Deed, Entry, Journal};
 pub use server::ApiServer;
-pub use wire::{Weather, Wire};
-pub use world::World;
+pub use wire::{UNGUARDED, Weather, Wire};
+pub use world::{Outage, World};

@@ -30,7 +30,7 @@ pub(crate) struct State {
     pub(crate) uids: Uids,
     pub(crate) kinds: Kinds,
     pub(crate) history: History,
-    objects: BTreeMap<Storage, BTreeMap<Key, Value>>,
+    objects: BTreeMap<Storage, BTreeMap<Key, Arc<Value>>>,
 }
 
 impl State {
@@ -58,7 +58,7 @@ impl State {
 
     /// The objects of a kind.
     pub(crate) fn all(&self, storage: &Storage) -> impl Iterator<Item = (&Key, &Value)> {
-        self.objects.get(storage).into_iter().flatten()
+        self.objects.get(storage).into_iter().flatten().map(|(key, object)| (key, &**object))
     }
 
     /// Where there are, or were, objects.
@@ -67,11 +67,11 @@ impl State {
     }
 
     pub(crate) fn get(&self, storage: &Storage, key: &Key) -> Option<&Value> {
-        self.objects.get(storage)?.get(key)
+        self.objects.get(storage)?.get(key).map(|object| &**object)
     }
 
     /// The objects of a kind as they were at a revision that is still known.
-    pub(crate) fn at(&self, storage: &Storage, revision: u64) -> BTreeMap<Key, Value> {
+    pub(crate) fn at(&self, storage: &Storage, revision: u64) -> BTreeMap<Key, Arc<Value>> {
         let mut objects = self.objects.get(storage).cloned().unwrap_or_default();
         let touched: BTreeSet<Key> = self.history.touched(storage, revision).cloned().collect();
         for key in touched {
@@ -84,13 +84,14 @@ impl State {
     }
 
     /// Keeps an object under a new revision, and returns it as it is kept.
-    pub(crate) fn put(&mut self, storage: &Storage, mut object: Value) -> Value {
+    pub(crate) fn put(&mut self, storage: &Storage, mut object: Value) -> Arc<Value> {
         let revision = self.history.advance();
         object["metadata"]["resourceVersion"] = json!(revision.to_string());
         let key = Key::of(&object);
+        let object = Arc::new(object);
         let objects = self.objects.entry(storage.clone()).or_default();
-        let before = objects.insert(key.clone(), object.clone());
-        let event = Event { revision, storage: storage.clone(), key, before, after: Some(object.clone()) };
+        let before = objects.insert(key.clone(), Arc::clone(&object));
+        let event = Event { revision, storage: storage.clone(), key, before, after: Some(Arc::clone(&object)) };
         self.history.record(event);
         self.served(storage, &object, true);
         object

@@ -1,5 +1,7 @@
 //! Objects that are deleted.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::Call;
@@ -23,7 +25,7 @@ impl Call<'_> {
             "" => options["propagationPolicy"].as_str().unwrap_or_default().to_owned(),
             policy => policy.to_owned(),
         };
-        let (resource, key) = (std::sync::Arc::clone(&self.resource), self.key());
+        let (resource, key) = (Arc::clone(&self.resource), self.key());
         if resource.is("", NAMESPACES) && IMMORTAL.contains(&&*key.name) {
             return Err(Failure::forbidden(&resource, &key.name, "this namespace may not be deleted"));
         }
@@ -48,7 +50,7 @@ impl Call<'_> {
             }
             Some(self.state.put(&storage, object))
         } else if resource.is("", NAMESPACES) {
-            Some(stored.clone())
+            Some(Arc::new(stored.clone()))
         } else {
             self.state.delete(&storage, &key, &policy)
         };

@@ -1,5 +1,7 @@
 //! Objects of a kind, page by page.
 
+use std::sync::Arc;
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
@@ -46,7 +48,7 @@ impl Call<'_> {
             self.is_within(key) && behind.as_ref().is_none_or(|behind| *key > behind) && selector.selects(object)
         });
         let limit = query.number("limit").filter(|limit| *limit > 0).and_then(|limit| usize::try_from(limit).ok());
-        let page: Vec<(&Key, &Value)> = rest.take(limit.unwrap_or(usize::MAX)).collect();
+        let page: Vec<(&Key, &Arc<Value>)> = rest.take(limit.unwrap_or(usize::MAX)).collect();
         // Who looks no further than a full page does not know whether what comes behind is selected.
         let full = limit.is_some_and(|limit| page.len() >= limit);
         let last = page.last().map(|(key, _)| *key).filter(|_| full);

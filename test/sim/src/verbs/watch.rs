@@ -118,7 +118,7 @@ impl Watching {
             return None;
         }
         let meant = |object: &&Value| self.selector.selects(object);
-        let (before, after) = (event.before.as_ref().filter(meant), event.after.as_ref().filter(meant));
+        let (before, after) = (event.before.as_deref().filter(meant), event.after.as_deref().filter(meant));
         match (before, after) {
             (None, None) => None,
             (None, Some(after)) => Some(self.event("ADDED", after)),
