@@ -9,8 +9,8 @@ use runtime_fleet::{index::Lookup, lock::lock};
 
 use super::{
     DefinitionKey,
-    listen::BY_DEFINITION,
     key::key_of,
+    listen::BY_DEFINITION,
     record::{Newest, Number},
 };
 use crate::{compiled::Compiled, graphs::Graphs, instances::generated::group_kind, kinds::kind_of};

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use e2e::{
     Place, World,
     kind::{ACCEPT_API, CERTIFICATE, MIGRATION, MIGRATION_CONFIGURATION},
-    world::place,
+    world::{edge, place},
 };
 use harness::Mark;
 
@@ -50,9 +50,9 @@ impl Cast {
         // With a controller manager, which fills token Secrets.
         let (coordination, homer, ariadne, theseus) = tokio::join!(
             place(&world.lab, "coordination", true, &[]),
-            place(&world.lab, "homer", true, &[CERTIFICATE]),
-            place(&world.lab, ARIADNE, true, &[ACCEPT_API, CERTIFICATE]),
-            place(&world.lab, "theseus", true, &[ACCEPT_API]),
+            edge(&world.lab, "homer", &[CERTIFICATE]),
+            edge(&world.lab, ARIADNE, &[ACCEPT_API, CERTIFICATE]),
+            edge(&world.lab, "theseus", &[ACCEPT_API]),
         );
         world.hub = coordination;
         let (own, compute) = match hub {
