@@ -137,12 +137,12 @@ impl Pass<'_> {
         intent: [u8; 8],
         op: Op,
         obstacles: Option<&mut Obstacles>,
-    ) -> bool {
+    ) {
         let memory = self.observed.memory;
         let Wanted { kind, namespace, name } = wanted;
         if let Pace::Wait(millis) = memory.pace(Subject::Related, intent, self.observed.now.millis) {
             self.again_in(millis);
-            let Some(obstacles) = obstacles else { return false };
+            let Some(obstacles) = obstacles else { return };
             match memory.trouble_with(Subject::Related, intent) {
                 Some(trouble) => obstacles.block(known_reason(trouble.reason), trouble.message.clone()),
                 None => obstacles.block(
@@ -153,7 +153,7 @@ impl Pass<'_> {
                     ),
                 ),
             }
-            return false;
+            return;
         }
         self.decided.writes.push(Write {
             cluster: self.observed.compute.clone(),
@@ -165,7 +165,6 @@ impl Pass<'_> {
             subject: Subject::Related,
             notes: Vec::new(),
         });
-        true
     }
 }
 
