@@ -11,5 +11,6 @@ mod migrate;
 mod naming;
 mod placement;
 mod policy;
+mod readiness;
 mod status;
 mod template;
