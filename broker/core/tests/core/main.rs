@@ -7,6 +7,7 @@ mod configuration;
 mod decide;
 mod filter;
 mod joint;
+mod memory;
 mod migrate;
 mod naming;
 mod placement;

@@ -131,13 +131,7 @@ impl Pass<'_> {
     }
 
     /// A write to an object of the compute cluster. Says what keeps it from going out, if anything does.
-    pub(super) fn write_object(
-        &mut self,
-        wanted: Wanted,
-        intent: [u8; 8],
-        op: Op,
-        obstacles: Option<&mut Obstacles>,
-    ) {
+    pub(super) fn write_object(&mut self, wanted: Wanted, intent: [u8; 8], op: Op, obstacles: Option<&mut Obstacles>) {
         let memory = self.observed.memory;
         let Wanted { kind, namespace, name } = wanted;
         if let Pace::Wait(millis) = memory.pace(Subject::Related, intent, self.observed.now.millis) {
