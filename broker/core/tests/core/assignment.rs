@@ -44,6 +44,30 @@ fn keys_rotate() {
 }
 
 #[test]
+fn a_signature_stays_what_it_was() {
+    // Objects of earlier releases carry them.
+    let cluster = ClusterName::consumer("homer");
+    let (ring, subject) = (ring(), subject(&cluster));
+    let errand = Errand { namespace: "default", name: "m", uid: "u-m", from: "ariadne", to: "theseus" };
+    let pinned = Assignment { pinned: true, ..assignment("theseus", Some("ariadne"), 3) };
+    let signed = [
+        ring.sign_assignment(&subject, &assignment("theseus", None, 3)),
+        ring.sign_assignment(&subject, &pinned),
+        ring.sign_origin(&subject, "theseus", &Seal { epoch: 3, digest: [7; 8] }),
+        ring.sign_migration(&subject, &errand, Maker::Broker(3)),
+        ring.sign_migration(&subject, &errand, Maker::Person),
+    ];
+    let expected = [
+        "v1.new.3.OEqBxJ32ZIRctG61hDaXcis5wkXuR--dvmUyA-cKK9k",
+        "v1.new.3p.f9Nm2Hv35M9jZ8JWiiy_VUueqwC1gnrM_gPvkfpfr-8",
+        "v1.new.3.0707070707070707.VdsIscgunJIuF_KTU7R2IC-rTWV6XLpFGP_pCHOVdNQ",
+        "v1.new.3.be1De3aVTSdRJZUNjdGg_yBcEBfjIHuWiso0K4Htc0c",
+        "v1.new.p.mxUf5nppur5nSB57uPgGISvu37x1E0Jp6kRII46htSw",
+    ];
+    assert_eq!(signed, expected);
+}
+
+#[test]
 fn another_secret_of_the_same_id_does_not_verify() {
     let cluster = ClusterName::consumer("homer");
     let text = ring().sign_assignment(&subject(&cluster), &assignment("theseus", None, 3));

@@ -1,12 +1,15 @@
 //! Names of copies.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use broker_api::ClusterName;
-use broker_core::naming::{
-    NameLimit, consumer_hash, copy_name, foreign_prefix, leading_hash, may_be_cut, strip_prefix,
+use broker_core::{
+    copy,
+    naming::{NameLimit, consumer_hash, copy_name, foreign_prefix, leading_hash, may_be_cut, strip_prefix},
+    snapshot::OriginKey,
 };
 use proptest::prelude::*;
+use runtime_effect::kind::Kind;
 
 /// RFC 1123, as the API server checks it.
 fn is_subdomain(name: &str) -> bool {
@@ -22,6 +25,18 @@ fn is_subdomain(name: &str) -> bool {
 #[test]
 fn the_hash_is_the_contracts() {
     assert_eq!(consumer_hash(&ClusterName::consumer("consumer#cluster")), "a8b70b353e97");
+}
+
+#[test]
+fn what_becomes_a_dns_label_is_no_longer_than_one() {
+    let longest = |group: &str, kind: &str| {
+        let kind = Kind { group: group.into(), version: "v1".into(), kind: kind.into() };
+        let cluster = ClusterName::consumer("homer");
+        let key = OriginKey { cluster, gvk: Arc::new(kind), namespace: "n".into(), name: "a".repeat(250).into() };
+        copy::name(&key).len()
+    };
+    assert_eq!((longest("", "Service"), longest("", "Namespace")), (63, 63));
+    assert_eq!((longest("", "Secret"), longest("serving.knative.dev", "Service")), (253, 253));
 }
 
 #[test]

@@ -51,6 +51,8 @@ fn priority_is_cut_to_the_bound_and_the_bound_may_change() {
     assert_eq!((high.priority, high.cuts().len()), (100, 0));
     let cut = high.bounded(&policy(json!({"maxPriority": 5})));
     assert_eq!((cut.priority, cut.cuts()), (5, vec!["priority 100 counts as 5".to_owned()]));
+    let narrowed = acceptance(json!({})).bounded(&policy(json!({"consumers": "tier=gold"})));
+    assert_eq!(narrowed.cuts(), ["only objects of consumers with tier in (gold) are taken"]);
     let raised = cut.bounded(&policy(json!({"maxPriority": 500})));
     assert_eq!((raised.priority, raised.cuts().len()), (100, 0));
     assert_eq!(raised.bounded(&policy(json!({}))).priority, 100);

@@ -130,3 +130,29 @@ fn a_condition_keeps_its_place_and_the_time_of_its_turn() {
     let (status, _) = settle(&turned, Some(&copy));
     assert_eq!(status["conditions"][0]["lastTransitionTime"], "2026-01-01T00:00:00Z");
 }
+
+#[test]
+fn what_is_current_there_looks_current_here_and_what_is_not_does_not() {
+    let condition = |kind: &str| json!({"type": kind, "status": "True", "observedGeneration": 1});
+    let copy = json!({"observedGeneration": 1, "conditions": [condition("A"), {"type": "B", "status": "True"}]});
+    let (shown, _) = settle(&json!({}), Some(&copy));
+    assert_eq!((&shown["observedGeneration"], &shown["conditions"][0]["observedGeneration"]), (&json!(3), &json!(3)));
+    assert_eq!(shown["conditions"][1].get("observedGeneration"), None);
+    // An older one that is there already is as good as any.
+    for (held, expected) in
+        [(json!({}), 2), (json!({"observedGeneration": 1}), 1), (json!({"observedGeneration": 3}), 2)]
+    {
+        assert_eq!(settle(&held, Some(&json!({"observedGeneration": 0}))).0["observedGeneration"], expected);
+    }
+}
+
+#[test]
+fn where_no_schema_says_so_conditions_are_for_who_shows_some() {
+    let ours = |held: Value, copy: Value| {
+        let (shown, _) = settle(&held, Some(&copy));
+        shown["conditions"].as_array().is_some_and(|all| all.iter().any(|entry| entry["type"] == "Brokered"))
+    };
+    let some = || json!({"conditions": conditions(1)});
+    assert!(!ours(json!({}), json!({"phase": "Up"})));
+    assert!(ours(json!({}), some()) && ours(some(), json!({"phase": "Up"})));
+}

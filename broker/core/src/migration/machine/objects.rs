@@ -131,18 +131,12 @@ impl Pass<'_> {
     }
 
     /// A write to an object of the compute cluster. Says what keeps it from going out, if anything does.
-    pub(super) fn write_object(
-        &mut self,
-        wanted: Wanted,
-        intent: [u8; 8],
-        op: Op,
-        obstacles: Option<&mut Obstacles>,
-    ) -> bool {
+    pub(super) fn write_object(&mut self, wanted: Wanted, intent: [u8; 8], op: Op, obstacles: Option<&mut Obstacles>) {
         let memory = self.observed.memory;
         let Wanted { kind, namespace, name } = wanted;
         if let Pace::Wait(millis) = memory.pace(Subject::Related, intent, self.observed.now.millis) {
             self.again_in(millis);
-            let Some(obstacles) = obstacles else { return false };
+            let Some(obstacles) = obstacles else { return };
             match memory.trouble_with(Subject::Related, intent) {
                 Some(trouble) => obstacles.block(known_reason(trouble.reason), trouble.message.clone()),
                 None => obstacles.block(
@@ -153,7 +147,7 @@ impl Pass<'_> {
                     ),
                 ),
             }
-            return false;
+            return;
         }
         self.decided.writes.push(Write {
             cluster: self.observed.compute.clone(),
@@ -165,7 +159,6 @@ impl Pass<'_> {
             subject: Subject::Related,
             notes: Vec::new(),
         });
-        true
     }
 }
 

@@ -118,6 +118,38 @@ fn many_refusals_make_a_bounded_message() {
 }
 
 #[test]
+fn a_message_that_is_too_long_is_cut_between_two_characters() {
+    for odd in ["", "x"] {
+        let mut world = World::new(&["p1"]);
+        for index in 0..8 {
+            let name = format!("{odd}{}{index}", "ü".repeat(500));
+            world.accept_as("p1", &name, &json!({"filters": [{"key": "fqdn", "valueIn": ["y"]}]}));
+        }
+        world.create(&web(), json!({"fqdn": "x"}));
+        world.settle(&web());
+        let words = world.condition(&web(), "Brokered").unwrap();
+        let message = words.strip_prefix("False/NoProvider: ").unwrap().strip_suffix('…').unwrap();
+        assert!((4095..=4096).contains(&message.len()), "{}", message.len());
+    }
+}
+
+#[test]
+fn a_provider_whose_acceptapis_are_not_known_is_named_with_the_reason() {
+    for (reach, told) in [
+        (Reach::Unreachable("no route".into()), "False/ProviderUnreachable"),
+        (Reach::Ready, "False/NoProvider: no provider accepts the object: provider p1: its AcceptAPIs are not known"),
+    ] {
+        let mut world = World::new(&["p1"]);
+        world.provider("p1").acceptances_known = false;
+        world.provider("p1").reach = reach;
+        world.create(&web(), json!({}));
+        world.settle(&web());
+        let words = world.condition(&web(), "Brokered").unwrap();
+        assert!(words.starts_with(told), "{words}");
+    }
+}
+
+#[test]
 fn no_acceptapi_at_all_is_told() {
     let mut world = World::new(&["p1"]);
     world.create(&web(), json!({}));

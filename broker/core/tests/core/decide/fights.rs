@@ -165,3 +165,11 @@ fn strangers_marks_on_the_copy_are_no_fight() {
     world.assert_steady(&web());
     assert_eq!(world.copy("p1", &web()).unwrap()["metadata"]["annotations"][keys::CONSUMER_NAME], "web");
 }
+
+#[test]
+fn one_edit_is_no_fight() {
+    let mut world = World::served();
+    world.edit(&web(), |origin| origin["spec"]["fqdn"] = json!("b.corp"));
+    let decision = world.look(&web());
+    assert_eq!((decision.steps.len(), decision.notes), (1, Vec::new()));
+}

@@ -288,3 +288,35 @@ fn what_is_there_under_another_name_stays_and_is_kept_up_to_date() {
     assert_eq!(world.secret(&homer(), "tls").unwrap()["data"]["k"], "two");
     world.assert_steady(&web());
 }
+
+#[test]
+fn a_provider_that_does_not_accept_the_object_brings_by_its_own_terms_and_without_any_only_what_is_there() {
+    let mut world = listing(&json!({"tls": reference("tls")}));
+    world.put_secret(&p1(), "tls", data("one"));
+    world.engage(ClusterName::provider("p0"));
+    let nobody = json!([{"key": "fqdn", "valueIn": ["x"]}]);
+    world.accept("p0", &json!({"filters": nobody}));
+    world.accept("p1", &json!({"filters": nobody, "relatedNames": ["tls"]}));
+    world.settle(&web());
+    assert_eq!(world.secret(&homer(), "tls").unwrap()["data"]["k"], "one");
+
+    world.accept_no_more("p1");
+    world.put_secret(&p1(), "tls", data("two"));
+    world.put_secret(&p1(), "web-new", data("new"));
+    let both = json!({"tls": reference("tls"), "new": reference("web-new")});
+    world.provider_status("p1", &web(), json!({"phase": "Up", "relatedResources": both}));
+    world.settle(&web());
+    assert_eq!(world.secret(&homer(), "tls").unwrap()["data"]["k"], "two");
+    assert!(world.secret(&homer(), "web-new").is_none());
+}
+
+#[test]
+fn the_namespace_that_a_reference_names_is_the_consumers_own_where_it_names_one() {
+    let mut named = reference("web-tls");
+    named["namespace"] = json!(crate::decide::world::NAMESPACE);
+    let mut world = listing(&json!({"named": named, "plain": reference("web-key")}));
+    world.settle(&web());
+    let shown = &world.origin(&web()).unwrap()["status"]["relatedResources"];
+    assert_eq!(shown["named"]["namespace"], crate::decide::world::NAMESPACE);
+    assert_eq!(shown["plain"].get("namespace"), None);
+}

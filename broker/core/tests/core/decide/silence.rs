@@ -71,3 +71,17 @@ fn what_is_new_and_has_no_other_candidate_waits_and_is_told_why() {
     assert_eq!((decision.state, decision.steps.len()), (State::Waiting, 0));
     assert_eq!(decision.again.unwrap().as_secs(), 60);
 }
+
+#[test]
+fn what_a_provider_lists_arrives_although_it_cannot_be_asked() {
+    let mut world = world("a.corp");
+    world.settle_served(&web());
+    world.run_out_of_time();
+    let p1 = broker_api::ClusterName::provider("p1");
+    world.put_secret(&p1, "web-tls", json!({"metadata": {}, "data": {"k": "one"}}));
+    let mut status = ready("later");
+    status["relatedResources"] = json!({"tls": {"gvk": {"version": "v1", "kind": "Secret"}, "name": "web-tls"}});
+    world.provider_status("p1", &web(), status);
+    world.settle_briefly(&web());
+    assert!(world.secret(&broker_api::ClusterName::consumer("homer"), "web-tls").is_some());
+}

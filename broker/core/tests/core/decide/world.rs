@@ -4,6 +4,7 @@ mod bystanders;
 mod evaluation;
 mod kinds;
 mod moves;
+mod oddities;
 mod relations;
 mod server;
 mod structure;
@@ -30,13 +31,13 @@ use runtime_cel::expression::Evaluator;
 use runtime_effect::{kind::Kind, now::Now, write::Op};
 use serde_json::{Value, json};
 
-use self::relations::Relations;
 pub(crate) use self::{
     kinds::{certificate, config_map, consumer_rule, provider_rule, secret},
     moves::MovesWorld,
     server::{At, DEEP, Refused, Server},
     writes::verb,
 };
+use self::{oddities::Oddities, relations::Relations};
 
 pub(crate) const NAMESPACE: &str = "team";
 
@@ -68,6 +69,7 @@ pub(crate) struct World {
     /// Providers bring up whatever they hold, at once.
     pub(crate) benign: bool,
     pub(crate) moves: MovesWorld,
+    pub(crate) oddities: Oddities,
     /// Whether people are told no providers and rules.
     pub(crate) brief: bool,
     counted: BTreeMap<OriginKey, AcceptId>,
@@ -116,6 +118,7 @@ impl World {
             unseen: None,
             benign: false,
             moves: MovesWorld::default(),
+            oddities: Oddities::default(),
             brief: false,
             counted: BTreeMap::new(),
             asked_once: false,
@@ -295,7 +298,7 @@ impl World {
             serving: server.serving(&key.gvk),
             copy: server.seen(&Self::copy_at(key)),
             acceptances_known: server.acceptances_known,
-            trouble: None,
+            trouble: self.oddities.trouble.clone(),
         });
         let consumer = &self.servers[&key.cluster];
         let nothing = OriginMemory::default();
@@ -336,7 +339,7 @@ impl World {
                 quota: Quota { most: self.quota, has_room: &has_quota, has_room_at: &has_share },
                 limits: self.limits,
                 synced: true,
-                busy: false,
+                busy: self.oddities.busy,
                 moves: moves(),
                 brief: self.brief,
                 ring: &self.ring,

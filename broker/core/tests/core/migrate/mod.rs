@@ -8,4 +8,5 @@ mod objects;
 mod people;
 mod property;
 mod stages;
+mod told;
 mod world;

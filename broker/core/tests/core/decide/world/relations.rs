@@ -23,6 +23,9 @@ impl RelatedView for Relations<'_> {
     }
 
     fn target(&self, kind: &Kind, namespace: &str, name: &str) -> Seen {
+        if self.world.oddities.targets_unknown {
+            return Seen::Unknown;
+        }
         self.seen(self.consumer, kind, namespace, name)
     }
 
