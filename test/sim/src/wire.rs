@@ -251,10 +251,7 @@ impl Wire {
         }
         let left = if let Fate::Cut { after, torn } = fate { Some((after, torn)) } else { None };
         let stale = self.state().weather.stale;
-        Ok(match watches {
-            true => answer.map(|content| self.watched(&server, content, left, stale)),
-            false => answer,
-        })
+        Ok(if watches { answer.map(|content| self.watched(&server, content, left, stale)) } else { answer })
     }
 
     /// A write that arrives after all, when nobody waits for it any more.
