@@ -53,7 +53,7 @@ pub(crate) struct Stage {
     pub(crate) tenants: &'static [&'static str],
     pub(crate) providers: &'static [&'static str],
     pub(crate) moods: BTreeMap<&'static str, watch::Sender<Mood>>,
-    _others: JoinSet<()>,
+    others: JoinSet<()>,
 }
 
 impl Stage {
@@ -63,13 +63,13 @@ impl Stage {
             tenants: &TENANTS[..plan.tenants],
             providers: &PROVIDERS[..plan.providers],
             moods: BTreeMap::new(),
-            _others: JoinSet::new(),
+            others: JoinSet::new(),
         };
         for name in stage.names() {
             let server = stage.server(name);
             let platform = Person { name: "platform", server: &server };
             let works = server.clone();
-            stage._others.spawn(async move { works.run_controllers().await });
+            stage.others.spawn(async move { works.run_controllers().await });
             for crd in &*CRDS {
                 platform.create(DEFINITIONS, crd).await;
             }
@@ -78,14 +78,14 @@ impl Stage {
             server.settle();
             if name == HUB {
                 stage.furnish_hub(&platform).await;
-                stage._others.spawn(mover::run(server.clone()));
+                stage.others.spawn(mover::run(server.clone()));
             } else if stage.tenants.contains(&name) {
                 furnish(&platform, &[SHOP]).await;
             } else {
                 furnish(&platform, &[]).await;
                 platform.create(ACCEPT, &acceptance()).await;
                 let mood = watch::Sender::new(Mood::Prompt);
-                stage._others.spawn(provider::run(server.clone(), mood.subscribe()));
+                stage.others.spawn(provider::run(server.clone(), mood.subscribe()));
                 stage.moods.insert(name, mood);
             }
         }

@@ -15,9 +15,8 @@ pub(super) fn check_stranger(step: &Step<'_>) -> Result<(), String> {
     let Some(before) = &change.before else { return Ok(()) };
     let server = step.server();
     let fine = match &*change.resource {
-        "events.events.k8s.io" | "leases.coordination.k8s.io" => true,
         CERTIFICATE if PROVIDERS.contains(&server) => is_ours(before) || has_been_stripped(&change.name),
-        CERTIFICATE => true,
+        CERTIFICATE | "events.events.k8s.io" | "leases.coordination.k8s.io" => true,
         "acceptapis.broker.platform-mesh.io" => same_but_status(before, change.after.as_deref()),
         "migrations.broker.platform-mesh.io" | "migrationconfigurations.broker.platform-mesh.io" => server == HUB,
         "secrets" if change.namespace == "clusters" => false,
