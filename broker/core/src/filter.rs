@@ -273,7 +273,7 @@ impl Compiled {
         if let Some(value_in) = self.value_in.as_ref().filter(|value_in| !value_in.holds(value, &text)) {
             refuse("is none of the accepted values", value_in.rule.clone(), &text);
         }
-        self.check_bounds(value, &text, &mut refuse);
+        self.check_bounds(&text, &mut refuse);
         if let Some(suffix) = &self.suffix
             && !text.ends_with(suffix)
         {
@@ -300,15 +300,11 @@ impl Compiled {
         }
     }
 
-    fn check_bounds(&self, value: &Value, text: &str, refuse: &mut impl FnMut(&str, String, &str)) {
+    fn check_bounds(&self, text: &str, refuse: &mut impl FnMut(&str, String, &str)) {
         let Some(any) = self.min.as_ref().or(self.max.as_ref()) else {
             return;
         };
-        let quantity = match value {
-            Value::Bool(_) => None,
-            _ => text.parse::<Quantity>().ok(),
-        };
-        let Some(quantity) = quantity else {
+        let Ok(quantity) = text.parse::<Quantity>() else {
             return refuse("is not a number or quantity", any.rule.clone(), text);
         };
         if let Some(min) = self.min.as_ref().filter(|min| quantity < min.quantity) {

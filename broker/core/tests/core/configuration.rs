@@ -137,6 +137,15 @@ fn keys_are_names() {
 }
 
 #[test]
+fn no_template_may_name_a_namespace_of_the_system() {
+    let within = |namespace: &str| {
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": namespace}});
+        compile(&json!([{"name": "x", "templates": {"a": map}}]))
+    };
+    assert!(within("kube-system").is_err() && within("elsewhere").is_ok());
+}
+
+#[test]
 fn names_of_stages_are_values_of_labels() {
     for name in ["", "a b", ".a", "a-", "ä", &"a".repeat(64)] {
         let errors = errors(&json!([{"name": name}]));

@@ -50,3 +50,15 @@ fn who_is_served_already_is_told_no_more() {
     assert!(told.contains("its provider does not accept the object (1 reason)") && !told.contains(".corp"), "{told}");
     assert!(told.contains("no other provider accepts the object (1 reason)") && !told.contains("other:"), "{told}");
 }
+
+#[test]
+fn where_there_is_no_reason_none_is_counted() {
+    let mut world = World::new(&["secretive"]);
+    world.brief = true;
+    world.create(&web(), json!({}));
+    world.settle(&web());
+    assert_eq!(
+        world.condition(&web(), "Brokered").unwrap(),
+        "False/NoProvider: no provider has an AcceptAPI for this resource"
+    );
+}

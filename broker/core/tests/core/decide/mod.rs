@@ -22,6 +22,7 @@ mod property;
 mod refusals;
 mod related;
 mod silence;
+mod stays;
 mod steady;
 mod switched;
 mod underway;

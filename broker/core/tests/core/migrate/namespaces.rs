@@ -6,7 +6,7 @@ use broker_api::{
 };
 use serde_json::{Value, json};
 
-use crate::migrate::world::{Applied, NAMESPACE, World, job, job_stage, with};
+use crate::migrate::world::{Applied, FROM, NAMESPACE, World, job, job_stage, with};
 
 /// A stage whose template names a namespace.
 fn within(namespace: &str) -> World {
@@ -108,4 +108,13 @@ fn nothing_runs_in_a_namespace_of_the_system() {
     world.migration.as_mut().unwrap()["metadata"]["namespace"] = json!("kube-system");
     world.settle();
     assert_eq!(world.reason("Stalled"), "NamespaceNotAllowed");
+}
+
+#[test]
+fn nothing_is_brought_into_a_namespace_of_the_system_either() {
+    let mut world = World::new(json!([{"name": "a", "successConditions": ["true"]}]));
+    world.migration.as_mut().unwrap()["metadata"]["namespace"] = json!("kube-system");
+    world.relate(FROM, "tls", "b2xk");
+    world.settle();
+    assert_eq!((world.reason("Stalled").as_str(), world.objects.len()), ("NamespaceNotAllowed", 0));
 }

@@ -42,6 +42,9 @@ fn what_stalls_it_is_told_once_and_another_reason_anew() {
     for _ in 0..3 {
         world.pass();
     }
+    // Whatever else is written meanwhile.
+    world.edit("retry", json!(1));
+    world.settle();
     assert_eq!(notes(&world, condition::KIND_MISSING), 1);
     let message = world.status().stages[0].message.clone();
     assert!(message.is_some_and(|message| message.contains("does not serve Job")));
@@ -65,7 +68,8 @@ fn an_abort_that_comes_too_late_tells_nothing_again() {
     world.movement = underway(Phase::Switched);
     world.edit("abort", json!(true));
     world.settle();
-    world.pass();
+    world.edit("retry", json!(1));
+    world.settle();
     assert_eq!(notes(&world, condition::KIND_MISSING), 1);
     assert!(world.message("Progressing").contains("spec.abort has no effect"));
     // Whoever deletes it skips the rest, and nothing is wrong with it then.
@@ -102,6 +106,7 @@ fn a_status_that_is_refused_is_written_again_later_and_its_times_make_it_no_othe
     world.memory.refused(Subject::Status, intent.unwrap(), "Forbidden", String::new(), world.now, 0);
     let (held_back, again) = wanted(&world);
     assert!(held_back.is_none() && again.is_some());
+    assert!(world.decide().notes.is_empty(), "nothing has happened yet");
     world.now += 5000;
     assert_eq!(wanted(&world).0, intent);
 }
@@ -117,6 +122,9 @@ fn what_it_waits_for_is_named_where_it_is_known() {
     };
     assert_eq!(said(""), "the new copy is being made");
     assert_eq!(said("room"), "room");
+    // As much of it as people read.
+    let long = said(&format!("x{}", "ü".repeat(2000)));
+    assert_eq!((long.len(), long.ends_with('…')), (2047 + '…'.len_utf8(), true));
 }
 
 #[test]
@@ -171,4 +179,30 @@ fn while_nothing_is_known_of_the_move_only_a_success_is_kept_for_it() {
     };
     assert!(kept(true, true));
     assert!(!kept(true, false) && !kept(false, true));
+}
+
+#[test]
+fn an_obstacle_is_told_while_there_is_time_and_then_that_there_was_none() {
+    let held = json!({"timeoutSeconds": 60, "onFailure": "Hold"});
+    let mut world = World::new(json!([with(job_stage("a", "a"), held)]));
+    world.kinds.remove(&job());
+    world.settle();
+    assert_eq!(world.reason("Stalled"), condition::KIND_MISSING);
+    world.now += 60_000;
+    world.settle();
+    assert_eq!(world.reason("Stalled"), "TimedOut");
+    assert!(world.message("Stalled").contains("does not serve Job"), "{}", world.message("Stalled"));
+}
+
+#[test]
+fn what_has_not_been_written_has_not_happened() {
+    let mut world = World::new(json!([job_stage("a", "a")]));
+    world.settle();
+    world.edit("abort", json!(true));
+    let decided = world.decide();
+    let write = decided.writes.iter().find(|write| write.subject == Subject::Status).unwrap();
+    assert!(decided.failed.is_some());
+    world.memory.refused(Subject::Status, write.intent, "Forbidden", String::new(), world.now, 0);
+    let decided = world.decide();
+    assert_eq!((decided.failed, decided.ended_stages.len(), decided.notes.len()), (None, 0, 0));
 }

@@ -1,0 +1,110 @@
+//! What is looked at, told and served while an object stays where it is, although it should be elsewhere.
+
+use broker_api::ClusterName;
+use broker_core::{decision::State, memory::Subject, movement::Configured};
+use runtime_effect::reach::Reach;
+use serde_json::{Value, json};
+
+use crate::decide::{
+    moves::{assigned, begin, corp, next, phase, ready, rename},
+    world::{World, web},
+};
+
+#[test]
+fn until_configurations_are_known_what_it_has_is_served() {
+    let mut world = corp();
+    rename(&mut world, "a.com");
+    world.moves.configured = Configured::Unknown;
+    world.provider_status("p1", &web(), ready("news"));
+    let decision = world.pass(&web());
+    assert_eq!((decision.state, decision.again.unwrap().as_millis()), (State::NotAccepted, 500));
+    assert_eq!((phase(&world), next(&world)), (json!("news"), Value::Null));
+}
+
+#[test]
+fn a_copy_that_is_not_known_is_looked_for_again() {
+    let mut world = corp();
+    rename(&mut world, "a.com");
+    world.provider("p1").listed = false;
+    let decision = world.pass(&web());
+    assert_eq!((decision.steps.len(), decision.again.unwrap().as_secs()), (0, 2));
+}
+
+#[test]
+fn whoever_is_silent_for_too_long_is_left_by_one_write_or_told_where_nobody_else_takes_it() {
+    for taken in [true, false] {
+        let mut world = corp();
+        world.accept("p1", &json!({"unreachableAfterSeconds": 30}));
+        if taken {
+            world.accept("p2", &json!({}));
+        }
+        world.provider("p1").reach = Reach::Unreachable("down".into());
+        world.provider("p1").silent_since = Some(world.millis - 30_000);
+        let decision = world.pass(&web());
+        assert_eq!(decision.steps.len(), 1);
+        assert_eq!(assigned(&world), if taken { "p2" } else { "p1" });
+        assert_eq!(decision.state, if taken { State::Placing } else { State::Blocked });
+    }
+}
+
+#[test]
+fn while_it_is_not_known_who_else_takes_it_the_consumer_sees_the_old_copy() {
+    let mut world = corp();
+    rename(&mut world, "a.com");
+    begin(&mut world);
+    world.millis += 2000;
+    world.accept_no_more("p2");
+    world.engage(ClusterName::provider("p3"));
+    world.provider("p3").reach = Reach::Settling;
+    world.provider_status("p1", &web(), ready("news"));
+    let decision = world.pass(&web());
+    assert_eq!((next(&world), phase(&world)), (json!("p2"), json!("news")));
+    assert!(decision.again.is_some());
+}
+
+#[test]
+fn a_target_is_left_for_another_by_one_write_however_long_the_move_has_taken() {
+    let mut world = corp();
+    world.engage(ClusterName::provider("p3"));
+    world.accept("p3", &json!({"priority": -1}));
+    rename(&mut world, "a.com");
+    begin(&mut world);
+    world.millis += 2000;
+    world.accept_no_more("p2");
+    assert_eq!(world.pass(&web()).steps.len(), 1);
+    assert_eq!(next(&world), "p3");
+}
+
+#[test]
+fn a_persons_choice_that_is_late_is_waited_for_and_the_consumer_sees_the_old_copy() {
+    let mut world = corp();
+    world.engage(ClusterName::provider("p3"));
+    for provider in ["p1", "p2", "p3"] {
+        world.accept(provider, &json!({}));
+    }
+    world.moves.ask(&web(), "mine", "p1", "p2", world.millis);
+    begin(&mut world);
+    world.look(&web());
+    world.millis += 600_000;
+    world.provider_status("p1", &web(), ready("news"));
+    let decision = world.pass(&web());
+    assert!(decision.rests && decision.gave_up.is_none());
+    assert_eq!((next(&world), phase(&world)), (json!("p2"), json!("news")));
+}
+
+#[test]
+fn that_nobody_has_a_copy_is_told_where_none_can_be_made() {
+    let mut world = corp();
+    rename(&mut world, "a.com");
+    world.pass(&web());
+    assert_eq!(next(&world), "p2");
+    world.provider("p1").delete(&World::copy_at(&web()));
+    let decision = world.look(&web());
+    let write = decision.writes().find(|write| write.subject == Subject::Successor).unwrap();
+    let now = world.millis;
+    let memory = world.memories.entry(web()).or_default();
+    memory.writes.refused(write.subject, write.intent, "Invalid", "not so".into(), now, 0);
+    world.pass(&web());
+    let told = world.condition(&web(), "Brokered").unwrap();
+    assert!(told.starts_with("False/NotAccepted: the copy at provider p1 is gone"), "{told}");
+}
