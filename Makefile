@@ -23,6 +23,7 @@ TESTS ?=
 REGISTRY ?=
 SEEDS ?=
 SEED ?=
+WITHOUT ?=
 
 ##@ Use
 
@@ -98,9 +99,11 @@ test: need-cargo need-cc fmt-check clippy controlplane helm ## Format, clippy, m
 	$(TARGET)/debug/manifests --check config
 	GOGC=400 GOMEMLIMIT=1500MiB $(TARGET)/debug/suites --since $(BEGAN) $(if $(TESTS),-- $(TESTS),--also 'real node=test/node/run.sh')
 
+# One world a seed, and the named stories with a crash after every single write; SEED=… is one world, with its story.
 .PHONY: simulate
-simulate: need-cargo need-cc ## Run the broker through worlds that go wrong (SEEDS=200: how many; SEED=7: only that one, with its story)
-	SEEDS=$(or $(SEEDS),200) SEED=$(SEED) cargo test --locked --package sim --test worlds -- --nocapture worlds_that_go_wrong
+simulate: need-cargo need-cc ## Run the broker through worlds that go wrong (SEEDS=10000: how many; SEED=7: one, with its story)
+	SEEDS=$(or $(SEEDS),10000) SEED=$(SEED) WITHOUT='$(WITHOUT)' SCENARIOS=all cargo test --locked --profile simulate \
+		--package sim --test worlds -- --nocapture --test-threads 1 worlds_that_go_wrong $(if $(SEED),,a_broker_that_crashes)
 
 .PHONY: lint
 lint: need-cargo need-cc fmt-check clippy deny ## Format, clippy, and licences, bans, sources and advisories of all dependencies

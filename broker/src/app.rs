@@ -2,11 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
+use broker_api::ClusterName;
 use runtime_cel::expression::Evaluator;
 use runtime_engine::{decisions::Decisions, engine::Engine, recorder::events, worker};
 use runtime_fleet::{
     cluster::Labels,
     dial::{Dial, Sockets},
+    kubeconfig::Kubeconfig,
     subscription::Subscription,
 };
 use runtime_process::{
@@ -36,9 +38,19 @@ const DRAIN: Duration = Duration::from_secs(1);
 /// Runs the broker until SIGTERM or SIGINT.
 pub async fn run(options: Options) -> anyhow::Result<()> {
     let signals = Signals::catch()?;
-    let running = start(options, Decisions::start(METERS.slow)?, Evaluator::new(), Arc::new(Sockets)).await?;
+    sources::check(&options)?;
+    let own = Own { hub: sources::coordination(&options).await?, compute: sources::compute(&options).await? };
+    let running = start(options, own, Decisions::start(METERS.slow)?, Evaluator::new(), Arc::new(Sockets)).await?;
     running.ending.after(signals).await;
     Ok(())
+}
+
+/// The clusters that the broker itself works in, and how to reach them.
+pub struct Own {
+    /// The coordination cluster.
+    pub hub: (ClusterName, Kubeconfig),
+    /// The compute cluster, where it is another.
+    pub compute: Option<(ClusterName, Kubeconfig)>,
 }
 
 /// A broker at work.
@@ -51,20 +63,19 @@ pub struct Running {
     pub subscriptions: Vec<Subscription>,
 }
 
-/// Starts the broker: it decides on `decisions`, evaluates what people write with `evaluator`, and reaches API servers
-/// through `dial`.
+/// Starts the broker in clusters of its `own`: it decides on `decisions`, evaluates what people write with `evaluator`, and
+/// reaches API servers through `dial`.
 ///
 /// # Errors
-/// What the flags name cannot be read or used.
+/// It cannot serve where the flags say.
 pub async fn start(
     options: Options,
+    own: Own,
     decisions: Decisions,
     evaluator: Evaluator,
     dial: Arc<dyn Dial>,
 ) -> anyhow::Result<Running> {
-    sources::check(&options)?;
-    let (hub, kubeconfig) = sources::coordination(&options).await?;
-    let compute = sources::compute(&options).await?;
+    let Own { hub: (hub, kubeconfig), compute } = own;
     let namespace = options
         .namespace
         .clone()

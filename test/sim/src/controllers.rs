@@ -48,14 +48,17 @@ impl State {
 
     /// One step of the collector of garbage. Whether there was anything to do.
     pub(crate) fn collect(&mut self) -> bool {
-        let mut uids = BTreeSet::new();
+        // Most objects have no owner, and do not go.
+        let concerns = |object: &Value| is_deleting(object) || object["metadata"]["ownerReferences"].is_array();
         let mut objects = Vec::new();
         for storage in self.storages() {
-            for (key, object) in self.all(&storage) {
-                uids.insert((key.namespace.clone(), text(object, "uid").to_owned()));
-                objects.push((storage.clone(), key.clone()));
-            }
+            let concerned = self.all(&storage).filter(|(_, object)| concerns(object));
+            objects.extend(concerned.map(|(key, _)| (storage.clone(), key.clone())));
         }
+        if objects.is_empty() {
+            return false;
+        }
+        let uids = self.uids_in_use();
         let before = self.history.revision();
         for (storage, key) in objects {
             let Some(object) = self.get(&storage, &key).cloned() else { continue };
@@ -69,6 +72,13 @@ impl State {
             }
         }
         self.history.revision() != before
+    }
+
+    /// The uids of all objects, with their namespaces.
+    fn uids_in_use(&self) -> BTreeSet<(String, String)> {
+        let storages = self.storages();
+        let objects = storages.iter().flat_map(|storage| self.all(storage));
+        objects.map(|(key, object)| (key.namespace.clone(), text(object, "uid").to_owned())).collect()
     }
 
     fn collect_one(&mut self, storage: &Storage, key: &Key, mut object: Value, uids: &BTreeSet<(String, String)>) {

@@ -134,6 +134,16 @@ fn condition(crd: &mut Value, name: &str, reason: &str, message: &str, now: &str
     crd["status"]["conditions"] = json!(conditions);
 }
 
+/// Whether its names are accepted as they are, and its kind is served: then [`State::establish`] has nothing to do.
+fn is_established(crd: &Value) -> bool {
+    let reasons = [("NamesAccepted", "NoConflicts"), ("Established", "InitialNamesAccepted")];
+    let holds = |(name, reason): (&str, &str)| {
+        let held = crd["status"]["conditions"].as_array().into_iter().flatten().find(|held| held["type"] == name);
+        held.is_some_and(|held| held["status"] == "True" && held["reason"] == reason)
+    };
+    crd["status"]["acceptedNames"] == crd["spec"]["names"] && reasons.into_iter().all(holds)
+}
+
 /// A CRD on its way out.
 pub(crate) fn terminate(crd: &mut Value, now: &str) {
     let mut held: Vec<&str> = finalizers(crd);
@@ -151,7 +161,9 @@ impl State {
     /// there was anything to do.
     pub(crate) fn settle_definitions(&mut self) -> bool {
         let storage = Storage::new(CRDS[0], CRDS[1]);
-        let crds: Vec<Value> = self.all(&storage).map(|(_, crd)| crd.clone()).collect();
+        // Almost always there is nothing to do, and CRDs are long.
+        let unsettled = |crd: &&Value| is_deleting(crd) || !is_established(crd);
+        let crds: Vec<Value> = self.all(&storage).map(|(_, crd)| crd).filter(unsettled).cloned().collect();
         let mut busy = false;
         for crd in crds {
             busy |= if is_deleting(&crd) { self.clean_up(&storage, crd) } else { self.establish(&storage, crd) };

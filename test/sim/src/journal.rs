@@ -110,6 +110,16 @@ impl Journal {
         self.lock().push(entry);
     }
 
+    /// The first of what `test` finds in it.
+    pub fn find<T>(&self, test: impl FnMut(&Entry) -> Option<T>) -> Option<T> {
+        self.lock().iter().find_map(test)
+    }
+
+    /// How many entries `test` counts.
+    pub fn count(&self, test: impl FnMut(&&Entry) -> bool) -> usize {
+        self.lock().iter().filter(test).count()
+    }
+
     /// What has happened so far.
     pub fn entries(&self) -> Vec<Entry> {
         self.lock().clone()

@@ -38,4 +38,4 @@ pub use clock::Clock;
 pub use journal::{Change, Deed, Entry, Journal};
 pub use server::ApiServer;
 pub use wire::{Weather, Wire};
-pub use world::World;
+pub use world::{Outage, World};

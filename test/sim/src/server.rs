@@ -134,6 +134,17 @@ impl ApiServer {
         contents
     }
 
+    /// The objects of a kind that it holds, such as `things.example.org`, by namespace and name.
+    pub fn objects(&self, resource: &str) -> BTreeMap<(String, String), Value> {
+        let state = self.state();
+        let storages = state.storages().into_iter().filter(|storage| storage.to_string() == resource);
+        let objects = storages.flat_map(|storage| {
+            let held = state.all(&storage);
+            held.map(|(key, object)| ((key.namespace.clone(), key.name.clone()), object.clone())).collect::<Vec<_>>()
+        });
+        objects.collect()
+    }
+
     /// Tells of its revision whenever something has changed.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.0.changes.subscribe()

@@ -22,10 +22,17 @@ use runtime_fleet::{
     kubeconfig::Kubeconfig,
 };
 use serde_json::json;
-use tokio::{sync::watch, time::sleep};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep},
+};
 use tower::{BoxError, ServiceExt as _};
 
-use crate::{server::ApiServer, uids::Uids, world::World};
+use crate::{
+    server::ApiServer,
+    uids::Uids,
+    world::{Outage, World},
+};
 
 /// What bytes are mixed with: FNV-1a's prime.
 const FNV: u64 = 0x0100_0000_01b3;
@@ -45,14 +52,27 @@ pub struct Weather {
     pub late: u64,
     /// A watch's answer ends after a few events; every other time in the middle of a line.
     pub cut: u64,
+    /// A write arrives only after minutes, whatever becomes of whoever sent it.
+    pub astray: u64,
+    /// An event of a watch is held up for some seconds, and with it those that follow.
+    pub stale: u64,
     /// Each write takes so long until it is done. One that is given up before is not.
     pub slow: Duration,
 }
 
 impl Weather {
     /// Nothing goes wrong.
-    pub const CALM: Self =
-        Self { lost: 0, unanswered: 0, refused: 0, conflicts: 0, late: 0, cut: 0, slow: Duration::ZERO };
+    pub const CALM: Self = Self {
+        lost: 0,
+        unanswered: 0,
+        refused: 0,
+        conflicts: 0,
+        late: 0,
+        cut: 0,
+        astray: 0,
+        stale: 0,
+        slow: Duration::ZERO,
+    };
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +84,7 @@ enum Fate {
     Conflict,
     Late(Duration),
     Cut { after: u64, torn: bool },
+    Astray(Duration),
 }
 
 /// One process's way to the API servers of a world. Cloning it yields the same one.
@@ -85,13 +106,15 @@ struct State {
     weather: Weather,
     writes: u64,
     breaks_after: Option<u64>,
+    /// Until then nothing gets through.
+    frozen: Option<Instant>,
 }
 
 impl Wire {
     /// A wire for a process that calls itself `program`. It breaks when that many writes of it are done: the last one's
     /// answer is not heard any more.
     pub fn new(world: &Arc<World>, program: &str, seed: u64, weather: Weather, breaks_after: Option<u64>) -> Self {
-        let state = State { seed, sent: BTreeMap::new(), weather, writes: 0, breaks_after };
+        let state = State { seed, sent: BTreeMap::new(), weather, writes: 0, breaks_after, frozen: None };
         let (world, program) = (Arc::clone(world), program.to_owned());
         Self(Arc::new(Inner { world, program, state: Mutex::new(state), broken: watch::Sender::new(false) }))
     }
@@ -108,6 +131,17 @@ impl Wire {
     /// How many writes were done.
     pub fn writes(&self) -> u64 {
         self.state().writes
+    }
+
+    /// For so long nothing gets through. What was being written arrives afterwards, whoever still wants it.
+    pub fn freeze(&self, lasts: Duration) {
+        self.0.world.tell("", &self.0.program, format!("is stopped for {} s", lasts.as_secs()));
+        self.state().frozen = Some(Instant::now() + lasts);
+    }
+
+    fn frozen(&self) -> Option<Duration> {
+        let left = self.state().frozen?.saturating_duration_since(Instant::now());
+        Some(left).filter(|left| !left.is_zero())
     }
 
     /// Breaks it now.
@@ -135,8 +169,8 @@ impl Wire {
         *times += 1;
         let mut random = Uids::seeded(random.number().wrapping_add(*times));
         let (chance, detail) = (random.number() % 1000, random.number());
-        let Weather { lost, unanswered, refused, conflicts, late, cut, slow: _ } = state.weather;
-        let conflicts = if writes { conflicts } else { 0 };
+        let Weather { lost, unanswered, refused, conflicts, late, cut, astray, .. } = state.weather;
+        let [conflicts, astray] = if writes { [conflicts, astray] } else { [0, 0] };
         let cut = if watches { cut } else { 0 };
         let fates = [
             (lost, Fate::Lost),
@@ -145,6 +179,7 @@ impl Wire {
             (conflicts, Fate::Conflict),
             (late, Fate::Late(Duration::from_millis(detail % 1500 * 2))),
             (cut, Fate::Cut { after: detail / 2 % 6, torn: detail.is_multiple_of(2) }),
+            (astray, Fate::Astray(Duration::from_secs(20 + detail % 220))),
         ];
         let mut below = 0;
         let met = fates.into_iter().find(|(share, _)| {
@@ -169,12 +204,21 @@ impl Wire {
         if fate != Fate::Passes {
             self.0.world.tell(server.name(), &self.0.program, format!("{fate:?}: {what}"));
         }
+        if let Some(left) = self.frozen() {
+            return if writes { self.stray(server, request, left).await } else { pending().await };
+        }
         match fate {
             Fate::Lost => return Err("connection reset by peer".into()),
             Fate::Refused(code) => return refusal(code, "it is too busy"),
             Fate::Conflict => return refusal(409, "the object has been modified"),
             Fate::Late(wait) => sleep(wait / 2).await,
+            Fate::Astray(wait) => return self.stray(server, request, wait).await,
             Fate::Passes | Fate::Unanswered { .. } | Fate::Cut { .. } => {}
+        }
+        match self.0.world.outage(server.name()) {
+            Some(Outage::Refused) => return Err("connection refused".into()),
+            Some(Outage::Silent) => return pending().await,
+            None => {}
         }
         let slow = self.state().weather.slow;
         // A sleep takes a millisecond at the least.
@@ -198,7 +242,30 @@ impl Wire {
             return pending().await;
         }
         let left = if let Fate::Cut { after, torn } = fate { Some((after, torn)) } else { None };
-        Ok(if watches { answer.map(|content| self.watched(content, left)) } else { answer })
+        let stale = self.state().weather.stale;
+        Ok(match watches {
+            true => answer.map(|content| self.watched(&server, content, left, stale)),
+            false => answer,
+        })
+    }
+
+    /// A write that arrives after all, when nobody waits for it any more.
+    async fn stray(
+        self,
+        server: ApiServer,
+        request: Request<Body>,
+        wait: Duration,
+    ) -> Result<Response<Content>, BoxError> {
+        let what = format!("{} {}", request.method(), request.uri().path());
+        tokio::spawn(async move {
+            sleep(wait).await;
+            if self.0.world.outage(server.name()).is_none() {
+                self.0.world.tell(server.name(), &self.0.program, format!("arrives after all: {what}"));
+                // Nobody hears what becomes of it.
+                let _ = server.sends().oneshot(request).await;
+            }
+        });
+        pending().await
     }
 
     fn written(&self) {
@@ -211,32 +278,71 @@ impl Wire {
         }
     }
 
-    /// A watch's answer, as long as the wire holds, or until it is cut after so many frames.
-    fn watched(&self, content: Content, left: Option<(u64, bool)>) -> Content {
-        let started = (self.clone(), content, left);
-        let frames = stream::unfold(started, |(wire, mut content, left)| async move {
-            let frame = tokio::select! {
-                biased;
-                () = wire.broken() => return pending().await,
-                frame = content.frame() => frame?.ok()?,
-            };
-            match left {
-                Some((0, false)) => None,
-                Some((0, true)) => {
-                    let data = frame.into_data().ok()?;
-                    let part = data.slice(..data.len() / 2);
-                    Some((
-                        Ok::<_, Infallible>(Frame::data(part)),
-                        (wire, Full::default().map_err(never).boxed_unsync(), None),
-                    ))
-                }
-                left => {
-                    let left = left.map(|(after, torn)| (after - 1, torn));
-                    Some((Ok(frame), (wire, content, left)))
-                }
-            }
+    /// A watch's answer, as long as the wire holds and its server is reached, or until it is cut after so many frames.
+    fn watched(&self, server: &ApiServer, content: Content, left: Option<(u64, bool)>, stale: u64) -> Content {
+        let started = Watched { wire: self.clone(), server: server.clone(), content, left, stale, frames: 0 };
+        let frames = stream::unfold(started, |mut watched| async move {
+            let frame = watched.next().await?;
+            Some((Ok::<_, Infallible>(frame), watched))
         });
         StreamBody::new(frames).map_err(never).boxed_unsync()
+    }
+}
+
+/// A watch's answer on its way.
+struct Watched {
+    wire: Wire,
+    server: ApiServer,
+    content: Content,
+    /// How many frames come until it is cut, and whether the last is torn.
+    left: Option<(u64, bool)>,
+    /// How many of a thousand frames are held up.
+    stale: u64,
+    frames: u64,
+}
+
+impl Watched {
+    async fn next(&mut self) -> Option<Frame<Bytes>> {
+        let world = Arc::clone(&self.wire.0.world);
+        let frame = tokio::select! {
+            biased;
+            () = self.wire.broken() => return pending().await,
+            () = world.cut_off(self.server.name()) => return self.cut_off().await,
+            frame = self.content.frame() => frame?.ok()?,
+        };
+        self.hold_up().await;
+        match self.left {
+            Some((0, false)) => None,
+            Some((0, true)) => {
+                let data = frame.into_data().ok()?;
+                self.content = Full::default().map_err(never).boxed_unsync();
+                self.left = None;
+                Some(Frame::data(data.slice(..data.len() / 2)))
+            }
+            left => {
+                self.left = left.map(|(after, torn)| (after - 1, torn));
+                Some(frame)
+            }
+        }
+    }
+
+    async fn cut_off(&mut self) -> Option<Frame<Bytes>> {
+        match self.wire.0.world.outage(self.server.name()) {
+            Some(Outage::Silent) => pending().await,
+            _ => None,
+        }
+    }
+
+    async fn hold_up(&mut self) {
+        if self.stale == 0 {
+            return;
+        }
+        self.frames += 1;
+        let seed = self.wire.state().seed ^ self.frames.wrapping_mul(FNV);
+        let mut random = Uids::seeded(seed);
+        if random.number() % 1000 < self.stale {
+            sleep(Duration::from_millis(100 + random.number() % 8_000)).await;
+        }
     }
 }
 
@@ -274,89 +380,4 @@ impl Dial for Wire {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
-    use runtime_fleet::kubeconfig::Trust;
-
-    use super::*;
-
-    async fn ask(wire: &Wire, method: Method, path: &str, body: &str) -> Option<Result<u16, String>> {
-        let kubeconfig = Kubeconfig::parse(&World::kubeconfig("a"), &Trust::Secret).unwrap();
-        let service = wire.dial(&kubeconfig).await.unwrap().service;
-        let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
-        let request = request.body(Body::from(body.as_bytes().to_vec())).unwrap();
-        let answer = tokio::time::timeout(Duration::from_mins(1), service.oneshot(request)).await.ok()?;
-        Some(answer.map(|answer| answer.status().as_u16()).map_err(|error| error.to_string()))
-    }
-
-    fn map(name: &str) -> String {
-        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}).to_string()
-    }
-
-    const MAPS: &str = "/api/v1/namespaces/default/configmaps";
-
-    #[tokio::test(start_paused = true)]
-    async fn it_breaks_after_its_last_write_which_is_done() {
-        let world = World::new(1);
-        world.server("a");
-        let wire = Wire::new(&world, "me", 1, Weather::CALM, Some(2));
-        assert_eq!(ask(&wire, Method::POST, MAPS, &map("m")).await, Some(Ok(201)));
-        assert_eq!(ask(&wire, Method::POST, MAPS, &map("m")).await, Some(Ok(409)), "this is none");
-        assert_eq!(ask(&wire, Method::POST, MAPS, &map("n")).await, None);
-        wire.broken().await;
-        assert_eq!(ask(&wire, Method::GET, MAPS, "").await, None);
-        let whole = Wire::new(&world, "me", 1, Weather::CALM, None);
-        assert_eq!(ask(&whole, Method::GET, &format!("{MAPS}/n"), "").await, Some(Ok(200)));
-        assert!(world.journal().entries().iter().any(|entry| entry.by == "me" && entry.server == "a"));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn what_is_lost_is_not_done_and_what_is_unanswered_is() {
-        let world = World::new(1);
-        world.server("a");
-        let write = async |weather, name: &str| {
-            let wire = Wire::new(&world, "me", 1, weather, None);
-            let answer = ask(&wire, Method::POST, MAPS, &map(name)).await;
-            assert!(!matches!(answer, Some(Ok(201))), "{answer:?}");
-            wire.set_weather(Weather::CALM);
-            ask(&wire, Method::GET, &format!("{MAPS}/{name}"), "").await.unwrap().unwrap()
-        };
-        assert_eq!(write(Weather { lost: 1000, ..Weather::CALM }, "a").await, 404);
-        assert_eq!(write(Weather { refused: 1000, ..Weather::CALM }, "b").await, 404);
-        assert_eq!(write(Weather { conflicts: 1000, ..Weather::CALM }, "c").await, 404);
-        assert_eq!(write(Weather { unanswered: 1000, ..Weather::CALM }, "d").await, 200);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn what_is_given_up_before_it_is_done_is_not() {
-        let world = World::new(1);
-        world.server("a");
-        let seen = async |slow| {
-            let wire = Wire::new(&world, "me", 1, Weather { slow: Duration::from_secs(slow), ..Weather::CALM }, None);
-            let answer = ask(&wire, Method::POST, MAPS, &map(&format!("m{slow}"))).await;
-            (answer, ask(&wire, Method::GET, &format!("{MAPS}/m{slow}"), "").await)
-        };
-        assert_eq!(seen(59).await, (Some(Ok(201)), Some(Ok(200))));
-        assert_eq!(seen(61).await, (None, Some(Ok(404))));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_watch_that_is_cut_ends() {
-        let world = World::new(1);
-        world.server("a");
-        let wire = Wire::new(&world, "me", 1, Weather { cut: 1000, ..Weather::CALM }, None);
-        let kubeconfig = Kubeconfig::parse(&World::kubeconfig("a"), &Trust::Secret).unwrap();
-        let service = wire.dial(&kubeconfig).await.unwrap().service;
-        for _ in 0..20 {
-            let request = Request::get("/api/v1/namespaces?watch=1&timeoutSeconds=1000").body(Body::empty()).unwrap();
-            let answer = service.clone().oneshot(request).await.unwrap();
-            let told = tokio::time::timeout(Duration::from_mins(1), answer.into_body().collect());
-            for n in 0..8 {
-                let name =
-                    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": format!("n{n}-")}});
-                let whole = Wire::new(&world, "me", 1, Weather::CALM, None);
-                ask(&whole, Method::POST, "/api/v1/namespaces", &name.to_string()).await;
-            }
-            assert!(told.await.is_ok(), "it has ended");
-        }
-    }
-}
+mod tests;

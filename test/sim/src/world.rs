@@ -10,11 +10,22 @@ use runtime_fleet::{
     kubeconfig::Kubeconfig,
 };
 
+use tokio::sync::watch;
+
 use crate::{
     clock::Clock,
     journal::{Deed, Entry, Journal},
     server::ApiServer,
 };
+
+/// How an API server cannot be reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outage {
+    /// Whoever tries is told so at once.
+    Refused,
+    /// Nothing arrives, and nobody is told.
+    Silent,
+}
 
 /// 2026-01-01T00:00:00Z: when every world begins.
 const EPOCH: i64 = 1_767_225_600;
@@ -26,12 +37,20 @@ pub struct World {
     clock: Clock,
     journal: Journal,
     servers: Mutex<BTreeMap<String, ApiServer>>,
+    /// Servers that no wire reaches, by name.
+    outages: watch::Sender<BTreeMap<String, Outage>>,
 }
 
 impl World {
     /// A world without API servers. All that looks random in it follows from `seed`.
     pub fn new(seed: u64) -> Arc<Self> {
-        Arc::new(Self { seed, clock: Clock::starting(EPOCH), journal: Journal::default(), servers: Mutex::default() })
+        Arc::new(Self {
+            seed,
+            clock: Clock::starting(EPOCH),
+            journal: Journal::default(),
+            servers: Mutex::default(),
+            outages: watch::Sender::default(),
+        })
     }
 
     fn servers(&self) -> MutexGuard<'_, BTreeMap<String, ApiServer>> {
@@ -47,6 +66,26 @@ impl World {
             .entry(name.to_owned())
             .or_insert_with(|| ApiServer::within(name, seed, self.clock, &self.journal))
             .clone()
+    }
+
+    /// From now on no wire reaches this server, and what comes from it ends; `None`: it is reached again.
+    pub fn set_outage(&self, server: &str, outage: Option<Outage>) {
+        self.tell(server, "", outage.map_or("can be reached".to_owned(), |how| format!("cannot be reached: {how:?}")));
+        self.outages.send_modify(|outages| {
+            outages.remove(server);
+            outages.extend(outage.map(|how| (server.to_owned(), how)));
+        });
+    }
+
+    /// How a server cannot be reached, if it cannot.
+    pub(crate) fn outage(&self, server: &str) -> Option<Outage> {
+        self.outages.borrow().get(server).copied()
+    }
+
+    /// Until a server can no longer be reached.
+    pub(crate) async fn cut_off(&self, server: &str) {
+        // We hold the other end.
+        let _ = self.outages.subscribe().wait_for(|outages| outages.contains_key(server)).await;
     }
 
     /// The time in it.

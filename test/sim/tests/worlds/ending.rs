@@ -1,47 +1,161 @@
 //! `Ending`: what is there when all is quiet, without what may differ from run to run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use broker_api::keys;
 use serde_json::{Value, json};
 
-use crate::stage::{CERTIFICATE, HUB, PROVIDERS, Stage};
+use crate::{
+    provider::base64,
+    stage::{CERTIFICATE, HUB, PRIVATE, SHOP, Stage},
+};
 
-/// Objects by server, resource, namespace and name.
-pub(crate) type Ending = BTreeMap<[String; 4], Value>;
+/// Who moved what how often is chance, and so are Events: of what went wrong some tell more.
+const CHANCE: [&str; 3] = ["events.events.k8s.io", "leases.coordination.k8s.io", "migrations.broker.platform-mesh.io"];
 
-/// All that these servers hold, but Events: of what went wrong some tell more.
+/// What providers are called here: which of them serves what follows from who could be reached when, and who was asked.
+const PROVIDER: &str = "a provider";
+
+/// What all servers hold.
+pub(crate) struct Ending {
+    /// Of hub and consumers as they are, of providers all together: by server, resource, namespace and name.
+    objects: BTreeMap<[String; 4], Value>,
+    /// Who serves what, as both sides have it, and what else is wrong.
+    wrong: Vec<String>,
+    left: Vec<String>,
+}
+
+/// All that these servers hold.
 pub(crate) fn ending(stage: &Stage) -> Ending {
-    let (parts, nobody) = (parts(stage), BTreeMap::new());
-    let mut ending = Ending::new();
+    let mut ending = Ending { objects: BTreeMap::new(), wrong: Vec::new(), left: Vec::new() };
     for server in stage.servers() {
-        let part = parts.get(server.name()).copied().unwrap_or(server.name());
-        for ((resource, namespace, name), mut object) in server.contents() {
-            if resource == "events.events.k8s.io" {
+        let contents = server.contents();
+        let is_provider = stage.providers.contains(&server.name());
+        if is_provider {
+            ending.look_at_provider(stage, server.name(), &contents);
+        }
+        if stage.tenants.contains(&server.name()) {
+            ending.look_at_tenant(stage, server.name(), &contents);
+        }
+        for ((resource, namespace, name), mut object) in contents {
+            let of_provider = is_provider && resource == "namespaces" && name == SHOP;
+            if CHANCE.contains(&&*resource) || name.starts_with("forged") || of_provider {
                 continue;
             }
-            // The hub knows them by their names.
-            plain(&mut object, if part == HUB { &nobody } else { &parts });
+            let part = if is_provider { PROVIDER } else { server.name() };
+            if part != HUB {
+                plain(&mut object, stage.providers);
+            } else {
+                plain(&mut object, &[]);
+            }
             if resource == "secrets" && namespace == "broker" {
                 // Drawn when it is made, which may be later than in another run.
                 object["data"] = json!("keys");
             }
-            ending.insert([part.to_owned(), resource, namespace, name], object);
+            if resource == "acceptapis.broker.platform-mesh.io" {
+                object["status"]["placed"] = Value::Null;
+            }
+            ending.objects.insert([part.to_owned(), resource, namespace, name], object);
         }
     }
     ending
 }
 
-/// What each provider is: which of them is chosen follows from who could be reached when the object came.
-fn parts(stage: &Stage) -> BTreeMap<&'static str, &'static str> {
-    let serves = |name: &&str| {
-        stage.server(name).contents().keys().any(|(kind, space, _)| kind == CERTIFICATE && space == "shop")
-    };
-    let Some(chosen) = PROVIDERS.into_iter().find(serves) else { return BTreeMap::new() };
-    PROVIDERS.into_iter().map(|name| (name, if name == chosen { "chosen" } else { "other" })).collect()
+type Contents = BTreeMap<(String, String, String), Value>;
+
+impl Ending {
+    fn look_at_provider(&mut self, stage: &Stage, name: &str, contents: &Contents) {
+        let copies = contents.iter().filter(|((kind, namespace, copy), _)| {
+            kind == CERTIFICATE && namespace != PRIVATE && !copy.starts_with("forged")
+        });
+        let mut count = 0;
+        for ((_, _, copy), object) in copies {
+            count += 1;
+            let annotation = |key: &str| object["metadata"]["annotations"][key].as_str().unwrap_or_default().to_owned();
+            let (tenant, origin) = (annotation(keys::CONSUMER_CLUSTER), annotation(keys::CONSUMER_NAME));
+            let held = stage.server(&tenant).objects(CERTIFICATE).remove(&(SHOP.to_owned(), origin));
+            let is_of = held.is_some_and(|held| {
+                held["metadata"]["uid"] == annotation(keys::CONSUMER_UID)
+                    && held["metadata"]["annotations"][keys::PROVIDER_CLUSTER] == name
+            });
+            if !is_of {
+                self.wrong.push(format!("{name} has {copy}, which nobody has asked it for"));
+            }
+        }
+        let accepts = contents.iter().find(|((kind, _, _), _)| kind == "acceptapis.broker.platform-mesh.io");
+        let placed = accepts.map_or(0, |(_, accepts)| accepts["status"]["placed"].as_u64().unwrap_or_default());
+        if placed != count {
+            self.wrong.push(format!("the AcceptAPI of {name} says that it holds {placed}, which is {count}"));
+        }
+        let forged = contents.keys().any(|(_, _, name)| name.starts_with("forged"));
+        let has_namespace = contents.keys().any(|(kind, _, space)| kind == "namespaces" && space == SHOP);
+        if has_namespace && count == 0 && !forged {
+            self.left.push(format!("namespace {SHOP} of {name}"));
+        }
+    }
+
+    fn look_at_tenant(&mut self, stage: &Stage, name: &str, contents: &Contents) {
+        let mut secrets: BTreeSet<String> = contents
+            .keys()
+            .filter(|(kind, namespace, _)| kind == "secrets" && namespace == SHOP)
+            .map(|(_, _, secret)| secret.clone())
+            .collect();
+        let asked = contents.iter().filter(|((kind, namespace, _), _)| kind == CERTIFICATE && namespace == SHOP);
+        for ((_, _, asked), object) in asked {
+            let provider = object["metadata"]["annotations"][keys::PROVIDER_CLUSTER].as_str().unwrap_or_default();
+            let serves = stage.providers.contains(&provider);
+            let uid = &object["metadata"]["uid"];
+            let is_its = |copy: &Value| copy["metadata"]["annotations"][keys::CONSUMER_UID] == *uid;
+            let has = serves && stage.server(provider).objects(CERTIFICATE).values().any(is_its);
+            if !has || object["status"]["status"] != "Available" {
+                self.wrong.push(format!("{name} is not served {asked}"));
+            }
+            let secret = contents.get(&("secrets".to_owned(), SHOP.to_owned(), format!("{asked}-tls")));
+            let fqdn = base64(object["spec"]["fqdn"].as_str().unwrap_or_default());
+            if secret.is_none_or(|secret| secret["data"]["tls.crt"] != fqdn) {
+                self.wrong.push(format!("{name} has not the Secret of {asked}"));
+            }
+            secrets.remove(&format!("{asked}-tls"));
+        }
+        self.wrong.extend(secrets.into_iter().map(|secret| format!("{name} has {secret}, which belongs to nothing")));
+    }
+
+    /// Whatever was asked for is served, once.
+    pub(crate) fn check_served(&self) -> Result<(), String> {
+        match self.wrong.iter().chain(&self.left).next() {
+            Some(wrong) => Err(wrong.clone()),
+            None => Ok(()),
+        }
+    }
+
+    /// Nothing is left of what was given back.
+    pub(crate) fn check_gone(&self) -> Result<(), String> {
+        self.check_served()?;
+        let kept = |[_, kind, namespace, name]: &&[String; 4]| {
+            namespace == SHOP && !(kind == "configmaps" && name == "kube-root-ca.crt")
+        };
+        match self.objects.keys().find(kept) {
+            Some(key) => Err(format!("something is left: {}", key.join(" "))),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether it is the same as it should be.
+    pub(crate) fn same(&self, when: &str, expected: &Self) -> Result<(), String> {
+        for key in self.objects.keys().chain(expected.objects.keys()) {
+            let (found, expected) = (self.objects.get(key), expected.objects.get(key));
+            if found != expected {
+                let show = |object: Option<&Value>| object.map_or("nothing".to_owned(), ToString::to_string);
+                let (key, found, expected) = (key.join(" "), show(found), show(expected));
+                return Err(format!("{when}, {key} is\n  {found}\nand should be\n  {expected}"));
+            }
+        }
+        Ok(())
+    }
 }
 
-/// Takes out identities, versions, moments, and what is signed over them.
-fn plain(value: &mut Value, parts: &BTreeMap<&str, &str>) {
+/// Takes out identities, versions, moments, what is signed over them, and which provider it is.
+fn plain(value: &mut Value, providers: &[&str]) {
     match value {
         Value::Object(fields) => {
             for name in [
@@ -55,14 +169,18 @@ fn plain(value: &mut Value, parts: &BTreeMap<&str, &str>) {
             ] {
                 fields.remove(name);
             }
-            fields.values_mut().for_each(|field| plain(field, parts));
+            fields.values_mut().for_each(|field| plain(field, providers));
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| plain(item, parts)),
+        Value::Array(items) => {
+            // That it once moved.
+            items.retain(|item| !(item["type"] == "Moving" && item["status"] == "False"));
+            items.iter_mut().for_each(|item| plain(item, providers));
+        }
         Value::String(text) if text.starts_with("v1.k") => "signed".clone_into(text),
         Value::String(text) if is_uid(text) => "uid".clone_into(text),
         Value::String(text) => {
-            for (name, part) in parts {
-                *text = text.replace(name, part);
+            for name in providers {
+                *text = text.replace(name, PROVIDER);
             }
         }
         _ => {}

@@ -1,32 +1,100 @@
 //! What must hold after every step, judged from the journal.
 
-use std::collections::BTreeSet;
+mod copies;
+mod secrets;
+mod statuses;
+mod strangers;
+
+use std::collections::BTreeMap;
 
 use broker_api::keys;
-use sim::{Deed, Entry};
+use serde_json::Value;
+use sim::{Change, Deed, Entry};
 
-use crate::stage::{CERTIFICATE, PRIVATE, PROVIDERS};
+use self::{copies::Copies, secrets::check_secret, statuses::check_status, strangers::check_stranger};
+use crate::stage::{CERTIFICATE, PRIVATE, PROVIDERS, SHOP};
 
 /// The first step that must not have happened.
 pub(crate) fn judge(entries: &[Entry]) -> Result<(), String> {
-    let mut copies = BTreeSet::new();
+    let mut seen = Seen::default();
+    let mut copies = Copies::default();
     for entry in entries {
-        let Deed::Change(change) = &entry.deed else { continue };
-        if change.namespace == PRIVATE && !["platform", "controllers"].contains(&&*entry.by) {
-            return Err(format!("this is none of its business: {entry}"));
-        }
-        let object = change.after.as_ref().or(change.before.as_ref());
-        let is_copy = object.is_some_and(|object| object["metadata"]["annotations"][keys::ORIGIN].is_string());
-        if change.resource == CERTIFICATE && is_copy && PROVIDERS.contains(&&*entry.server) {
-            if change.after.is_some() {
-                copies.insert(&*entry.server);
-            } else {
-                copies.remove(&*entry.server);
+        let change = match &entry.deed {
+            Deed::Change(change) => change,
+            Deed::Told(what) => {
+                copies.hear(entry, what);
+                continue;
             }
-            if copies.len() > 1 {
-                return Err(format!("two copies, and nobody moves it: {entry}"));
-            }
+        };
+        let step = Step { entry, change };
+        let wrong = |why: String| format!("{why}: {entry}");
+        if step.is_brokers() {
+            check_stranger(&step).map_err(wrong)?;
+            check_secret(&step).map_err(wrong)?;
+            check_status(&step).map_err(wrong)?;
+            copies.check_deletion(&step, &seen).map_err(wrong)?;
         }
+        seen.take(&step);
+        copies.take(&step, &seen).map_err(wrong)?;
     }
     Ok(())
+}
+
+/// A change, and who made it.
+struct Step<'a> {
+    entry: &'a Entry,
+    change: &'a Change,
+}
+
+impl Step<'_> {
+    fn is_brokers(&self) -> bool {
+        self.entry.by.starts_with("resource-broker")
+    }
+
+    fn server(&self) -> &str {
+        &self.entry.server
+    }
+
+    /// Whether it is about a copy of somebody's Certificate in a provider, not one that somebody pretends to be one.
+    fn is_about_copy(&self) -> bool {
+        self.change.resource == CERTIFICATE
+            && PROVIDERS.contains(&self.server())
+            && self.change.namespace != PRIVATE
+            && !self.change.name.starts_with("forged")
+    }
+}
+
+fn annotation<'a>(object: &'a Value, key: &str) -> &'a str {
+    object["metadata"]["annotations"][key].as_str().unwrap_or_default()
+}
+
+fn is_leaving(object: &Value) -> bool {
+    object["metadata"]["deletionTimestamp"].is_string()
+}
+
+/// The Certificates of all consumers, as they are after each step.
+#[derive(Default)]
+struct Seen(BTreeMap<(String, String), Value>);
+
+impl Seen {
+    fn take(&mut self, step: &Step<'_>) {
+        let Change { resource, namespace, name, after, .. } = step.change;
+        if resource == CERTIFICATE && namespace == SHOP && !PROVIDERS.contains(&step.server()) {
+            let key = (step.server().to_owned(), name.clone());
+            match after {
+                Some(after) => self.0.insert(key, after.clone()),
+                None => self.0.remove(&key),
+            };
+        }
+    }
+
+    fn of(&self, tenant: &str, name: &str) -> Option<&Value> {
+        self.0.get(&(tenant.to_owned(), name.to_owned()))
+    }
+
+    /// The origin that a copy names, where it is still the same.
+    fn origin_of(&self, copy: &Value) -> Option<&Value> {
+        let origin = self.of(annotation(copy, keys::CONSUMER_CLUSTER), annotation(copy, keys::CONSUMER_NAME))?;
+        (origin["metadata"]["uid"] == annotation(copy, keys::CONSUMER_UID)).then_some(origin)
+    }
 }

@@ -1,60 +1,35 @@
-//! The broker as a process: it starts, it may crash, and is started anew.
+//! `Program`: what runs as a process: it starts, it may crash, and is started anew.
 
-use std::{
-    fs,
-    path::PathBuf,
-    sync::{Arc, LazyLock},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use clap::Parser as _;
-use resource_broker::{
-    app::{self, Running},
-    options::Options,
-};
-use runtime_cel::expression::{Evaluator, Limits};
-use runtime_engine::decisions::Decisions;
+use futures::future::BoxFuture;
 use runtime_fleet::wall;
 use sim::{Weather, Wire, World};
-use tempfile::TempDir;
 use tokio::{
     sync::watch,
     task::JoinHandle,
     time::{sleep, timeout},
 };
 
-use crate::stage::HUB;
-
 /// How long it takes until a process is started anew.
 const RESTART: Duration = Duration::from_secs(1);
 
-/// What the hub's kubeconfig is read from: the one file of a world.
-static HUB_FILE: LazyLock<(TempDir, PathBuf)> = LazyLock::new(|| {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join(format!("{HUB}.kubeconfig"));
-    fs::write(&path, World::kubeconfig(HUB)).unwrap();
-    (folder, path)
-});
+/// How long the tasks of a crashed process may take to end.
+const BURIAL: Duration = Duration::from_mins(2);
 
-fn options() -> Options {
-    let hub = HUB_FILE.1.to_str().unwrap();
-    Options::try_parse_from([
-        "resource-broker",
-        "--coordination-kubeconfig",
-        hub,
-        "--namespace",
-        "broker",
-        "--cluster-secrets-namespace",
-        "clusters",
-        "--watch-kind",
-        "Certificate.v1alpha1.example.platform-mesh.io",
-        "--health-probe-bind-address",
-        "0",
-    ])
-    .unwrap()
+/// Ends the tasks of a process that has crashed, which a real crash would end, as they can be ended.
+pub(crate) type Burial = BoxFuture<'static, ()>;
+
+/// What can be started as a process.
+pub(crate) trait Starts: Send + 'static {
+    /// What it calls itself.
+    fn name(&self) -> &'static str;
+
+    /// Starts a process that reaches API servers through `wire`.
+    fn start(&self, wire: Wire) -> BoxFuture<'_, Burial>;
 }
 
-/// A broker that is started anew whenever it crashes.
+/// A program that is started anew whenever its process crashes.
 pub(crate) struct Program {
     wire: watch::Receiver<Option<Wire>>,
     weather: watch::Sender<Weather>,
@@ -63,11 +38,11 @@ pub(crate) struct Program {
 
 impl Program {
     /// The first process crashes after the first of so many writes, the next after the second.
-    pub(crate) fn start(world: &Arc<World>, seed: u64, crashes: Vec<u64>) -> Self {
+    pub(crate) fn start(starts: impl Starts, world: &Arc<World>, seed: u64, crashes: Vec<u64>) -> Self {
         let (tell, wire) = watch::channel(None);
         let weather = watch::Sender::new(Weather::CALM);
-        let supervisor = tokio::spawn(supervise(Arc::clone(world), seed, crashes, tell, weather.subscribe()));
-        Self { wire, weather, supervisor }
+        let supervised = supervise(Box::new(starts), Arc::clone(world), seed, crashes, tell, weather.subscribe());
+        Self { wire, weather, supervisor: tokio::spawn(supervised) }
     }
 
     /// From now on so much goes wrong, whichever process runs.
@@ -83,39 +58,38 @@ impl Program {
         self.wire.borrow().as_ref().map_or(0, Wire::writes)
     }
 
+    /// The process that runs now is stopped for so long.
+    pub(crate) fn freeze(&self, lasts: Duration) {
+        if let Some(wire) = self.wire.borrow().as_ref() {
+            wire.freeze(lasts);
+        }
+    }
+
     pub(crate) fn end(self) {
         self.supervisor.abort();
     }
 }
 
 async fn supervise(
+    starts: Box<dyn Starts>,
     world: Arc<World>,
     seed: u64,
     crashes: Vec<u64>,
     tell: watch::Sender<Option<Wire>>,
     weather: watch::Receiver<Weather>,
 ) {
+    let name = starts.name();
     let mut crashes = crashes.into_iter();
     for process in 0.. {
-        let wire =
-            Wire::new(&world, "resource-broker", seed.wrapping_add(process << 32), *weather.borrow(), crashes.next());
+        let wire = Wire::new(&world, name, seed.wrapping_add(process << 32), *weather.borrow(), crashes.next());
         tell.send_replace(Some(wire.clone()));
-        world.tell("", "resource-broker", "starts".to_owned());
+        world.tell("", name, "starts".to_owned());
         wall::set(world.clock().wall());
-        // Whether an expression ends must not depend on how busy this machine is.
-        let evaluator = Evaluator::with_limits(Limits::steps_only());
-        let running = app::start(options(), Decisions::inline(|| ()), evaluator, Arc::new(wire.clone())).await.unwrap();
+        let burial = starts.start(wire.clone()).await;
         wire.broken().await;
-        world.tell("", "resource-broker", "crashes".to_owned());
-        // Nothing of it gets out any more; its tasks, which a real crash would end, end as they can.
-        tokio::spawn(bury(running));
+        world.tell("", name, "crashes".to_owned());
+        // Nothing of it gets out any more.
+        tokio::spawn(timeout(BURIAL, burial));
         sleep(RESTART).await;
     }
-}
-
-async fn bury(running: Running) {
-    let Running { broker, ending, subscriptions } = running;
-    ending.now().await;
-    drop(subscriptions);
-    let _ = timeout(Duration::from_mins(1), broker.fleet().shut_down()).await;
 }

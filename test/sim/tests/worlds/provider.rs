@@ -1,52 +1,141 @@
-//! Who realises Certificates in a provider: makes a Secret, then says so in the status.
+//! Who realises Certificates in a provider: makes a Secret, then says so in the status; or what it likes better.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use sim::ApiServer;
-use tokio::time::sleep;
+use tokio::{sync::watch, time::sleep};
 
 use crate::{
     person::Person,
-    stage::{CERTIFICATE, CERTIFICATES, PRIVATE},
+    stage::{CERTIFICATE, PRIVATE, certificates},
 };
 
-/// It takes its time.
-const TAKES: Duration = Duration::from_secs(2);
+/// How a provider works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mood {
+    /// It takes seconds.
+    Prompt,
+    /// It takes a minute for each step.
+    Slow,
+    /// It does nothing.
+    Idle,
+    /// It says that nothing can be had.
+    Failing,
+    /// It names a token of its own cluster as what belongs to a Certificate.
+    Tokens,
+    /// It names a Secret of another namespace.
+    Foreign,
+}
+
+impl Mood {
+    fn takes(self) -> Duration {
+        Duration::from_secs(if self == Self::Slow { 60 } else { 2 })
+    }
+}
 
 /// Works until it is dropped.
-pub(crate) async fn run(server: &ApiServer) {
+pub(crate) async fn run(server: ApiServer, mut mood: watch::Receiver<Mood>) {
     let mut changes = server.changes();
     loop {
-        for ((resource, namespace, name), object) in server.contents() {
+        let now = *mood.borrow_and_update();
+        for ((namespace, name), object) in server.objects(CERTIFICATE) {
             let leaves = object["metadata"]["deletionTimestamp"].is_string();
-            if resource == CERTIFICATE && namespace != PRIVATE && !leaves {
-                realise(server, &namespace, &name, &object).await;
+            // What it has stolen it does not care for.
+            let is_copy = namespace != PRIVATE && !name.starts_with("forged");
+            if is_copy && !leaves && now != Mood::Idle {
+                realise(&server, now, &namespace, &name, &object).await;
             }
         }
-        if changes.changed().await.is_err() {
-            return;
+        tokio::select! {
+            biased;
+            changed = mood.changed() => if changed.is_err() { return },
+            changed = changes.changed() => if changed.is_err() { return },
         }
     }
 }
 
-async fn realise(server: &ApiServer, namespace: &str, name: &str, certificate: &Value) {
+async fn realise(server: &ApiServer, mood: Mood, namespace: &str, name: &str, certificate: &Value) {
     let issuer = Person { name: "issuer", server };
+    issue(&issuer, mood, namespace, name, certificate).await;
+    let status = status(mood, name);
+    let held = &certificate["status"];
+    let differs = status.as_object().unwrap().iter().any(|(field, value)| held[field] != plain(value));
+    if differs {
+        sleep(mood.takes()).await;
+        let path = format!("{}/{name}/status", certificates(namespace));
+        issuer.ask("PATCH", &path, &json!({"status": status})).await;
+    }
+}
+
+/// Without what is null.
+fn plain(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let kept = fields.iter().filter(|(_, value)| !value.is_null());
+            kept.map(|(name, value)| (name.clone(), plain(value))).collect()
+        }
+        other => other.clone(),
+    }
+}
+
+/// The Secret of a Certificate, as it is to be.
+async fn issue(issuer: &Person<'_>, mood: Mood, namespace: &str, name: &str, certificate: &Value) {
+    let secrets = format!("/api/v1/namespaces/{namespace}/secrets");
     let secret = format!("{name}-tls");
-    if !server.contents().contains_key(&("secrets".to_owned(), namespace.to_owned(), secret.clone())) {
-        sleep(TAKES).await;
-        let owner = json!({"apiVersion": certificate["apiVersion"], "kind": certificate["kind"], "name": name,
-            "uid": certificate["metadata"]["uid"]});
-        let body = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": secret, "ownerReferences": [owner]},
-            "stringData": {"tls.crt": certificate["spec"]["fqdn"]}});
+    let owner = json!({"apiVersion": certificate["apiVersion"], "kind": certificate["kind"], "name": name,
+        "uid": certificate["metadata"]["uid"]});
+    let held = issuer.server.objects("secrets").remove(&(namespace.to_owned(), secret.clone()));
+    let body = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": secret, "ownerReferences": [owner]},
+        "stringData": {"tls.crt": certificate["spec"]["fqdn"]}});
+    let path = format!("{secrets}/{secret}");
+    match held {
         // It may have gone meanwhile, with its namespace.
-        issuer.ask("POST", &format!("/api/v1/namespaces/{namespace}/secrets"), &body).await;
+        None => {
+            sleep(mood.takes()).await;
+            issuer.ask("POST", &secrets, &body).await;
+        }
+        Some(held) if held["metadata"]["ownerReferences"][0]["uid"] != owner["uid"] => {
+            issuer.ask("DELETE", &path, &Value::Null).await;
+            issuer.ask("POST", &secrets, &body).await;
+        }
+        Some(held) => {
+            let text = json!({"stringData": body["stringData"]});
+            if held["data"]["tls.crt"] != json!(base64(certificate["spec"]["fqdn"].as_str().unwrap_or_default())) {
+                issuer.ask("PATCH", &path, &text).await;
+            }
+        }
     }
-    if certificate["status"]["status"] != "Available" {
-        sleep(TAKES).await;
-        let related = json!({"tls": {"gvk": {"version": "v1", "kind": "Secret"}, "name": secret}});
-        let status = json!({"status": {"status": "Available", "relatedResources": related}});
-        let path = CERTIFICATES.replace("/shop/", &format!("/{namespace}/"));
-        issuer.ask("PATCH", &format!("{path}/{name}/status"), &status).await;
+    if mood == Mood::Tokens {
+        let token = json!({"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",
+            "metadata": {"name": format!("{name}-token"), "ownerReferences": [owner],
+                "annotations": {"kubernetes.io/service-account.name": "default"}},
+            "stringData": {"token": "t"}});
+        issuer.ask("POST", &secrets, &token).await;
     }
+}
+
+/// What it says of a Certificate. Null: nothing.
+fn status(mood: Mood, name: &str) -> Value {
+    let secret = |name: String| json!({"gvk": {"version": "v1", "kind": "Secret"}, "name": name});
+    let mut related = json!({"tls": secret(format!("{name}-tls")), "token": null, "foreign": null});
+    match mood {
+        Mood::Tokens => related["token"] = secret(format!("{name}-token")),
+        Mood::Foreign => {
+            related["foreign"] = secret("website-tls".to_owned());
+            related["foreign"]["namespace"] = json!(PRIVATE);
+        }
+        _ => {}
+    }
+    let word = if mood == Mood::Failing { "Failed" } else { "Available" };
+    // It says of which copy it speaks.
+    let issued = json!([{"type": "Issued", "status": "True", "reason": "Issued", "message": format!("for {name}"),
+        "lastTransitionTime": "2026-01-01T00:00:00Z"}]);
+    json!({"status": word, "relatedResources": related, "conditions": issued})
+}
+
+/// As Secrets have it.
+pub(crate) fn base64(text: &str) -> String {
+    use base64::{Engine as _, engine::general_purpose::STANDARD};
+    STANDARD.encode(text)
 }

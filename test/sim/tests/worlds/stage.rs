@@ -1,18 +1,28 @@
-//! `Stage`: a hub, a consumer and two providers, before anything has been asked for.
+//! `Stage`: a hub, consumers and providers, before anything has been asked for.
 
-use std::sync::Arc;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock},
+};
 
 use broker_api::{crds::crds, keys};
 use serde_json::{Value, json};
 use sim::{ApiServer, World};
-use tokio::task::JoinSet;
+use tokio::{sync::watch, task::JoinSet};
 
-use crate::{person::Person, provider};
+use crate::{
+    mover,
+    person::Person,
+    plan::Plan,
+    provider::{self, Mood},
+};
 
 pub(crate) const HUB: &str = "hub";
-pub(crate) const CONSUMER: &str = "homer";
-pub(crate) const PROVIDERS: [&str; 2] = ["apollo", "hermes"];
-pub(crate) const CERTIFICATES: &str = "/apis/example.platform-mesh.io/v1alpha1/namespaces/shop/certificates";
+/// Consumers.
+pub(crate) const TENANTS: [&str; 2] = ["homer", "marge"];
+pub(crate) const PROVIDERS: [&str; 3] = ["apollo", "hermes", "ariadne"];
+/// Where tenants have what they ask for.
+pub(crate) const SHOP: &str = "shop";
 /// As the journal has it.
 pub(crate) const CERTIFICATE: &str = "certificates.example.platform-mesh.io";
 /// Namespace of objects that are nobody's business but their owners'.
@@ -21,41 +31,69 @@ pub(crate) const PRIVATE: &str = "private";
 /// Whose kinds are served.
 const GROUPS: [&str; 2] = [keys::GROUP, "example.platform-mesh.io"];
 
-const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+pub(crate) const ACCEPT: &str = "/apis/broker.platform-mesh.io/v1alpha1/namespaces/default/acceptapis";
+pub(crate) const CONFIGURATIONS: &str =
+    "/apis/broker.platform-mesh.io/v1alpha1/namespaces/broker/migrationconfigurations";
+pub(crate) const CLUSTERS: &str = "/api/v1/namespaces/clusters/secrets";
+
+static CRDS: LazyLock<Vec<Value>> = LazyLock::new(|| {
+    let ours = crds().into_iter().filter(|crd| GROUPS.contains(&&*crd.spec.group));
+    ours.map(|crd| serde_json::to_value(crd).unwrap()).collect()
+});
+
+/// The path of the Certificates of a namespace.
+pub(crate) fn certificates(namespace: &str) -> String {
+    format!("/apis/example.platform-mesh.io/v1alpha1/namespaces/{namespace}/certificates")
+}
 
 /// Servers, and whoever works there.
 pub(crate) struct Stage {
     pub(crate) world: Arc<World>,
+    pub(crate) tenants: &'static [&'static str],
+    pub(crate) providers: &'static [&'static str],
+    pub(crate) moods: BTreeMap<&'static str, watch::Sender<Mood>>,
     _others: JoinSet<()>,
 }
 
 impl Stage {
-    pub(crate) async fn set(seed: u64) -> Self {
-        let world = World::new(seed);
-        let mut others = JoinSet::new();
-        for name in [HUB, CONSUMER].into_iter().chain(PROVIDERS) {
-            let server = world.server(name);
+    pub(crate) async fn set(plan: &Plan) -> Self {
+        let mut stage = Self {
+            world: World::new(plan.seed),
+            tenants: &TENANTS[..plan.tenants],
+            providers: &PROVIDERS[..plan.providers],
+            moods: BTreeMap::new(),
+            _others: JoinSet::new(),
+        };
+        for name in stage.names() {
+            let server = stage.server(name);
             let platform = Person { name: "platform", server: &server };
             let works = server.clone();
-            others.spawn(async move { works.run_controllers().await });
-            for crd in crds().into_iter().filter(|crd| GROUPS.contains(&&*crd.spec.group)) {
-                platform.create(CRDS, &serde_json::to_value(crd).unwrap()).await;
+            stage._others.spawn(async move { works.run_controllers().await });
+            for crd in &*CRDS {
+                platform.create(DEFINITIONS, crd).await;
             }
             // The controller of CRDs has its turn.
             tokio::task::yield_now().await;
             server.settle();
-            match name {
-                HUB => furnish_hub(&platform).await,
-                CONSUMER => furnish(&platform, &["shop"]).await,
-                _ => {
-                    furnish(&platform, &[]).await;
-                    accept(&platform).await;
-                    let works = server.clone();
-                    others.spawn(async move { provider::run(&works).await });
-                }
+            if name == HUB {
+                stage.furnish_hub(&platform).await;
+                stage._others.spawn(mover::run(server.clone()));
+            } else if stage.tenants.contains(&name) {
+                furnish(&platform, &[SHOP]).await;
+            } else {
+                furnish(&platform, &[]).await;
+                platform.create(ACCEPT, &acceptance()).await;
+                let mood = watch::Sender::new(Mood::Prompt);
+                stage._others.spawn(provider::run(server.clone(), mood.subscribe()));
+                stage.moods.insert(name, mood);
             }
         }
-        Self { world, _others: others }
+        stage
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        [HUB].iter().chain(self.tenants).chain(self.providers).copied().collect()
     }
 
     pub(crate) fn server(&self, name: &str) -> ApiServer {
@@ -63,29 +101,35 @@ impl Stage {
     }
 
     pub(crate) fn servers(&self) -> impl Iterator<Item = ApiServer> {
-        [HUB, CONSUMER].into_iter().chain(PROVIDERS).map(|name| self.server(name))
+        self.names().into_iter().map(|name| self.server(name))
     }
+
+    async fn furnish_hub(&self, platform: &Person<'_>) {
+        for name in ["broker", "clusters", SHOP] {
+            platform.create("/api/v1/namespaces", &namespace(name)).await;
+        }
+        for name in self.tenants.iter().chain(self.providers) {
+            platform.create(CLUSTERS, &cluster_secret(name)).await;
+        }
+    }
+}
+
+/// The Secret that makes a cluster known.
+pub(crate) fn cluster_secret(name: &str) -> Value {
+    let role = if TENANTS.contains(&name) { "consumer" } else { "provider" };
+    let metadata = json!({"name": name, "labels": {keys::ROLE: role}, "annotations": {keys::ALLOW_REBALANCE: "true"}});
+    json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata,
+        "stringData": {"kubeconfig": World::kubeconfig(name)}})
 }
 
 fn namespace(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 }
 
-pub(crate) fn certificate(namespace: &str) -> Value {
+/// A Certificate.
+pub(crate) fn certificate(namespace: &str, name: &str, fqdn: &str) -> Value {
     json!({"apiVersion": "example.platform-mesh.io/v1alpha1", "kind": "Certificate",
-        "metadata": {"name": "website", "namespace": namespace}, "spec": {"fqdn": "www.shop.example.org"}})
-}
-
-async fn furnish_hub(platform: &Person<'_>) {
-    for name in ["broker", "clusters"] {
-        platform.create("/api/v1/namespaces", &namespace(name)).await;
-    }
-    for (name, role) in [(CONSUMER, "consumer"), (PROVIDERS[0], "provider"), (PROVIDERS[1], "provider")] {
-        let metadata = json!({"name": name, "labels": {keys::ROLE: role}});
-        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata,
-            "stringData": {"kubeconfig": World::kubeconfig(name)}});
-        platform.create("/api/v1/namespaces/clusters/secrets", &secret).await;
-    }
+        "metadata": {"name": name, "namespace": namespace}, "spec": {"fqdn": fqdn}})
 }
 
 /// What is there of others: nobody may touch it.
@@ -96,16 +140,27 @@ async fn furnish(platform: &Person<'_>, namespaces: &[&str]) {
     let secret =
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "website-tls"}, "stringData": {"k": "v"}});
     platform.create(&format!("/api/v1/namespaces/{PRIVATE}/secrets"), &secret).await;
-    let mut ignored = certificate(PRIVATE);
+    let mut ignored = certificate(PRIVATE, "website", "www.shop.example.org");
     ignored["metadata"]["labels"] = json!({keys::IGNORE: "true"});
-    let path = CERTIFICATES.replace("/shop/", &format!("/{PRIVATE}/"));
-    platform.create(&path, &ignored).await;
+    platform.create(&certificates(PRIVATE), &ignored).await;
 }
 
-async fn accept(platform: &Person<'_>) {
+/// The AcceptAPI of a provider that takes what comes.
+pub(crate) fn acceptance() -> Value {
     let gvr = json!({"group": "example.platform-mesh.io", "version": "v1alpha1", "resource": "certificates"});
-    let accept = json!({"apiVersion": "broker.platform-mesh.io/v1alpha1", "kind": "AcceptAPI",
+    json!({"apiVersion": "broker.platform-mesh.io/v1alpha1", "kind": "AcceptAPI", "metadata": {"name": "certificates"},
+        "spec": {"gvr": gvr, "filters": [{"key": "fqdn", "suffix": ".example.org"}], "expression": "self.spec.fqdn != ''"}})
+}
+
+/// What is done when an object moves: two stages, of which the first takes the consumer along.
+pub(crate) fn configuration() -> Value {
+    let gvk = json!({"group": "example.platform-mesh.io", "version": "v1alpha1", "kind": "Certificate"});
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"of": "${migration.metadata.name}"}});
+    let stage = |name: &str, progress: bool| {
+        json!({"name": name, "templates": {name: map}, "progress": progress,
+            "successConditions": [format!("has({name}.data.done)")]})
+    };
+    json!({"apiVersion": "broker.platform-mesh.io/v1alpha1", "kind": "MigrationConfiguration",
         "metadata": {"name": "certificates"},
-        "spec": {"gvr": gvr, "filters": [{"key": "fqdn", "suffix": ".example.org"}], "expression": "self.spec.fqdn != ''"}});
-    platform.create("/apis/broker.platform-mesh.io/v1alpha1/namespaces/default/acceptapis", &accept).await;
+        "spec": {"from": gvk, "to": gvk, "stages": [stage("copy", true), stage("clean", false)]}})
 }

@@ -1,0 +1,210 @@
+//! `Act`: what people, providers and the platform do, one thing at a time.
+
+use std::time::Duration;
+
+use sim::Outage;
+
+use crate::{
+    chance::Chance,
+    provider::Mood,
+    stage::{PROVIDERS, TENANTS},
+};
+
+/// What people ask for: names of Certificates.
+const NAMES: [&str; 2] = ["website", "mail"];
+
+/// A Certificate that a tenant may ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Thing {
+    /// One of [`TENANTS`].
+    pub(crate) tenant: &'static str,
+    pub(crate) name: &'static str,
+}
+
+impl Thing {
+    pub(crate) const FIRST: Self = Self { tenant: TENANTS[0], name: NAMES[0] };
+    pub(crate) const SECOND: Self = Self { tenant: TENANTS[0], name: NAMES[1] };
+    pub(crate) const OTHERS: Self = Self { tenant: TENANTS[1], name: NAMES[0] };
+
+    /// All of these tenants.
+    pub(crate) fn all(tenants: &[&'static str]) -> Vec<Self> {
+        tenants.iter().flat_map(|tenant| NAMES.map(|name| Self { tenant, name })).collect()
+    }
+}
+
+/// What a person writes that only the broker may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Forgery {
+    /// That another provider serves it.
+    Elsewhere(&'static str),
+    /// That it moves to another provider.
+    Moving(&'static str),
+    /// No signature.
+    Unsigned,
+    /// What was once signed.
+    Replay,
+    /// No finalizer.
+    Unheld,
+}
+
+/// What somebody takes off a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// The signed origin.
+    Origin,
+    /// The labels.
+    Labels,
+    /// All of them.
+    All,
+}
+
+/// What a provider's AcceptAPI says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Policy {
+    /// It takes what comes.
+    Open,
+    /// It takes nothing new.
+    Cordoned,
+    /// What it has is to go.
+    Drained,
+    /// It takes nothing, and what it has is not accepted any more.
+    Closed,
+    /// It is preferred.
+    Preferred,
+    /// It wants its share of what others have.
+    Rebalancing,
+    /// There is none.
+    None,
+}
+
+/// What somebody does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Act {
+    Nothing,
+    /// A person asks for it, again if need be as soon as the last of that name is gone.
+    Ask(Thing),
+    /// A person edits its spec.
+    Edit(Thing, u8),
+    /// A person deletes it.
+    GiveBack(Thing),
+    Forge(Thing, Forgery),
+    Pause(Thing),
+    Resume(Thing),
+    /// Somebody at the provider takes marks off its copies.
+    Strip(Thing, Mark),
+    /// Somebody at the provider deletes its copies.
+    Drop(Thing),
+    /// A provider copies the marks of another tenant's copy to an object of its own.
+    Steal(&'static str),
+    Policy(&'static str, Policy),
+    Mood(&'static str, Mood),
+    /// The platform takes a provider out of the configuration.
+    Leave(&'static str),
+    Return(&'static str),
+    /// An API server cannot be reached.
+    Outage(&'static str, Outage),
+    Heal(&'static str),
+    /// An API server forgets its history.
+    Compact(&'static str),
+    /// Moves have stages from now on.
+    Configure,
+    Deconfigure,
+}
+
+impl Act {
+    fn thing(&self) -> Option<Thing> {
+        match *self {
+            Self::Ask(thing)
+            | Self::Edit(thing, _)
+            | Self::GiveBack(thing)
+            | Self::Forge(thing, _)
+            | Self::Pause(thing)
+            | Self::Resume(thing)
+            | Self::Strip(thing, _)
+            | Self::Drop(thing) => Some(thing),
+            _ => None,
+        }
+    }
+
+    fn server(&self) -> Option<&'static str> {
+        match *self {
+            Self::Steal(server)
+            | Self::Policy(server, _)
+            | Self::Mood(server, _)
+            | Self::Leave(server)
+            | Self::Return(server)
+            | Self::Outage(server, _)
+            | Self::Heal(server)
+            | Self::Compact(server) => Some(server),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn concerns_second_tenant(&self) -> bool {
+        self.thing().is_some_and(|thing| thing.tenant == TENANTS[1]) || self.server() == Some(TENANTS[1])
+    }
+
+    pub(crate) fn concerns_third_provider(&self) -> bool {
+        self.server() == Some(PROVIDERS[2])
+    }
+}
+
+/// What happens in a story.
+pub(crate) fn draw(chance: &mut Chance) -> Vec<(Act, Duration)> {
+    let tenants = &TENANTS[..chance.one_of(&[1, 2])];
+    let providers = &PROVIDERS[..chance.one_of(&[2, 2, 3])];
+    let things = Thing::all(tenants);
+    let mut acts = vec![Act::Ask(Thing::FIRST)];
+    let many = 2 + chance.below(7);
+    for _ in 0..many {
+        let thing = chance.one_of(&things);
+        let provider = chance.one_of(providers);
+        let act = match chance.below(16) {
+            0 | 1 => Act::Ask(thing),
+            2 | 3 => Act::Edit(thing, u8::try_from(1 + chance.below(5)).unwrap()),
+            4 => Act::GiveBack(thing),
+            5 => Act::Forge(thing, forgery(chance, provider)),
+            6 => chance.one_of(&[Act::Pause(thing), Act::Resume(thing)]),
+            7 => Act::Strip(thing, chance.one_of(&[Mark::Origin, Mark::Labels, Mark::All])),
+            8 => chance.one_of(&[Act::Drop(thing), Act::Steal(provider)]),
+            9..=11 => Act::Policy(provider, policy(chance)),
+            12 => Act::Mood(provider, mood(chance)),
+            13 => chance.one_of(&[Act::Leave(provider), Act::Return(provider)]),
+            14 => {
+                let server = chance.one_of(&[provider, thing.tenant]);
+                let outage = chance.one_of(&[Outage::Refused, Outage::Silent]);
+                chance.one_of(&[Act::Outage(server, outage), Act::Heal(server), Act::Compact(server)])
+            }
+            _ => chance.one_of(&[Act::Configure, Act::Configure, Act::Deconfigure]),
+        };
+        acts.push(act);
+    }
+    acts.into_iter().map(|act| (act, Duration::from_secs(chance.one_of(&[0, 1, 5, 20, 20, 70, 150])))).collect()
+}
+
+fn forgery(chance: &mut Chance, provider: &'static str) -> Forgery {
+    chance.one_of(&[
+        Forgery::Elsewhere(provider),
+        Forgery::Moving(provider),
+        Forgery::Unsigned,
+        Forgery::Replay,
+        Forgery::Unheld,
+    ])
+}
+
+fn policy(chance: &mut Chance) -> Policy {
+    chance.one_of(&[
+        Policy::Open,
+        Policy::Cordoned,
+        Policy::Drained,
+        Policy::Drained,
+        Policy::Closed,
+        Policy::Preferred,
+        Policy::Rebalancing,
+        Policy::None,
+    ])
+}
+
+fn mood(chance: &mut Chance) -> Mood {
+    chance.one_of(&[Mood::Prompt, Mood::Slow, Mood::Idle, Mood::Failing, Mood::Tokens, Mood::Foreign])
+}

@@ -1,0 +1,72 @@
+//! `Broker`: the broker, started as the binary starts it.
+
+use std::sync::Arc;
+
+use broker_api::{ClusterName, Role};
+use clap::Parser as _;
+use futures::{FutureExt as _, future::BoxFuture};
+use resource_broker::{
+    app::{self, Own, Running},
+    options::Options,
+};
+use runtime_cel::expression::{Evaluator, Limits};
+use runtime_engine::decisions::Decisions;
+use runtime_fleet::kubeconfig::{Kubeconfig, Trust};
+use sim::{Wire, World};
+
+use crate::{
+    program::{Burial, Starts},
+    stage::HUB,
+};
+
+/// One of the brokers of a world.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Broker {
+    /// Which of them.
+    pub(crate) at: usize,
+    /// It is not the only one.
+    pub(crate) elects: bool,
+}
+
+impl Broker {
+    fn options(self) -> Options {
+        let flags = [
+            "resource-broker",
+            "--namespace=broker",
+            "--cluster-secrets-namespace=clusters",
+            "--watch-kind=Certificate.v1alpha1.example.platform-mesh.io",
+            "--health-probe-bind-address=0",
+            // Else it is a share of what this machine has.
+            "--memory-budget=1Gi",
+        ];
+        let elects = self.elects.then_some("--leader-elect");
+        Options::try_parse_from(flags.into_iter().chain(elects)).unwrap()
+    }
+}
+
+impl Starts for Broker {
+    fn name(&self) -> &'static str {
+        ["resource-broker", "resource-broker-2", "resource-broker-3"][self.at]
+    }
+
+    fn start(&self, wire: Wire) -> BoxFuture<'_, Burial> {
+        async {
+            // Whether an expression ends must not depend on how busy this machine is.
+            let evaluator = Evaluator::with_limits(Limits::steps_only());
+            // It is there from the beginning, as in a Pod: no files, whose changes come when they like.
+            let kubeconfig = Kubeconfig::parse(&World::kubeconfig(HUB), &Trust::Secret).unwrap();
+            let own = Own { hub: (ClusterName::new(Role::Coordination, HUB), kubeconfig), compute: None };
+            let decisions = Decisions::inline(|| ());
+            let running = app::start(self.options(), own, decisions, evaluator, Arc::new(wire)).await.unwrap();
+            bury(running).boxed()
+        }
+        .boxed()
+    }
+}
+
+async fn bury(running: Running) {
+    let Running { broker, ending, subscriptions } = running;
+    ending.now().await;
+    drop(subscriptions);
+    broker.fleet().shut_down().await;
+}

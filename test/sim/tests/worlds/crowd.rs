@@ -1,0 +1,70 @@
+//! Many worlds, on as many threads as there are processors.
+
+use std::{
+    collections::HashMap,
+    env, panic,
+    sync::{Arc, Mutex, OnceLock, atomic::AtomicUsize, atomic::Ordering},
+    thread,
+};
+
+use crate::{
+    plan::Plan,
+    story::{Told, tell},
+};
+
+/// A calm story, or what is wrong with it.
+type Calm = Result<Told, String>;
+
+/// Calm stories, each told once.
+#[derive(Default)]
+struct Calms(Mutex<HashMap<String, Arc<OnceLock<Calm>>>>);
+
+impl Calms {
+    fn place(&self, plan: &Plan) -> Arc<OnceLock<Calm>> {
+        Arc::clone(self.0.lock().unwrap().entry(plan.story()).or_default())
+    }
+
+    /// What is wrong with a story, held against its calm twin.
+    fn check(&self, plan: &Plan) -> Result<(), String> {
+        let place = self.place(plan);
+        let calm = place.get_or_init(|| {
+            let told = tell(&plan.calm());
+            told.check(&told).map_err(|why| format!("even when all is calm: {why}"))?;
+            // Of what happened only the end is held against others.
+            Ok(Told { entries: Vec::new(), ..told })
+        });
+        tell(plan).check(calm.as_ref().map_err(Clone::clone)?)
+    }
+}
+
+/// Those of the seeds whose worlds go wrong, lowest first.
+pub(crate) fn crowd(seeds: &[u64]) -> Vec<u64> {
+    let calms = Calms::default();
+    each(seeds, |seed| calms.check(&Plan::drawn(*seed)).err()).into_iter().copied().collect()
+}
+
+/// Those for which `test` says what is wrong, in their order.
+pub(crate) fn each<'a, T: Sync>(all: &'a [T], test: impl Fn(&T) -> Option<String> + Sync + Send) -> Vec<&'a T> {
+    let threads = env::var("THREADS").ok().and_then(|text| text.parse().ok());
+    let threads = threads.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
+    let (next, failed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(one) = all.get(at) else { return };
+                    // A world that panics has gone wrong, too.
+                    let found = panic::catch_unwind(panic::AssertUnwindSafe(|| test(one)));
+                    if let Some(why) = found.unwrap_or_else(|_| Some("it panics".to_owned())) {
+                        println!("no. {}: {}", at + 1, why.chars().take(300).collect::<String>());
+                        failed.lock().unwrap().push(at);
+                    }
+                }
+            });
+        }
+    });
+    let mut failed = failed.into_inner().unwrap();
+    failed.sort_unstable();
+    failed.into_iter().map(|at| &all[at]).collect()
+}

@@ -1,0 +1,132 @@
+//! `Customer`: a person who does things with one Certificate, one after the other.
+
+use std::time::Duration;
+
+use broker_api::keys;
+use serde_json::{Value, json};
+use sim::{ApiServer, Deed, World};
+use tokio::{
+    sync::mpsc,
+    task::JoinHandle,
+    time::{sleep, timeout},
+};
+
+use crate::{
+    act::{Act, Forgery, Thing},
+    person::Person,
+    stage::{CERTIFICATE, SHOP, certificate, certificates},
+};
+
+/// So often somebody tries again who has to wait.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Does what it is told, in that order: who asks for a name anew waits until the last of that name is gone.
+pub(crate) struct Customer {
+    todo: mpsc::UnboundedSender<Act>,
+    works: JoinHandle<()>,
+}
+
+impl Customer {
+    pub(crate) fn start(world: &std::sync::Arc<World>, thing: Thing) -> Self {
+        let (todo, mut told) = mpsc::unbounded_channel();
+        let (world, server) = (std::sync::Arc::clone(world), world.server(thing.tenant));
+        let works = tokio::spawn(async move {
+            while let Some(act) = told.recv().await {
+                perform(&world, &server, act).await;
+            }
+        });
+        Self { todo, works }
+    }
+
+    pub(crate) fn tell(&self, act: Act) {
+        // It lives as long as we do.
+        let _ = self.todo.send(act);
+    }
+
+    /// Waits until all is done that it was told. `false`: that takes too long.
+    pub(crate) async fn finish(self, patience: Duration) -> bool {
+        let Self { todo, works } = self;
+        drop(todo);
+        timeout(patience, works).await.is_ok()
+    }
+}
+
+/// What a name of a tenant is spelled like in a Certificate's spec.
+pub(crate) fn fqdn(thing: Thing, edition: u8) -> String {
+    format!("{}{edition}.{}.example.org", thing.name, thing.tenant)
+}
+
+async fn perform(world: &World, server: &ApiServer, act: Act) {
+    let ann = Person { name: "ann", server };
+    let path = |thing: Thing| format!("{}/{}", certificates(SHOP), thing.name);
+    match act {
+        Act::Ask(thing) => ask(&ann, thing).await,
+        Act::Edit(thing, edition) => {
+            ann.ask("PATCH", &path(thing), &json!({"spec": {"fqdn": fqdn(thing, edition)}})).await;
+        }
+        Act::GiveBack(thing) => {
+            ann.ask("DELETE", &path(thing), &Value::Null).await;
+        }
+        Act::Pause(thing) => annotate(&ann, thing, &json!({keys::PAUSED: "true"})).await,
+        Act::Resume(thing) => annotate(&ann, thing, &json!({keys::PAUSED: null})).await,
+        Act::Forge(thing, forgery) => forge(world, &ann, thing, forgery).await,
+        _ => {}
+    }
+}
+
+async fn ask(ann: &Person<'_>, thing: Thing) {
+    let wanted = certificate(SHOP, thing.name, &fqdn(thing, 0));
+    loop {
+        let (code, answer) = ann.ask("POST", &certificates(SHOP), &wanted).await;
+        match code {
+            201 => return,
+            409 => {}
+            _ => panic!("{thing:?}: {code} {answer}"),
+        }
+        let held = ann.server.objects(CERTIFICATE).remove(&(SHOP.to_owned(), thing.name.to_owned()));
+        if held.is_some_and(|held| held["metadata"]["deletionTimestamp"].is_null()) {
+            let path = format!("{}/{}", certificates(SHOP), thing.name);
+            ann.ask("PATCH", &path, &json!({"spec": wanted["spec"]})).await;
+            return;
+        }
+        sleep(AGAIN).await;
+    }
+}
+
+pub(crate) async fn annotate(ann: &Person<'_>, thing: Thing, annotations: &Value) {
+    let path = format!("{}/{}", certificates(SHOP), thing.name);
+    ann.ask("PATCH", &path, &json!({"metadata": {"annotations": annotations}})).await;
+}
+
+async fn forge(world: &World, ann: &Person<'_>, thing: Thing, forgery: Forgery) {
+    let annotations = match forgery {
+        Forgery::Elsewhere(provider) => json!({keys::PROVIDER_CLUSTER: provider}),
+        Forgery::Moving(provider) => json!({keys::NEW_PROVIDER_CLUSTER: provider}),
+        Forgery::Unsigned => json!({keys::ASSIGNMENT: null}),
+        Forgery::Replay => match first_assignment(world, thing) {
+            Some(annotations) => annotations,
+            None => return,
+        },
+        Forgery::Unheld => {
+            let path = format!("{}/{}", certificates(SHOP), thing.name);
+            ann.ask("PATCH", &path, &json!({"metadata": {"finalizers": null}})).await;
+            return;
+        }
+    };
+    annotate(ann, thing, &annotations).await;
+}
+
+/// What the broker first wrote of where it is.
+fn first_assignment(world: &World, thing: Thing) -> Option<Value> {
+    let ours = [keys::PROVIDER_CLUSTER, keys::NEW_PROVIDER_CLUSTER, keys::ASSIGNMENT];
+    world.journal().find(|entry| {
+        let Deed::Change(change) = &entry.deed else { return None };
+        if entry.server != thing.tenant || change.resource != CERTIFICATE || change.name != thing.name {
+            return None;
+        }
+        let annotations = &change.after.as_ref()?["metadata"]["annotations"];
+        annotations[keys::ASSIGNMENT]
+            .is_string()
+            .then(|| ours.map(|key| (key.to_owned(), annotations[key].clone())).into_iter().collect())
+    })
+}

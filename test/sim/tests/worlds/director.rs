@@ -1,0 +1,182 @@
+//! `Director`: has the acts of a plan done, and in the end puts all in order again.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use broker_api::keys;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::{
+    act::{Act, Mark, Policy, Thing},
+    customer::{Customer, annotate},
+    person::Person,
+    provider::Mood,
+    stage::{
+        ACCEPT, CERTIFICATE, CLUSTERS, CONFIGURATIONS, HUB, PRIVATE, Stage, acceptance, certificates, cluster_secret,
+        configuration,
+    },
+};
+
+/// How long people may be kept waiting once all is in order.
+const PATIENCE: Duration = Duration::from_hours(3);
+
+/// Whoever does what a plan says.
+pub(crate) struct Director<'a> {
+    stage: &'a Stage,
+    customers: BTreeMap<Thing, Customer>,
+}
+
+impl<'a> Director<'a> {
+    pub(crate) fn of(stage: &'a Stage) -> Self {
+        let things = Thing::all(stage.tenants).into_iter();
+        Self { stage, customers: things.map(|thing| (thing, Customer::start(&stage.world, thing))).collect() }
+    }
+
+    pub(crate) async fn perform(&self, act: Act) {
+        let world = &self.stage.world;
+        if act != Act::Nothing {
+            world.tell("", "story", format!("{act:?}"));
+        }
+        match act {
+            Act::Nothing => {}
+            Act::Ask(thing)
+            | Act::Edit(thing, _)
+            | Act::GiveBack(thing)
+            | Act::Forge(thing, _)
+            | Act::Pause(thing)
+            | Act::Resume(thing) => self.customers[&thing].tell(act),
+            Act::Strip(thing, mark) => self.strip(thing, mark).await,
+            Act::Drop(thing) => self.on_copies(thing, "DELETE", &Value::Null).await,
+            Act::Steal(provider) => self.steal(provider).await,
+            Act::Policy(provider, policy) => self.set_policy(provider, policy).await,
+            Act::Mood(provider, mood) => _ = self.stage.moods[provider].send_replace(mood),
+            Act::Leave(provider) => {
+                self.at_hub("DELETE", &format!("{CLUSTERS}/{provider}"), &Value::Null).await;
+            }
+            Act::Return(name) => self.at_hub("POST", CLUSTERS, &cluster_secret(name)).await,
+            Act::Outage(server, outage) => world.set_outage(server, Some(outage)),
+            Act::Heal(server) => world.set_outage(server, None),
+            Act::Compact(server) => self.stage.server(server).compact(),
+            Act::Configure => self.at_hub("POST", CONFIGURATIONS, &configuration()).await,
+            Act::Deconfigure => {
+                self.at_hub("DELETE", &format!("{CONFIGURATIONS}/certificates"), &Value::Null).await;
+            }
+        }
+    }
+
+    /// Nothing stands in anybody's way any more, and people wait until they have done what they wanted.
+    pub(crate) async fn settle(self) -> Result<(), String> {
+        for name in self.stage.tenants.iter().chain(self.stage.providers) {
+            self.stage.world.set_outage(name, None);
+            self.at_hub("POST", CLUSTERS, &cluster_secret(name)).await;
+        }
+        for provider in self.stage.providers {
+            self.stage.moods[provider].send_replace(Mood::Prompt);
+            self.set_policy(provider, Policy::Open).await;
+        }
+        let Self { stage, customers } = self;
+        let resume = async {
+            loop {
+                resume_all(stage).await;
+                sleep(Duration::from_secs(20)).await;
+            }
+        };
+        let finished = async {
+            for (thing, customer) in customers {
+                if !customer.finish(PATIENCE).await {
+                    return Err(format!("{thing:?}: its last one does not go"));
+                }
+            }
+            Ok(())
+        };
+        tokio::select! {
+            biased;
+            done = finished => done?,
+            () = resume => {}
+        }
+        resume_all(stage).await;
+        Ok(())
+    }
+
+    async fn at_hub(&self, method: &str, path: &str, body: &Value) {
+        let hub = self.stage.server(HUB);
+        // It may be there already, or not any more.
+        Person { name: "platform", server: &hub }.ask(method, path, body).await;
+    }
+
+    async fn on_copies(&self, thing: Thing, method: &str, body: &Value) {
+        for provider in self.stage.providers {
+            let server = self.stage.server(provider);
+            let owner = Person { name: "owner", server: &server };
+            for ((namespace, name), copy) in server.objects(CERTIFICATE) {
+                let annotations = &copy["metadata"]["annotations"];
+                let is_its = annotations[keys::CONSUMER_CLUSTER] == thing.tenant
+                    && annotations[keys::CONSUMER_NAME] == thing.name
+                    && !name.starts_with("forged");
+                if is_its {
+                    owner.ask(method, &format!("{}/{name}", certificates(&namespace)), body).await;
+                }
+            }
+        }
+    }
+
+    async fn strip(&self, thing: Thing, mark: Mark) {
+        let labels = json!({keys::MANAGED_BY: null, keys::CONSUMER: null, keys::SLOT: null});
+        let metadata = match mark {
+            Mark::Origin => json!({"annotations": {keys::ORIGIN: null}}),
+            Mark::Labels => json!({"labels": labels}),
+            Mark::All => json!({"annotations": null, "labels": null}),
+        };
+        self.on_copies(thing, "PATCH", &json!({"metadata": metadata})).await;
+    }
+
+    async fn steal(&self, provider: &str) {
+        let server = self.stage.server(provider);
+        let owner = Person { name: "owner", server: &server };
+        let copies = server.objects(CERTIFICATE);
+        let Some(((namespace, name), copy)) =
+            copies.into_iter().find(|((namespace, name), _)| namespace != PRIVATE && !name.starts_with("forged"))
+        else {
+            return;
+        };
+        let metadata = json!({"name": format!("forged-{name}"), "annotations": copy["metadata"]["annotations"],
+            "labels": copy["metadata"]["labels"]});
+        let body = json!({"apiVersion": copy["apiVersion"], "kind": copy["kind"], "metadata": metadata,
+            "spec": {"fqdn": "stolen.example.org"}});
+        owner.ask("POST", &certificates(&namespace), &body).await;
+        let status = json!({"status": {"status": "Available", "conditions": [{"type": "Issued", "status": "True",
+            "reason": "Issued", "message": "for a thief", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}});
+        owner.ask("PATCH", &format!("{}/forged-{name}/status", certificates(&namespace)), &status).await;
+    }
+
+    async fn set_policy(&self, provider: &str, policy: Policy) {
+        let server = self.stage.server(provider);
+        let owner = Person { name: "owner", server: &server };
+        let path = format!("{ACCEPT}/certificates");
+        if policy == Policy::None {
+            owner.ask("DELETE", &path, &Value::Null).await;
+            return;
+        }
+        // It may have been deleted.
+        owner.ask("POST", ACCEPT, &acceptance()).await;
+        let drained = if policy == Policy::Drained { json!("true") } else { Value::Null };
+        let wants_share = if policy == Policy::Rebalancing { json!("true") } else { Value::Null };
+        let suffix = if policy == Policy::Closed { ".example.com" } else { ".example.org" };
+        let patch = json!({
+            "metadata": {"annotations": {keys::DRAIN: drained, keys::REBALANCE: wants_share}},
+            "spec": {
+                "filters": [{"key": "fqdn", "suffix": suffix}],
+                "cordoned": matches!(policy, Policy::Cordoned | Policy::Drained),
+                "priority": if policy == Policy::Preferred { 5 } else { 0 },
+            },
+        });
+        owner.ask("PATCH", &path, &patch).await;
+    }
+}
+
+async fn resume_all(stage: &Stage) {
+    for thing in Thing::all(stage.tenants) {
+        let server = stage.server(thing.tenant);
+        annotate(&Person { name: "ann", server: &server }, thing, &json!({keys::PAUSED: null})).await;
+    }
+}

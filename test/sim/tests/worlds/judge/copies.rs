@@ -1,0 +1,114 @@
+//! One copy serves an object, two while it moves (I1), and one that is ready goes only when the next one is (I11).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use broker_api::keys;
+use serde_json::Value;
+use sim::Entry;
+
+use super::{Seen, Step, annotation, is_leaving};
+use crate::stage::{CERTIFICATE, PROVIDERS, SHOP};
+
+/// One copy.
+struct Copy {
+    /// Of its origin.
+    uid: String,
+    /// It was once.
+    ready: bool,
+    leaves: bool,
+    /// Its provider was away since: what it holds counts no more until it is seen again.
+    left_behind: bool,
+}
+
+/// All copies, by provider and name.
+#[derive(Default)]
+pub(super) struct Copies {
+    all: BTreeMap<(String, String), Copy>,
+    /// Origins of which somebody has written what only the broker may.
+    forged: BTreeSet<String>,
+}
+
+impl Copies {
+    /// A provider goes, or cannot be reached.
+    pub(super) fn hear(&mut self, entry: &Entry, what: &str) {
+        let leaves = what.strip_prefix("Leave(\"").and_then(|rest| rest.strip_suffix("\")"));
+        let silent = what.starts_with("cannot be reached").then_some(&*entry.server);
+        if let Some(away) = leaves.or(silent) {
+            for (_, copy) in self.all.iter_mut().filter(|((provider, _), _)| provider == away) {
+                copy.left_behind = true;
+            }
+        }
+    }
+
+    /// A copy that is ready is not deleted before another is, unless its origin goes.
+    pub(super) fn check_deletion(&self, step: &Step<'_>, seen: &Seen) -> Result<(), String> {
+        let Some(before) = step.change.before.as_ref().filter(|_| step.is_about_copy()) else { return Ok(()) };
+        let ends = step.change.after.as_ref().is_none_or(is_leaving) && !is_leaving(before);
+        let Some(origin) = seen.origin_of(before).filter(|origin| !is_leaving(origin)) else { return Ok(()) };
+        let key = (step.server().to_owned(), step.change.name.clone());
+        let Some(copy) = self.all.get(&key).filter(|copy| copy.ready && !copy.left_behind) else { return Ok(()) };
+        if !ends || before["status"]["status"] != "Available" {
+            return Ok(());
+        }
+        let another = |((provider, _), other): (&(String, String), &Copy)| {
+            other.uid == copy.uid && *provider != key.0 && (other.ready || other.left_behind)
+        };
+        if self.all.iter().any(another) || annotation(origin, keys::FORCE_DELETE) == "true" {
+            return Ok(());
+        }
+        Err("a copy that is ready goes, and no other is".to_owned())
+    }
+
+    /// Takes a step in.
+    pub(super) fn take(&mut self, step: &Step<'_>, seen: &Seen) -> Result<(), String> {
+        self.note_forgery(step);
+        if !step.is_about_copy() {
+            return Ok(());
+        }
+        let key = (step.server().to_owned(), step.change.name.clone());
+        let Some(after) = &step.change.after else {
+            self.all.remove(&key);
+            return Ok(());
+        };
+        let uid = annotation(after, keys::CONSUMER_UID).to_owned();
+        let is_new = step.change.before.is_none();
+        let held = self.all.entry(key).or_insert_with(|| Copy {
+            uid: uid.clone(),
+            ready: false,
+            leaves: false,
+            left_behind: false,
+        });
+        if !uid.is_empty() && held.uid != uid {
+            *held = Copy { uid: uid.clone(), ready: false, leaves: false, left_behind: held.left_behind };
+        }
+        held.leaves |= is_leaving(after);
+        held.ready |= after["status"]["status"] == "Available";
+        if is_new { self.check_number(&uid, after, seen) } else { Ok(()) }
+    }
+
+    fn note_forgery(&mut self, step: &Step<'_>) {
+        let change = step.change;
+        let by_person = !step.is_brokers() && step.entry.by != "controllers";
+        let of_consumer =
+            change.resource == CERTIFICATE && change.namespace == SHOP && !PROVIDERS.contains(&step.server());
+        if let (true, true, Some(before), Some(after)) = (by_person, of_consumer, &change.before, &change.after) {
+            let marks = [keys::PROVIDER_CLUSTER, keys::NEW_PROVIDER_CLUSTER, keys::ASSIGNMENT];
+            if marks.iter().any(|mark| annotation(before, mark) != annotation(after, mark)) {
+                self.forged.extend(before["metadata"]["uid"].as_str().map(str::to_owned));
+            }
+        }
+    }
+
+    fn check_number(&self, uid: &str, made: &Value, seen: &Seen) -> Result<(), String> {
+        let served = self.all.values().filter(|copy| copy.uid == uid && !copy.left_behind && !copy.leaves).count();
+        let moves = seen
+            .origin_of(made)
+            .is_none_or(|origin| !annotation(origin, keys::NEW_PROVIDER_CLUSTER).is_empty() || is_leaving(origin));
+        match served {
+            0 | 1 => Ok(()),
+            2 if moves || self.forged.contains(uid) => Ok(()),
+            2 => Err("two copies, and nobody moves it".to_owned()),
+            more => Err(format!("{more} copies")),
+        }
+    }
+}

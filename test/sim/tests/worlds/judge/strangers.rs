@@ -1,0 +1,46 @@
+//! What belongs to others is never touched.
+
+use broker_api::keys;
+use serde_json::Value;
+
+use super::{Step, annotation};
+use crate::stage::{CERTIFICATE, HUB, PRIVATE, PROVIDERS};
+
+/// Whether a write of the broker is to what is its own, or to what it may write to.
+pub(super) fn check_stranger(step: &Step<'_>) -> Result<(), String> {
+    let change = step.change;
+    if change.namespace == PRIVATE {
+        return Err("this is none of its business".to_owned());
+    }
+    let Some(before) = &change.before else { return Ok(()) };
+    let server = step.server();
+    let fine = match &*change.resource {
+        "events.events.k8s.io" | "leases.coordination.k8s.io" => true,
+        CERTIFICATE if PROVIDERS.contains(&server) => is_ours(before) || has_been_stripped(&change.name),
+        CERTIFICATE => true,
+        "acceptapis.broker.platform-mesh.io" => same_but_status(before, change.after.as_ref()),
+        "migrations.broker.platform-mesh.io" | "migrationconfigurations.broker.platform-mesh.io" => server == HUB,
+        "secrets" if change.namespace == "clusters" => false,
+        "secrets" if server == HUB && change.namespace == "broker" => true,
+        "secrets" | "configmaps" | "namespaces" => is_ours(before),
+        _ => false,
+    };
+    if fine { Ok(()) } else { Err("it has not made this".to_owned()) }
+}
+
+fn is_ours(object: &Value) -> bool {
+    let labels = &object["metadata"]["labels"];
+    labels[keys::MANAGED_BY] == keys::MANAGER
+        || labels[keys::MIGRATION_ID].is_string()
+        || !annotation(object, keys::ORIGIN).is_empty()
+}
+
+/// A copy that somebody took the marks off: its name says whose it is.
+fn has_been_stripped(name: &str) -> bool {
+    name.split_once('-').is_some_and(|(hash, _)| hash.len() == 12 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+/// Of what a provider says of itself the broker writes the status only, and takes away its finalizer of old.
+fn same_but_status(before: &Value, after: Option<&Value>) -> bool {
+    after.is_some_and(|after| before["spec"] == after["spec"])
+}

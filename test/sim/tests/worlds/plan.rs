@@ -1,0 +1,200 @@
+//! `Plan`: who is in a world, what they do, and what goes wrong. All of it follows from a seed.
+
+use std::{collections::BTreeSet, fmt, time::Duration};
+
+use sim::Weather;
+
+use crate::{
+    act::{Act, Thing, draw},
+    chance::Chance,
+};
+
+/// So many different stories there are; what goes wrong in each is another matter.
+const STORIES: u64 = 500;
+
+/// A process that is stopped, and goes on later where it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Freeze {
+    /// Since the world began.
+    pub(crate) at: Duration,
+    pub(crate) lasts: Duration,
+}
+
+/// What is done in a world, and what goes wrong.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    pub(crate) seed: u64,
+    pub(crate) tenants: usize,
+    pub(crate) providers: usize,
+    /// What is done, and how long until the next.
+    pub(crate) acts: Vec<(Act, Duration)>,
+    pub(crate) weather: Weather,
+    /// For each process after how many of its writes it crashes, and then the one that takes its place.
+    pub(crate) crashes: Vec<Vec<u64>>,
+    pub(crate) freezes: Vec<Freeze>,
+    /// What was taken out of it, to see whether it matters.
+    without: BTreeSet<String>,
+}
+
+impl Plan {
+    /// One person asks for one thing, gets it, and gives it back.
+    pub(crate) fn simple(seed: u64) -> Self {
+        Self::of(seed, vec![(Act::Ask(Thing::FIRST), Duration::from_secs(5))])
+    }
+
+    /// These acts, in a world in which nothing goes wrong.
+    pub(crate) fn of(seed: u64, acts: Vec<(Act, Duration)>) -> Self {
+        Self {
+            seed,
+            tenants: if acts.iter().any(|(act, _)| act.concerns_second_tenant()) { 2 } else { 1 },
+            providers: if acts.iter().any(|(act, _)| act.concerns_third_provider()) { 3 } else { 2 },
+            acts,
+            weather: Weather::CALM,
+            crashes: vec![Vec::new()],
+            freezes: Vec::new(),
+            without: BTreeSet::new(),
+        }
+    }
+
+    /// What a seed says.
+    pub(crate) fn drawn(seed: u64) -> Self {
+        let plan = Self::of(seed, draw(&mut Chance::of(seed % STORIES, "acts")));
+        let mut chance = Chance::of(seed, "faults");
+        let mut share = || chance.one_of(&[0, 0, 10, 50, 200]);
+        let weather = Weather {
+            lost: share(),
+            unanswered: share(),
+            refused: share(),
+            conflicts: share(),
+            late: share(),
+            cut: share() * 4,
+            astray: share() / 4,
+            stale: share() * 2,
+            slow: Duration::ZERO,
+        };
+        let processes = chance.one_of(&[1, 1, 1, 2, 3]);
+        let crashes = (0..processes).map(|_| (0..chance.below(4)).map(|_| 1 + chance.below(15)).collect()).collect();
+        let freezes = if processes > 1 { chance.below(3) } else { 0 };
+        let mut freeze = |_| Freeze {
+            at: Duration::from_secs(20 + chance.below(400)),
+            lasts: Duration::from_secs(10 + chance.below(60)),
+        };
+        let freezes = (0..freezes).map(&mut freeze).collect();
+        Self { weather, crashes, freezes, ..plan }
+    }
+
+    /// The same story, and nothing goes wrong.
+    pub(crate) fn calm(&self) -> Self {
+        Self { weather: Weather::CALM, crashes: vec![Vec::new()], freezes: Vec::new(), ..self.clone() }
+    }
+
+    /// With this weather.
+    pub(crate) fn in_weather(self, weather: Weather) -> Self {
+        Self { weather, ..self }
+    }
+
+    /// The only process crashes after so many of its writes.
+    pub(crate) fn crashing(self, after: u64) -> Self {
+        Self { crashes: vec![vec![after]], ..self }
+    }
+
+    /// What of a seed's plan is what the calm story follows from.
+    pub(crate) fn story(&self) -> String {
+        format!("{:?} {:?}", self.seed % STORIES, self.acts)
+    }
+
+    /// What can be taken out of it, each by its name.
+    pub(crate) fn parts(&self) -> Vec<String> {
+        let acts = (0..self.acts.len()).map(|at| format!("act{at}"));
+        let faults = self.faults().into_iter().filter(|(_, share)| *share > 0).map(|(name, _)| name.to_owned());
+        let processes = (1..self.crashes.len()).map(|at| format!("process{at}"));
+        let crashes = self.crashes.iter().enumerate().filter(|(_, crashes)| !crashes.is_empty());
+        let crashes = crashes.map(|(at, _)| format!("crashes{at}"));
+        let freezes = (0..self.freezes.len()).map(|at| format!("freeze{at}"));
+        let all = processes.chain(freezes).chain(faults).chain(crashes).chain(acts);
+        all.filter(|part| !self.without.contains(part)).collect()
+    }
+
+    fn faults(&self) -> [(&'static str, u64); 8] {
+        let Weather { lost, unanswered, refused, conflicts, late, cut, astray, stale, slow: _ } = self.weather;
+        [
+            ("lost", lost),
+            ("unanswered", unanswered),
+            ("refused", refused),
+            ("conflicts", conflicts),
+            ("late", late),
+            ("cut", cut),
+            ("astray", astray),
+            ("stale", stale),
+        ]
+    }
+
+    /// Without some of its [`parts`](Self::parts).
+    pub(crate) fn without<'a>(&self, parts: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut plan = self.clone();
+        plan.without.extend(parts.into_iter().map(str::to_owned));
+        let is_out = |part: &str| plan.without.contains(part);
+        // Where an act was there is none any more; the others keep their numbers, and time goes on as it did.
+        for (at, (act, _)) in plan.acts.iter_mut().enumerate() {
+            if is_out(&format!("act{at}")) {
+                *act = Act::Nothing;
+            }
+        }
+        let Weather { lost, unanswered, refused, conflicts, late, cut, astray, stale, slow: _ } = &mut plan.weather;
+        for (name, share) in [
+            ("lost", lost),
+            ("unanswered", unanswered),
+            ("refused", refused),
+            ("conflicts", conflicts),
+            ("late", late),
+            ("cut", cut),
+            ("astray", astray),
+            ("stale", stale),
+        ] {
+            if is_out(name) {
+                *share = 0;
+            }
+        }
+        let mut at = 0;
+        plan.crashes.retain_mut(|crashes| {
+            if is_out(&format!("crashes{at}")) {
+                crashes.clear();
+            }
+            at += 1;
+            !is_out(&format!("process{}", at - 1))
+        });
+        let mut at = 0;
+        plan.freezes.retain(|_| {
+            at += 1;
+            !is_out(&format!("freeze{}", at - 1))
+        });
+        plan
+    }
+
+    /// How to tell it once more.
+    pub(crate) fn command(&self) -> String {
+        let without: Vec<&str> = self.without.iter().map(String::as_str).collect();
+        let without = if without.is_empty() { String::new() } else { format!(" WITHOUT='{}'", without.join(" ")) };
+        format!("make simulate SEED={}{without}", self.seed)
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { seed, tenants, providers, acts, crashes, freezes, .. } = self;
+        writeln!(f, "seed {seed}: {tenants} tenants, {providers} providers, {} processes", crashes.len())?;
+        for (at, (act, pause)) in acts.iter().enumerate().filter(|(_, (act, _))| *act != Act::Nothing) {
+            writeln!(f, "  act{at}: {act:?}, then {} s", pause.as_secs())?;
+        }
+        for (name, share) in self.faults().into_iter().filter(|(_, share)| *share > 0) {
+            writeln!(f, "  {name}: {share} of 1000")?;
+        }
+        for (at, crashes) in crashes.iter().enumerate().filter(|(_, crashes)| !crashes.is_empty()) {
+            writeln!(f, "  crashes{at}: after {crashes:?} writes")?;
+        }
+        for (at, Freeze { at: when, lasts }) in freezes.iter().enumerate() {
+            writeln!(f, "  freeze{at}: at {} s for {} s", when.as_secs(), lasts.as_secs())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,111 @@
+//! Stories with a name, each told with a crash after every single write.
+
+use std::time::Duration;
+
+use sim::Outage as How;
+
+use crate::{
+    act::{
+        Act::{
+            self, Ask, Configure, Drop, Edit, Forge, GiveBack, Heal, Leave, Mood, Nothing, Outage, Pause, Policy,
+            Resume, Return, Steal, Strip,
+        },
+        Forgery, Mark, Policy as Says, Thing,
+    },
+    crowd::each,
+    plan::Plan,
+    provider::Mood as Works,
+    stage::{PROVIDERS, TENANTS},
+    story::tell,
+};
+
+const A: &str = PROVIDERS[0];
+const B: &str = PROVIDERS[1];
+const C: &str = PROVIDERS[2];
+const HOMER: &str = TENANTS[0];
+const ONE: Thing = Thing::FIRST;
+const TWO: Thing = Thing::SECOND;
+const OTHERS: Thing = Thing::OTHERS;
+
+/// Name, and what is done. Half a minute is between one act and the next.
+fn scenarios() -> Vec<(&'static str, Vec<Act>)> {
+    let from_a = |acts: &[Act]| [&[Policy(B, Says::Closed), Ask(ONE), Policy(B, Says::Open)], acts].concat();
+    let staged = |acts: &[Act]| [&[Configure], &*from_a(&[Policy(A, Says::Drained)]), acts].concat();
+    vec![
+        ("one is asked for", vec![Ask(ONE)]),
+        ("two are asked for", vec![Ask(ONE), Ask(TWO)]),
+        ("two tenants ask for the same", vec![Ask(ONE), Ask(OTHERS)]),
+        ("it is edited", vec![Ask(ONE), Edit(ONE, 1), Edit(ONE, 2)]),
+        ("it is given back and asked for again", vec![Ask(ONE), GiveBack(ONE), Ask(ONE)]),
+        ("it is asked for while paused", vec![Ask(ONE), Pause(ONE), Edit(ONE, 1), Resume(ONE)]),
+        ("its signature is taken off", vec![Ask(ONE), Forge(ONE, Forgery::Unsigned)]),
+        ("it claims to be elsewhere", from_a(&[Forge(ONE, Forgery::Elsewhere(B))])),
+        ("it claims to move", from_a(&[Forge(ONE, Forgery::Moving(B))])),
+        ("its finalizer is taken off", vec![Ask(ONE), Forge(ONE, Forgery::Unheld)]),
+        ("it goes without its finalizer", vec![Ask(ONE), Forge(ONE, Forgery::Unheld), GiveBack(ONE)]),
+        ("an old assignment comes back", from_a(&[Policy(A, Says::Drained), Forge(ONE, Forgery::Replay)])),
+        ("its copy loses its origin", vec![Ask(ONE), Strip(ONE, Mark::Origin)]),
+        ("its copy loses its labels", vec![Ask(ONE), Strip(ONE, Mark::Labels)]),
+        ("its copy loses all marks", vec![Ask(ONE), Strip(ONE, Mark::All)]),
+        ("its copy is deleted", vec![Ask(ONE), Drop(ONE)]),
+        ("its marks are stolen", vec![Ask(ONE), Ask(OTHERS), Steal(A), Steal(B)]),
+        ("its provider is drained", from_a(&[Policy(A, Says::Drained)])),
+        ("its provider closes", from_a(&[Policy(A, Says::Closed)])),
+        ("its provider takes its AcceptAPI back", from_a(&[Policy(A, Says::None)])),
+        ("another wants its share", from_a(&[Policy(B, Says::Rebalancing)])),
+        (
+            "a drain that is taken back",
+            from_a(&[Mood(B, Works::Idle), Policy(A, Says::Drained), Policy(A, Says::Open)]),
+        ),
+        (
+            "the next provider closes in mid-move",
+            from_a(&[Mood(B, Works::Idle), Policy(A, Says::Drained), Policy(B, Says::Closed)]),
+        ),
+        ("its provider leaves and returns", from_a(&[Leave(A), Nothing, Nothing, Return(A)])),
+        ("its provider cannot be reached", from_a(&[Outage(A, How::Silent), Edit(ONE, 1), Heal(A)])),
+        ("its consumer cannot be reached", vec![Ask(ONE), Outage(HOMER, How::Refused), GiveBack(ONE), Heal(HOMER)]),
+        ("its provider names a token", vec![Mood(A, Works::Tokens), Mood(B, Works::Tokens), Ask(ONE)]),
+        ("its provider names what is another's", vec![Mood(A, Works::Foreign), Mood(B, Works::Foreign), Ask(ONE)]),
+        ("it moves in stages", staged(&[])),
+        ("it is edited while it moves in stages", staged(&[Edit(ONE, 1)])),
+        ("it is given back while it moves in stages", staged(&[GiveBack(ONE)])),
+        ("its provider leaves while it moves in stages", staged(&[Leave(A), Nothing, Nothing, Return(A)])),
+        (
+            "three providers hand it on",
+            from_a(&[Policy(C, Says::Preferred), Policy(A, Says::Closed), Policy(C, Says::Closed)]),
+        ),
+    ]
+}
+
+fn plan(acts: &[Act]) -> Plan {
+    Plan::of(1, acts.iter().map(|act| (*act, Duration::from_secs(30))).collect())
+}
+
+/// Tells these with a crash after each `step`-th write, and returns how many worlds that were.
+fn crash_everywhere(step: usize, is_told: impl Fn(usize) -> bool) -> usize {
+    let mut worlds = 0;
+    for (at, (name, acts)) in scenarios().into_iter().enumerate() {
+        if !is_told(at) {
+            continue;
+        }
+        let plan = plan(&acts);
+        let calm = tell(&plan);
+        calm.hold(&calm);
+        assert!(calm.writes > 5, "{name}: {}", calm.writes);
+        let writes: Vec<u64> = (1..=calm.writes).step_by(step).collect();
+        worlds += writes.len();
+        let failed = each(&writes, |after| tell(&plan.clone().crashing(*after)).check(&calm).err());
+        if let Some(after) = failed.first() {
+            println!("{name}, a crash after {after} writes");
+            tell(&plan.clone().crashing(**after)).hold(&calm);
+        }
+    }
+    worlds
+}
+
+#[test]
+fn a_broker_that_crashes_after_any_write_gets_to_the_same_end() {
+    let all = std::env::var("SCENARIOS").is_ok_and(|which| which == "all");
+    let worlds = if all { crash_everywhere(1, |_| true) } else { crash_everywhere(5, |at| at % 11 == 0) };
+    println!("{worlds} worlds with a crash");
+}
