@@ -2,11 +2,12 @@
 
 use std::{fmt, time::Duration};
 
-use serde_json::Value;
-use sim::Outage;
+use broker_api::graphs::keys;
+use serde_json::{Value, json};
+use sim::{ApiServer, Outage};
 use tokio::time::{sleep, timeout};
 
-use super::stage::Stage;
+use super::{rgds::CRDS, stage::Stage};
 use crate::person::Person;
 
 /// What is in the way goes within this.
@@ -25,8 +26,17 @@ enum Deed {
     Create(String, Value),
     Edit(String, Value),
     Delete(String),
+    /// The owner of a spoke says that this hub is to have a CRD there.
+    Claim(String, &'static str),
     Lose,
     Find,
+}
+
+/// What tells a hub from others: the first 12 digits of the uid of its `kube-system`.
+fn identity(hub: &ApiServer) -> String {
+    let namespace = hub.objects("namespaces").remove(&(String::new(), "kube-system".to_owned()));
+    let uid = namespace.map(|namespace| namespace["metadata"]["uid"].as_str().unwrap_or_default().replace('-', ""));
+    uid.unwrap_or_default().chars().take(12).collect()
 }
 
 fn path_of(collection: &str, name: &str) -> String {
@@ -60,6 +70,10 @@ impl Act {
         Self { server, deed: Deed::Find }
     }
 
+    pub(crate) fn claim(crd: &str, hub: &'static str) -> Self {
+        Self::of(Deed::Claim(path_of(CRDS, crd), hub))
+    }
+
     /// The same elsewhere.
     pub(crate) fn at(self, server: &'static str) -> Self {
         Self { server, ..self }
@@ -70,7 +84,7 @@ impl Act {
         let of = |path: &str| path.contains("/resourcegraphdefinitions");
         match &self.deed {
             Deed::Create(path, _) | Deed::Edit(path, _) | Deed::Delete(path) => of(path),
-            Deed::Lose | Deed::Find => false,
+            Deed::Claim(..) | Deed::Lose | Deed::Find => false,
         }
     }
 
@@ -89,6 +103,10 @@ impl Act {
             }
             Deed::Edit(path, patch) => _ = ann.ask("PATCH", path, patch).await,
             Deed::Delete(path) => _ = ann.ask("DELETE", path, &Value::Null).await,
+            Deed::Claim(path, hub) => {
+                let claim = json!({"metadata": {"annotations": {keys::CLAIM: identity(&stage.server(hub))}}});
+                ann.ask("PATCH", path, &claim).await;
+            }
             Deed::Lose => stage.world.set_outage(self.server, Some(Outage::Refused)),
             Deed::Find => stage.world.set_outage(self.server, None),
         }
@@ -102,6 +120,7 @@ impl fmt::Display for Act {
             Deed::Create(collection, object) => write!(f, "POST {collection} {}", object["metadata"]["name"]),
             Deed::Edit(path, patch) => write!(f, "PATCH {path} {patch}"),
             Deed::Delete(path) => write!(f, "DELETE {path}"),
+            Deed::Claim(path, hub) => write!(f, "{hub} may have {path}"),
             Deed::Lose => f.write_str("is lost"),
             Deed::Find => f.write_str("is found"),
         }

@@ -14,7 +14,6 @@ use runtime_engine::decisions::Decisions;
 use runtime_fleet::kubeconfig::{Kubeconfig, Trust};
 use sim::{Wire, World};
 
-use super::stage::HUB;
 use crate::program::{Burial, Starts};
 
 /// What every process is started with.
@@ -30,8 +29,12 @@ const ARGS: [&str; 9] = [
     "clusters",
 ];
 
-/// The controller, with these arguments besides.
-pub(crate) struct Controller(pub(crate) Vec<&'static str>);
+/// The controller.
+pub(crate) struct Controller {
+    pub(crate) hub: &'static str,
+    /// Arguments besides those of all.
+    pub(crate) args: Vec<&'static str>,
+}
 
 impl Starts for Controller {
     fn name(&self) -> &'static str {
@@ -40,12 +43,12 @@ impl Starts for Controller {
 
     fn start(&self, wire: Wire) -> BoxFuture<'_, Burial> {
         async {
-            let options = Options::try_parse_from(ARGS.iter().chain(&self.0)).unwrap();
+            let options = Options::try_parse_from(ARGS.iter().chain(&self.args)).unwrap();
             // Whether an expression ends must not depend on how busy this machine is.
             let limits = Limits { compile: Duration::MAX, evaluate: Duration::MAX, ..Limits::graphs() };
             let evaluator = Evaluator::with_limits(limits);
-            let kubeconfig = Kubeconfig::parse(&World::kubeconfig(HUB), &Trust::Secret).unwrap();
-            let hub = (ClusterName::new(Role::Coordination, HUB), kubeconfig);
+            let kubeconfig = Kubeconfig::parse(&World::kubeconfig(self.hub), &Trust::Secret).unwrap();
+            let hub = (ClusterName::new(Role::Coordination, self.hub), kubeconfig);
             let decisions = Decisions::inline(|| ());
             let running = app::start(options, hub, decisions, evaluator, Arc::new(wire)).await.unwrap();
             bury(running).boxed()

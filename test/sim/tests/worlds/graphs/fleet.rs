@@ -8,7 +8,7 @@ use super::{
     alone::{CRD, NOTE, RGDS},
     rgds::{CRDS, DEFINITIONS, NOTES, ROLLOUTS, crd, note, note_rgd, note_rgd_with_widget, rollout, waves},
     scenario::{Scenario, Scene},
-    stage::{FOREIGN, SPOKES, membership},
+    stage::{FOREIGN, RIVAL, SPOKES, membership},
 };
 
 const MULTI: [&str; 1] = ["--enable-multicluster"];
@@ -282,6 +282,25 @@ fn ends() -> Scenario {
     Scenario::new("ends everywhere", &["--enable-multicluster", "--allow-crd-deletion"], scenes)
 }
 
+/// Two hubs have the same spokes, and an RGD of the same kind.
+fn two_hubs() -> Scenario {
+    let mut scenes = spread(vec![]);
+    scenes.extend([
+        says(Scene::new([Act::create(DEFINITIONS, note_rgd("rival ")).at(RIVAL)]), "1").then_at(
+            RIVAL,
+            RGDS,
+            "note",
+            "/status/state",
+            json!("Active"),
+        ),
+        says(run(Scene::new([edited(&note_rgd("2 ")), edited(&note_rgd("rival's ")).at(RIVAL)]), "2"), "2"),
+        Scene::new([Act::claim(NOTE, RIVAL).at("tokyo")])
+            .then_at("tokyo", "configmaps", "one-config", TEXT, json!("rival's tokyo"))
+            .then_at("paris", "configmaps", "one-config", TEXT, json!("2 paris")),
+    ]);
+    Scenario::new("two hubs", &MULTI, scenes).with_rival()
+}
+
 /// All of them.
 pub(crate) fn all() -> Vec<Scenario> {
     vec![
@@ -299,6 +318,7 @@ pub(crate) fn all() -> Vec<Scenario> {
         secrets(),
         taken(),
         ends(),
+        two_hubs(),
         in_waves().by_two(),
     ]
 }

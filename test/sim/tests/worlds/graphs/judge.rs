@@ -12,7 +12,7 @@ use sim::{Change, Deed, Entry};
 use super::{
     ending::UNTOLD,
     rgds::WIDGETS,
-    stage::{FOREIGN, HUB, PRIVATE},
+    stage::{FOREIGN, PRIVATE, SPOKES},
 };
 
 const CRDS: &str = "customresourcedefinitions.apiextensions.k8s.io";
@@ -31,6 +31,10 @@ type Place = [String; 4];
 /// Whether the controller did it.
 pub(crate) fn is_ours(entry: &Entry) -> bool {
     entry.by.starts_with("kro.run/") || entry.by == "resource-graphs"
+}
+
+fn is_spoke(entry: &Entry) -> bool {
+    SPOKES.contains(&&*entry.server)
 }
 
 pub(crate) fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
@@ -72,7 +76,8 @@ struct Step<'a> {
 /// What a step must not do: why it did. `None`: it did not.
 type Rule = fn(&Moment<'_>, &Step<'_>) -> Option<&'static str>;
 
-const RULES: [Rule; 9] = [foreign, hubs_own, homeless, abandoned, repeated, ascending, early, untimely, unheard_of];
+const RULES: [Rule; 10] =
+    [foreign, stolen, hubs_own, homeless, abandoned, repeated, ascending, early, untimely, unheard_of];
 
 impl<'a> Moment<'a> {
     fn take(&mut self, entry: &'a Entry, change: &'a Change) {
@@ -136,9 +141,17 @@ fn foreign(_: &Moment<'_>, step: &Step<'_>) -> Option<&'static str> {
     (is_foreign || step.change.namespace == PRIVATE).then_some("this is none of its business")
 }
 
+/// D9: what one hub has put into a spoke no other takes, unless the spoke's owner says so.
+fn stolen(_: &Moment<'_>, step: &Step<'_>) -> Option<&'static str> {
+    let (before, after) = (step.change.before.as_ref()?, step.change.after.as_ref()?);
+    let hub = label(before, keys::HUB).filter(|hub| label(after, keys::HUB) != Some(hub))?;
+    let claimed = annotation(before, keys::CLAIM) == label(after, keys::HUB);
+    (!hub.is_empty() && !claimed).then_some("this is another hub's")
+}
+
 /// D5: RGDs, revisions and rollouts never get to a spoke.
 fn hubs_own(_: &Moment<'_>, step: &Step<'_>) -> Option<&'static str> {
-    (step.entry.server != HUB && HUBS_OWN.contains(&&*step.change.resource)).then_some("this belongs to the hub")
+    (is_spoke(step.entry) && HUBS_OWN.contains(&&*step.change.resource)).then_some("this belongs to the hub")
 }
 
 /// A child is made and changed only where its instance is (D4), and as long as that is there.
@@ -162,7 +175,8 @@ fn repeated(moment: &Moment<'_>, step: &Step<'_>) -> Option<&'static str> {
     let (REVISIONS, None, Some(new)) = (&*step.change.resource, &step.change.before, &step.change.after) else {
         return None;
     };
-    let known = moment.at(HUB).filter(|object| object["kind"] == "GraphRevision" && owner(object) == owner(new));
+    let known =
+        moment.at(&step.entry.server).filter(|object| object["kind"] == "GraphRevision" && owner(object) == owner(new));
     let newest = known.max_by_key(|revision| number(revision))?;
     (newest["spec"]["snapshot"]["spec"] == new["spec"]["snapshot"]["spec"]).then_some("this spec has its revision")
 }
@@ -199,7 +213,7 @@ fn untimely(moment: &Moment<'_>, step: &Step<'_>) -> Option<&'static str> {
 
 /// D8: while its rollout is paused no cluster begins. D6: what a CRD says that it runs has been issued.
 fn unheard_of(moment: &Moment<'_>, step: &Step<'_>) -> Option<&'static str> {
-    let crd = step.change.after.as_ref().filter(|_| step.change.resource == CRDS && step.entry.server != HUB)?;
+    let crd = step.change.after.as_ref().filter(|_| step.change.resource == CRDS && is_spoke(step.entry))?;
     let runs = annotation(crd, keys::GRAPH_REVISION)?;
     if step.change.before.as_ref().and_then(|before| annotation(before, keys::GRAPH_REVISION)) == Some(runs) {
         return None;

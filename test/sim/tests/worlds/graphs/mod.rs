@@ -81,7 +81,7 @@ fn worlds_that_go_wrong_because_a_process_ends_after_any_write() {
     let all = number("SEEDS").is_some();
     let plays = wanted().into_iter().enumerate().flat_map(|(at, scenario)| {
         // How many there are says a calm story. Leases are written for ever.
-        let writes = if !all || scenario.processes > 1 { 60 } else { tell(&scenario, 1, &Plan::calm()).writes };
+        let writes = if !all || scenario.processes.len() > 1 { 60 } else { tell(&scenario, 1, &Plan::calm()).writes };
         let crashes = if all { 1..=writes } else { 1 + at as u64 % 9..=1 + at as u64 % 9 };
         crashes.map(move |write| (scenario.clone(), 1, Plan::crash(write)))
     });

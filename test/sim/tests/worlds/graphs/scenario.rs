@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use super::{act::Act, stage::HUB};
+use super::{
+    act::Act,
+    stage::{HUB, RIVAL},
+};
 
 /// What must be there after a scene. Without a value: no such object.
 #[derive(Clone)]
@@ -72,8 +75,8 @@ pub(crate) struct Scenario {
     pub(crate) name: String,
     /// Arguments of the controller.
     pub(crate) args: Vec<&'static str>,
-    /// How many processes there are.
-    pub(crate) processes: u64,
+    /// One for each process: its hub.
+    pub(crate) processes: Vec<&'static str>,
     pub(crate) scenes: Vec<Scene>,
     /// Which numbers revisions get is a matter of when what is no more was collected.
     pub(crate) renumbers: bool,
@@ -81,17 +84,27 @@ pub(crate) struct Scenario {
 
 impl Scenario {
     pub(crate) fn new(name: &str, args: &[&'static str], scenes: Vec<Scene>) -> Self {
-        Self { name: name.to_owned(), args: args.to_vec(), processes: 1, scenes, renumbers: false }
+        Self { name: name.to_owned(), args: args.to_vec(), processes: vec![HUB], scenes, renumbers: false }
     }
 
     pub(crate) fn renumbering(self) -> Self {
         Self { renumbers: true, ..self }
     }
 
+    /// The same with a process for each of two hubs.
+    pub(crate) fn with_rival(self) -> Self {
+        Self { processes: vec![HUB, RIVAL], ..self }
+    }
+
+    /// All hubs.
+    pub(crate) fn hubs(&self) -> &'static [&'static str] {
+        if self.processes.contains(&RIVAL) { &[HUB, RIVAL] } else { &[HUB] }
+    }
+
     /// The same with two processes, of which one leads.
     pub(crate) fn by_two(mut self) -> Self {
         self.args.push("--leader-elect");
-        self.processes = 2;
+        self.processes.push(HUB);
         self
     }
 }

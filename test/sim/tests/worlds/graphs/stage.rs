@@ -11,6 +11,8 @@ use super::rgds::{self, CRDS, WIDGETS};
 use crate::person::Person;
 
 pub(crate) const HUB: &str = "hub";
+/// Another hub, with the same spokes.
+pub(crate) const RIVAL: &str = "rival";
 pub(crate) const SPOKES: [&str; 3] = ["lima", "paris", "tokyo"];
 
 /// Namespace of objects that are nobody's business but their owners'.
@@ -28,14 +30,15 @@ const TAKES: Duration = Duration::from_secs(2);
 /// Servers, and whoever works there.
 pub(crate) struct Stage {
     pub(crate) world: Arc<World>,
+    hubs: &'static [&'static str],
     _others: JoinSet<()>,
 }
 
 impl Stage {
-    pub(crate) async fn set(seed: u64) -> Self {
+    pub(crate) async fn set(seed: u64, hubs: &'static [&'static str]) -> Self {
         let world = World::new(seed);
         let mut others = JoinSet::new();
-        for name in [HUB].into_iter().chain(SPOKES) {
+        for name in hubs.iter().copied().chain(SPOKES) {
             let server = world.server(name);
             let platform = Person { name: PLATFORM, server: &server };
             let works = server.clone();
@@ -51,11 +54,11 @@ impl Stage {
             tokio::task::yield_now().await;
             server.settle();
             furnish(&platform).await;
-            if name == HUB {
+            if hubs.contains(&name) {
                 furnish_hub(&platform).await;
             }
         }
-        Self { world, _others: others }
+        Self { world, hubs, _others: others }
     }
 
     pub(crate) fn server(&self, name: &str) -> ApiServer {
@@ -63,7 +66,7 @@ impl Stage {
     }
 
     pub(crate) fn servers(&self) -> impl Iterator<Item = ApiServer> {
-        [HUB].into_iter().chain(SPOKES).map(|name| self.server(name))
+        self.hubs.iter().copied().chain(SPOKES).map(|name| self.server(name))
     }
 }
 
