@@ -151,6 +151,7 @@ impl Observer for Told {
             _ if gvk.group != "many.io" => {}
             // Whoever has asked is told.
             SchemaNews::Unasked => self.0.lock().unwrap().push((format!("{} alone", gvk.kind), None)),
+            SchemaNews::Unread => self.0.lock().unwrap().push((format!("{} unread", gvk.kind), None)),
             SchemaNews::Unpublished => self.0.lock().unwrap().push((gvk.kind.clone(), None)),
             SchemaNews::New(schema) => self.0.lock().unwrap().push((gvk.kind.clone(), Some(*schema.digest()))),
         }

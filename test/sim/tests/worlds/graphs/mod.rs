@@ -24,11 +24,17 @@ use tale::{Plan, Told, tell};
 
 use crate::{crowd::each, number};
 
-/// All scenarios, or those whose names say so.
+/// All scenarios, or those whose names say so. Those with two processes write leases all the time: they take long.
 fn wanted() -> Vec<Scenario> {
     let only = env::var("SCENARIO").unwrap_or_default();
     let all = alone::all().into_iter().chain(fleet::all());
-    all.filter(|scenario| scenario.name.contains(&only)).collect()
+    let takes_long = |scenario: &Scenario| scenario.args.contains(&"--leader-elect");
+    all.filter(|scenario| scenario.name.contains(&only) && (simulates() || !takes_long(scenario))).collect()
+}
+
+/// Whether as many worlds are wanted as there can be.
+fn simulates() -> bool {
+    number("SEEDS").or(number("SEED")).is_some()
 }
 
 /// Fault-free stories, each told once: all others of a scenario and a seed are held against them.
@@ -78,8 +84,8 @@ fn every_scenario_of_graphs_ends_as_it_should() {
 /// Every write of every named scenario is the last one of a process: some of them here, all of them in `make simulate`.
 #[test]
 fn worlds_that_go_wrong_because_a_process_ends_after_any_write() {
-    let all = number("SEEDS").is_some();
-    let plays = wanted().into_iter().enumerate().flat_map(|(at, scenario)| {
+    let (all, every) = if simulates() { (true, 1) } else { (false, 6) };
+    let plays = wanted().into_iter().enumerate().step_by(every).flat_map(|(at, scenario)| {
         // How many there are says a calm story. Leases are written for ever.
         let writes = if !all || scenario.processes.len() > 1 { 60 } else { tell(&scenario, 1, &Plan::calm()).writes };
         let crashes = if all { 1..=writes } else { 1 + at as u64 % 9..=1 + at as u64 % 9 };
@@ -94,12 +100,28 @@ fn worlds_that_go_wrong_as_their_seeds_say() {
     let first = number("FIRST").unwrap_or(1);
     let seeds = match number("SEED") {
         Some(seed) => seed..=seed,
-        None => first..=first + number("SEEDS").unwrap_or(3) - 1,
+        None => first..=first + number("SEEDS").unwrap_or(1) - 1,
     };
     let named = wanted();
     let plays = seeds.flat_map(|seed| {
         let one = named[usize::try_from(seed).unwrap() % named.len()].clone();
         [one, seeded::scenario(seed)].map(|scenario| (scenario, seed, Plan::stormy(seed)))
+    });
+    let plays: Vec<_> = plays.collect();
+    for (scenario, seed, plan) in plays.iter().filter(|_| number("SEED").is_some()) {
+        println!("{}\n", tell(scenario, *seed, plan).text());
+    }
+    all_hold(&plays);
+}
+
+/// What was found once by its seed, and mended.
+#[test]
+fn what_went_wrong_once_does_not_again() {
+    // A CRD that could not be read for a moment was taken for one that says nothing, and the RGD's own CRD was made by that.
+    let found = [("nested", 10)];
+    let plays = found.into_iter().flat_map(|(name, seed)| {
+        let all = alone::all().into_iter().chain(fleet::all());
+        all.filter(move |scenario| scenario.name == name).map(move |scenario| (scenario, seed, Plan::stormy(seed)))
     });
     all_hold(&plays.collect::<Vec<_>>());
 }

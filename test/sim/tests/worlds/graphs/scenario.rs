@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     act::Act,
-    stage::{HUB, RIVAL},
+    stage::{HUB, RIVAL, SPOKES},
 };
 
 /// What must be there after a scene. Without a value: no such object.
@@ -101,8 +101,14 @@ impl Scenario {
         if self.processes.contains(&RIVAL) { &[HUB, RIVAL] } else { &[HUB] }
     }
 
+    /// All spokes. Where nobody is told that there are any, one scenario shows that nothing is done to them (D1).
+    pub(crate) fn spokes(&self) -> &'static [&'static str] {
+        if self.args.contains(&"--enable-multicluster") || self.name == "life" { &SPOKES } else { &[] }
+    }
+
     /// The same with two processes, of which one leads.
     pub(crate) fn by_two(mut self) -> Self {
+        self.name.push_str(", by two");
         self.args.push("--leader-elect");
         self.processes.push(HUB);
         self

@@ -30,15 +30,17 @@ const TAKES: Duration = Duration::from_secs(2);
 /// Servers, and whoever works there.
 pub(crate) struct Stage {
     pub(crate) world: Arc<World>,
-    hubs: &'static [&'static str],
+    /// All of them.
+    names: Vec<&'static str>,
     _others: JoinSet<()>,
 }
 
 impl Stage {
-    pub(crate) async fn set(seed: u64, hubs: &'static [&'static str]) -> Self {
+    pub(crate) async fn set(seed: u64, hubs: &[&'static str], spokes: &[&'static str]) -> Self {
         let world = World::new(seed);
         let mut others = JoinSet::new();
-        for name in hubs.iter().copied().chain(SPOKES) {
+        let names: Vec<&str> = hubs.iter().chain(spokes).copied().collect();
+        for name in names.iter().copied() {
             let server = world.server(name);
             let platform = Person { name: PLATFORM, server: &server };
             let works = server.clone();
@@ -58,7 +60,7 @@ impl Stage {
                 furnish_hub(&platform).await;
             }
         }
-        Self { world, hubs, _others: others }
+        Self { world, names, _others: others }
     }
 
     pub(crate) fn server(&self, name: &str) -> ApiServer {
@@ -66,7 +68,7 @@ impl Stage {
     }
 
     pub(crate) fn servers(&self) -> impl Iterator<Item = ApiServer> {
-        self.hubs.iter().copied().chain(SPOKES).map(|name| self.server(name))
+        self.names.iter().map(|name| self.server(name))
     }
 }
 

@@ -14,9 +14,9 @@ use tokio::{
 use super::{
     controller::Controller,
     ending::{Ending, UNTOLD, ending, without_numbers},
-    judge::{Deeds, HEARD, judge, label},
+    judge::{Deeds, HEARD, is_ours, judge, label},
     scenario::Scenario,
-    stage::{PLATFORM, Stage},
+    stage::{PLATFORM, SPOKES, Stage},
 };
 use crate::program::Program;
 
@@ -97,7 +97,7 @@ pub(crate) fn tell(scenario: &Scenario, seed: u64, plan: &Plan) -> Told {
 
 async fn play(scenario: Scenario, seed: u64, plan: Plan) -> Told {
     random::seed(seed);
-    let stage = Stage::set(seed, scenario.hubs()).await;
+    let stage = Stage::set(seed, scenario.hubs(), scenario.spokes()).await;
     let start = |(process, hub): (u64, &&'static str)| {
         let crashes = if process == 0 { plan.crashes.clone() } else { Vec::new() };
         let controller = Controller { hub, args: scenario.args.clone() };
@@ -194,6 +194,11 @@ impl Told {
     /// Everything that must hold, against the story in which nothing went wrong.
     pub(crate) fn check(&self, calm: &Self) -> Result<(), String> {
         judge(&self.entries)?;
+        let single = !self.scenario.args.contains(&"--enable-multicluster");
+        let elsewhere = |entry: &&Entry| single && is_ours(entry) && SPOKES.contains(&&*entry.server);
+        if let Some(entry) = self.entries.iter().find(elsewhere) {
+            return Err(format!("nobody told it of this cluster (D1): {entry}"));
+        }
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
         }
