@@ -65,10 +65,14 @@ fn all_hold(plays: &[(Scenario, u64, Plan)]) {
     assert!(failures.is_empty());
 }
 
+/// Every other one here, all of them in `make simulate`.
 #[test]
-fn every_scenario_of_graphs_ends_as_it_should() {
+fn worlds_that_go_wrong_nowhere_end_as_each_scenario_of_graphs_says() {
+    if number("SEED").is_some() {
+        return;
+    }
     let mut failures = Vec::new();
-    for scenario in wanted() {
+    for scenario in wanted().into_iter().step_by(if simulates() { 1 } else { 2 }) {
         let told = tell(&scenario, 1, &Plan::calm());
         if let Err(why) = told.check(&told) {
             let story = if failures.is_empty() { told.text() } else { String::new() };
@@ -84,6 +88,9 @@ fn every_scenario_of_graphs_ends_as_it_should() {
 /// Every write of every named scenario is the last one of a process: some of them here, all of them in `make simulate`.
 #[test]
 fn worlds_that_go_wrong_because_a_process_ends_after_any_write() {
+    if number("SEED").is_some() {
+        return;
+    }
     let (all, every) = if simulates() { (true, 1) } else { (false, 6) };
     let plays = wanted().into_iter().enumerate().step_by(every).flat_map(|(at, scenario)| {
         // How many there are says a calm story. Leases are written for ever.
