@@ -257,7 +257,7 @@ impl Broker {
     pub(crate) fn set_schema(&self, cluster: &ClusterName, gvk: &GroupVersionKind, news: SchemaNews<'_>) {
         let schema = match news {
             SchemaNews::Same => return,
-            SchemaNews::Unpublished | SchemaNews::Unasked => None,
+            SchemaNews::Unpublished | SchemaNews::Unasked | SchemaNews::Unread => None,
             SchemaNews::New(new) => Some(self.compiled.get_or_make(*new.digest(), || Schema::compile(new.json()))),
         };
         let key = (cluster.clone(), Kind::from(gvk));

@@ -21,7 +21,7 @@ use tokio::{sync::Notify, time::Instant};
 /// whose object is replaced, is back by then, on a busy machine too; where objects come and go, more of them will. Until a
 /// namespace has gone nothing is served in it, which may take API servers half a minute.
 const GRACE: [Duration; 4] =
-    [Duration::from_secs(5), Duration::from_secs(10), Duration::from_secs(20), Duration::from_secs(40)];
+    [Duration::from_secs(10), Duration::from_secs(20), Duration::from_secs(40), Duration::from_mins(1)];
 
 /// When one in which a copy is being made, or of which nobody can tell, is looked at again.
 const BUSY: Duration = Duration::from_secs(30);

@@ -64,6 +64,8 @@ impl Kinds {
     pub fn take(&self, cluster: &ClusterName, gvk: &GroupVersionKind, state: &KindState, news: SchemaNews<'_>) -> bool {
         let kind = Kind::from(gvk);
         let held = self.get(cluster, &kind);
+        // What a graph comes to follows from schemas, and its CRD from that: it waits until they are read.
+        let news = if news == SchemaNews::Unread { SchemaNews::Unasked } else { news };
         let entry = match (state, held) {
             (KindState::Unknown, None) | (KindState::Missing, Some(Entry::NotServed(_))) => return false,
             (KindState::Unknown, Some(_)) => None,
@@ -83,7 +85,7 @@ impl Kinds {
                     Some(Entry::Served(Served { kind, ..held }))
                 }
                 // It will be told.
-                (SchemaNews::Same, _) => return false,
+                (SchemaNews::Same | SchemaNews::Unread, _) => return false,
                 (SchemaNews::Unpublished, _) => {
                     let open = || json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
                     let (kind, schema) = (self.kind(info, None, open), Arc::new(Schema::any()));
@@ -234,9 +236,13 @@ mod tests {
         assert!(!kinds.take(&spoke[0], &gvk, &found, SchemaNews::Unasked), "that is known");
         assert!(kinds.is_known(&spoke[0], &kind) && !kinds.is_missing(&spoke[0], &kind));
         assert!(matches!(asks(), graph::Found::Unknown), "it will be told");
+        assert!(!kinds.take(&spoke[0], &gvk, &found, SchemaNews::Unread));
+        assert!(matches!(asks(), graph::Found::Unknown), "it could not be read, and will be");
         assert!(kinds.take(&spoke[0], &gvk, &found, SchemaNews::Unpublished));
         assert!(matches!(asks(), graph::Found::Served(_)));
-        // Nobody asks any more: what is known stays.
+        // Nobody asks any more, or it cannot be read: what is known stays.
+        assert!(!kinds.take(&spoke[0], &gvk, &found, SchemaNews::Unread));
+        assert!(matches!(asks(), graph::Found::Served(_)));
         assert!(!kinds.take(&spoke[0], &gvk, &found, SchemaNews::Unasked));
         assert!(matches!(asks(), graph::Found::Served(_)));
     }

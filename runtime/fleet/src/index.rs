@@ -408,7 +408,10 @@ impl Index {
         new.objects.reserve(listed.len());
         for (key, object) in listed {
             let old = before.get(&key);
-            let same = old.is_some_and(|old| old.resource_version == object.resource_version && old.uid == object.uid);
+            // Where its kind has changed, an object that nobody has touched is shown with other defaults.
+            let shows = |old: &Object| !old.has_body() || !object.has_body() || *old == object;
+            let is_same = |old: &Object| old.resource_version == object.resource_version && old.uid == object.uid;
+            let same = old.is_some_and(|old| is_same(old) && shows(old));
             let newer = |held: &&Arc<Object>| !restored && held.resource_version > object.resource_version;
             let held = match old.filter(|old| newer(old) || same && (old.has_body() || !object.has_body())) {
                 // What we hold already need not be held anew.

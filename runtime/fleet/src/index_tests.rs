@@ -58,6 +58,21 @@ fn a_relist_keeps_what_was_written_after_it() {
     assert!(index.get(&key("a")).found().is_some());
 }
 
+/// Where its CRD has changed, an object that nobody has touched is shown with other defaults.
+#[test]
+fn a_relist_yields_what_is_shown_otherwise_at_the_same_version() {
+    let index = index();
+    index.replace(vec![(key("a"), object(1)), (key("b"), object(2))], 2);
+    let raw = br#"{"metadata":{"name":"a","uid":"u","resourceVersion":"1"},"spec":{"more":"more"}}"#;
+    let defaulted = Object::parse(raw, None, &crate::conventions::PLAIN).unwrap().1;
+    let changes = index.replace(vec![(key("a"), defaulted.clone()), (key("b"), object(2))], 5);
+    assert_eq!(changes.len(), 1);
+    assert_eq!(changes[0].new.as_deref(), Some(&defaulted));
+    assert_eq!(index.get(&key("a")).found().as_deref(), Some(&defaulted));
+    // What is held without its content is no reason to look again.
+    assert!(index.replace(vec![(key("a"), defaulted.bare()), (key("b"), object(2))], 6).is_empty());
+}
+
 #[test]
 fn a_restored_etcd_counts_although_versions_run_backwards() {
     let index = index();

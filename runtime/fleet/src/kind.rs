@@ -116,6 +116,8 @@ pub enum SchemaNews<'a> {
     Unpublished,
     /// Nobody has asked for it.
     Unasked,
+    /// It could not be read, and is asked for again: nobody can tell what fits.
+    Unread,
     /// It is this now.
     New(&'a KindSchema),
 }

@@ -239,9 +239,12 @@ impl Look<'_> {
 
     /// The schema cannot be had at this moment.
     fn unreadable(&self, info: &Arc<KindInfo>, error: &CallError) {
-        take_schema(self.server, info, Err(error.to_string()));
         if is_passing(error) {
+            let state = KindState::Found(Arc::clone(info));
+            self.server.set_kind(&info.gvk, &state, &Reading::Unread);
             self.server.kinds.ask_again(&info.gvk);
+        } else {
+            take_schema(self.server, info, Err(error.to_string()));
         }
         if error.suspects_cluster() {
             self.server.suspect(self.connection);

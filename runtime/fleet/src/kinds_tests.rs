@@ -151,6 +151,7 @@ impl Observer for Told {
             _ if gvk.group != "many.io" => {}
             // Whoever has asked is told.
             SchemaNews::Unasked => self.0.lock().unwrap().push((format!("{} alone", gvk.kind), None)),
+            SchemaNews::Unread => self.0.lock().unwrap().push((format!("{} unread", gvk.kind), None)),
             SchemaNews::Unpublished => self.0.lock().unwrap().push((gvk.kind.clone(), None)),
             SchemaNews::New(schema) => self.0.lock().unwrap().push((gvk.kind.clone(), Some(*schema.digest()))),
         }
@@ -365,7 +366,7 @@ async fn what_cannot_be_read_at_this_moment_is_read_later() {
     let scene = Scene::new(server, 0..1);
     let (_, found) = scene.cluster.server().serving(&gvk(0)).await;
     assert_eq!(found.plural, "k0s", "it does not keep the kind from being served");
-    assert_eq!(scene.told(), [("K0".to_owned(), None)]);
+    assert_eq!(scene.told(), [("K0 unread".to_owned(), None)]);
     scene.quiet().await;
     let told = scene.told();
     assert!(matches!(&*told, [(_, Some(_))]), "{told:?}");

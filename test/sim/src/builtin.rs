@@ -184,6 +184,7 @@ pub(crate) fn resources() -> Vec<Resource> {
             namespaced: kind.namespaced,
             status: kind.status,
             rules: kind.rules,
+            since: 0,
             schema: schema.clone(),
             versions: vec![(version.clone(), Arc::new(schema))],
             blank: kind.blank,

@@ -10,13 +10,18 @@ use crate::{
     schema::complete,
 };
 
-/// Resources by group, version and plural.
+/// What is served.
 #[derive(Debug)]
-pub(crate) struct Kinds(BTreeMap<[String; 3], Arc<Resource>>);
+pub(crate) struct Kinds {
+    /// Resources by group, version and plural.
+    served: BTreeMap<[String; 3], Arc<Resource>>,
+    /// What CRDs say, by their names, and the revision since which they do.
+    said: BTreeMap<String, (Value, u64)>,
+}
 
 impl Default for Kinds {
     fn default() -> Self {
-        let mut kinds = Self(BTreeMap::new());
+        let mut kinds = Self { served: BTreeMap::new(), said: BTreeMap::new() };
         for resource in builtin::resources() {
             kinds.serve(resource);
         }
@@ -27,24 +32,39 @@ impl Default for Kinds {
 impl Kinds {
     fn serve(&mut self, resource: Resource) {
         let path = [&resource.group, &resource.version, &resource.plural].map(Clone::clone);
-        self.0.insert(path, Arc::new(resource));
+        self.served.insert(path, Arc::new(resource));
     }
 
     pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Resource>> {
-        self.0.get(&[group, version, plural].map(str::to_owned)).cloned()
+        self.served.get(&[group, version, plural].map(str::to_owned)).cloned()
     }
 
     /// All of them, by group, version and plural.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
-        self.0.values()
+        self.served.values()
     }
 
-    /// A CRD has changed, or is gone.
-    pub(crate) fn define(&mut self, crd: &Value, present: bool) {
+    /// Since when a CRD says what it says, which it says at this revision.
+    fn since(&mut self, crd: &Value, present: bool, revision: u64) -> u64 {
+        let name = crd["metadata"]["name"].as_str().unwrap_or_default();
+        if !present {
+            self.said.remove(name);
+            return revision;
+        }
+        let (said, since) = self.said.entry(name.to_owned()).or_insert_with(|| (crd["spec"].clone(), revision));
+        if *said != crd["spec"] {
+            (*said, *since) = (crd["spec"].clone(), revision);
+        }
+        *since
+    }
+
+    /// A CRD has changed at this revision, or is gone.
+    pub(crate) fn define(&mut self, crd: &Value, present: bool, revision: u64) {
+        let since = self.since(crd, present, revision);
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (group, plural) = (text(&crd["spec"]["group"]), text(&crd["spec"]["names"]["plural"]));
         if !present || has_condition(crd, "Established") {
-            self.0.retain(|_, resource| !(resource.rules.custom && resource.is(&group, &plural)));
+            self.served.retain(|_, resource| !(resource.rules.custom && resource.is(&group, &plural)));
         }
         if !present || !has_condition(crd, "Established") {
             return;
@@ -68,6 +88,7 @@ impl Kinds {
                 namespaced: crd["spec"]["scope"] == "Namespaced",
                 status: version["subresources"]["status"].is_object(),
                 rules: Rules { custom: true, ..Rules::default() },
+                since,
                 schema: schema_of(version),
                 versions: all.clone(),
                 blank: json!({}),

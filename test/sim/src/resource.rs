@@ -53,6 +53,8 @@ pub(crate) struct Resource {
     /// Whether `status` is a subresource.
     pub(crate) status: bool,
     pub(crate) rules: Rules,
+    /// The revision since which its CRD says what it says; 0: it has none. Nobody goes on with a watch of before.
+    pub(crate) since: u64,
     /// With `apiVersion`, `kind` and all of `metadata`.
     pub(crate) schema: Value,
     /// Every version that it has, with its schema.

@@ -114,7 +114,7 @@ impl State {
     /// A CRD says what is served.
     fn served(&mut self, storage: &Storage, object: &Value, present: bool) {
         if [&*storage.group, &*storage.plural] == CRDS {
-            self.kinds.define(object, present);
+            self.kinds.define(object, present, self.history.revision());
         }
     }
 

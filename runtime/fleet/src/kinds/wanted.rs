@@ -62,8 +62,10 @@ pub(crate) enum Listed {
 pub(crate) enum Reading {
     /// Nobody asked for it.
     Unasked,
-    /// It need not be read again, or could not be had: what is known stays.
+    /// It need not be read again, or cannot be had: what is known stays.
     Nothing,
+    /// It could not be read now, and may be in a moment: what is known stays, and where nothing is nobody can tell.
+    Unread,
     /// The OpenAPI document holds this, or nothing (yet): what is published counts already.
     Document(Option<KindSchema>),
     /// This edition of its CRD says so.
@@ -74,7 +76,7 @@ impl Reading {
     /// The schema, if there is one.
     pub(crate) fn schema(&self) -> Option<&KindSchema> {
         match self {
-            Self::Unasked | Self::Nothing | Self::Document(None) => None,
+            Self::Unasked | Self::Nothing | Self::Unread | Self::Document(None) => None,
             Self::Document(Some(schema)) | Self::Definition(_, schema) => Some(schema),
         }
     }
@@ -83,6 +85,7 @@ impl Reading {
     pub(crate) fn news(&self) -> SchemaNews<'_> {
         match self {
             Self::Unasked => SchemaNews::Unasked,
+            Self::Unread => SchemaNews::Unread,
             _ => self.schema().map_or(SchemaNews::Unpublished, SchemaNews::New),
         }
     }
@@ -350,11 +353,17 @@ impl Wanted {
         }
         held.state = state.clone();
         // What was found without its schema is told of anew with it, and also that there is none to be had.
-        let unsought = !std::mem::replace(&mut held.sought, *reading != Reading::Unasked);
+        let sought = match reading {
+            Reading::Unasked => false,
+            // It is looked for once more.
+            Reading::Unread => held.sought,
+            Reading::Nothing | Reading::Document(_) | Reading::Definition(..) => true,
+        };
+        let unsought = !std::mem::replace(&mut held.sought, sought);
         let first = first || held.sought && unsought && held.source == Source::Nowhere;
         let before = held.digest;
         match reading {
-            Reading::Unasked | Reading::Nothing => {}
+            Reading::Unasked | Reading::Nothing | Reading::Unread => {}
             Reading::Document(schema) => {
                 held.digest = schema.as_ref().map(|schema| *schema.digest());
                 (held.source, held.coming) = (Source::Document, None);

@@ -322,3 +322,19 @@ fn who_asks_for_a_schema_gets_what_it_is_then() {
     assert_eq!(wanted.take(&gvk("Thing"), &found("Thing"), &Reading::Nothing, now), None, "it has not");
     assert!(!due(&mut wanted));
 }
+
+#[test]
+fn a_schema_that_could_not_be_read_now_is_not_one_that_there_is_not() {
+    let (mut wanted, now) = (Wanted::default(), Instant::now());
+    wanted.add(&gvk("Thing"), true);
+    let mut take = |reading: &Reading| wanted.take(&gvk("Thing"), &found("Thing"), reading, now);
+    assert_eq!(take(&Reading::Unread), Some(News::Schema), "that nobody can tell");
+    assert_eq!(Reading::Unread.news(), SchemaNews::Unread);
+    assert_eq!(take(&Reading::Unread), None, "it is told once");
+    assert_eq!(take(&Reading::Document(None)), Some(News::Schema), "that there is none");
+    assert_eq!(take(&Reading::Unread), None, "what is known stays");
+    let mut wanted = Wanted::default();
+    wanted.add(&gvk("Thing"), true);
+    wanted.take(&gvk("Thing"), &found("Thing"), &Reading::Unread, now);
+    assert_eq!(wanted.due(false, |_| Listed::Unknown, now), [gvk("Thing")], "it is looked for again");
+}

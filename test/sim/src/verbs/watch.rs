@@ -95,7 +95,7 @@ impl Call<'_> {
 impl Watching {
     /// What there is to tell now.
     pub(crate) fn news(&mut self, state: &State) -> News {
-        if !state.history.reaches(self.seen) {
+        if !state.history.reaches(self.seen) || self.seen < self.resource.since {
             let expired = Failure::expired(format!("too old resource version: {}", self.seen));
             return News::End(Some(json!({"type": "ERROR", "object": expired.to_json()})));
         }
@@ -104,12 +104,13 @@ impl Watching {
         let news = state.history.since(self.seen).filter(|event| event.storage == storage);
         events.extend(news.filter_map(|event| self.tell(event)));
         self.seen = self.seen.max(state.history.revision());
-        // With its kind a watch ends, but not before it has told of the end of its objects.
-        let Resource { group, version, plural, .. } = &*self.resource;
+        // With its kind a watch ends, and when its CRD says something else, but not before it has told of what happened before.
+        let Resource { group, version, plural, since, .. } = &*self.resource;
+        let goes_on = || state.resource(group, version, plural).is_some_and(|served| served.since == *since);
         match events.is_empty() {
             false => News::Events(events),
-            true if state.resource(group, version, plural).is_none() => News::End(None),
-            true => News::Nothing,
+            true if goes_on() => News::Nothing,
+            true => News::End(None),
         }
     }
 

@@ -31,6 +31,7 @@ pub(crate) fn sequences() -> Vec<Sequence> {
     let thing = |group: &str, metadata: Value, spec: Value| {
         object(&format!("{group}/v1"), "Thing", &metadata, json!({"spec": spec}))
     };
+    let six = "six.sim.example.net";
     let (one, two, three, four) =
         ("one.sim.example.net", "two.sim.example.net", "three.sim.example.net", "four.sim.example.net");
     let multiple = |group: &str, storage: &str| {
@@ -69,6 +70,19 @@ pub(crate) fn sequences() -> Vec<Sequence> {
             .merge(&at(&things(two), "y"), json!({"metadata": {"finalizers": null}}))
             .until(&crd(two), "", Value::Null)
             .until(&things(two), "", Value::Null)
+            .ended("w"),
+        established(sequence("a watch ends when the CRD says something else").post(CRDS, simple(six)), six)
+            .post(&things(six), thing(six, json!({"name": "x"}), json!({"spec": {"a": "1"}})))
+            .get(things(six))
+            .watch(
+                "w",
+                format!("{}?watch=1&timeoutSeconds=60&resourceVersion=${{4#/metadata/resourceVersion}}", things(six)),
+            )
+            .merge(&crd(six), {
+                let filled = json!({"a": text, "b": {"type": "string", "default": "filled"}});
+                json!({"spec": {"versions": [version("v1", true, &schema(&filled))]}})
+            })
+            .until(&at(&things(six), "x"), "/spec/b", json!("filled"))
             .ended("w"),
         sequence("CRDs are checked")
             .post(CRDS, {
