@@ -7,6 +7,7 @@ use runtime_cel::graph::Evaluator;
 use runtime_engine::{decisions::Decisions, engine::Engine, recorder::events, worker};
 use runtime_fleet::{
     cluster::Labels,
+    crash::spawn,
     dial::{Dial, Sockets},
     kubeconfig::Kubeconfig,
     subscription::Subscription,
@@ -73,20 +74,20 @@ pub async fn start(
     let mut subscriptions = definitions::listen::listen(&graphs, engine.fleet());
     let (health, numbers) = (graphs.options.health_probe_bind_address, graphs.options.metrics_bind_address);
     serve::serve(Arc::clone(&graphs), health, numbers, stop.clone()).await?;
-    let defining = tokio::spawn(worker::run(DefinitionMachine::new(Arc::clone(&graphs)), stop.clone()));
-    let keeping = tokio::spawn(worker::run(InstanceMachine::new(Arc::clone(&graphs)), stop.clone()));
+    let defining = spawn(worker::run(DefinitionMachine::new(Arc::clone(&graphs)), stop.clone()));
+    let keeping = spawn(worker::run(InstanceMachine::new(Arc::clone(&graphs)), stop.clone()));
     let mut work = vec![defining, keeping];
     if graphs.options.enable_multicluster {
         let (sender, changes) = mpsc::unbounded_channel();
         subscriptions.extend(sources::listen(&graphs, engine.fleet(), &sender));
         subscriptions.extend(spokes::listen::listen(&graphs, engine.fleet()));
         subscriptions.push(rollouts::listen::listen(&graphs, engine.fleet()));
-        tokio::spawn(sources::run(Arc::downgrade(&graphs), changes, stop.clone()));
-        work.push(tokio::spawn(worker::run(ClusterMachine::new(Arc::clone(&graphs)), stop.clone())));
-        work.push(tokio::spawn(worker::run(RolloutMachine::new(Arc::clone(&graphs)), stop.clone())));
-        work.push(tokio::spawn(worker::run(SpokeMachine::new(Arc::clone(&graphs)), stop.clone())));
+        spawn(sources::run(Arc::downgrade(&graphs), changes, stop.clone()));
+        work.push(spawn(worker::run(ClusterMachine::new(Arc::clone(&graphs)), stop.clone())));
+        work.push(spawn(worker::run(RolloutMachine::new(Arc::clone(&graphs)), stop.clone())));
+        work.push(spawn(worker::run(SpokeMachine::new(Arc::clone(&graphs)), stop.clone())));
     }
-    tokio::spawn(events::run(Arc::clone(&engine), stop.clone()));
+    spawn(events::run(Arc::clone(&engine), stop.clone()));
     graphs.fleet().engage(&name, Arc::new(kubeconfig), Some(Labels::default()));
     let place = graphs.options.leader_elect.then(|| election::Place {
         cluster: name.clone(),
@@ -96,7 +97,7 @@ pub async fn start(
     let release = CancellationToken::new();
     let led = Arc::clone(&graphs);
     let election = election::elect(engine, place, async move || led.look_at_all(), release.clone());
-    let election = tokio::spawn(election);
+    let election = spawn(election);
 
     let ending = Ending { stop, work, patience: graphs.options.graceful_shutdown_timeout, release, election };
     Ok(Running { graphs, ending, subscriptions })

@@ -6,7 +6,7 @@ use broker_api::{ClusterName, Role};
 use clap::Parser as _;
 use futures::{FutureExt as _, future::BoxFuture};
 use resource_broker::{
-    app::{self, Own, Running},
+    app::{self, Own},
     options::Options,
 };
 use runtime_cel::expression::{Evaluator, Limits};
@@ -15,7 +15,7 @@ use runtime_fleet::kubeconfig::{Kubeconfig, Trust};
 use sim::{Wire, World};
 
 use crate::{
-    program::{Burial, Starts},
+    program::{Running, Starts},
     stage::HUB,
 };
 
@@ -60,7 +60,7 @@ impl Starts for Broker {
         }
     }
 
-    fn start(&self, wire: Wire) -> BoxFuture<'_, Burial> {
+    fn start(&self, wire: Wire) -> BoxFuture<'_, Running> {
         async {
             // Whether an expression ends must not depend on how busy this machine is.
             let evaluator = Evaluator::with_limits(Limits::steps_only());
@@ -68,16 +68,10 @@ impl Starts for Broker {
             let kubeconfig = Kubeconfig::parse(&World::kubeconfig(HUB), &Trust::Secret).unwrap();
             let own = Own { hub: (ClusterName::new(Role::Coordination, HUB), kubeconfig), compute: None };
             let decisions = Decisions::inline(|| ());
-            let running = app::start(self.options(), own, decisions, evaluator, Arc::new(wire)).await.unwrap();
-            bury(running).boxed()
+            let running: Running =
+                Box::new(app::start(self.options(), own, decisions, evaluator, Arc::new(wire)).await.unwrap());
+            running
         }
         .boxed()
     }
-}
-
-async fn bury(running: Running) {
-    let Running { broker, ending, subscriptions } = running;
-    ending.now().await;
-    drop(subscriptions);
-    broker.fleet().shut_down().await;
 }

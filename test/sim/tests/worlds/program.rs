@@ -1,24 +1,17 @@
 //! `Program`: what runs as a process: it starts, it may crash, and is started anew.
 
-use std::{sync::Arc, time::Duration};
+use std::{any::Any, sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
-use runtime_fleet::wall;
+use runtime_fleet::{crash::Crash, wall};
 use sim::{Weather, Wire, World};
-use tokio::{
-    sync::watch,
-    task::JoinHandle,
-    time::{sleep, timeout},
-};
+use tokio::{sync::watch, task::JoinHandle, time::sleep};
 
 /// How long it takes until a process is started anew.
 const RESTART: Duration = Duration::from_secs(1);
 
-/// How long the tasks of a crashed process may take to end.
-const BURIAL: Duration = Duration::from_mins(2);
-
-/// Ends the tasks of a process that has crashed, which a real crash would end, as they can be ended.
-pub(crate) type Burial = BoxFuture<'static, ()>;
+/// What a process holds until it ends.
+pub(crate) type Running = Box<dyn Any + Send>;
 
 /// What can be started as a process.
 pub(crate) trait Starts: Send + 'static {
@@ -31,7 +24,7 @@ pub(crate) trait Starts: Send + 'static {
     }
 
     /// Starts a process that reaches API servers through `wire`.
-    fn start(&self, wire: Wire) -> BoxFuture<'_, Burial>;
+    fn start(&self, wire: Wire) -> BoxFuture<'_, Running>;
 }
 
 /// A program that is started anew whenever its process crashes.
@@ -90,11 +83,12 @@ async fn supervise(
         tell.send_replace(Some(wire.clone()));
         world.tell("", name, "starts".to_owned());
         wall::set(starts.wall(process, world.clock().wall()));
-        let burial = starts.start(wire.clone()).await;
+        let crash = Crash::default();
+        let running = crash.of(starts.start(wire.clone())).await;
         wire.broken().await;
         world.tell("", name, "crashes".to_owned());
-        // Nothing of it gets out any more.
-        tokio::spawn(timeout(BURIAL, burial));
+        crash.now();
+        drop(running);
         sleep(RESTART).await;
     }
 }

@@ -5,16 +5,13 @@ use std::{sync::Arc, time::Duration};
 use broker_api::{ClusterName, Role};
 use clap::Parser as _;
 use futures::{FutureExt as _, future::BoxFuture};
-use resource_graphs::{
-    app::{self, Running},
-    options::Options,
-};
+use resource_graphs::{app, options::Options};
 use runtime_cel::{expression::Limits, graph::Evaluator};
 use runtime_engine::decisions::Decisions;
 use runtime_fleet::kubeconfig::{Kubeconfig, Trust};
 use sim::{Wire, World};
 
-use crate::program::{Burial, Starts};
+use crate::program::{Running, Starts};
 
 /// What every process is started with.
 const ARGS: [&str; 9] = [
@@ -41,7 +38,7 @@ impl Starts for Controller {
         "resource-graphs"
     }
 
-    fn start(&self, wire: Wire) -> BoxFuture<'_, Burial> {
+    fn start(&self, wire: Wire) -> BoxFuture<'_, Running> {
         async {
             let options = Options::try_parse_from(ARGS.iter().chain(&self.args)).unwrap();
             // Whether an expression ends must not depend on how busy this machine is.
@@ -50,16 +47,10 @@ impl Starts for Controller {
             let kubeconfig = Kubeconfig::parse(&World::kubeconfig(self.hub), &Trust::Secret).unwrap();
             let hub = (ClusterName::new(Role::Coordination, self.hub), kubeconfig);
             let decisions = Decisions::inline(|| ());
-            let running = app::start(options, hub, decisions, evaluator, Arc::new(wire)).await.unwrap();
-            bury(running).boxed()
+            let running: Running =
+                Box::new(app::start(options, hub, decisions, evaluator, Arc::new(wire)).await.unwrap());
+            running
         }
         .boxed()
     }
-}
-
-async fn bury(running: Running) {
-    let Running { graphs, ending, subscriptions } = running;
-    ending.now().await;
-    drop(subscriptions);
-    graphs.fleet().shut_down().await;
 }
