@@ -97,15 +97,15 @@ mod tests {
         drop(held);
         assert!(holds.recv().await.is_none(), "all ends of the channel are gone");
         assert_eq!(other.await.unwrap(), 7);
-        let late = crash.of(async { spawn(async {}) }).await;
-        assert!(late.await.unwrap_err().is_cancelled());
+        let late = crash.of(async { spawn(async {}).await }).await;
+        assert!(late.unwrap_err().is_cancelled());
     }
 
     #[tokio::test]
     async fn those_that_have_ended_are_forgotten() {
         let crash = Crash::default();
         for _ in 0..1000 {
-            crash.of(async { spawn(async {}) }).await.await.unwrap();
+            crash.of(async { spawn(async {}).await }).await.unwrap();
         }
         assert!(lock(&crash.0).tasks.len() <= 64);
     }

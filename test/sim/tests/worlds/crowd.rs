@@ -44,7 +44,7 @@ pub(crate) fn crowd(seeds: &[u64]) -> Vec<u64> {
 }
 
 /// Those for which `test` says what is wrong, in their order.
-pub(crate) fn each<'a, T: Sync>(all: &'a [T], test: impl Fn(&T) -> Option<String> + Sync + Send) -> Vec<&'a T> {
+pub(crate) fn each<T: Sync>(all: &[T], test: impl Fn(&T) -> Option<String> + Sync + Send) -> Vec<&T> {
     let threads = env::var("THREADS").ok().and_then(|text| text.parse().ok());
     let threads = threads.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
     let (next, failed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));

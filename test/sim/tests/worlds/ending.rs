@@ -43,10 +43,10 @@ pub(crate) fn ending(stage: &Stage) -> Ending {
                 continue;
             }
             let part = if is_provider { PROVIDER } else { server.name() };
-            if part != HUB {
-                plain(&mut object, stage.providers);
-            } else {
+            if part == HUB {
                 plain(&mut object, &[]);
+            } else {
+                plain(&mut object, stage.providers);
             }
             if resource == "secrets" && namespace == "broker" {
                 // Drawn when it is made, which may be later than in another run.
@@ -174,7 +174,9 @@ fn plain(value: &mut Value, providers: &[&str]) {
         Value::Array(items) => {
             // That it once moved.
             items.retain(|item| !(item["type"] == "Moving" && item["status"] == "False"));
-            items.iter_mut().for_each(|item| plain(item, providers));
+            for item in items.iter_mut() {
+                plain(item, providers);
+            }
             // Conditions are told apart by their type, whichever came first.
             items.sort_by_key(|item| item["type"].as_str().map(str::to_owned));
         }

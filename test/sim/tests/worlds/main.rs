@@ -2,7 +2,7 @@
 //!
 //! `make simulate` runs as many worlds as one likes; `SEED=k` tells the story of one.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::similar_names, clippy::needless_pass_by_value)]
 
 mod act;
 mod broker;

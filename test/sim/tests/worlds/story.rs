@@ -115,7 +115,7 @@ fn set_weather(programs: &[Program], weather: Weather) {
 }
 
 /// Whether it is a write that says that something is still going on. Whoever leads says so again and again.
-fn is_news(entry: &&Entry) -> bool {
+fn is_news(entry: &Entry) -> bool {
     matches!(&entry.deed, Deed::Change(change) if change.resource != "leases.coordination.k8s.io")
 }
 
@@ -124,9 +124,9 @@ async fn quiet(stage: &Stage) -> Option<String> {
     let journal = stage.world.journal();
     let mut waited = Duration::ZERO;
     loop {
-        let before = journal.count(is_news);
+        let before = journal.count(|entry| is_news(entry));
         sleep(QUIET).await;
-        if journal.count(is_news) == before {
+        if journal.count(|entry| is_news(entry)) == before {
             return None;
         }
         waited += QUIET;

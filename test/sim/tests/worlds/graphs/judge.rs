@@ -131,7 +131,7 @@ impl Step<'_> {
     /// What a child was, if it is being taken away.
     fn removed(&self) -> Option<&Value> {
         let before = self.change.before.as_ref().filter(|before| !is_leaving(before))?;
-        self.change.after.as_ref().is_none_or(is_leaving).then_some(before)
+        self.change.after.as_ref().is_none_or(|after| is_leaving(after)).then_some(before)
     }
 }
 
@@ -159,7 +159,7 @@ fn homeless(moment: &Moment<'_>, step: &Step<'_>) -> Option<&'static str> {
     let child = step.change.after.as_ref().filter(|after| !is_leaving(after))?;
     label(child, keys::APPLYSET_PART_OF)?;
     let instance = moment.of_uid(&step.entry.server, label(child, keys::INSTANCE_ID)?);
-    let was_removed = step.change.before.as_ref().is_some_and(is_leaving);
+    let was_removed = step.change.before.as_ref().is_some_and(|before| is_leaving(before));
     (instance.is_none() && !was_removed).then_some("a child without its instance")
 }
 

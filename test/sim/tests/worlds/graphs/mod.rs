@@ -39,10 +39,13 @@ fn simulates() -> bool {
 
 /// Fault-free stories, each told once: all others of a scenario and a seed are held against them.
 #[derive(Default)]
-struct Calm(Mutex<BTreeMap<(String, u64), Arc<OnceLock<Told>>>>);
+struct Calm(Mutex<BTreeMap<(String, u64), Arc<Once>>>);
+
+/// One that is told when it is first asked for.
+type Once = OnceLock<Told>;
 
 impl Calm {
-    fn of(&self, scenario: &Scenario, seed: u64) -> Arc<OnceLock<Told>> {
+    fn of(&self, scenario: &Scenario, seed: u64) -> Arc<Once> {
         let place = Arc::clone(self.0.lock().unwrap().entry((scenario.name.clone(), seed)).or_default());
         place.get_or_init(|| tell(scenario, seed, &Plan::calm()).without_entries());
         place

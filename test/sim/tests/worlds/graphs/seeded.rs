@@ -166,7 +166,7 @@ pub(crate) fn scenario(seed: u64) -> Scenario {
             let more = author.scene().acts;
             // Of several edits of an RGD that follow each other at once only the last need be recorded.
             if let Some(last) = scenes.last_mut()
-                && !(last.acts.iter().chain(&more).filter(|act| act.defines()).count() > 1)
+                && last.acts.iter().chain(&more).filter(|act| act.defines()).count() <= 1
             {
                 last.acts.extend(more);
             } else {

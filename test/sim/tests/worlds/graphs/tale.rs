@@ -107,13 +107,17 @@ async fn play(scenario: Scenario, seed: u64, plan: Plan) -> Told {
     let (mut seen, mut failure) = (Vec::new(), None);
     for (number, scene) in scenario.scenes.iter().enumerate() {
         let begun = count(&stage.world);
-        programs.iter().for_each(|program| program.set_weather(plan.weather));
+        for program in &programs {
+            program.set_weather(plan.weather);
+        }
         for act in &scene.acts {
             stage.world.tell("", "ann", format!("scene {number}: {act}"));
             act.play(&stage).await;
         }
         sleep(TROUBLE).await;
-        programs.iter().for_each(|program| program.set_weather(Weather::CALM));
+        for program in &programs {
+            program.set_weather(Weather::CALM);
+        }
         failure = failure.or(quiet(&stage).await.map(|why| format!("scene {number}: {why}")));
         let mut ending = ending(&stage);
         if scenario.renumbers {
@@ -236,14 +240,13 @@ impl Told {
             let found = ending.get(&expected.place.map(str::to_owned));
             let place = expected.place.join(" ");
             match (&expected.value, found) {
-                (None, None) => {}
                 (None, Some(found)) => return Err(format!("scene {number}: there is {place}: {found}")),
                 (Some(_), None) => return Err(format!("scene {number}: there is no {place}")),
                 (Some(value), Some(found)) if found.pointer(expected.pointer).unwrap_or(&Value::Null) != value => {
                     let pointer = expected.pointer;
                     return Err(format!("scene {number}: {pointer} of {place} is not {value}: {found}"));
                 }
-                (Some(_), Some(_)) => {}
+                (None, None) | (Some(_), Some(_)) => {}
             }
         }
         Ok(())
