@@ -23,6 +23,7 @@ TESTS ?=
 REGISTRY ?=
 SEEDS ?=
 SEED ?=
+MINUTES ?=
 
 ##@ Use
 
@@ -101,6 +102,11 @@ test: need-cargo need-cc fmt-check clippy controlplane helm ## Format, clippy, m
 .PHONY: simulate
 simulate: need-cargo need-cc ## Run the broker through worlds that go wrong (SEEDS=200: how many; SEED=7: only that one, with its story)
 	SEEDS=$(or $(SEEDS),200) SEED=$(SEED) cargo test --locked --package sim --test worlds -- --nocapture worlds_that_go_wrong
+
+.PHONY: chaos
+chaos: need-cargo need-cc controlplane ## Let connections, programs and API servers fail under a stream of edits, and judge the end (MINUTES=20; SEED=7: alike)
+	cargo build --locked --release --workspace --bin chaos --bin resource-broker --bin resource-graphs
+	MINUTES=$(or $(MINUTES),20) $(if $(SEED),SEED=$(SEED)) $(TARGET)/release/chaos --logs $(TARGET)/chaos
 
 .PHONY: lint
 lint: need-cargo need-cc fmt-check clippy deny ## Format, clippy, and licences, bans, sources and advisories of all dependencies
