@@ -23,7 +23,7 @@ mod stage;
 mod timeline;
 mod verdict;
 
-use std::{panic::AssertUnwindSafe, path::Path, process::ExitCode, sync::Arc};
+use std::{panic::AssertUnwindSafe, path::Path, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, anyhow};
 use clap::Parser as _;
@@ -48,6 +48,7 @@ use crate::{
 
 /// Longest pauses of people between two edits, in milliseconds: in a consumer, and of the author of instances.
 const PACES: (u64, u64) = (400, 1_500);
+const PROGRESS: Duration = Duration::from_secs(30);
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -59,8 +60,7 @@ async fn main() -> ExitCode {
     println!("\n{}", timeline.summary());
     match played {
         Ok(()) => {
-            let (creates, edits, deletes) = ("create acknowledged", "edit acknowledged", "delete acknowledged");
-            let acknowledged: u64 = [creates, edits, deletes].iter().map(|kind| timeline.edits(kind)).sum();
+            let acknowledged = timeline.acknowledged();
             println!(
                 "chaos: seed {seed}: {} faults, {acknowledged} acknowledged edits, all where they belong",
                 timeline.faults()
@@ -118,7 +118,11 @@ async fn act(options: &Options, stage: &Stage, dice: &mut Dice, timeline: &Arc<T
         stop.send_replace(true);
         failed
     };
-    let ((widgets, tales), ()) = tokio::try_join!(people, chaos)?;
+    let played = async { tokio::try_join!(people, chaos) };
+    let ((widgets, tales), ()) = tokio::select! {
+        played = played => played?,
+        never = tell_progress(timeline) => match never {},
+    };
     let calm = Instant::now();
     stage.calm().await?;
     let widgets = stage.consumers().map(|place| place.name().to_owned()).zip(widgets).collect();
@@ -127,9 +131,17 @@ async fn act(options: &Options, stage: &Stage, dice: &mut Dice, timeline: &Arc<T
     timeline.tell(&format!("all is right {:.1} s after the last fault", calm.elapsed().as_secs_f64()));
     ending::until_still(stage, options.still, options.patience).await?;
     timeline.tell(&format!("nothing was written for {:?}", options.still));
-    ending::until_right(stage, &acknowledged, std::time::Duration::ZERO).await.context("after a while")?;
+    ending::until_right(stage, &acknowledged, Duration::ZERO).await.context("after a while")?;
     ending::tell_memory(stage, timeline).await;
     ending::panics(stage)
+}
+
+/// Tells every now and then how much was acknowledged, for those who wait.
+async fn tell_progress(timeline: &Timeline) -> std::convert::Infallible {
+    loop {
+        tokio::time::sleep(PROGRESS).await;
+        timeline.tell(&format!("{} edits acknowledged, {} faults so far", timeline.acknowledged(), timeline.faults()));
+    }
 }
 
 /// All people, until `stopped` says so: what was acknowledged in consumers, and of instances.

@@ -7,7 +7,7 @@ use e2e::{
     Kind, Place,
     kind::{ACCEPT_API, MIGRATION, MIGRATION_CONFIGURATION, NAMESPACE, SECRET},
 };
-use futures::future::try_join_all;
+use futures::{StreamExt as _, TryStreamExt as _, future::try_join_all, stream};
 use harness::{ClusterOptions, Dice, Lab, LabOptions, Program, free_address, wait_for};
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
@@ -73,7 +73,8 @@ impl Stage {
             let dice = dice.fork();
             site(&lab, role, name, dice, timeline)
         });
-        let sites = try_join_all(sites.collect::<Vec<_>>()).await?;
+        // On two cores all at once would only wait for each other.
+        let sites: Vec<Site> = stream::iter(sites.collect::<Vec<_>>()).buffered(2).try_collect().await?;
         let hub = &sites[0].place;
         let graphs_way = Proxy::open("hub (graphs)", port(hub)?, dice.fork(), timeline).await?;
         let brokers = [broker(&lab, "broker-1", &sites[0])?, broker(&lab, "broker-2", &sites[0])?];

@@ -66,9 +66,10 @@ impl Timeline {
         }
     }
 
-    /// How many edits of this kind there were.
-    pub(crate) fn edits(&self, kind: &str) -> u64 {
-        lock(&self.edits).get(kind).copied().unwrap_or_default()
+    /// How many edits were acknowledged.
+    pub(crate) fn acknowledged(&self) -> u64 {
+        let edits = lock(&self.edits);
+        edits.iter().filter(|(kind, _)| kind.ends_with("acknowledged")).map(|(_, count)| count).sum()
     }
 
     /// How many faults there were.
