@@ -12,6 +12,9 @@ use crate::{
     timeline::Timeline,
 };
 
+/// How often an API server is started until one stays.
+const STARTS: u32 = 4;
+
 /// Who lets things fail until then, and then no more: all that was killed or frozen runs again when [`Faults::run`] returns.
 pub(crate) struct Faults<'a> {
     pub(crate) stage: &'a Stage,
@@ -37,6 +40,18 @@ impl<T: Clone> Deck<T> {
         let at = usize::try_from(dice.below(self.left.len() as u64)).unwrap_or_default();
         self.left.swap_remove(at)
     }
+}
+
+/// Starts an API server that was killed. One that gives up while it starts, as it does where its store is slow, is started once
+/// more: a kubelet would do that.
+async fn start(site: &Site, timeline: &Timeline) -> anyhow::Result<()> {
+    for _ in 1..STARTS {
+        let Err(error) = site.place.cluster.start_again().await else { return Ok(()) };
+        let text = format!("{error:#}");
+        let last = text.lines().last().unwrap_or_default();
+        timeline.tell(&format!("{} did not start, and is started again: {last}", site.place.name()));
+    }
+    site.place.cluster.start_again().await
 }
 
 fn millis(dice: &mut Dice, from: u64, to: u64) -> Duration {
@@ -158,7 +173,7 @@ impl Faults<'_> {
                 self.timeline.fault("API server killed (SIGKILL)", &format!("{name}, down for {down:.1?}"));
                 cluster.stop();
                 self.last(down).await;
-                cluster.start_again().await?;
+                start(site, self.timeline).await?;
             } else {
                 let span = millis(&mut dice, 500, 15_000);
                 self.timeline.fault("API server frozen (SIGSTOP)", &format!("{name} for {span:.1?}"));
@@ -190,7 +205,7 @@ impl Faults<'_> {
                     self.timeline.fault("token rotated", &format!("{name}: starts again, refused for {gap:.1?}"));
                     cluster.stop();
                     site.credential.rotate(&site.place)?;
-                    cluster.start_again().await?;
+                    start(site, self.timeline).await?;
                 } else {
                     self.timeline.fault("certificate rotated", &format!("{name}: refused for {gap:.1?}"));
                     site.credential.rotate(&site.place)?;
