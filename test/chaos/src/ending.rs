@@ -35,14 +35,15 @@ pub(crate) async fn until_right(stage: &Stage, acknowledged: &Acknowledged, pati
 /// What is wrong, what people did to that object, and what programs said of it.
 fn explain(stage: &Stage, wrong: &Mismatch) -> String {
     let mut text = format!("{}\n", wrong.what);
-    let name = wrong.about.rsplit('/').next().unwrap_or_default();
+    let (namespace, name) = wrong.about.split_once('/').unwrap_or(("", &wrong.about));
     for file in ["edits.log", "broker-1.log", "broker-2.log", "graphs.log"] {
         let read = fs::read(stage.lab.directory().join(file)).unwrap_or_default();
         let read = String::from_utf8_lossy(&read).into_owned();
-        // Others are named so, too, in another namespace or cluster: they are told apart by who reads this.
-        let lines: Vec<&str> = read.lines().filter(|line| line.contains(name)).collect();
+        // Others are named so, too, in another cluster: they are told apart by who reads this.
+        let is_about = |line: &&str| line.contains(name) && line.contains(&format!("{namespace}/"));
+        let lines: Vec<&str> = read.lines().filter(is_about).collect();
         let last = &lines[lines.len().saturating_sub(LINES)..];
-        text += &format!("the last lines of {file} on {name}:\n{}\n", last.join("\n"));
+        text += &format!("the last lines of {file} on {}:\n{}\n", wrong.about, last.join("\n"));
     }
     text
 }

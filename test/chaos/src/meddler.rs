@@ -20,6 +20,8 @@ use crate::{
 
 /// Longest pause between two, in milliseconds.
 const PACE: u64 = 3_000;
+/// A field of copies that no origin has.
+pub(crate) const THEIRS: &str = "theirs";
 
 /// Meddles until `stop` says so.
 pub(crate) async fn work(stage: &Stage, mut dice: Dice, timeline: &Arc<Timeline>, stop: watch::Receiver<bool>) {
@@ -44,7 +46,7 @@ async fn meddle(stage: &Stage, dice: &mut Dice) -> kube::Result<Option<(&'static
     let Some(object) = any(place, &kind, namespace, dice).await? else { return Ok(None) };
     let (what, patch) = match (kind, dice.below(4)) {
         (WIDGET, 0) => ("marks of a copy stripped", Some(stripped())),
-        (WIDGET, 1) => ("a copy's spec edited", Some(json!({"spec": {"round": -1, "theirs": true}}))),
+        (WIDGET, 1) => ("a copy's spec edited", Some(json!({"spec": {"round": -1, THEIRS: true}}))),
         (WIDGET, 2) => {
             let status = json!({"status": {"status": "Provisioning"}});
             let api = place.api(&WIDGET, namespace);

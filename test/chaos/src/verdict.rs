@@ -14,6 +14,7 @@ use crate::{
     foreign::{self, Foreign},
     graph::{self, TALE},
     ledger::Ledger,
+    meddler,
     stage::{NAMESPACES, Stage, WIDGET, takes},
 };
 
@@ -133,8 +134,11 @@ fn unmet(consumer: &Place, origin: &Object, provider: &str, copy: &Object) -> Ve
     let assigned = |name: &str| origin.annotation(&format!("{MARKS}/{name}"));
     let placed = origin.condition("Brokered").is_some_and(|told| told.status == "True");
     let round = copy.at("/spec/round");
+    // What others add at a provider is theirs, and stays.
+    let mut spec = copy.at("/spec").clone();
+    spec.as_object_mut().map(|fields| fields.remove(meddler::THEIRS));
     let facts = [
-        ("the copy has the spec", copy.at("/spec") == origin.at("/spec")),
+        ("the copy has the spec", &spec == origin.at("/spec")),
         ("the copy is not being deleted", !copy.is_deleting()),
         ("the copy is where its region is", takes(provider, origin.text("/spec/region"))),
         (
