@@ -29,7 +29,7 @@ const CHUNK: usize = 16 << 10;
 /// How the way is now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Weather {
-    /// Of a thousand new connections so many have a flaw of their own.
+    /// Of a thousand new connections so many have a flaw of their own. None: what is wrong with older ones is over, too.
     pub(crate) flaws: u64,
     pub(crate) way: Way,
     /// Connections that began before the last cut end.
@@ -59,6 +59,8 @@ enum Flaw {
     Truncate(usize),
     /// One bit of this byte is another.
     Corrupt(usize),
+    /// After so many bytes nothing moves any more, and nobody is told: not even when all is well again.
+    Lose(usize),
 }
 
 impl Flaw {
@@ -67,11 +69,12 @@ impl Flaw {
         let reach = 1 << dice.between(6, 20);
         let bytes = usize::try_from(dice.between(1, reach)).unwrap_or_default();
         let millis = |dice: &mut Dice, most| Duration::from_millis(dice.between(1, most));
-        match dice.below(5) {
+        match dice.below(6) {
             0 => Self::Cut(millis(dice, 20_000)),
             1 => Self::Delay(millis(dice, 400)),
             2 => Self::Stall(bytes, millis(dice, 20_000)),
             3 => Self::Truncate(bytes),
+            4 => Self::Lose(bytes),
             _ => Self::Corrupt(bytes),
         }
     }
@@ -83,6 +86,7 @@ impl Flaw {
             Self::Stall(..) => "connection stalled",
             Self::Truncate(_) => "connection truncated",
             Self::Corrupt(_) => "connection corrupted",
+            Self::Lose(_) => "connection lost without a word",
         }
     }
 }
@@ -222,14 +226,15 @@ impl Trouble {
 
     /// Ends when the connection is to be cut; else never.
     fn life(&self) -> impl Future<Output = ()> + use<> {
-        let (flaw, timeline) = (self.flaw, Arc::clone(&self.line.timeline));
+        let (flaw, line) = (self.flaw, self.line.clone());
         async move {
             if let Some(Flaw::Cut(after)) = flaw {
                 sleep(after).await;
-                timeline.count(Flaw::Cut(after).kind());
-            } else {
-                std::future::pending().await
+                if line.weather.borrow().flaws > 0 {
+                    return line.timeline.count(Flaw::Cut(after).kind());
+                }
             }
+            std::future::pending().await
         }
     }
 
@@ -247,7 +252,12 @@ impl Trouble {
         let before = self.passed;
         self.passed += chunk.len();
         let here = |at: usize| (before..before + chunk.len()).contains(&at).then(|| at - before);
-        match self.flaw {
+        let is_over = self.line.weather.borrow().flaws == 0;
+        match self.flaw.filter(|_| !is_over) {
+            Some(flaw @ Flaw::Lose(at)) if here(at).is_some() => {
+                self.count(flaw);
+                std::future::pending().await
+            }
             Some(flaw @ Flaw::Delay(by)) => {
                 self.count(flaw);
                 sleep(by).await;
@@ -268,7 +278,7 @@ impl Trouble {
                     chunk[at] ^= 0x10;
                 }
             }
-            Some(Flaw::Stall(..) | Flaw::Cut(_)) | None => {}
+            Some(Flaw::Stall(..) | Flaw::Lose(_) | Flaw::Cut(_)) | None => {}
         }
         (chunk.len(), true)
     }

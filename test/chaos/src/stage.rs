@@ -123,13 +123,12 @@ impl Stage {
         [one, two, &self.graphs]
     }
 
-    /// Nothing fails any more. Returns when our programs are ready.
+    /// Nothing fails any more. Connections stay as they are: what has come to harm, our programs have to find out. Returns when
+    /// they are ready.
     pub(crate) async fn calm(&self) -> anyhow::Result<()> {
         for proxy in self.proxies() {
             proxy.set_flaws(0);
             proxy.set_way(Way::Open);
-            // Those that are flawed would stay so.
-            proxy.cut();
         }
         self.until_ready().await
     }
