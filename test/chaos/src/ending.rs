@@ -1,6 +1,6 @@
 //! The end: nothing fails any more, all has to become right, and then nothing may be written.
 
-use std::{fs, path::Path, time::Duration};
+use std::{fmt::Write as _, fs, path::Path, time::Duration};
 
 use anyhow::{Context as _, bail, ensure};
 use e2e::{Tally, tally::Requests};
@@ -43,7 +43,7 @@ fn explain(stage: &Stage, wrong: &Mismatch) -> String {
         let is_about = |line: &&str| line.contains(name) && line.contains(&format!("{namespace}/"));
         let lines: Vec<&str> = read.lines().filter(is_about).collect();
         let last = &lines[lines.len().saturating_sub(LINES)..];
-        text += &format!("the last lines of {file} on {}:\n{}\n", wrong.about, last.join("\n"));
+        let _ = writeln!(text, "the last lines of {file} on {}:\n{}", wrong.about, last.join("\n"));
     }
     text
 }
@@ -93,7 +93,7 @@ pub(crate) fn keep_logs(lab: &Path, logs: &Path) -> anyhow::Result<()> {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let audit = path.join("audit.log");
-        if name.ends_with(".log") {
+        if path.extension().is_some_and(|extension| extension == "log") {
             fs::copy(&path, logs.join(name))?;
         } else if audit.is_file() {
             fs::copy(audit, logs.join(format!("{name}-audit.log")))?;

@@ -122,7 +122,7 @@ impl Faults<'_> {
     async fn weather(&self, mut dice: Dice) -> anyhow::Result<()> {
         loop {
             for proxy in self.stage.proxies() {
-                proxy.set_flaws(*dice.pick(&[0, 100, 400, 800]));
+                proxy.set_flaws(*dice.pick(&[0, 300, 700, 1000]));
             }
             if !self.pause(millis(&mut dice, 10_000, 30_000)).await {
                 return Ok(());

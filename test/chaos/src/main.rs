@@ -56,7 +56,7 @@ async fn main() -> ExitCode {
     let seed = options.seed();
     println!("chaos for {:?}, seed {seed} (SEED={seed}: alike)", options.minutes);
     let timeline = Arc::new(Timeline::begin());
-    let played = play(&options, seed, &timeline).await;
+    let played = Box::pin(play(&options, seed, &timeline)).await;
     println!("\n{}", timeline.summary());
     match played {
         Ok(()) => {
@@ -88,7 +88,7 @@ async fn play(options: &Options, seed: u64, timeline: &Arc<Timeline>) -> anyhow:
         _ = tokio::signal::ctrl_c() => Err(anyhow!("interrupted")),
     };
     let logs = options.logs.join(format!("seed-{seed}"));
-    played.or_else(|error| Err(error.context(kept(stage.lab.directory(), &logs))))
+    played.map_err(|error| error.context(kept(stage.lab.directory(), &logs)))
 }
 
 fn kept(lab: &Path, logs: &Path) -> String {

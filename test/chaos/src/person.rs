@@ -35,7 +35,7 @@ pub(crate) struct Person {
     namespaces: Vec<String>,
     write: Write,
     /// Longest pause between two edits, in milliseconds.
-    pace: u64,
+    longest: u64,
     dice: Dice,
     round: u64,
     ledger: Ledger,
@@ -70,13 +70,13 @@ impl Person {
         kind: Kind,
         namespaces: &[&str],
         write: Write,
-        pace: u64,
+        longest: u64,
         dice: Dice,
         timeline: &Arc<Timeline>,
     ) -> Self {
         let namespaces = namespaces.iter().map(ToString::to_string).collect();
         let (place, timeline) = (place.clone(), Arc::clone(timeline));
-        Self { place, kind, namespaces, write, pace, dice, round: 0, ledger: Ledger::default(), timeline }
+        Self { place, kind, namespaces, write, longest, dice, round: 0, ledger: Ledger::default(), timeline }
     }
 
     /// Works until `stop` says so, and hands the ledger out.
@@ -86,7 +86,7 @@ impl Person {
     pub(crate) async fn work(mut self, stop: watch::Receiver<bool>) -> anyhow::Result<Ledger> {
         while !*stop.borrow() {
             self.next().await?;
-            let pause = Duration::from_millis(self.dice.below(self.pace));
+            let pause = Duration::from_millis(self.dice.below(self.longest));
             sleep(pause).await;
         }
         Ok(self.ledger)
@@ -187,10 +187,10 @@ impl Person {
         let found = loop {
             // Before it is ready it may say of what is there that it is not.
             let ready = http::Request::get("/readyz").body(Vec::new())?;
-            if self.place.client().request_text(ready).await.is_ok() {
-                if let Ok(found) = api.get_opt(&key.1).await {
-                    break found.map(Object::from);
-                }
+            if self.place.client().request_text(ready).await.is_ok()
+                && let Ok(found) = api.get_opt(&key.1).await
+            {
+                break found.map(Object::from);
             }
             sleep(PAUSE).await;
         };

@@ -234,7 +234,7 @@ impl Trouble {
                     return line.timeline.count(Flaw::Cut(after).kind());
                 }
             }
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 
@@ -256,7 +256,7 @@ impl Trouble {
         match self.flaw.filter(|_| !is_over) {
             Some(flaw @ Flaw::Lose(at)) if here(at).is_some() => {
                 self.count(flaw);
-                std::future::pending().await
+                std::future::pending::<()>().await;
             }
             Some(flaw @ Flaw::Delay(by)) => {
                 self.count(flaw);
