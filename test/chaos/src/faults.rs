@@ -14,6 +14,8 @@ use crate::{
 
 /// How often an API server is started until one stays.
 const STARTS: u32 = 4;
+/// So long people go on after the last fault.
+const AFTER: Duration = Duration::from_secs(5);
 
 /// Who lets things fail until then, and then no more: all that was killed or frozen runs again when [`Faults::run`] returns.
 pub(crate) struct Faults<'a> {
@@ -74,6 +76,12 @@ impl Faults<'_> {
             self.store(store),
             self.credentials(credentials),
         )?;
+        // Last of all what nothing else will mend: our programs have to find it out themselves.
+        for proxy in self.stage.proxies() {
+            self.timeline.fault("connections lost without a word", &format!("all to {}", proxy.name()));
+            proxy.lose();
+        }
+        sleep(AFTER).await;
         Ok(())
     }
 
@@ -91,7 +99,7 @@ impl Faults<'_> {
 
     async fn ways(&self, mut dice: Dice) -> anyhow::Result<()> {
         let proxies = self.stage.proxies();
-        let all = (0..proxies.len()).flat_map(|at| (0..3).map(move |what| (at, what)));
+        let all = (0..proxies.len()).flat_map(|at| (0..4).map(move |what| (at, what)));
         let mut deck = Deck::new(all.collect());
         while self.pause(millis(&mut dice, 500, 4_000)).await {
             let (at, what) = deck.draw(&mut dice);
@@ -103,6 +111,10 @@ impl Faults<'_> {
                     proxy.cut();
                 }
                 1 => {
+                    self.timeline.fault("connections lost without a word", &format!("all to {name}"));
+                    proxy.lose();
+                }
+                2 => {
                     self.timeline.fault("way held", &format!("to {name} for {span:.1?}"));
                     proxy.set_way(Way::Held);
                     self.last(span).await;

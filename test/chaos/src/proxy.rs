@@ -34,6 +34,8 @@ pub(crate) struct Weather {
     pub(crate) way: Way,
     /// Connections that began before the last cut end.
     cut: u64,
+    /// On those that began before the last loss nothing moves any more.
+    lost: u64,
 }
 
 /// What comes through.
@@ -104,7 +106,7 @@ impl Proxy {
     pub(crate) async fn open(name: &str, to: u16, dice: Dice, timeline: &Arc<Timeline>) -> anyhow::Result<Self> {
         let port = Port::reserve()?;
         let listener = TcpListener::bind(port.address()).await.context("the proxy cannot listen")?;
-        let (weather, seen) = watch::channel(Weather { flaws: 0, way: Way::Open, cut: 0 });
+        let (weather, seen) = watch::channel(Weather { flaws: 0, way: Way::Open, cut: 0, lost: 0 });
         let line =
             Line { to: SocketAddrV4::new(Ipv4Addr::LOCALHOST, to), weather: seen, timeline: Arc::clone(timeline) };
         let task = tokio::spawn(accept(listener, line, dice));
@@ -134,6 +136,11 @@ impl Proxy {
     /// Ends all connections that there are.
     pub(crate) fn cut(&self) {
         self.weather.send_modify(|weather| weather.cut += 1);
+    }
+
+    /// Loses all connections that there are, and tells nobody: they stay, and nothing moves on them any more.
+    pub(crate) fn lose(&self) {
+        self.weather.send_modify(|weather| weather.lost += 1);
     }
 }
 
@@ -180,8 +187,8 @@ async fn carry(client: TcpStream, mut line: Line, mut dice: Dice) {
     let of = |up: bool| flaw.filter(|_| up == upwards);
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
-    let up = pump(from_client, to_server, Trouble::new(of(true), &line));
-    let down = pump(from_server, to_client, Trouble::new(of(false), &line));
+    let up = pump(from_client, to_server, Trouble::new(of(true), &line, began));
+    let down = pump(from_server, to_client, Trouble::new(of(false), &line, began));
     let mut weather = line.weather.clone();
     let broken = weather.wait_for(|now| now.way == Way::Shut || now.cut != began.cut);
     tokio::select! {
@@ -214,14 +221,15 @@ async fn pump(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut trouble: Trou
 /// What one direction of a connection meets.
 struct Trouble {
     flaw: Option<Flaw>,
+    began: Weather,
     passed: usize,
     line: Line,
     told: bool,
 }
 
 impl Trouble {
-    fn new(flaw: Option<Flaw>, line: &Line) -> Self {
-        Self { flaw, passed: 0, line: line.clone(), told: false }
+    fn new(flaw: Option<Flaw>, line: &Line, began: Weather) -> Self {
+        Self { flaw, began, passed: 0, line: line.clone(), told: false }
     }
 
     /// Ends when the connection is to be cut; else never.
@@ -248,7 +256,8 @@ impl Trouble {
     /// How much of this comes through, and whether anything comes after it.
     async fn meet(&mut self, chunk: &mut [u8]) -> (usize, bool) {
         // The way is open again, or the proxy is gone.
-        let _ = self.line.weather.wait_for(|now| now.way != Way::Held).await;
+        let began = self.began;
+        let _ = self.line.weather.wait_for(|now| now.way != Way::Held && now.lost == began.lost).await;
         let before = self.passed;
         self.passed += chunk.len();
         let here = |at: usize| (before..before + chunk.len()).contains(&at).then(|| at - before);
