@@ -15,6 +15,8 @@ use crate::{
 
 /// Lines of a file that are told of one object.
 const LINES: usize = 25;
+/// What changed nothing is not told.
+const REFUSED: &str = "create refused";
 /// A pause between two looks at everything.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -40,7 +42,8 @@ fn explain(stage: &Stage, wrong: &Mismatch) -> String {
         let read = fs::read(stage.lab.directory().join(file)).unwrap_or_default();
         let read = String::from_utf8_lossy(&read).into_owned();
         // Others are named so, too, in another cluster: they are told apart by who reads this.
-        let is_about = |line: &&str| line.contains(name) && line.contains(&format!("{namespace}/"));
+        let is_about =
+            |line: &&str| line.contains(name) && line.contains(&format!("{namespace}/")) && !line.contains(REFUSED);
         let lines: Vec<&str> = read.lines().filter(is_about).collect();
         let last = &lines[lines.len().saturating_sub(LINES)..];
         let _ = writeln!(text, "the last lines of {file} on {}:\n{}", wrong.about, last.join("\n"));

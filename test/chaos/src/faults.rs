@@ -79,6 +79,7 @@ impl Faults<'_> {
         // Last of all what nothing else will mend: our programs have to find it out themselves.
         for proxy in self.stage.proxies() {
             self.timeline.fault("connections lost without a word", &format!("all to {}", proxy.name()));
+            proxy.set_flaws(0);
             proxy.lose();
         }
         sleep(AFTER).await;
