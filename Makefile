@@ -24,6 +24,7 @@ REGISTRY ?=
 SEEDS ?=
 SEED ?=
 WITHOUT ?=
+MINUTES ?=
 
 ##@ Use
 
@@ -104,6 +105,11 @@ test: need-cargo need-cc fmt-check clippy controlplane helm ## Format, clippy, m
 simulate: need-cargo need-cc ## Run broker and graphs through worlds that go wrong (SEEDS=10000: how many; SEED=7: one, with its story)
 	SEEDS=$(or $(SEEDS),10000) SEED=$(SEED) WITHOUT='$(WITHOUT)' SCENARIOS=all cargo test --locked --profile simulate \
 		--package sim --test worlds -- --nocapture --test-threads 1 worlds_that_go_wrong $(if $(SEED),,a_broker_that_crashes)
+
+.PHONY: chaos
+chaos: need-cargo need-cc controlplane ## Let connections, programs and API servers fail under a stream of edits, and judge the end (MINUTES=20; SEED=7: alike)
+	cargo build --locked --release --workspace --bin chaos --bin resource-broker --bin resource-graphs
+	MINUTES=$(or $(MINUTES),20) $(if $(SEED),SEED=$(SEED)) $(TARGET)/release/chaos --logs $(TARGET)/chaos
 
 .PHONY: lint
 lint: need-cargo need-cc fmt-check clippy deny ## Format, clippy, and licences, bans, sources and advisories of all dependencies

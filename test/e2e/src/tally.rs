@@ -7,8 +7,8 @@ use harness::{AuditEvent, Mark, wait_for};
 
 use crate::Place;
 
-/// Users of brokers: see [`harness::PREDEFINED_USERS`].
-const BROKERS: [&str; 3] = ["broker", "broker-2", "limited"];
+/// Users of brokers, see [`harness::PREDEFINED_USERS`], and of what serves graphs beside them.
+const BROKERS: [&str; 4] = ["broker", "broker-2", "limited", "graphs"];
 
 /// How long the brokers may take to have nothing more to do.
 const QUIET_DEADLINE: Duration = Duration::from_secs(90);

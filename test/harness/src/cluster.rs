@@ -22,7 +22,8 @@ use crate::reaper::Reaper;
 use crate::users::{CONTROLLER_MANAGER, LAB, Users};
 use crate::{apply, binaries, controller_manager, wait_for};
 
-const READY_DEADLINE: Duration = Duration::from_mins(1);
+/// One that cannot start ends, and is told of at once; on a busy machine others took more than a minute.
+const READY_DEADLINE: Duration = Duration::from_mins(3);
 
 /// Admission that concerns pods, volumes and quotas, of which a lab has none. What stays: NamespaceLifecycle, the
 /// webhooks and admission policies. Names that an older API server does not know would stop it, hence no newer ones.
@@ -302,7 +303,7 @@ current-context: {name}
     /// Waits until `/readyz` says ok.
     ///
     /// # Errors
-    /// When it has ended, or is not ready within a minute; the message ends with the API server's last lines.
+    /// When it has ended, or is not ready within three minutes; the message ends with the API server's last lines.
     pub async fn until_ready(&self) -> anyhow::Result<()> {
         let client = self.client(LAB).await?;
         let what = format!("API server {} to be ready", self.name());

@@ -9,11 +9,10 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use futures::future::try_join_all;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 
 use crate::binaries;
 use crate::cluster::{Cluster, ClusterOptions};
+use crate::etcd;
 use crate::install_tls;
 use crate::obituary;
 use crate::port::{Port, random};
@@ -100,12 +99,12 @@ impl Lab {
     /// When it does not come up; the message ends with its last lines.
     pub async fn start_etcd(&self) -> anyhow::Result<()> {
         self.stop_etcd();
-        let mut etcd = self.etcd_program.start(&self.directory, &self.reaper)?;
+        let mut process = self.etcd_program.start(&self.directory, &self.reaper)?;
         let port = self.etcd_port.number();
-        let ready = wait_for(READY_DEADLINE, "etcd", async || etcd_health(port).await).await;
-        ready.with_context(|| etcd.last_lines())?;
-        anyhow::ensure!(etcd.is_running(), "etcd ended\n{}", etcd.last_lines());
-        *self.etcd.lock().unwrap_or_else(PoisonError::into_inner) = Some(etcd);
+        let ready = wait_for(READY_DEADLINE, "etcd", async || etcd::health(port).await).await;
+        ready.with_context(|| process.last_lines())?;
+        anyhow::ensure!(process.is_running(), "etcd ended\n{}", process.last_lines());
+        *self.etcd.lock().unwrap_or_else(PoisonError::into_inner) = Some(process);
         Ok(())
     }
 
@@ -153,9 +152,13 @@ impl Lab {
         &self.directory
     }
 
-    /// Where etcd is, for tests that compact it.
-    pub fn etcd_url(&self) -> &str {
-        &self.etcd_url
+    /// Compacts etcd: API servers can tell nobody any more what was before now, unless they remember it themselves. Returns
+    /// the revision of now.
+    ///
+    /// # Errors
+    /// When etcd does not answer or refuses.
+    pub async fn compact(&self) -> anyhow::Result<u64> {
+        etcd::compact(self.etcd_port.number()).await
     }
 }
 
@@ -178,14 +181,4 @@ fn make_directory(asked: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     fs::create_dir(&directory).with_context(|| format!("cannot make {} anew", directory.display()))?;
     // Absolute, for programs with another working directory.
     fs::canonicalize(&directory).with_context(|| format!("cannot find {}", directory.display()))
-}
-
-/// Asks etcd's `/health`, in HTTP/1.0, for which a client would be too much.
-async fn etcd_health(port: u16) -> anyhow::Result<()> {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
-    stream.write_all(b"GET /health HTTP/1.0\r\n\r\n").await?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await?;
-    anyhow::ensure!(answer.contains("\"health\":\"true\""), "{answer}");
-    Ok(())
 }

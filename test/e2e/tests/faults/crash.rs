@@ -6,7 +6,7 @@ use std::{
 };
 
 use e2e::{Object, Place, Scene, World, kind::CERTIFICATE};
-use harness::wait_for;
+use harness::{Dice, wait_for};
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
@@ -20,20 +20,6 @@ const CHANGES: usize = 14;
 const NAMES: u64 = 12;
 /// How long the broker may take to be done after the last death.
 const LONG: Duration = Duration::from_secs(90);
-
-/// A small generator, the same everywhere (`SplitMix64`): a seed tells the whole sequence.
-struct Dice(u64);
-
-impl Dice {
-    /// A number below `bound`.
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound
-    }
-}
 
 /// What people want: consumer and name → fqdn.
 type Wanted = BTreeMap<(String, String), String>;
@@ -186,7 +172,7 @@ fn killed_at_random_moments_the_end_is_the_same() {
         let _broken = PEACE.write().await;
         let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(20_261_121);
         println!("seed {seed} (set SEED for another)");
-        let mut dice = Dice(seed);
+        let mut dice = Dice::new(seed);
         let [homer, bart, ariadne, theseus] = cast(world);
         let scene = Scene::new(world, "crash", &[homer, bart]).await;
         for provider in [ariadne, theseus] {

@@ -6,7 +6,7 @@ use e2e::{
     Kind, Object,
     kind::{CONFIG_MAP, NAMESPACE},
 };
-use harness::wait_for;
+use harness::{Dice, wait_for};
 use serde_json::json;
 
 use crate::{
@@ -18,20 +18,6 @@ use crate::{
 
 const DEATHS: u64 = 4;
 const NAMES: u64 = 6;
-
-/// A small generator, the same everywhere (`SplitMix64`): a seed tells the whole sequence.
-struct Dice(u64);
-
-impl Dice {
-    /// A number below `bound`.
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound
-    }
-}
 
 /// Three in a row and one for each element.
 fn rgd(text: &str) -> Rgd {
@@ -118,7 +104,7 @@ fn killed_at_random_moments_the_end_is_the_same() {
         let _alone = ALONE.lock().await;
         let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(20_261_123);
         println!("seed {seed} (set SEED for another)");
-        let mut dice = Dice(seed);
+        let mut dice = Dice::new(seed);
         let scene = Scene::new(stage, "crash").await;
         let kind = scene.define(&rgd("0")).await;
         for death in 1..=DEATHS {
@@ -179,7 +165,7 @@ fn a_child_that_cannot_be_compressed_goes_with_its_instance_after_a_restart() {
     BROKEN.run(async |stage| {
         let _alone = ALONE.lock().await;
         let scene = Scene::new(stage, "large").await;
-        let mut dice = Dice(1);
+        let mut dice = Dice::new(1);
         let mut letter = || char::from(LETTERS[usize::try_from(dice.below(64)).unwrap()]);
         let fields = ["a", "b", "c", "d"];
         let each = |value: &mut dyn FnMut(&str) -> String| fields.map(|name| (name.to_owned(), json!(value(name))));
