@@ -23,6 +23,10 @@ TESTS ?=
 REGISTRY ?=
 SEEDS ?=
 SEED ?=
+# What `make fuzz` does: how long for each target, which ones, and whether inputs that were found are kept.
+SECONDS ?=
+TARGETS ?=
+KEEP ?=
 
 ##@ Use
 
@@ -101,6 +105,10 @@ test: need-cargo need-cc fmt-check clippy controlplane helm ## Format, clippy, m
 .PHONY: simulate
 simulate: need-cargo need-cc ## Run the broker through worlds that go wrong (SEEDS=200: how many; SEED=7: only that one, with its story)
 	SEEDS=$(or $(SEEDS),200) SEED=$(SEED) cargo test --locked --package sim --test worlds -- --nocapture worlds_that_go_wrong
+
+.PHONY: fuzz
+fuzz: need-cargo need-cc ## Feed the readers of what strangers write with what coverage suggests (SECONDS=60 for each, TARGETS=… for some, KEEP=1: keep it)
+	FUZZ_SECONDS='$(SECONDS)' FUZZ_TARGETS='$(TARGETS)' FUZZ_KEEP='$(KEEP)' test/fuzz/run.sh
 
 .PHONY: lint
 lint: need-cargo need-cc fmt-check clippy deny ## Format, clippy, and licences, bans, sources and advisories of all dependencies
