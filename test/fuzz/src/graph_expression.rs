@@ -10,7 +10,10 @@ use runtime_cel::{
 };
 use serde_json::{Value, json};
 
-use crate::patience::{self, GRAPHS};
+use crate::{
+    patience::{self, GRAPHS},
+    structural,
+};
 
 /// A field of every type.
 static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
@@ -96,9 +99,8 @@ pub(crate) fn run(source: &str) {
         Err(error) => return assert!(error.to_string().len() < 20_000, "{error}"),
     };
     assert_eq!(types::fits(&of, &of), Ok(()), "{of} does not fit itself");
-    // What a status holds that has the schema of this type.
-    let status = types::value("status", &types::open_api(&of));
-    assert_eq!(types::fits(&of, &status), Ok(()), "{of} does not fit its schema");
+    // The schema of a field of a status that holds it.
+    assert_eq!(structural::flaw(&types::open_api(&of)), None, "the schema of {of}");
     let seen = ValueType::of_object(&SCHEMA);
     let all = Arc::new(Value::Array(vec![OBJECT.as_ref().clone(), OBJECT.as_ref().clone()]));
     let variables = [

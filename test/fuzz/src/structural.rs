@@ -51,7 +51,8 @@ fn values(fields: &Map<String, Value>, of: &str) -> Option<&'static str> {
         "boolean" => value.is_boolean(),
         _ => true,
     };
-    if fields.get("default").is_some_and(|value| !fits(value)) {
+    // A null is no default to an API server.
+    if fields.get("default").is_some_and(|value| !fits(value) && !value.is_null()) {
         return Some("a default of another type");
     }
     if fields.get("enum").is_some_and(|all| !all.as_array().is_some_and(|all| !all.is_empty() && all.iter().all(fits))) {
