@@ -59,8 +59,7 @@ impl Dial for Sockets {
             let host = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
             // Reads certificate files and runs credential plugins, where those were allowed: that may take its time.
             let service = blocking_where(!kubeconfig.is_whole(), move || service(config)).await;
-            let (service, valid_until) =
-                service.map_err(|error| error.to_string())?.map_err(|error| told(&error))?;
+            let (service, valid_until) = service.map_err(|error| error.to_string())?.map_err(|error| told(&error))?;
             Ok(Dialed { service, host, valid_until })
         })
     }

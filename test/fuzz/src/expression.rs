@@ -59,5 +59,9 @@ pub(crate) fn run(source: &str) {
     }
     // As many steps as it takes are enough, and the same are taken.
     let mut enough = taken;
-    assert_eq!(BROKER.evaluate_bool_for("party", &mut enough, &program, &variables), truth, "{taken} steps are not enough");
+    assert_eq!(
+        BROKER.evaluate_bool_for("party", &mut enough, &program, &variables),
+        truth,
+        "{taken} steps are not enough"
+    );
 }

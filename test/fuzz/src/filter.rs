@@ -50,7 +50,8 @@ pub(crate) fn run(data: &[u8]) {
     assert_eq!(verdict, acceptance.judge(&applicant, &BROKER, &mut Allowance::default()), "another verdict");
     match verdict {
         Verdict::Accepted => {
-            let refusing = spec.filters.iter().find(|filter| refuses(filter, object.get("spec").unwrap_or(&Value::Null)));
+            let refusing =
+                spec.filters.iter().find(|filter| refuses(filter, object.get("spec").unwrap_or(&Value::Null)));
             assert!(refusing.is_none(), "is accepted, but for {refusing:?}");
         }
         Verdict::Refused(refusals) => {

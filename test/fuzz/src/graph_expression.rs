@@ -21,7 +21,8 @@ static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     let list = |items: Value| json!({"type": "array", "items": items});
     let map = |values: Value| json!({"type": "object", "additionalProperties": values});
     let integer = || json!({"type": "integer"});
-    let port = json!({"type": "object", "properties": {"name": text(""), "port": integer(), "on": {"type": "boolean"}}});
+    let port =
+        json!({"type": "object", "properties": {"name": text(""), "port": integer(), "on": {"type": "boolean"}}});
     json!({"type": "object", "properties": {
         "data": map(text("")),
         "spec": {"type": "object", "properties": {
@@ -93,7 +94,10 @@ pub(crate) fn run(source: &str) {
         Err(error) => return patience::check(&error),
     };
     let checked = types::typed(&program, &VARIABLES);
-    assert_eq!(types::check(program.expression(), &VARIABLES), checked.as_ref().map(|(of, _)| of.clone()).map_err(Clone::clone));
+    assert_eq!(
+        types::check(program.expression(), &VARIABLES),
+        checked.as_ref().map(|(of, _)| of.clone()).map_err(Clone::clone)
+    );
     let (of, program) = match checked {
         Ok(checked) => checked,
         Err(error) => return assert!(error.to_string().len() < 20_000, "{error}"),

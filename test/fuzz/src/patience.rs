@@ -10,14 +10,12 @@ use runtime_cel::{
 const LONG: Duration = Duration::from_mins(1);
 
 /// For expressions of AcceptAPIs and Migrations.
-pub(crate) static BROKER: LazyLock<expression::Evaluator> = LazyLock::new(|| {
-    expression::Evaluator::with_limits(Limits { compile: LONG, evaluate: LONG, ..Limits::default() })
-});
+pub(crate) static BROKER: LazyLock<expression::Evaluator> =
+    LazyLock::new(|| expression::Evaluator::with_limits(Limits { compile: LONG, evaluate: LONG, ..Limits::default() }));
 
 /// For expressions of graphs.
-pub(crate) static GRAPHS: LazyLock<graph::Evaluator> = LazyLock::new(|| {
-    graph::Evaluator::with_limits(Limits { compile: LONG, evaluate: LONG, ..Limits::graphs() })
-});
+pub(crate) static GRAPHS: LazyLock<graph::Evaluator> =
+    LazyLock::new(|| graph::Evaluator::with_limits(Limits { compile: LONG, evaluate: LONG, ..Limits::graphs() }));
 
 /// An error is one short line; and nobody was told that there was no time, nor that the interpreter panicked.
 pub(crate) fn check(error: &ExpressionError) {

@@ -55,7 +55,8 @@ fn values(fields: &Map<String, Value>, of: &str) -> Option<&'static str> {
     if fields.get("default").is_some_and(|value| !fits(value) && !value.is_null()) {
         return Some("a default of another type");
     }
-    if fields.get("enum").is_some_and(|all| !all.as_array().is_some_and(|all| !all.is_empty() && all.iter().all(fits))) {
+    if fields.get("enum").is_some_and(|all| !all.as_array().is_some_and(|all| !all.is_empty() && all.iter().all(fits)))
+    {
         return Some("a choice of another type");
     }
     let required = fields.get("required").map(|all| all.as_array().cloned().unwrap_or_default());
@@ -69,8 +70,8 @@ fn values(fields: &Map<String, Value>, of: &str) -> Option<&'static str> {
 
 fn below(fields: &Map<String, Value>, place: &str) -> Option<String> {
     let properties = fields.get("properties").and_then(Value::as_object).into_iter().flatten();
-    let mut inner = properties.map(|(name, schema)| (name.as_str(), schema)).chain(
-        ["items", "additionalProperties"].into_iter().filter_map(|name| Some((name, fields.get(name)?))),
-    );
+    let mut inner = properties
+        .map(|(name, schema)| (name.as_str(), schema))
+        .chain(["items", "additionalProperties"].into_iter().filter_map(|name| Some((name, fields.get(name)?))));
     inner.find_map(|(name, schema)| at(schema, &format!("{place}.{name}")))
 }

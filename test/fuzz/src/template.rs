@@ -35,8 +35,7 @@ pub(crate) fn run(data: &[u8]) {
     let Ok(made) = made else { return };
     assert!(made.to_string().len() <= LIMITS.bytes);
     let kind = template.kind();
-    let version =
-        if kind.group.is_empty() { kind.version.clone() } else { format!("{}/{}", kind.group, kind.version) };
+    let version = if kind.group.is_empty() { kind.version.clone() } else { format!("{}/{}", kind.group, kind.version) };
     assert_eq!((&made["apiVersion"], &made["kind"]), (&json!(version), &json!(kind.kind)));
     let written = Value::Object(written);
     if !written.to_string().contains("${") {
