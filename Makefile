@@ -25,6 +25,10 @@ SEEDS ?=
 SEED ?=
 WITHOUT ?=
 MINUTES ?=
+# What `make fuzz` does: how long for each target, which ones, and whether inputs that were found are kept.
+SECONDS ?=
+TARGETS ?=
+KEEP ?=
 
 ##@ Use
 
@@ -110,6 +114,10 @@ simulate: need-cargo need-cc ## Run broker and graphs through worlds that go wro
 chaos: need-cargo need-cc controlplane ## Let connections, programs and API servers fail under a stream of edits, and judge the end (MINUTES=20; SEED=7: alike)
 	cargo build --locked --release --workspace --bin chaos --bin resource-broker --bin resource-graphs
 	MINUTES=$(or $(MINUTES),20) $(if $(SEED),SEED=$(SEED)) $(TARGET)/release/chaos --logs $(TARGET)/chaos
+
+.PHONY: fuzz
+fuzz: need-cargo need-cc ## Feed the readers of what strangers write with what coverage suggests (SECONDS=60 for each, TARGETS=… for some, KEEP=1: keep it)
+	FUZZ_SECONDS='$(SECONDS)' FUZZ_TARGETS='$(TARGETS)' FUZZ_KEEP='$(KEEP)' test/fuzz/run.sh
 
 .PHONY: lint
 lint: need-cargo need-cc fmt-check clippy deny ## Format, clippy, and licences, bans, sources and advisories of all dependencies

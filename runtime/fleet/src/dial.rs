@@ -59,8 +59,7 @@ impl Dial for Sockets {
             let host = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
             // Reads certificate files and runs credential plugins, where those were allowed: that may take its time.
             let service = blocking_where(!kubeconfig.is_whole(), move || service(config)).await;
-            let (service, valid_until) =
-                service.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
+            let (service, valid_until) = service.map_err(|error| error.to_string())?.map_err(|error| told(&error))?;
             Ok(Dialed { service, host, valid_until })
         })
     }
@@ -113,6 +112,19 @@ fn service(config: kube::Config) -> kube::Result<(Sends, Option<Timestamp>)> {
         .map_err(BoxError::from)
         .service(Connections::new(connector));
     Ok((sends(service), None))
+}
+
+/// What a client's maker says, but for parsers of PEM texts: they quote what they do not understand, and it may be a key.
+fn told(error: &kube::Error) -> String {
+    match error {
+        kube::Error::RustlsTls(RustlsTlsError::InvalidIdentityPem(_)) => {
+            "the client's certificate or key is not a PEM text".to_owned()
+        }
+        kube::Error::RustlsTls(RustlsTlsError::AddRootCertificate(error)) if !error.is::<std::io::Error>() => {
+            "the certificate authority is not a PEM text of certificates".to_owned()
+        }
+        other => other.to_string(),
+    }
 }
 
 /// A host name that leads to a link-local or metadata address is refused, as the address itself is.

@@ -12,6 +12,7 @@ mod error;
 mod fingerprint;
 mod in_cluster;
 mod named;
+mod pem;
 #[cfg(test)]
 mod tests;
 mod trust;
@@ -133,7 +134,7 @@ impl Kubeconfig {
         let document = self.document();
         let built = blocking_where(!self.is_whole(), move || kube::Config::try_from(document)).await;
         let mut config =
-            built.map_err(|_| KubeconfigError::Stopped)?.map_err(|error| KubeconfigError::Build(Box::new(error)))?;
+            built.map_err(|_| KubeconfigError::Stopped)?.map_err(|error| KubeconfigError::built(&error))?;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         config.read_timeout = None;
         config.default_retry = false;

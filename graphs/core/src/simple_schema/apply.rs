@@ -172,9 +172,13 @@ fn default(kind: &str, text: &str) -> Result<Value, String> {
         "number" => scalar::number(text).ok_or_else(|| wrong("number")),
         "boolean" => scalar::boolean(text).map(Value::from).ok_or_else(|| wrong("boolean")),
         _ => {
-            let value = serde_json::from_str(text).map_err(|error| {
+            let value: Value = serde_json::from_str(text).map_err(|error| {
                 format!("default is not JSON ({error}), got: {}: write [\"a\"] or {{\"a\": 1}}", shown(text))
             })?;
+            // No API server takes the CRD otherwise; null is as good as no default to them.
+            if !(value.is_null() || if kind == "array" { value.is_array() } else { value.is_object() }) {
+                return Err(wrong(kind));
+            }
             if is_within(&value, MAX_DEFAULT_DEPTH) {
                 Ok(value)
             } else {

@@ -79,6 +79,11 @@ fn defaults_are_values_of_their_type() {
         ("integer | enum=+1,02", json!([1, 2])),
         ("[]string | default=[\"a\", 'b']", json!(null)),
         ("object | default={a: b}", json!(null)),
+        ("[]string | default={}", json!(null)),
+        ("map[string]string | default=[]", json!(null)),
+        ("object | default=1", json!(null)),
+        ("object | default={\"a\":1}", json!({"a": 1})),
+        ("[]string | default=[\"a\"]", json!(["a"])),
         ("float | default=NaN", json!(null)),
         ("float | minimum=inf", json!(null)),
     ] {

@@ -38,15 +38,21 @@ pub fn typed(program: &Program, variables: &Variables) -> Result<(Type, Program)
     Ok((found, program))
 }
 
+/// Whether all of an expression is of types that are known before it is evaluated: nothing in it is dyn.
+pub fn is_known(expression: &Expression, variables: &Variables) -> Result<bool, TypeError> {
+    let mut checker = Checker::new(variables);
+    checker.infer(expression)?;
+    let Checker { mut unifier, types, .. } = checker;
+    for open in types.values() {
+        if unifier.ground(open)?.is_open() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 fn checked(expression: &Expression, variables: &Variables) -> Result<(Type, Sums), TypeError> {
-    let mut checker = Checker {
-        variables,
-        locals: Vec::new(),
-        unifier: Unifier::default(),
-        types: HashMap::new(),
-        sums: Sums::new(),
-        depth: 0,
-    };
+    let mut checker = Checker::new(variables);
     let open = checker.infer(expression)?;
     let found = checker.unifier.ground(&open)?;
     let mut sums = std::mem::take(&mut checker.sums);
@@ -69,6 +75,17 @@ struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
+    fn new(variables: &'a Variables) -> Self {
+        Self {
+            variables,
+            locals: Vec::new(),
+            unifier: Unifier::default(),
+            types: HashMap::new(),
+            sums: Sums::new(),
+            depth: 0,
+        }
+    }
+
     fn infer(&mut self, expression: &'a Expression) -> Result<Type, TypeError> {
         if self.depth >= DEPTH {
             return Err(TypeError::too_deep());

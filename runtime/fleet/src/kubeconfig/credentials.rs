@@ -5,7 +5,7 @@ use std::path::Path;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use kube::config::{AuthInfo, Cluster};
 
-use super::{error::KubeconfigError, named::Named, trust::Trust};
+use super::{error::KubeconfigError, named::Named, pem::is_pem, trust::Trust};
 
 /// Refuses everything that reads local files, starts processes, borrows another identity or gives up on TLS, unless
 /// such trust allows; then makes its paths absolute.
@@ -123,12 +123,14 @@ fn check_token(user: &Named<AuthInfo>) -> Result<(), KubeconfigError> {
 fn check_pem(field: &str, data: Option<&str>) -> Result<(), KubeconfigError> {
     let Some(data) = data else { return Ok(()) };
     let bad = |reason| KubeconfigError::Data { field: field.to_owned(), reason };
-    let pem = STANDARD.decode(data).map_err(|_| bad("it is not base64: encode the PEM text with base64 -w0"))?;
-    let marker = b"-----BEGIN ";
-    if pem.windows(marker.len()).any(|window| window == marker) {
+    let text = STANDARD.decode(data).map_err(|_| bad("it is not base64: encode the PEM text with base64 -w0"))?;
+    if is_pem(&text) {
         Ok(())
     } else {
-        Err(bad("it is base64, but not of a PEM text (-----BEGIN …)"))
+        Err(bad(
+            "it is base64, but not of a PEM text, whose -----BEGIN …----- and -----END …----- are lines of their own: encode the \
+             file as it is, with base64 -w0",
+        ))
     }
 }
 

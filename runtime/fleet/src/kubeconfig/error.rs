@@ -61,10 +61,22 @@ pub enum KubeconfigError {
         /// Why, and the remedy.
         reason: &'static str,
     },
-    /// kube could not make a configuration from it, for example because a file it names (with the opt-in) is missing.
+    /// kube could not make a configuration from it, for example because a file it names (with the opt-in) is missing. Why.
     #[error("the kubeconfig cannot be used: {0}")]
-    Build(#[source] Box<kube::config::KubeconfigError>),
+    Build(String),
     /// The blocking task that reads files was cancelled: the process is ending.
     #[error("stopped while reading the kubeconfig's files")]
     Stopped,
+}
+
+impl KubeconfigError {
+    /// What kube says, but for the parser of PEM texts, who quotes what he does not understand.
+    pub(super) fn built(error: &kube::config::KubeconfigError) -> Self {
+        Self::Build(match error {
+            kube::config::KubeconfigError::ParseCertificates(_) => {
+                "its certificate authority is not a PEM text of certificates".to_owned()
+            }
+            other => other.to_string(),
+        })
+    }
 }

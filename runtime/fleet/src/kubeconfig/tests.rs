@@ -222,6 +222,18 @@ fn data_must_be_base64_of_pem() {
     }
 }
 
+/// Parsers quote such a line, which is the whole key.
+#[test]
+fn a_key_whose_line_breaks_were_lost_is_told_by_its_field() {
+    for breaks in [" ", ""] {
+        let key = format!("-----BEGIN PRIVATE KEY-----\n{TOKEN}\n-----END PRIVATE KEY-----\n").replace('\n', breaks);
+        let mut document = with_user("client-key-data", json!(STANDARD.encode(key)));
+        document["users"][0]["user"]["client-certificate-data"] = json!(pem());
+        let message = refusal(&document, &Trust::Secret);
+        assert!(message.starts_with("users[u].user.client-key-data is not usable"), "{message}");
+    }
+}
+
 #[test]
 fn half_a_key_pair() {
     let message = refusal(&with_user("client-certificate-data", json!(pem())), &Trust::Secret);
