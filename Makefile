@@ -24,6 +24,7 @@ REGISTRY ?=
 SEEDS ?=
 SEED ?=
 WITHOUT ?=
+MUTANT ?=
 
 ##@ Use
 
@@ -88,7 +89,7 @@ undeploy: ## Remove Brokers and operator from kubectl's current context; CRDs an
 
 .PHONY: check
 check: need-cargo need-cc fmt-check clippy ## Format, clippy, and the tests that need no API server (a minute)
-	cargo test --locked --workspace --lib --bin bench --bin suites --test core --test cel
+	cargo test --locked --workspace --lib --bin bench --bin mutants --bin suites --test core --test cel
 
 # One build of all binaries and tests comes first: `cargo test` alone would not build the binaries that the tests start, and
 # building those by themselves would compile a third of the dependencies a second time, with other features. Half of what
@@ -104,6 +105,11 @@ test: need-cargo need-cc fmt-check clippy controlplane helm ## Format, clippy, m
 simulate: need-cargo need-cc ## Run the broker through worlds that go wrong (SEEDS=10000: how many; SEED=7: one, with its story)
 	SEEDS=$(or $(SEEDS),10000) SEED=$(SEED) WITHOUT='$(WITHOUT)' SCENARIOS=all cargo test --locked --profile simulate \
 		--package sim --test worlds -- --nocapture --test-threads 1 worlds_that_go_wrong $(if $(SEED),,a_broker_that_crashes)
+
+# Everything that is broken is in one build; 20 minutes.
+.PHONY: mutants
+mutants: need-cargo need-cc ## Break decisions and runtime in a hundred ways, and see the simulator notice each (MUTANT=7,12: only these)
+	cargo run --locked --package mutants -- --only '$(MUTANT)'
 
 .PHONY: lint
 lint: need-cargo need-cc fmt-check clippy deny ## Format, clippy, and licences, bans, sources and advisories of all dependencies

@@ -20,16 +20,12 @@ pub(crate) fn workspace() -> PathBuf {
     own().ancestors().nth(2).unwrap_or_else(own).to_owned()
 }
 
-fn target() -> PathBuf {
+/// Where all is built.
+pub(crate) fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), PathBuf::from)
 }
 
 /// The copy that is broken.
 pub(crate) fn tree() -> PathBuf {
     target().join("mutants/tree")
-}
-
-/// What is built of it.
-pub(crate) fn build() -> PathBuf {
-    target().join("mutants/build")
 }

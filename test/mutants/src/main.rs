@@ -78,9 +78,10 @@ fn run() -> anyhow::Result<bool> {
     let options = options()?;
     let mutations = mutation::list()?;
     let tree = folder::tree();
-    tree::write(&folder::workspace(), &tree, &mutations)?;
+    let workspace = folder::workspace();
+    tree::write(&workspace, &tree, &mutations)?;
     println!("{} mutations are in {}; it is being built", mutations.len(), tree.display());
-    let program = tree::build(&tree)?;
+    let program = tree::build(&workspace, &tree)?;
     let trial = Trial { program: &program, folder: &tree.join("test/sim"), patience: options.patience };
     for worlds in [Worlds::Broker, Worlds::Graphs] {
         let none = trial.unbroken(worlds)?;

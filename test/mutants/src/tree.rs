@@ -71,13 +71,16 @@ fn sweep(tree: &Path, folder: &Path, files: &BTreeSet<String>) -> io::Result<()>
     Ok(())
 }
 
-/// Builds the worlds. Returns the program.
-pub(crate) fn build(tree: &Path) -> anyhow::Result<PathBuf> {
+/// Builds the worlds, beside those that are not broken: what both depend on is built once. Returns the program.
+pub(crate) fn build(workspace: &Path, tree: &Path) -> anyhow::Result<PathBuf> {
     let built = Command::new("cargo")
         .args(["test", "--locked", "--profile", "simulate", "--package", "sim", "--test", "worlds", "--no-run"])
-        .args(["--message-format", "json-render-diagnostics", "--target-dir"])
-        .arg(folder::build())
-        .current_dir(tree)
+        .args(["--message-format", "json-render-diagnostics", "--manifest-path"])
+        .arg(tree.join("Cargo.toml"))
+        .arg("--target-dir")
+        .arg(folder::target())
+        // Where cargo's configuration is looked for: once, and not above the copy as well.
+        .current_dir(workspace)
         .stderr(Stdio::inherit())
         .output()
         .context("cargo")?;

@@ -169,13 +169,14 @@ fn listen(child: &mut Child, patience: Duration) -> Ended {
 
 /// A line that says that a world goes wrong: which, and why.
 fn failure(line: &str) -> Option<(u64, String)> {
-    if let Some((number, why)) = line.strip_prefix("no. ").and_then(|rest| rest.split_once(": ")) {
-        return Some((number.parse().ok()?, why.to_owned()));
-    }
-    let (_, rest) = line.split_once(", seed ")?;
-    let (seed, rest) = rest.split_once(", Plan {")?;
-    let (_, why) = rest.split_once("}: ")?;
-    Some((seed.parse().ok()?, why.to_owned()))
+    let (number, said) = line.strip_prefix("no. ")?.split_once(": ")?;
+    // A world that is not the only one of its seed says which it is of, and how it was told.
+    let of_seed = || {
+        let (_, rest) = said.split_once(", seed ")?;
+        let (seed, rest) = rest.split_once(", Plan {")?;
+        Some((seed.parse().ok()?, rest.split_once("}: ")?.1.to_owned()))
+    };
+    Some(of_seed().unwrap_or((number.parse().ok()?, said.to_owned())))
 }
 
 /// What a program said last that panicked.
@@ -194,7 +195,7 @@ mod tests {
     #[test]
     fn what_goes_wrong_is_told_by_a_line() {
         assert_eq!(failure("no. 17: two copies: and so on"), Some((17, "two copies: and so on".to_owned())));
-        let line = "life, seed 3, Plan { weather: Weather { lost: 1 }, crashes: [] }: it is not quiet";
+        let line = "no. 6: life, seed 3, Plan { weather: Weather { lost: 1 }, crashes: [] }: it is not quiet";
         assert_eq!(failure(line), Some((3, "it is not quiet".to_owned())));
         assert_eq!(failure("12 worlds, 0 went wrong: []"), None);
     }
