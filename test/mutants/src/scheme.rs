@@ -69,10 +69,7 @@ mod tests {
         );
         assert_eq!(broken, expected);
         let guard = mutation(3, "a < b", "a < b && !MUTANT");
-        assert_eq!(
-            with_all(source, &[&guard]).unwrap(),
-            format!("fn f() {{ g(a < b && !{}); h(); }}", counts(3))
-        );
+        assert_eq!(with_all(source, &[&guard]).unwrap(), format!("fn f() {{ g(a < b && !{}); h(); }}", counts(3)));
     }
 
     #[test]

@@ -68,7 +68,10 @@ impl Found {
 /// How a run ended.
 enum Ended {
     Passed,
-    Failed { seed: Option<u64>, why: String },
+    Failed {
+        seed: Option<u64>,
+        why: String,
+    },
     /// Not within its time.
     Late,
 }

@@ -88,6 +88,11 @@ impl Plan {
         Self { weather: Weather::CALM, crashes: vec![Vec::new()], freezes: Vec::new(), ..self.clone() }
     }
 
+    /// Whether nothing goes wrong.
+    pub(crate) fn is_calm(&self) -> bool {
+        self.weather == Weather::CALM && self.crashes.iter().all(Vec::is_empty) && self.freezes.is_empty()
+    }
+
     /// With this weather.
     pub(crate) fn in_weather(self, weather: Weather) -> Self {
         Self { weather, ..self }
