@@ -2,9 +2,15 @@
 
 use std::sync::Arc;
 
-use broker_api::{Role, graphs::keys};
+use broker_api::{ClusterName, Role, graphs::keys};
+use runtime_cel::graph::Evaluator;
 use runtime_engine::{decisions::Decisions, engine::Engine, recorder::events, worker};
-use runtime_fleet::cluster::Labels;
+use runtime_fleet::{
+    cluster::Labels,
+    dial::{Dial, Sockets},
+    kubeconfig::Kubeconfig,
+    subscription::Subscription,
+};
 use runtime_process::{
     clusters, election,
     life::{Ending, Signals},
@@ -26,15 +32,43 @@ use crate::{
 };
 
 /// Runs until SIGTERM or SIGINT.
-pub async fn run(mut options: Options) -> anyhow::Result<()> {
+pub async fn run(options: Options) -> anyhow::Result<()> {
     let signals = Signals::catch()?;
-    let (name, kubeconfig) =
-        clusters::given(Role::Coordination, options.kubeconfig.as_deref(), false, "--kubeconfig").await?;
+    let hub = clusters::given(Role::Coordination, options.kubeconfig.as_deref(), false, "--kubeconfig").await?;
+    let decisions = Decisions::start(METERS.slow)?;
+    let running = start(options, hub, decisions, Evaluator::default(), Arc::new(Sockets)).await?;
+    running.ending.after(signals).await;
+    Ok(())
+}
+
+/// A process at work.
+pub struct Running {
+    /// What its parts share.
+    pub graphs: Arc<Graphs>,
+    /// Ends it.
+    pub ending: Ending,
+    /// It hears of nothing any more without them.
+    pub subscriptions: Vec<Subscription>,
+}
+
+/// Starts all machines for the cluster `hub`: they decide on `decisions`, evaluate what RGDs say with `evaluator`, and reach
+/// API servers through `dial`.
+///
+/// # Errors
+/// It cannot serve where the flags say.
+pub async fn start(
+    mut options: Options,
+    hub: (ClusterName, Kubeconfig),
+    decisions: Decisions,
+    evaluator: Evaluator,
+    dial: Arc<dyn Dial>,
+) -> anyhow::Result<Running> {
+    let (name, kubeconfig) = hub;
     let namespace = options.leader_election_namespace.clone();
     let namespace = namespace.or_else(|| kubeconfig.namespace().map(str::to_owned)).unwrap_or_else(|| "default".into());
     options.cluster_secrets_namespace.get_or_insert_with(|| namespace.clone());
-    let engine = Engine::new(Decisions::start(METERS.slow)?, &METERS);
-    let graphs = Graphs::new(options, name.clone(), &engine);
+    let engine = Engine::new(decisions, &METERS);
+    let graphs = Graphs::new(options, name.clone(), &engine, evaluator, dial);
     let stop = engine.stop.clone();
     let mut subscriptions = definitions::listen::listen(&graphs, engine.fleet());
     let (health, numbers) = (graphs.options.health_probe_bind_address, graphs.options.metrics_bind_address);
@@ -61,21 +95,24 @@ pub async fn run(mut options: Options) -> anyhow::Result<()> {
     });
     let release = CancellationToken::new();
     let led = Arc::clone(&graphs);
-    let look_at_all = async move || {
-        led.definitions.enqueue_all();
-        led.look_at_rollouts();
-        for cluster in led.fleet().clusters() {
-            led.instances.enqueue_of(cluster.name());
+    let election = election::elect(engine, place, async move || led.look_at_all(), release.clone());
+    let election = tokio::spawn(election);
+
+    let ending = Ending { stop, work, patience: graphs.options.graceful_shutdown_timeout, release, election };
+    Ok(Running { graphs, ending, subscriptions })
+}
+
+impl Graphs {
+    /// Everything that is known is looked at again.
+    fn look_at_all(&self) {
+        self.definitions.enqueue_all();
+        self.look_at_rollouts();
+        for cluster in self.fleet().clusters() {
+            self.instances.enqueue_of(cluster.name());
             if cluster.name().role() == Role::Spoke {
-                led.clusters.enqueue(cluster.name().clone());
-                led.look_at_all_in(cluster.name());
+                self.clusters.enqueue(cluster.name().clone());
+                self.look_at_all_in(cluster.name());
             }
         }
-    };
-    let election = tokio::spawn(election::elect(engine, place, look_at_all, release.clone()));
-
-    let patience = graphs.options.graceful_shutdown_timeout;
-    Ending { stop, work, patience, release, election }.after(signals).await;
-    drop(subscriptions);
-    Ok(())
+    }
 }

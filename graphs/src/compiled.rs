@@ -3,7 +3,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
-    time::Instant,
 };
 
 use broker_api::{ClusterName, graphs::ResourceGraphDefinitionSpec};
@@ -17,6 +16,7 @@ use graphs_core::{
 use runtime_cel::graph::Evaluator;
 use runtime_effect::{kind::Kind, merge::digest};
 use runtime_fleet::{hashed::HashMap, kind::may_be_built_in};
+use tokio::time::Instant;
 
 use crate::{
     instances::generated::group_kind,

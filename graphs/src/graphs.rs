@@ -12,7 +12,7 @@ use runtime_engine::engine::Engine;
 use runtime_fleet::{
     budget::Budget,
     cluster::{Cause, ClusterState},
-    dial::Sockets,
+    dial::Dial,
     fleet::{Fleet, FleetOptions},
     listener::Selector,
     subscription::Subscription,
@@ -72,8 +72,14 @@ pub struct Graphs {
 }
 
 impl Graphs {
-    /// Without clusters, on the current runtime.
-    pub fn new(options: Options, hub: ClusterName, engine: &Arc<Engine>) -> Arc<Self> {
+    /// Without clusters, on the current runtime. Reaches API servers through `dial`.
+    pub fn new(
+        options: Options,
+        hub: ClusterName,
+        engine: &Arc<Engine>,
+        evaluator: Evaluator,
+        dial: Arc<dyn Dial>,
+    ) -> Arc<Self> {
         let graphs = Arc::new_cyclic(|itself| Self {
             hub,
             engine: Arc::clone(engine),
@@ -90,7 +96,7 @@ impl Graphs {
             instances: Instances::default(),
             serving: Serving::default(),
             groups: Groups::new(Handle::current()),
-            evaluator: Evaluator::default(),
+            evaluator,
             itself: itself.clone(),
             options,
         });
@@ -102,7 +108,7 @@ impl Graphs {
             meter,
             budget,
             concurrent_writes: graphs.options.concurrent_writes,
-            dial: Arc::new(Sockets),
+            dial,
         }));
         graphs
     }
@@ -112,11 +118,13 @@ impl Graphs {
     pub(crate) fn alone() -> Arc<Self> {
         use clap::Parser as _;
         use runtime_engine::decisions::Decisions;
+        use runtime_fleet::dial::Sockets;
         use runtime_process::metrics::METERS;
 
         let options = Options::try_parse_from(["resource-graphs", "--enable-multicluster"]).unwrap();
         let engine = Engine::new(Decisions::start(METERS.slow).unwrap(), &METERS);
-        Self::new(options, ClusterName::new(Role::Coordination, "hub"), &engine)
+        let hub = ClusterName::new(Role::Coordination, "hub");
+        Self::new(options, hub, &engine, Evaluator::default(), Arc::new(Sockets))
     }
 
     /// The clusters.

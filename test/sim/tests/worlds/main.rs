@@ -11,6 +11,7 @@ mod crowd;
 mod customer;
 mod director;
 mod ending;
+mod graphs;
 mod judge;
 mod mover;
 mod person;

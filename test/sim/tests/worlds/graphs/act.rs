@@ -1,0 +1,109 @@
+//! `Act`: something that a person does, or that happens to a cluster.
+
+use std::{fmt, time::Duration};
+
+use serde_json::Value;
+use sim::Outage;
+use tokio::time::{sleep, timeout};
+
+use super::stage::Stage;
+use crate::person::Person;
+
+/// What is in the way goes within this.
+const PATIENCE: Duration = Duration::from_hours(1);
+
+/// See the module.
+#[derive(Clone)]
+pub(crate) struct Act {
+    pub(crate) server: &'static str,
+    deed: Deed,
+}
+
+#[derive(Clone)]
+enum Deed {
+    /// As soon as there is none of that name.
+    Create(String, Value),
+    Edit(String, Value),
+    Delete(String),
+    Lose,
+    Find,
+}
+
+fn path_of(collection: &str, name: &str) -> String {
+    format!("{collection}/{name}")
+}
+
+impl Act {
+    /// In the hub.
+    fn of(deed: Deed) -> Self {
+        Self { server: super::stage::HUB, deed }
+    }
+
+    pub(crate) fn create(collection: &str, object: Value) -> Self {
+        Self::of(Deed::Create(collection.to_owned(), object))
+    }
+
+    pub(crate) fn edit(collection: &str, name: &str, patch: Value) -> Self {
+        Self::of(Deed::Edit(path_of(collection, name), patch))
+    }
+
+    pub(crate) fn delete(collection: &str, name: &str) -> Self {
+        Self::of(Deed::Delete(path_of(collection, name)))
+    }
+
+    /// Nobody from elsewhere reaches a server any more.
+    pub(crate) fn lose(server: &'static str) -> Self {
+        Self { server, deed: Deed::Lose }
+    }
+
+    pub(crate) fn find(server: &'static str) -> Self {
+        Self { server, deed: Deed::Find }
+    }
+
+    /// The same elsewhere.
+    pub(crate) fn at(self, server: &'static str) -> Self {
+        Self { server, ..self }
+    }
+
+    /// Whether it edits, makes or ends an RGD.
+    pub(crate) fn defines(&self) -> bool {
+        let of = |path: &str| path.contains("/resourcegraphdefinitions");
+        match &self.deed {
+            Deed::Create(path, _) | Deed::Edit(path, _) | Deed::Delete(path) => of(path),
+            Deed::Lose | Deed::Find => false,
+        }
+    }
+
+    pub(crate) async fn play(&self, stage: &Stage) {
+        let server = stage.server(self.server);
+        let ann = Person { name: "ann", server: &server };
+        match &self.deed {
+            Deed::Create(collection, object) => {
+                let create = async {
+                    while ann.ask("POST", collection, object).await.0 != 201 {
+                        sleep(Duration::from_secs(1)).await;
+                    }
+                };
+                // What stands in its way for ever is told by the end.
+                let _ = timeout(PATIENCE, create).await;
+            }
+            Deed::Edit(path, patch) => _ = ann.ask("PATCH", path, patch).await,
+            Deed::Delete(path) => _ = ann.ask("DELETE", path, &Value::Null).await,
+            Deed::Lose => stage.world.set_outage(self.server, Some(Outage::Refused)),
+            Deed::Find => stage.world.set_outage(self.server, None),
+        }
+    }
+}
+
+impl fmt::Display for Act {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.server)?;
+        match &self.deed {
+            Deed::Create(collection, object) => write!(f, "POST {collection} {}", object["metadata"]["name"]),
+            Deed::Edit(path, patch) => write!(f, "PATCH {path} {patch}"),
+            Deed::Delete(path) => write!(f, "DELETE {path}"),
+            Deed::Lose => f.write_str("is lost"),
+            Deed::Find => f.write_str("is found"),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! `Ending`: what is there when all is quiet, without what may differ from run to run.
+
+use std::{collections::BTreeMap, sync::LazyLock};
+
+use broker_api::graphs::keys;
+use regex::Regex;
+use serde_json::{Value, json};
+
+use super::stage::Stage;
+
+/// Objects by server, resource, namespace and name.
+pub(crate) type Ending = BTreeMap<[String; 4], Value>;
+
+/// What some tell more of than others: of what went wrong, and of who leads.
+pub(crate) const UNTOLD: [&str; 2] = ["events.events.k8s.io", "leases.coordination.k8s.io"];
+
+static UID: LazyLock<Regex> = LazyLock::new(|| Regex::new("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").unwrap());
+
+static NUMBER: LazyLock<Regex> = LazyLock::new(|| Regex::new("revision [0-9]+").unwrap());
+
+/// Takes out the numbers of revisions.
+pub(crate) fn without_numbers(ending: &mut Ending) {
+    ending.retain(|[_, resource, ..], _| resource != "graphrevisions.internal.kro.run");
+    ending.values_mut().for_each(unnumber);
+}
+
+fn unnumber(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.remove("lastIssuedRevision");
+            fields.values_mut().for_each(unnumber);
+        }
+        Value::Array(items) => items.iter_mut().for_each(unnumber),
+        Value::String(text) if NUMBER.is_match(text) => *text = NUMBER.replace_all(text, "revision N").into_owned(),
+        _ => {}
+    }
+}
+
+/// All that the servers hold.
+pub(crate) fn ending(stage: &Stage) -> Ending {
+    let mut ending = Ending::new();
+    for server in stage.servers() {
+        for ((resource, namespace, name), mut object) in server.contents() {
+            if !UNTOLD.contains(&&*resource) {
+                plain(&mut object);
+                ending.insert([server.name().to_owned(), resource, namespace, name], object);
+            }
+        }
+    }
+    ending
+}
+
+/// Takes out identities, versions and moments, and what is made of them.
+fn plain(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for name in [
+                "resourceVersion",
+                "creationTimestamp",
+                "deletionTimestamp",
+                "lastTransitionTime",
+                "since",
+                "managedFields",
+                "generation",
+                "observedGeneration",
+            ] {
+                fields.remove(name);
+            }
+            for digest in [keys::APPLIED_DIGEST, keys::CRD_DIGEST, keys::HUB] {
+                if let Some(held) = fields.get_mut(digest) {
+                    *held = json!("digest");
+                }
+            }
+            fields.values_mut().for_each(plain);
+        }
+        Value::Array(items) => items.iter_mut().for_each(plain),
+        Value::String(text) if UID.is_match(text) => *text = UID.replace_all(text, "uid").into_owned(),
+        _ => {}
+    }
+}

@@ -1,0 +1,184 @@
+//! Scenarios that a seed makes up.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::{
+    act::Act,
+    alone::{grown, redefine},
+    rgds::{CONFIGS, DEFINITIONS, ROLLOUTS, SITES, rollout, site, site_rgd, waves},
+    scenario::{Scenario, Scene},
+    stage::{HUB, SPOKES},
+};
+
+/// Names of instances.
+const NAMES: [&str; 3] = ["one", "two", "three"];
+
+/// What a story is made up of.
+struct Author {
+    random: u64,
+    /// Instances that there are, by server and name.
+    instances: BTreeSet<(&'static str, &'static str)>,
+    /// A spoke that is lost.
+    lost: Option<&'static str>,
+    has_spokes: bool,
+    paused: bool,
+}
+
+impl Author {
+    fn new(seed: u64) -> Self {
+        let mut author =
+            Self { random: seed, instances: BTreeSet::new(), lost: None, has_spokes: false, paused: false };
+        author.has_spokes = author.one_in(3);
+        author
+    }
+
+    /// `SplitMix64`.
+    fn number(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.random;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, count: usize) -> usize {
+        usize::try_from(self.number() % count as u64).unwrap()
+    }
+
+    fn one_in(&mut self, count: usize) -> bool {
+        self.below(count) == 0
+    }
+
+    fn pick<T: Clone>(&mut self, from: &[T]) -> T {
+        let at = self.below(from.len());
+        from[at].clone()
+    }
+
+    fn server(&mut self) -> &'static str {
+        if self.has_spokes { self.pick(&[HUB, SPOKES[0], SPOKES[1], SPOKES[2]]) } else { HUB }
+    }
+
+    /// An instance that there is.
+    fn instance(&mut self) -> Option<(&'static str, &'static str)> {
+        let all: Vec<_> = self.instances.iter().copied().collect();
+        if all.is_empty() { None } else { Some(self.pick(&all)) }
+    }
+
+    /// What somebody wants of an instance.
+    fn fields(&mut self) -> Value {
+        let items: Vec<&str> = ["a", "b", "c", "d"].into_iter().filter(|_| self.one_in(2)).collect();
+        json!({"text": self.pick(&["red", "green", "blue"]), "wanted": self.one_in(2), "items": items})
+    }
+
+    fn make(&mut self) -> Vec<Act> {
+        let (server, name) = (self.server(), self.pick(&NAMES));
+        if !self.instances.insert((server, name)) {
+            return self.change();
+        }
+        let fields = self.fields();
+        vec![Act::create(SITES, site(name, &fields)).at(server)]
+    }
+
+    fn change(&mut self) -> Vec<Act> {
+        let Some((server, name)) = self.instance() else { return self.make() };
+        let fields = self.fields();
+        vec![Act::edit(SITES, name, json!({ "spec": fields })).at(server)]
+    }
+
+    fn end(&mut self) -> Vec<Act> {
+        let Some((server, name)) = self.instance() else { return self.make() };
+        let mut acts = vec![Act::delete(SITES, name).at(server)];
+        if self.one_in(2) && self.lost != Some(server) {
+            let fields = self.fields();
+            acts.push(Act::create(SITES, site(name, &fields)).at(server));
+        } else {
+            self.instances.remove(&(server, name));
+        }
+        acts
+    }
+
+    /// Somebody lays hands on what is made for an instance.
+    fn meddle(&mut self) -> Vec<Act> {
+        let Some((server, name)) = self.instance() else { return self.make() };
+        let (config, report) = (format!("{name}-config"), format!("{name}-report"));
+        let widgets = "/apis/parts.sim.io/v1/namespaces/shop/widgets";
+        let act = match self.below(5) {
+            0 => Act::edit(CONFIGS, &config, json!({"data": {"text": "mine"}})),
+            1 => Act::delete(CONFIGS, &config),
+            2 => Act::edit(CONFIGS, &report, json!({"metadata": {"labels": null}})),
+            3 => Act::edit(CONFIGS, &report, json!({"data": {"address": null, "note": "mine"}})),
+            _ => Act::delete(widgets, name),
+        };
+        vec![act.at(server)]
+    }
+
+    fn define(&mut self) -> Vec<Act> {
+        let wanted = if self.one_in(2) { site_rgd() } else { grown() };
+        let mut broken = wanted.clone();
+        broken["spec"]["resources"][0]["template"]["data"]["text"] = json!("${schema.spec.nothing}");
+        vec![redefine(if self.one_in(4) { &broken } else { &wanted })]
+    }
+
+    fn place(&mut self) -> Vec<Act> {
+        if !self.has_spokes {
+            return self.change();
+        }
+        if let Some(lost) = self.lost.take() {
+            return vec![Act::find(lost)];
+        }
+        if self.one_in(2) {
+            let lost = self.pick(&SPOKES);
+            self.lost = Some(lost);
+            return vec![Act::lose(lost)];
+        }
+        self.paused = !self.paused;
+        vec![Act::edit(ROLLOUTS, "site", json!({"spec": {"paused": self.paused}}))]
+    }
+
+    fn scene(&mut self) -> Scene {
+        let acts = match self.below(10) {
+            0..=2 => self.make(),
+            3 | 4 => self.change(),
+            5 => self.end(),
+            6 | 7 => self.meddle(),
+            8 => self.define(),
+            _ => self.place(),
+        };
+        Scene::new(acts)
+    }
+}
+
+/// A scenario that follows from a seed.
+pub(crate) fn scenario(seed: u64) -> Scenario {
+    let mut author = Author::new(seed);
+    let mut first = vec![Act::create(DEFINITIONS, site_rgd())];
+    if author.has_spokes {
+        let mut waves = rollout(&waves());
+        waves["metadata"]["name"] = json!("site");
+        first.push(Act::create(ROLLOUTS, waves));
+    }
+    let mut scenes = vec![Scene::new(first)];
+    for _ in 0..3 + author.below(5) {
+        scenes.push(author.scene());
+        if author.one_in(3) {
+            let more = author.scene().acts;
+            // Of several edits of an RGD that follow each other at once only the last need be recorded.
+            if let Some(last) = scenes.last_mut()
+                && !(last.acts.iter().chain(&more).filter(|act| act.defines()).count() > 1)
+            {
+                last.acts.extend(more);
+            } else {
+                scenes.push(Scene::new(more));
+            }
+        }
+    }
+    let found = author.lost.map(Act::find);
+    let gone = author.instances.iter().map(|(server, name)| Act::delete(SITES, name).at(server));
+    scenes.push(Scene::new(found.into_iter().chain(gone)));
+    scenes.push(Scene::new([Act::delete(DEFINITIONS, "site")]));
+    let args: &[&str] = if author.has_spokes { &["--enable-multicluster"] } else { &[] };
+    let scenario = Scenario::new(&format!("seeded {seed}"), args, scenes);
+    if author.one_in(6) { scenario.by_two() } else { scenario }
+}

@@ -1,0 +1,125 @@
+//! `Stage`: a hub and clusters that may be its spokes, before anybody has defined anything.
+
+use std::{sync::Arc, time::Duration};
+
+use broker_api::graphs::{crds::crds, keys};
+use serde_json::{Value, json};
+use sim::{ApiServer, World};
+use tokio::{task::JoinSet, time::sleep};
+
+use super::rgds::{self, CRDS, WIDGETS};
+use crate::person::Person;
+
+pub(crate) const HUB: &str = "hub";
+pub(crate) const SPOKES: [&str; 3] = ["lima", "paris", "tokyo"];
+
+/// Namespace of objects that are nobody's business but their owners'.
+pub(crate) const PRIVATE: &str = "private";
+
+/// Label of all that nobody but its owner may touch.
+pub(crate) const FOREIGN: &str = "sim/foreign";
+
+/// Who furnishes a stage.
+pub(crate) const PLATFORM: &str = "platform";
+
+/// How long whoever makes Widgets ready takes for it.
+const TAKES: Duration = Duration::from_secs(2);
+
+/// Servers, and whoever works there.
+pub(crate) struct Stage {
+    pub(crate) world: Arc<World>,
+    _others: JoinSet<()>,
+}
+
+impl Stage {
+    pub(crate) async fn set(seed: u64) -> Self {
+        let world = World::new(seed);
+        let mut others = JoinSet::new();
+        for name in [HUB].into_iter().chain(SPOKES) {
+            let server = world.server(name);
+            let platform = Person { name: PLATFORM, server: &server };
+            let works = server.clone();
+            others.spawn(async move { works.run_controllers().await });
+            let works = server.clone();
+            others.spawn(async move { realise_all(&works).await });
+            // Spokes have these kinds, too: only then something of them could get there.
+            for crd in crds() {
+                platform.create(CRDS, &serde_json::to_value(crd).unwrap()).await;
+            }
+            platform.create(CRDS, &rgds::widget_crd()).await;
+            // The controller of CRDs has its turn.
+            tokio::task::yield_now().await;
+            server.settle();
+            furnish(&platform).await;
+            if name == HUB {
+                furnish_hub(&platform).await;
+            }
+        }
+        Self { world, _others: others }
+    }
+
+    pub(crate) fn server(&self, name: &str) -> ApiServer {
+        self.world.server(name)
+    }
+
+    pub(crate) fn servers(&self) -> impl Iterator<Item = ApiServer> {
+        [HUB].into_iter().chain(SPOKES).map(|name| self.server(name))
+    }
+}
+
+fn namespace(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+}
+
+/// The Secret that makes a server a spoke: paris is of tier `canary`, all others of tier `prod`.
+pub(crate) fn membership(spoke: &str) -> Value {
+    let tier = if spoke == "paris" { "canary" } else { "prod" };
+    let labels = json!({keys::KRO_CLUSTER: "true", "tier": tier, "city": spoke});
+    json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": spoke, "labels": labels},
+        "stringData": {"kubeconfig": World::kubeconfig(spoke)}})
+}
+
+async fn furnish_hub(platform: &Person<'_>) {
+    for name in ["graphs", "clusters"] {
+        platform.create("/api/v1/namespaces", &namespace(name)).await;
+    }
+    for spoke in SPOKES {
+        platform.create("/api/v1/namespaces/clusters/secrets", &membership(spoke)).await;
+    }
+}
+
+async fn furnish(platform: &Person<'_>) {
+    for name in ["shop", "annex", PRIVATE] {
+        platform.create("/api/v1/namespaces", &namespace(name)).await;
+    }
+    // What a child of an instance there would be called.
+    for (plural, kind) in [("configmaps", "ConfigMap"), ("secrets", "Secret")] {
+        let metadata = json!({"name": "site-config", "labels": {FOREIGN: "true"}});
+        let object = json!({"apiVersion": "v1", "kind": kind, "metadata": metadata});
+        platform.create(&format!("/api/v1/namespaces/{PRIVATE}/{plural}"), &object).await;
+    }
+}
+
+/// Makes Widgets ready until it is dropped.
+async fn realise_all(server: &ApiServer) {
+    let mut changes = server.changes();
+    loop {
+        for ((resource, namespace, name), object) in server.contents() {
+            let is_unready = object["status"]["state"] != "Ready" && object["metadata"]["deletionTimestamp"].is_null();
+            if resource == WIDGETS && is_unready {
+                realise(server, &namespace, &name).await;
+            }
+        }
+        if changes.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn realise(server: &ApiServer, namespace: &str, name: &str) {
+    sleep(TAKES).await;
+    let status = json!({"status": {"state": "Ready", "address": format!("10.0.0.{}", name.len())}});
+    // It may have gone meanwhile.
+    let path = format!("/apis/parts.sim.io/v1/namespaces/{namespace}/widgets/{name}/status");
+    Person { name: "factory", server }.ask("PATCH", &path, &status).await;
+}

@@ -1,0 +1,264 @@
+//! `Tale`: a scenario, played from its beginning to its end while things go wrong.
+
+use std::{collections::BTreeSet, fmt::Write as _, ops::Range, time::Duration};
+
+use broker_api::graphs::keys;
+use runtime_fleet::random;
+use serde_json::Value;
+use sim::{Deed, Entry, Weather, World};
+use tokio::{
+    runtime::{Builder, RngSeed},
+    time::sleep,
+};
+
+use super::{
+    controller::Controller,
+    ending::{Ending, UNTOLD, ending, without_numbers},
+    judge::{Deeds, HEARD, judge, label},
+    scenario::Scenario,
+    stage::{PLATFORM, Stage},
+};
+use crate::program::Program;
+
+/// So long faults go on in each scene.
+const TROUBLE: Duration = HEARD;
+
+/// All is quiet when nothing was written for so long: longer than anything is waited for.
+const QUIET: Duration = Duration::from_mins(15);
+
+/// It has to become quiet within this.
+const PATIENCE: Duration = Duration::from_hours(3);
+
+/// What goes wrong.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    weather: Weather,
+    /// After how many of its writes each process crashes; those of the first of them.
+    crashes: Vec<u64>,
+}
+
+impl Plan {
+    pub(crate) fn calm() -> Self {
+        Self { weather: Weather::CALM, crashes: Vec::new() }
+    }
+
+    pub(crate) fn crash(after: u64) -> Self {
+        Self { crashes: vec![after], ..Self::calm() }
+    }
+
+    /// As bad as a seed says.
+    pub(crate) fn stormy(seed: u64) -> Self {
+        let of = |salt: u64| seed.wrapping_add(salt).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let share = |salt| [0, 10, 50, 200][usize::try_from(of(salt) % 4).unwrap()];
+        let weather = Weather {
+            lost: share(1),
+            unanswered: share(2),
+            refused: share(3),
+            conflicts: share(4),
+            late: share(5),
+            cut: share(6) * 4,
+            stale: share(7) * 2,
+            ..Weather::CALM
+        };
+        let crashes = (0..of(8) % 4).map(|crash| 1 + of(9 + crash) % 20).collect();
+        Self { weather, crashes }
+    }
+}
+
+/// What was seen of a scene.
+struct Seen {
+    ending: Ending,
+    deeds: Deeds,
+    /// Children whose instance is gone.
+    orphans: Vec<String>,
+    /// Which entries of the journal are of it.
+    steps: Range<usize>,
+}
+
+/// What was seen of all.
+pub(crate) struct Told {
+    scenario: Scenario,
+    seed: u64,
+    plan: Plan,
+    entries: Vec<Entry>,
+    /// How much the process wrote that lives at the end.
+    pub(crate) writes: u64,
+    seen: Vec<Seen>,
+    failure: Option<String>,
+}
+
+/// Plays a scenario.
+pub(crate) fn tell(scenario: &Scenario, seed: u64, plan: &Plan) -> Told {
+    // Which of two things that are ready is taken first is the runtime's own chance.
+    let chance = RngSeed::from_bytes(&seed.to_le_bytes());
+    let runtime = Builder::new_current_thread().enable_all().start_paused(true).rng_seed(chance).build().unwrap();
+    runtime.block_on(play(scenario.clone(), seed, plan.clone()))
+}
+
+async fn play(scenario: Scenario, seed: u64, plan: Plan) -> Told {
+    random::seed(seed);
+    let stage = Stage::set(seed).await;
+    let start = |process: u64| {
+        let crashes = if process == 0 { plan.crashes.clone() } else { Vec::new() };
+        let controller = Controller(scenario.args.clone());
+        Program::start(controller, &stage.world, seed.wrapping_add(process << 48), crashes)
+    };
+    let programs: Vec<Program> = (0..scenario.processes).map(start).collect();
+    let (mut seen, mut failure) = (Vec::new(), None);
+    for (number, scene) in scenario.scenes.iter().enumerate() {
+        let begun = count(&stage.world);
+        programs.iter().for_each(|program| program.set_weather(plan.weather));
+        for act in &scene.acts {
+            stage.world.tell("", "ann", format!("scene {number}: {act}"));
+            act.play(&stage).await;
+        }
+        sleep(TROUBLE).await;
+        programs.iter().for_each(|program| program.set_weather(Weather::CALM));
+        failure = failure.or(quiet(&stage).await.map(|why| format!("scene {number}: {why}")));
+        let mut ending = ending(&stage);
+        if scenario.renumbers {
+            without_numbers(&mut ending);
+        }
+        let (orphans, steps) = (orphans(&stage), begun..count(&stage.world));
+        seen.push(Seen { ending, deeds: Deeds::default(), orphans, steps });
+    }
+    let entries = stage.world.journal().entries();
+    for seen in &mut seen {
+        seen.deeds = Deeds::of(&entries[seen.steps.clone()]);
+        if scenario.renumbers {
+            seen.deeds.without_revisions();
+        }
+    }
+    let writes = programs.iter().map(Program::writes).sum();
+    programs.into_iter().for_each(Program::end);
+    Told { scenario, seed, plan, entries, writes, seen, failure }
+}
+
+/// Children whose instance is gone.
+fn orphans(stage: &Stage) -> Vec<String> {
+    let mut orphans = Vec::new();
+    for server in stage.servers() {
+        let contents = server.contents();
+        let uids: BTreeSet<&str> = contents.values().filter_map(|object| object["metadata"]["uid"].as_str()).collect();
+        for ((resource, namespace, name), object) in &contents {
+            let is_ours = label(object, keys::APPLYSET_PART_OF).is_some();
+            if is_ours && label(object, keys::INSTANCE_ID).is_some_and(|uid| !uids.contains(uid)) {
+                orphans.push(format!("{} {resource} {namespace}/{name}", server.name()));
+            }
+        }
+    }
+    orphans
+}
+
+fn count(world: &World) -> usize {
+    world.journal().count(|_| true)
+}
+
+/// The first write after so many entries.
+fn write_after(world: &World, count: usize) -> Option<String> {
+    let mut before = 0;
+    world.journal().find(|entry| {
+        before += 1;
+        (before > count && is_write(entry)).then(|| entry.to_string())
+    })
+}
+
+fn is_write(entry: &Entry) -> bool {
+    matches!(&entry.deed, Deed::Change(change) if !change.resource.starts_with("leases."))
+}
+
+/// Waits until nothing is written any more. `Some`: something is, for ever.
+async fn quiet(stage: &Stage) -> Option<String> {
+    let mut waited = Duration::ZERO;
+    loop {
+        let before = count(&stage.world);
+        sleep(QUIET).await;
+        let write = write_after(&stage.world, before)?;
+        waited += QUIET;
+        if waited > PATIENCE {
+            return Some(format!("it is not quiet after {} min: {write}", PATIENCE.as_secs() / 60));
+        }
+    }
+}
+
+impl Told {
+    /// The story, for people.
+    pub(crate) fn text(&self) -> String {
+        let mut text = format!("{}, seed {}: {:?}", self.scenario.name, self.seed, self.plan);
+        for entry in self.entries.iter().filter(|entry| is_told(entry)) {
+            let _ = write!(text, "\n{entry}");
+        }
+        text
+    }
+
+    /// Everything that must hold, against the story in which nothing went wrong.
+    pub(crate) fn check(&self, calm: &Self) -> Result<(), String> {
+        judge(&self.entries)?;
+        if let Some(failure) = &self.failure {
+            return Err(failure.clone());
+        }
+        for (number, (seen, calm)) in self.seen.iter().zip(&calm.seen).enumerate() {
+            let when = format!("scene {number}");
+            if let Some(orphan) = seen.orphans.first() {
+                return Err(format!("{when}: {orphan} has outlived its instance"));
+            }
+            self.expected(number, &seen.ending)?;
+            if let Some(place) = seen.deeds.made.difference(&calm.deeds.made).next() {
+                return Err(format!("{when}: {} was made, and need not have been", place.join(" ")));
+            }
+            if let Some(place) = seen.deeds.removed.difference(&calm.deeds.removed).next() {
+                return Err(format!("{when}: {} was removed, and need not have been", place.join(" ")));
+            }
+            same(&when, &seen.ending, &calm.ending)?;
+        }
+        Ok(())
+    }
+
+    /// Only how it ends is held against others.
+    pub(crate) fn without_entries(self) -> Self {
+        Self { entries: Vec::new(), ..self }
+    }
+
+    /// All that has happened.
+    pub(crate) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    fn expected(&self, number: usize, ending: &Ending) -> Result<(), String> {
+        for expected in &self.scenario.scenes[number].expected {
+            let found = ending.get(&expected.place.map(str::to_owned));
+            let place = expected.place.join(" ");
+            match (&expected.value, found) {
+                (None, None) => {}
+                (None, Some(found)) => return Err(format!("scene {number}: there is {place}: {found}")),
+                (Some(_), None) => return Err(format!("scene {number}: there is no {place}")),
+                (Some(value), Some(found)) if found.pointer(expected.pointer).unwrap_or(&Value::Null) != value => {
+                    let pointer = expected.pointer;
+                    return Err(format!("scene {number}: {pointer} of {place} is not {value}: {found}"));
+                }
+                (Some(_), Some(_)) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn same(when: &str, found: &Ending, expected: &Ending) -> Result<(), String> {
+    for key in found.keys().chain(expected.keys()) {
+        let (found, expected) = (found.get(key), expected.get(key));
+        if found != expected {
+            let show = |object: Option<&Value>| object.map_or("nothing".to_owned(), ToString::to_string);
+            let place = key.join(" ");
+            return Err(format!("{when}: {place} is\n  {}\nand should be\n  {}", show(found), show(expected)));
+        }
+    }
+    Ok(())
+}
+
+/// How the world was furnished is left out, and what is written for people.
+fn is_told(entry: &Entry) -> bool {
+    match &entry.deed {
+        Deed::Change(change) => entry.by != PLATFORM && !UNTOLD.contains(&&*change.resource),
+        Deed::Told(_) => true,
+    }
+}
