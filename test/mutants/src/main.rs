@@ -1,9 +1,10 @@
 //! Breaks decisions and runtime in many ways, and shows that the worlds of the simulator (`test/sim/tests/worlds`) notice each.
 //!
-//!     mutants [--only 3,7,12] [--lanes N] [--seconds N]
+//!     mutants [--only 3,7,12] [--lanes N] [--seconds N] [--program PATH]
 //!
 //! What is broken is in `mutations.yaml` beside this crate. All of it goes into one copy of the sources, which is built once:
-//! the variable MUTANT says which of it counts. The exit code is 1 where one is not noticed.
+//! the variable MUTANT says which of it counts. `--program` is what was built before, to be tried again as it is; `--seconds`
+//! is how long one is looked for in one kind of worlds. The exit code is 1 where one is not noticed.
 
 #![forbid(unsafe_code)]
 
@@ -16,6 +17,7 @@ mod trial;
 
 use std::{
     env,
+    path::PathBuf,
     process::ExitCode,
     sync::{
         Mutex, PoisonError,
@@ -40,11 +42,13 @@ struct Options {
     lanes: usize,
     /// So long one is looked for in one kind of worlds.
     patience: Duration,
+    /// It is built already.
+    program: Option<PathBuf>,
 }
 
 fn options() -> anyhow::Result<Options> {
     let lanes = thread::available_parallelism().map_or(1, usize::from);
-    let mut options = Options { only: Vec::new(), lanes, patience: Duration::from_mins(5) };
+    let mut options = Options { only: Vec::new(), lanes, patience: Duration::from_mins(5), program: None };
     let mut arguments = env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let value = arguments.next().with_context(|| format!("{argument} takes a value"))?;
@@ -53,6 +57,7 @@ fn options() -> anyhow::Result<Options> {
                 let numbers = value.split(',').filter(|number| !number.is_empty()).map(str::parse);
                 options.only = numbers.collect::<Result<_, _>>().context("--only takes numbers")?;
             }
+            "--program" => options.program = Some(value.into()),
             "--lanes" => options.lanes = value.parse().context("--lanes takes a number")?,
             "--seconds" => {
                 options.patience = Duration::from_secs(value.parse().context("--seconds takes a number")?);
@@ -78,10 +83,15 @@ fn run() -> anyhow::Result<bool> {
     let options = options()?;
     let mutations = mutation::list()?;
     let tree = folder::tree();
-    let workspace = folder::workspace();
-    tree::write(&workspace, &tree, &mutations)?;
-    println!("{} mutations are in {}; it is being built", mutations.len(), tree.display());
-    let program = tree::build(&workspace, &tree)?;
+    let program = match options.program {
+        Some(program) => program,
+        None => {
+            let workspace = folder::workspace();
+            tree::write(&workspace, &tree, &mutations)?;
+            println!("{} mutations are in {}; it is being built", mutations.len(), tree.display());
+            tree::build(&workspace, &tree)?
+        }
+    };
     let trial = Trial { program: &program, folder: &tree.join("test/sim"), patience: options.patience };
     for worlds in [Worlds::Broker, Worlds::Graphs] {
         let none = trial.unbroken(worlds)?;
