@@ -75,7 +75,7 @@ fn sweep(tree: &Path, folder: &Path, files: &BTreeSet<String>) -> io::Result<()>
 pub(crate) fn build(workspace: &Path, tree: &Path) -> anyhow::Result<PathBuf> {
     let built = Command::new("cargo")
         .args(["test", "--locked", "--profile", "simulate", "--package", "sim", "--test", "worlds", "--no-run"])
-        .args(["--message-format", "json-render-diagnostics", "--manifest-path"])
+        .args(["--message-format", "json", "--manifest-path"])
         .arg(tree.join("Cargo.toml"))
         .arg("--target-dir")
         .arg(folder::target())
@@ -84,12 +84,15 @@ pub(crate) fn build(workspace: &Path, tree: &Path) -> anyhow::Result<PathBuf> {
         .stderr(Stdio::inherit())
         .output()
         .context("cargo")?;
+    let said = String::from_utf8_lossy(&built.stdout);
+    let messages: Vec<Value> = said.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    // What is broken looks odd to the compiler: of all that it warns of nothing matters.
+    for error in messages.iter().filter(|message| message["message"]["level"] == "error") {
+        eprintln!("{}", error["message"]["rendered"].as_str().unwrap_or_default());
+    }
     ensure!(built.status.success(), "it cannot be built");
-    let messages = String::from_utf8_lossy(&built.stdout);
-    let program = messages.lines().find_map(|line| {
-        let message: Value = serde_json::from_str(line).ok()?;
-        let is_worlds = message["target"]["name"] == "worlds";
-        message["executable"].as_str().filter(|_| is_worlds).map(PathBuf::from)
-    });
+    let worlds =
+        messages.iter().find(|message| message["target"]["name"] == "worlds" && message["executable"].is_string());
+    let program = worlds.and_then(|worlds| worlds["executable"].as_str()).map(PathBuf::from);
     program.context("cargo does not say where the program is")
 }
