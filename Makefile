@@ -29,6 +29,7 @@ MINUTES ?=
 SECONDS ?=
 TARGETS ?=
 KEEP ?=
+MUTANT ?=
 
 ##@ Use
 
@@ -93,7 +94,7 @@ undeploy: ## Remove Brokers and operator from kubectl's current context; CRDs an
 
 .PHONY: check
 check: need-cargo need-cc fmt-check clippy ## Format, clippy, and the tests that need no API server (a minute)
-	cargo test --locked --workspace --lib --bin bench --bin suites --test core --test cel
+	cargo test --locked --workspace --lib --bin bench --bin mutants --bin suites --test core --test cel
 
 # One build of all binaries and tests comes first: `cargo test` alone would not build the binaries that the tests start, and
 # building those by themselves would compile a third of the dependencies a second time, with other features. Half of what
@@ -118,6 +119,11 @@ chaos: need-cargo need-cc controlplane ## Let connections, programs and API serv
 .PHONY: fuzz
 fuzz: need-cargo need-cc ## Feed the readers of what strangers write with what coverage suggests (SECONDS=60 for each, TARGETS=… for some, KEEP=1: keep it)
 	FUZZ_SECONDS='$(SECONDS)' FUZZ_TARGETS='$(TARGETS)' FUZZ_KEEP='$(KEEP)' test/fuzz/run.sh
+
+# Everything that is broken is in one build.
+.PHONY: mutants
+mutants: need-cargo need-cc ## Break decisions and runtime in a hundred ways, and see the simulator notice each (MUTANT=7,12: only these)
+	cargo run --locked --package mutants -- --only '$(MUTANT)'
 
 .PHONY: lint
 lint: need-cargo need-cc fmt-check clippy deny ## Format, clippy, and licences, bans, sources and advisories of all dependencies

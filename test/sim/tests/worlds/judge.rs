@@ -1,9 +1,12 @@
 //! What must hold after every step, judged from the journal.
 
 mod copies;
+mod held;
 mod secrets;
+mod stages;
 mod statuses;
 mod strangers;
+mod wishes;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -11,19 +14,24 @@ use broker_api::keys;
 use serde_json::Value;
 use sim::{Change, Deed, Entry, UNGUARDED};
 
-use self::{copies::Copies, secrets::check_secret, statuses::check_status, strangers::check_stranger};
+use self::{
+    copies::Copies, held::Held, secrets::check_secret, stages::Stages, statuses::check_status,
+    strangers::check_stranger, wishes::Wishes,
+};
 use crate::stage::{CERTIFICATE, PRIVATE, PROVIDERS, SHOP};
 
-/// The first step that must not have happened.
-pub(crate) fn judge(entries: &[Entry]) -> Result<(), String> {
+/// The first step that must not have happened; `is_calm`: nothing goes wrong but what people and clusters do.
+pub(crate) fn judge(entries: &[Entry], is_calm: bool) -> Result<(), String> {
     let mut seen = Seen::default();
     let mut copies = Copies::default();
+    let (mut held, mut stages, mut wishes) = (Held::default(), Stages::default(), Wishes::default());
     for entry in entries {
         let change = match &entry.deed {
             Deed::Change(change) => change,
             Deed::Told(what) if what.starts_with(UNGUARDED) => return Err(entry.to_string()),
             Deed::Told(what) => {
                 copies.hear(entry, what);
+                held.hear(&entry.server, what);
                 continue;
             }
         };
@@ -34,7 +42,14 @@ pub(crate) fn judge(entries: &[Entry]) -> Result<(), String> {
             check_secret(&step).map_err(wrong)?;
             check_status(&step).map_err(wrong)?;
             copies.check_deletion(&step, &seen).map_err(wrong)?;
+            stages.check(&step, &seen, &held).map_err(wrong)?;
+            if is_calm {
+                wishes.check(&step, &held).map_err(wrong)?;
+            }
         }
+        stages.take(&step);
+        wishes.take(&step);
+        held.take(&step);
         seen.take(&step);
         copies.take(&step, &seen).map_err(wrong)?;
     }
@@ -54,6 +69,14 @@ impl Step<'_> {
 
     fn server(&self) -> &str {
         &self.entry.server
+    }
+
+    fn before(&self) -> Option<&Value> {
+        self.change.before.as_deref()
+    }
+
+    fn after(&self) -> Option<&Value> {
+        self.change.after.as_deref()
     }
 
     /// Whether it is about a copy of somebody's Certificate in a provider, not one that somebody pretends to be one.

@@ -86,6 +86,12 @@ impl Plan {
         calm
     }
 
+    /// Whether nothing goes wrong.
+    pub(crate) fn is_calm(&self) -> bool {
+        let freezes = self.acts.iter().any(|(act, _)| matches!(act, Act::Freeze(_)));
+        self.weather == Weather::CALM && self.crashes.iter().all(Vec::is_empty) && !freezes
+    }
+
     /// With this weather.
     pub(crate) fn in_weather(self, weather: Weather) -> Self {
         Self { weather, ..self }

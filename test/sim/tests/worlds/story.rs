@@ -154,7 +154,7 @@ impl Told {
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
         }
-        judge(&self.entries)?;
+        judge(&self.entries, self.plan.is_calm())?;
         self.served.check_served()?;
         self.gone.check_gone()?;
         self.served.same("when it was served", &calm.served)?;

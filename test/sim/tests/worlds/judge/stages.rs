@@ -1,0 +1,88 @@
+//! A move waits for the stages of its Migration: those before the switch, and those before the old copy goes (I11).
+
+use std::collections::BTreeMap;
+
+use broker_api::keys;
+use serde_json::Value;
+
+use super::{Seen, Step, annotation, held::Held, is_leaving};
+use crate::stage::{CERTIFICATE, HUB};
+
+const MIGRATIONS: &str = "migrations.broker.platform-mesh.io";
+
+/// A Migration.
+struct Move {
+    /// Of the origin.
+    uid: String,
+    from: String,
+    to: String,
+    state: String,
+}
+
+/// All Migrations.
+#[derive(Default)]
+pub(super) struct Stages(BTreeMap<String, Move>);
+
+impl Stages {
+    /// What the broker does.
+    pub(super) fn check(&self, step: &Step<'_>, seen: &Seen, held: &Held) -> Result<(), String> {
+        if step.change.resource != CERTIFICATE {
+            return Ok(());
+        }
+        if step.is_about_copy() { self.check_deletion(step, seen, held) } else { self.check_switch(step, held) }
+    }
+
+    fn check_switch(&self, step: &Step<'_>, held: &Held) -> Result<(), String> {
+        let (Some(before), Some(after)) = (step.before(), step.after()) else { return Ok(()) };
+        let Some(now) = shown(after).filter(|now| shown(before) != Some(now)) else { return Ok(()) };
+        let uid = after["metadata"]["uid"].as_str().unwrap_or_default();
+        let early = self.0.values().any(|one| {
+            let is_before_switch = matches!(&*one.state, "" | "Pending" | "InitialInProgress");
+            let is_held = held.has(&one.from, uid) && !held.was_away(&one.from);
+            one.uid == uid && one.to == now && is_before_switch && is_held
+        });
+        if early { Err("the consumer is switched before the stages before it have ended".to_owned()) } else { Ok(()) }
+    }
+
+    fn check_deletion(&self, step: &Step<'_>, seen: &Seen, held: &Held) -> Result<(), String> {
+        let Some(before) = step.before().filter(|before| !is_leaving(before)) else { return Ok(()) };
+        let goes = step.after().is_none_or(is_leaving);
+        let lives = seen.origin_of(before).is_some_and(|origin| !is_leaving(origin));
+        let uid = annotation(before, keys::CONSUMER_UID);
+        let early = self.0.values().any(|one| {
+            let is_behind_switch = matches!(&*one.state, "InitialCompleted" | "CutoverInProgress");
+            one.uid == uid && one.from == step.server() && is_behind_switch && !held.was_away(&one.from)
+        });
+        if early && goes && lives {
+            return Err("the old copy goes before the stages behind the switch have ended".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Takes a step in.
+    pub(super) fn take(&mut self, step: &Step<'_>) {
+        if step.server() == HUB && step.change.resource == MIGRATIONS {
+            match step.after() {
+                Some(after) => _ = self.0.insert(step.change.name.clone(), read(after)),
+                None => _ = self.0.remove(&step.change.name),
+            }
+        }
+    }
+}
+
+fn read(migration: &Value) -> Move {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    Move {
+        uid: annotation(migration, keys::CONSUMER_UID).to_owned(),
+        from: text(&migration["spec"]["from"]["clusterName"]),
+        to: text(&migration["spec"]["to"]["clusterName"]),
+        state: text(&migration["status"]["state"]),
+    }
+}
+
+/// Who serves it, as the consumer sees it.
+fn shown(origin: &Value) -> Option<&str> {
+    let conditions = origin["status"]["conditions"].as_array()?;
+    let brokered = conditions.iter().find(|condition| condition["type"] == "Brokered")?;
+    brokered["message"].as_str()?.strip_prefix("served by provider ")
+}
