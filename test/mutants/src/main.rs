@@ -83,14 +83,13 @@ fn run() -> anyhow::Result<bool> {
     let options = options()?;
     let mutations = mutation::list()?;
     let tree = folder::tree();
-    let program = match options.program {
-        Some(program) => program,
-        None => {
-            let workspace = folder::workspace();
-            tree::write(&workspace, &tree, &mutations)?;
-            println!("{} mutations are in {}; it is being built", mutations.len(), tree.display());
-            tree::build(&workspace, &tree)?
-        }
+    let program = if let Some(program) = options.program {
+        program
+    } else {
+        let workspace = folder::workspace();
+        tree::write(&workspace, &tree, &mutations)?;
+        println!("{} mutations are in {}; it is being built", mutations.len(), tree.display());
+        tree::build(&workspace, &tree)?
     };
     let trial = Trial { program: &program, folder: &tree.join("test/sim"), patience: options.patience };
     for worlds in [Worlds::Broker, Worlds::Graphs] {
