@@ -113,14 +113,18 @@ pub(crate) fn run(source: &str) {
     ];
     let value = GRAPHS.evaluate(&program, &variables);
     assert_eq!(value, GRAPHS.evaluate(&program, &variables), "another value the second time");
-    let known = types::is_known(program.expression(), &VARIABLES) == Ok(true) && !program.omits();
+    // `null` is taken for a moment, a duration, or whatever else may lack, as cel-go takes it, and fails where it is none.
+    let known =
+        types::is_known(program.expression(), &VARIABLES) == Ok(true) && !program.omits() && !source.contains("null");
     match &value {
         Ok(json) => {
             assert!(!known || is_of(json, &of), "{json} is no {of}");
             without_omitted(json.clone());
         }
         Err(ExpressionError::Failed { what, .. }) if known => {
-            assert!(!TYPE_ERRORS.iter().any(|words| what.contains(words)), "of the type {of}: {what}");
+            // JSON has no maps with other keys: what cannot be written is no fault of the expression's.
+            let is_written = !what.starts_with("a map key must be a string");
+            assert!(!is_written || !TYPE_ERRORS.iter().any(|words| what.contains(words)), "of the type {of}: {what}");
         }
         Err(_) => {}
     }

@@ -73,5 +73,6 @@ fn below(fields: &Map<String, Value>, place: &str) -> Option<String> {
     let mut inner = properties
         .map(|(name, schema)| (name.as_str(), schema))
         .chain(["items", "additionalProperties"].into_iter().filter_map(|name| Some((name, fields.get(name)?))));
-    inner.find_map(|(name, schema)| at(schema, &format!("{place}.{name}")))
+    // Anything may be in a map whose values nobody describes.
+    inner.find_map(|(name, schema)| if schema.is_boolean() { None } else { at(schema, &format!("{place}.{name}")) })
 }
