@@ -300,7 +300,7 @@ mod tests {
         let mut waiting = Waiting::default();
         let team: Arc<str> = "team".into();
         // The first time, the second, and so on.
-        for stays in [5, 10, 20, 40, 40] {
+        for stays in [10, 20, 40, 60, 60] {
             waiting.empty(&team);
             assert_eq!(waiting.next(), Some(Instant::now() + Duration::from_secs(stays)));
             tokio::time::advance(Duration::from_secs(4)).await;

@@ -74,8 +74,6 @@ impl Lab {
                 // Alone, so nobody needs to know this port.
                 "--listen-peer-urls=http://127.0.0.1:0",
                 "--unsafe-no-fsync",
-                // What is not written to its database yet is in its log.
-                "--backend-batch-interval=1s",
                 "--log-level=warn",
                 // 8 GiB: benches fill more than the default 2.
                 "--quota-backend-bytes=8589934592",
