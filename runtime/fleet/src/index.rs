@@ -396,12 +396,8 @@ impl Index {
             let mut state = self.write();
             state.learned = Some(Vec::new());
             // Versions only run backwards where etcd was restored from a backup: then the list alone is true.
-            (
-                state.objects.clone(),
-                !state.sorted.is_empty(),
-                state.restored || resource_version < state.progress,
-                state.restored,
-            )
+            let restored = state.restored || resource_version < state.progress;
+            (state.objects.clone(), !state.sorted.is_empty(), restored, state.restored)
         };
         let mut new = State { complete: true, progress: resource_version, ..State::default() };
         let (mut changes, mut values) = (Vec::new(), HashMap::default());
