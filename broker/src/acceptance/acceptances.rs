@@ -17,6 +17,7 @@ use broker_core::{
 use runtime_effect::kind::Kind;
 use runtime_fleet::{
     cluster::Cluster,
+    crash::spawn,
     index::{Change, Index},
     object::{Object, ObjectKey},
 };
@@ -66,6 +67,20 @@ impl Broker {
                 && self.plurals.said(provider, &brokered.kind).is_some_and(|plural| *plural == *gvr.resource)
         };
         self.watches.brokered.iter().find(is)
+    }
+
+    /// The brokered kinds that an AcceptAPI for this resource at a provider may speak of: by the provider's own word for a
+    /// kind, and where it has none (it does not serve the kind yet), by anybody's.
+    pub(super) fn spoken_of<'b>(&'b self, provider: &ClusterName, gvr: &Gvr) -> impl Iterator<Item = &'b Brokered> {
+        self.watches.brokered.iter().filter(move |brokered| {
+            let kind = &brokered.kind;
+            kind.group == gvr.group
+                && kind.version == gvr.version
+                && match self.plurals.said(provider, kind) {
+                    Some(plural) => *plural == *gvr.resource,
+                    None => self.plurals.is_said(kind, &gvr.resource),
+                }
+        })
     }
 
     /// Whether a resource is of a kind that is watched, as far as any cluster has said.
@@ -185,7 +200,7 @@ impl Broker {
             return;
         }
         let (broker, kind) = (self.itself(), Arc::clone(kind));
-        tokio::spawn(async move {
+        spawn(async move {
             tokio::time::sleep(GATHER).await;
             broker.roomy.lock().unwrap_or_else(PoisonError::into_inner).remove(&kind);
             broker.enqueue_waiting(&kind);

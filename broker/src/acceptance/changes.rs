@@ -16,6 +16,7 @@ use broker_core::acceptance::AcceptId;
 use futures::FutureExt as _;
 use runtime_engine::decisions::Urgency;
 use runtime_fleet::{
+    crash::spawn,
     hashed::{HashMap, HashSet},
     index::Lookup,
     object::ObjectKey,
@@ -270,7 +271,7 @@ impl Broker {
     fn take_in_again(&self, id: &AcceptId) {
         let key = object_key(id);
         let (changes, again) = (self.accept_changes.clone(), AcceptChange::Changed(id.provider.clone(), key));
-        tokio::spawn(async move {
+        spawn(async move {
             tokio::time::sleep(RECOMPILE).await;
             let _ = changes.send(again);
         });
@@ -307,21 +308,31 @@ impl Broker {
 
     /// Origins that a provider's AcceptAPIs for a resource concern are looked at again, in the provider's share of the time.
     fn enqueue_judged(&self, provider: &ClusterName, gvr: &Gvr, registry: &Registry) {
-        let Some(brokered) = self.brokered_at(provider, gvr) else { return };
-        let mut concerned = self.records.concerned(provider, Some(&brokered.kind));
-        if registry.accepting(provider, gvr).iter().any(|acceptance| acceptance.rebalance) {
-            // It may attract any of them.
-            concerned = self.records.of_kind(&brokered.kind);
-        }
-        for key in concerned {
-            self.enqueue_later(key, provider);
+        // It may attract any of them.
+        let attracts = registry.accepting(provider, gvr).iter().any(|acceptance| acceptance.rebalance);
+        // Where the provider does not serve the kind, people are told so instead of that there is no AcceptAPI.
+        for brokered in self.spoken_of(provider, gvr) {
+            let kind = &brokered.kind;
+            let concerned =
+                if attracts { self.records.of_kind(kind) } else { self.records.concerned(provider, Some(kind)) };
+            for key in concerned {
+                self.enqueue_later(key, provider);
+            }
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use broker_core::decision::{Decision, State};
+    use clap::Parser as _;
+    use runtime_cel::expression::Evaluator;
+    use runtime_engine::{decisions::Decisions, engine::Engine};
+    use runtime_fleet::dial::Sockets;
+    use runtime_process::metrics::METERS;
+
     use super::*;
+    use crate::{options::Options, origins::records::bounds::Bounds};
 
     fn provider() -> ClusterName {
         ClusterName::provider("p")
@@ -373,5 +384,29 @@ mod tests {
         let batch = pending.begin(now).unwrap();
         assert!(batch.left && !batch.complete, "what came before it left counts for nothing");
         assert_eq!(batch.changed, BTreeSet::from([ObjectKey::new("n", "b")]));
+    }
+
+    /// One that had been looked at before a provider's AcceptAPI came hears of it, although that does not serve the kind.
+    #[tokio::test]
+    async fn who_waits_hears_of_an_accept_api_by_the_providers_word_or_else_by_anybodys() {
+        let options = Options::try_parse_from(["resource-broker", "--watch-kind", "K.v1.g"]).unwrap();
+        let engine = Engine::new(Decisions::start(METERS.slow).unwrap(), &METERS);
+        let broker = Broker::new(options, "ours".into(), &engine, Evaluator::new(), Arc::new(Sockets)).0;
+        let (homer, kind) = (ClusterName::consumer("homer"), Arc::clone(&broker.watches.brokered[0].kind));
+        let origin = Broker::origin_key(&homer, &kind, &ObjectKey::new("n", "waits"));
+        let bounds = Bounds { capacity: None, share: None, objects: None, moves: 1, holds: &|_, _| false };
+        assert!(broker.records.absorb(&origin, &Decision::state(State::NotAccepted), bounds).is_some());
+        let hear = |version: &str, resource: &str| {
+            let gvr = Gvr { group: "g".into(), version: version.into(), resource: resource.into() };
+            let before = broker.queue.stats().depth;
+            broker.enqueue_judged(&provider(), &gvr, &Registry::default());
+            broker.queue.stats().depth - before
+        };
+        assert_eq!(hear("v1", "ks"), 0, "nobody calls it so");
+        broker.plurals.set(&homer, &kind, "ks");
+        broker.plurals.set(&provider(), &kind, "kays");
+        assert_eq!((hear("v1", "ks"), hear("v2", "kays")), (0, 0), "to this provider it is something else");
+        broker.plurals.forget(&provider());
+        assert_eq!(hear("v1", "ks"), 1);
     }
 }
