@@ -103,7 +103,7 @@ check: need-cargo need-cc fmt-check clippy ## Format, clippy, and the tests that
 test: need-cargo need-cc fmt-check clippy controlplane helm ## Format, clippy, manifests, all tests, and, as root on Linux, the real node (TESTS=… for some)
 	cargo build --locked --workspace --bins --tests
 	$(TARGET)/debug/manifests --check config
-	GOGC=400 GOMEMLIMIT=1500MiB $(TARGET)/debug/suites --since $(BEGAN) $(if $(TESTS),-- $(TESTS),--also 'real node=test/node/run.sh')
+	GOGC=400 GOMEMLIMIT=3GiB $(TARGET)/debug/suites --since $(BEGAN) $(if $(TESTS),-- $(TESTS),--also 'real node=test/node/run.sh')
 
 # One world a seed, and the named stories with a crash after every single write; SEED=… is one world, with its story.
 .PHONY: simulate

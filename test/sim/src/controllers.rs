@@ -7,13 +7,24 @@ use serde_json::{Value, json};
 use crate::{
     builtin::NAMESPACES,
     deletion::{FOREGROUND, ORPHAN},
-    history::Key,
+    history::{Event, Key},
     meta::{finalizers, is_deleting, set, text},
     resource::Storage,
-    state::State,
+    state::{CRDS, State},
 };
 
 impl State {
+    /// Whether the controllers of every cluster may have something to do because of what has happened since: hardly ever, for
+    /// most of what is written is leases, Events and statuses.
+    pub(crate) fn has_work_since(&self, revision: u64) -> bool {
+        let concerns = |event: &Event| {
+            let owned = |object: &Value| !object["metadata"]["ownerReferences"].is_null();
+            let crd = event.storage == Storage::new(CRDS[0], CRDS[1]);
+            crd || event.after.as_deref().is_none_or(|object| is_deleting(object) || owned(object))
+        };
+        !self.history.reaches(revision) || self.history.since(revision).any(concerns)
+    }
+
     /// One step of the controller of namespaces. Whether there was anything to do.
     pub(crate) fn settle_namespaces(&mut self) -> bool {
         let storage = Storage::new("", NAMESPACES);

@@ -1,6 +1,9 @@
 //! `Kinds`: what an API server serves now.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock},
+};
 
 use serde_json::{Value, json};
 
@@ -19,20 +22,24 @@ pub(crate) struct Kinds {
     said: BTreeMap<String, (Value, u64)>,
 }
 
+/// What every API server serves; there are thousands of them in a run.
+static BUILTIN: LazyLock<Vec<Arc<Resource>>> =
+    LazyLock::new(|| builtin::resources().into_iter().map(Arc::new).collect());
+
 impl Default for Kinds {
     fn default() -> Self {
         let mut kinds = Self { served: BTreeMap::new(), said: BTreeMap::new() };
-        for resource in builtin::resources() {
-            kinds.serve(resource);
+        for resource in &*BUILTIN {
+            kinds.serve(Arc::clone(resource));
         }
         kinds
     }
 }
 
 impl Kinds {
-    fn serve(&mut self, resource: Resource) {
+    fn serve(&mut self, resource: Arc<Resource>) {
         let path = [&resource.group, &resource.version, &resource.plural].map(Clone::clone);
-        self.served.insert(path, Arc::new(resource));
+        self.served.insert(path, resource);
     }
 
     pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Resource>> {
@@ -76,7 +83,7 @@ impl Kinds {
         let all: Vec<(String, Arc<Value>)> =
             versions().map(|version| (text(&version["name"]), Arc::new(schema_of(version)))).collect();
         for version in versions().filter(|version| version["served"] == true) {
-            self.serve(Resource {
+            self.serve(Arc::new(Resource {
                 group: group.clone(),
                 version: text(&version["name"]),
                 kind: text(&names["kind"]),
@@ -92,7 +99,7 @@ impl Kinds {
                 schema: schema_of(version),
                 versions: all.clone(),
                 blank: json!({}),
-            });
+            }));
         }
     }
 }

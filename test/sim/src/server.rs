@@ -158,9 +158,15 @@ impl ApiServer {
     /// Lets all controllers work whenever something has changed. Never ends by itself.
     pub async fn run_controllers(&self) {
         let mut changes = self.0.changes.subscribe();
+        let mut looked = None;
         loop {
-            self.settle();
-            self.collect_garbage();
+            // What they do themselves is looked at, too.
+            let now = self.revision();
+            if looked.is_none_or(|revision| self.state().has_work_since(revision)) {
+                self.settle();
+                self.collect_garbage();
+            }
+            looked = Some(now);
             if changes.changed().await.is_err() {
                 return;
             }

@@ -34,6 +34,8 @@ impl Comparison {
     fn compare(&mut self, schema: Schema<'_>, old: Option<&Value>, new: Option<&Value>, path: &mut Vec<String>) {
         let leaf = match (old, new) {
             (None, None) => return,
+            // Most of an object is as it was.
+            (Some(old), Some(new)) if old == new => return,
             (Some(old), Some(new)) if schema.atom(old) != schema.atom(new) && !old.is_null() && !new.is_null() => {
                 self.descend(&schema.atom(old), schema, Some(old), None, path);
                 self.descend(&schema.atom(new), schema, None, Some(new), path);
@@ -75,9 +77,7 @@ impl Comparison {
         match atom {
             Atom::Map { atomic: false } => {
                 let none = Map::new();
-                let fields =
-                    |of: Option<&Value>| of.and_then(Value::as_object).cloned().unwrap_or_else(|| none.clone());
-                let (before, after) = (fields(old), fields(new));
+                let [before, after] = [old, new].map(|of| of.and_then(Value::as_object).unwrap_or(&none));
                 if before.is_empty() && after.is_empty() {
                     self.leaf(old, new, path);
                     return true;
@@ -92,13 +92,12 @@ impl Comparison {
                 false
             }
             Atom::List(relation) if *relation != Relation::Atomic => {
-                let items = |of: Option<&Value>| of.and_then(Value::as_array).cloned().unwrap_or_default();
-                let (before, after) = (items(old), items(new));
+                let [before, after] = [old, new].map(|of| of.and_then(Value::as_array).map_or(&[][..], Vec::as_slice));
                 if before.is_empty() && after.is_empty() {
                     self.leaf(old, new, path);
                     return true;
                 }
-                self.compare_items(relation, schema, &before, &after, path);
+                self.compare_items(relation, schema, before, after, path);
                 false
             }
             Atom::Scalar | Atom::Map { .. } | Atom::List(_) => {
@@ -119,10 +118,9 @@ impl Comparison {
         let key = |item: &Value| element::of_item(relation, schema.items(), item);
         let keys: BTreeSet<String> = old.iter().chain(new).filter_map(key).collect();
         for wanted in keys {
-            let find = |items: &'_ [Value]| items.iter().find(|item| key(item).as_ref() == Some(&wanted)).cloned();
-            let (before, after) = (find(old), find(new));
+            let [before, after] = [old, new].map(|items| items.iter().find(|item| key(item).as_ref() == Some(&wanted)));
             path.push(wanted);
-            self.compare(schema.items(), before.as_ref(), after.as_ref(), path);
+            self.compare(schema.items(), before, after, path);
             path.pop();
         }
     }

@@ -11,7 +11,13 @@ use super::{Schema, object_meta};
 /// Reads a value as a typed one: what is unknown or empty is left out, and a value of another type is an error, which this
 /// tells for people.
 pub(crate) fn tidy(schema: Schema<'_>, value: &mut Value) -> Result<(), String> {
-    tidy_at(schema, value, "")
+    tidy_at(schema, value).map_err(|Misfit { path, why }| format!("{path}: {why}"))
+}
+
+/// Where a value is of another type, and why.
+struct Misfit {
+    path: String,
+    why: String,
 }
 
 /// The same for what every object has, where that was looked at before.
@@ -23,11 +29,11 @@ pub(crate) fn tidy_metadata(object: &mut Value) {
     }
 }
 
-fn tidy_at(schema: Schema<'_>, value: &mut Value, path: &str) -> Result<(), String> {
+fn tidy_at(schema: Schema<'_>, value: &mut Value) -> Result<(), Misfit> {
     if value.is_null() {
         return Ok(());
     }
-    check_type(schema, value).map_err(|why| format!("{path}: {why}"))?;
+    check_type(schema, value).map_err(|why| Misfit { path: String::new(), why })?;
     match value {
         Value::Object(fields) => {
             if schema.kind() == "object" {
@@ -37,7 +43,8 @@ fn tidy_at(schema: Schema<'_>, value: &mut Value, path: &str) -> Result<(), Stri
                 fields.entry(name.clone()).or_insert_with(|| nothing(field));
             }
             for (name, value) in fields.iter_mut() {
-                tidy_at(schema.field(name).unwrap_or(Schema::ANY), value, &format!("{path}.{name}"))?;
+                tidy_at(schema.field(name).unwrap_or(Schema::ANY), value)
+                    .map_err(|misfit| Misfit { path: format!(".{name}{}", misfit.path), ..misfit })?;
             }
             fields.retain(|name, value| schema.declared(name).is_none_or(|field| !is_left_out(field, value)));
             let map = schema.others().is_some_and(|others| others.kind() == "string");
@@ -47,7 +54,7 @@ fn tidy_at(schema: Schema<'_>, value: &mut Value, path: &str) -> Result<(), Stri
         }
         Value::Array(items) => {
             for item in items {
-                tidy_at(schema.items(), item, path)?;
+                tidy_at(schema.items(), item)?;
             }
         }
         _ => {}

@@ -1,5 +1,7 @@
 //! Whether an object is as its CRD's schema says.
 
+use std::{cell::RefCell, collections::HashMap};
+
 use regex::Regex;
 use serde_json::Value;
 
@@ -87,11 +89,22 @@ fn check_text(schema: Schema<'_>, text: &str, path: &str, causes: &mut Vec<Cause
         return causes.push(Cause::invalid(path, "it is too short"));
     }
     let pattern = schema.get("pattern").and_then(Value::as_str);
-    if let Some(pattern) = pattern.and_then(|pattern| Regex::new(pattern).ok())
-        && !pattern.is_match(text)
+    if let Some(pattern) = pattern
+        && !matches(pattern, text)
     {
         causes.push(Cause::invalid(path, format!("it does not match {pattern}")));
     }
+}
+
+/// Whether a text matches a pattern, which may be none. To compile one takes longer than all else that is done with an object.
+fn matches(pattern: &str, text: &str) -> bool {
+    thread_local! {
+        static COMPILED: RefCell<HashMap<String, Option<Regex>>> = RefCell::default();
+    }
+    COMPILED.with_borrow_mut(|compiled| {
+        let regex = compiled.entry(pattern.to_owned()).or_insert_with(|| Regex::new(pattern).ok());
+        regex.as_ref().is_none_or(|regex| regex.is_match(text))
+    })
 }
 
 fn check_number(schema: Schema<'_>, number: f64, path: &str, causes: &mut Vec<Cause>) {

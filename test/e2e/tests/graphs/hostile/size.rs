@@ -60,7 +60,7 @@ fn as_many_elements_as_an_object_can_have() {
         );
         let kind = scene.define(&rgd).await;
         let list: Vec<u8> = vec![1; 600_000];
-        for name in ["a", "b", "c", "d"] {
+        for name in ["a", "b"] {
             // What API servers take minutes for when it is applied; where they have no time they give up even so.
             let object = kind.object(scene.ns(), name, &json!({"spec": {"list": list}}));
             let made = wait_for(CREATED, "the API server to take it", async || {
@@ -72,7 +72,7 @@ fn as_many_elements_as_an_object_can_have() {
             drop(made.await.unwrap_or_else(|error| panic!("{error:#}")));
         }
         aside.is_served("600,000 elements").await;
-        for name in ["a", "b", "c", "d"] {
+        for name in ["a", "b"] {
             // Its status is not written over: not all of it is known.
             let told = stage.place.until_event(scene.ns(), name, "ManagementFailed", |_| true).await;
             println!("{told:?}");
@@ -83,7 +83,7 @@ fn as_many_elements_as_an_object_can_have() {
         scene.edit(&kind, "a", json!({"list": [7]})).await;
         scene.active(&kind, "a").await;
         assert_eq!(scene.configs().await, ["a-7"]);
-        for name in ["a", "b", "c", "d"] {
+        for name in ["a", "b"] {
             scene.delete(&kind, name).await;
             scene.gone(&kind, name).await;
         }
@@ -116,10 +116,10 @@ fn templates_of_a_mebibyte() {
             fields(400),
         ));
         let kind = scene.define(&rgd).await;
-        for name in ["a", "b", "c", "d"] {
+        for name in ["a", "b"] {
             scene.create(&kind, name, json!({"text": "y".repeat(250 << 10)})).await;
         }
-        for name in ["a", "b", "c", "d"] {
+        for name in ["a", "b"] {
             scene.waits(&kind, name, "bytes of JSON").await;
         }
         aside.is_served("objects that swell").await;
