@@ -126,17 +126,8 @@ impl Plan {
     }
 
     fn faults(&self) -> [(&'static str, u64); 8] {
-        let Weather { lost, unanswered, refused, conflicts, late, cut, astray, stale, slow: _ } = self.weather;
-        [
-            ("lost", lost),
-            ("unanswered", unanswered),
-            ("refused", refused),
-            ("conflicts", conflicts),
-            ("late", late),
-            ("cut", cut),
-            ("astray", astray),
-            ("stale", stale),
-        ]
+        let mut weather = self.weather;
+        shares(&mut weather).map(|(name, share)| (name, *share))
     }
 
     /// Without some of its [`parts`](Self::parts).
@@ -150,17 +141,7 @@ impl Plan {
                 *act = Act::Nothing;
             }
         }
-        let Weather { lost, unanswered, refused, conflicts, late, cut, astray, stale, slow: _ } = &mut plan.weather;
-        for (name, share) in [
-            ("lost", lost),
-            ("unanswered", unanswered),
-            ("refused", refused),
-            ("conflicts", conflicts),
-            ("late", late),
-            ("cut", cut),
-            ("astray", astray),
-            ("stale", stale),
-        ] {
+        for (name, share) in shares(&mut plan.weather) {
             if is_out(name) {
                 *share = 0;
             }
@@ -185,6 +166,21 @@ impl Plan {
         let without = if without.is_empty() { String::new() } else { format!(" WITHOUT='{}'", without.join(" ")) };
         format!("make simulate SEED={}{without}", self.seed)
     }
+}
+
+/// How much goes wrong in which way, of a thousand.
+fn shares(weather: &mut Weather) -> [(&'static str, &mut u64); 8] {
+    let Weather { lost, unanswered, refused, conflicts, late, cut, astray, stale, slow: _ } = weather;
+    [
+        ("lost", lost),
+        ("unanswered", unanswered),
+        ("refused", refused),
+        ("conflicts", conflicts),
+        ("late", late),
+        ("cut", cut),
+        ("astray", astray),
+        ("stale", stale),
+    ]
 }
 
 impl fmt::Display for Plan {
