@@ -310,3 +310,19 @@ impl Broker {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+impl Broker {
+    /// One that brokers `K.v1.g`, and knows no cluster.
+    pub(crate) fn of_one_kind() -> (Arc<Self>, Channels) {
+        use clap::Parser as _;
+        use runtime_engine::decisions::Decisions;
+        use runtime_fleet::dial::Sockets;
+        use runtime_process::metrics::METERS;
+
+        let options = Options::try_parse_from(["resource-broker", "--watch-kind", "K.v1.g"]).unwrap();
+        let engine = Engine::new(Decisions::start(METERS.slow).unwrap(), &METERS);
+        Self::new(options, "ours".into(), &engine, Evaluator::new(), Arc::new(Sockets))
+    }
+}

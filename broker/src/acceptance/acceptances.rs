@@ -59,35 +59,30 @@ impl Broker {
         registry.knows(provider) && self.plurals.said(provider, kind).is_some()
     }
 
+    /// The brokered kinds of a resource's group and version: which of them it is, its plural says.
+    fn alike<'b>(&'b self, gvr: &Gvr) -> impl Iterator<Item = &'b Brokered> {
+        let is = |brokered: &&Brokered| brokered.kind.group == gvr.group && brokered.kind.version == gvr.version;
+        self.watches.brokered.iter().filter(is)
+    }
+
     /// The brokered kind that a resource is at a provider, as that says or has last said.
     pub(crate) fn brokered_at(&self, provider: &ClusterName, gvr: &Gvr) -> Option<&Brokered> {
-        let is = |brokered: &&Brokered| {
-            brokered.kind.group == gvr.group
-                && brokered.kind.version == gvr.version
-                && self.plurals.said(provider, &brokered.kind).is_some_and(|plural| *plural == *gvr.resource)
-        };
-        self.watches.brokered.iter().find(is)
+        let says = |plural: Arc<str>| *plural == *gvr.resource;
+        self.alike(gvr).find(|brokered| self.plurals.said(provider, &brokered.kind).is_some_and(says))
     }
 
     /// The brokered kinds that an AcceptAPI for this resource at a provider may speak of: by the provider's own word for a
     /// kind, and where it has none (it does not serve the kind yet), by anybody's.
     pub(super) fn spoken_of<'b>(&'b self, provider: &ClusterName, gvr: &Gvr) -> impl Iterator<Item = &'b Brokered> {
-        self.watches.brokered.iter().filter(move |brokered| {
-            let kind = &brokered.kind;
-            kind.group == gvr.group
-                && kind.version == gvr.version
-                && match self.plurals.said(provider, kind) {
-                    Some(plural) => *plural == *gvr.resource,
-                    None => self.plurals.is_said(kind, &gvr.resource),
-                }
+        self.alike(gvr).filter(move |brokered| match self.plurals.said(provider, &brokered.kind) {
+            Some(plural) => *plural == *gvr.resource,
+            None => self.plurals.is_said(&brokered.kind, &gvr.resource),
         })
     }
 
     /// Whether a resource is of a kind that is watched, as far as any cluster has said.
     pub(super) fn watches_resource(&self, gvr: &Gvr) -> bool {
-        let is = |brokered: &Brokered| brokered.kind.group == gvr.group && brokered.kind.version == gvr.version;
-        let mut of_group = self.watches.brokered.iter().filter(|brokered| is(brokered));
-        of_group.any(|brokered| self.plurals.is_said(&brokered.kind, &gvr.resource))
+        self.alike(gvr).any(|brokered| self.plurals.is_said(&brokered.kind, &gvr.resource))
     }
 
     /// What is to be told of an AcceptAPI: whether it is used, a word, and words.
@@ -101,12 +96,10 @@ impl Broker {
             return (false, condition::EXPRESSION_SILENT, why);
         }
         let gvr = &acceptance.gvr;
-        let may_be = |brokered: &&Brokered| brokered.kind.group == gvr.group && brokered.kind.version == gvr.version;
         let is = |brokered: &&Brokered, cluster: &Arc<Cluster>| {
             cluster.kind(&brokered.gvk).found().is_some_and(|info| info.plural == gvr.resource)
         };
-        let of_group = self.watches.brokered.iter().filter(may_be);
-        let served = |cluster: Arc<Cluster>| of_group.clone().find(|brokered| is(brokered, &cluster));
+        let served = |cluster: Arc<Cluster>| self.alike(gvr).find(|brokered| is(brokered, &cluster));
         let Some(brokered) = self.fleet().cluster(&id.provider).and_then(served) else {
             let Gvr { group, version, resource } = gvr;
             // Others' words decide which of the two is told, nothing else.
@@ -220,21 +213,14 @@ fn is_held(index: &Index, copy: &ObjectKey) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser as _;
-    use runtime_cel::expression::Evaluator;
-    use runtime_engine::{decisions::Decisions, engine::Engine};
-    use runtime_fleet::dial::Sockets;
-    use runtime_process::metrics::METERS;
     use serde_json::json;
 
     use super::*;
-    use crate::{conventions, options::Options};
+    use crate::conventions;
 
     #[tokio::test]
     async fn each_provider_is_taken_at_its_own_word_for_a_kind() {
-        let options = Options::try_parse_from(["resource-broker", "--watch-kind", "K.v1.g"]).unwrap();
-        let engine = Engine::new(Decisions::start(METERS.slow).unwrap(), &METERS);
-        let (broker, _channels) = Broker::new(options, "ours".into(), &engine, Evaluator::new(), Arc::new(Sockets));
+        let (broker, _channels) = Broker::of_one_kind();
         let kind = Arc::clone(&broker.watches.brokered[0].kind);
         let mut registry = Registry::default();
         for (provider, says, accepts) in [

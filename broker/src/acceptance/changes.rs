@@ -325,14 +325,9 @@ impl Broker {
 #[cfg(test)]
 mod tests {
     use broker_core::decision::{Decision, State};
-    use clap::Parser as _;
-    use runtime_cel::expression::Evaluator;
-    use runtime_engine::{decisions::Decisions, engine::Engine};
-    use runtime_fleet::dial::Sockets;
-    use runtime_process::metrics::METERS;
 
     use super::*;
-    use crate::{options::Options, origins::records::bounds::Bounds};
+    use crate::origins::records::bounds::Bounds;
 
     fn provider() -> ClusterName {
         ClusterName::provider("p")
@@ -389,13 +384,10 @@ mod tests {
     /// One that had been looked at before a provider's AcceptAPI came hears of it, although that does not serve the kind.
     #[tokio::test]
     async fn who_waits_hears_of_an_accept_api_by_the_providers_word_or_else_by_anybodys() {
-        let options = Options::try_parse_from(["resource-broker", "--watch-kind", "K.v1.g"]).unwrap();
-        let engine = Engine::new(Decisions::start(METERS.slow).unwrap(), &METERS);
-        let broker = Broker::new(options, "ours".into(), &engine, Evaluator::new(), Arc::new(Sockets)).0;
+        let broker = Broker::of_one_kind().0;
         let (homer, kind) = (ClusterName::consumer("homer"), Arc::clone(&broker.watches.brokered[0].kind));
         let origin = Broker::origin_key(&homer, &kind, &ObjectKey::new("n", "waits"));
-        let bounds = Bounds { capacity: None, share: None, objects: None, moves: 1, holds: &|_, _| false };
-        assert!(broker.records.absorb(&origin, &Decision::state(State::NotAccepted), bounds).is_some());
+        assert!(broker.records.absorb(&origin, &Decision::state(State::NotAccepted), Bounds::ONE_MOVE).is_some());
         let hear = |version: &str, resource: &str| {
             let gvr = Gvr { group: "g".into(), version: version.into(), resource: resource.into() };
             let before = broker.queue.stats().depth;

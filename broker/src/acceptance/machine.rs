@@ -159,20 +159,12 @@ impl Machine for AcceptMachine {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser as _;
-    use runtime_cel::expression::Evaluator;
-    use runtime_engine::decisions::Decisions;
-    use runtime_fleet::dial::Sockets;
-    use runtime_process::metrics::METERS;
 
     use super::*;
-    use crate::options::Options;
 
     #[tokio::test]
     async fn nobody_asks_how_an_accept_api_stands_before_that_can_be_said() {
-        let options = Options::try_parse_from(["resource-broker", "--watch-kind", "K.v1.g"]).unwrap();
-        let engine = Engine::new(Decisions::start(METERS.slow).unwrap(), &METERS);
-        let broker = Broker::new(options, "ours".into(), &engine, Evaluator::new(), Arc::new(Sockets)).0;
+        let broker = Broker::of_one_kind().0;
         let id = AcceptId { provider: ClusterName::provider("p"), namespace: "n".into(), name: "a".into() };
         broker.enqueue_status(&id);
         assert_eq!(broker.statuses.queue().stats().depth, 0);

@@ -72,20 +72,13 @@ mod tests {
     use std::sync::Arc;
 
     use broker_api::ClusterName;
-    use clap::Parser as _;
-    use runtime_cel::expression::Evaluator;
-    use runtime_engine::{decisions::Decisions, engine::Engine};
-    use runtime_fleet::dial::Sockets;
-    use runtime_process::metrics::METERS;
 
     use super::*;
-    use crate::{conventions, options::Options};
+    use crate::conventions;
 
     /// An AcceptAPI of this resource, with this status; and what is to be written there.
     fn patch_of(uid: &str, resource: &str, status: &Value) -> Option<StatusPatch> {
-        let options = Options::try_parse_from(["resource-broker", "--watch-kind", "K.v1.g"]).unwrap();
-        let engine = Engine::new(Decisions::start(METERS.slow).unwrap(), &METERS);
-        let (broker, _channels) = Broker::new(options, "ours".into(), &engine, Evaluator::new(), Arc::new(Sockets));
+        let (broker, _channels) = Broker::of_one_kind();
         broker.plurals.set(&ClusterName::provider("other"), &broker.watches.brokered[0].kind, "ks");
         let (key, held) = conventions::object(&json!({
             "apiVersion": "broker.platform-mesh.io/v1alpha1", "kind": "AcceptAPI", "status": status,

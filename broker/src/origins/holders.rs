@@ -84,26 +84,20 @@ mod tests {
     use std::sync::Arc;
 
     use broker_api::MigrationState;
-    use clap::Parser as _;
-    use runtime_cel::expression::Evaluator;
-    use runtime_engine::{decisions::Decisions, engine::Engine, view::view};
+    use runtime_engine::view::view;
     use runtime_fleet::{
-        dial::Sockets,
         kubeconfig::{Kubeconfig, Trust},
         subscription::Subscription,
     };
-    use runtime_process::metrics::METERS;
     use serde_json::json;
 
     use super::*;
-    use crate::{conventions, listen::listen, options::Options};
+    use crate::{conventions, listen::listen};
 
     /// A broker that listens as long as what comes with it is held.
     fn broker() -> (Arc<Broker>, Vec<Subscription>) {
-        let options = Options::try_parse_from(["resource-broker", "--watch-kind", "K.v1.g"]).unwrap();
-        let engine = Engine::new(Decisions::start(METERS.slow).unwrap(), &METERS);
-        let broker = Broker::new(options, "ours".into(), &engine, Evaluator::new(), Arc::new(Sockets)).0;
-        let subscriptions = listen(&broker, engine.fleet());
+        let broker = Broker::of_one_kind().0;
+        let subscriptions = listen(&broker, broker.fleet());
         (broker, subscriptions)
     }
 

@@ -198,19 +198,14 @@ mod tests {
         decision::{Decision, State},
         snapshot::OriginKey,
     };
-    use clap::Parser as _;
-    use runtime_cel::expression::Evaluator;
-    use runtime_engine::{decisions::Decisions, engine::Engine};
     use runtime_fleet::{
-        dial::Sockets,
         kubeconfig::{Kubeconfig, Trust},
         queue::Outcome,
     };
-    use runtime_process::metrics::METERS;
     use serde_json::json;
 
     use super::*;
-    use crate::{conventions, options::Options, origins::records::bounds::Bounds};
+    use crate::{conventions, origins::records::bounds::Bounds};
 
     /// A broker with a consumer and a provider, of which nothing is known.
     struct Scene {
@@ -220,16 +215,14 @@ mod tests {
 
     impl Scene {
         fn new() -> Self {
-            let options = Options::try_parse_from(["resource-broker", "--watch-kind", "K.v1.g"]).unwrap();
-            let engine = Engine::new(Decisions::start(METERS.slow).unwrap(), &METERS);
-            let broker = Broker::new(options, "ours".into(), &engine, Evaluator::new(), Arc::new(Sockets)).0;
-            let scene = Self { _listens: listen(&broker, engine.fleet()), broker };
+            let broker = Broker::of_one_kind().0;
+            let scene = Self { _listens: listen(&broker, broker.fleet()), broker };
             // To which nobody connects.
             let text = "current-context: m\ncontexts: [{name: m, context: {cluster: c, user: u}}]\n\
                         clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\nusers: [{name: u, user: {token: t}}]\n";
             for cluster in [Self::homer(), Self::east()] {
                 let kubeconfig = Arc::new(Kubeconfig::parse(text, &Trust::Secret).unwrap());
-                engine.fleet().engage(&cluster, kubeconfig, None);
+                scene.broker.fleet().engage(&cluster, kubeconfig, None);
             }
             scene.broker.note_consumer(&Self::homer(), true);
             scene
@@ -252,8 +245,7 @@ mod tests {
         }
 
         fn remember(&self, name: &str, decision: &Decision) {
-            let bounds = Bounds { capacity: None, share: None, objects: None, moves: 1, holds: &|_, _| false };
-            assert!(self.broker.records.absorb(&self.origin(name), decision, bounds).is_some());
+            assert!(self.broker.records.absorb(&self.origin(name), decision, Bounds::ONE_MOVE).is_some());
         }
 
         /// Who was to be looked at, which is done.

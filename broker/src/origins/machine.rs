@@ -274,20 +274,12 @@ impl Broker {
 #[cfg(test)]
 mod tests {
     use broker_core::assignment::{Key, KeyRing};
-    use clap::Parser as _;
-    use runtime_cel::expression::Evaluator;
-    use runtime_engine::decisions::Decisions;
-    use runtime_fleet::dial::Sockets;
-    use runtime_process::metrics::METERS;
 
     use super::*;
-    use crate::options::Options;
 
     #[tokio::test(start_paused = true)]
     async fn nobody_is_looked_at_before_there_are_keys() {
-        let options = Options::try_parse_from(["resource-broker", "--watch-kind", "K.v1.g"]).unwrap();
-        let engine = Engine::new(Decisions::start(METERS.slow).unwrap(), &METERS);
-        let broker = Broker::new(options, "ours".into(), &engine, Evaluator::new(), Arc::new(Sockets)).0;
+        let broker = Broker::of_one_kind().0;
         let stop = CancellationToken::new();
         let work = tokio::spawn(Origins::run(Arc::clone(&broker), stop.clone()));
         let kind = Arc::clone(&broker.watches.brokered[0].kind);

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
     use crate::origins::records::{Records, bounds::Bounds, copy_key};
 
-    const ONE: Bounds<'static> = Bounds { capacity: None, share: None, objects: None, moves: 1, holds: &|_, _| false };
+    const ONE: Bounds<'static> = Bounds::ONE_MOVE;
 
     fn key(name: &str) -> OriginKey {
         let kind = Kind { group: "g".into(), version: "v1".into(), kind: "K".into() };

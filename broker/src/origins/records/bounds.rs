@@ -17,3 +17,10 @@ pub struct Bounds<'a> {
     /// Whether a provider holds the origin's copy now.
     pub holds: &'a dyn Fn(&ClusterName, &ObjectKey) -> bool,
 }
+
+#[cfg(test)]
+impl Bounds<'static> {
+    /// One move at a time, and nothing else is bounded.
+    pub(crate) const ONE_MOVE: Self =
+        Self { capacity: None, share: None, objects: None, moves: 1, holds: &|_, _| false };
+}

@@ -31,7 +31,7 @@ fn served() -> Decision {
     Decision::state(State::Served)
 }
 
-const ONE: Bounds<'static> = Bounds { capacity: None, share: None, objects: None, moves: 1, holds: &|_, _| false };
+const ONE: Bounds<'static> = Bounds::ONE_MOVE;
 
 #[test]
 fn a_turn_goes_to_who_waits_for_it() {
