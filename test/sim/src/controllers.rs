@@ -13,15 +13,17 @@ use crate::{
     state::{CRDS, State},
 };
 
+/// Whether it goes, or would with its owners.
+fn may_go(object: &Value) -> bool {
+    is_deleting(object) || object["metadata"]["ownerReferences"].as_array().is_some_and(|owners| !owners.is_empty())
+}
+
 impl State {
     /// Whether the controllers of every cluster may have something to do because of what has happened since: hardly ever, for
     /// most of what is written is leases, Events and statuses.
     pub(crate) fn has_work_since(&self, revision: u64) -> bool {
-        let concerns = |event: &Event| {
-            let owned = |object: &Value| !object["metadata"]["ownerReferences"].is_null();
-            let crd = event.storage == Storage::new(CRDS[0], CRDS[1]);
-            crd || event.after.as_deref().is_none_or(|object| is_deleting(object) || owned(object))
-        };
+        let crds = Storage::new(CRDS[0], CRDS[1]);
+        let concerns = |event: &Event| event.storage == crds || event.after.as_deref().is_none_or(may_go);
         !self.history.reaches(revision) || self.history.since(revision).any(concerns)
     }
 
@@ -83,8 +85,7 @@ impl State {
     fn collectable(&self) -> Vec<(Storage, Key)> {
         let storages = self.storages();
         let objects = || storages.iter().flat_map(|storage| self.all(storage).map(move |held| (storage, held)));
-        let owners = |object: &Value| object["metadata"]["ownerReferences"].as_array().map_or(0, Vec::len);
-        let mut concerned = objects().filter(|(_, (_, object))| is_deleting(object) || owners(object) > 0).peekable();
+        let mut concerned = objects().filter(|(_, (_, object))| may_go(object)).peekable();
         if concerned.peek().is_none() {
             return Vec::new();
         }

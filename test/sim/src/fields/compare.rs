@@ -56,12 +56,12 @@ impl Comparison {
         }
     }
 
+    /// What is not the same on both sides.
     fn leaf(&mut self, old: Option<&Value>, new: Option<&Value>, path: &[String]) {
         match (old, new) {
             (None, _) => self.added.insert(path),
             (_, None) => self.removed.insert(path),
-            (Some(old), Some(new)) if old != new => self.modified.insert(path),
-            _ => {}
+            (Some(_), Some(_)) => self.modified.insert(path),
         }
     }
 
