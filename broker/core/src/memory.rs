@@ -3,6 +3,8 @@
 use broker_api::ClusterName;
 use runtime_effect::memory;
 
+use crate::{decision::Decision, movement::Moving};
+
 /// What a write is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Subject {
@@ -42,8 +44,8 @@ pub type Memory = memory::Memory<Subject>;
 pub struct OriginMemory {
     /// Of what was written.
     pub writes: Memory,
-    /// Providers that a move to was given up: they are last in line.
-    gave_up: Vec<ClusterName>,
+    /// Providers that a move to was given up, and when, in milliseconds since 1970: they are last in line.
+    gave_up: Vec<(ClusterName, u64)>,
     /// Since when copies have been on their way out without going, in milliseconds since 1970.
     pub held_since: Option<u64>,
     /// uid of the copy that we wrote last.
@@ -56,11 +58,24 @@ pub struct OriginMemory {
 }
 
 impl OriginMemory {
-    /// The move of this epoch is under way.
-    pub fn saw_move(&mut self, epoch: u64, now: u64) {
-        if self.moving.is_none_or(|(held, _)| held != epoch) {
-            self.moving = Some((epoch, now));
+    /// Keeps what a decision says of moves. `before`: the move that was under way when it was taken; `now`: when that was, in
+    /// milliseconds since 1970.
+    pub fn absorb(&mut self, decision: &Decision, before: Option<&Moving>, now: u64) {
+        if let Some(provider) = &decision.gave_up {
+            self.gave_up.retain(|(held, _)| held != provider);
+            self.gave_up.push((provider.clone(), now));
         }
+        let arrived = |before: &Moving| decision.provider.as_ref() == Some(&before.to);
+        if decision.moving.is_none() && before.is_some_and(arrived) {
+            // The next move tries all again.
+            self.gave_up.clear();
+        }
+        if let Some(moving) = &decision.moving
+            && self.moving.is_none_or(|(held, _)| held != moving.epoch)
+        {
+            self.moving = Some((moving.epoch, now));
+        }
+        self.held_since = decision.held_since;
     }
 
     /// For how many milliseconds the move of this epoch has been seen to be under way.
@@ -68,19 +83,14 @@ impl OriginMemory {
         self.moving.filter(|(held, _)| *held == epoch).map_or(0, |(_, since)| now.saturating_sub(since))
     }
 
-    /// A move to this provider did not come to its end in time.
-    pub fn give_up(&mut self, provider: &ClusterName) {
-        self.gave_up.retain(|held| held != provider);
-        self.gave_up.push(provider.clone());
-    }
-
-    /// A move has come to its end: the next one tries all again.
-    pub fn forget_given_up(&mut self) {
-        self.gave_up.clear();
-    }
-
     /// How long ago a move to this provider was given up, counted in moves given up since; `None`: never.
     pub fn given_up(&self, provider: &ClusterName) -> Option<usize> {
-        self.gave_up.iter().rev().position(|held| held == provider)
+        self.gave_up.iter().rev().position(|(held, _)| held == provider)
+    }
+
+    /// For how many milliseconds a move to this provider has been given up; `None`: it is not.
+    pub fn given_up_for(&self, provider: &ClusterName, now: u64) -> Option<u64> {
+        let (_, since) = self.gave_up.iter().find(|(held, _)| held == provider)?;
+        Some(now.saturating_sub(*since))
     }
 }

@@ -173,18 +173,7 @@ impl Records {
             records.remove(key);
             return Some(Absorbed { freed, taken: newly, relieved, listens: false, moved, turns });
         }
-        if let Some(provider) = &decision.gave_up {
-            record.memory.give_up(provider);
-        }
-        // It has arrived: the next move tries all again.
-        if decision.moving.is_none() && record.moving.as_deref().map(|moving| &moving.to) == decision.provider.as_ref()
-        {
-            record.memory.forget_given_up();
-        }
-        if let Some(moving) = &decision.moving {
-            record.memory.saw_move(moving.epoch, runtime_engine::clock::now().millis);
-        }
-        record.memory.held_since = decision.held_since;
+        record.memory.absorb(decision, record.moving.as_deref(), runtime_engine::clock::now().millis);
         record.restless = decision.restless;
         record.owed = !decision.steps.is_empty();
         if moved {

@@ -24,6 +24,9 @@ use crate::{
 /// First and longest wait before a move that failed is tried again.
 const RETRY_MILLIS: (u64, u64) = (60_000, 3_600_000);
 
+/// For so long a provider that was not ready in time gets no share of what is well where it is.
+const SHARE_MILLIS: u64 = 3_600_000;
+
 /// For so long after a person has made a Migration its provider may still be heard to accept the object.
 const HEARD_MILLIS: u64 = 5_000;
 
@@ -184,11 +187,16 @@ impl<'a> Pass<'a> {
         // Whoever asks may come to be able to take it.
         self.decision.restless = true;
         let Choice::Best(best) = self.choose(origin, &[&own.id.provider]) else { return None };
-        if self.snapshot.memory.given_up(&best.id.provider).is_some() {
+        let first = placement::rank(&origin.uid, &[best, own]).first().is_some_and(|first| first.id == best.id);
+        if !best.rebalance || !(first || own.cordoned) {
             return None;
         }
-        let first = placement::rank(&origin.uid, &[best, own]).first().is_some_and(|first| first.id == best.id);
-        (best.rebalance && (first || own.cordoned)).then_some(best)
+        let given_up = self.snapshot.memory.given_up_for(&best.id.provider, self.snapshot.now.millis);
+        if let Some(left) = given_up.and_then(|passed| SHARE_MILLIS.checked_sub(passed)).filter(|left| *left > 0) {
+            self.decision.again_in(left);
+            return None;
+        }
+        Some(best)
     }
 
     /// The Migration by which a person wants the origin to leave its provider: that of the move which is under way, else the

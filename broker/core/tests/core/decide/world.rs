@@ -364,14 +364,9 @@ impl World {
             decision = self.decide(key, &uid.map_or(Confirmed::Absent, Confirmed::Present));
             assert!(!decision.steps.contains(&Step::Confirm), "asks to confirm what was just confirmed");
         }
+        let before = self.moves.moving.get(key);
+        self.memories.entry(key.clone()).or_default().absorb(&decision, before, self.millis);
         self.moves.absorb(key, &decision);
-        if let Some(moving) = &decision.moving {
-            self.memories.entry(key.clone()).or_default().saw_move(moving.epoch, self.millis);
-        }
-        self.memories.entry(key.clone()).or_default().held_since = decision.held_since;
-        if let Some(provider) = &decision.gave_up {
-            self.memories.entry(key.clone()).or_default().give_up(provider);
-        }
         match &decision.counted {
             Some(id) => self.counted.insert(key.clone(), id.clone()),
             None => self.counted.remove(key),
