@@ -26,8 +26,11 @@ const SERVED: Duration = Duration::from_secs(2);
 /// nothing, starvation does.
 const STARVED: Duration = Duration::from_secs(20);
 
+/// The object that it does not delete before it ends.
+const RESIDENT: &str = "resident";
+
 /// Between two looks for a copy.
-const LOOK: Duration = Duration::from_millis(5);
+const LOOK: Duration = Duration::from_millis(25);
 
 /// Between two objects.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -127,6 +130,11 @@ impl Life {
     async fn live(self, done: Arc<AtomicUsize>, mut stopped: watch::Receiver<bool>) -> Vec<Duration> {
         let Self { kind, name: namespace, consumer, provider } = self;
         let mut took = Vec::new();
+        // It keeps one for good: another broker of the provider's would take the namespace for one that is left over whenever it
+        // is empty, and remove it.
+        consumer
+            .create(&kind, &namespace, RESIDENT, json!({"spec": {"fqdn": format!("{RESIDENT}.{namespace}.test")}}))
+            .await;
         while !*stopped.borrow() {
             let name = format!("calm-{}", took.len());
             let fqdn = format!("{name}.{namespace}.test");
@@ -146,6 +154,7 @@ impl Life {
             done.fetch_add(1, Ordering::Relaxed);
             let _ = tokio::time::timeout(PAUSE, stopped.changed()).await;
         }
+        consumer.delete(&kind, &namespace, RESIDENT).await;
         // What stays behind is signed with this broker's key, and the next one would miss that.
         let stopped = Instant::now();
         while !consumer.list(&kind, &namespace).await.is_empty() {

@@ -22,6 +22,13 @@ pub struct Entry {
     pub deed: Deed,
 }
 
+impl Entry {
+    /// Whether it says that something is still going on. Whoever leads says so again and again.
+    fn is_news(&self) -> bool {
+        matches!(&self.deed, Deed::Change(change) if change.resource != "leases.coordination.k8s.io")
+    }
+}
+
 /// What can happen.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Deed {
@@ -113,6 +120,11 @@ impl Journal {
     /// The first of what `test` finds in it.
     pub fn find<T>(&self, test: impl FnMut(&Entry) -> Option<T>) -> Option<T> {
         self.lock().iter().find_map(test)
+    }
+
+    /// The last change, but for those of leases.
+    pub(crate) fn last_news(&self) -> Option<Entry> {
+        self.lock().iter().rev().find(|entry| entry.is_news()).cloned()
     }
 
     /// How many entries `test` counts.

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use runtime_fleet::{
@@ -10,7 +11,7 @@ use runtime_fleet::{
     kubeconfig::Kubeconfig,
 };
 
-use tokio::sync::watch;
+use tokio::{sync::watch, time::sleep};
 
 use crate::{
     clock::Clock,
@@ -96,6 +97,26 @@ impl World {
     /// What has happened in it.
     pub fn journal(&self) -> &Journal {
         &self.journal
+    }
+
+    /// Waits until nothing has changed for so long, from now on; leases do not count.
+    ///
+    /// # Errors
+    /// When that is not so within `patience`; says what changed last.
+    pub async fn quiet(&self, lasts: Duration, patience: Duration) -> Result<(), String> {
+        let begun = self.clock.passed();
+        loop {
+            let last = self.journal.last_news();
+            let since = last.as_ref().map_or(begun, |last| last.at.max(begun));
+            let quiet = self.clock.passed().saturating_sub(since);
+            if quiet >= lasts {
+                return Ok(());
+            }
+            if let Some(last) = last.filter(|_| since.saturating_sub(begun) > patience) {
+                return Err(format!("it is not quiet after {} min: {last}", patience.as_secs() / 60));
+            }
+            sleep(lasts.saturating_sub(quiet)).await;
+        }
     }
 
     /// Notes for people what a program meets with at a server.

@@ -69,7 +69,7 @@ async fn run(plan: Plan) -> Told {
     set_weather(&programs, settled(&plan));
     let failure = match failure.or(director.settle().await.err()) {
         Some(failure) => Some(failure),
-        None => quiet(&stage).await,
+        None => stage.world.quiet(QUIET, PATIENCE).await.err(),
     };
     let gone = ending(&stage);
     let entries = stage.world.journal().take();
@@ -97,7 +97,7 @@ async fn act(plan: &Plan, stage: &Stage, programs: &[Program], failure: &mut Opt
     sleep(TROUBLE).await;
     set_weather(programs, settled(plan));
     *failure = match director.settle().await {
-        Ok(()) => quiet(stage).await,
+        Ok(()) => stage.world.quiet(QUIET, PATIENCE).await.err(),
         Err(why) => Some(why),
     };
     ending(stage)
@@ -111,28 +111,6 @@ fn settled(plan: &Plan) -> Weather {
 fn set_weather(programs: &[Program], weather: Weather) {
     for program in programs {
         program.set_weather(weather);
-    }
-}
-
-/// Whether it is a write that says that something is still going on. Whoever leads says so again and again.
-fn is_news(entry: &Entry) -> bool {
-    matches!(&entry.deed, Deed::Change(change) if change.resource != "leases.coordination.k8s.io")
-}
-
-/// Waits until nothing is written any more. `Some`: something is, for ever.
-async fn quiet(stage: &Stage) -> Option<String> {
-    let journal = stage.world.journal();
-    let mut waited = Duration::ZERO;
-    loop {
-        let before = journal.count(|entry| is_news(entry));
-        sleep(QUIET).await;
-        if journal.count(|entry| is_news(entry)) == before {
-            return None;
-        }
-        waited += QUIET;
-        if waited > PATIENCE {
-            return Some(format!("it is not quiet after {} min", PATIENCE.as_secs() / 60));
-        }
     }
 }
 

@@ -118,7 +118,8 @@ async fn play(scenario: Scenario, seed: u64, plan: Plan) -> Told {
         for program in &programs {
             program.set_weather(Weather::CALM);
         }
-        failure = failure.or(quiet(&stage).await.map(|why| format!("scene {number}: {why}")));
+        let quiet = stage.world.quiet(QUIET, PATIENCE).await;
+        failure = failure.or(quiet.err().map(|why| format!("scene {number}: {why}")));
         let mut ending = ending(&stage);
         if scenario.renumbers {
             without_numbers(&mut ending);
@@ -156,33 +157,6 @@ fn orphans(stage: &Stage) -> Vec<String> {
 
 fn count(world: &World) -> usize {
     world.journal().count(|_| true)
-}
-
-/// The first write after so many entries.
-fn write_after(world: &World, count: usize) -> Option<String> {
-    let mut before = 0;
-    world.journal().find(|entry| {
-        before += 1;
-        (before > count && is_write(entry)).then(|| entry.to_string())
-    })
-}
-
-fn is_write(entry: &Entry) -> bool {
-    matches!(&entry.deed, Deed::Change(change) if !change.resource.starts_with("leases."))
-}
-
-/// Waits until nothing is written any more. `Some`: something is, for ever.
-async fn quiet(stage: &Stage) -> Option<String> {
-    let mut waited = Duration::ZERO;
-    loop {
-        let before = count(&stage.world);
-        sleep(QUIET).await;
-        let write = write_after(&stage.world, before)?;
-        waited += QUIET;
-        if waited > PATIENCE {
-            return Some(format!("it is not quiet after {} min: {write}", PATIENCE.as_secs() / 60));
-        }
-    }
 }
 
 impl Told {
