@@ -114,7 +114,7 @@ simulate: need-cargo need-cc ## Run broker and graphs through worlds that go wro
 
 .PHONY: chaos
 chaos: need-cargo need-cc controlplane ## Let connections, programs and API servers fail under a stream of edits, and judge the end (MINUTES=20; SEED=7: alike)
-	cargo build --locked --release --workspace --bin chaos --bin resource-broker --bin resource-graphs
+	cargo build --locked --release --package chaos --package resource-broker --package resource-graphs --bins
 	MINUTES=$(or $(MINUTES),20) $(if $(SEED),SEED=$(SEED)) $(TARGET)/release/chaos --logs $(TARGET)/chaos
 
 .PHONY: fuzz
@@ -139,7 +139,7 @@ manifests: need-cargo need-cc ## Write CRDs and permissions in config/ from the 
 
 .PHONY: bench
 bench: need-cargo need-cc controlplane ## Measure latency, throughput, writes and memory on its own API servers (minutes)
-	cargo build --locked --release --workspace --bin bench --bin resource-broker --bin resource-graphs
+	cargo build --locked --release --package bench --package resource-broker --package resource-graphs --bins
 	$(TARGET)/release/bench
 
 .PHONY: test-node
