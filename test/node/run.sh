@@ -148,10 +148,11 @@ run bash "$here/enter.sh" "$work" probe >"$work/probe.log" 2>&1 ||
 # --- build ------------------------------------------------------------------------------------------------------------
 
 run "$root/test/controlplane/build.sh" node
-# As they are installed, but for what takes an optimiser minutes. Other suites, which run beside this one, have deadlines.
-run nice env PROFILE=node IMAGES="$target/node-images" "$root/config/images/build.sh" resource-broker resource-broker-operator
+# As they are installed, but for what takes an optimiser minutes. Other suites, which run beside this one, have deadlines; and
+# all of them wait for this one in the end.
+run nice -n 4 env PROFILE=node IMAGES="$target/node-images" "$root/config/images/build.sh" resource-broker resource-broker-operator
 # With the features of the whole workspace: what `make test` has built is not compiled again.
-run nice cargo build --locked --manifest-path "$root/Cargo.toml" --workspace --bin node-test --bin demo
+run nice -n 4 cargo build --locked --manifest-path "$root/Cargo.toml" --workspace --bin node-test --bin demo
 
 # All that the nodes will have: nothing is pulled.
 images=$work/images
