@@ -106,12 +106,16 @@ async fn issue(issuer: &Person<'_>, mood: Mood, namespace: &str, name: &str, cer
             }
         }
     }
+    let token = format!("{name}-token");
     if mood == Mood::Tokens {
         let token = json!({"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",
-            "metadata": {"name": format!("{name}-token"), "ownerReferences": [owner],
+            "metadata": {"name": token, "ownerReferences": [owner],
                 "annotations": {"kubernetes.io/service-account.name": "default"}},
             "stringData": {"token": "t"}});
         issuer.ask("POST", &secrets, &token).await;
+    } else if issuer.server.objects("secrets").contains_key(&(namespace.to_owned(), token.clone())) {
+        // Which provider the mood meets is chance, and what is left in the end must not tell.
+        issuer.ask("DELETE", &format!("{secrets}/{token}"), &Value::Null).await;
     }
 }
 
