@@ -19,8 +19,8 @@ use super::{
 use crate::broker::Broker;
 
 impl Broker {
-    /// A copy has gone from this namespace of a provider.
-    pub(crate) fn copy_gone(&self, provider: &ClusterName, namespace: &Arc<str>) {
+    /// A copy has gone from this namespace of a provider, or it is made for one that may not come to be: soon it may be empty.
+    pub(crate) fn may_be_empty(&self, provider: &ClusterName, namespace: &Arc<str>) {
         let Some(cluster) = self.fleet().cluster(provider).filter(|_| self.leads()) else { return };
         let used = self.is_used(&cluster, namespace) == Some(true);
         let visits = self.visits(provider);
@@ -80,6 +80,9 @@ impl Broker {
         visits: &Visits,
         round: Vec<Arc<str>>,
     ) -> Result<Found, CallError> {
+        // When its last copy goes, it is looked at again.
+        let unused = |namespace: &Arc<str>| self.is_used(cluster, namespace) != Some(true);
+        let round: Vec<_> = round.into_iter().filter(unused).collect();
         let expected = self.expected(cluster.name(), &round);
         let (busy, free): (Vec<_>, Vec<_>) = round.into_iter().partition(|namespace| expected.contains(namespace));
         let mut looked = Found { busy: busy.into_iter().collect(), ..Found::default() };
@@ -88,7 +91,6 @@ impl Broker {
         let mut ours = BTreeMap::new();
         for namespace in free {
             match self.is_used(cluster, &namespace) {
-                // When its last copy goes, it is looked at again.
                 Some(true) => continue,
                 Some(false) => {}
                 None => {

@@ -123,7 +123,11 @@ impl Machine for Origins {
 
     fn missing_namespace(&self, _key: &Work, write: &Write) -> Missing {
         match write.subject {
-            Subject::Copy | Subject::Successor | Subject::Migration => Missing::Make,
+            Subject::Copy | Subject::Successor => {
+                self.broker.may_be_empty(&write.cluster, &Arc::from(write.namespace.as_str()));
+                Missing::Make
+            }
+            Subject::Migration => Missing::Make,
             Subject::Marks | Subject::Status | Subject::Related => Missing::Wait,
         }
     }
@@ -194,7 +198,7 @@ impl Machine for Origins {
                 if let (Some(brokered), Some(index)) = (broker.watches.brokered_by(spec), cluster.index(spec)) {
                     broker.recount(&index, brokered, change);
                     if change.new.is_none() {
-                        broker.copy_gone(cluster.name(), &change.key.namespace);
+                        broker.may_be_empty(cluster.name(), &change.key.namespace);
                     }
                 }
             }

@@ -81,6 +81,13 @@ fn whoever_comes_too_late_gets_there_in_the_end() {
     }
 }
 
+/// A namespace that was made for a copy that was not wanted any more once stayed for ever.
+#[test]
+fn what_was_made_for_nobody_goes() {
+    let plan = Plan::drawn(60_490);
+    tell(&plan).hold(&calm(&plan));
+}
+
 /// What is waited for too short a time is asked for in vain for ever.
 #[test]
 fn what_takes_long_is_done_even_so() {

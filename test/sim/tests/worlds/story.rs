@@ -24,7 +24,7 @@ use crate::{
 const TROUBLE: Duration = Duration::from_mins(2);
 
 /// All is quiet when nothing was written for so long: longer than anybody waits before trying again.
-const QUIET: Duration = Duration::from_mins(7);
+const QUIET: Duration = Duration::from_mins(11);
 
 /// It has to become quiet within this.
 const PATIENCE: Duration = Duration::from_hours(3);
