@@ -109,6 +109,11 @@ impl Waiting {
         }
     }
 
+    /// One is being made.
+    fn made(&mut self, namespace: &Arc<str>) {
+        self.add(namespace, Due::new(Instant::now() + GRACE[0], 0));
+    }
+
     /// The last copy has gone from one.
     fn empty(&mut self, namespace: &Arc<str>) {
         let gone = self.due.get(namespace).map_or(0, |due| due.gone);

@@ -19,8 +19,15 @@ use super::{
 use crate::broker::Broker;
 
 impl Broker {
-    /// A copy has gone from this namespace of a provider, or it is made for one that may not come to be: soon it may be empty.
-    pub(crate) fn may_be_empty(&self, provider: &ClusterName, namespace: &Arc<str>) {
+    /// This namespace of a provider is made for a copy, which may not come to be.
+    pub(crate) fn namespace_made(&self, provider: &ClusterName, namespace: &Arc<str>) {
+        let visits = self.visits(provider);
+        lock(&visits.state).made(namespace);
+        visits.wake.notify_one();
+    }
+
+    /// A copy has gone from this namespace of a provider.
+    pub(crate) fn copy_gone(&self, provider: &ClusterName, namespace: &Arc<str>) {
         let Some(cluster) = self.fleet().cluster(provider).filter(|_| self.leads()) else { return };
         let used = self.is_used(&cluster, namespace) == Some(true);
         let visits = self.visits(provider);

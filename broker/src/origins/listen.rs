@@ -128,7 +128,7 @@ impl Listener for Copies {
             broker.enqueue(origin);
         }
         if change.new.is_none() {
-            broker.may_be_empty(index.cluster(), &change.key.namespace);
+            broker.copy_gone(index.cluster(), &change.key.namespace);
         }
     }
 

@@ -124,7 +124,7 @@ impl Machine for Origins {
     fn missing_namespace(&self, _key: &Work, write: &Write) -> Missing {
         match write.subject {
             Subject::Copy | Subject::Successor => {
-                self.broker.may_be_empty(&write.cluster, &Arc::from(write.namespace.as_str()));
+                self.broker.namespace_made(&write.cluster, &Arc::from(write.namespace.as_str()));
                 Missing::Make
             }
             Subject::Migration => Missing::Make,
@@ -198,7 +198,7 @@ impl Machine for Origins {
                 if let (Some(brokered), Some(index)) = (broker.watches.brokered_by(spec), cluster.index(spec)) {
                     broker.recount(&index, brokered, change);
                     if change.new.is_none() {
-                        broker.may_be_empty(cluster.name(), &change.key.namespace);
+                        broker.copy_gone(cluster.name(), &change.key.namespace);
                     }
                 }
             }
