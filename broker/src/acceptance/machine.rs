@@ -159,7 +159,6 @@ impl Machine for AcceptMachine {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
 
     #[tokio::test]

@@ -87,20 +87,17 @@ impl Broker {
         visits: &Visits,
         round: Vec<Arc<str>>,
     ) -> Result<Found, CallError> {
-        // When its last copy goes, it is looked at again.
-        let unused = |namespace: &Arc<str>| self.is_used(cluster, namespace) != Some(true);
-        let round: Vec<_> = round.into_iter().filter(unused).collect();
         let expected = self.expected(cluster.name(), &round);
-        let (busy, free): (Vec<_>, Vec<_>) = round.into_iter().partition(|namespace| expected.contains(namespace));
-        let mut looked = Found { busy: busy.into_iter().collect(), ..Found::default() };
+        let mut looked = Found::default();
         let kind = namespace::kind();
         let writer = Writer::new(caller);
         let mut ours = BTreeMap::new();
-        for namespace in free {
+        for namespace in round {
             match self.is_used(cluster, &namespace) {
+                // When its last copy goes, it is looked at again.
                 Some(true) => continue,
-                Some(false) => {}
-                None => {
+                Some(false) if !expected.contains(&namespace) => {}
+                _ => {
                     looked.busy.insert(namespace);
                     continue;
                 }

@@ -24,9 +24,6 @@ use crate::{
 /// First and longest wait before a move that failed is tried again.
 const RETRY_MILLIS: (u64, u64) = (60_000, 3_600_000);
 
-/// For so long a provider that was not ready in time gets no share of what is well where it is.
-const SHARE_MILLIS: u64 = 3_600_000;
-
 /// For so long after a person has made a Migration its provider may still be heard to accept the object.
 const HEARD_MILLIS: u64 = 5_000;
 
@@ -191,8 +188,10 @@ impl<'a> Pass<'a> {
         if !best.rebalance || !(first || own.cordoned) {
             return None;
         }
+        // It is well where it is: another try has time.
+        let (_, longest) = RETRY_MILLIS;
         let given_up = self.snapshot.memory.given_up_for(&best.id.provider, self.snapshot.now.millis);
-        if let Some(left) = given_up.and_then(|passed| SHARE_MILLIS.checked_sub(passed)).filter(|left| *left > 0) {
+        if let Some(left) = given_up.and_then(|passed| longest.checked_sub(passed)).filter(|left| *left > 0) {
             self.decision.again_in(left);
             return None;
         }

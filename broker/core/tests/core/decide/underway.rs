@@ -155,31 +155,6 @@ fn a_copy_that_is_not_known_is_neither_left_nor_taken_for_gone() {
 }
 
 #[test]
-fn one_that_asks_for_its_share_and_is_not_ready_in_time_gets_nothing() {
-    let mut world = corp();
-    world.accept("p2", &json!({"priority": 9}));
-    world.annotate("p2/all", false, true);
-    begin(&mut world);
-    assert_eq!(next(&world), "p2");
-    world.look(&web());
-    world.millis += 600_000;
-    let decision = world.pass(&web());
-    assert!(decision.rests && decision.gave_up == Some(ClusterName::provider("p2")));
-    assert_eq!(decision.steps.len(), 1);
-    assert_eq!((assigned(&world), next(&world)), (json!("p1"), Value::Null));
-    // It is asked again after an hour, not before.
-    world.settle_briefly(&web());
-    let decision = world.look(&web());
-    let wait = u64::try_from(decision.again.unwrap().as_millis()).unwrap();
-    assert!((3_500_000..=3_600_000).contains(&wait), "{wait}");
-    world.millis += wait - 1;
-    assert_eq!((world.pass(&web()).steps, next(&world)), (vec![], Value::Null));
-    world.millis += 1;
-    world.pass(&web());
-    assert_eq!(next(&world), "p2");
-}
-
-#[test]
 fn where_nobody_else_takes_it_a_target_that_is_late_is_waited_for() {
     for reach in [Reach::Ready, Reach::Unreachable("down".into())] {
         let mut world = corp();
