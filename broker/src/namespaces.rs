@@ -34,6 +34,10 @@ const FULL: [Duration; 4] =
 /// How long nothing is asked of a provider that does not allow it.
 const FORBIDDEN: Duration = Duration::from_mins(5);
 
+/// When all are looked at, since this process leads: what an earlier leader sent before it died may be done minutes later,
+/// as long as networks carry what nobody waits for any more.
+const SWEEPS: [Duration; 2] = [Duration::ZERO, Duration::from_mins(5)];
+
 /// So many namespaces are looked at at once.
 const ROUND: usize = 20;
 
@@ -78,7 +82,7 @@ struct Waiting {
     /// Those that are looked at now.
     round: BTreeSet<Arc<str>>,
     /// When all that the broker made are looked at.
-    sweep: Option<Instant>,
+    sweeps: Vec<Instant>,
     /// Until then nothing is asked.
     quiet: Option<Instant>,
 }
@@ -143,12 +147,19 @@ impl Waiting {
 
     /// When there is something to do.
     fn next(&self) -> Option<Instant> {
-        self.due.values().map(|due| due.at).chain(self.sweep).min()
+        self.due.values().map(|due| due.at).chain(self.sweeps.iter().copied()).min()
+    }
+
+    /// All are to be looked at.
+    fn sweep(&mut self) {
+        let now = Instant::now();
+        self.sweeps = SWEEPS.map(|after| now + after).into();
     }
 
     /// Whether all are to be looked at now.
     fn take_sweep(&mut self) -> bool {
-        self.sweep.take_if(|at| *at <= Instant::now()).is_some()
+        let now = Instant::now();
+        self.sweeps.extract_if(.., |at| *at <= now).count() > 0
     }
 
     /// What was found of those that were looked at.
@@ -172,7 +183,7 @@ impl Waiting {
             self.add(namespace, Due::new(at, due.full));
         }
         if sweep {
-            self.sweep.get_or_insert(at);
+            self.sweeps.push(at);
         }
     }
 
@@ -357,7 +368,20 @@ mod tests {
 
         waiting.put_all_back(&looked(1), true);
         assert!(!waiting.take_sweep() && waiting.next().is_some(), "later");
-        waiting.sweep = Some(now);
+        waiting.sweeps = vec![now, now];
         assert!(waiting.take_sweep() && !waiting.take_sweep());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn all_are_looked_at_at_once_and_when_nothing_of_a_former_leader_arrives_any_more() {
+        let mut waiting = Waiting::default();
+        assert!(!waiting.take_sweep(), "nobody leads yet");
+        waiting.sweep();
+        assert!(waiting.take_sweep() && !waiting.take_sweep());
+        tokio::time::advance(SWEEPS[1].checked_sub(Duration::from_secs(1)).unwrap()).await;
+        assert!(!waiting.take_sweep());
+        assert_eq!(waiting.next(), Some(Instant::now() + Duration::from_secs(1)));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert!(waiting.take_sweep() && waiting.next().is_none());
     }
 }

@@ -42,7 +42,7 @@ impl Broker {
             return;
         }
         let visits = self.visits(provider);
-        lock(&visits.state).sweep = Some(Instant::now());
+        lock(&visits.state).sweep();
         visits.wake.notify_one();
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use broker_api::{Availability, MigrationConfiguration, generic::databases::KeyValue};
 use example_stage::{controllers, program};
-use harness::{Cluster, Lab, LabOptions, Process, wait_for};
+use harness::{Cluster, ClusterOptions, Lab, LabOptions, Process, wait_for};
 use k8s_openapi::api::{
     batch::v1::Job,
     core::v1::{ConfigMap, Pod, Secret},
@@ -106,7 +106,9 @@ async fn run(hub: &Client, stage: &str, name: &str, change: impl FnOnce(&mut Val
 #[tokio::test]
 async fn data_moves_from_one_store_to_another() {
     let lab = Lab::start(LabOptions::default()).await.unwrap();
-    let [hub, classic, modern] = lab.clusters(&["hub", "classic", "modern"]).await.unwrap().try_into().unwrap();
+    let options = ClusterOptions { workloads: controllers::GROUPS.into(), ..ClusterOptions::default() };
+    let [hub, classic, modern] =
+        lab.clusters_with(&["hub", "classic", "modern"], &options).await.unwrap().try_into().unwrap();
     let (mut classic, modern) =
         tokio::join!(Box::pin(Provider::start(&lab, classic)), Box::pin(Provider::start(&lab, modern)));
     install(&hub, "migrationconfigurations.").await;

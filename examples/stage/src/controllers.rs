@@ -21,6 +21,9 @@ pub const WORKLOADS: [&str; 6] = [
     "job-controller",
 ];
 
+/// What these controllers, and an operator that deploys the broker, need of [`harness::ClusterOptions::workloads`].
+pub const GROUPS: [&str; 3] = ["apps/v1", "batch/v1", "policy/v1"];
+
 /// The program that runs these controllers in a cluster.
 pub fn program(lab: &Lab, cluster: &Cluster, controllers: &[&str]) -> anyhow::Result<Program> {
     let name = format!("{}-controller-manager", cluster.name());

@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use harness::{Cluster, Lab, Process, Program, kubectl_binary};
+use harness::{Cluster, ClusterOptions, Lab, Process, Program, kubectl_binary};
 
 use crate::{Place, Screen, controllers, installation::BROKER, program};
 
@@ -27,10 +27,11 @@ impl Stage {
         Self { screen, processes: Mutex::default(), running: Mutex::default(), lab }
     }
 
-    /// Starts one API server per name, at once, each with a kubeconfig for people in the lab's directory.
+    /// Starts one API server per name, at once, each with Deployments and Jobs, and with a kubeconfig for people in the lab's directory.
     pub async fn clusters<const N: usize>(&self, names: [&str; N]) -> anyhow::Result<[Place; N]> {
         let mut places = Vec::new();
-        for cluster in Box::pin(self.lab.clusters(&names)).await? {
+        let options = ClusterOptions { workloads: controllers::GROUPS.into(), ..ClusterOptions::default() };
+        for cluster in Box::pin(self.lab.clusters_with(&names, &options)).await? {
             self.running.lock().unwrap_or_else(PoisonError::into_inner).push(cluster.clone());
             places.push(Place::open(&self.lab, cluster).await?);
         }

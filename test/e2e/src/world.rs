@@ -38,7 +38,7 @@ impl World {
     pub async fn without_broker(consumers: &[&str], providers: &[&str], kinds: &[Kind]) -> Self {
         let lab = Lab::start(LabOptions::default()).await.unwrap_or_else(|error| panic!("{error:#}"));
         let offered: Vec<Kind> = kinds.iter().copied().chain([ACCEPT_API]).collect();
-        let hub = place(&lab, "hub", false, &[MIGRATION, MIGRATION_CONFIGURATION]);
+        let hub = coordination(&lab, "hub", &[MIGRATION, MIGRATION_CONFIGURATION]);
         let consumers = join_all(consumers.iter().map(|name| edge(&lab, name, kinds)));
         let providers = join_all(providers.iter().map(|name| edge(&lab, name, &offered)));
         let (hub, consumers, providers) = tokio::join!(hub, consumers, providers);
@@ -93,18 +93,19 @@ impl World {
     }
 }
 
-/// One cluster with CRDs. `name` may hold what a file name may (`consumer#cluster`).
-pub async fn place(lab: &Lab, name: &str, controller_manager: bool, kinds: &[Kind]) -> Place {
-    place_with(lab, name, &ClusterOptions { controller_manager, ..ClusterOptions::default() }, kinds).await
+/// A coordination or compute cluster: it serves Jobs, of which migrations are made.
+pub async fn coordination(lab: &Lab, name: &str, kinds: &[Kind]) -> Place {
+    place(lab, name, &ClusterOptions { workloads: vec!["batch/v1"], ..ClusterOptions::default() }, kinds).await
 }
 
-/// One that is a consumer or a provider: a controller manager works there, and there are no workloads.
+/// A consumer or a provider: a controller manager works there, and there are no workloads.
 pub async fn edge(lab: &Lab, name: &str, kinds: &[Kind]) -> Place {
-    let options = ClusterOptions { controller_manager: true, without_workloads: true, ..ClusterOptions::default() };
-    place_with(lab, name, &options, kinds).await
+    let options = ClusterOptions { controller_manager: true, ..ClusterOptions::default() };
+    place(lab, name, &options, kinds).await
 }
 
-async fn place_with(lab: &Lab, name: &str, options: &ClusterOptions, kinds: &[Kind]) -> Place {
+/// One cluster with CRDs. `name` may hold what a file name may (`consumer#cluster`).
+pub async fn place(lab: &Lab, name: &str, options: &ClusterOptions, kinds: &[Kind]) -> Place {
     let cluster = lab.cluster_with(&name.replace('#', "-"), options).await;
     let place = Place::new(name, cluster.unwrap_or_else(|error| panic!("{error:#}"))).await;
     let crds: Vec<String> = kinds.iter().map(|kind| kind.crd().to_string()).collect();

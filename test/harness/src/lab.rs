@@ -135,7 +135,12 @@ impl Lab {
 
     /// Starts several API servers at once, with the default options, and returns them in this order when all are ready.
     pub async fn clusters(&self, names: &[&str]) -> anyhow::Result<Vec<Cluster>> {
-        try_join_all(names.iter().map(|name| self.cluster(name))).await
+        self.clusters_with(names, &ClusterOptions::default()).await
+    }
+
+    /// Starts several API servers at once, alike, and returns them in this order when all are ready.
+    pub async fn clusters_with(&self, names: &[&str], options: &ClusterOptions) -> anyhow::Result<Vec<Cluster>> {
+        try_join_all(names.iter().map(|name| self.cluster_with(name, options))).await
     }
 
     /// Starts a program beside the clusters, with its output in `<name>.log` in the lab's directory.

@@ -77,8 +77,8 @@ fn hub_options() -> ClusterOptions {
         extra_args: vec!["--service-cluster-ip-range=10.77.0.0/24".to_owned()],
         address: Some(ADDRESS),
         port: Some(443),
-        without_workloads: false,
         nodes: true,
+        ..ClusterOptions::default()
     }
 }
 

@@ -35,7 +35,8 @@ impl Stage {
         let lab = Lab::start(LabOptions::default()).await.unwrap_or_else(|error| panic!("{error:#}"));
         // In no group: RBAC alone says what it may.
         let users = vec![(GRAPHS.to_owned(), Vec::new())];
-        let options = ClusterOptions { controller_manager, users, ..ClusterOptions::default() };
+        let workloads = vec!["apps/v1", "autoscaling/v2", "scheduling.k8s.io/v1"];
+        let options = ClusterOptions { controller_manager, users, workloads, ..ClusterOptions::default() };
         let cluster = lab.cluster_with(name, &options).await.unwrap_or_else(|error| panic!("{error:#}"));
         let place = Place::new(name, cluster).await;
         let crds = CRDS.join("\n---\n");

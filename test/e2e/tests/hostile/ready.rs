@@ -8,6 +8,7 @@ use e2e::{
     liar::{Liar, Part},
     world::place,
 };
+use harness::ClusterOptions;
 use http::Method;
 use serde_json::json;
 
@@ -55,7 +56,7 @@ async fn until_used(place: &Place, name: &str) {
 #[test]
 fn clusters_whose_discovery_or_lists_fail_keep_nobody_else_from_being_ready() {
     WORLD.run(async |world| {
-        let calm = place(&world.lab, "calm", false, &[CERTIFICATE, ACCEPT_API]).await;
+        let calm = place(&world.lab, "calm", &ClusterOptions::default(), &[CERTIFICATE, ACCEPT_API]).await;
         let liar = async |name: &str| Liar::start(name, &[CERTIFICATE]).await;
         let honest = liar("honest").await;
         let (forbidden, failing, mute, silent, listless, other) = tokio::join!(
@@ -106,7 +107,7 @@ fn clusters_whose_discovery_or_lists_fail_keep_nobody_else_from_being_ready() {
 #[test]
 fn a_provider_that_does_not_answer_holds_up_no_other_providers_acceptapis() {
     WORLD.run(async |world| {
-        let quick = place(&world.lab, "quick", false, &[CERTIFICATE, ACCEPT_API]).await;
+        let quick = place(&world.lab, "quick", &ClusterOptions::default(), &[CERTIFICATE, ACCEPT_API]).await;
         let honest = Liar::start("honest", &[CERTIFICATE]).await;
         // It has the same AcceptAPIs, and hangs where a status is written or a namespace is looked for.
         let slow = Liar::before("slow", &quick).await;

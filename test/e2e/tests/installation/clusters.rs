@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use harness::{Cluster, Lab, LabOptions};
+use harness::{Cluster, ClusterOptions, Lab, LabOptions};
 
 use crate::rendered::kustomized;
 use crate::tool;
@@ -19,7 +19,8 @@ struct Target {
 impl Target {
     async fn new() -> Self {
         let lab = Lab::start(LabOptions::default()).await.unwrap();
-        let cluster = lab.cluster("hub").await.unwrap();
+        let options = ClusterOptions { workloads: vec!["apps/v1", "policy/v1"], ..ClusterOptions::default() };
+        let cluster = lab.cluster_with("hub", &options).await.unwrap();
         let kubeconfig = lab.directory().join("admin.kubeconfig");
         cluster.write_kubeconfig("admin", &kubeconfig).unwrap();
         Self { kubeconfig, _cluster: cluster, _lab: lab }

@@ -5,7 +5,7 @@ use e2e::{
     World,
     kind::{ACCEPT_API, CERTIFICATE, CONFIG_MAP, MIGRATION, SECRET, WIDGET},
     scene::{ACCEPT_NAMESPACE, Scene},
-    world::place,
+    world::coordination,
 };
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use crate::{ARIADNE, HOMER, THESEUS, available, configure, served, state, the_on
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stages_run_in_the_compute_cluster_and_survive_a_killed_broker() {
     let world = World::without_broker(&[HOMER], &[ARIADNE, THESEUS], &[CERTIFICATE]).await;
-    let compute = place(&world.lab, "compute", false, &[]).await;
+    let compute = coordination(&world.lab, "compute", &[]).await;
     let file = world.lab.directory().join("compute.kubeconfig");
     compute.cluster.write_kubeconfig("broker", &file).unwrap();
     world.start_broker(&[CERTIFICATE], &["--compute-kubeconfig", &file.display().to_string()]).await;

@@ -116,6 +116,7 @@ impl Stage {
         let options = ClusterOptions {
             controller_manager: true,
             users: vec![(OPERATOR.to_owned(), Vec::new())],
+            workloads: vec!["apps/v1", "policy/v1"],
             ..ClusterOptions::default()
         };
         let cluster = lab.cluster_with("hub", &options).await.unwrap();

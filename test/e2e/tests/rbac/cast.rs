@@ -7,7 +7,7 @@ use e2e::{
     kind::{ACCEPT_API, CERTIFICATE, MIGRATION, MIGRATION_CONFIGURATION},
     world::{edge, place},
 };
-use harness::Mark;
+use harness::{ClusterOptions, Mark};
 
 use crate::{operator::TEAM, owner::Owner, pair::Pair};
 
@@ -47,16 +47,18 @@ impl Cast {
     /// Starts the clusters, and applies in each what its owner applies.
     pub(crate) async fn start(hub: Hub) -> Self {
         let mut world = World::without_broker(&[], &[], &[]).await;
-        // With a controller manager, which fills token Secrets.
+        // With a controller manager, which fills token Secrets; with what the operator deploys, and what migrations make.
+        let workloads = vec!["apps/v1", "batch/v1", "policy/v1"];
+        let options = ClusterOptions { controller_manager: true, workloads, ..ClusterOptions::default() };
         let (coordination, homer, ariadne, theseus) = tokio::join!(
-            place(&world.lab, "coordination", true, &[]),
+            place(&world.lab, "coordination", &options, &[]),
             edge(&world.lab, "homer", &[CERTIFICATE]),
             edge(&world.lab, ARIADNE, &[ACCEPT_API, CERTIFICATE]),
             edge(&world.lab, "theseus", &[ACCEPT_API]),
         );
         world.hub = coordination;
         let (own, compute) = match hub {
-            Hub::Alone => ("resource-broker-system", place(&world.lab, "compute", true, &[]).await),
+            Hub::Alone => ("resource-broker-system", place(&world.lab, "compute", &options, &[]).await),
             Hub::WithOperator => (TEAM, world.hub.clone()),
         };
         let mut cast = Self { world, own, compute, homer, ariadne, theseus, from: HashMap::new() };

@@ -1,12 +1,13 @@
 //! `config/rbac/kubeconfig.sh`: what it prints, and what it says when something is wrong.
 
 use e2e::{Place, world::place};
-use harness::{Lab, LabOptions};
+use harness::{ClusterOptions, Lab, LabOptions};
 
 use crate::owner::Owner;
 
 async fn cluster(lab: &Lab, controller_manager: bool) -> Place {
-    place(lab, if controller_manager { "homer" } else { "bare" }, controller_manager, &[]).await
+    let options = ClusterOptions { controller_manager, ..ClusterOptions::default() };
+    place(lab, if controller_manager { "homer" } else { "bare" }, &options, &[]).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

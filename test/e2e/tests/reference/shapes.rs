@@ -1,6 +1,6 @@
 //! Every shape is taken by an API server with our CRDs that is told to be strict, and nothing of it is dropped.
 
-use e2e::{Kind, Object, Place, kind::NAMESPACE as NAMESPACES, world::place};
+use e2e::{Kind, Object, Place, kind::NAMESPACE as NAMESPACES, world::coordination};
 use harness::{Lab, LabOptions};
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ fn holds(wanted: &Value, stored: &Value) -> bool {
 #[tokio::test]
 async fn every_shape_is_taken_as_it_is() {
     let lab = Lab::start(LabOptions::default()).await.unwrap();
-    let hub = place(&lab, "hub", false, &[]).await;
+    let hub = coordination(&lab, "hub", &[]).await;
     let crds: Vec<String> = broker_api::crds().iter().map(|crd| json!(crd).to_string()).collect();
     hub.apply(&crds.join("\n---\n")).await;
     hub.apply(&NAMESPACES.object("", "resource-broker-system", &json!({})).to_string()).await;

@@ -80,7 +80,7 @@ pub(crate) struct Fleet {
 /// An API server.
 pub(super) async fn cluster(lab: &Lab, name: &str) -> Place {
     let users = vec![(USER.to_owned(), Vec::new())];
-    let options = ClusterOptions { users, without_workloads: true, ..ClusterOptions::default() };
+    let options = ClusterOptions { users, ..ClusterOptions::default() };
     let cluster = lab.cluster_with(name, &options).await.unwrap_or_else(|error| panic!("{error:#}"));
     Place::new(name, cluster).await
 }
