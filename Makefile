@@ -30,6 +30,8 @@ SECONDS ?=
 TARGETS ?=
 KEEP ?=
 MUTANT ?=
+# CHAOS=1: `make test` lets connections, programs and API servers fail for three minutes, too.
+CHAOS ?=
 
 ##@ Use
 
@@ -101,10 +103,10 @@ check: need-cargo need-cc fmt-check clippy ## Format, clippy, and the tests that
 # tests compute is done by API servers, and a quarter of that was the collection of garbage: they do it seldom here. With
 # less than 3 GiB the one that is given the largest objects did nothing else, and gave requests up.
 .PHONY: test
-test: need-cargo need-cc fmt-check clippy controlplane helm ## Format, clippy, manifests, all tests, and, as root on Linux, the real node (TESTS=… for some)
+test: need-cargo need-cc fmt-check clippy controlplane helm ## Format, clippy, manifests, all tests, and, as root on Linux, the real node (TESTS=… for some; CHAOS=1: and three minutes of chaos)
 	cargo build --locked --workspace --bins --tests
 	$(TARGET)/debug/manifests --check config
-	GOGC=400 GOMEMLIMIT=3GiB $(TARGET)/debug/suites --since $(BEGAN) $(if $(TESTS),-- $(TESTS),--also 'real node=test/node/run.sh')
+	GOGC=400 GOMEMLIMIT=3GiB $(TARGET)/debug/suites --since $(BEGAN) $(if $(TESTS),-- $(TESTS),--also 'real node=test/node/run.sh' $(if $(CHAOS),--also 'chaos=test/chaos/run.sh'))
 
 # One world a seed, and the named stories with a crash after every single write; SEED=… is one world, with its story.
 .PHONY: simulate

@@ -122,13 +122,15 @@ impl ApiServer {
         self.0.changes.send_modify(|_| {});
     }
 
-    /// All that it holds, by resource, namespace and name.
+    /// All that it holds, by resource, namespace and name: as it tells it, and as it is kept where no version is served.
     pub fn contents(&self) -> BTreeMap<(String, String, String), Value> {
         let state = self.state();
         let mut contents = BTreeMap::new();
         for storage in state.storages() {
+            let resource = state.kinds.all().find(|resource| resource.storage() == storage);
             for (key, object) in state.all(&storage) {
-                contents.insert((storage.to_string(), key.namespace.clone(), key.name.clone()), object.clone());
+                let told = resource.map_or_else(|| object.clone(), |resource| resource.present(object));
+                contents.insert((storage.to_string(), key.namespace.clone(), key.name.clone()), told);
             }
         }
         contents

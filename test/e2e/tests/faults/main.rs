@@ -3,7 +3,6 @@
 //! A test that breaks something holds [`PEACE`] for writing; tests that only need everything in order read it.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod crash;
 mod credentials;
 mod fight;
 mod hung;

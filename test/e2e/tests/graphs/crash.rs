@@ -1,7 +1,5 @@
 //! The controller is killed, misses things, or loses its API server; the end is the same.
 
-use std::time::Duration;
-
 use e2e::{
     Kind, Object,
     kind::{CONFIG_MAP, NAMESPACE},
@@ -15,9 +13,6 @@ use crate::{
     rgd::{Node, Rgd},
     scene::Scene,
 };
-
-const DEATHS: u64 = 4;
-const NAMES: u64 = 6;
 
 /// Three in a row and one for each element.
 fn rgd(text: &str) -> Rgd {
@@ -34,23 +29,6 @@ fn rgd(text: &str) -> Rgd {
         .node(next("two", "one"))
         .node(next("three", "two"))
         .node(item)
-}
-
-async fn change(scene: &Scene<'_>, kind: &Kind, dice: &mut Dice) {
-    let name = format!("s{}", dice.below(NAMES));
-    let items: Vec<String> = (0..dice.below(4)).map(|number| number.to_string()).collect();
-    let spec = json!({"text": format!("t{}", dice.below(1000)), "items": items});
-    let held = scene.place().find(kind, scene.ns(), &name).await;
-    match held {
-        None => {
-            scene.create(kind, &name, spec).await;
-        }
-        Some(held) if !held.is_deleting() && dice.below(3) == 0 => scene.delete(kind, &name).await,
-        Some(held) if !held.is_deleting() => {
-            scene.edit(kind, &name, spec).await;
-        }
-        Some(_) => {}
-    }
 }
 
 /// What differs from what the instances that are there ask for.
@@ -96,42 +74,6 @@ async fn until_right(scene: &Scene<'_>, kind: &Kind, text: &str) {
         }
     });
     compared.await.unwrap_or_else(|error| panic!("{error:#}"));
-}
-
-#[test]
-fn killed_at_random_moments_the_end_is_the_same() {
-    BROKEN.run(async |stage| {
-        let _alone = ALONE.lock().await;
-        let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(20_261_123);
-        println!("seed {seed} (set SEED for another)");
-        let mut dice = Dice::new(seed);
-        let scene = Scene::new(stage, "crash").await;
-        let kind = scene.define(&rgd("0")).await;
-        for death in 1..=DEATHS {
-            let moment = Duration::from_millis(dice.below(400));
-            let text = death.to_string();
-            let changes = async {
-                for _ in 0..12 {
-                    change(&scene, &kind, &mut dice).await;
-                }
-                scene.apply(&rgd(&text)).await;
-            };
-            let killing = async {
-                let mut controller = stage.controller().await;
-                // The moment is random on purpose.
-                tokio::time::sleep(moment).await;
-                controller.kill();
-                controller.start_again(&stage.lab).await;
-            };
-            tokio::join!(changes, killing);
-        }
-        until_right(&scene, &kind, &DEATHS.to_string()).await;
-        let rgd = scene.served(&kind).await;
-        let issued = rgd.at("/status/lastIssuedRevision").as_i64().unwrap();
-        assert!(issued <= i64::try_from(DEATHS).unwrap() + 1, "one for each spec at the most: {rgd}");
-        let lines = stage.controller().await.lines(&["panicked"]);
-        assert_eq!(lines, "");
-    });
 }
 
 #[test]

@@ -4,6 +4,9 @@ use serde_json::{Value, json};
 
 use super::field_set::FieldSet;
 
+/// Where an object says it, in its metadata.
+const MANAGED_FIELDS: &str = "managedFields";
+
 /// How somebody came to hold fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Operation {
@@ -73,13 +76,13 @@ pub(crate) struct Managed(pub(crate) Vec<Entry>);
 impl Managed {
     /// As an object's metadata say it.
     pub(crate) fn of(object: &Value) -> Self {
-        let entries = object["metadata"]["managedFields"].as_array();
+        let entries = object["metadata"][MANAGED_FIELDS].as_array();
         Self(entries.into_iter().flatten().map(Entry::read).collect())
     }
 
     /// Those that an update leaves behind: what it says itself, if it says anything, else what was there.
     pub(crate) fn said(new: &Value, live: &Value) -> Self {
-        let said = new["metadata"]["managedFields"].as_array();
+        let said = new["metadata"][MANAGED_FIELDS].as_array();
         match said.map(Vec::as_slice) {
             // One empty entry: nobody is to hold anything.
             Some([Value::Object(entry)]) if entry.is_empty() => Self::default(),
@@ -105,18 +108,30 @@ impl Managed {
         });
         let Some(metadata) = object["metadata"].as_object_mut() else { return };
         if self.0.is_empty() {
-            metadata.remove("managedFields");
+            metadata.remove(MANAGED_FIELDS);
         } else {
-            metadata.insert("managedFields".to_owned(), self.0.iter().map(Entry::to_json).collect());
+            metadata.insert(MANAGED_FIELDS.to_owned(), self.0.iter().map(Entry::to_json).collect());
         }
     }
 }
 
-/// Takes who holds what out of an object.
+/// An object without who holds what in it. That is most of it, and is not copied first.
 pub(crate) fn strip(object: &Value) -> Value {
-    let mut object = object.clone();
+    let Value::Object(fields) = object else { return object.clone() };
+    let without = |metadata: &Value| {
+        let Value::Object(fields) = metadata else { return metadata.clone() };
+        let others = fields.iter().filter(|(name, _)| *name != MANAGED_FIELDS);
+        others.map(|(name, value)| (name.clone(), value.clone())).collect()
+    };
+    let stripped = |(name, value): (&String, &Value)| {
+        (name.clone(), if name == "metadata" { without(value) } else { value.clone() })
+    };
+    fields.iter().map(stripped).collect()
+}
+
+/// Takes who holds what out of an object.
+pub(crate) fn strip_in_place(object: &mut Value) {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.remove("managedFields");
+        metadata.remove(MANAGED_FIELDS);
     }
-    object
 }

@@ -6,7 +6,7 @@ use super::{
     compare::Comparison,
     element,
     field_set::FieldSet,
-    managed::{Entry, Managed, Operation, strip},
+    managed::{Entry, Managed, Operation, strip, strip_in_place},
     merge::merge,
     remove::remove,
     typed::{check, field_set},
@@ -83,11 +83,12 @@ impl Writer<'_> {
             managed.put(new);
             return;
         }
-        let (before, after) = (strip(live), strip(new));
-        if self.untyped(&managed, &before).or_else(|| self.untyped(&managed, &after)).is_some() {
+        let before = strip(live);
+        strip_in_place(new);
+        if self.untyped(&managed, &before).or_else(|| self.untyped(&managed, new)).is_some() {
             return Managed::default().put(new);
         }
-        let compared = Comparison::of(self.schema(), &before, &after).outside(self.ignored());
+        let compared = Comparison::of(self.schema(), &before, new).outside(self.ignored());
         self.take(&mut managed, &compared, None);
         let changed = compared.modified.union(&compared.added);
         let own = self.entry(Operation::Update, without_system(&changed));

@@ -7,7 +7,7 @@ use std::{
 
 use broker_api::{crds::crds, keys};
 use serde_json::{Value, json};
-use sim::{ApiServer, World};
+use sim::{ApiServer, Deed, World};
 use tokio::{sync::watch, task::JoinSet};
 
 use crate::{
@@ -57,6 +57,12 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
+    /// Whether a provider was taken out at any time.
+    pub(crate) fn has_left(&self, provider: &str) -> bool {
+        let leave = Deed::Told(format!("Leave({provider:?})"));
+        self.world.journal().count(|entry| entry.deed == leave) > 0
+    }
+
     pub(crate) async fn set(plan: &Plan) -> Self {
         let mut stage = Self {
             world: World::new(plan.seed),

@@ -109,9 +109,8 @@ async fn furnish(platform: &Person<'_>) {
 async fn realise_all(server: &ApiServer) {
     let mut changes = server.changes();
     loop {
-        for ((resource, namespace, name), object) in server.contents() {
-            let is_unready = object["status"]["state"] != "Ready" && object["metadata"]["deletionTimestamp"].is_null();
-            if resource == WIDGETS && is_unready {
+        for ((namespace, name), object) in server.objects(WIDGETS) {
+            if object["status"]["state"] != "Ready" && object["metadata"]["deletionTimestamp"].is_null() {
                 realise(server, &namespace, &name).await;
             }
         }

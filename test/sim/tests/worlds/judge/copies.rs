@@ -26,6 +26,8 @@ pub(super) struct Copies {
     all: BTreeMap<(String, String), Copy>,
     /// Origins of which somebody has written what only the broker may.
     forged: BTreeSet<String>,
+    /// Providers that have gone, or cannot be reached: whoever has not heard of it yet may still write there.
+    away: BTreeSet<String>,
     /// What comes next was written long ago, by whoever may not even be there any more.
     strays: bool,
 }
@@ -36,7 +38,11 @@ impl Copies {
         self.strays |= what.starts_with("arrives after all");
         let leaves = what.strip_prefix("Leave(\"").and_then(|rest| rest.strip_suffix("\")"));
         let silent = what.starts_with("cannot be reached").then_some(&*entry.server);
+        if what == "can be reached" {
+            self.away.remove(&*entry.server);
+        }
         if let Some(away) = leaves.or(silent) {
+            self.away.insert(away.to_owned());
             for (_, copy) in self.all.iter_mut().filter(|((provider, _), _)| provider == away) {
                 copy.left_behind = true;
             }
@@ -80,7 +86,7 @@ impl Copies {
             uid: uid.clone(),
             ready: false,
             leaves: false,
-            left_behind: strays,
+            left_behind: strays || self.away.contains(step.server()),
         });
         if !uid.is_empty() && held.uid != uid {
             *held = Copy { uid: uid.clone(), ready: false, leaves: false, left_behind: held.left_behind };
