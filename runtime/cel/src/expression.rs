@@ -138,6 +138,12 @@ impl Evaluator {
         Self { pool: Pool::new(), env: Arc::new(environment::environment()), limits }
     }
 
+    /// One that works on the thread that asks, and ends by steps alone. For a simulator, whose runs must not depend on how busy
+    /// the machine is; a stranger's expression may keep the thread for minutes, and needs a large stack to be parsed on.
+    pub fn inline(limits: Limits) -> Self {
+        Self { pool: Pool::inline(), env: Arc::new(environment::environment()), limits: limits.steps_only() }
+    }
+
     /// Compiles an expression of the platform's own. Blocks for microseconds as a rule, for [`Limits::compile`] of
     /// processor time at the most.
     pub fn compile(&self, source: &str) -> Result<Program, ExpressionError> {

@@ -72,10 +72,9 @@ impl Limits {
     }
 
     /// No bound but that of steps, which is the same on every machine: what is evaluated is waited for however long it
-    /// takes. For a simulator, whose runs must not depend on how busy the machine is; a stranger's expression may still
-    /// keep a thread for minutes.
-    pub fn steps_only() -> Self {
-        Self { compile: Duration::MAX, evaluate: Duration::MAX, ..Self::default() }
+    /// takes.
+    pub(crate) fn steps_only(self) -> Self {
+        Self { compile: Duration::MAX, evaluate: Duration::MAX, ..self }
     }
 }
 

@@ -34,7 +34,8 @@ pub(crate) enum PoolError {
     Spawn(String),
 }
 
-pub(crate) struct Pool(Arc<Shared>);
+/// Without threads the work is done where it is asked for.
+pub(crate) struct Pool(Option<Arc<Shared>>);
 
 #[derive(Default)]
 struct Shared {
@@ -84,55 +85,11 @@ impl Shared {
         self.lock().alive -= 1;
         self.returned.notify_all();
     }
-}
 
-impl Pool {
-    pub(crate) fn new() -> Self {
-        Self(Arc::default())
-    }
-
-    /// Does the work on a thread of the pool, within the owner's share. Waits as long as `queue` for a thread, and as
-    /// long as `patience` for the result.
-    pub(crate) fn run<T: Send + 'static>(
-        &self,
-        owner: &Arc<str>,
-        queue: Duration,
-        patience: Duration,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, PoolError> {
-        let (worker, turn) = self.take(owner, queue)?;
-        let (sender, receiver) = mpsc::sync_channel(1);
-        let job: Job = Box::new(move || {
-            let result = catch_unwind(AssertUnwindSafe(work));
-            drop(turn);
-            // A result nobody waits for any more is dropped.
-            let _ = sender.send(result);
-        });
-        if worker.0.send(job).is_err() {
-            self.0.forget();
-            return Err(PoolError::Panicked);
-        }
-        match receiver.recv_timeout(patience) {
-            Ok(result) => {
-                self.0.lock().idle.push(worker);
-                self.0.returned.notify_all();
-                result.map_err(|_| PoolError::Panicked)
-            }
-            Err(RecvTimeoutError::Timeout) => {
-                self.0.forget();
-                Err(PoolError::Late)
-            }
-            Err(RecvTimeoutError::Disconnected) => {
-                self.0.forget();
-                Err(PoolError::Panicked)
-            }
-        }
-    }
-
-    fn take(&self, owner: &Arc<str>, queue: Duration) -> Result<(Worker, Turn), PoolError> {
+    fn take(self: &Arc<Self>, owner: &Arc<str>, queue: Duration) -> Result<(Worker, Turn), PoolError> {
         let has_share = |state: &State| state.busy.get(owner).is_none_or(|busy| *busy < SHARE);
         let full = |state: &mut State| !has_share(state) || state.idle.is_empty() && state.alive >= MAX_WORKERS;
-        let waited = self.0.returned.wait_timeout_while(self.0.lock(), queue, full);
+        let waited = self.returned.wait_timeout_while(self.lock(), queue, full);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         if full(&mut state) {
             return Err(PoolError::Busy);
@@ -145,7 +102,59 @@ impl Pool {
             worker
         };
         *state.busy.entry(Arc::clone(owner)).or_default() += 1;
-        Ok((worker, Turn { shared: Arc::clone(&self.0), owner: Arc::clone(owner) }))
+        Ok((worker, Turn { shared: Arc::clone(self), owner: Arc::clone(owner) }))
+    }
+}
+
+impl Pool {
+    pub(crate) fn new() -> Self {
+        Self(Some(Arc::default()))
+    }
+
+    /// Has no threads: nothing is left behind.
+    pub(crate) fn inline() -> Self {
+        Self(None)
+    }
+
+    /// Does the work on a thread of the pool, within the owner's share. Waits as long as `queue` for a thread, and as
+    /// long as `patience` for the result.
+    pub(crate) fn run<T: Send + 'static>(
+        &self,
+        owner: &Arc<str>,
+        queue: Duration,
+        patience: Duration,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, PoolError> {
+        let Some(shared) = &self.0 else {
+            return catch_unwind(AssertUnwindSafe(work)).map_err(|_| PoolError::Panicked);
+        };
+        let (worker, turn) = shared.take(owner, queue)?;
+        let (sender, receiver) = mpsc::sync_channel(1);
+        let job: Job = Box::new(move || {
+            let result = catch_unwind(AssertUnwindSafe(work));
+            drop(turn);
+            // A result nobody waits for any more is dropped.
+            let _ = sender.send(result);
+        });
+        if worker.0.send(job).is_err() {
+            shared.forget();
+            return Err(PoolError::Panicked);
+        }
+        match receiver.recv_timeout(patience) {
+            Ok(result) => {
+                shared.lock().idle.push(worker);
+                shared.returned.notify_all();
+                result.map_err(|_| PoolError::Panicked)
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                shared.forget();
+                Err(PoolError::Late)
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                shared.forget();
+                Err(PoolError::Panicked)
+            }
+        }
     }
 }
 
@@ -180,8 +189,16 @@ mod tests {
         assert_eq!(pool.run(&owner, LONG, LONG, || 42), Ok(42));
         assert_eq!(pool.run(&owner, LONG, LONG, || -> u8 { panic!("on purpose") }), Err(PoolError::Panicked));
         assert_eq!(pool.run(&owner, LONG, LONG, || 43), Ok(43));
-        let state = pool.0.lock();
+        let state = pool.0.as_ref().unwrap().lock();
         assert_eq!((state.alive, state.idle.len(), state.busy.len()), (1, 1, 0));
+    }
+
+    #[test]
+    fn without_threads_the_work_is_done_here() {
+        let (pool, owner) = (Pool::inline(), owner("a"));
+        let here = thread::current().id();
+        assert_eq!(pool.run(&owner, SHORT, SHORT, || thread::current().id()), Ok(here));
+        assert_eq!(pool.run(&owner, SHORT, SHORT, || -> u8 { panic!("on purpose") }), Err(PoolError::Panicked));
     }
 
     #[test]
@@ -195,7 +212,7 @@ mod tests {
             });
             assert_eq!(late, Err(PoolError::Late));
         }
-        assert_eq!(pool.0.lock().alive, 0, "they are nobody's any more");
+        assert_eq!(pool.0.as_ref().unwrap().lock().alive, 0, "they are nobody's any more");
         assert_eq!(pool.run(&owner("slow"), SHORT, LONG, || 1), Err(PoolError::Busy));
         assert_eq!(pool.run(&owner("other"), SHORT, LONG, || 1), Ok(1), "others go on");
         gate.wait();

@@ -147,6 +147,12 @@ impl Evaluator {
         Self { pool: Pool::new(), env: Arc::new(macros::environment()), limits }
     }
 
+    /// One that works on the thread that asks, and ends by steps alone. For a simulator, whose runs must not depend on how busy
+    /// the machine is; a stranger's expression may keep the thread for minutes, and needs a large stack to be parsed on.
+    pub fn inline(limits: Limits) -> Self {
+        Self { pool: Pool::inline(), env: Arc::new(macros::environment()), limits: limits.steps_only() }
+    }
+
     /// Compiles an expression of this owner, who has a share of the threads for compiling and evaluating all of his.
     /// A function that does not exist is an error; types are not checked. Blocks as [`Evaluator::evaluate`] does.
     pub fn compile(&self, owner: &str, source: &str) -> Result<Program, ExpressionError> {

@@ -63,7 +63,7 @@ impl Starts for Broker {
     fn start(&self, wire: Wire) -> BoxFuture<'_, Running> {
         async {
             // Whether an expression ends must not depend on how busy this machine is.
-            let evaluator = Evaluator::with_limits(Limits::steps_only());
+            let evaluator = Evaluator::inline(Limits::default());
             // It is there from the beginning, as in a Pod: no files, whose changes come when they like.
             let kubeconfig = Kubeconfig::parse(&World::kubeconfig(HUB), &Trust::Secret).unwrap();
             let own = Own { hub: (ClusterName::new(Role::Coordination, HUB), kubeconfig), compute: None };

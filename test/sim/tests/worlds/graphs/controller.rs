@@ -1,6 +1,6 @@
 //! `Controller`: the controller of resource graphs, started as the binary starts it.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use broker_api::{ClusterName, Role};
 use clap::Parser as _;
@@ -42,8 +42,7 @@ impl Starts for Controller {
         async {
             let options = Options::try_parse_from(ARGS.iter().chain(&self.args)).unwrap();
             // Whether an expression ends must not depend on how busy this machine is.
-            let limits = Limits { compile: Duration::MAX, evaluate: Duration::MAX, ..Limits::graphs() };
-            let evaluator = Evaluator::with_limits(limits);
+            let evaluator = Evaluator::inline(Limits::graphs());
             let kubeconfig = Kubeconfig::parse(&World::kubeconfig(self.hub), &Trust::Secret).unwrap();
             let hub = (ClusterName::new(Role::Coordination, self.hub), kubeconfig);
             let decisions = Decisions::inline(|| ());
