@@ -27,7 +27,8 @@ impl Stage {
         Self { screen, processes: Mutex::default(), running: Mutex::default(), lab }
     }
 
-    /// Starts one API server per name, at once, each with Deployments and Jobs, and with a kubeconfig for people in the lab's directory.
+    /// Starts one API server per name, at once, each with Deployments and Jobs, and with a kubeconfig for people in the lab's
+    /// directory.
     pub async fn clusters<const N: usize>(&self, names: [&str; N]) -> anyhow::Result<[Place; N]> {
         let mut places = Vec::new();
         let options = ClusterOptions { workloads: controllers::GROUPS.into(), ..ClusterOptions::default() };

@@ -92,6 +92,12 @@ fn annotation<'a>(object: &'a Value, key: &str) -> &'a str {
     object["metadata"]["annotations"][key].as_str().unwrap_or_default()
 }
 
+/// The server that from now on is not heard of: it is taken out, or cannot be reached.
+fn goes_away<'a>(server: &'a str, what: &'a str) -> Option<&'a str> {
+    let leaves = what.strip_prefix("Leave(\"").and_then(|rest| rest.strip_suffix("\")"));
+    leaves.or_else(|| what.starts_with("cannot be reached").then_some(server))
+}
+
 fn is_leaving(object: &Value) -> bool {
     object["metadata"]["deletionTimestamp"].is_string()
 }

@@ -6,7 +6,7 @@ use broker_api::keys;
 use serde_json::Value;
 use sim::Entry;
 
-use super::{Seen, Step, annotation, is_leaving};
+use super::{Seen, Step, annotation, goes_away, is_leaving};
 use crate::stage::{CERTIFICATE, PROVIDERS, SHOP};
 
 /// One copy.
@@ -36,12 +36,10 @@ impl Copies {
     /// A provider goes, or cannot be reached.
     pub(super) fn hear(&mut self, entry: &Entry, what: &str) {
         self.strays |= what.starts_with("arrives after all");
-        let leaves = what.strip_prefix("Leave(\"").and_then(|rest| rest.strip_suffix("\")"));
-        let silent = what.starts_with("cannot be reached").then_some(&*entry.server);
         if what == "can be reached" {
             self.away.remove(&*entry.server);
         }
-        if let Some(away) = leaves.or(silent) {
+        if let Some(away) = goes_away(&entry.server, what) {
             self.away.insert(away.to_owned());
             for (_, copy) in self.all.iter_mut().filter(|((provider, _), _)| provider == away) {
                 copy.left_behind = true;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use broker_api::keys;
 
-use super::{Step, annotation};
+use super::{Step, annotation, goes_away};
 
 /// See the module.
 #[derive(Default)]
@@ -18,9 +18,7 @@ pub(super) struct Held {
 impl Held {
     /// A provider goes, or cannot be reached.
     pub(super) fn hear(&mut self, server: &str, what: &str) {
-        let leaves = what.strip_prefix("Leave(\"").and_then(|rest| rest.strip_suffix("\")"));
-        let silent = what.starts_with("cannot be reached").then_some(server);
-        self.away.extend(leaves.or(silent).map(str::to_owned));
+        self.away.extend(goes_away(server, what).map(str::to_owned));
     }
 
     pub(super) fn was_away(&self, server: &str) -> bool {
