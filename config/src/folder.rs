@@ -1,15 +1,16 @@
-//! A folder whose generated files are written, or compared with what they should be.
+//! The folder `config/`: what is generated there, and in `docs/kinds/` beside it, is written, or compared with what it should
+//! be.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs, io,
     path::{Path, PathBuf},
 };
 
-use crate::{crds, rbac};
+use crate::{crds, kinds, rbac};
 
 /// First line of every generated file; files that begin otherwise are not touched.
-const GENERATED: [&str; 2] = [broker_api::crds::HEADER, rbac::HEADER];
+const GENERATED: [&str; 3] = [broker_api::crds::HEADER, rbac::HEADER, kinds::HEADER];
 
 /// Why a folder cannot be written or compared.
 #[derive(Debug, thiserror::Error)]
@@ -35,10 +36,11 @@ pub enum FolderError {
     Crds(#[from] broker_api::crds::FilesError),
 }
 
-/// All generated files by their path in `config/`.
+/// All generated files by their path, seen from `config/`.
 pub fn wanted() -> Result<BTreeMap<String, String>, FolderError> {
     let mut files = crds::files()?;
     files.extend(rbac::files());
+    files.extend(kinds::files()?);
     Ok(files)
 }
 
@@ -72,8 +74,7 @@ pub fn write(folder: &Path) -> Result<Vec<String>, FolderError> {
 
 /// Files beside wanted ones that begin like generated ones, and are not wanted.
 fn stale(folder: &Path, wanted: &BTreeMap<String, String>) -> Result<Vec<String>, FolderError> {
-    let mut parts: Vec<&str> = wanted.keys().filter_map(|path| Some(path.split_once('/')?.0)).collect();
-    parts.dedup();
+    let parts: BTreeSet<&str> = wanted.keys().filter_map(|path| Some(path.rsplit_once('/')?.0)).collect();
     let mut stale = Vec::new();
     for part in parts {
         let path = folder.join(part);
@@ -84,8 +85,8 @@ fn stale(folder: &Path, wanted: &BTreeMap<String, String>) -> Result<Vec<String>
         for entry in entries {
             let entry = entry.map_err(|error| FolderError::Read { path: path.clone(), error })?;
             let name = format!("{part}/{}", entry.file_name().to_string_lossy());
-            let is_yaml = Path::new(&name).extension().is_some_and(|extension| extension == "yaml");
-            let ours = is_yaml && read(&entry.path())?.is_some_and(|text| is_generated(&text));
+            let is_text = Path::new(&name).extension().is_some_and(|it| it == "yaml" || it == "md");
+            let ours = is_text && read(&entry.path())?.is_some_and(|text| is_generated(&text));
             if ours && !wanted.contains_key(&name) {
                 stale.push(name);
             }

@@ -1,4 +1,5 @@
-//! `manifests FOLDER`: writes what is generated in `config/`, and removes what no longer is.
+//! `manifests FOLDER`: writes what is generated in `config/`, and the pages in `docs/kinds/` beside it, and removes what no
+//! longer is.
 //! `manifests --check FOLDER`: changes nothing, names each file that differs, and exits 1 if there is one.
 
 use std::{env, path::Path, process::ExitCode};

@@ -15,12 +15,13 @@ fn manifests(arguments: &[&str]) -> Output {
 
 #[test]
 fn writes_checks_and_removes() {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("config");
-    let _ = fs::remove_dir_all(&folder);
+    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("manifests");
+    let _ = fs::remove_dir_all(&root);
+    let folder = root.join("config");
     let path = folder.to_str().unwrap();
 
     assert_eq!(manifests(&["--check", path]).status.code(), Some(1), "nothing is there yet");
-    assert!(!folder.exists(), "a check writes nothing");
+    assert!(!root.exists(), "a check writes nothing");
     assert!(manifests(&[path]).status.success());
     assert!(manifests(&["--check", path]).status.success());
 
@@ -31,17 +32,28 @@ fn writes_checks_and_removes() {
     fs::write(&stale, format!("{HEADER}a: b\n")).unwrap();
     let foreign = folder.join("operator/deployment.yaml");
     fs::write(&foreign, "a: b\n").unwrap();
+    let kinds = root.join("docs/kinds");
+    let page = kinds.join("acceptapi.md");
+    let told = fs::read_to_string(&page).unwrap();
+    fs::write(&page, told.replace("cordoned", "closed")).unwrap();
+    let stale_page = kinds.join("old.md");
+    fs::write(&stale_page, format!("{}# Old\n", manifests::kinds::HEADER)).unwrap();
+    let own_page = kinds.join("own.md");
+    fs::write(&own_page, "# Own\n").unwrap();
 
     let check = manifests(&["--check", path]);
     let says = String::from_utf8(check.stderr).unwrap();
     assert_eq!(check.status.code(), Some(1));
-    assert_eq!(says.lines().count(), 2, "{says}");
-    let told = says.contains("rbac/consumer.yaml is out of date") && says.contains("_olds.yaml is out of date");
-    assert!(told && says.contains("make manifests"), "{says}");
+    assert_eq!(says.lines().count(), 4, "{says}");
+    for name in ["rbac/consumer.yaml", "_olds.yaml", "docs/kinds/acceptapi.md", "docs/kinds/old.md"] {
+        assert!(says.contains(&format!("{name} is out of date: run `make manifests`")), "{name}: {says}");
+    }
 
     assert!(manifests(&[path]).status.success());
     assert_eq!(fs::read_to_string(&edited).unwrap(), right);
     assert!(!stale.exists() && foreign.exists());
+    assert_eq!(fs::read_to_string(&page).unwrap(), told);
+    assert!(!stale_page.exists() && own_page.exists());
     assert!(manifests(&["--check", path]).status.success());
 }
 
