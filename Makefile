@@ -30,8 +30,18 @@ SECONDS ?=
 TARGETS ?=
 KEEP ?=
 MUTANT ?=
-# CHAOS=1: `make test` lets connections, programs and API servers fail for three minutes, too.
+# What `make test` does besides. CHAOS=1: lets connections, programs and API servers fail for three minutes. DEMOS=1: plays all demos.
 CHAOS ?=
+DEMOS ?=
+# ONE_BUILD=1: `make test` lets clippy compile, in place of having it check all that is then compiled a second time. What comes
+# of it is the same but for optimisations of rustc's own, and nothing that was built otherwise is used: for machines that
+# begin with nothing.
+ONE_BUILD ?=
+ifneq ($(ONE_BUILD),)
+export RUSTC_WORKSPACE_WRAPPER := clippy-driver
+export CLIPPY_ARGS := --deny__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
+endif
+EXAMPLES := certs migration generic multi-tenant graphs distributor
 
 ##@ Use
 
@@ -103,10 +113,12 @@ check: need-cargo need-cc fmt-check clippy ## Format, clippy, and the tests that
 # tests compute is done by API servers, and a quarter of that was the collection of garbage: they do it seldom here. With
 # less than 3 GiB the one that is given the largest objects did nothing else, and gave requests up.
 .PHONY: test
-test: need-cargo need-cc fmt-check clippy controlplane helm ## Format, clippy, manifests, all tests, and, as root on Linux, the real node (TESTS=… for some; CHAOS=1: and three minutes of chaos)
+test: need-cargo need-cc fmt-check $(if $(ONE_BUILD),,clippy) controlplane helm ## Format, clippy, manifests, all tests, and, as root on Linux, the real node (TESTS=… for some; CHAOS=1: and three minutes of chaos, DEMOS=1: and all demos)
 	cargo build --locked --workspace --bins --tests
 	$(TARGET)/debug/manifests --check config
-	GOGC=400 GOMEMLIMIT=3GiB $(TARGET)/debug/suites --since $(BEGAN) $(if $(TESTS),-- $(TESTS),--also 'real node=test/node/run.sh' $(if $(CHAOS),--also 'chaos=test/chaos/run.sh'))
+	GOGC=400 GOMEMLIMIT=3GiB NODE_IMAGES=debug ONCE=1 $(TARGET)/debug/suites --since $(BEGAN) $(if $(TESTS),-- $(TESTS), \
+		--also 'real node=test/node/run.sh' $(if $(CHAOS),--also 'chaos=test/chaos/run.sh') \
+		$(foreach example,$(if $(DEMOS),$(EXAMPLES)),--also 'demo $(example)=examples/$(example)/run.sh'))
 
 # One world a seed, and the named stories with a crash after every single write; SEED=… is one world, with its story.
 .PHONY: simulate
@@ -150,7 +162,7 @@ test-node: need-cargo need-cc need-go ## The whole on a real kubelet and contain
 
 .PHONY: examples
 examples: need-cargo need-cc ## Run the demos of all examples to their end
-	@for example in certs migration generic multi-tenant graphs distributor; do \
+	@for example in $(EXAMPLES); do \
 		printf '\n=== %s\n' "$$example"; ONCE=1 examples/$$example/run.sh; \
 	done
 
@@ -165,7 +177,7 @@ controlplane: need-go ## Build the pinned etcd, API server, controller manager a
 .PHONY: clean
 clean: need-cargo ## Remove everything that was built, and what an interrupted demo left
 	cargo clean
-	rm -rf test/controlplane/bin test/helm/bin .demo
+	rm -rf test/controlplane/bin test/helm/bin .demo-*
 
 # --- parts of the above -----------------------------------------------------------------------------------------------
 

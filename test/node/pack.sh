@@ -4,7 +4,7 @@
 #   pack.sh PROGRAM REFERENCE ARCHIVE
 #
 # The program is /bin/NAME in it. The archive has the format of `docker save`, of which ctr needs no more than this. The
-# images that are tested come from config/images/build.sh.
+# images that ship come from config/images/build.sh.
 set -eu
 [ $# = 3 ] || { echo "usage: $0 PROGRAM REFERENCE ARCHIVE" >&2; exit 2; }
 program=$1 reference=$2 archive=$3

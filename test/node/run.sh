@@ -3,6 +3,7 @@
 # Docker; operator and broker from their images, installed and used as a platform team would (src/).
 #
 #   test/node/run.sh                      # `make test-node`
+#   NODE_IMAGES=debug test/node/run.sh    # `make test`: no static binaries, what `cargo build` made is packed
 #   HARNESS_KEEP=1 test/node/run.sh       # keeps logs, kubeconfigs and audit logs, and says where
 #
 # Needs Linux and root. Debian packages that are missing are installed, or named where there is no apt-get. The machine
@@ -16,6 +17,15 @@ here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd -- "$here/../.." && pwd)
 target=${CARGO_TARGET_DIR:-$root/target}
 [[ $target = /* ]] || target=$root/$target
+
+case ${NODE_IMAGES:-static} in
+static) quick='' ;;
+debug) quick=1 ;;
+*)
+    echo "test-node: NODE_IMAGES=$NODE_IMAGES: static or debug" >&2
+    exit 2
+    ;;
+esac
 
 say() { printf 'test-node: %s\n' "$*" >&2; }
 cannot() {
@@ -50,7 +60,7 @@ missing_packages() {
     command -v runc >/dev/null || packages+=(runc)
     plugins >/dev/null || packages+=(containernetworking-plugins)
     command -v musl-gcc >/dev/null || packages+=(musl-tools)
-    command -v readelf >/dev/null || packages+=(binutils)
+    [ -n "$quick" ] || command -v readelf >/dev/null || packages+=(binutils)
     command -v ip >/dev/null || packages+=(iproute2)
     { command -v unshare && command -v setsid; } >/dev/null || packages+=(util-linux)
     echo "${packages[*]}"
@@ -69,11 +79,13 @@ if [ -n "$missing" ]; then
     [ -z "$missing" ] || cannot "installed, but not found: what should be in $missing"
 fi
 
-# Images hold static binaries. rustup reads which toolchain from the project's folder.
-triple=$(uname -m)-unknown-linux-musl
-library=$(cd "$root" && rustc --print target-libdir --target "$triple" 2>/dev/null || true)
-[ -d "${library:-/nowhere}" ] || (cd "$root" && rustup target add "$triple") >&2 ||
-    cannot "Rust's library for $triple is missing and could not be fetched: rustup target add $triple"
+# Images that ship hold static binaries. rustup reads which toolchain from the project's folder.
+if [ -z "$quick" ]; then
+    triple=$(uname -m)-unknown-linux-musl
+    library=$(cd "$root" && rustc --print target-libdir --target "$triple" 2>/dev/null || true)
+    [ -d "${library:-/nowhere}" ] || (cd "$root" && rustup target add "$triple") >&2 ||
+        cannot "Rust's library for $triple is missing and could not be fetched: rustup target add $triple"
+fi
 
 # --- the end, whatever happens to this script -------------------------------------------------------------------------
 
@@ -148,16 +160,25 @@ run bash "$here/enter.sh" "$work" probe >"$work/probe.log" 2>&1 ||
 # --- build ------------------------------------------------------------------------------------------------------------
 
 run "$root/test/controlplane/build.sh" node
-# As they are installed, but for what takes an optimiser minutes. Other suites, which run beside this one, have deadlines; and
-# all of them wait for this one in the end.
-run nice -n 4 env PROFILE=node IMAGES="$target/node-images" "$root/config/images/build.sh" resource-broker resource-broker-operator
-# With the features of the whole workspace: what `make test` has built is not compiled again.
-run nice -n 4 cargo build --locked --manifest-path "$root/Cargo.toml" --workspace --bin node-test --bin demo
-
+products=(resource-broker resource-broker-operator)
 # All that the nodes will have: nothing is pulled.
 images=$work/images
 mkdir "$images"
-ln -s "$target"/node-images/{resource-broker,resource-broker-operator}.tar "$images/"
+# With the features of the whole workspace: what `make test` has built is not compiled again. Other suites, which run beside
+# this one, have deadlines; and all of them wait for this one in the end.
+build=(cargo build --locked --manifest-path "$root/Cargo.toml" --workspace --bin node-test --bin demo)
+if [ -n "$quick" ]; then
+    run nice -n 4 "${build[@]}" --bin "${products[0]}" --bin "${products[1]}"
+    version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"$/\1/p' "$root/Cargo.toml")
+    for product in "${products[@]}"; do
+        run "$here/pack.sh" "$target/debug/$product" "localhost/$product:$version" "$images/$product.tar"
+    done
+else
+    # As they are installed, but for what takes an optimiser minutes.
+    run nice -n 4 env PROFILE=node IMAGES="$target/node-images" "$root/config/images/build.sh" "${products[@]}"
+    run nice -n 4 "${build[@]}"
+    for product in "${products[@]}"; do ln -s "$target/node-images/$product.tar" "$images/"; done
+fi
 run musl-gcc -static -Os -Wall -Werror -o "$work/pause" "$here/pause.c"
 run "$here/pack.sh" "$work/pause" localhost/pause:1 "$images/pause.tar"
 # What examples/certs/hub/migrationconfiguration.yaml has its Job run.

@@ -37,12 +37,18 @@ enum Demo {
 #[tokio::main]
 async fn main() -> anyhow::Result<ExitCode> {
     match Demo::parse() {
-        Demo::Certs(options) => return Ok(Box::pin(show(options, certs_example::demo::play)).await),
-        Demo::Migration(options) => return Ok(Box::pin(show(options, migration_example::demo::play)).await),
-        Demo::Generic(options) => return Ok(Box::pin(show(options, generic_example::demo::play)).await),
-        Demo::MultiTenant(options) => return Ok(Box::pin(show(options, multi_tenant_example::play)).await),
-        Demo::Graphs(options) => return Ok(Box::pin(show(options, graphs_example::play)).await),
-        Demo::Distributor(options) => return Ok(Box::pin(show(options, distributor_example::play)).await),
+        Demo::Certs(options) => return Ok(Box::pin(show("certs", options, certs_example::demo::play)).await),
+        Demo::Migration(options) => {
+            return Ok(Box::pin(show("migration", options, migration_example::demo::play)).await);
+        }
+        Demo::Generic(options) => return Ok(Box::pin(show("generic", options, generic_example::demo::play)).await),
+        Demo::MultiTenant(options) => {
+            return Ok(Box::pin(show("multi-tenant", options, multi_tenant_example::play)).await);
+        }
+        Demo::Graphs(options) => return Ok(Box::pin(show("graphs", options, graphs_example::play)).await),
+        Demo::Distributor(options) => {
+            return Ok(Box::pin(show("distributor", options, distributor_example::play)).await);
+        }
         Demo::CertProvider(args) => Box::pin(cert_provider::run(args)).await?,
         Demo::CertCheck(args) => cert_check::run(&args)?,
         Demo::GenericProvider(args) => Box::pin(generic_provider::run(args)).await?,

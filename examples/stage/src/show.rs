@@ -1,6 +1,10 @@
 //! The frame of every demo: flags, the lab, what is told when a step fails, and the end.
 
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
 
 use anyhow::Context as _;
 use harness::{Lab, LabOptions};
@@ -19,19 +23,20 @@ const LOG_LINES: usize = 30;
 /// Flags of every demo.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Where kubeconfigs, logs and data live while the demo runs. Must not exist; removed at the end.
-    #[arg(long, default_value = ".demo")]
-    directory: PathBuf,
+    /// Where kubeconfigs, logs and data live while the demo runs, .demo-NAME by default. Must not exist; removed at the end.
+    #[arg(long)]
+    directory: Option<PathBuf>,
     /// End after the checks, with exit code 0 when all of them passed.
     #[arg(long, env = "ONCE", value_parser = clap::builder::FalseyValueParser::new())]
     once: bool,
 }
 
-/// Runs a demo: `play` is its story. It stays until it is told to end, unless `--once` is given.
-pub async fn show(options: Options, play: impl AsyncFnOnce(&Stage) -> anyhow::Result<()>) -> ExitCode {
+/// Runs the demo of that name: `play` is its story. It stays until it is told to end, unless `--once` is given.
+pub async fn show(name: &str, options: Options, play: impl AsyncFnOnce(&Stage) -> anyhow::Result<()>) -> ExitCode {
     // Whichever future loses is dropped before its branch is left, and with it the lab: that is the whole cleaning up.
+    let directory = options.directory.unwrap_or_else(|| PathBuf::from(format!(".demo-{name}")));
     let ended = tokio::select! {
-        ended = Box::pin(run(&options, play)) => ended,
+        ended = Box::pin(run(&directory, options.once, play)) => ended,
         told = told_to_end() => told.map(|()| {
             println!("\neverything is stopped and removed");
             ExitCode::SUCCESS
@@ -43,25 +48,29 @@ pub async fn show(options: Options, play: impl AsyncFnOnce(&Stage) -> anyhow::Re
     })
 }
 
-async fn run(options: &Options, play: impl AsyncFnOnce(&Stage) -> anyhow::Result<()>) -> anyhow::Result<ExitCode> {
+async fn run(
+    directory: &Path,
+    once: bool,
+    play: impl AsyncFnOnce(&Stage) -> anyhow::Result<()>,
+) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(
-        !options.directory.exists(),
-        "{} exists: another demo is running, or one could not clean up; end it, or remove the directory",
-        options.directory.display()
+        !directory.exists(),
+        "{} exists: this demo is running, or could not clean up; end it, or remove the directory",
+        directory.display()
     );
     // Before anything starts: each says how it is built.
     for program in [BROKER, OPERATOR] {
         harness::binary(program)?;
     }
     harness::kubectl_binary()?;
-    let lab = LabOptions { directory: Some(options.directory.clone()), ..LabOptions::default() };
+    let lab = LabOptions { directory: Some(directory.to_owned()), ..LabOptions::default() };
     let lab = Lab::start(lab).await.context("cannot start etcd")?;
     let stage = Stage::new(lab, Screen::new());
     if let Err(error) = Box::pin(play(&stage)).await {
         tell_failure(&stage, &error);
         return Ok(ExitCode::FAILURE);
     }
-    if options.once {
+    if once {
         stage.screen.say("all checks passed");
         return Ok(ExitCode::SUCCESS);
     }
