@@ -18,7 +18,10 @@ use runtime_process::{
     metrics::METERS,
     serve,
 };
-use tokio::time::{Instant, sleep};
+use tokio::{
+    task::JoinHandle,
+    time::{Instant, sleep},
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -64,6 +67,16 @@ pub struct Running {
     pub subscriptions: Vec<Subscription>,
 }
 
+/// A broker that only looks on.
+pub struct Onlooker {
+    /// What its parts share.
+    pub broker: Arc<Broker>,
+    /// It hears of nothing any more without them.
+    pub subscriptions: Vec<Subscription>,
+    work: Vec<JoinHandle<()>>,
+    hub: ClusterName,
+}
+
 /// Starts the broker in clusters of its `own`: it decides on `decisions`, evaluates what people write with `evaluator`, and
 /// reaches API servers through `dial`.
 ///
@@ -76,6 +89,32 @@ pub async fn start(
     evaluator: Evaluator,
     dial: Arc<dyn Dial>,
 ) -> anyhow::Result<Running> {
+    let Onlooker { broker, subscriptions, work, hub } = look_on(options, own, decisions, evaluator, dial);
+    let stop = broker.engine.stop.clone();
+    let (health, metrics) = (broker.options.health_probe_bind_address, broker.options.metrics_bind_address);
+    serve::serve(Arc::clone(&broker), health, metrics, stop.clone()).await?;
+    let release = CancellationToken::new();
+    let place = broker.options.leader_elect.then(|| election::Place {
+        cluster: hub,
+        namespace: broker.namespace.clone(),
+        lease: broker.options.lease_name.clone(),
+    });
+    let led = Arc::clone(&broker);
+    let election =
+        election::elect(Arc::clone(&broker.engine), place, async move || led.look_at_all().await, release.clone());
+    let election = spawn(election);
+    let ending = Ending { stop, work, patience: DRAIN, release, election };
+    Ok(Running { broker, ending, subscriptions })
+}
+
+/// The same without an election: it sees and decides everything, never leads, and so never writes. `stop` of its engine ends it.
+pub fn look_on(
+    options: Options,
+    own: Own,
+    decisions: Decisions,
+    evaluator: Evaluator,
+    dial: Arc<dyn Dial>,
+) -> Onlooker {
     let Own { hub: (hub, kubeconfig), compute } = own;
     let namespace = options
         .namespace
@@ -87,8 +126,6 @@ pub async fn start(
     let Channels { accept_changes, secret_changes, configuration_changes } = channels;
     let stop = engine.stop.clone();
     let subscriptions = listen(&broker, engine.fleet());
-    let (health, metrics) = (broker.options.health_probe_bind_address, broker.options.metrics_bind_address);
-    serve::serve(Arc::clone(&broker), health, metrics, stop.clone()).await?;
     let work = spawn(Origins::run(Arc::clone(&broker), stop.clone()));
     let telling = spawn(worker::run(AcceptMachine::new(Arc::clone(&broker)), stop.clone()));
     let configuring = spawn(worker::run(ConfigurationMachine::new(Arc::clone(&broker)), stop.clone()));
@@ -105,21 +142,8 @@ pub async fn start(
     if let Some((compute, kubeconfig)) = compute {
         broker.fleet().engage(&compute, Arc::new(kubeconfig), None);
     }
-    spawn(sources::run(Arc::clone(&broker), secret_changes, stop.clone()));
-    let release = CancellationToken::new();
-    let place = broker.options.leader_elect.then(|| election::Place {
-        cluster: hub,
-        namespace: broker.namespace.clone(),
-        lease: broker.options.lease_name.clone(),
-    });
-    let led = Arc::clone(&broker);
-    let election =
-        election::elect(Arc::clone(&broker.engine), place, async move || led.look_at_all().await, release.clone());
-    let election = spawn(election);
-
-    let work = vec![work, migrating, telling, configuring];
-    let ending = Ending { stop, work, patience: DRAIN, release, election };
-    Ok(Running { broker, ending, subscriptions })
+    spawn(sources::run(Arc::clone(&broker), secret_changes, stop));
+    Onlooker { broker, subscriptions, work: vec![work, migrating, telling, configuring], hub }
 }
 
 /// How many origins are looked at again at once.

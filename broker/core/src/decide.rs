@@ -7,6 +7,7 @@
 mod bring;
 mod claim;
 mod depart;
+mod explain;
 mod gate;
 mod held;
 mod leave;
@@ -32,6 +33,7 @@ use runtime_effect::{
 };
 use serde_json::json;
 
+pub use self::explain::{Answer, Asked, Explanation, explain};
 use self::held::Predecessors;
 use crate::{
     acceptance::{AcceptId, Verdict},
@@ -43,15 +45,7 @@ use crate::{
 
 /// What to do about the snapshot's origin.
 pub fn decide(snapshot: &Snapshot<'_>) -> Decision {
-    let mut pass = Pass {
-        snapshot,
-        decision: Decision::default(),
-        staying: None,
-        verdicts: RefCell::default(),
-        paced: 0,
-        behind: false,
-        held: Vec::new(),
-    };
+    let mut pass = Pass::new(snapshot);
     pass.run();
     pass.decision
 }
@@ -73,6 +67,18 @@ struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
+    fn new(snapshot: &'a Snapshot<'a>) -> Self {
+        Self {
+            snapshot,
+            decision: Decision::default(),
+            staying: None,
+            verdicts: RefCell::default(),
+            paced: 0,
+            behind: false,
+            held: Vec::new(),
+        }
+    }
+
     fn run(&mut self) {
         let snapshot = self.snapshot;
         // Others move meanwhile. A blip is no reason to change the order.

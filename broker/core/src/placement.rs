@@ -44,7 +44,7 @@ fn within_provider(left: &Acceptance, right: &Acceptance) -> Ordering {
 
 /// Weighted rendezvous score `-w / ln(u)`, `u` uniform in (0, 1) (Schindelhauer and Schomaker, "Weighted Distributed
 /// Hash Tables", 2005): the provider of weight `w` has the highest score for a share of `w` in all weights.
-fn score(uid: &str, acceptance: &Acceptance) -> f64 {
+pub(crate) fn score(uid: &str, acceptance: &Acceptance) -> f64 {
     let mut hash = Sha256::new();
     hash.update((uid.len() as u64).to_be_bytes());
     hash.update(uid.as_bytes());

@@ -7,7 +7,7 @@ use broker_core::{
     acceptance::Acceptance,
     assignment::KeyRing,
     copy,
-    decide::decide,
+    decide::{Explanation, decide, explain},
     decision::{Decision, State},
     memory::OriginMemory,
     movement::Route,
@@ -78,10 +78,29 @@ impl Broker {
 
     /// Observes an origin and decides. `confirmed` is what a live read has just said. `None`: keys are not read yet.
     pub fn decide(&self, key: &OriginKey, memory: &OriginMemory, confirmed: Confirmed, busy: bool) -> Option<Decision> {
+        // A consumer that is not engaged (any more): its copies stay, and nothing is remembered of it.
+        let gone = || Decision::state(State::Gone);
+        Some(self.observe(key, memory, confirmed, busy, decide)?.unwrap_or_else(gone))
+    }
+
+    /// Why an origin is where it is. `None`: keys are not read yet, or its consumer is not engaged.
+    pub fn explain(&self, key: &OriginKey) -> Option<Explanation> {
+        let (memory, _) = self.records.memory(key);
+        self.observe(key, &memory, Confirmed::default(), false, explain)?
+    }
+
+    /// Hands a snapshot of an origin on. `None`: keys are not read yet; `Some(None)`: its consumer is not engaged.
+    fn observe<T>(
+        &self,
+        key: &OriginKey,
+        memory: &OriginMemory,
+        confirmed: Confirmed,
+        busy: bool,
+        then: impl FnOnce(&Snapshot<'_>) -> T,
+    ) -> Option<Option<T>> {
         let ring = self.ring.load_full()?;
         let spec = self.watches.spec_of(Role::Consumer, &key.gvk)?;
-        // A consumer that is not engaged (any more): its copies stay, and nothing is remembered of it.
-        let Some(consumer) = self.fleet().cluster(&key.cluster) else { return Some(Decision::state(State::Gone)) };
+        let Some(consumer) = self.fleet().cluster(&key.cluster) else { return Some(None) };
         let origin_key = ObjectKey { namespace: Arc::clone(&key.namespace), name: Arc::clone(&key.name) };
         let origin = self.engine.look(&consumer, spec, &origin_key);
         let consumer_kind = self.serving(&consumer, &key.gvk);
@@ -126,7 +145,7 @@ impl Broker {
                 ready_timeout: millis(self.options.ready_timeout),
             },
         };
-        Some(decide(&Snapshot {
+        Some(Some(then(&Snapshot {
             key,
             now: now(),
             consumer: reach(&consumer),
@@ -150,7 +169,7 @@ impl Broker {
             related_kinds: &kinds,
             related: &related,
             memory,
-        }))
+        })))
     }
 }
 

@@ -78,19 +78,7 @@ impl<'a> Pass<'a> {
         let mut later = false;
         let mut silent = false;
         for acceptance in snapshot.acceptances.iter().filter(|acceptance| !but.contains(&&acceptance.id.provider)) {
-            if let Some(why) = self.rests(&acceptance.id.provider) {
-                refusals.push(format!("{}: {why}", acceptance.id));
-                continue;
-            }
-            if let Some(why) = self.kept_by(&acceptance.id.provider) {
-                refusals.push(format!("{}: {why}", acceptance.id));
-                continue;
-            }
-            if !but.is_empty() && self.is_taken(origin, &acceptance.id.provider) {
-                refusals.push(format!("{}: somebody else's object has the copy's name there", acceptance.id));
-                continue;
-            }
-            match self.judge(origin, acceptance) {
+            match self.ask(origin, acceptance, !but.is_empty()) {
                 Judged::Candidate => candidates.push(acceptance),
                 Judged::Refused(why) => refused.push(why),
                 Judged::Unfit(why) => refusals.push(format!("{}: {why}", acceptance.id)),
@@ -105,12 +93,7 @@ impl<'a> Pass<'a> {
                 }
             }
         }
-        let mut ranked = placement::rank(&origin.uid, &candidates);
-        // Whoever did not get ready when its turn was is last in line, the latest last of all.
-        ranked.sort_by_key(|acceptance| {
-            snapshot.memory.given_up(&acceptance.id.provider).map_or(0, |position| usize::MAX - position)
-        });
-        let Some(best) = ranked.into_iter().next() else {
+        let Some(best) = self.ranked(origin, &candidates).into_iter().next() else {
             if later {
                 return Choice::Later(LOST_MILLIS);
             }
@@ -134,6 +117,32 @@ impl<'a> Pass<'a> {
             return Choice::None { refusals, unreachable };
         };
         Choice::Best(best)
+    }
+
+    /// Those that may get an origin, one of each provider, best first.
+    pub(super) fn ranked<'c>(&self, origin: &View, candidates: &[&'c Acceptance]) -> Vec<&'c Acceptance> {
+        let mut ranked = placement::rank(&origin.uid, candidates);
+        // Whoever did not get ready when its turn was is last in line, the latest last of all.
+        ranked.sort_by_key(|acceptance| {
+            let given_up = self.snapshot.memory.given_up(&acceptance.id.provider);
+            given_up.map_or(0, |position| usize::MAX - position)
+        });
+        ranked
+    }
+
+    /// Whether an AcceptAPI may get an origin now; one that `moves` goes nowhere where its copy's name is taken.
+    pub(super) fn ask(&mut self, origin: &View, acceptance: &'a Arc<Acceptance>, moves: bool) -> Judged {
+        let provider = &acceptance.id.provider;
+        if let Some(why) = self.rests(provider) {
+            return Judged::Unfit(why);
+        }
+        if let Some(why) = self.kept_by(provider) {
+            return Judged::Unfit(why.to_owned());
+        }
+        if moves && self.is_taken(origin, provider) {
+            return Judged::Unfit("somebody else's object has the copy's name there".into());
+        }
+        self.judge(origin, acceptance)
     }
 
     /// Whether somebody else's object has the copy's name at a provider.
