@@ -1,0 +1,200 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::{subject::Written, wait::Wait};
+
+/// Where objects of a resource broker are, why, and what they wait for.
+///
+/// kubectl's current context, or the one that --context names, is the coordination cluster. The others are those of its
+/// cluster Secrets, and those whose kubeconfigs are given.
+#[derive(Debug, Parser)]
+#[command(name = "kubectl-broker", bin_name = "kubectl broker", version, max_term_width = 110)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) access: Access,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// How the clusters are reached.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Access {
+    /// Kubeconfig with the coordination cluster; kubectl's unless it is given
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+
+    /// Context of the coordination cluster; the current one unless it is given
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) context: Option<String>,
+
+    /// Namespace of the coordination cluster with the Secrets of clusters; repeatable
+    #[arg(
+        long,
+        global = true,
+        env = "RESOURCE_BROKER_CLUSTER_SECRETS_NAMESPACE",
+        value_name = "NAMESPACE",
+        value_delimiter = ',',
+        default_value = "resource-broker-clusters"
+    )]
+    pub(crate) cluster_secrets_namespace: Vec<String>,
+
+    /// Kubeconfig of a consumer, which is named by the file's stem; repeatable
+    #[arg(long, global = true, value_name = "FILE", value_delimiter = ',')]
+    pub(crate) consumer_kubeconfig: Vec<PathBuf>,
+
+    /// Kubeconfig of a provider, which is named by the file's stem; repeatable
+    #[arg(long, global = true, value_name = "FILE", value_delimiter = ',')]
+    pub(crate) provider_kubeconfig: Vec<PathBuf>,
+}
+
+/// Which object.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Subject {
+    /// The object: KIND/NAME, such as certificate/website; kinds as kubectl takes them
+    #[arg(value_name = "KIND/NAME")]
+    pub(crate) object: Written,
+
+    /// Its namespace
+    #[arg(short, long, default_value = "default")]
+    pub(crate) namespace: String,
+
+    /// Its cluster, such as homer or consumer#homer; wherever it is, unless it is given
+    #[arg(long = "in", value_name = "CLUSTER")]
+    pub(crate) cluster: Option<String>,
+}
+
+/// How something is printed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// For people
+    #[default]
+    Text,
+    /// The same with more columns
+    Wide,
+    /// For programs: the schemas are in docs/cli/
+    Json,
+    /// The same as YAML
+    Yaml,
+}
+
+/// How a table is printed.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Printing {
+    /// How it is printed
+    #[arg(short, long, value_enum, default_value = "text")]
+    pub(crate) output: Output,
+    /// Column that rows are ordered by
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) sort_by: Option<String>,
+    /// Only rows with this in a column: COLUMN=TEXT; repeatable
+    #[arg(long = "where", value_name = "COLUMN=TEXT")]
+    pub(crate) filters: Vec<String>,
+}
+
+/// Which Migration.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Migration {
+    /// Its name in the coordination cluster
+    pub(crate) name: String,
+    /// Its namespace; wherever it is, unless it is given
+    #[arg(short, long)]
+    pub(crate) namespace: Option<String>,
+}
+
+/// Which AcceptAPIs.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Provider {
+    /// The provider
+    pub(crate) provider: String,
+    /// Only this AcceptAPI of its: NAMESPACE/NAME; all of them unless it is given
+    #[arg(long, value_name = "NAMESPACE/NAME")]
+    pub(crate) acceptapi: Option<String>,
+    #[command(flatten)]
+    pub(crate) wait: Wait,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Why an object is where it is, and what it waits for: what the broker decides on what is there now
+    Why {
+        #[command(flatten)]
+        subject: Subject,
+        /// How it is printed
+        #[arg(short, long, value_enum, default_value = "text")]
+        output: Output,
+        /// Namespace of the broker's own objects
+        #[arg(long, value_name = "NAMESPACE", default_value = "resource-broker-system")]
+        broker_namespace: String,
+    },
+    /// What belongs to an object, as a tree over all clusters
+    Trace {
+        #[command(flatten)]
+        subject: Subject,
+        /// How it is printed
+        #[arg(short, long, value_enum, default_value = "text")]
+        output: Output,
+        /// Print it again whenever it has changed, until Ctrl-C
+        #[arg(short, long)]
+        watch: bool,
+    },
+    /// Where an object and its copy differ, field by field, and who owns what differs
+    Diff {
+        #[command(flatten)]
+        subject: Subject,
+    },
+    /// All clusters and whether they can be reached
+    Clusters {
+        #[command(flatten)]
+        printing: Printing,
+    },
+    /// What providers accept
+    #[command(name = "acceptapis", alias = "acceptapi")]
+    AcceptApis {
+        #[command(flatten)]
+        printing: Printing,
+    },
+    /// Objects of a kind in all consumers: where they are and how they do
+    Objects {
+        /// Their kind, as kubectl takes it
+        kind: String,
+        #[command(flatten)]
+        printing: Printing,
+    },
+    /// Moves between providers
+    Migrations {
+        #[command(flatten)]
+        printing: Printing,
+    },
+    /// A provider takes no new objects; those there stay
+    Cordon(Provider),
+    /// A provider takes objects again, and is no longer drained
+    Uncordon(Provider),
+    /// All objects of a provider move away
+    Drain(Provider),
+    /// Objects that would now be placed at a provider move there
+    Rebalance(Provider),
+    /// Moves an object to a provider
+    Migrate {
+        #[command(flatten)]
+        subject: Subject,
+        /// The provider
+        #[arg(long, value_name = "PROVIDER")]
+        to: String,
+        /// Namespace of the coordination cluster in which the Migration is made
+        #[arg(long, value_name = "NAMESPACE", default_value = "default")]
+        migration_namespace: String,
+        #[command(flatten)]
+        wait: Wait,
+    },
+    /// A Migration goes no further until it is resumed
+    Pause(Migration),
+    /// A paused Migration goes on
+    Resume(Migration),
+    /// A Migration is given up, as far as it can be
+    Abort(Migration),
+    /// A Migration's failed stage runs once more
+    Retry(Migration),
+}

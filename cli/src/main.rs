@@ -1,0 +1,128 @@
+//! `kubectl broker`: where objects are, why, and what they wait for. Owns what people see; decides nothing: `why` is the
+//! broker's own decision, made in this process by the broker's own code.
+#![forbid(unsafe_code)]
+
+mod age;
+mod arguments;
+mod cluster;
+mod clusters;
+mod diff;
+mod lists;
+mod moves;
+mod paint;
+mod providers;
+mod resource;
+mod standing;
+mod subject;
+mod table;
+mod trace;
+mod tree;
+mod wait;
+mod why;
+
+use std::{io::Write as _, process::ExitCode, time::Duration};
+
+use clap::Parser as _;
+
+use crate::{
+    arguments::{Arguments, Command, Output},
+    clusters::Clusters,
+    lists::Listed,
+    paint::Paint,
+    subject::Found,
+};
+
+/// How often `--watch` looks.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Exit code of `diff` where something differs, as of `diff` itself.
+const DIFFERS: u8 = 1;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    // One TLS provider for the whole process.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    match run(Arguments::parse()).await {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn print(text: &str) {
+    // Whoever reads it may have had enough: `kubectl broker objects … | head`.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+/// What could not be known goes beside what is: a table stays a table.
+fn print_list(Listed { text, unknown }: &Listed) -> ExitCode {
+    print(text);
+    for line in unknown {
+        eprintln!("unknown: {line}");
+    }
+    if unknown.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+async fn run(Arguments { access, command }: Arguments) -> anyhow::Result<ExitCode> {
+    if let Command::Why { subject, output, broker_namespace } = &command {
+        print(&why::why(&access, subject, *output, broker_namespace).await?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let clusters = Clusters::connect(&access).await?;
+    match command {
+        Command::Why { .. } => {}
+        Command::Trace { subject, output, watch } => {
+            return trace_once_or_more(&clusters, &subject, output, watch).await;
+        }
+        Command::Diff { subject } => {
+            let differs = diff::diff(&clusters, &Found::find(&clusters, &subject).await?).await?;
+            return Ok(if differs { ExitCode::from(DIFFERS) } else { ExitCode::SUCCESS });
+        }
+        Command::Clusters { printing } => return Ok(print_list(&lists::clusters(&clusters, &printing).await?)),
+        Command::AcceptApis { printing } => return Ok(print_list(&lists::accept_apis(&clusters, &printing).await?)),
+        Command::Objects { kind, printing } => {
+            return Ok(print_list(&lists::objects(&clusters, &kind, &printing).await?));
+        }
+        Command::Migrations { printing } => return Ok(print_list(&lists::migrations(&clusters, &printing).await?)),
+        Command::Cordon(provider) => providers::ask(&clusters, &provider, providers::Ask::Cordon).await?,
+        Command::Uncordon(provider) => providers::ask(&clusters, &provider, providers::Ask::Uncordon).await?,
+        Command::Drain(provider) => providers::ask(&clusters, &provider, providers::Ask::Drain).await?,
+        Command::Rebalance(provider) => providers::ask(&clusters, &provider, providers::Ask::Rebalance).await?,
+        Command::Migrate { subject, to, migration_namespace, wait } => {
+            moves::migrate(&clusters, &subject, &to, &migration_namespace, wait).await?;
+        }
+        Command::Pause(which) => moves::ask(&clusters, &which, moves::Ask::Pause).await?,
+        Command::Resume(which) => moves::ask(&clusters, &which, moves::Ask::Resume).await?,
+        Command::Abort(which) => moves::ask(&clusters, &which, moves::Ask::Abort).await?,
+        Command::Retry(which) => moves::ask(&clusters, &which, moves::Ask::Retry).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn trace_once_or_more(
+    clusters: &Clusters,
+    subject: &arguments::Subject,
+    output: Output,
+    watch: bool,
+) -> anyhow::Result<ExitCode> {
+    let mut last = None;
+    loop {
+        let found = Found::find(clusters, subject).await?;
+        let node = trace::trace(clusters, &found).await;
+        let text = match output {
+            Output::Text | Output::Wide => node.draw(Paint::of_output()),
+            Output::Json => format!("{:#}\n", serde_json::to_value(&node)?),
+            Output::Yaml => table::yaml(&node)?,
+        };
+        if last.as_ref() != Some(&text) {
+            print(&text);
+            last = Some(text);
+        }
+        if !watch {
+            return Ok(ExitCode::SUCCESS);
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}

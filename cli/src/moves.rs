@@ -1,0 +1,137 @@
+//! Moves between providers, by a person's hand.
+
+use anyhow::{Context as _, bail};
+use broker_api::keys;
+use broker_core::copy;
+use serde_json::{Value, json};
+
+use crate::{
+    arguments::{Migration, Subject},
+    cluster::Place,
+    clusters::Clusters,
+    resource::Resource,
+    standing::Standing,
+    subject::Found,
+    trace::{annotation, origin_key},
+    wait::{Progress, Wait},
+};
+
+/// What is asked of a Migration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ask {
+    Pause,
+    Resume,
+    Abort,
+    Retry,
+}
+
+impl Ask {
+    fn patch(self, migration: &Value) -> Value {
+        let spec = match self {
+            Self::Pause => json!({ "paused": true }),
+            Self::Resume => json!({ "paused": false }),
+            Self::Abort => json!({ "abort": true }),
+            Self::Retry => json!({ "retry": migration["spec"]["retry"].as_i64().unwrap_or_default() + 1 }),
+        };
+        // Nobody else's change in between is undone.
+        json!({ "metadata": { "resourceVersion": migration["metadata"]["resourceVersion"] }, "spec": spec })
+    }
+
+    fn told(self) -> &'static str {
+        match self {
+            Self::Pause => "goes no further until it is resumed",
+            Self::Resume => "goes on",
+            Self::Abort => "is given up, unless the consumer has been switched to the new copy already",
+            Self::Retry => "runs its failed stage once more",
+        }
+    }
+}
+
+fn migrations() -> Resource {
+    Resource::ours("Migration", "migrations")
+}
+
+/// Asks it of a Migration.
+pub(crate) async fn ask(clusters: &Clusters, which: &Migration, ask: Ask) -> anyhow::Result<()> {
+    let list = clusters.hub.list(&migrations(), which.namespace.as_deref(), None).await?;
+    let mut found: Vec<&Value> = list.iter().filter(|one| one["metadata"]["name"] == *which.name).collect();
+    let migration = match (found.pop(), found.is_empty()) {
+        (Some(one), true) => one,
+        (Some(_), false) => bail!("there are several Migrations {}: say which with --namespace", which.name),
+        (None, _) => bail!("there is no Migration {}: `kubectl broker migrations` lists them", which.name),
+    };
+    let namespace = migration["metadata"]["namespace"].as_str().unwrap_or_default();
+    clusters.hub.patch(&migrations(), Place { namespace, name: &which.name }, &ask.patch(migration)).await?;
+    println!("Migration {namespace}/{} {}", which.name, ask.told());
+    Ok(())
+}
+
+/// Moves an object to a provider.
+pub(crate) async fn migrate(
+    clusters: &Clusters,
+    subject: &Subject,
+    to: &str,
+    namespace: &str,
+    wait: Wait,
+) -> anyhow::Result<()> {
+    let found = Found::find(clusters, subject).await?;
+    let to = clusters.provider(to)?.name.name().to_owned();
+    let from = annotation(&found.object, keys::PROVIDER_CLUSTER);
+    let from = from.with_context(|| format!("{}: the object is at no provider", found.cluster.name))?;
+    anyhow::ensure!(from != to, "the object is at provider {to} already");
+    let key = origin_key(&found.cluster.name, &found.resource, &found.object);
+    let kind = &found.resource.kind;
+    let gvk = json!({ "group": kind.group, "version": kind.version, "kind": kind.kind });
+    let side = |provider: &str| json!({ "gvk": gvk, "clusterName": provider, "namespace": key.namespace, "name": copy::name(&key) });
+    let migration = json!({
+        "apiVersion": format!("{}/v1alpha1", keys::GROUP),
+        "kind": "Migration",
+        "metadata": { "generateName": format!("{}-", cut(&key.name)), "namespace": namespace },
+        "spec": { "from": side(from), "to": side(&to) },
+    });
+    let made = clusters.hub.create(&migrations(), namespace, &migration).await?;
+    let name = made["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    println!("Migration {namespace}/{name} moves it from provider {from} to provider {to}");
+    let look = async || {
+        let place = Place { namespace, name: &name };
+        let Some(now) = clusters.hub.get(&migrations(), place).await? else {
+            return Ok(Progress::Failed(format!("Migration {namespace}/{name} was deleted")));
+        };
+        Ok(progress(&now, &to))
+    };
+    wait.until(look).await
+}
+
+/// Room is left for what makes the name one of its own.
+fn cut(name: &str) -> &str {
+    let end = (0..=200.min(name.len())).rev().find(|at| name.is_char_boundary(*at)).unwrap_or_default();
+    name[..end].trim_end_matches(['.', '-'])
+}
+
+fn progress(migration: &Value, to: &str) -> Progress {
+    let said = Standing::of(migration);
+    let succeeded =
+        migration["status"]["conditions"].as_array().into_iter().flatten().find(|one| one["type"] == "Succeeded");
+    match succeeded.map(|one| (one["status"] == "True", one["message"].as_str().unwrap_or_default())) {
+        Some((true, _)) => Progress::Done(format!("it is at provider {to}")),
+        Some((false, why)) => Progress::Failed(format!("the Migration failed: {why}")),
+        None => {
+            let stage =
+                migration["status"]["stage"].as_str().map(|stage| format!(", stage {stage}")).unwrap_or_default();
+            let why = said.message.map(|why| format!(": {why}")).unwrap_or_default();
+            Progress::Under(format!("{}{stage}{why}", said.summary))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_retry_is_one_more() {
+        let migration = json!({ "metadata": { "resourceVersion": "7" }, "spec": { "retry": 2 } });
+        let patch = Ask::Retry.patch(&migration);
+        assert_eq!((&patch["spec"]["retry"], &patch["metadata"]["resourceVersion"]), (&json!(3), &json!("7")));
+    }
+}

@@ -1,0 +1,115 @@
+//! What is asked of a provider, by its AcceptAPIs.
+
+use anyhow::bail;
+use broker_api::keys;
+use serde_json::{Value, json};
+
+use crate::{
+    arguments::Provider,
+    cluster::{Cluster, Place},
+    clusters::Clusters,
+    lists::placed,
+    resource::Resource,
+    wait::Progress,
+};
+
+/// What is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ask {
+    /// Nothing new.
+    Cordon,
+    /// As if nothing had been asked.
+    Uncordon,
+    /// All that is there goes.
+    Drain,
+    /// What would be placed here comes.
+    Rebalance,
+}
+
+impl Ask {
+    /// What is written into an AcceptAPI.
+    fn patch(self) -> Value {
+        let annotations = |drain: Value, rebalance: Value| json!({ keys::DRAIN: drain, keys::REBALANCE: rebalance });
+        match self {
+            Self::Cordon => json!({ "spec": { "cordoned": true } }),
+            Self::Uncordon => {
+                json!({ "spec": { "cordoned": false }, "metadata": { "annotations": annotations(Value::Null, Value::Null) } })
+            }
+            Self::Drain => {
+                json!({ "spec": { "cordoned": true }, "metadata": { "annotations": annotations(json!(keys::TRUE), Value::Null) } })
+            }
+            Self::Rebalance => json!({ "metadata": { "annotations": { keys::REBALANCE: keys::TRUE } } }),
+        }
+    }
+}
+
+/// Asks it of all AcceptAPIs of a provider, or of one, and waits for what comes of it.
+pub(crate) async fn ask(clusters: &Clusters, asked: &Provider, ask: Ask) -> anyhow::Result<()> {
+    let provider = clusters.provider(&asked.provider)?;
+    let before = accept_apis(provider, asked.acceptapi.as_deref()).await?;
+    let resource = Resource::ours("AcceptAPI", "acceptapis");
+    for full in placed(&before).into_keys() {
+        let (namespace, name) = full.split_once('/').unwrap_or_default();
+        provider.patch(&resource, Place { namespace, name }, &ask.patch()).await?;
+        println!("AcceptAPI {full} of provider {}: {}", provider.name.name(), told(ask));
+    }
+    if ask != Ask::Drain {
+        return Ok(());
+    }
+    let total: u64 = placed(&before).values().sum();
+    let left = async || {
+        let now = placed(&accept_apis(provider, asked.acceptapi.as_deref()).await?);
+        let left: u64 = now.values().sum();
+        Ok(if left == 0 {
+            Progress::Done(format!("provider {} holds no object any more", provider.name.name()))
+        } else {
+            Progress::Under(format!("{} {left} of {} objects are left", bar(total.max(left), left), total.max(left)))
+        })
+    };
+    asked.wait.until(left).await
+}
+
+/// How much is done: `[#####-----]`.
+fn bar(total: u64, left: u64) -> String {
+    const WIDTH: u64 = 20;
+    let done = (total - left) * WIDTH / total.max(1);
+    let of = |letter: &str, count: u64| letter.repeat(usize::try_from(count).unwrap_or_default());
+    format!("[{}{}]", of("#", done), of("-", WIDTH - done))
+}
+
+fn told(ask: Ask) -> &'static str {
+    match ask {
+        Ask::Cordon => "takes nothing new",
+        Ask::Uncordon => "takes objects",
+        Ask::Drain => "takes nothing new, and what is there moves away",
+        Ask::Rebalance => "asks for what would be placed there now, where the platform allows it (allow-rebalance)",
+    }
+}
+
+async fn accept_apis(provider: &Cluster, only: Option<&str>) -> anyhow::Result<Vec<Value>> {
+    let mut list = provider.list(&Resource::ours("AcceptAPI", "acceptapis"), None, None).await?;
+    let names: Vec<String> = placed(&list).into_keys().collect();
+    if let Some(only) = only {
+        list.retain(|one| placed(std::slice::from_ref(one)).contains_key(only));
+    }
+    if list.is_empty() {
+        match only {
+            Some(only) => bail!("{} has no AcceptAPI {only}; it has: {}", provider.name, names.join(", ")),
+            None => bail!("{} has no AcceptAPI", provider.name),
+        }
+    }
+    Ok(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drained_provider_is_cordoned_and_one_that_is_not_forgets_both() {
+        assert_eq!(Ask::Drain.patch()["spec"]["cordoned"], true);
+        assert_eq!(Ask::Drain.patch()["metadata"]["annotations"][keys::DRAIN], "true");
+        assert!(Ask::Uncordon.patch()["metadata"]["annotations"][keys::DRAIN].is_null());
+        assert_eq!((bar(4, 4), bar(4, 1)), ("[--------------------]".into(), "[###############-----]".into()));
+    }
+}

@@ -1,0 +1,127 @@
+//! `Found`: the object that a person means, wherever it is.
+
+use std::str::FromStr;
+
+use anyhow::bail;
+use broker_api::{ClusterName, Role};
+use futures::future::join_all;
+use serde_json::Value;
+
+use crate::{
+    arguments::Subject,
+    cluster::{Cluster, Place, Trouble},
+    clusters::Clusters,
+    resource::Resource,
+};
+
+/// `KIND/NAME`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Written {
+    kind: String,
+    pub(crate) name: String,
+}
+
+impl FromStr for Written {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.split_once('/') {
+            Some((kind, name)) if !kind.is_empty() && !name.is_empty() && !name.contains('/') => {
+                Ok(Self { kind: kind.to_owned(), name: name.to_owned() })
+            }
+            _ => Err("write it as KIND/NAME, such as certificate/website".to_owned()),
+        }
+    }
+}
+
+/// An object that was found.
+pub(crate) struct Found {
+    /// Where.
+    pub(crate) cluster: Cluster,
+    /// Its kind there.
+    pub(crate) resource: Resource,
+    /// All of it.
+    pub(crate) object: Value,
+}
+
+impl Found {
+    /// Finds what a person means: in consumers first, then in spokes, then in the coordination cluster.
+    pub(crate) async fn find(clusters: &Clusters, subject: &Subject) -> anyhow::Result<Self> {
+        let candidates = candidates(clusters, subject.cluster.as_deref())?;
+        let looked = join_all(candidates.iter().map(|cluster| look(cluster, subject))).await;
+        let mut found = Vec::new();
+        let mut troubles = clusters.unknown.clone();
+        let mut served = false;
+        for (cluster, looked) in candidates.into_iter().zip(looked) {
+            match looked {
+                Ok(Looked::Found(resource, object)) => found.push(Self { cluster: cluster.clone(), resource, object }),
+                Ok(Looked::Absent) => served = true,
+                Ok(Looked::NoKind) => {}
+                Err(trouble) => troubles.push(trouble.to_string()),
+            }
+        }
+        let best = found.first().map(|first| first.cluster.name.role());
+        found.retain(|one| Some(one.cluster.name.role()) == best);
+        let Written { kind, name } = &subject.object;
+        match found.len() {
+            1 => Ok(found.remove(0)),
+            0 => {
+                let what = if served || !troubles.is_empty() {
+                    format!("{kind} {}/{name} is in none of the clusters that could be asked", subject.namespace)
+                } else {
+                    format!("no cluster serves a kind {kind}")
+                };
+                let unknown: String = troubles.iter().map(|trouble| format!("\nunknown: {trouble}")).collect();
+                bail!("{what}{unknown}");
+            }
+            _ => {
+                let names: Vec<String> = found.iter().map(|one| one.cluster.name.to_string()).collect();
+                bail!("{kind} {}/{name} is in {}: say which with --in", subject.namespace, names.join(", "));
+            }
+        }
+    }
+}
+
+fn candidates<'a>(clusters: &'a Clusters, named: Option<&str>) -> anyhow::Result<Vec<&'a Cluster>> {
+    let roles = [Role::Consumer, Role::Spoke];
+    let all = roles.into_iter().flat_map(|role| clusters.in_role(role)).chain([&clusters.hub]);
+    let Some(named) = named else { return Ok(all.collect()) };
+    let is_meant = |cluster: &&Cluster| match named.parse::<ClusterName>() {
+        Ok(name) => cluster.name == name,
+        Err(_) => cluster.name.name() == named,
+    };
+    let meant: Vec<&Cluster> = all.chain(clusters.in_role(Role::Provider)).filter(is_meant).collect();
+    if meant.is_empty() {
+        bail!("there is no cluster {named}: `kubectl broker clusters` lists them");
+    }
+    Ok(meant)
+}
+
+enum Looked {
+    Found(Resource, Value),
+    Absent,
+    NoKind,
+}
+
+async fn look(cluster: &Cluster, subject: &Subject) -> Result<Looked, Trouble> {
+    let Some(resource) = cluster.resources().await?.called(&subject.object.kind) else { return Ok(Looked::NoKind) };
+    let place = Place { namespace: &subject.namespace, name: &subject.object.name };
+    Ok(match cluster.get(resource, place).await? {
+        Some(object) => Looked::Found(resource.clone(), object),
+        None => Looked::Absent,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_is_written_as_kind_and_name() {
+        let written = |text: &str| text.parse::<Written>();
+        assert_eq!(written("cert/a"), Ok(Written { kind: "cert".into(), name: "a".into() }));
+        for text in ["cert", "cert/", "/a", "a/b/c"] {
+            assert!(written(text).is_err(), "{text}");
+        }
+    }
+}

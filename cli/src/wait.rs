@@ -1,0 +1,102 @@
+//! Waiting for what was asked for, with a line that says how far it is.
+
+use std::{io::IsTerminal as _, time::Duration};
+
+use clap::Args;
+use tokio::time::{Instant, sleep};
+
+/// How often it is looked.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Whether it is waited for.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Wait {
+    /// Return at once, and let it go on
+    #[arg(long)]
+    pub(crate) no_wait: bool,
+    /// Wait no longer than this many seconds; without it, until it is done
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) timeout: Option<u64>,
+}
+
+/// How far it is.
+pub(crate) enum Progress {
+    /// Done, with what is to be said.
+    Done(String),
+    /// It can come to no good end by itself, and why.
+    Failed(String),
+    /// Not yet.
+    Under(String),
+}
+
+impl Wait {
+    /// Looks until it is done. At Ctrl-C it goes on without us, and that is said.
+    pub(crate) async fn until(self, look: impl AsyncFn() -> anyhow::Result<Progress>) -> anyhow::Result<()> {
+        if self.no_wait {
+            println!("it goes on by itself");
+            return Ok(());
+        }
+        let end = self.timeout.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+        let mut line = Line::default();
+        loop {
+            let progress = tokio::select! {
+                progress = look() => progress?,
+                _ = tokio::signal::ctrl_c() => return line.leave(),
+            };
+            match progress {
+                Progress::Done(said) => {
+                    line.end();
+                    println!("{said}");
+                    return Ok(());
+                }
+                Progress::Failed(why) => {
+                    line.end();
+                    anyhow::bail!("{why}");
+                }
+                Progress::Under(said) => {
+                    if end.is_some_and(|end| Instant::now() >= end) {
+                        line.end();
+                        anyhow::bail!("not done within the time: {said}; it goes on by itself");
+                    }
+                    line.show(said);
+                }
+            }
+            tokio::select! {
+                () = sleep(LOOK) => {}
+                _ = tokio::signal::ctrl_c() => return line.leave(),
+            }
+        }
+    }
+}
+
+/// One line that is written over on a terminal; elsewhere a line for each change.
+#[derive(Default)]
+struct Line {
+    shown: String,
+}
+
+impl Line {
+    fn show(&mut self, said: String) {
+        if said == self.shown {
+            return;
+        }
+        if std::io::stderr().is_terminal() {
+            eprint!("\r\x1b[K{said}");
+        } else {
+            eprintln!("{said}");
+        }
+        self.shown = said;
+    }
+
+    fn end(&mut self) {
+        if !self.shown.is_empty() && std::io::stderr().is_terminal() {
+            eprintln!();
+        }
+    }
+
+    fn leave(&mut self) -> anyhow::Result<()> {
+        self.end();
+        println!("it goes on by itself");
+        Ok(())
+    }
+}
