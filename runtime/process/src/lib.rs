@@ -10,3 +10,4 @@ pub mod logs;
 pub mod metrics;
 pub mod serve;
 pub mod switch;
+pub mod totals;

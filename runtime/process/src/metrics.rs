@@ -18,6 +18,8 @@ use prometheus_client::{
 use runtime_engine::meters::Meters;
 use runtime_fleet::queue::QueueStats;
 
+use crate::totals::TOTALS;
+
 /// One request to an API server.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabels {
@@ -72,7 +74,10 @@ pub static METRICS: LazyLock<Metrics> = LazyLock::new(Metrics::new);
 /// What the engine counts.
 pub static METERS: Meters = Meters {
     waited: |wait| METRICS.queue_duration.observe(wait.as_secs_f64()),
-    decided: |took| METRICS.decision_duration.observe(took.as_secs_f64()),
+    decided: |took| {
+        METRICS.decision_duration.observe(took.as_secs_f64());
+        TOTALS.decided();
+    },
     slow: || _ = METRICS.slow_decisions.inc(),
     worked: |took| METRICS.work_duration.observe(took.as_secs_f64()),
     write_failed: |reason| _ = METRICS.write_errors.get_or_create(&ReasonLabels { reason }).inc(),
@@ -167,6 +172,7 @@ pub fn encode(registry: &Registry) -> Option<String> {
 
 /// Counts one request; see [`runtime_fleet::call::Meter`].
 pub fn meter(host: &str, verb: &str, code: u16, took: Duration) {
+    TOTALS.asked(verb, code);
     let code = if code == 0 { "<error>".to_owned() } else { code.to_string() };
     let labels = RequestLabels { code, host: host.to_owned(), method: verb.to_owned() };
     METRICS.requests.get_or_create(&labels).inc();
