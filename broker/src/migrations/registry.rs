@@ -1,5 +1,7 @@
 //! `Migrations`: what is remembered of each Migration, and who it concerns.
 
+pub mod overview;
+
 use std::{
     collections::BTreeSet,
     hash::Hash,

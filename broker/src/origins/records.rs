@@ -7,6 +7,7 @@
 pub mod bounds;
 mod index;
 mod record;
+pub mod spread;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -29,6 +30,7 @@ use self::{
     bounds::Bounds,
     index::{Facts, Index, Keys},
     record::accounts_at,
+    spread::Spread,
 };
 use super::{quotas::Quotas, strays::Strays, turns::Turns};
 
@@ -358,6 +360,33 @@ impl Records {
     /// Origins that are assigned to a provider, or on their way there.
     pub fn at(&self, provider: &ClusterName) -> Vec<OriginKey> {
         self.find(|index| index.at(provider).cloned().collect())
+    }
+
+    /// How many there are of what, and where.
+    pub fn spread(&self) -> Spread {
+        let spread = self.lock().index.spread();
+        spread.in_order()
+    }
+
+    /// At most so many of those that are such, in order, and whether there are more. One consumer after the other, and looked
+    /// at without the lock: nobody waits for that longer than it takes to list one consumer's.
+    pub fn some(&self, most: usize, is_such: impl Fn(&OriginKey) -> bool) -> (Vec<OriginKey>, bool) {
+        let mut consumers: Vec<ClusterName> = self.lock().index.consumers().cloned().collect();
+        consumers.sort_unstable();
+        let mut found: Vec<OriginKey> = Vec::new();
+        for consumer in consumers {
+            let mut keys: Vec<Arc<OriginKey>> = self.lock().index.of_consumer(&consumer).cloned().collect();
+            keys.retain(|key| is_such(key));
+            keys.sort_unstable();
+            // One more than is wanted tells that there are more.
+            keys.truncate(most + 1 - found.len());
+            found.extend(keys.iter().map(|key| (**key).clone()));
+            if found.len() > most {
+                found.truncate(most);
+                return (found, true);
+            }
+        }
+        (found, false)
     }
 
     /// Whether an origin of this namespace is assigned to a provider, or on its way there.

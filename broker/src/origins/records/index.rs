@@ -7,6 +7,8 @@ use broker_core::{decision::State, snapshot::OriginKey};
 use runtime_effect::kind::Kind;
 use runtime_fleet::hashed::{HashMap, HashSet};
 
+use super::spread::Spread;
+
 /// Origins, each key held once for all.
 pub(super) type Keys = HashSet<Arc<OriginKey>>;
 
@@ -114,10 +116,32 @@ impl Index {
         self.namespaces.contains_key(&(provider.clone(), Arc::clone(namespace)))
     }
 
+    /// Consumers that have any.
+    pub(super) fn consumers(&self) -> impl Iterator<Item = &ClusterName> {
+        self.consumers.keys()
+    }
+
+    /// How many there are. That takes as long as there are kinds, states and clusters that have any.
+    pub(super) fn spread(&self) -> Spread {
+        let of_kind = |(kind, states): (&Arc<Kind>, &HashMap<State, Keys>)| {
+            states.iter().map(|(state, keys)| (Arc::clone(kind), *state, keys.len())).collect::<Vec<_>>()
+        };
+        Spread {
+            states: self.states.iter().flat_map(of_kind).collect(),
+            consumers: counted(&self.consumers),
+            providers: counted(&self.providers),
+        }
+    }
+
     /// Those for which something is to be done.
     pub(super) fn owed(&self) -> impl Iterator<Item = &Arc<OriginKey>> {
         self.owed.iter()
     }
+}
+
+/// How many each cluster has.
+fn counted(all: &HashMap<ClusterName, Keys>) -> Vec<(ClusterName, usize)> {
+    all.iter().map(|(name, keys)| (name.clone(), keys.len())).collect()
 }
 
 /// Puts a key where it belongs, or takes it from there.

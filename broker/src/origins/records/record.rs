@@ -70,6 +70,16 @@ impl Record {
         self.state
     }
 
+    /// Which provider it is assigned to, as of the last decision.
+    pub fn provider(&self) -> Option<&ClusterName> {
+        self.provider.as_ref()
+    }
+
+    /// Which AcceptAPI it counts for, as of the last decision.
+    pub fn counts_at(&self) -> Option<&AcceptId> {
+        self.counted.as_ref()
+    }
+
     /// The move that is under way, as of the last decision.
     pub fn moving(&self) -> Option<&Moving> {
         self.moving.as_deref()

@@ -160,6 +160,29 @@ fn agree(records: &Records, consumers: &[ClusterName], kinds: &[Arc<Kind>], prov
     }
 }
 
+/// The numbers, compared with a walk over all records.
+fn add_up(records: &Records, consumers: &[ClusterName], providers: &[ClusterName]) {
+    let spread = records.spread();
+    for (kind, state, count) in &spread.states {
+        assert_eq!(scan(records, |key, record| key.gvk == *kind && record.state == *state).len(), *count);
+    }
+    assert_eq!(spread.states.iter().map(|(_, _, count)| count).sum::<usize>(), records.all().len());
+    let of = |all: &[(ClusterName, usize)], name: &ClusterName| {
+        all.iter().find(|(other, _)| other == name).map_or(0, |(_, count)| *count)
+    };
+    for consumer in consumers {
+        assert_eq!(of(&spread.consumers, consumer), records.of_consumer(consumer, None).len());
+    }
+    for provider in providers {
+        assert_eq!(of(&spread.providers, provider), records.at(provider).len());
+    }
+    let such = scan(records, |key, _| &*key.namespace == "n");
+    for most in [0, 1, 3, 100] {
+        let first = such.iter().take(most).cloned().collect();
+        assert_eq!(records.some(most, |key| &*key.namespace == "n"), (first, such.len() > most));
+    }
+}
+
 #[test]
 fn what_is_asked_for_is_what_a_walk_over_all_would_find() {
     let kinds = ["K", "L"].map(|kind| Arc::new(Kind { group: "g".into(), version: "v1".into(), kind: kind.into() }));
@@ -195,6 +218,7 @@ fn what_is_asked_for_is_what_a_walk_over_all_would_find() {
         let full = Bounds { capacity: Some(3), ..ONE };
         records.absorb(&key, &decision, full);
         agree(&records, &consumers, &kinds, &providers);
+        add_up(&records, &consumers, &providers);
         most = most.max(records.all().len());
     }
     assert!(most > 15, "{most}");
