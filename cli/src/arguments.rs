@@ -116,6 +116,43 @@ pub(crate) struct Provider {
     pub(crate) wait: Wait,
 }
 
+/// What is asked of a rollout.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Rollout {
+    #[command(subcommand)]
+    pub(crate) command: RolloutCommand,
+}
+
+/// What is asked of a rollout; graphs are named as their ResourceGraphDefinition is.
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum RolloutCommand {
+    /// How far it is, until it is done
+    Status {
+        /// The graph
+        graph: String,
+        #[command(flatten)]
+        wait: Wait,
+    },
+    /// No further cluster begins until it is resumed
+    Pause {
+        /// The graph
+        graph: String,
+    },
+    /// It goes on
+    Resume {
+        /// The graph
+        graph: String,
+    },
+    /// All clusters that are not pinned get an earlier revision
+    Undo {
+        /// The graph
+        graph: String,
+        /// Which; the one before the target unless it is given
+        #[arg(long, value_name = "NUMBER")]
+        to_revision: Option<i64>,
+    },
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Why an object is where it is, and what it waits for: what the broker decides on what is there now
@@ -168,6 +205,18 @@ pub(crate) enum Command {
         #[command(flatten)]
         printing: Printing,
     },
+    /// ResourceGraphDefinitions
+    Graphs {
+        #[command(flatten)]
+        printing: Printing,
+    },
+    /// How ResourceGraphDefinitions get to clusters
+    Rollouts {
+        #[command(flatten)]
+        printing: Printing,
+    },
+    /// A graph's way to clusters: how far it is, and what is asked of it
+    Rollout(Rollout),
     /// A provider takes no new objects; those there stay
     Cordon(Provider),
     /// A provider takes objects again, and is no longer drained

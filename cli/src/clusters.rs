@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use anyhow::{Context as _, bail};
-use broker_api::{ClusterName, Role, keys};
+use broker_api::{ClusterName, Role, graphs::keys as graphs, keys};
 use futures::future::join_all;
 use k8s_openapi::{ByteString, api::core::v1::Secret};
 use kube::config::Kubeconfig as Document;
@@ -14,7 +14,11 @@ use runtime_fleet::{
 };
 use runtime_process::clusters::read;
 
-use crate::{arguments::Access, cluster::Cluster, resource::Resource};
+use crate::{
+    arguments::Access,
+    cluster::{Cluster, Trouble},
+    resource::Resource,
+};
 
 /// All clusters.
 pub(crate) struct Clusters {
@@ -40,16 +44,23 @@ impl Clusters {
             }
         }
         let secrets = Resource::named("", "v1", "Secret", "secrets");
-        let selector = format!("{} in (consumer,provider,spoke)", keys::ROLE);
+        let roles = format!("{} in (consumer,provider,spoke)", keys::ROLE);
+        let spokes = format!("{}={}", graphs::KRO_CLUSTER, keys::TRUE);
         let namespaces = &access.cluster_secrets_namespace;
-        let lists = namespaces.iter().map(|namespace| hub.list(&secrets, Some(namespace), Some(&selector)));
+        let lists = namespaces.iter().map(|namespace| async {
+            let list = |selector| hub.list(&secrets, Some(namespace), Some(selector));
+            let (by_role, spokes) = futures::try_join!(list(&roles), list(&spokes))?;
+            let spokes = spokes.into_iter().map(|secret| (secret, Some(Role::Spoke)));
+            Ok::<_, Trouble>(by_role.into_iter().map(|secret| (secret, None)).chain(spokes).collect::<Vec<_>>())
+        });
         let mut unknown = Vec::new();
         for (namespace, list) in namespaces.iter().zip(join_all(lists).await) {
             match list {
-                Ok(found) => others.extend(join_all(found.into_iter().filter_map(from_secret)).await),
-                Err(why) => {
-                    unknown.push(format!("the Secrets of clusters in namespace {namespace} cannot be read: {why}"))
+                Ok(found) => {
+                    let found = found.into_iter().filter_map(|(secret, role)| from_secret(secret, role));
+                    others.extend(join_all(found).await);
                 }
+                Err(why) => unknown.push(format!("the Secrets of clusters in namespace {namespace} cannot be read: {why}")),
             }
         }
         if others.is_empty() && !unknown.is_empty() {
@@ -104,10 +115,12 @@ async fn dial(kubeconfig: &Kubeconfig) -> Result<kube::Client, String> {
     Ok(kube::Client::new(dialed.service, "default"))
 }
 
-/// Whoever writes such a Secret says where its token is sent, and nothing else: no file is read for it, and no program runs.
-fn from_secret(read: serde_json::Value) -> Option<impl Future<Output = (ClusterName, Cluster)>> {
+/// The cluster of a Secret: in the role of its label, unless it is to be another. Whoever writes such a Secret says where its
+/// token is sent, and nothing else: no file is read for it, and no program runs.
+fn from_secret(read: serde_json::Value, role: Option<Role>) -> Option<impl Future<Output = (ClusterName, Cluster)>> {
     let secret: Secret = serde_json::from_value(read).ok()?;
-    let role: Role = secret.metadata.labels?.get(keys::ROLE)?.parse().ok()?;
+    let labelled = || secret.metadata.labels.as_ref()?.get(keys::ROLE)?.parse().ok();
+    let role = role.or_else(labelled)?;
     let name = ClusterName::new(role, secret.metadata.name?);
     let held = secret.data.unwrap_or_default().remove(secret::KEY);
     Some(async move {

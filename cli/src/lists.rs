@@ -24,15 +24,18 @@ pub(crate) struct Listed {
     pub(crate) unknown: Vec<String>,
 }
 
-fn listed(table: Table, printing: &Printing, unknown: Vec<String>) -> anyhow::Result<Listed> {
+/// A table, and what could not be known for it.
+pub(crate) fn listed(table: Table, printing: &Printing, unknown: Vec<String>) -> anyhow::Result<Listed> {
     Ok(Listed { text: table.print(printing)?, unknown })
 }
 
-fn name(object: &Value) -> Value {
+/// Its name.
+pub(crate) fn name(object: &Value) -> Value {
     object["metadata"]["name"].clone()
 }
 
-fn age_of(object: &Value) -> Value {
+/// Its age, as people say it.
+pub(crate) fn age_of(object: &Value) -> Value {
     let made = object["metadata"]["creationTimestamp"].as_str();
     made.and_then(|made| age::seconds(made, Timestamp::now())).map_or(Value::Null, |seconds| json!(age::told(seconds)))
 }

@@ -12,6 +12,7 @@ mod moves;
 mod paint;
 mod providers;
 mod resource;
+mod rollouts;
 mod standing;
 mod subject;
 mod table;
@@ -86,6 +87,9 @@ async fn run(Arguments { access, command }: Arguments) -> anyhow::Result<ExitCod
             return Ok(print_list(&lists::objects(&clusters, &kind, &printing).await?));
         }
         Command::Migrations { printing } => return Ok(print_list(&lists::migrations(&clusters, &printing).await?)),
+        Command::Graphs { printing } => return Ok(print_list(&rollouts::graphs(&clusters, &printing).await?)),
+        Command::Rollouts { printing } => return Ok(print_list(&rollouts::list(&clusters, &printing).await?)),
+        Command::Rollout(rollout) => rollouts::ask(&clusters, &rollout).await?,
         Command::Cordon(provider) => providers::ask(&clusters, &provider, providers::Ask::Cordon).await?,
         Command::Uncordon(provider) => providers::ask(&clusters, &provider, providers::Ask::Uncordon).await?,
         Command::Drain(provider) => providers::ask(&clusters, &provider, providers::Ask::Drain).await?,

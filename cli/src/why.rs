@@ -29,7 +29,7 @@ use tokio::time::{Instant, sleep};
 use crate::{
     age,
     arguments::{Access, Output, Subject},
-    cluster::Cluster,
+    cluster::{Cluster, Trouble},
     clusters::{Clusters, hub_kubeconfig},
     paint::{Paint, harmless},
     resource::Resource,
@@ -95,6 +95,7 @@ async fn options(
         hub.list(&Resource::named("apps", "v1", "Deployment", "deployments"), Some(namespace), None).await;
     let deployments = match deployments {
         Ok(found) => found,
+        Err(Trouble::NotServed(_)) => Vec::new(),
         Err(trouble) => {
             notes.push(format!("the broker's Deployment cannot be read, so its flags are not known: {trouble}"));
             Vec::new()
@@ -216,7 +217,11 @@ fn as_value(
     let asked = asked.iter().map(|Asked { id, priority, score, answer }| {
         let (word, reasons) = match answer {
             Answer::Accepts => ("Accepts", Vec::new()),
-            Answer::Refuses(reasons) => ("Refuses", reasons.clone()),
+            Answer::Refuses(reasons) => {
+                // Where they are in a list of all, each names its AcceptAPI.
+                let own = format!("{id}: ");
+                ("Refuses", reasons.iter().map(|why| why.strip_prefix(&own).unwrap_or(why).to_owned()).collect())
+            }
             Answer::CannotTake(why) => ("CannotTake", vec![why.clone()]),
             Answer::Unknown(why) => ("Unknown", vec![why.clone()]),
         };
@@ -358,4 +363,65 @@ fn tell_instance(value: &Value) -> String {
         out.push_str(&format!("  {}\n", tell_condition(condition)));
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use broker_core::{acceptance::AcceptId, decision::Decision};
+    use runtime_effect::note::Note;
+
+    use super::*;
+
+    fn found() -> Found {
+        let object = json!({ "metadata": { "name": "website", "namespace": "team" }, "status": { "conditions": [
+            { "type": "Brokered", "status": "False", "reason": "NoProvider", "message": "nobody\u{1b}[2J takes it" } ] } });
+        let cluster = Cluster::new(ClusterName::consumer("homer"), Err("not asked".into()));
+        Found { cluster, resource: Resource::named("cert.io", "v1", "Certificate", "certificates"), object }
+    }
+
+    fn asked(name: &str, answer: Answer) -> Asked {
+        let id = AcceptId { provider: ClusterName::provider("theseus"), namespace: "default".into(), name: name.into() };
+        Asked { id, priority: 3, score: 0.5, answer }
+    }
+
+    #[test]
+    fn every_state_is_explained() {
+        for state in State::ALL {
+            let decision = Decision { provider: Some(ClusterName::provider("theseus")), ..Decision::state(state) };
+            let told = draw(&as_value(&found(), &Explanation { decision, asked: Vec::new() }, &[], false), Paint::plain());
+            let line = format!("  {}: at provider theseus; {}\n", state.as_str(), meaning(state));
+            assert!(told.contains(&line) && told.contains("No provider has an AcceptAPI"), "{told}");
+        }
+    }
+
+    #[test]
+    fn each_answer_comes_with_its_reasons_and_nothing_moves_the_cursor() {
+        let mut decision = Decision::state(State::Waiting);
+        decision.notes = vec![Note::normal("Fine", "not told"), Note::warning("Refused", "nobody takes it")];
+        let asked = vec![
+            asked("a", Answer::Accepts),
+            asked("b", Answer::Refuses(vec!["theseus/default/b: size is too small".into()])),
+            asked("c", Answer::CannotTake("is cordoned".into())),
+            asked("d", Answer::Unknown("it is unreachable".into())),
+        ];
+        let value = as_value(&found(), &Explanation { decision, asked }, &["bart has not answered".into()], false);
+        assert_eq!(
+            draw(&value, Paint::plain()),
+            "consumer#homer Certificate team/website\n\
+             \u{20} Waiting: at no provider; no provider takes it now\n\
+             \u{20} it shows Brokered=False (NoProvider)\n\
+             \u{20} waits: nobody takes it (Refused)\n\
+             \n\
+             AcceptAPIs, in the order in which it would be placed now:\n\
+             \u{20} 1. theseus/default/a  accepts  (priority 3, score 0.50)\n\
+             \u{20} -  theseus/default/b  refuses  (priority 3, score 0.50)\n\
+             \u{20}      size is too small\n\
+             \u{20} -  theseus/default/c  cannot take it  (priority 3, score 0.50)\n\
+             \u{20}      is cordoned\n\
+             \u{20} ?  theseus/default/d  unknown  (priority 3, score 0.50)\n\
+             \u{20}      it is unreachable\n\
+             \n\
+             not known: bart has not answered\n"
+        );
+    }
 }

@@ -1,6 +1,7 @@
 //! Migrations: what happens in the coordination and in the compute cluster while an object moves.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod command_line;
 mod compute;
 mod configurations;
 mod crash;

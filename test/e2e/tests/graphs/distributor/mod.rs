@@ -1,5 +1,6 @@
 //! One RGD, every cluster: a hub, and spokes that come, go and fail.
 
+mod command_line;
 mod completed;
 mod conflicts;
 mod deaths;

@@ -1,0 +1,217 @@
+//! Graphs and how they get to clusters: tables, and what is asked of a rollout.
+
+use anyhow::{Context as _, bail};
+use serde_json::{Value, json};
+
+use crate::{
+    arguments::{Printing, Rollout, RolloutCommand},
+    cluster::{Place, Trouble},
+    clusters::Clusters,
+    lists::{Listed, age_of, listed, name},
+    resource::Resource,
+    standing::Standing,
+    table::{Table, column, wide},
+    wait::Progress,
+};
+
+fn rollouts() -> Resource {
+    Resource { namespaced: false, ..Resource::ours("ResourceGraphRollout", "resourcegraphrollouts") }
+}
+
+fn definitions() -> Resource {
+    let kind = "ResourceGraphDefinition";
+    Resource { namespaced: false, ..Resource::named("kro.run", "v1alpha1", kind, "resourcegraphdefinitions") }
+}
+
+fn revisions() -> Resource {
+    Resource { namespaced: false, ..Resource::named("internal.kro.run", "v1alpha1", "GraphRevision", "graphrevisions") }
+}
+
+/// All rollouts; none where the kind is not installed.
+async fn all(clusters: &Clusters) -> Result<Vec<Value>, Trouble> {
+    match clusters.hub.list(&rollouts(), None, None).await {
+        Err(Trouble::NotServed(_)) => Ok(Vec::new()),
+        read => read,
+    }
+}
+
+/// `3/4`.
+fn updated(rollout: &Value) -> Value {
+    let count = |name: &str| rollout["status"]["clusters"][name].as_u64();
+    match (count("updated"), count("total")) {
+        (Some(updated), Some(total)) => json!(format!("{updated}/{total}")),
+        _ => Value::Null,
+    }
+}
+
+/// `kubectl broker graphs`.
+pub(crate) async fn graphs(clusters: &Clusters, printing: &Printing) -> anyhow::Result<Listed> {
+    let mut table = Table::new([
+        column("NAME"),
+        column("KIND"),
+        wide("GROUP"),
+        column("STATE"),
+        column("REVISION"),
+        column("WAVE"),
+        column("CLUSTERS"),
+        column("AGE"),
+        wide("WHY"),
+    ]);
+    let (list, rollouts) = futures::join!(clusters.hub.list(&definitions(), None, None), all(clusters));
+    let rollouts = rollouts?;
+    for one in &list? {
+        let rollout = rollouts.iter().find(|rollout| name(rollout) == name(one));
+        let of_rollout = |get: &dyn Fn(&Value) -> Value| rollout.map_or(Value::Null, get);
+        let schema = &one["spec"]["schema"];
+        table.row([
+            name(one),
+            schema["kind"].clone(),
+            json!(schema["group"].as_str().filter(|group| !group.is_empty()).unwrap_or("kro.run")),
+            one["status"]["state"].clone(),
+            one["status"]["lastIssuedRevision"].clone(),
+            of_rollout(&|rollout| rollout["status"]["wave"].clone()),
+            of_rollout(&updated),
+            age_of(one),
+            Standing::of(one).message.map_or(Value::Null, Value::String),
+        ]);
+    }
+    listed(table, printing, Vec::new())
+}
+
+/// `kubectl broker rollouts`.
+pub(crate) async fn list(clusters: &Clusters, printing: &Printing) -> anyhow::Result<Listed> {
+    let mut table = Table::new([
+        column("NAME"),
+        column("TARGET"),
+        column("WAVE"),
+        column("UPDATED"),
+        column("FAILED"),
+        wide("UNREACHABLE"),
+        wide("CONFLICTED"),
+        column("PAUSED"),
+        column("AGE"),
+        wide("WHY"),
+    ]);
+    for one in &all(clusters).await? {
+        let count = |name: &str| one["status"]["clusters"][name].clone();
+        table.row([
+            name(one),
+            one["status"]["targetRevision"].clone(),
+            one["status"]["wave"].clone(),
+            updated(one),
+            count("failed"),
+            count("unreachable"),
+            count("conflicted"),
+            json!(one["spec"]["paused"] == true),
+            age_of(one),
+            Standing::of(one).message.map_or(Value::Null, Value::String),
+        ]);
+    }
+    listed(table, printing, Vec::new())
+}
+
+async fn get(clusters: &Clusters, graph: &str) -> anyhow::Result<Value> {
+    let place = Place { namespace: "", name: graph };
+    let found = match clusters.hub.get(&rollouts(), place).await {
+        Err(Trouble::NotServed(_)) => bail!("no ResourceGraphRollouts are served here: is the distributor installed?"),
+        read => read?,
+    };
+    found.with_context(|| {
+        format!("there is no ResourceGraphRollout {graph}: without one every cluster gets each revision at once")
+    })
+}
+
+/// Asks it of a rollout.
+pub(crate) async fn ask(clusters: &Clusters, Rollout { command }: &Rollout) -> anyhow::Result<()> {
+    let (graph, spec, told) = match command {
+        RolloutCommand::Status { graph, wait } => {
+            get(clusters, graph).await?;
+            return wait.until(async || Ok(progress(&get(clusters, graph).await?))).await;
+        }
+        RolloutCommand::Pause { graph } => (graph, json!({ "paused": true }), "no further cluster begins".to_owned()),
+        RolloutCommand::Resume { graph } => (graph, json!({ "paused": false }), "goes on".to_owned()),
+        RolloutCommand::Undo { graph, to_revision } => {
+            let to = match to_revision {
+                Some(revision) => *revision,
+                None => previous(clusters, graph, &get(clusters, graph).await?).await?,
+            };
+            (graph, json!({ "revision": to }), format!("goes back to revision {to}"))
+        }
+    };
+    let rollout = get(clusters, graph).await?;
+    // Nobody else's change in between is undone.
+    let patch = json!({ "metadata": { "resourceVersion": rollout["metadata"]["resourceVersion"] }, "spec": spec });
+    clusters.hub.patch(&rollouts(), Place { namespace: "", name: graph }, &patch).await?;
+    println!("ResourceGraphRollout {graph}: {told}");
+    Ok(())
+}
+
+/// The newest revision before the target that is still kept.
+async fn previous(clusters: &Clusters, graph: &str, rollout: &Value) -> anyhow::Result<i64> {
+    let target = rollout["status"]["targetRevision"].as_i64();
+    let target = target.with_context(|| format!("ResourceGraphRollout {graph} has no target yet"))?;
+    let kept = clusters.hub.list(&revisions(), None, None).await?;
+    before(&kept, graph, target).with_context(|| format!("no revision of {graph} before {target} is kept: `kubectl get graphrevisions`"))
+}
+
+fn before(kept: &[Value], graph: &str, target: i64) -> Option<i64> {
+    let ours = kept.iter().filter(|one| one["spec"]["snapshot"]["name"] == *graph);
+    ours.filter_map(|one| one["spec"]["revision"].as_i64()).filter(|revision| *revision < target).max()
+}
+
+/// How far a rollout is.
+fn progress(rollout: &Value) -> Progress {
+    let status = &rollout["status"];
+    let count = |name: &str| status["clusters"][name].as_u64().unwrap_or_default();
+    let condition = |name: &str| {
+        let all = status["conditions"].as_array().into_iter().flatten();
+        all.filter(|one| one["type"] == name).find(|one| one["status"] == "True")
+    };
+    let message = |one: &Value| one["message"].as_str().unwrap_or_default().to_owned();
+    let target = status["targetRevision"].as_i64().unwrap_or_default();
+    let current = status["observedGeneration"] == rollout["metadata"]["generation"];
+    let line = format!(
+        "revision {target}, wave {}: {} of {} clusters updated, {} failed, {} unreachable",
+        status["wave"].as_str().unwrap_or("-"),
+        count("updated"),
+        count("total"),
+        count("failed"),
+        count("unreachable")
+    );
+    if !current {
+        return Progress::Under("the controller has not seen the last edit yet".into());
+    }
+    if condition("Available").is_some() {
+        return Progress::Done(format!("revision {target} runs in all {} clusters", count("total")));
+    }
+    match condition("Degraded") {
+        Some(degraded) if condition("Progressing").is_none() => Progress::Failed(format!("{line}: {}", message(degraded))),
+        Some(_) | None if rollout["spec"]["paused"] == true => Progress::Failed(format!("{line}; it is paused")),
+        Some(degraded) => Progress::Under(format!("{line}: {}", message(degraded))),
+        None => Progress::Under(line),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rollout_goes_back_to_the_newest_before_its_target() {
+        let revision = |graph: &str, number: i64| json!({ "spec": { "revision": number, "snapshot": { "name": graph } } });
+        let kept = [revision("a", 1), revision("a", 3), revision("a", 5), revision("b", 4)];
+        assert_eq!((before(&kept, "a", 5), before(&kept, "a", 1)), (Some(3), None));
+    }
+
+    #[test]
+    fn it_is_done_once_all_clusters_run_it_and_what_is_said_is_of_the_last_edit() {
+        let rollout = |observed: i64, available: &str| {
+            json!({ "metadata": { "generation": 2 }, "status": {
+                "observedGeneration": observed, "targetRevision": 3, "clusters": { "total": 2, "updated": 2 },
+                "conditions": [{ "type": "Available", "status": available }] } })
+        };
+        assert!(matches!(progress(&rollout(1, "True")), Progress::Under(_)));
+        assert!(matches!(progress(&rollout(2, "False")), Progress::Under(_)));
+        assert!(matches!(progress(&rollout(2, "True")), Progress::Done(_)));
+    }
+}
