@@ -10,16 +10,26 @@ use serde_json::json;
 use super::{Pass, recording::Belief};
 use crate::{memory::Subject, movement::Movement};
 
+/// How long after the end it is still looked for what was made for it: a process that died may have sent a creation that
+/// arrives minutes later.
+const STRAGGLERS_MILLIS: u64 = 10 * 60 * 1000;
+
 impl Pass<'_> {
     /// It has ended.
     pub(super) fn finish(&mut self) {
         let object = self.observed.object;
+        let stragglers = self.age().and_then(|age| STRAGGLERS_MILLIS.checked_sub(age)).filter(|left| *left > 0);
         if object.has_finalizer(keys::FINALIZER) {
             if self.belief == Belief::Unknown {
                 // What it may have made is not known.
                 return;
             }
             self.decided.watches = self.kinds();
+        } else if let Some(left) = stragglers.filter(|_| self.belief == Belief::Yes) {
+            self.decided.watches = self.kinds();
+            if !self.decided.watches.is_empty() {
+                self.again_in(left);
+            }
         }
         let left = self.remove(|_| true);
         if object.has_finalizer(keys::FINALIZER) {
@@ -58,11 +68,16 @@ impl Pass<'_> {
         }
     }
 
+    /// For how many milliseconds it has been at its end.
+    fn age(&self) -> Option<u64> {
+        let ended = self.held.conditions.iter().find(|condition| condition.type_ == SUCCEEDED)?;
+        Some(self.observed.now.millis.saturating_sub(millis_of(&ended.last_transition_time)))
+    }
+
     /// It is kept for a while, for people to read.
     fn expire(&mut self) {
         let object = self.observed.object;
-        let Some(ended) = self.held.conditions.iter().find(|condition| condition.type_ == SUCCEEDED) else { return };
-        let age = self.observed.now.millis.saturating_sub(millis_of(&ended.last_transition_time));
+        let Some(age) = self.age() else { return };
         if let Some(left) = self.observed.ttl_millis.checked_sub(age).filter(|left| *left > 0) {
             return self.again_in(left);
         }

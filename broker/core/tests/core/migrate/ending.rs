@@ -95,6 +95,27 @@ fn it_is_kept_for_a_while_and_then_removed() {
 }
 
 #[test]
+fn what_a_dead_process_sent_for_it_goes_though_it_arrives_after_the_end() {
+    let mut world = running();
+    let at = world.at(job(), "a");
+    let made = world.objects[&at].clone();
+    world.edit("abort", json!(true));
+    world.settle();
+    world.movement = over();
+    let decided = world.settle();
+    assert!(world.objects.is_empty() && decided.watches.contains(&job()), "{decided:?}");
+
+    world.now += 10 * 60_000 - 1;
+    world.put(&at, made.clone());
+    let decided = world.settle();
+    assert!(world.objects.is_empty(), "{:?}", world.objects);
+    assert_eq!((decided.watches.len(), decided.again.map(|again| again.as_millis())), (1, Some(1)));
+
+    world.now += 1;
+    assert!(world.settle().watches.is_empty(), "nothing is looked for any more");
+}
+
+#[test]
 fn what_has_ended_is_not_written_again_whatever_is_edited() {
     let mut world = running();
     world.edit("abort", json!(true));
