@@ -28,6 +28,7 @@ use crate::{
     acceptance::{self, AcceptMachine},
     brake,
     broker::{Broker, Channels},
+    dashboard,
     listen::listen,
     migrations::{self, ConfigurationMachine, MigrationMachine},
     options::Options,
@@ -93,6 +94,7 @@ pub async fn start(
     let stop = broker.engine.stop.clone();
     let (health, metrics) = (broker.options.health_probe_bind_address, broker.options.metrics_bind_address);
     serve::serve(Arc::clone(&broker), health, metrics, stop.clone()).await?;
+    dashboard::serve(&broker, stop.clone()).await?;
     let release = CancellationToken::new();
     let place = broker.options.leader_elect.then(|| election::Place {
         cluster: hub,

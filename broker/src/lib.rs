@@ -7,6 +7,7 @@ pub mod broker;
 pub mod cluster_secrets;
 pub mod command_line;
 pub mod conventions;
+pub mod dashboard;
 pub mod departures;
 pub mod listen;
 pub mod metrics;

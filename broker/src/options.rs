@@ -145,8 +145,8 @@ pub struct Options {
     #[arg(long, env = "RESOURCE_BROKER_HEALTH_PROBE_BIND_ADDRESS", value_name = "ADDRESS", default_value = ":8081", value_parser = bind_address)]
     pub health_probe_bind_address: Bind,
 
-    /// Address for the dashboard; not built yet, 0 is the only value
-    #[arg(long, env = "RESOURCE_BROKER_DASHBOARD_BIND_ADDRESS", value_name = "ADDRESS", default_value = "0", value_parser = bind_address, hide = true)]
+    /// Address for a page that shows people how it stands; they need a token unless it is a loopback address, such as 127.0.0.1:8082; 0 switches it off
+    #[arg(long, env = "RESOURCE_BROKER_DASHBOARD_BIND_ADDRESS", value_name = "ADDRESS", default_value = "0", value_parser = bind_address)]
     pub dashboard_bind_address: Bind,
 
     /// How log lines look

@@ -135,6 +135,8 @@ fn what_may_have_been_made_is_watched_until_it_is_released() {
     world.edit("abort", json!(true));
     assert!(!world.settle().watches.is_empty(), "the move has not ended yet");
     world.movement = over();
+    assert!(!world.settle().watches.is_empty(), "a process that died may have sent something");
+    world.now += 10 * 60_000;
     assert!(world.settle().watches.is_empty());
     let mut nothing = World::new(json!([]));
     assert!(nothing.settle().watches.is_empty());
