@@ -239,6 +239,21 @@ pub const COORDINATION_OWN: Role = Role {
         },
         events("What goes on, told on Migrations; why a kubeconfig is not used, told on its Secret."),
         KINDS_THAT_COME,
+        Rule {
+            why: "For --dashboard-bind-address on an address that others reach: whose a token is, and whether that person may \
+                  see the page (get on the non-resource URL /dashboard). Without that flag nobody is asked.",
+            groups: &["authentication.k8s.io"],
+            resources: &["tokenreviews"],
+            names: &[],
+            verbs: &["create"],
+        },
+        Rule {
+            why: "",
+            groups: &["authorization.k8s.io"],
+            resources: &["subjectaccessreviews"],
+            names: &[],
+            verbs: &["create"],
+        },
     ],
 };
 
