@@ -100,8 +100,8 @@ impl Cast {
         self.owner(&self.world.hub).apply_text(&secret.unwrap_or_else(|error| panic!("{error}")));
     }
 
-    /// Two brokers that come from elsewhere, with the tokens that the clusters' owners made for them.
-    pub(crate) async fn start_brokers(&self) -> Pair<'_> {
+    /// Arguments of brokers that come from elsewhere, with the tokens that the clusters' owners made for them.
+    pub(crate) fn broker_args(&self) -> Vec<String> {
         let hub = self.owner(&self.world.hub).kubeconfig_file();
         let compute = self.owner(&self.compute).kubeconfig_file();
         let flags = [
@@ -113,7 +113,7 @@ impl Cast {
         ];
         let args =
             flags.into_iter().map(|(flag, value)| format!("{flag}={value}")).chain(["--leader-elect".to_owned()]);
-        self.start_pair(args.collect()).await
+        args.collect()
     }
 
     /// Two brokers with these arguments, which get homer and theseus.

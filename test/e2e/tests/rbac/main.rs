@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod cast;
+mod dashboard;
 mod graphs;
 mod judge;
 mod migrations;
@@ -47,11 +48,13 @@ async fn the_broker_may_do_what_it_does_and_does_all_that_it_may() {
         Case { roles: optional, ..Case::new(&cast.theseus, cast.from(&cast.theseus), &theseus) },
     ];
     let scenario = async {
-        let mut brokers = cast.start_brokers().await;
+        let args = cast.broker_args();
+        let mut brokers = cast.start_pair(args.clone()).await;
         objects::scenario(&cast).await;
         migrations::scenario(&cast).await;
         brokers.hand_over().await;
         objects::after_hand_over(&cast, SYSTEM_NAMESPACE).await;
+        dashboard::scenario(&cast, args).await;
         brokers.unharmed();
     };
     Box::pin(Judgement::of(scenario, judge(BROKER, &cases, is_excused))).await.nothing_unused();

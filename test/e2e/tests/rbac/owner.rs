@@ -94,11 +94,16 @@ impl Owner {
         file
     }
 
-    /// A kubeconfig, as a file, with a token of a ServiceAccount, as pods get one.
+    /// A token of a ServiceAccount, as pods get one.
+    pub(crate) fn token(&self, namespace: &str, account: &str) -> String {
+        self.kubectl(&["create", "token", account, "--namespace", namespace], "").trim().to_owned()
+    }
+
+    /// A kubeconfig, as a file, with such a token.
     pub(crate) fn account_file(&self, place: &Place, namespace: &str, account: &str) -> PathBuf {
-        let token = self.kubectl(&["create", "token", account, "--namespace", namespace], "");
+        let token = self.token(namespace, account);
         let admin = place.cluster.token(PERSON).unwrap();
-        let text = place.cluster.kubeconfig(PERSON).unwrap().replace(admin, token.trim());
+        let text = place.cluster.kubeconfig(PERSON).unwrap().replace(admin, &token);
         let file = self.kubeconfig.with_file_name(format!("{namespace}-{account}.kubeconfig"));
         fs::write(&file, text).unwrap();
         file
