@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::{subject::Written, wait::Wait};
+use crate::{join::Join, leave::Leave, subject::Written, wait::Wait};
 
 /// Where objects of a resource broker are, why, and what they wait for.
 ///
@@ -246,4 +246,8 @@ pub(crate) enum Command {
     Abort(Migration),
     /// A Migration's failed stage runs once more
     Retry(Migration),
+    /// A cluster becomes a consumer, a provider or a spoke
+    Join(Join),
+    /// A cluster is one of the broker's no longer
+    Leave(Leave),
 }

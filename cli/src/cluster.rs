@@ -4,11 +4,16 @@ use std::{fmt, time::Duration};
 
 use broker_api::ClusterName;
 use http::{Method, Request, StatusCode, header};
+use k8s_openapi::jiff::Timestamp;
+use kube::client::Body;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use crate::resource::{Resource, Resources};
+use crate::{
+    clock,
+    resource::{Resource, Resources},
+};
 
 /// How long one request may take. Whoever asks fifty clusters waits for the slowest.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -44,6 +49,24 @@ pub(crate) struct Cluster {
     pub(crate) name: ClusterName,
     client: Result<kube::Client, String>,
     resources: std::sync::Arc<OnceCell<Result<Resources, Trouble>>>,
+}
+
+/// What an API server says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Probe {
+    /// Its version, such as `v1.36.2`.
+    pub(crate) version: String,
+    /// Seconds that its clock is ahead of ours, or behind where negative; `None`: it does not tell the time.
+    pub(crate) ahead: Option<i64>,
+}
+
+/// How an object is applied.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Applying {
+    /// Fields that others own are taken over.
+    pub(crate) force: bool,
+    /// Nothing is stored.
+    pub(crate) dry: bool,
 }
 
 /// Where an object is, within a cluster.
@@ -90,12 +113,55 @@ impl Cluster {
         self.send(request.body(body).map_err(|error| Trouble::Other(error.to_string()))?).await
     }
 
+    /// Applies an object server-side, as `kubectl apply --server-side` does.
+    pub(crate) async fn apply(&self, resource: &Resource, object: &Value, how: Applying) -> Result<Value, Trouble> {
+        let part = |name: &str| object["metadata"][name].as_str().unwrap_or_default();
+        let path = resource.path(Some(part("namespace")), Some(part("name")));
+        let dry = if how.dry { "&dryRun=All" } else { "" };
+        let path = format!("{path}?fieldManager=kubectl-broker&force={}{dry}", how.force);
+        let request = Request::builder().method(Method::PATCH).uri(path);
+        let request = request.header(header::CONTENT_TYPE, "application/apply-patch+yaml");
+        let body = object.to_string().into_bytes();
+        self.send(request.body(body).map_err(|error| Trouble::Other(error.to_string()))?).await
+    }
+
+    /// Deletes an object, as long as it is the one with this uid.
+    pub(crate) async fn delete(&self, resource: &Resource, place: Place<'_>, uid: &str) -> Result<(), Trouble> {
+        let path = resource.path(Some(place.namespace), Some(place.name));
+        let request = Request::builder().method(Method::DELETE).uri(path);
+        let request = request.header(header::CONTENT_TYPE, "application/json");
+        let body = json!({ "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": { "uid": uid } });
+        let body = body.to_string().into_bytes();
+        self.send::<Value>(request.body(body).map_err(|error| Trouble::Other(error.to_string()))?).await.map(drop)
+    }
+
+    /// Whether it answers, and what it says of itself.
+    pub(crate) async fn probe(&self) -> Result<Probe, Trouble> {
+        let version: Value = self.ask("/version", "application/json").await?;
+        let request = Request::builder().method(Method::GET).uri("/version").body(Body::empty());
+        let request = request.map_err(|error| Trouble::Other(error.to_string()))?;
+        let client = self.client()?;
+        // The connection is there by now, so that the answer takes no longer than it must.
+        let before = Timestamp::now();
+        let answer = tokio::time::timeout(DEADLINE, client.send(request)).await;
+        let after = Timestamp::now();
+        let answer = answer.map_err(|_| self.late())?.map_err(|error| self.trouble(&error))?;
+        let date = answer.headers().get(header::DATE).and_then(|date| date.to_str().ok());
+        let ahead = date.and_then(|date| clock::ahead(date, before, after));
+        Ok(Probe { version: version["gitVersion"].as_str().unwrap_or_default().to_owned(), ahead })
+    }
+
+    fn client(&self) -> Result<&kube::Client, Trouble> {
+        self.client.as_ref().map_err(|why| Trouble::Other(format!("{} cannot be asked: {why}", self.name)))
+    }
+
+    fn late(&self) -> Trouble {
+        Trouble::Other(format!("{} does not answer within {} s", self.name, DEADLINE.as_secs()))
+    }
+
     async fn send<T: DeserializeOwned>(&self, request: Request<Vec<u8>>) -> Result<T, Trouble> {
-        let client =
-            self.client.as_ref().map_err(|why| Trouble::Other(format!("{} cannot be asked: {why}", self.name)))?;
-        let answer = tokio::time::timeout(DEADLINE, client.request::<T>(request)).await;
-        let late = || Trouble::Other(format!("{} does not answer within {} s", self.name, DEADLINE.as_secs()));
-        answer.map_err(|_| late())?.map_err(|error| self.trouble(&error))
+        let answer = tokio::time::timeout(DEADLINE, self.client()?.request::<T>(request)).await;
+        answer.map_err(|_| self.late())?.map_err(|error| self.trouble(&error))
     }
 
     fn trouble(&self, error: &kube::Error) -> Trouble {

@@ -4,14 +4,26 @@
 
 mod age;
 mod arguments;
+mod broker;
+mod clock;
 mod cluster;
+mod cluster_secret;
 mod clusters;
+mod credentials;
 mod diff;
+mod identity;
+mod join;
+mod kubeconfig;
+mod leave;
 mod lists;
+mod manifest;
 mod moves;
 mod paint;
+mod permissions;
+mod preflight;
 mod providers;
 mod resource;
+mod rights;
 mod rollouts;
 mod standing;
 mod subject;
@@ -29,7 +41,7 @@ use crate::{
     arguments::{Arguments, Command, Output},
     clusters::Clusters,
     lists::Listed,
-    paint::Paint,
+    paint::{Paint, harmless},
     subject::Found,
 };
 
@@ -46,7 +58,8 @@ async fn main() -> ExitCode {
     match run(Arguments::parse()).await {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            let lines: Vec<String> = format!("error: {error:#}").lines().map(harmless).collect();
+            eprintln!("{}", lines.join("\n"));
             ExitCode::from(2)
         }
     }
@@ -61,19 +74,27 @@ fn print(text: &str) {
 fn print_list(Listed { text, unknown }: &Listed) -> ExitCode {
     print(text);
     for line in unknown {
-        eprintln!("unknown: {line}");
+        eprintln!("unknown: {}", harmless(line));
     }
     if unknown.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 async fn run(Arguments { access, command }: Arguments) -> anyhow::Result<ExitCode> {
-    if let Command::Why { subject, output, broker_namespace } = &command {
-        print(&why::why(&access, subject, *output, broker_namespace).await?);
-        return Ok(ExitCode::SUCCESS);
+    match &command {
+        Command::Why { subject, output, broker_namespace } => {
+            print(&why::why(&access, subject, *output, broker_namespace).await?);
+            return Ok(ExitCode::SUCCESS);
+        }
+        Command::Join(asked) => return join::join(&access, asked).await,
+        Command::Leave(asked) => {
+            leave::leave(&access, asked).await?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        _ => {}
     }
     let clusters = Clusters::connect(&access).await?;
     match command {
-        Command::Why { .. } => {}
+        Command::Why { .. } | Command::Join(_) | Command::Leave(_) => {}
         Command::Trace { subject, output, watch } => {
             return trace_once_or_more(&clusters, &subject, output, watch).await;
         }

@@ -35,6 +35,13 @@ impl Resource {
         Self::named(broker_api::keys::GROUP, "v1alpha1", kind, plural)
     }
 
+    /// The same kind, whose objects are in no namespace.
+    #[must_use]
+    pub(crate) fn cluster_wide(mut self) -> Self {
+        self.namespaced = false;
+        self
+    }
+
     /// Where it is asked for.
     pub(crate) fn path(&self, namespace: Option<&str>, name: Option<&str>) -> String {
         let Kind { group, version, .. } = &self.kind;
@@ -125,6 +132,12 @@ impl Resources {
         Ok(Self::of(core.items.into_iter().chain(groups.items)))
     }
 
+    /// These, for tests.
+    #[cfg(test)]
+    pub(crate) fn these(all: impl IntoIterator<Item = Resource>) -> Self {
+        Self(all.into_iter().collect())
+    }
+
     fn of(groups: impl Iterator<Item = Group>) -> Self {
         let mut all = Vec::new();
         for Group { metadata, versions } in groups {
@@ -155,6 +168,18 @@ impl Resources {
     /// How a kind is served.
     pub(crate) fn of_kind(&self, kind: &Kind) -> Option<&Resource> {
         self.0.iter().find(|resource| resource.kind == *kind)
+    }
+
+    /// Whether a resource of this plural is served in this version.
+    pub(crate) fn serves(&self, group: &str, version: &str, plural: &str) -> bool {
+        let is = |served: &Resource| served.kind.group == group && served.kind.version == version;
+        self.0.iter().any(|served| is(served) && served.plural == plural)
+    }
+
+    /// The versions in which a kind is served.
+    pub(crate) fn versions(&self, group: &str, kind: &str) -> Vec<&str> {
+        let is = |served: &&Resource| served.kind.group == group && served.kind.kind == kind;
+        self.0.iter().filter(is).map(|served| &*served.kind.version).collect()
     }
 
     /// A kind of this group, whatever its version.
@@ -197,6 +222,8 @@ mod tests {
         assert_eq!(all.called("secret").map(|found| &*found.plural), Some("secrets"));
         assert_eq!(all.called("certificates.other.io"), None);
         assert_eq!(all.called("certs"), None);
+        assert_eq!(all.versions("cert.io", "Certificate"), ["v2", "v1"]);
+        assert!(all.serves("cert.io", "v1", "certificates") && !all.serves("cert.io", "v3", "certificates"));
     }
 
     #[test]

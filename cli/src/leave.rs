@@ -1,0 +1,150 @@
+//! `kubectl broker leave`: a cluster is one of the broker's no longer.
+
+use anyhow::{bail, ensure};
+use broker_api::{ClusterName, Role, keys};
+use broker_core::naming::consumer_hash;
+use clap::Args;
+use serde_json::Value;
+
+use crate::{
+    arguments::{Access, Provider},
+    cluster::{Cluster, Place, Trouble},
+    cluster_secret::{self, ClusterSecret, secrets},
+    clusters::Clusters,
+    join::member_role,
+    lists::placed,
+    manifest::Manifest,
+    providers::{self, Ask},
+    resource::Resource,
+    wait::Wait,
+};
+
+/// Which cluster leaves.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Leave {
+    /// Its name
+    name: String,
+    /// What it is
+    #[arg(long, value_name = "ROLE", value_parser = member_role())]
+    role: Role,
+    /// Of a provider: first all of its objects move away
+    #[arg(long)]
+    drain: bool,
+    /// Wait no longer than this many seconds for that; without it, until it is done
+    #[arg(long, value_name = "SECONDS", requires = "drain")]
+    timeout: Option<u64>,
+}
+
+/// Answers `leave`.
+pub(crate) async fn leave(access: &Access, asked: &Leave) -> anyhow::Result<()> {
+    let Leave { name, role, drain, timeout } = asked;
+    ensure!(!drain || *role == Role::Provider, "--drain is for providers: a {role} holds no copies");
+    let clusters = Clusters::connect(access).await?;
+    let secret = find(&clusters.hub, access, name, *role).await?;
+    let leaving = ClusterName::new(*role, name.as_str());
+    let mut left = 0;
+    if *role == Role::Provider {
+        let provider = clusters.provider(name)?;
+        if *drain && !accept_apis(provider).await?.is_empty() {
+            let wait = Wait { no_wait: false, timeout: *timeout };
+            let whose = Provider { provider: name.clone(), acceptapi: None, wait };
+            providers::ask(&clusters, &whose, Ask::Drain).await?;
+        }
+        left = match accept_apis(provider).await {
+            Ok(list) => placed(&list).values().sum(),
+            // Who does not wait for it may let a cluster go that cannot be asked any more.
+            Err(trouble) if !drain => {
+                eprintln!("unknown: what is placed there: {trouble}");
+                0
+            }
+            Err(trouble) => return Err(trouble.into()),
+        };
+        ensure!(!drain || left == 0, "{leaving} still holds {left} objects: it stays until they have moved away");
+    }
+    let place = Place { namespace: &secret.namespace, name };
+    clusters.hub.delete(&secrets(), place, &secret.uid).await?;
+    println!("{leaving} has left: Secret {}/{name} is deleted", secret.namespace);
+    for line in stays(&leaving, left)? {
+        println!("{line}");
+    }
+    Ok(())
+}
+
+/// The Secret of a cluster.
+async fn find(hub: &Cluster, access: &Access, name: &str, role: Role) -> anyhow::Result<ClusterSecret> {
+    let mut all = Vec::new();
+    for namespace in &access.cluster_secrets_namespace {
+        all.extend(cluster_secret::list(hub, namespace).await?);
+    }
+    let names: Vec<String> = all.iter().filter_map(|one| Some(one.cluster_name()?.to_string())).collect();
+    let wanted = ClusterName::new(role, name);
+    all.retain(|one| one.cluster_name().as_ref() == Some(&wanted));
+    match (all.pop(), all.is_empty()) {
+        (Some(one), true) => Ok(one),
+        (Some(_), false) => {
+            bail!("{wanted} has a Secret in several namespaces: name one with --cluster-secrets-namespace")
+        }
+        (None, _) => bail!("{wanted} has not joined by a Secret; those that have: {}", names.join(", ")),
+    }
+}
+
+async fn accept_apis(provider: &Cluster) -> Result<Vec<Value>, Trouble> {
+    match provider.list(&Resource::ours("AcceptAPI", "acceptapis"), None, None).await {
+        Err(Trouble::NotServed(_)) => Ok(Vec::new()),
+        list => list,
+    }
+}
+
+/// What stays behind, and what removes it, for people. `left`: objects that a provider still holds.
+fn stays(leaving: &ClusterName, left: u64) -> anyhow::Result<Vec<String>> {
+    let mut lines = Vec::new();
+    match leaving.role() {
+        Role::Provider if left > 0 => lines.push(format!(
+            "the {left} objects that it holds are placed anew after the broker's --orphan-grace; their copies there stay until you delete them (label {}={})",
+            keys::MANAGED_BY,
+            keys::MANAGER
+        )),
+        Role::Consumer => {
+            let hash = consumer_hash(leaving);
+            lines.push(format!(
+                "copies of its objects stay at the providers; to delete them, and what they stand for, there: kubectl --context PROVIDER delete KIND --all-namespaces -l {}={hash}",
+                keys::CONSUMER
+            ));
+            lines.push(format!(
+                "its objects keep the finalizer {}: without a broker each can only be deleted once you have taken it off",
+                keys::FINALIZER
+            ));
+        }
+        _ => {}
+    }
+    lines.push(
+        "in the cluster the broker's ServiceAccount, its token and its rights stay; this removes them:".to_owned(),
+    );
+    lines.extend(Manifest::of(leaving.role(), None)?.removal().into_iter().map(|line| format!("  {line}")));
+    lines.push(
+        "leave the last two where the cluster has joined in another role as well; until then the token that was handed out is good"
+            .to_owned(),
+    );
+    Ok(lines)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stays_is_told_with_what_removes_it() {
+        let consumer = stays(&ClusterName::consumer("homer"), 0).unwrap().join("\n");
+        assert!(consumer.contains("broker.platform-mesh.io/consumer="), "{consumer}");
+        assert!(
+            consumer.contains("delete clusterrole resource-broker-consumer-kinds resource-broker-consumer\n"),
+            "{consumer}"
+        );
+        assert!(consumer.contains("-n resource-broker-system delete secret resource-broker-token\n"), "{consumer}");
+        let provider = stays(&ClusterName::provider("theseus"), 3).unwrap().join("\n");
+        assert!(provider.contains("the 3 objects") && !provider.contains("finalizer"), "{provider}");
+        let spoke = stays(&ClusterName::spoke("eu"), 0).unwrap().join("\n");
+        assert!(spoke.contains("delete secret resource-graphs-token"), "{spoke}");
+    }
+}
