@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::{join::Join, leave::Leave, subject::Written, wait::Wait};
+use crate::{doctor::Doctor, join::Join, leave::Leave, subject::Written, wait::Wait};
 
 /// Where objects of a resource broker are, why, and what they wait for.
 ///
@@ -246,6 +246,8 @@ pub(crate) enum Command {
     Abort(Migration),
     /// A Migration's failed stage runs once more
     Retry(Migration),
+    /// What is not as it should be, in all clusters, and what to do about it
+    Doctor(Doctor),
     /// A cluster becomes a consumer, a provider or a spoke
     Join(Join),
     /// A cluster is one of the broker's no longer

@@ -11,6 +11,7 @@ mod cluster_secret;
 mod clusters;
 mod credentials;
 mod diff;
+mod doctor;
 mod identity;
 mod join;
 mod kubeconfig;
@@ -85,6 +86,7 @@ async fn run(Arguments { access, command }: Arguments) -> anyhow::Result<ExitCod
             print(&why::why(&access, subject, *output, broker_namespace).await?);
             return Ok(ExitCode::SUCCESS);
         }
+        Command::Doctor(asked) => return doctor::doctor(&access, asked).await,
         Command::Join(asked) => return join::join(&access, asked).await,
         Command::Leave(asked) => {
             leave::leave(&access, asked).await?;
@@ -94,7 +96,7 @@ async fn run(Arguments { access, command }: Arguments) -> anyhow::Result<ExitCod
     }
     let clusters = Clusters::connect(&access).await?;
     match command {
-        Command::Why { .. } | Command::Join(_) | Command::Leave(_) => {}
+        Command::Why { .. } | Command::Doctor(_) | Command::Join(_) | Command::Leave(_) => {}
         Command::Trace { subject, output, watch } => {
             return trace_once_or_more(&clusters, &subject, output, watch).await;
         }

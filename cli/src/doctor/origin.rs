@@ -1,0 +1,253 @@
+//! Objects of consumers: which of them no provider serves, and for how long; which of them people have set aside.
+
+use broker_api::{ClusterName, Role, condition, keys};
+use k8s_openapi::jiff::Timestamp;
+use serde_json::Value;
+
+use super::{
+    facts::Facts,
+    finding::{Finding, Severity},
+};
+use crate::{age, trace::annotation};
+
+const WAITING: &str = "not-brokered";
+const ASIDE: &str = "set-aside";
+
+/// Seconds that an object may wait before it is told of.
+const PATIENCE: i64 = 300;
+
+/// How many are told of one by one.
+const SHOWN: usize = 10;
+
+/// Reasons that are for the owner of the object to mend: the platform is well.
+const OWNERS: [&str; 7] = [
+    condition::NO_PROVIDER,
+    condition::NOT_ACCEPTED,
+    condition::QUOTA_EXCEEDED,
+    condition::INVALID,
+    condition::TOO_LARGE,
+    condition::TOO_COMPLEX,
+    condition::UNREADABLE,
+];
+
+/// An object of a consumer, as far as it matters here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Origin {
+    /// Its namespace.
+    pub(crate) namespace: String,
+    /// Its name.
+    pub(crate) name: String,
+    /// Its uid.
+    pub(crate) uid: String,
+    /// What a person has asked for: `paused`, `ignored`.
+    aside: Option<&'static str>,
+    /// Why no provider serves it.
+    waits: Option<Waits>,
+}
+
+/// An object that no provider serves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Waits {
+    since: Option<Timestamp>,
+    reason: String,
+    message: String,
+}
+
+impl Origin {
+    /// Of an object.
+    pub(crate) fn of(object: &Value) -> Self {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let metadata = &object["metadata"];
+        let paused = annotation(object, keys::PAUSED) == Some(keys::TRUE);
+        let ignored = metadata["labels"].get(keys::IGNORE).and_then(Value::as_str) == Some(keys::TRUE);
+        let aside = if ignored { Some("ignored") } else { paused.then_some("paused") };
+        let leaves = !metadata["deletionTimestamp"].is_null();
+        Self {
+            namespace: text(&metadata["namespace"]),
+            name: text(&metadata["name"]),
+            uid: text(&metadata["uid"]),
+            aside,
+            waits: if aside.is_some() || leaves { None } else { waits(object) },
+        }
+    }
+}
+
+fn waits(object: &Value) -> Option<Waits> {
+    let time = |value: &Value| value.as_str()?.parse::<Timestamp>().ok();
+    let mut conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+    let Some(brokered) = conditions.find(|one| one["type"] == condition::BROKERED) else {
+        // Where the kind's status has no conditions the annotation is all that there is.
+        return annotation(object, keys::PROVIDER_CLUSTER).is_none().then(|| Waits {
+            since: time(&object["metadata"]["creationTimestamp"]),
+            reason: String::new(),
+            message: "the broker has said nothing of it".to_owned(),
+        });
+    };
+    let text = |name: &str| brokered[name].as_str().unwrap_or_default().to_owned();
+    (brokered["status"] != "True").then(|| Waits {
+        since: time(&brokered["lastTransitionTime"]),
+        reason: text("reason"),
+        message: text("message"),
+    })
+}
+
+/// Objects that wait, the longest first; then those that people have set aside.
+pub(crate) fn check(facts: &Facts) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut waiting: Vec<(i64, String, &Waits)> = Vec::new();
+    let mut aside = Vec::new();
+    for (consumer, within) in facts.answering(Role::Consumer) {
+        for (kind, read) in &within.origins {
+            let origins = match read {
+                Ok(origins) => origins,
+                Err(why) => {
+                    let needs = format!("list of {} of {}", kind.kind, kind.api_version());
+                    findings.push(Finding::unchecked(WAITING, consumer, why, &needs));
+                    continue;
+                }
+            };
+            for origin in origins {
+                let place = || format!("{consumer} {} {}/{}", kind.kind, origin.namespace, origin.name);
+                if let Some(word) = origin.aside {
+                    aside.push(set_aside(&place(), word));
+                }
+                let Some(waits) = &origin.waits else { continue };
+                let seconds = waits.since.map_or(0, |since| facts.now.as_second() - since.as_second());
+                if seconds > PATIENCE {
+                    waiting.push((seconds, place(), waits));
+                }
+            }
+        }
+    }
+    waiting.sort_by(|left, right| right.0.cmp(&left.0).then_with(|| left.1.cmp(&right.1)));
+    let more = waiting.len().saturating_sub(SHOWN);
+    findings.extend(waiting.into_iter().take(SHOWN).map(|(seconds, place, waits)| told(seconds, &place, waits)));
+    if more > 0 {
+        let remedy = "`kubectl broker objects KIND --where status=Brokered=` lists them";
+        findings.push(Finding::warning(WAITING, "consumers", format!("{more} more objects are not served"), remedy));
+    }
+    findings.extend(aside);
+    findings
+}
+
+fn told(seconds: i64, place: &str, waits: &Waits) -> Finding {
+    let Waits { reason, message, .. } = waits;
+    let since = age::told(seconds);
+    let silent = reason.is_empty();
+    let what = if silent {
+        format!("no provider serves it, for {since}: {message}")
+    } else {
+        format!("no provider serves it, for {since}: {message} ({reason})")
+    };
+    let severity = if OWNERS.contains(&reason.as_str()) { Severity::Warning } else { Severity::Error };
+    let remedy = if silent {
+        "see whether a broker leads, and is told to broker the kind (--watch-kind)".to_owned()
+    } else {
+        format!("`kubectl broker why` tells what each AcceptAPI says; docs/troubleshooting.md has {reason}")
+    };
+    Finding { severity, check: WAITING, place: place.to_owned(), what, remedy }
+}
+
+fn set_aside(place: &str, word: &str) -> Finding {
+    let (what, remedy) = if word == "paused" {
+        ("a person has paused it: nothing is written for it", format!("remove its annotation {}", keys::PAUSED))
+    } else {
+        ("a person has told the broker to ignore it", format!("remove its label {}", keys::IGNORE))
+    };
+    Finding::info(ASIDE, place, what, format!("{remedy} when that is over"))
+}
+
+/// The consumers whose objects are all known, with who they are.
+pub(crate) fn all_of<'a>(facts: &'a Facts, consumer: &ClusterName) -> Option<Vec<(&'a str, &'a Origin)>> {
+    let (_, within) = facts.answering(Role::Consumer).find(|(name, _)| *name == consumer)?;
+    let mut all = Vec::new();
+    for (kind, read) in &within.origins {
+        all.extend(read.as_ref().ok()?.iter().map(|origin| (kind.kind.as_str(), origin)));
+    }
+    Some(all)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use runtime_effect::kind::Kind;
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        cluster::Trouble,
+        doctor::facts::tests::{facts, inside, member},
+    };
+
+    fn object(name: &str, since: &str, reason: &str) -> Value {
+        let condition = json!({ "type": "Brokered", "status": if reason == "Placed" { "True" } else { "False" },
+            "reason": reason, "message": "because", "lastTransitionTime": since });
+        json!({ "metadata": { "name": name, "namespace": "team", "uid": name, "creationTimestamp": since },
+            "status": { "conditions": [condition] } })
+    }
+
+    fn found(objects: &[Value]) -> Vec<Finding> {
+        let mut homer = member(ClusterName::consumer("homer"));
+        let kind = Kind { group: "x.io".into(), version: "v1".into(), kind: "A".into() };
+        homer.within.as_mut().unwrap().origins = vec![(kind, Ok(objects.iter().map(Origin::of).collect()))];
+        check(&facts(inside(), vec![homer]))
+    }
+
+    #[test]
+    fn who_waits_longest_is_told_first_and_whose_turn_it_is() {
+        let found = found(&[
+            object("new", "2026-01-01T11:56:00Z", "NoProvider"),
+            object("placed", "2026-01-01T01:00:00Z", "Placed"),
+            object("a", "2026-01-01T11:54:00Z", "NoProvider"),
+            object("b", "2026-01-01T10:00:00Z", "Forbidden"),
+        ]);
+        let told: Vec<(Severity, &str)> = found.iter().map(|one| (one.severity, &*one.place)).collect();
+        let (a, b) = ("consumer#homer A team/a", "consumer#homer A team/b");
+        assert_eq!(told, [(Severity::Error, b), (Severity::Warning, a)]);
+        assert_eq!(found[0].what, "no provider serves it, for 2h: because (Forbidden)");
+    }
+
+    #[test]
+    fn an_object_that_nobody_has_looked_at_waits_too() {
+        let silent = |annotations: Value| {
+            let made = "2026-01-01T11:00:00Z";
+            found(&[
+                json!({ "metadata": { "name": "a", "namespace": "team", "creationTimestamp": made, "annotations": annotations } }),
+            ])
+        };
+        assert!(silent(json!({}))[0].what.contains("has said nothing"));
+        assert!(silent(json!({ keys::PROVIDER_CLUSTER: "theseus" })).is_empty());
+    }
+
+    #[test]
+    fn what_people_set_aside_is_not_wrong() {
+        let mut paused = object("a", "2026-01-01T01:00:00Z", "NoProvider");
+        paused["metadata"]["annotations"] = json!({ keys::PAUSED: "true" });
+        let mut ignored = object("b", "2026-01-01T01:00:00Z", "NoProvider");
+        ignored["metadata"]["labels"] = json!({ keys::IGNORE: "true" });
+        let mut leaving = object("c", "2026-01-01T01:00:00Z", "NoProvider");
+        leaving["metadata"]["deletionTimestamp"] = json!("2026-01-01T01:00:00Z");
+        let found = found(&[paused, ignored, leaving]);
+        assert_eq!(found.iter().map(|one| one.severity).collect::<Vec<_>>(), [Severity::Info, Severity::Info]);
+    }
+
+    #[test]
+    fn only_so_many_are_told_one_by_one() {
+        let objects: Vec<Value> =
+            (0..13).map(|at| object(&at.to_string(), "2026-01-01T01:00:00Z", "NoProvider")).collect();
+        let found = found(&objects);
+        assert_eq!((found.len(), &*found[10].what), (11, "3 more objects are not served"));
+    }
+
+    #[test]
+    fn a_consumer_that_does_not_tell_is_not_known() {
+        let homer = ClusterName::consumer("homer");
+        let mut denied = member(homer.clone());
+        let kind = Kind { group: "x.io".into(), version: "v1".into(), kind: "A".into() };
+        denied.within.as_mut().unwrap().origins = vec![(kind, Err(Trouble::Forbidden("no".into())))];
+        let facts = facts(inside(), vec![denied]);
+        assert!(check(&facts)[0].remedy.contains("list of A of x.io/v1"));
+        assert_eq!(all_of(&facts, &homer), None);
+        assert_eq!(all_of(&facts, &ClusterName::consumer("marge")), None);
+    }
+}

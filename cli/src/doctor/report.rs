@@ -1,0 +1,101 @@
+//! How findings are told.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::finding::{Finding, Severity};
+use crate::{
+    arguments::Output,
+    paint::{Paint, harmless},
+    table::yaml,
+};
+
+/// All that was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Report {
+    /// How many clusters were looked at, the coordination cluster included.
+    pub(crate) clusters: usize,
+    /// How many findings are errors.
+    pub(crate) errors: usize,
+    /// How many are warnings.
+    pub(crate) warnings: usize,
+    /// How many are neither.
+    pub(crate) infos: usize,
+    /// The findings, the worst first.
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl Report {
+    /// Of these findings. Within a severity they stay in their order.
+    pub(crate) fn of(clusters: usize, mut findings: Vec<Finding>) -> Self {
+        findings.sort_by_key(|finding| finding.severity);
+        let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
+        let (errors, warnings, infos) = (count(Severity::Error), count(Severity::Warning), count(Severity::Info));
+        Self { clusters, errors, warnings, infos, findings }
+    }
+
+    /// For people or for programs.
+    pub(crate) fn print(&self, output: Output, paint: Paint) -> anyhow::Result<String> {
+        Ok(match output {
+            Output::Text | Output::Wide => self.draw(paint),
+            Output::Json => format!("{}\n", serde_json::to_string_pretty(self)?),
+            Output::Yaml => yaml(self)?,
+        })
+    }
+
+    fn draw(&self, paint: Paint) -> String {
+        let mut out = String::new();
+        for Finding { severity, check, place, what, remedy } in &self.findings {
+            let good = if *severity == Severity::Info { None } else { Some(false) };
+            let word = paint.standing(&format!("{severity:<8}"), good);
+            let place = paint.bold(&harmless(place));
+            out.push_str(&format!("{word} {place}  {}\n", paint.faint(&format!("({check})"))));
+            for line in what.lines() {
+                out.push_str(&format!("         {}\n", harmless(line)));
+            }
+            for line in remedy.lines() {
+                out.push_str(&format!("       → {}\n", harmless(line)));
+            }
+        }
+        let of = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
+        let clusters = of(self.clusters, "cluster");
+        if self.findings.is_empty() {
+            out.push_str(&format!("nothing found in {clusters}\n"));
+        } else {
+            let counts = [of(self.errors, "error"), of(self.warnings, "warning"), of(self.infos, "info")];
+            out.push_str(&format!("{} in {clusters}\n", counts.join(", ")));
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_is_told_first_and_nothing_moves_the_cursor() {
+        let findings = vec![
+            Finding::info("set-aside", "consumer#homer", "it is paused", "a"),
+            Finding::warning("clock", "provider#theseus", "its clock\x1b[2J", "b"),
+            Finding::error("reach", "consumer#homer", "no answer", "c"),
+        ];
+        let report = Report::of(3, findings);
+        let text = report.print(Output::Text, Paint::plain()).unwrap();
+        assert_eq!(
+            text,
+            "error    consumer#homer  (reach)\n         no answer\n       → c\n\
+             warning  provider#theseus  (clock)\n         its clock\u{fffd}[2J\n       → b\n\
+             info     consumer#homer  (set-aside)\n         it is paused\n       → a\n\
+             1 error, 1 warning, 1 info in 3 clusters\n"
+        );
+        let json: serde_json::Value =
+            serde_json::from_str(&report.print(Output::Json, Paint::plain()).unwrap()).unwrap();
+        assert_eq!((&json["errors"], &json["findings"][0]["where"]), (&1.into(), &"consumer#homer".into()));
+        assert_eq!(json["findings"][2]["severity"], "info");
+        let well = Report::of(1, Vec::new()).print(Output::Text, Paint::plain()).unwrap();
+        assert_eq!(well, "nothing found in 1 cluster\n");
+    }
+}
