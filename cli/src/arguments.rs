@@ -4,7 +4,14 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::{doctor::Doctor, join::Join, leave::Leave, subject::Written, wait::Wait};
+use crate::{
+    completions::{For, Manual},
+    doctor::Doctor,
+    join::Join,
+    leave::Leave,
+    subject::Written,
+    wait::Wait,
+};
 
 /// Where objects of a resource broker are, why, and what they wait for.
 ///
@@ -252,4 +259,19 @@ pub(crate) enum Command {
     Join(Join),
     /// A cluster is one of the broker's no longer
     Leave(Leave),
+    /// A script by which a shell, or kubectl, completes command lines
+    Completions {
+        /// Who completes
+        #[arg(value_enum)]
+        shell: For,
+    },
+    /// Writes manual pages
+    Man(Manual),
+    /// What may come next, for `kubectl_complete-broker`
+    #[command(name = "__complete", hide = true)]
+    Complete {
+        /// What has been typed behind `kubectl broker`
+        #[arg(last = true)]
+        words: Vec<String>,
+    },
 }

@@ -9,6 +9,7 @@ mod clock;
 mod cluster;
 mod cluster_secret;
 mod clusters;
+mod completions;
 mod credentials;
 mod diff;
 mod doctor;
@@ -92,11 +93,29 @@ async fn run(Arguments { access, command }: Arguments) -> anyhow::Result<ExitCod
             leave::leave(&access, asked).await?;
             return Ok(ExitCode::SUCCESS);
         }
+        Command::Completions { shell } => {
+            print(&completions::completions(*shell));
+            return Ok(ExitCode::SUCCESS);
+        }
+        Command::Complete { words } => {
+            print(&completions::candidates(words));
+            return Ok(ExitCode::SUCCESS);
+        }
+        Command::Man(asked) => {
+            completions::manual(asked)?;
+            return Ok(ExitCode::SUCCESS);
+        }
         _ => {}
     }
     let clusters = Clusters::connect(&access).await?;
     match command {
-        Command::Why { .. } | Command::Doctor(_) | Command::Join(_) | Command::Leave(_) => {}
+        Command::Why { .. }
+        | Command::Doctor(_)
+        | Command::Join(_)
+        | Command::Leave(_)
+        | Command::Completions { .. }
+        | Command::Complete { .. }
+        | Command::Man(_) => {}
         Command::Trace { subject, output, watch } => {
             return trace_once_or_more(&clusters, &subject, output, watch).await;
         }
