@@ -57,7 +57,8 @@ pub(crate) async fn graphs(clusters: &Clusters, printing: &Printing) -> anyhow::
         column("AGE"),
         wide("WHY"),
     ]);
-    let (list, rollouts) = futures::join!(clusters.hub.list(&definitions(), None, None), all(clusters));
+    let definitions = definitions();
+    let (list, rollouts) = futures::join!(clusters.hub.list(&definitions, None, None), all(clusters));
     let rollouts = rollouts?;
     for one in &list? {
         let rollout = rollouts.iter().find(|rollout| name(rollout) == name(one));
