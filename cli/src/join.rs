@@ -103,7 +103,7 @@ pub(crate) async fn join(access: &Access, asked: &Join) -> anyhow::Result<ExitCo
     let reached = clusters::kubeconfig(file, asked.member.member_context.as_deref(), "the cluster that joins")?;
     let server = asked.server.clone().unwrap_or_else(|| reached.server().to_owned());
     // What the broker would refuse is told before anything is made.
-    let masked = kubeconfig::text(&server, SYSTEM_NAMESPACE, MASK, None)?;
+    let masked = kubeconfig::text(&server, SYSTEM_NAMESPACE, MASK, None);
     let leads_to = Kubeconfig::parse(&masked, &Trust::Secret)
         .with_context(|| format!("the broker would not take the address {server}: give another one with --server"))?;
     let member = Cluster::new(ClusterName::new(asked.role, asked.name.as_str()), clusters::dial(&reached).await);
@@ -276,7 +276,7 @@ impl Joining<'_> {
         for document in &manifest.documents {
             println!("---\n{}", yaml(document)?.trim_end());
         }
-        let masked = kubeconfig::text(server, SYSTEM_NAMESPACE, MASK, Some(MASK))?;
+        let masked = kubeconfig::text(server, SYSTEM_NAMESPACE, MASK, Some(MASK));
         let secret = kubeconfig::shown(namespace, &asked.name, asked.role, &masked);
         println!("---\n# In {}, with the token of {}:", hub.name, called(manifest.token()?));
         println!("{}", yaml(&secret)?.trim_end());
@@ -294,7 +294,7 @@ impl Joining<'_> {
             self.put(document, how).await?;
             println!("{}: {} applied", member.name, called(document));
         }
-        let text = self.token(manifest).await?.kubeconfig(server, SYSTEM_NAMESPACE)?;
+        let text = self.token(manifest).await?.kubeconfig(server, SYSTEM_NAMESPACE);
         let made = Kubeconfig::parse(&text, &Trust::Secret).context("the broker would not take the kubeconfig")?;
         let secret = kubeconfig::secret(namespace, &asked.name, asked.role, &text);
         hub.apply(&secrets(), &secret, Applying { force: true, dry: false }).await.with_context(|| {

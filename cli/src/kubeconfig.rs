@@ -5,8 +5,6 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use broker_api::{Role, keys};
 use serde_json::{Value, json};
 
-use crate::table::yaml;
-
 /// Stands for what is not shown.
 pub(crate) const MASK: &str = "***";
 
@@ -25,28 +23,34 @@ impl Token {
     }
 
     /// A kubeconfig with it.
-    pub(crate) fn kubeconfig(&self, server: &str, namespace: &str) -> anyhow::Result<String> {
+    pub(crate) fn kubeconfig(&self, server: &str, namespace: &str) -> String {
         text(server, namespace, &self.token, Some(&self.authority))
     }
 }
 
 /// A kubeconfig. `authority`: base64 of a PEM text.
-pub(crate) fn text(server: &str, namespace: &str, token: &str, authority: Option<&str>) -> anyhow::Result<String> {
-    let mut cluster = json!({ "server": server });
-    if let Some(authority) = authority {
-        cluster["certificate-authority-data"] = json!(authority);
-    }
-    yaml(&json!({
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "broker",
-        "contexts": [{
-            "name": "broker",
-            "context": { "cluster": "broker", "user": "resource-broker", "namespace": namespace },
-        }],
-        "clusters": [{ "name": "broker", "cluster": cluster }],
-        "users": [{ "name": "resource-broker", "user": { "token": token } }],
-    }))
+pub(crate) fn text(server: &str, namespace: &str, token: &str, authority: Option<&str>) -> String {
+    // JSON's strings are YAML's, whatever is in them.
+    let [server, namespace, token] = [server, namespace, token].map(|text| Value::from(text).to_string());
+    let authority = authority.map(|text| format!("\n      certificate-authority-data: {}", Value::from(text)));
+    format!(
+        "apiVersion: v1
+kind: Config
+current-context: broker
+contexts:
+  - name: broker
+    context: {{cluster: broker, user: resource-broker, namespace: {namespace}}}
+clusters:
+  - name: broker
+    cluster:
+      server: {server}{}
+users:
+  - name: resource-broker
+    user:
+      token: {token}
+",
+        authority.unwrap_or_default()
+    )
 }
 
 /// The labelled Secret that makes a cluster of the broker.
@@ -83,7 +87,7 @@ mod tests {
     fn the_broker_takes_what_is_made() {
         let pem = STANDARD.encode("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
         let filled = json!({ "data": { "token": STANDARD.encode("t0ken"), "ca.crt": pem } });
-        let text = Token::of(&filled).unwrap().kubeconfig("https://homer.example.org:6443", "system").unwrap();
+        let text = Token::of(&filled).unwrap().kubeconfig("https://homer.example.org:6443", "system");
         let read = Kubeconfig::parse(&text, &Trust::Secret).unwrap();
         assert_eq!((read.server(), read.namespace()), ("https://homer.example.org:6443", Some("system")));
         let secret = ClusterSecret::read(secret("clusters", "homer", Role::Consumer, &text), None).unwrap();
@@ -100,7 +104,7 @@ mod tests {
 
     #[test]
     fn what_is_shown_holds_no_token() {
-        let masked = text("https://homer.example.org", "system", MASK, Some(MASK)).unwrap();
+        let masked = text("https://homer.example.org", "system", MASK, Some(MASK));
         let shown = shown("clusters", "homer", Role::Consumer, &masked);
         assert!(shown["stringData"]["kubeconfig"].as_str().unwrap().contains(MASK) && shown["data"].is_null());
     }
