@@ -157,9 +157,11 @@ fn set_aside(place: &str, word: &str) -> Finding {
     Finding::info(ASIDE, place, what, format!("{remedy} when that is over"))
 }
 
-/// The consumers whose objects are all known, with who they are.
+/// All objects of a consumer by kind; `None`: not all are known.
 pub(crate) fn all_of<'a>(facts: &'a Facts, consumer: &ClusterName) -> Option<Vec<(&'a str, &'a Origin)>> {
     let (_, within) = facts.answering(Role::Consumer).find(|(name, _)| *name == consumer)?;
+    // Whoever does not say what it serves was asked for no kind.
+    within.resources.as_ref().ok()?;
     let mut all = Vec::new();
     for (kind, read) in &within.origins {
         all.extend(read.as_ref().ok()?.iter().map(|origin| (kind.kind.as_str(), origin)));
@@ -249,5 +251,8 @@ mod tests {
         assert!(check(&facts)[0].remedy.contains("list of A of x.io/v1"));
         assert_eq!(all_of(&facts, &homer), None);
         assert_eq!(all_of(&facts, &ClusterName::consumer("marge")), None);
+        let mut silent = member(homer.clone());
+        silent.within.as_mut().unwrap().resources = Err(Trouble::Other("late".into()));
+        assert_eq!(all_of(&super::super::facts::tests::facts(inside(), vec![silent]), &homer), None);
     }
 }
