@@ -15,16 +15,16 @@ use crate::{
 };
 
 fn rollouts() -> Resource {
-    Resource { namespaced: false, ..Resource::ours("ResourceGraphRollout", "resourcegraphrollouts") }
+    Resource::ours("ResourceGraphRollout", "resourcegraphrollouts").cluster_wide()
 }
 
 fn definitions() -> Resource {
     let kind = "ResourceGraphDefinition";
-    Resource { namespaced: false, ..Resource::named("kro.run", "v1alpha1", kind, "resourcegraphdefinitions") }
+    Resource::named("kro.run", "v1alpha1", kind, "resourcegraphdefinitions").cluster_wide()
 }
 
 fn revisions() -> Resource {
-    Resource { namespaced: false, ..Resource::named("internal.kro.run", "v1alpha1", "GraphRevision", "graphrevisions") }
+    Resource::named("internal.kro.run", "v1alpha1", "GraphRevision", "graphrevisions").cluster_wide()
 }
 
 /// All rollouts; none where the kind is not installed.
@@ -152,7 +152,8 @@ async fn previous(clusters: &Clusters, graph: &str, rollout: &Value) -> anyhow::
     let target = rollout["status"]["targetRevision"].as_i64();
     let target = target.with_context(|| format!("ResourceGraphRollout {graph} has no target yet"))?;
     let kept = clusters.hub.list(&revisions(), None, None).await?;
-    before(&kept, graph, target).with_context(|| format!("no revision of {graph} before {target} is kept: `kubectl get graphrevisions`"))
+    before(&kept, graph, target)
+        .with_context(|| format!("no revision of {graph} before {target} is kept: `kubectl get graphrevisions`"))
 }
 
 fn before(kept: &[Value], graph: &str, target: i64) -> Option<i64> {
@@ -186,7 +187,9 @@ fn progress(rollout: &Value) -> Progress {
         return Progress::Done(format!("revision {target} runs in all {} clusters", count("total")));
     }
     match condition("Degraded") {
-        Some(degraded) if condition("Progressing").is_none() => Progress::Failed(format!("{line}: {}", message(degraded))),
+        Some(degraded) if condition("Progressing").is_none() => {
+            Progress::Failed(format!("{line}: {}", message(degraded)))
+        }
         Some(_) | None if rollout["spec"]["paused"] == true => Progress::Failed(format!("{line}; it is paused")),
         Some(degraded) => Progress::Under(format!("{line}: {}", message(degraded))),
         None => Progress::Under(line),
@@ -199,7 +202,8 @@ mod tests {
 
     #[test]
     fn a_rollout_goes_back_to_the_newest_before_its_target() {
-        let revision = |graph: &str, number: i64| json!({ "spec": { "revision": number, "snapshot": { "name": graph } } });
+        let revision =
+            |graph: &str, number: i64| json!({ "spec": { "revision": number, "snapshot": { "name": graph } } });
         let kept = [revision("a", 1), revision("a", 3), revision("a", 5), revision("b", 4)];
         assert_eq!((before(&kept, "a", 5), before(&kept, "a", 1)), (Some(3), None));
     }

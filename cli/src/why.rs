@@ -380,7 +380,8 @@ mod tests {
     }
 
     fn asked(name: &str, answer: Answer) -> Asked {
-        let id = AcceptId { provider: ClusterName::provider("theseus"), namespace: "default".into(), name: name.into() };
+        let id =
+            AcceptId { provider: ClusterName::provider("theseus"), namespace: "default".into(), name: name.into() };
         Asked { id, priority: 3, score: 0.5, answer }
     }
 
@@ -388,7 +389,8 @@ mod tests {
     fn every_state_is_explained() {
         for state in State::ALL {
             let decision = Decision { provider: Some(ClusterName::provider("theseus")), ..Decision::state(state) };
-            let told = draw(&as_value(&found(), &Explanation { decision, asked: Vec::new() }, &[], false), Paint::plain());
+            let told =
+                draw(&as_value(&found(), &Explanation { decision, asked: Vec::new() }, &[], false), Paint::plain());
             let line = format!("  {}: at provider theseus; {}\n", state.as_str(), meaning(state));
             assert!(told.contains(&line) && told.contains("No provider has an AcceptAPI"), "{told}");
         }

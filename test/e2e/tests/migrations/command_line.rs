@@ -116,7 +116,8 @@ fn an_object_that_is_served_is_explained_traced_and_listed() {
         assert_eq!(said.code, Some(0), "{said:?}");
 
         let world = trip.scene.world;
-        let said = broker(world, &["objects", trip.kind.plural, "--where", &format!("namespace={}", trip.scene.ns())]).await;
+        let said =
+            broker(world, &["objects", trip.kind.plural, "--where", &format!("namespace={}", trip.scene.ns())]).await;
         assert_eq!(said.code, Some(0), "{said:?}");
         is_said(trip, "served-objects.txt", &said.out);
         let said = broker(world, &["clusters", "-o", "json"]).await;
@@ -145,9 +146,12 @@ fn a_provider_is_cordoned_and_drained_and_the_object_says_why_it_waits() {
         let said = broker(world, &["cordon", ARIADNE, "--acceptapi", &only]).await;
         assert_eq!(said.code, Some(0), "{said:?}");
         trip.scene.barrier(trip.homer, trip.ariadne).await;
-        trip.homer.create(&trip.kind, trip.scene.ns(), "late", json!({"spec": {"fqdn": trip.scene.fqdn("late")}})).await;
+        trip.homer
+            .create(&trip.kind, trip.scene.ns(), "late", json!({"spec": {"fqdn": trip.scene.fqdn("late")}}))
+            .await;
         let object = format!("{}/late", trip.kind.kind);
-        let why = async || broker(world, &["why", &object, "-n", trip.scene.ns(), "--broker-namespace", "default"]).await;
+        let why =
+            async || broker(world, &["why", &object, "-n", trip.scene.ns(), "--broker-namespace", "default"]).await;
         let waits = |object: &e2e::Object| object.has("Brokered", "False", "NoProvider");
         trip.homer.until(&trip.kind, trip.scene.ns(), "late", "to wait", waits).await;
         is_said(trip, "waiting-why.txt", &why().await.out);
