@@ -111,12 +111,13 @@ check: need-cargo need-cc fmt-check clippy ## Format, clippy, and the tests that
 # One build of all binaries and tests comes first: `cargo test` alone would not build the binaries that the tests start, and
 # building those by themselves would compile a third of the dependencies a second time, with other features. Half of what
 # tests compute is done by API servers, and a quarter of that was the collection of garbage: they do it seldom here. With
-# less than 3 GiB the one that is given the largest objects did nothing else, and gave requests up.
+# less than 3 GiB the one that is given the largest objects did nothing else, and gave requests up. There are many more of them
+# than processors: with one thread each they compute an eighth less, for none spins in search of work.
 .PHONY: test
 test: need-cargo need-cc fmt-check $(if $(ONE_BUILD),,clippy) controlplane helm ## Format, clippy, manifests, all tests, and, as root on Linux, the real node (TESTS=… for some; CHAOS=1: and three minutes of chaos, DEMOS=1: and all demos)
 	cargo build --locked --workspace --bins --tests
 	$(TARGET)/debug/manifests --check config
-	GOGC=400 GOMEMLIMIT=3GiB NODE_IMAGES=debug ONCE=1 $(TARGET)/debug/suites --since $(BEGAN) $(if $(TESTS),-- $(TESTS), \
+	GOGC=400 GOMEMLIMIT=3GiB GOMAXPROCS=1 NODE_IMAGES=debug ONCE=1 $(TARGET)/debug/suites --since $(BEGAN) $(if $(TESTS),-- $(TESTS), \
 		--also 'real node=test/node/run.sh' $(if $(CHAOS),--also 'chaos=test/chaos/run.sh') \
 		$(foreach example,$(if $(DEMOS),$(EXAMPLES)),--also 'demo $(example)=examples/$(example)/run.sh'))
 

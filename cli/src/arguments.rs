@@ -115,7 +115,8 @@ pub(crate) struct Migration {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Provider {
     /// The provider
-    pub(crate) provider: String,
+    #[arg(value_name = "PROVIDER")]
+    pub(crate) name: String,
     /// Only this AcceptAPI of its: NAMESPACE/NAME; all of them unless it is given
     #[arg(long, value_name = "NAMESPACE/NAME")]
     pub(crate) acceptapi: Option<String>,

@@ -97,8 +97,8 @@ impl Cluster {
 
     /// Changes an object by a JSON merge patch (RFC 7386).
     pub(crate) async fn patch(&self, resource: &Resource, place: Place<'_>, patch: &Value) -> Result<Value, Trouble> {
-        let path = format!("{}?fieldManager=kubectl-broker", resource.path(Some(place.namespace), Some(place.name)));
-        let request = Request::builder().method(Method::PATCH).uri(path);
+        let uri = format!("{}?fieldManager=kubectl-broker", resource.path(Some(place.namespace), Some(place.name)));
+        let request = Request::builder().method(Method::PATCH).uri(uri);
         let request = request.header(header::CONTENT_TYPE, "application/merge-patch+json");
         let body = patch.to_string().into_bytes();
         self.send(request.body(body).map_err(|error| Trouble::Other(error.to_string()))?).await

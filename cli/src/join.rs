@@ -111,7 +111,7 @@ pub(crate) async fn join(access: &Access, asked: &Join) -> anyhow::Result<ExitCo
 
     let kinds = joining.kinds().await;
     let manifest = Manifest::of(asked.role, kinds.as_ref().map(|(kinds, _)| kinds))?;
-    let preflight = joining.preflight(access, &manifest, &leads_to, kinds).await?;
+    let preflight = Box::pin(joining.preflight(access, &manifest, &leads_to, kinds)).await?;
     let verdicts = preflight.verdicts();
     let bad = tell(&verdicts);
     if asked.dry_run {

@@ -47,7 +47,7 @@ pub(crate) async fn leave(access: &Access, asked: &Leave) -> anyhow::Result<()> 
         let provider = clusters.provider(name)?;
         if *drain && !accept_apis(provider).await?.is_empty() {
             let wait = Wait { no_wait: false, timeout: *timeout };
-            let whose = Provider { provider: name.clone(), acceptapi: None, wait };
+            let whose = Provider { name: name.clone(), acceptapi: None, wait };
             providers::ask(&clusters, &whose, Ask::Drain).await?;
         }
         left = match accept_apis(provider).await {

@@ -1,6 +1,7 @@
 //! `kubectl broker`: where objects are, why, and what they wait for. Owns what people see; decides nothing: `why` is the
 //! broker's own decision, made in this process by the broker's own code.
 #![forbid(unsafe_code)]
+#![allow(clippy::format_push_string, reason = "text for people, a line at a time: what is said reads as it is printed")]
 
 mod age;
 mod arguments;

@@ -45,7 +45,7 @@ impl Ask {
 
 /// Asks it of all AcceptAPIs of a provider, or of one, and waits for what comes of it.
 pub(crate) async fn ask(clusters: &Clusters, asked: &Provider, ask: Ask) -> anyhow::Result<()> {
-    let provider = clusters.provider(&asked.provider)?;
+    let provider = clusters.provider(&asked.name)?;
     let before = accept_apis(provider, asked.acceptapi.as_deref()).await?;
     let resource = Resource::ours("AcceptAPI", "acceptapis");
     for full in placed(&before).into_keys() {

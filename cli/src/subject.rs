@@ -71,8 +71,7 @@ impl Found {
                 } else {
                     format!("no cluster serves a kind {kind}")
                 };
-                let unknown: String = troubles.iter().map(|trouble| format!("\nunknown: {trouble}")).collect();
-                bail!("{what}{unknown}");
+                bail!("{}", troubles.iter().fold(what, |told, trouble| format!("{told}\nunknown: {trouble}")));
             }
             _ => {
                 let names: Vec<String> = found.iter().map(|one| one.cluster.name.to_string()).collect();

@@ -41,7 +41,10 @@ impl Wait {
         loop {
             let progress = tokio::select! {
                 progress = look() => progress?,
-                _ = tokio::signal::ctrl_c() => return line.leave(),
+                _ = tokio::signal::ctrl_c() => {
+                    line.leave();
+                    return Ok(());
+                }
             };
             match progress {
                 Progress::Done(said) => {
@@ -63,7 +66,10 @@ impl Wait {
             }
             tokio::select! {
                 () = sleep(LOOK) => {}
-                _ = tokio::signal::ctrl_c() => return line.leave(),
+                _ = tokio::signal::ctrl_c() => {
+                    line.leave();
+                    return Ok(());
+                }
             }
         }
     }
@@ -94,9 +100,8 @@ impl Line {
         }
     }
 
-    fn leave(&mut self) -> anyhow::Result<()> {
+    fn leave(&mut self) {
         self.end();
         println!("it goes on by itself");
-        Ok(())
     }
 }

@@ -61,7 +61,7 @@ impl fmt::Display for Encoded<'_> {
         for byte in self.0.bytes() {
             match byte {
                 b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                    write!(f, "{}", char::from(byte))?
+                    write!(f, "{}", char::from(byte))?;
                 }
                 other => write!(f, "%{other:02X}")?,
             }

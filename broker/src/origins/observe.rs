@@ -36,6 +36,14 @@ fn uids(object: &Object) -> Vec<Arc<str>> {
     object.owners().into_iter().map(|owner| owner.uid.into()).collect()
 }
 
+/// Why there is no snapshot of an origin.
+enum Unseen {
+    /// Keys are not read yet, or its kind is not brokered.
+    NotYet,
+    /// Its consumer is not engaged.
+    Gone,
+}
+
 impl Broker {
     /// Whether the object is itself a copy of ours, in an API server that is consumer and provider: by its signature, or,
     /// where its marks were stripped, by being where the copy of an assigned origin is.
@@ -79,17 +87,20 @@ impl Broker {
     /// Observes an origin and decides. `confirmed` is what a live read has just said. `None`: keys are not read yet.
     pub fn decide(&self, key: &OriginKey, memory: &OriginMemory, confirmed: Confirmed, busy: bool) -> Option<Decision> {
         // A consumer that is not engaged (any more): its copies stay, and nothing is remembered of it.
-        let gone = || Decision::state(State::Gone);
-        Some(self.observe(key, memory, confirmed, busy, decide)?.unwrap_or_else(gone))
+        match self.observe(key, memory, confirmed, busy, decide) {
+            Ok(decision) => Some(decision),
+            Err(Unseen::Gone) => Some(Decision::state(State::Gone)),
+            Err(Unseen::NotYet) => None,
+        }
     }
 
     /// Why an origin is where it is. `None`: keys are not read yet, or its consumer is not engaged.
     pub fn explain(&self, key: &OriginKey) -> Option<Explanation> {
         let (memory, _) = self.records.memory(key);
-        self.observe(key, &memory, Confirmed::default(), false, explain)?
+        self.observe(key, &memory, Confirmed::default(), false, explain).ok()
     }
 
-    /// Hands a snapshot of an origin on. `None`: keys are not read yet; `Some(None)`: its consumer is not engaged.
+    /// Hands a snapshot of an origin on.
     fn observe<T>(
         &self,
         key: &OriginKey,
@@ -97,10 +108,10 @@ impl Broker {
         confirmed: Confirmed,
         busy: bool,
         then: impl FnOnce(&Snapshot<'_>) -> T,
-    ) -> Option<Option<T>> {
-        let ring = self.ring.load_full()?;
-        let spec = self.watches.spec_of(Role::Consumer, &key.gvk)?;
-        let Some(consumer) = self.fleet().cluster(&key.cluster) else { return Some(None) };
+    ) -> Result<T, Unseen> {
+        let ring = self.ring.load_full().ok_or(Unseen::NotYet)?;
+        let spec = self.watches.spec_of(Role::Consumer, &key.gvk).ok_or(Unseen::NotYet)?;
+        let consumer = self.fleet().cluster(&key.cluster).ok_or(Unseen::Gone)?;
         let origin_key = ObjectKey { namespace: Arc::clone(&key.namespace), name: Arc::clone(&key.name) };
         let origin = self.engine.look(&consumer, spec, &origin_key);
         let consumer_kind = self.serving(&consumer, &key.gvk);
@@ -145,7 +156,7 @@ impl Broker {
                 ready_timeout: millis(self.options.ready_timeout),
             },
         };
-        Some(Some(then(&Snapshot {
+        Ok(then(&Snapshot {
             key,
             now: now(),
             consumer: reach(&consumer),
@@ -169,7 +180,7 @@ impl Broker {
             related_kinds: &kinds,
             related: &related,
             memory,
-        })))
+        }))
     }
 }
 

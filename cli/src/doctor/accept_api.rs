@@ -141,7 +141,7 @@ mod tests {
         check(&facts(inside(), vec![homer, theseus]))
     }
 
-    fn one(spec: Value, status: &str, placed: u64) -> Value {
+    fn one(spec: &Value, status: &str, placed: u64) -> Value {
         let mut one = json!({
             "metadata": { "namespace": "default", "name": "certs" },
             "spec": { "gvr": { "group": "x.io", "version": "v1", "resource": "certificates" } },
@@ -153,27 +153,27 @@ mod tests {
 
     #[test]
     fn one_that_counts_and_has_room_is_fine() {
-        assert!(found(Ok(vec![one(json!({ "capacity": 2 }), "True", 1)]), true).is_empty());
+        assert!(found(Ok(vec![one(&json!({ "capacity": 2 }), "True", 1)]), true).is_empty());
     }
 
     #[test]
     fn what_is_wrong_with_one_is_told() {
         for (one, severity, words) in [
-            (one(json!({}), "False", 0), Severity::Error, "line 1 (Invalid)"),
-            (one(json!({ "capacity": 1 }), "True", 1), Severity::Warning, "full: 1 of 1"),
-            (one(json!({ "cordoned": true }), "True", 1), Severity::Warning, "cordoned"),
+            (one(&json!({}), "False", 0), Severity::Error, "line 1 (Invalid)"),
+            (one(&json!({ "capacity": 1 }), "True", 1), Severity::Warning, "full: 1 of 1"),
+            (one(&json!({ "cordoned": true }), "True", 1), Severity::Warning, "cordoned"),
         ] {
             let found = found(Ok(vec![one]), true);
             assert!(matches!(&found[..], [it] if it.severity == severity && it.what.contains(words)), "{found:?}");
         }
-        let mut silent = one(json!({}), "True", 0);
+        let mut silent = one(&json!({}), "True", 0);
         silent["status"] = Value::Null;
         assert!(found(Ok(vec![silent]), true)[0].what.contains("nothing of it"));
     }
 
     #[test]
     fn a_resource_that_nobody_can_ask_for_is_told_where_all_are_known() {
-        let ready = || Ok(vec![one(json!({}), "True", 0)]);
+        let ready = || Ok(vec![one(&json!({}), "True", 0)]);
         assert!(found(ready(), false)[0].what.contains("certificates.v1.x.io"));
         let mut theseus = member(ClusterName::provider("theseus"));
         theseus.within.as_mut().unwrap().accept_apis = ready();
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn copies_that_are_kept_wait_for_a_person() {
-        let mut held = one(json!({}), "True", 0);
+        let mut held = one(&json!({}), "True", 0);
         let condition =
             json!({ "type": "DeletionsHeld", "status": "True", "reason": "OriginsVanished", "message": "homer" });
         held["status"]["conditions"].as_array_mut().unwrap().push(condition);

@@ -107,28 +107,28 @@ mod tests {
         json!([{ "type": kind, "status": status, "reason": "Because", "message": "m" }])
     }
 
-    fn migration(state: &str, paused: bool, conditions: Value) -> Value {
+    fn migration(state: &str, paused: bool, conditions: &Value) -> Value {
         json!({ "metadata": { "namespace": "team", "name": "a" }, "spec": { "paused": paused },
             "status": { "state": state, "conditions": conditions } })
     }
 
     #[test]
     fn a_migration_that_goes_on_or_has_ended_is_fine() {
-        let going = migration("InitialInProgress", false, said("Progressing", "True"));
-        let ended = migration("CutoverCompleted", true, said("Succeeded", "True"));
+        let going = migration("InitialInProgress", false, &said("Progressing", "True"));
+        let ended = migration("CutoverCompleted", true, &said("Succeeded", "True"));
         assert!(found(vec![going, ended], Vec::new()).is_empty());
     }
 
     #[test]
     fn one_that_does_not_is_told() {
         for (one, severity, words) in [
-            (migration("Failed", false, said("Succeeded", "False")), Severity::Warning, "failed: m (Because)"),
+            (migration("Failed", false, &said("Succeeded", "False")), Severity::Warning, "failed: m (Because)"),
             (
-                migration("InitialInProgress", false, said("Stalled", "True")),
+                migration("InitialInProgress", false, &said("Stalled", "True")),
                 Severity::Error,
                 "no further: m (Because)",
             ),
-            (migration("Pending", true, json!([])), Severity::Warning, "paused"),
+            (migration("Pending", true, &json!([])), Severity::Warning, "paused"),
         ] {
             let found = found(vec![one], Vec::new());
             assert!(matches!(&found[..], [it] if it.severity == severity && it.what.contains(words)), "{found:?}");
