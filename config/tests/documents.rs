@@ -1,0 +1,132 @@
+//! What people read: every link leads somewhere, and every block of shell commands is one that a shell takes.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+/// All Markdown files of the repository that people are led to.
+fn documents() -> Vec<PathBuf> {
+    let mut all = vec![root().join("README.md"), root().join("CONTRIBUTING.md"), root().join("CHANGELOG.md")];
+    let mut folders = vec![root().join("docs"), root().join("examples")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                all.push(path);
+            }
+        }
+    }
+    all.sort();
+    all
+}
+
+/// The text without what stands in blocks of code.
+fn prose(text: &str) -> Vec<&str> {
+    let mut inside = false;
+    let fence = |line: &str| line.trim_start().starts_with("```");
+    let outside = text.lines().filter(move |line| {
+        if fence(line) {
+            inside = !inside;
+            return false;
+        }
+        !inside
+    });
+    outside.collect()
+}
+
+/// What a heading is linked by: as GitHub makes it.
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim().trim_start_matches('#').trim().to_lowercase();
+    let letters = kept.chars().filter(|letter| letter.is_alphanumeric() || matches!(letter, ' ' | '-' | '_'));
+    letters.map(|letter| if letter == ' ' { '-' } else { letter }).collect()
+}
+
+fn anchors(text: &str) -> BTreeSet<String> {
+    prose(text).into_iter().filter(|line| line.starts_with('#')).map(anchor).collect()
+}
+
+/// Where the links of a document lead, but for those to other sites. Code in a line is no link.
+fn links(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for line in prose(text) {
+        let plain: String = line.split('`').step_by(2).collect::<Vec<_>>().join("code");
+        for rest in plain.split("](").skip(1) {
+            let target = rest.split(')').next().unwrap_or_default();
+            if !target.contains("://") && !target.starts_with("mailto:") {
+                found.push(target.to_owned());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_link_leads_to_a_file_or_a_heading_that_is_there() {
+    let mut broken = Vec::new();
+    let mut seen = 0;
+    for document in documents() {
+        let text = fs::read_to_string(&document).unwrap();
+        for link in links(&text) {
+            seen += 1;
+            let (file, heading) = link.split_once('#').unwrap_or((&link, ""));
+            let target = if file.is_empty() { document.clone() } else { document.parent().unwrap().join(file) };
+            let is_heading = || {
+                let Ok(text) = fs::read_to_string(&target) else { return false };
+                anchors(&text).contains(heading)
+            };
+            if !target.exists() || !heading.is_empty() && !is_heading() {
+                broken.push(format!("{}: {link}", document.strip_prefix(root()).unwrap().display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{broken:#?}");
+    assert!(seen > 100, "{seen} links only: are they looked for in the right way?");
+}
+
+#[test]
+fn every_block_of_shell_commands_is_taken_by_a_shell() {
+    let mut wrong = Vec::new();
+    let mut seen = 0;
+    for document in documents() {
+        let text = fs::read_to_string(&document).unwrap();
+        let mut blocks = text.split("\n```");
+        // Before the first fence there is prose, and after each second one.
+        blocks.next();
+        for block in blocks.step_by(2) {
+            let (language, commands) = block.split_once('\n').unwrap_or((block, ""));
+            if !matches!(language.trim(), "sh" | "bash" | "shell") {
+                continue;
+            }
+            seen += 1;
+            let mut shell = Command::new("bash");
+            shell.arg("-n").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+            let mut shell = shell.spawn().unwrap();
+            shell.stdin.take().unwrap().write_all(commands.as_bytes()).unwrap();
+            let output = shell.wait_with_output().unwrap();
+            if !output.status.success() {
+                let why = String::from_utf8_lossy(&output.stderr).into_owned();
+                wrong.push(format!("{}: {why}{commands}", document.strip_prefix(root()).unwrap().display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(seen > 20, "{seen} blocks only: are they looked for in the right way?");
+}
+
+#[test]
+fn headings_are_linked_as_github_does_it() {
+    assert_eq!(anchor("## What is *wrong*, and `why`?"), "what-is-wrong-and-why");
+    assert_eq!(links("see [a](b.md#c) and `[no](code)` and [x](https://x.io)"), ["b.md#c"]);
+    assert_eq!(anchors("# A\n```\n# no\n```\n## B c\n"), BTreeSet::from(["a".into(), "b-c".into()]));
+}
