@@ -11,7 +11,7 @@ use broker_core::{
     decide::{Answer, Asked, Explanation},
     decision::State,
 };
-use k8s_openapi::{api::apps::v1::Deployment, jiff::Timestamp};
+use k8s_openapi::jiff::Timestamp;
 use resource_broker::{
     app::{Own, look_on},
     broker::Broker,
@@ -29,6 +29,7 @@ use tokio::time::{Instant, sleep};
 use crate::{
     age,
     arguments::{Access, Output, Subject},
+    broker::{Deployed, deployed},
     cluster::{Cluster, Trouble},
     clusters::{Clusters, hub_kubeconfig},
     paint::{Paint, harmless},
@@ -91,9 +92,7 @@ async fn options(
 ) -> anyhow::Result<(Option<Options>, Vec<String>)> {
     let mut notes = Vec::new();
     let kind = KindFlag(resource.kind.clone());
-    let deployments =
-        hub.list(&Resource::named("apps", "v1", "Deployment", "deployments"), Some(namespace), None).await;
-    let deployments = match deployments {
+    let found = match deployed(hub, namespace).await {
         Ok(found) => found,
         Err(Trouble::NotServed(_)) => Vec::new(),
         Err(trouble) => {
@@ -101,7 +100,8 @@ async fn options(
             Vec::new()
         }
     };
-    let read: Vec<Options> = deployments.into_iter().filter_map(flags).collect();
+    let own = found.iter().map(Deployed::own_namespace).next().unwrap_or(namespace).to_owned();
+    let read: Vec<Options> = found.into_iter().filter_map(|broker| broker.options.ok()).collect();
     let brokering = read.iter().find(|options| options.watch_kind.contains(&kind));
     let mut options = match (brokering, read.is_empty()) {
         (Some(options), _) => options.clone(),
@@ -135,25 +135,13 @@ async fn options(
     options.provider_kubeconfig_dir.clear();
     options.compute_kubeconfig = None;
     options.allow_local_credentials = true;
-    options.namespace = Some(namespace.to_owned());
+    options.namespace = Some(own);
     if options.cluster_secrets_namespace.is_empty() {
         for namespace in &access.cluster_secrets_namespace {
             options.cluster_secrets_namespace.push(namespace.parse().map_err(anyhow::Error::msg)?);
         }
     }
     Ok((Some(options), notes))
-}
-
-/// The flags of a Deployment, where it is a broker's.
-fn flags(deployment: Value) -> Option<Options> {
-    let deployment: Deployment = serde_json::from_value(deployment).ok()?;
-    let containers = deployment.spec?.template.spec?.containers;
-    containers.into_iter().find_map(|container| {
-        let env =
-            container.env.unwrap_or_default().into_iter().filter_map(|variable| Some((variable.name, variable.value?)));
-        let args = container.args.unwrap_or_default();
-        Some(CommandLine::parse_with_env(args, &env.collect()).ok()?.options)
-    })
 }
 
 async fn explain(

@@ -8,6 +8,7 @@ mod departure;
 mod healing;
 mod moving;
 mod proven;
+mod questions;
 mod refusal;
 mod scene;
 mod summary;
@@ -24,5 +25,6 @@ pub async fn play(stage: &Stage) -> anyhow::Result<()> {
     refusal::play(&scene, stage).await?;
     departure::play(&scene, stage).await?;
     Box::pin(moving::play(&scene, stage)).await?;
+    questions::play(stage).await?;
     summary::show(&scene, stage).await
 }

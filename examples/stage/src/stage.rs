@@ -76,6 +76,17 @@ impl Stage {
         Ok(text(&output.stdout))
     }
 
+    /// What `kubectl broker` says to the person, whose context is the coordination cluster `hub`.
+    pub async fn kubectl_broker(&self, args: &[&str]) -> anyhow::Result<String> {
+        let kubeconfig = self.lab.directory().join("hub.kubeconfig");
+        let mut command = tokio::process::Command::new(harness::binary("kubectl-broker")?);
+        let output = command.arg("--kubeconfig").arg(kubeconfig).args(args).kill_on_drop(true).output().await?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
+        let (out, error) = (text(&output.stdout), text(&output.stderr));
+        anyhow::ensure!(output.status.success(), "kubectl broker {}: {error}\n{out}", args.join(" "));
+        Ok(out)
+    }
+
     /// Prints commands to try: `kubectl` in a cluster, as the person.
     pub fn suggest(&self, commands: &[(&Place, &str)]) -> anyhow::Result<()> {
         let kubectl = shown(&kubectl_binary()?);
