@@ -370,7 +370,7 @@ mod tests {
     fn asked(name: &str, answer: Answer) -> Asked {
         let id =
             AcceptId { provider: ClusterName::provider("theseus"), namespace: "default".into(), name: name.into() };
-        Asked { id, priority: 3, score: 0.5, answer }
+        Asked { id, priority: 3, weight: 1, score: 0.5, answer }
     }
 
     #[test]

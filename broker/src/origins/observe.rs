@@ -21,6 +21,7 @@ use runtime_fleet::{
     object::{Object, ObjectKey},
     sorted::Sort,
 };
+use serde_json::Value;
 
 use crate::{
     broker::Broker,
@@ -87,7 +88,7 @@ impl Broker {
     /// Observes an origin and decides. `confirmed` is what a live read has just said. `None`: keys are not read yet.
     pub fn decide(&self, key: &OriginKey, memory: &OriginMemory, confirmed: Confirmed, busy: bool) -> Option<Decision> {
         // A consumer that is not engaged (any more): its copies stay, and nothing is remembered of it.
-        match self.observe(key, memory, confirmed, busy, decide) {
+        match self.observe(key, None, memory, confirmed, busy, decide) {
             Ok(decision) => Some(decision),
             Err(Unseen::Gone) => Some(Decision::state(State::Gone)),
             Err(Unseen::NotYet) => None,
@@ -97,13 +98,29 @@ impl Broker {
     /// Why an origin is where it is. `None`: keys are not read yet, or its consumer is not engaged.
     pub fn explain(&self, key: &OriginKey) -> Option<Explanation> {
         let (memory, _) = self.records.memory(key);
-        self.observe(key, &memory, Confirmed::default(), false, explain).ok()
+        self.observe(key, None, &memory, Confirmed::default(), false, explain).ok()
     }
 
-    /// Hands a snapshot of an origin on.
+    /// What would become of an object that is not there, if it came now: whatever is there of one of its name is left out. It
+    /// has no uid yet, by which one of several AcceptAPIs of one priority would be chosen. `None`: see [`Broker::explain`].
+    pub fn explain_new(&self, key: &OriginKey, object: Value) -> Option<Explanation> {
+        let origin = View {
+            uid: Box::default(),
+            resource_version: 0,
+            deleting: false,
+            applied_by_us: false,
+            value: Arc::new(object),
+            unread: None,
+            conditions_known: true,
+        };
+        self.observe(key, Some(origin), &OriginMemory::default(), Confirmed::default(), false, explain).ok()
+    }
+
+    /// Hands a snapshot of an origin on; of one that is `new`, with this in its place.
     fn observe<T>(
         &self,
         key: &OriginKey,
+        new: Option<View>,
         memory: &OriginMemory,
         confirmed: Confirmed,
         busy: bool,
@@ -113,7 +130,8 @@ impl Broker {
         let spec = self.watches.spec_of(Role::Consumer, &key.gvk).ok_or(Unseen::NotYet)?;
         let consumer = self.fleet().cluster(&key.cluster).ok_or(Unseen::Gone)?;
         let origin_key = ObjectKey { namespace: Arc::clone(&key.namespace), name: Arc::clone(&key.name) };
-        let origin = self.engine.look(&consumer, spec, &origin_key);
+        let is_new = new.is_some();
+        let origin = new.map_or_else(|| self.engine.look(&consumer, spec, &origin_key), Seen::Present);
         let consumer_kind = self.serving(&consumer, &key.gvk);
         let copy_key = ObjectKey { namespace: Arc::clone(&key.namespace), name: copy::name(key).into() };
         let migrations = origin.present().map(|view| self.migrations_of(key, &view.uid)).unwrap_or_default();
@@ -126,7 +144,12 @@ impl Broker {
         let providers = self.fleet().engaged(&concerned);
         let knows = |provider: &Cluster| self.knows_acceptances(&registry, provider.name(), &key.gvk);
         let holder = |provider: &Arc<Cluster>| self.holder(provider, key, &copy_key, spec, knows(provider));
-        let holders: Vec<Holder> = providers.iter().map(holder).collect();
+        let mut holders: Vec<Holder> = providers.iter().map(holder).collect();
+        if is_new {
+            // What was made for the one that is there goes with it; somebody else's object stays.
+            let ours = |holder: &&mut Holder| holder.copy.present().is_some_and(|copy| copy.applied_by_us);
+            holders.iter_mut().filter(ours).for_each(|holder| holder.copy = Seen::Absent);
+        }
         let own = providers.iter().filter_map(|provider| spoken.get(provider.name()));
         let acceptances: Vec<Arc<Acceptance>> = own.copied().flatten().cloned().collect();
         let is_copy = self.is_copy(&consumer, key, &origin, &ring);
@@ -217,5 +240,70 @@ impl RelatedView for Related<'_> {
     fn owned_known(&self) -> bool {
         let mut related = self.broker.watches.related.iter();
         related.all(|related| self.consumer.index(&related.target).is_some_and(|index| index.is_complete()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use broker_core::{
+        acceptance::AcceptId,
+        assignment::{Key, KeyRing},
+        decide::{Answer, Asked},
+    };
+    use runtime_fleet::kubeconfig::{Kubeconfig, Trust};
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        acceptance::registry::{Entry, Registry},
+        conventions,
+    };
+
+    /// Of an API server that nobody answers for.
+    fn kubeconfig() -> Arc<Kubeconfig> {
+        let text = "current-context: m\ncontexts: [{name: m, context: {cluster: c, user: u}}]\n\
+                    clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\nusers: [{name: u, user: {token: t}}]\n";
+        Arc::new(Kubeconfig::parse(text, &Trust::Secret).unwrap())
+    }
+
+    #[tokio::test]
+    async fn an_object_that_is_not_there_is_judged_by_what_providers_accept() {
+        let (broker, _channels) = Broker::of_one_kind();
+        let kind = Arc::clone(&broker.watches.brokered[0].kind);
+        let consumer = ClusterName::consumer("homer");
+        let key =
+            OriginKey { cluster: consumer.clone(), gvk: Arc::clone(&kind), namespace: "n".into(), name: "a".into() };
+        let object = json!({"metadata": {"name": "a", "namespace": "n"}, "spec": {"size": "small"}});
+        let mut registry = Registry::default();
+        for (provider, size) in [("large", "large"), ("small", "small")] {
+            let provider = ClusterName::provider(provider);
+            broker.plurals.set(&provider, &kind, "ks");
+            broker.fleet().engage(&provider, kubeconfig(), None);
+            let (at, api) = conventions::object(&json!({
+                "apiVersion": "broker.platform-mesh.io/v1alpha1", "kind": "AcceptAPI",
+                "metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1", "generation": 1},
+                "spec": {"gvr": {"group": "g", "version": "v1", "resource": "ks"}, "weight": 3,
+                    "filters": [{"key": "size", "valueIn": [size]}]},
+            }));
+            let id = AcceptId { provider: provider.clone(), namespace: at.namespace, name: at.name };
+            let entry = Entry::read(&api, None).compiled(&id, &api, &broker.evaluator, &Arc::default());
+            registry.take(&provider, [(id, Some(Arc::new(entry)))].into());
+        }
+        broker.registry.store(Arc::new(registry));
+        assert!(broker.explain_new(&key, object.clone()).is_none(), "no signing key");
+        let ring = KeyRing::new(vec![Key { id: "k".into(), secret: vec![1; 32] }]).unwrap();
+        broker.ring.store(Some(Arc::new(ring)));
+        assert!(broker.explain_new(&key, object.clone()).is_none(), "no such consumer");
+        broker.fleet().engage(&consumer, kubeconfig(), None);
+        let explained = broker.explain_new(&key, object).unwrap();
+        let answer = |name: &str| {
+            let of = |asked: &&Asked| asked.id.provider.name() == name;
+            let asked = explained.asked.iter().find(of).unwrap();
+            assert_eq!(asked.weight, 3);
+            asked.answer.clone()
+        };
+        assert!(matches!(answer("large"), Answer::Refuses(why) if why[0].contains("small")));
+        assert!(matches!(answer("small"), Answer::Unknown(_)), "nobody knows how it stands there");
+        assert!(broker.explain(&key).unwrap().asked.is_empty(), "nothing is known of such an object");
     }
 }

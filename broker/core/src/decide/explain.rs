@@ -26,6 +26,8 @@ pub struct Asked {
     pub id: AcceptId,
     /// Its priority, as the platform lets it count.
     pub priority: i64,
+    /// Its weight among those of its priority.
+    pub weight: u32,
     /// Its score among those of its priority: the highest gets the origin.
     pub score: f64,
     /// What it says.
@@ -58,6 +60,7 @@ pub fn explain(snapshot: &Snapshot<'_>) -> Explanation {
         let one = |answer, acceptance: &Acceptance| Asked {
             id: acceptance.id.clone(),
             priority: acceptance.priority,
+            weight: acceptance.weight,
             score: placement::score(&origin.uid, acceptance),
             answer,
         };
