@@ -4,6 +4,7 @@
 #![allow(clippy::format_push_string, reason = "text for people, a line at a time: what is said reads as it is printed")]
 
 mod age;
+mod answers;
 mod arguments;
 mod broker;
 mod clock;
@@ -21,6 +22,7 @@ mod leave;
 mod lists;
 mod manifest;
 mod moves;
+mod onlooker;
 mod paint;
 mod permissions;
 mod preflight;

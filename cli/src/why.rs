@@ -3,48 +3,26 @@
 //! The production broker runs in this process as an onlooker: it takes part in no election and writes nothing. What the one
 //! in the cluster keeps in its memory only, such as which provider it has given up for a while, is not known here.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
-
 use anyhow::{Context as _, bail};
-use broker_api::{ClusterName, Role, graphs::keys as graphs, keys};
+use broker_api::{ClusterName, graphs::keys as graphs, keys};
 use broker_core::{
-    decide::{Answer, Asked, Explanation},
+    decide::{Asked, Explanation},
     decision::State,
 };
 use k8s_openapi::jiff::Timestamp;
-use resource_broker::{
-    app::{Own, look_on},
-    broker::Broker,
-    command_line::CommandLine,
-    options::Options,
-    watch_kind::KindFlag,
-};
-use runtime_cel::expression::Evaluator;
-use runtime_engine::decisions::Decisions;
-use runtime_fleet::{cluster::ClusterState, dial::Sockets};
-use runtime_process::metrics::METERS;
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
 
 use crate::{
-    age,
+    age, answers,
     arguments::{Access, Output, Subject},
-    broker::{Deployed, deployed},
-    cluster::{Cluster, Trouble},
-    clusters::{Clusters, hub_kubeconfig},
+    clusters::Clusters,
+    onlooker::{self, flag},
     paint::{Paint, harmless},
-    resource::Resource,
     standing::Standing,
     subject::Found,
     table::yaml,
     trace::{annotation, origin_key},
 };
-
-/// How long all clusters may take until what is known has to do.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// How often it is looked.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// Answers `why`.
 pub(crate) async fn why(access: &Access, subject: &Subject, output: Output, namespace: &str) -> anyhow::Result<String> {
@@ -53,7 +31,7 @@ pub(crate) async fn why(access: &Access, subject: &Subject, output: Output, name
     let consumer = ClusterName::consumer(found.cluster.name.name());
     let is_consumer = clusters.get(&consumer).is_some();
     let is_instance = found.object["metadata"]["labels"].get(graphs::OWNED).is_some();
-    let (options, mut notes) = options(&clusters.hub, access, &found.resource, namespace).await?;
+    let (options, mut notes) = onlooker::options(&clusters.hub, access, &found.resource.kind, namespace).await?;
     let is_brokered = is_consumer && options.is_some();
     if !is_brokered {
         if is_instance {
@@ -61,16 +39,15 @@ pub(crate) async fn why(access: &Access, subject: &Subject, output: Output, name
         }
         let kind = &found.resource.kind;
         bail!(
-            "{} {}: the broker is not told to broker this kind (--watch-kind {}.{}.{}), and it is no instance of a graph",
+            "{} {}: the broker is not told to broker this kind ({}), and it is no instance of a graph",
             found.cluster.name,
             kind.kind,
-            kind.kind,
-            kind.version,
-            if kind.group.is_empty() { "core" } else { &kind.group }
+            flag(kind)
         );
     }
     let options = options.context("the broker's flags")?;
-    let explained = explain(options, access, &found, &mut notes).await?;
+    let key = origin_key(&found.cluster.name, &found.resource, &found.object);
+    let explained = onlooker::ask(options, access, &key.cluster, &mut notes, |broker| broker.explain(&key)).await?;
     let value = as_value(&found, &explained, &notes, is_instance);
     tell(output, &value, |value| Ok(draw(value, Paint::of_output())))
 }
@@ -81,109 +58,6 @@ fn tell(output: Output, value: &Value, text: impl Fn(&Value) -> anyhow::Result<S
         Output::Json => Ok(format!("{value:#}\n")),
         Output::Yaml => yaml(value),
     }
-}
-
-/// The flags of the broker in the cluster, as far as they can be read; `None`: it does not broker the kind.
-async fn options(
-    hub: &Cluster,
-    access: &Access,
-    resource: &Resource,
-    namespace: &str,
-) -> anyhow::Result<(Option<Options>, Vec<String>)> {
-    let mut notes = Vec::new();
-    let kind = KindFlag(resource.kind.clone());
-    let found = match deployed(hub, namespace).await {
-        Ok(found) => found,
-        Err(Trouble::NotServed(_)) => Vec::new(),
-        Err(trouble) => {
-            notes.push(format!("the broker's Deployment cannot be read, so its flags are not known: {trouble}"));
-            Vec::new()
-        }
-    };
-    let own = found.iter().map(Deployed::own_namespace).next().unwrap_or(namespace).to_owned();
-    let read: Vec<Options> = found.into_iter().filter_map(|broker| broker.options.ok()).collect();
-    let brokering = read.iter().find(|options| options.watch_kind.contains(&kind));
-    let mut options = match (brokering, read.is_empty()) {
-        (Some(options), _) => options.clone(),
-        (None, false) => return Ok((None, notes)),
-        (None, true) => {
-            notes.push(format!(
-                "no broker was found in namespace {namespace}: its flags are taken to be the usual ones"
-            ));
-            let Resource { kind, .. } = resource;
-            let group = if kind.group.is_empty() { "core" } else { &kind.group };
-            let flag = format!("--watch-kind={}.{}.{group}", kind.kind, kind.version);
-            CommandLine::parse_with_env([flag], &BTreeMap::new())?.options
-        }
-    };
-    if options.max_objects_per_consumer.is_none() {
-        // Other kinds have no say in this one.
-        options.watch_kind = vec![kind];
-    }
-    // Files of the Pod are not here.
-    let files = options.consumer_kubeconfig.len()
-        + options.provider_kubeconfig.len()
-        + options.consumer_kubeconfig_dir.len()
-        + options.provider_kubeconfig_dir.len();
-    let given = access.consumer_kubeconfig.len() + access.provider_kubeconfig.len();
-    if files > 0 && given == 0 {
-        notes.push("the broker has clusters from files, which are not known here: give them with --consumer-kubeconfig and --provider-kubeconfig".into());
-    }
-    options.consumer_kubeconfig.clone_from(&access.consumer_kubeconfig);
-    options.provider_kubeconfig.clone_from(&access.provider_kubeconfig);
-    options.consumer_kubeconfig_dir.clear();
-    options.provider_kubeconfig_dir.clear();
-    options.compute_kubeconfig = None;
-    options.allow_local_credentials = true;
-    options.namespace = Some(own);
-    if options.cluster_secrets_namespace.is_empty() {
-        for namespace in &access.cluster_secrets_namespace {
-            options.cluster_secrets_namespace.push(namespace.parse().map_err(anyhow::Error::msg)?);
-        }
-    }
-    Ok((Some(options), notes))
-}
-
-async fn explain(
-    options: Options,
-    access: &Access,
-    found: &Found,
-    notes: &mut Vec<String>,
-) -> anyhow::Result<Explanation> {
-    let hub = (ClusterName::new(Role::Coordination, "coordination"), hub_kubeconfig(access)?);
-    let own = Own { hub, compute: None };
-    let onlooker = look_on(options, own, Decisions::start(METERS.slow)?, Evaluator::new(), Arc::new(Sockets));
-    let broker = &onlooker.broker;
-    let until = Instant::now() + PATIENCE;
-    while !broker.is_synced() && Instant::now() < until {
-        sleep(LOOK).await;
-    }
-    let key = origin_key(&found.cluster.name, &found.resource, &found.object);
-    let explained = broker.explain(&key);
-    notes.extend(unknown(broker));
-    broker.engine.stop.cancel();
-    explained.with_context(|| {
-        let what = if broker.ring.load().is_none() {
-            format!(
-                "the signing key is not known, without which no assignment can be believed: this takes get, list and watch of Secret {} in namespace {}",
-                keys::SIGNING_KEY_SECRET, broker.namespace
-            )
-        } else {
-            format!("{} is not engaged", key.cluster)
-        };
-        notes.iter().fold(what, |all, note| format!("{all}\n{note}"))
-    })
-}
-
-/// Clusters of which not all is known.
-fn unknown(broker: &Broker) -> Vec<String> {
-    let clusters = broker.fleet().clusters();
-    let told = clusters.iter().filter_map(|cluster| match cluster.state() {
-        ClusterState::Ready | ClusterState::Leaving => None,
-        ClusterState::Connecting => Some(format!("{} has not answered yet", cluster.name())),
-        ClusterState::Unreachable { why, .. } => Some(format!("{} is unreachable: {why}", cluster.name())),
-    });
-    told.collect()
 }
 
 /// What is told, as JSON.
@@ -202,18 +76,10 @@ fn as_value(
             "name": write.name,
         })
     });
-    let asked = asked.iter().map(|Asked { id, priority, score, answer }| {
-        let (word, reasons) = match answer {
-            Answer::Accepts => ("Accepts", Vec::new()),
-            Answer::Refuses(reasons) => {
-                // Where they are in a list of all, each names its AcceptAPI.
-                let own = format!("{id}: ");
-                ("Refuses", reasons.iter().map(|why| why.strip_prefix(&own).unwrap_or(why).to_owned()).collect())
-            }
-            Answer::CannotTake(why) => ("CannotTake", vec![why.clone()]),
-            Answer::Unknown(why) => ("Unknown", vec![why.clone()]),
-        };
-        json!({ "acceptAPI": id.to_string(), "provider": id.provider.name(), "answer": word, "reasons": reasons, "priority": priority, "score": score })
+    let asked = asked.iter().map(|asked: &Asked| {
+        let mut answer = answers::value(asked);
+        answer["score"] = json!(asked.score);
+        answer
     });
     let said = Standing::of(&found.object);
     let mut value = json!({
@@ -239,7 +105,7 @@ fn as_value(
 }
 
 /// What a state means, for people.
-fn meaning(state: State) -> &'static str {
+pub(crate) fn meaning(state: State) -> &'static str {
     match state {
         State::Unknown => "not enough is known to decide",
         State::Gone => "there is no such object, or it is none of the broker's business",
@@ -287,21 +153,8 @@ fn draw(value: &Value, paint: Paint) -> String {
         out.push_str("\nAcceptAPIs, in the order in which it would be placed now:\n");
     }
     for (index, one) in asked.iter().enumerate() {
-        let (rank, word) = match &*field(one, "answer") {
-            "Accepts" => (format!("{}.", index + 1), "accepts"),
-            "Refuses" => ("-".into(), "refuses"),
-            "CannotTake" => ("-".into(), "cannot take it"),
-            _ => ("?".into(), "unknown"),
-        };
-        let score = one["score"].as_f64().unwrap_or_default();
-        out.push_str(&format!(
-            "  {rank:<3}{}  {word}  (priority {}, score {score:.2})\n",
-            field(one, "acceptAPI"),
-            one["priority"]
-        ));
-        for reason in one["reasons"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-            out.push_str(&format!("       {}\n", harmless(reason)));
-        }
+        let weighed = format!("priority {}, score {:.2}", one["priority"], one["score"].as_f64().unwrap_or_default());
+        out.push_str(&answers::draw(one, &format!("{}.", index + 1), 3, &weighed));
     }
     let writes = list("wouldWrite");
     if !writes.is_empty() {
@@ -355,10 +208,11 @@ fn tell_instance(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use broker_core::{acceptance::AcceptId, decision::Decision};
+    use broker_core::{acceptance::AcceptId, decide::Answer, decision::Decision};
     use runtime_effect::note::Note;
 
     use super::*;
+    use crate::{cluster::Cluster, resource::Resource};
 
     fn found() -> Found {
         let object = json!({ "metadata": { "name": "website", "namespace": "team" }, "status": { "conditions": [

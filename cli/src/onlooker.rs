@@ -1,0 +1,142 @@
+//! The broker itself, as an onlooker in this process: which flags it has, and what it says when it is asked. It takes part in
+//! no election and writes nothing.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use anyhow::Context as _;
+use broker_api::{ClusterName, Role, keys};
+use resource_broker::{
+    app::{Own, look_on},
+    broker::Broker,
+    command_line::CommandLine,
+    options::Options,
+    watch_kind::KindFlag,
+};
+use runtime_cel::expression::Evaluator;
+use runtime_effect::kind::Kind;
+use runtime_engine::decisions::Decisions;
+use runtime_fleet::{cluster::ClusterState, dial::Sockets};
+use runtime_process::metrics::METERS;
+use tokio::time::{Instant, sleep};
+
+use crate::{
+    arguments::Access,
+    broker::{Deployed, deployed},
+    cluster::{Cluster, Trouble},
+    clusters::hub_kubeconfig,
+};
+
+/// How long all clusters may take until what is known has to do.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often it is looked.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The flags of the broker in the cluster, as far as they can be read, and what is not known of them; `None`: it does not
+/// broker the kind.
+pub(crate) async fn options(
+    hub: &Cluster,
+    access: &Access,
+    kind: &Kind,
+    namespace: &str,
+) -> anyhow::Result<(Option<Options>, Vec<String>)> {
+    let mut notes = Vec::new();
+    let kind = KindFlag(kind.clone());
+    let found = match deployed(hub, namespace).await {
+        Ok(found) => found,
+        Err(Trouble::NotServed(_)) => Vec::new(),
+        Err(trouble) => {
+            notes.push(format!("the broker's Deployment cannot be read, so its flags are not known: {trouble}"));
+            Vec::new()
+        }
+    };
+    let own = found.iter().map(Deployed::own_namespace).next().unwrap_or(namespace).to_owned();
+    let read: Vec<Options> = found.into_iter().filter_map(|broker| broker.options.ok()).collect();
+    let brokering = read.iter().find(|options| options.watch_kind.contains(&kind));
+    let mut options = match (brokering, read.is_empty()) {
+        (Some(options), _) => options.clone(),
+        (None, false) => return Ok((None, notes)),
+        (None, true) => {
+            notes.push(format!(
+                "no broker was found in namespace {namespace}: its flags are taken to be the usual ones"
+            ));
+            CommandLine::parse_with_env([flag(&kind.0)], &BTreeMap::new())?.options
+        }
+    };
+    if options.max_objects_per_consumer.is_none() {
+        // Other kinds have no say in this one.
+        options.watch_kind = vec![kind];
+    }
+    // Files of the Pod are not here.
+    let files = options.consumer_kubeconfig.len()
+        + options.provider_kubeconfig.len()
+        + options.consumer_kubeconfig_dir.len()
+        + options.provider_kubeconfig_dir.len();
+    let given = access.consumer_kubeconfig.len() + access.provider_kubeconfig.len();
+    if files > 0 && given == 0 {
+        notes.push("the broker has clusters from files, which are not known here: give them with --consumer-kubeconfig and --provider-kubeconfig".into());
+    }
+    options.consumer_kubeconfig.clone_from(&access.consumer_kubeconfig);
+    options.provider_kubeconfig.clone_from(&access.provider_kubeconfig);
+    options.consumer_kubeconfig_dir.clear();
+    options.provider_kubeconfig_dir.clear();
+    options.compute_kubeconfig = None;
+    options.allow_local_credentials = true;
+    options.namespace = Some(own);
+    if options.cluster_secrets_namespace.is_empty() {
+        for namespace in &access.cluster_secrets_namespace {
+            options.cluster_secrets_namespace.push(namespace.parse().map_err(anyhow::Error::msg)?);
+        }
+    }
+    Ok((Some(options), notes))
+}
+
+/// The flag by which a broker is told to broker a kind.
+pub(crate) fn flag(kind: &Kind) -> String {
+    let group = if kind.group.is_empty() { "core" } else { &kind.group };
+    format!("--watch-kind={}.{}.{group}", kind.kind, kind.version)
+}
+
+/// Lets the broker look at all clusters, and asks it about something in a consumer. What it does not know is added to the
+/// notes.
+pub(crate) async fn ask<T>(
+    options: Options,
+    access: &Access,
+    consumer: &ClusterName,
+    notes: &mut Vec<String>,
+    question: impl FnOnce(&Broker) -> Option<T>,
+) -> anyhow::Result<T> {
+    let hub = (ClusterName::new(Role::Coordination, "coordination"), hub_kubeconfig(access)?);
+    let own = Own { hub, compute: None };
+    let onlooker = look_on(options, own, Decisions::start(METERS.slow)?, Evaluator::new(), Arc::new(Sockets));
+    let broker = &onlooker.broker;
+    let until = Instant::now() + PATIENCE;
+    while !broker.is_synced() && Instant::now() < until {
+        sleep(LOOK).await;
+    }
+    let answer = question(broker);
+    notes.extend(unknown(broker));
+    broker.engine.stop.cancel();
+    answer.with_context(|| {
+        let what = if broker.ring.load().is_none() {
+            format!(
+                "the signing key is not known, without which no assignment can be believed: this takes get, list and watch of Secret {} in namespace {}",
+                keys::SIGNING_KEY_SECRET, broker.namespace
+            )
+        } else {
+            format!("{consumer} is not engaged")
+        };
+        notes.iter().fold(what, |all, note| format!("{all}\n{note}"))
+    })
+}
+
+/// Clusters of which not all is known.
+fn unknown(broker: &Broker) -> Vec<String> {
+    let clusters = broker.fleet().clusters();
+    let told = clusters.iter().filter_map(|cluster| match cluster.state() {
+        ClusterState::Ready | ClusterState::Leaving => None,
+        ClusterState::Connecting => Some(format!("{} has not answered yet", cluster.name())),
+        ClusterState::Unreachable { why, .. } => Some(format!("{} is unreachable: {why}", cluster.name())),
+    });
+    told.collect()
+}
