@@ -39,7 +39,7 @@ pub(crate) struct Event {
 }
 
 /// Changes, and how far back they are known.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct History {
     /// Of the last change.
     revision: u64,

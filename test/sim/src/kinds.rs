@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// What is served.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Kinds {
     /// Resources by group, version and plural.
     served: BTreeMap<[String; 3], Arc<Resource>>,

@@ -10,6 +10,7 @@ mod builtin;
 mod clock;
 mod controllers;
 mod crd;
+mod definitions;
 mod deletion;
 mod discovery;
 mod failure;
@@ -35,6 +36,7 @@ mod wire;
 mod world;
 
 pub use clock::Clock;
+pub use definitions::Definitions;
 pub use journal::{Change, Deed, Entry, Journal};
 pub use server::ApiServer;
 pub use wire::{UNGUARDED, Weather, Wire};

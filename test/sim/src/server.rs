@@ -64,7 +64,11 @@ impl ApiServer {
 
     /// The same, in a world that keeps this journal.
     pub(crate) fn within(name: &str, seed: u64, clock: Clock, journal: &Journal) -> Self {
-        let state = State::new(seed, clock);
+        Self::holding(name, clock, journal, State::new(seed, clock))
+    }
+
+    /// The same, which holds something already.
+    pub(crate) fn holding(name: &str, clock: Clock, journal: &Journal, state: State) -> Self {
         let changes = watch::Sender::new(state.history.revision());
         let (name, journal) = (name.to_owned(), journal.clone());
         Self(Arc::new(Inner { name, clock, journal, state: Mutex::new(state), changes }))
@@ -253,7 +257,7 @@ impl Stream {
     }
 }
 
-fn answer(state: &mut State, request: &Request) -> Answer {
+pub(crate) fn answer(state: &mut State, request: &Request) -> Answer {
     if let Some(target) = request.target() {
         let Some(resource) = state.resource(&target.group, &target.version, &target.plural) else {
             return Answer::NO_PATH;

@@ -20,11 +20,14 @@ use crate::{
 /// Where CRDs are kept.
 pub(crate) const CRDS: [&str; 2] = ["apiextensions.k8s.io", "customresourcedefinitions"];
 
+/// What every API server makes.
+const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
 /// Revisions begin here, so that `1` is one that there never was.
 const FIRST: u64 = 1000;
 
 /// Objects, what has happened to them, and which kinds are served.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct State {
     pub(crate) clock: Clock,
     pub(crate) uids: Uids,
@@ -43,17 +46,33 @@ impl State {
             history: History::from(FIRST),
             objects: BTreeMap::new(),
         };
-        for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
-            let (uid, now) = (state.uids.uid(), state.clock.stamp());
+        state.make_namespaces();
+        state
+    }
+
+    /// Another server that begins with what this one holds, but for the namespaces that every API server makes itself.
+    /// Nobody has seen what came before.
+    pub(crate) fn begin(&self, seed: u64, clock: Clock) -> Self {
+        let mut state = Self { clock, uids: Uids::seeded(seed), ..self.clone() };
+        for name in NAMESPACES {
+            state.remove(&Storage::new("", builtin::NAMESPACES), &Key::new("", name));
+        }
+        state.make_namespaces();
+        state.history.compact();
+        state
+    }
+
+    fn make_namespaces(&mut self) {
+        for name in NAMESPACES {
+            let (uid, now) = (self.uids.uid(), self.clock.stamp());
             let labels = json!({"kubernetes.io/metadata.name": name});
-            state.put(
-                &Storage::new("", "namespaces"),
+            self.put(
+                &Storage::new("", builtin::NAMESPACES),
                 json!({"apiVersion": "v1", "kind": "Namespace",
                     "metadata": {"name": name, "uid": uid, "creationTimestamp": now, "labels": labels},
                     "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}),
             );
         }
-        state
     }
 
     /// The objects of a kind.

@@ -15,6 +15,7 @@ use tokio::{sync::watch, time::sleep};
 
 use crate::{
     clock::Clock,
+    definitions::Definitions,
     journal::{Deed, Entry, Journal},
     server::ApiServer,
 };
@@ -29,7 +30,7 @@ pub enum Outage {
 }
 
 /// 2026-01-01T00:00:00Z: when every world begins.
-const EPOCH: i64 = 1_767_225_600;
+pub(crate) const EPOCH: i64 = 1_767_225_600;
 
 /// API servers by name. A kubeconfig of [`World::kubeconfig`] leads to one of them.
 #[derive(Debug)]
@@ -61,12 +62,24 @@ impl World {
     /// The API server of this name; it is made when it is first asked for.
     pub fn server(&self, name: &str) -> ApiServer {
         let mut servers = self.servers();
-        // No two of them have a uid in common.
-        let seed = self.seed ^ (servers.len() as u64 + 1).wrapping_mul(0xa076_1d64_78bd_642f);
+        let seed = self.seed_of(servers.len());
         servers
             .entry(name.to_owned())
             .or_insert_with(|| ApiServer::within(name, seed, self.clock, &self.journal))
             .clone()
+    }
+
+    /// The same, which serves kinds from its beginning.
+    pub fn server_with(&self, name: &str, definitions: &Definitions) -> ApiServer {
+        let mut servers = self.servers();
+        let seed = self.seed_of(servers.len());
+        let make = || ApiServer::holding(name, self.clock, &self.journal, definitions.begin(seed, self.clock));
+        servers.entry(name.to_owned()).or_insert_with(make).clone()
+    }
+
+    /// No two servers have a uid in common.
+    fn seed_of(&self, place: usize) -> u64 {
+        self.seed ^ (place as u64 + 1).wrapping_mul(0xa076_1d64_78bd_642f)
     }
 
     /// From now on no wire reaches this server, and what comes from it ends; `None`: it is reached again.

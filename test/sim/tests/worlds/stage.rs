@@ -7,7 +7,7 @@ use std::{
 
 use broker_api::{crds::crds, keys};
 use serde_json::{Value, json};
-use sim::{ApiServer, Deed, World};
+use sim::{ApiServer, Deed, Definitions, World};
 use tokio::{sync::watch, task::JoinSet};
 
 use crate::{
@@ -31,15 +31,14 @@ pub(crate) const PRIVATE: &str = "private";
 /// Whose kinds are served.
 const GROUPS: [&str; 2] = [keys::GROUP, "example.platform-mesh.io"];
 
-const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 pub(crate) const ACCEPT: &str = "/apis/broker.platform-mesh.io/v1alpha1/namespaces/default/acceptapis";
 pub(crate) const CONFIGURATIONS: &str =
     "/apis/broker.platform-mesh.io/v1alpha1/namespaces/broker/migrationconfigurations";
 pub(crate) const CLUSTERS: &str = "/api/v1/namespaces/clusters/secrets";
 
-static CRDS: LazyLock<Vec<Value>> = LazyLock::new(|| {
+static DEFINITIONS: LazyLock<Definitions> = LazyLock::new(|| {
     let ours = crds().into_iter().filter(|crd| GROUPS.contains(&&*crd.spec.group));
-    ours.map(|crd| serde_json::to_value(crd).unwrap()).collect()
+    Definitions::of(&ours.map(|crd| serde_json::to_value(crd).unwrap()).collect::<Vec<_>>())
 });
 
 /// The path of the Certificates of a namespace.
@@ -72,16 +71,10 @@ impl Stage {
             others: JoinSet::new(),
         };
         for name in stage.names() {
-            let server = stage.server(name);
+            let server = stage.world.server_with(name, &DEFINITIONS);
             let platform = Person { name: "platform", server: &server };
             let works = server.clone();
             stage.others.spawn(async move { works.run_controllers().await });
-            for crd in &*CRDS {
-                platform.create(DEFINITIONS, crd).await;
-            }
-            // The controller of CRDs has its turn.
-            tokio::task::yield_now().await;
-            server.settle();
             if name == HUB {
                 stage.furnish_hub(&platform).await;
                 stage.others.spawn(mover::run(server.clone()));
