@@ -23,6 +23,8 @@ pub mod graphs;
 pub mod image;
 pub mod invocation;
 pub mod metrics;
+#[cfg(test)]
+mod monitoring;
 pub mod monitors;
 pub mod options;
 pub mod owner;
