@@ -56,6 +56,8 @@ struct Pass<'a> {
     decision: Decision,
     /// Why the origin stays where it is although it should move.
     staying: Option<Own>,
+    /// Whether it stays cannot be told now: what people were told of that stands.
+    undecided: bool,
     /// What the AcceptAPIs of each provider say of the origin, once they were asked.
     verdicts: RefCell<HashMap<&'a ClusterName, HashMap<&'a AcceptId, Verdict>>>,
     /// Writes of this pass that follow a provider's word.
@@ -72,6 +74,7 @@ impl<'a> Pass<'a> {
             snapshot,
             decision: Decision::default(),
             staying: None,
+            undecided: false,
             verdicts: RefCell::default(),
             paced: 0,
             behind: false,
@@ -182,6 +185,7 @@ impl<'a> Pass<'a> {
             copy,
             in_sync,
             own: &own,
+            unsaid: if self.undecided { &[condition::MOVING, condition::ACCEPTED] } else { &[] },
             schema: &kind.schema,
             now: &snapshot.now,
         };

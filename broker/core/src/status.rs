@@ -61,6 +61,8 @@ pub struct Inputs<'a> {
     pub in_sync: bool,
     /// The broker's conditions.
     pub own: &'a [Own],
+    /// Types of the broker's of which nothing can be said now: what the consumer shows of them stays.
+    pub unsaid: &'a [&'static str],
     /// What the consumer's API server can hold.
     pub schema: &'a Schema,
     /// The moment.
@@ -82,7 +84,7 @@ pub struct Patch {
 
 /// The status that the consumer should show, pruned and defaulted as its API server would.
 pub fn desired(inputs: &Inputs<'_>) -> Value {
-    let Inputs { key, origin, copy, in_sync, own, schema, now } = inputs;
+    let Inputs { key, origin, copy, in_sync, own, unsaid, schema, now } = inputs;
     let held = origin.value.get("status");
     // A copy without any status says nothing yet: what the consumer shows stays.
     let shown = copy.and_then(View::status);
@@ -103,6 +105,8 @@ pub fn desired(inputs: &Inputs<'_>) -> Value {
     let known = status.get("conditions").is_some() || held.is_some_and(|held| held.get("conditions").is_some());
     if wanted.unwrap_or(known) {
         set_own(&mut status, &before, own, origin.generation(), now);
+        let unsaid = unsaid.iter().filter(|kind| own.iter().all(|own| own.kind != **kind));
+        unsaid.for_each(|kind| keep(&mut status, &before, kind));
     }
     schema.stored_status(status)
 }
@@ -213,6 +217,14 @@ impl<'a> Held<'a> {
     fn place(&self, entry: &Value) -> usize {
         entry["type"].as_str().and_then(|kind| self.0.get(kind)).map_or(usize::MAX, |(place, _)| *place)
     }
+}
+
+/// What the consumer shows of a type stays.
+fn keep(status: &mut Value, before: &Held<'_>, kind: &str) {
+    let Some(held) = before.condition(kind) else { return };
+    let Some(conditions) = status.get_mut("conditions").and_then(Value::as_array_mut) else { return };
+    conditions.push(held.clone());
+    conditions.sort_by_key(|entry| before.place(entry));
 }
 
 fn set_own(status: &mut Value, before: &Held<'_>, own: &[Own], generation: i64, now: &Now) {

@@ -81,6 +81,12 @@ impl View {
         self.finalizers().any(|held| held == finalizer)
     }
 
+    /// The condition of this type in its status.
+    pub fn condition(&self, kind: &str) -> Option<&Value> {
+        let conditions = self.value.get("status")?.get("conditions")?.as_array()?;
+        conditions.iter().find(|condition| condition["type"] == kind)
+    }
+
     /// `status`, if there is one.
     pub fn status(&self) -> Option<&Value> {
         self.value.get("status").filter(|status| status.as_object().is_some_and(|fields| !fields.is_empty()))

@@ -332,6 +332,7 @@ impl<'a> Pass<'a> {
         }
         if !snapshot.moves.migrations_known {
             self.decision.restless = true;
+            self.undecided = true;
             return false;
         }
         let Some(reason) = self.reason(origin, assigned, accepted, None) else { return false };
@@ -343,6 +344,7 @@ impl<'a> Pass<'a> {
         match choice {
             Choice::Best(best) => self.depart(origin, assigned, holder, reason, &best.id.provider, Some(best)),
             Choice::Later(wait) => {
+                self.undecided = true;
                 self.decision.again_in(wait);
                 false
             }
@@ -384,6 +386,7 @@ impl<'a> Pass<'a> {
         }
         if moves.configured == Configured::Unknown || !self.snapshot.synced {
             // How many move already is only known once all that is there has been looked at.
+            self.undecided = true;
             self.decision.again_in(SOON_MILLIS);
             return false;
         }

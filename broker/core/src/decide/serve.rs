@@ -290,8 +290,12 @@ impl<'a> Pass<'a> {
             message.push_str("; ");
             message.push_str(&staying.message);
         }
-        self.decision.notes.push(Note::warning("NotAccepted", message.clone()));
-        let mut own = vec![Own { kind: condition::ACCEPTED, status: false, reason: condition::NOT_ACCEPTED, message }];
+        let mut own = Vec::new();
+        // Where it cannot be told now what the others say of it, what people were told stands.
+        if !self.undecided || site.origin.condition(condition::ACCEPTED).is_none() {
+            self.decision.notes.push(Note::warning("NotAccepted", message.clone()));
+            own.push(Own { kind: condition::ACCEPTED, status: false, reason: condition::NOT_ACCEPTED, message });
+        }
         own.push(match copy {
             Some(_) => Own::placed(name),
             None => Own::not_brokered(

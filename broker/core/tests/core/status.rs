@@ -45,6 +45,7 @@ fn settle(held: &Value, copy: Option<&Value>) -> (Value, usize) {
             copy: copy.as_ref(),
             in_sync: true,
             own: &[Own::placed("theseus")],
+            unsaid: &[],
             schema: &Schema::any(),
             now: &Now { millis: 1, started: 0, text: "2026-01-01T00:00:00Z".into() },
         };

@@ -78,6 +78,13 @@ fn a_migration_that_fails_leaves_all_as_it_was_and_is_tried_again_later() {
     world.settle(&web());
     assert_eq!(next(&world), Value::Null);
     assert!(world.condition(&web(), "Accepted").unwrap().contains("was aborted"));
+    // A process that starts hears of Migrations after it has heard of all else: nobody is told that they are not there.
+    let (migrations, before) = (std::mem::take(&mut world.moves.migrations), world.origin(&web()).cloned());
+    world.moves.migrations_known = false;
+    world.settle(&web());
+    assert_eq!(world.origin(&web()).cloned(), before);
+    (world.moves.migrations, world.moves.migrations_known) = (migrations, true);
+    world.assert_steady(&web());
     world.moves.migrations.clear();
     begin(&mut world);
     assert_eq!(next(&world), "p2");
