@@ -12,7 +12,7 @@ fn an_object_is_explained_traced_and_compared_with_the_rights_of_its_clusters() 
         let object = format!("certificate/{WEB}");
         for (command, told) in [
             ("why", "Served: at provider theseus"),
-            ("trace", "copy provider#theseus Certificate shop/"),
+            ("trace", "provider#theseus Certificate shop/"),
             ("diff", "consumer#homer and provider#theseus say the same"),
         ] {
             let said = at.command(&[command, &object, "--namespace", SHOP]).await;
