@@ -89,8 +89,8 @@ fn words(value: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Whether a page of the repository, and the heading behind `#`, is there.
-fn is_there(link: &str) -> bool {
-    let (path, heading) = link.split_once('#').unwrap_or((link, ""));
+fn is_there(target: &str) -> bool {
+    let (path, heading) = target.split_once('#').unwrap_or((target, ""));
     let anchor = |line: &str| -> String {
         let line = line.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
         line.chars().filter(|each| each.is_alphanumeric() || "-_".contains(*each)).collect()
