@@ -76,8 +76,9 @@ demo-distributor: need-cargo need-cc ## A kind defined once and served in every 
 	@ONCE=$(ONCE) examples/distributor/run.sh
 
 .PHONY: build
-build: need-cargo need-cc ## Build the release binaries, target/release/resource-broker, resource-broker-operator and resource-graphs
-	cargo build --locked --release --package resource-broker --package resource-broker-operator --package resource-graphs
+build: need-cargo need-cc ## Build the release binaries, target/release/resource-broker, resource-broker-operator, resource-graphs, kubectl-broker
+	cargo build --locked --release --package resource-broker --package resource-broker-operator --package resource-graphs \
+		--package kubectl-broker
 
 ##@ Install
 
