@@ -37,7 +37,7 @@ pub mod listener;
 pub mod lock;
 mod newcomers;
 pub mod object;
-mod openapi;
+pub mod openapi;
 mod outline;
 mod page;
 mod query;

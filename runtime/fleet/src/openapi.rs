@@ -34,7 +34,7 @@ pub(crate) async fn document(caller: &Caller, group: &str, version: &str) -> Res
 /// Hands the schema of each wanted kind to a function, one after the other: all of them at once may be too much to hold.
 /// References are resolved. `None`: it is not published (yet); `Err`: it cannot be used. Where the document itself cannot
 /// be read nothing is handed out.
-pub(crate) fn each_schema(
+pub fn each_schema(
     document: &[u8],
     wanted: &[Arc<KindInfo>],
     mut take: impl FnMut(&Arc<KindInfo>, Result<Option<Value>, String>),
