@@ -9,6 +9,7 @@ use crate::{
     doctor::Doctor,
     join::Join,
     leave::Leave,
+    simulate::Simulate,
     subject::Written,
     wait::Wait,
 };
@@ -174,6 +175,9 @@ pub(crate) enum Command {
         #[arg(long, value_name = "NAMESPACE", default_value = "resource-broker-system")]
         broker_namespace: String,
     },
+    /// Which provider would take an object, and which children an instance of a graph would have; whether a
+    /// ResourceGraphDefinition can be served
+    Simulate(Simulate),
     /// What belongs to an object, as a tree over all clusters
     Trace {
         #[command(flatten)]

@@ -30,6 +30,7 @@ mod providers;
 mod resource;
 mod rights;
 mod rollouts;
+mod simulate;
 mod standing;
 mod subject;
 mod table;
@@ -90,6 +91,7 @@ async fn run(Arguments { access, command }: Arguments) -> anyhow::Result<ExitCod
             print(&why::why(&access, subject, *output, broker_namespace).await?);
             return Ok(ExitCode::SUCCESS);
         }
+        Command::Simulate(asked) => return simulate::simulate(&access, asked).await,
         Command::Doctor(asked) => return doctor::doctor(&access, asked).await,
         Command::Join(asked) => return join::join(&access, asked).await,
         Command::Leave(asked) => {
@@ -113,6 +115,7 @@ async fn run(Arguments { access, command }: Arguments) -> anyhow::Result<ExitCod
     let clusters = Clusters::connect(&access).await?;
     match command {
         Command::Why { .. }
+        | Command::Simulate(_)
         | Command::Doctor(_)
         | Command::Join(_)
         | Command::Leave(_)
