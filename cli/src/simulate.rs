@@ -139,10 +139,7 @@ fn lines(problems: &[Problem]) -> String {
 }
 
 fn code(outlook: &Outlook) -> u8 {
-    match outlook.state {
-        State::Unknown => 2,
-        _ => u8::from(!outlook.is_taken()),
-    }
+    if outlook.state == State::Unknown { 2 } else { u8::from(!outlook.is_taken()) }
 }
 
 /// What is known from files.
