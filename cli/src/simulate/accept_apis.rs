@@ -142,8 +142,8 @@ fn compiled(provider: &ClusterName, document: &Document, evaluator: &Evaluator) 
     let is_on = |key: &str| document.value["metadata"]["annotations"][key] == keys::TRUE;
     let compiled = Acceptance::compile(id, &api.spec, evaluator).map_err(|errors| {
         let problem = |error: String| {
-            let (at, what) = error.split_once(": ").unwrap_or(("spec", &error));
-            document.problem(&path(at), what)
+            let at = path(error.split_once(": ").map_or("spec", |(at, _)| at));
+            document.problem(&at, error)
         };
         errors.into_iter().map(problem).collect::<Vec<_>>()
     })?;
@@ -198,7 +198,7 @@ pub(crate) mod tests {
         let unsound = with("!self.metadata.name", "!this.metadata.name");
         assert!(unsound.starts_with(&format!("a.yaml:{}:3: ", line("expression:"))), "{unsound}");
         let weightless = with("weight: 3", "weight: 0");
-        assert!(weightless.starts_with(&format!("a.yaml:{}:3: is 0", line("weight:"))), "{weightless}");
+        assert!(weightless.starts_with(&format!("a.yaml:{}:3: spec.weight: is 0", line("weight:"))), "{weightless}");
         let twice = with("weight: 3", &format!("weight: 3\n---\n{SAMPLE}"));
         assert!(twice.contains("theseus/default/vms is there twice"), "{twice}");
     }
