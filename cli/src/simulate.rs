@@ -293,7 +293,7 @@ async fn instance(access: &Access, offline: &Offline<'_>, file: &Path, object: &
     }
     let speaking = offline.apis.speaking(&object.kind, &offline.plural(object));
     let outlook = if speaking.is_empty() { None } else { Some(offline.of(object)?) };
-    let refused: Vec<Problem> = children.flaws.iter().map(|flaw| object.document.flaw(flaw)).collect();
+    let refused = object.document.flaws(&children.flaws);
     let not_checked = left_out(cluster.as_ref(), &checked.unknown);
     let paint = Paint::of_output();
     let draw = |whole: bool| -> anyhow::Result<String> {

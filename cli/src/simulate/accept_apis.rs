@@ -126,7 +126,7 @@ fn is_near(gvr: &Gvr, kind: &Kind) -> bool {
 fn compiled(provider: &ClusterName, document: &Document, evaluator: &Evaluator) -> Result<Acceptance, Vec<Problem>> {
     let flaws = flaws(&schema::<AcceptApi>(), &document.value);
     if !flaws.is_empty() {
-        return Err(flaws.iter().map(|flaw| document.flaw(flaw)).collect());
+        return Err(document.flaws(&flaws));
     }
     let api: AcceptApi = serde_json::from_value(document.value.clone())
         .map_err(|error| vec![document.problem(&[], format!("it cannot be read: {error}"))])?;

@@ -58,7 +58,7 @@ impl Definition {
         }
         let flaws = flaws(&schema::<ResourceGraphDefinition>(), &document.value);
         if !flaws.is_empty() {
-            return Err(flaws.iter().map(|flaw| document.flaw(flaw)).collect());
+            return Err(document.flaws(&flaws));
         }
         match serde_json::from_value(document.value["spec"].clone()) {
             Ok(spec) => Ok(Self { document, spec }),

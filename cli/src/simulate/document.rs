@@ -71,10 +71,15 @@ impl Document {
         Problem { file: self.file.clone(), place, what: what.into() }
     }
 
-    /// Something that does not fit its kind.
-    pub(crate) fn flaw(&self, (path, what): &Flaw) -> Problem {
-        let at = told(path);
-        self.problem(path, if at.is_empty() { what.clone() } else { format!("{at}: {what}") })
+    /// What does not fit its kind, in the order of the file.
+    pub(crate) fn flaws(&self, flaws: &[Flaw]) -> Vec<Problem> {
+        let problem = |(path, what): &Flaw| {
+            let at = told(path);
+            self.problem(path, if at.is_empty() { what.clone() } else { format!("{at}: {what}") })
+        };
+        let mut problems: Vec<Problem> = flaws.iter().map(problem).collect();
+        problems.sort_by_key(|problem| problem.place);
+        problems
     }
 }
 
@@ -100,6 +105,9 @@ mod tests {
         assert_eq!(read.len(), 2);
         assert!(read[0].is("kro.run", "A") && read[1].is("", "B") && !read[1].is("kro.run", "B"));
         assert_eq!(read[1].problem(&path("spec.x"), "wrong").to_string(), "a.yaml:7:8: wrong");
-        assert_eq!(read[1].flaw(&(path("spec.y"), "wrong".into())).to_string(), "a.yaml:7:1: spec.y: wrong");
+        let flaws =
+            [(path("spec.y"), "wrong".to_owned()), (path("kind"), "strange".to_owned()), (path(""), "bad".to_owned())];
+        let told: Vec<String> = read[1].flaws(&flaws).iter().map(ToString::to_string).collect();
+        assert_eq!(told, ["a.yaml:5:1: bad", "a.yaml:6:1: kind: strange", "a.yaml:7:1: spec.y: wrong"]);
     }
 }
