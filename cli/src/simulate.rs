@@ -163,10 +163,10 @@ impl Offline<'_> {
         let plural = self.plural(object);
         let mut notes = vec![offline::NOT_KNOWN.to_owned()];
         notes.extend(self.apis.doubts(&object.kind, &plural));
-        self.outlook(&object.key(&self.consumer()), object.value.clone(), &plural, notes)
+        self.outlook(&object.key(&self.consumer()), object.value.clone(), &plural, &notes)
     }
 
-    fn outlook(&self, key: &OriginKey, object: Value, plural: &str, notes: Vec<String>) -> anyhow::Result<Outlook> {
+    fn outlook(&self, key: &OriginKey, object: Value, plural: &str, notes: &[String]) -> anyhow::Result<Outlook> {
         let speaking = self.apis.speaking(&key.gvk, plural);
         let explained = offline::explain_new(key, object, &speaking, plural, &self.evaluator)?;
         Ok(Outlook::of(key, &explained, notes))
@@ -179,7 +179,7 @@ impl Offline<'_> {
         if self.apis.speaking(&kind, &plural).is_empty() {
             return Ok(None);
         }
-        self.outlook(&object::key(&self.consumer(), &kind, object), object.clone(), &plural, Vec::new()).map(Some)
+        self.outlook(&object::key(&self.consumer(), &kind, object), object.clone(), &plural, &[]).map(Some)
     }
 }
 

@@ -199,7 +199,7 @@ pub(crate) mod tests {
         assert!(unsound.starts_with(&format!("a.yaml:{}:3: ", line("expression:"))), "{unsound}");
         let weightless = with("weight: 3", "weight: 0");
         assert!(weightless.starts_with(&format!("a.yaml:{}:3: spec.weight: is 0", line("weight:"))), "{weightless}");
-        let twice = with("weight: 3", &format!("weight: 3\n---\n{SAMPLE}"));
+        let twice = of("theseus", &format!("{SAMPLE}\n---\n{SAMPLE}")).map(drop).unwrap_err().remove(0);
         assert!(twice.contains("theseus/default/vms is there twice"), "{twice}");
     }
 }

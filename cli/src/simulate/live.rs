@@ -14,16 +14,16 @@ use crate::{
 /// The consumer that is named; the only one, where none is.
 fn consumer<'a>(clusters: &'a Clusters, named: Option<&str>) -> anyhow::Result<&'a Cluster> {
     let all: Vec<&Cluster> = clusters.in_role(Role::Consumer).collect();
-    let names = || all.iter().map(|cluster| cluster.name.name()).collect::<Vec<_>>().join(", ");
+    let there_are = || all.iter().map(|cluster| cluster.name.name()).collect::<Vec<_>>().join(", ");
     let Some(named) = named else {
         return match &all[..] {
             [only] => Ok(*only),
-            _ => bail!("say in which consumer it would be with --in; there are: {}", names()),
+            _ => bail!("say in which consumer it would be with --in; there are: {}", there_are()),
         };
     };
     let name = ClusterName::written(Role::Consumer, named);
     let found = all.iter().find(|cluster| cluster.name == name).copied();
-    found.with_context(|| format!("there is no consumer {}; there are: {}", name.name(), names()))
+    found.with_context(|| format!("there is no consumer {}; there are: {}", name.name(), there_are()))
 }
 
 /// Lets the broker look on, and asks it.
@@ -55,5 +55,5 @@ pub(crate) async fn explain_new(
     let value = object.value.clone();
     let explained =
         onlooker::ask(options, access, &key.cluster, &mut notes, |broker| broker.explain_new(&key, value)).await?;
-    Ok(Outlook::of(&key, &explained, notes))
+    Ok(Outlook::of(&key, &explained, &notes))
 }

@@ -50,7 +50,7 @@ fn percent(share: f64) -> String {
 
 impl Outlook {
     /// Of an object, by what a broker explains of it.
-    pub(crate) fn of(key: &OriginKey, Explanation { decision, asked }: &Explanation, notes: Vec<String>) -> Self {
+    pub(crate) fn of(key: &OriginKey, Explanation { decision, asked }: &Explanation, notes: &[String]) -> Self {
         let mut asked: Vec<(Option<f64>, &Asked)> = shares(asked).into_iter().zip(asked).collect();
         // By the uid that nobody knows yet they would be in some other order.
         asked.sort_by(|(left_share, left), (right_share, right)| {
@@ -170,7 +170,7 @@ mod tests {
             acceptances.extend(accept_apis::tests::of(provider, text).unwrap().speaking(&object.kind, "things"));
         }
         let explained = offline::explain_new(&key, object.value, &acceptances, "things", &Evaluator::new()).unwrap();
-        Outlook::of(&key, &explained, vec!["quotas".into()])
+        Outlook::of(&key, &explained, &["quotas".into()])
     }
 
     #[test]

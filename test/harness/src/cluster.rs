@@ -149,6 +149,8 @@ impl Cluster {
                 // Rotation would take lines away from the readers; this many megabytes never come together.
                 "--audit-log-maxsize=1000000",
                 "--profiling=false",
+                // A tenth of what a start computes; whoever asks for too much is told so by the limits on requests in flight.
+                "--enable-priority-and-fairness=false",
                 // Counts of what is in etcd, for metrics that nobody reads.
                 "--etcd-count-metric-poll-period=0",
                 "--etcd-db-metric-poll-interval=0",

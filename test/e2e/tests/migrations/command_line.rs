@@ -130,7 +130,7 @@ fn an_object_that_is_served_is_explained_traced_and_listed() {
         let clusters: Value = serde_json::from_str(&said.out).unwrap();
         let reachable = clusters["items"].as_array().unwrap().iter().filter(|one| one["reachable"] == true);
         assert_eq!((reachable.count(), said.code), (4, Some(0)), "{clusters:#}");
-        let said = broker(world, &["acceptapis", "--where", &format!("resource={}", trip.kind.plural)]).await;
+        let said = broker(world, &["acceptapis", "--where", &format!("name={}", trip.scene.ns())]).await;
         assert_eq!((said.code, said.out.lines().count()), (Some(0), 3), "{said:?}");
     });
 }
@@ -215,8 +215,55 @@ fn a_move_is_aborted_and_its_failed_stage_is_tried_again() {
             let now = trip.hub.get(&MIGRATION, trip.scene.ns(), migration.name()).await;
             assert_eq!(now.at(field), &wanted);
         }
+        // What nobody accepts is told of by each process that starts: another test counts that.
+        trip.item.delete().await;
+        trip.item.until_gone().await;
     });
 }
+
+#[test]
+fn an_object_is_tried_before_it_is_there_and_goes_where_was_said() {
+    at_home("cli-try", Value::Null, async |trip| {
+        let world = trip.scene.world;
+        trip.scene.accept_kind(&trip.kind, trip.theseus, &[trip.scene.domain_filter()], Value::Null).await;
+        trip.scene.barrier(trip.homer, trip.theseus).await;
+        let file = world.lab.directory().join("try.json");
+        let body = json!({"spec": {"fqdn": trip.scene.fqdn("new")}});
+        fs::write(&file, trip.kind.object(trip.scene.ns(), "new", &body).to_string()).unwrap();
+        let args = ["simulate", "-f", file.to_str().unwrap(), "--in", "homer", "--broker-namespace", "default"];
+        let said = broker(world, &args).await;
+        assert_eq!(said.code, Some(0), "{said:?}");
+        is_said(trip, "tried.txt", &said.out);
+        assert!(trip.homer.find(&trip.kind, trip.scene.ns(), "new").await.is_none(), "nothing is written");
+        trip.homer.create(&trip.kind, trip.scene.ns(), "new", body).await;
+        trip.ariadne.until_there(&trip.kind, trip.scene.ns(), &trip.homer.copy_name("new")).await;
+
+        let rgd = world.lab.directory().join("misspelt.yaml");
+        fs::write(&rgd, MISSPELT).unwrap();
+        let said = broker(world, &["simulate", "--rgd", rgd.to_str().unwrap()]).await;
+        assert!(said.code == Some(1) && said.out.contains("misspelt.yaml:16:"), "{said:?}");
+    });
+}
+
+/// In its 16th line it names a field that its schema does not have.
+const MISSPELT: &str = "apiVersion: kro.run/v1alpha1
+kind: ResourceGraphDefinition
+metadata:
+  name: misspelt
+spec:
+  schema:
+    apiVersion: v1alpha1
+    kind: Greeting
+    spec:
+      greeting: string
+  resources:
+    - id: settings
+      template:
+        apiVersion: v1
+        kind: ConfigMap
+        data: {greeting: '${schema.spec.greting}'}
+        metadata: {name: '${schema.metadata.name}'}
+";
 
 #[test]
 fn what_is_not_there_is_told_with_what_to_do() {
