@@ -158,7 +158,7 @@ fn draw(value: &Value, paint: Paint) -> String {
     }
     let writes = list("wouldWrite");
     if !writes.is_empty() {
-        out.push_str("\nThe broker is about to write:\n");
+        out.push_str("\nA broker that starts now, and remembers nothing, would write:\n");
     }
     for write in writes {
         let part = |name| field(&write, name);
