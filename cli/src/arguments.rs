@@ -82,7 +82,7 @@ pub(crate) enum Output {
     Text,
     /// The same with more columns
     Wide,
-    /// For programs: the schemas are in docs/cli/
+    /// For programs
     Json,
     /// The same as YAML
     Yaml,

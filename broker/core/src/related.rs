@@ -100,6 +100,13 @@ pub fn listing(key: &OriginKey, status: &Value, namespace: &str, terms: Terms<'_
     listing
 }
 
+/// Whether an entry of `relatedKinds` names a kind: `Secret`, `Secret.core`, `Certificate.cert-manager.io`.
+fn is_named(entry: &str, kind: &Kind) -> bool {
+    let (name, group) = entry.split_once('.').map_or((entry, None), |(name, group)| (name, Some(group)));
+    let own = if kind.group.is_empty() { "core" } else { &kind.group };
+    name == kind.kind && group.is_none_or(|group| group == own)
+}
+
 fn judge(key: &OriginKey, raw: &Value, namespace: &str, terms: Terms<'_>) -> Result<Related, String> {
     let entry = Entry::deserialize(raw).map_err(|error| format!("it is not {{gvk, name, namespace}}: {error}"))?;
     let EntryKind { group, version, kind } = entry.gvk;
@@ -112,7 +119,7 @@ fn judge(key: &OriginKey, raw: &Value, namespace: &str, terms: Terms<'_>) -> Res
             kind.api_version()
         ));
     }
-    if !terms.narrowed.is_empty() && !terms.narrowed.contains(&kind.kind) {
+    if !terms.narrowed.is_empty() && !terms.narrowed.iter().any(|entry| is_named(entry, &kind)) {
         return Err(format!("the AcceptAPI's relatedKinds do not list {}", kind.kind));
     }
     if entry.namespace.as_deref().is_some_and(|named| !named.is_empty() && named != namespace) {

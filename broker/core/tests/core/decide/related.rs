@@ -210,6 +210,13 @@ fn an_acceptapi_narrows_the_kinds() {
     world.accept("p1", &json!({"relatedKinds": ["ConfigMap"], "relatedNames": ["*"]}));
     assert!(refusal(&mut world).contains("relatedKinds do not list Secret"));
     assert!(world.secret(&homer(), "tls").is_none());
+    for (entry, names) in [("Secret.example.org", false), ("Secret.core", true), ("Secret", true)] {
+        let mut world = listing(&json!({"tls": reference("tls")}));
+        world.put_secret(&p1(), "tls", data("one"));
+        world.accept("p1", &json!({"relatedKinds": [entry], "relatedNames": ["*"]}));
+        world.settle(&web());
+        assert_eq!(world.secret(&homer(), "tls").is_some(), names, "{entry}");
+    }
 }
 
 #[test]
