@@ -33,7 +33,7 @@ use runtime_effect::{
 };
 use serde_json::json;
 
-pub use self::explain::{Answer, Asked, Explanation, explain};
+pub use self::explain::{Answer, Asked, Explanation, explain, proposed};
 use self::held::Predecessors;
 use crate::{
     acceptance::{AcceptId, Verdict},

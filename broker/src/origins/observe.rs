@@ -7,7 +7,7 @@ use broker_core::{
     acceptance::Acceptance,
     assignment::KeyRing,
     copy,
-    decide::{Explanation, decide, explain},
+    decide::{Explanation, decide, explain, proposed},
     decision::{Decision, State},
     memory::OriginMemory,
     movement::Route,
@@ -104,15 +104,7 @@ impl Broker {
     /// What would become of an object that is not there, if it came now: whatever is there of one of its name is left out. It
     /// has no uid yet, by which one of several AcceptAPIs of one priority would be chosen. `None`: see [`Broker::explain`].
     pub fn explain_new(&self, key: &OriginKey, object: Value) -> Option<Explanation> {
-        let origin = View {
-            uid: Box::default(),
-            resource_version: 0,
-            deleting: false,
-            applied_by_us: false,
-            value: Arc::new(object),
-            unread: None,
-            conditions_known: true,
-        };
+        let origin = proposed(object);
         self.observe(key, Some(origin), &OriginMemory::default(), Confirmed::default(), false, explain).ok()
     }
 

@@ -8,7 +8,7 @@ use broker_api::ClusterName;
 use broker_core::{
     acceptance::Acceptance,
     assignment::{Key, KeyRing},
-    decide::{Explanation, explain},
+    decide::{Explanation, explain, proposed},
     memory::OriginMemory,
     movement::{Configured, Route},
     snapshot::{Brake, Confirmed, Holder, Limits, Moves, OriginKey, Patience, Quota, RelatedView, Snapshot},
@@ -69,15 +69,7 @@ pub(crate) fn explain_new(
         acceptances_known: true,
         trouble: None,
     };
-    let origin = View {
-        uid: Box::default(),
-        resource_version: 0,
-        deleting: false,
-        applied_by_us: false,
-        value: Arc::new(object),
-        unread: None,
-        conditions_known: true,
-    };
+    let origin = proposed(object);
     Ok(explain(&Snapshot {
         key,
         now: now(),

@@ -68,22 +68,21 @@ impl Stage {
 
     /// What `kubectl` says in a cluster, as the person.
     pub async fn kubectl(&self, place: &Place, args: &[&str]) -> anyhow::Result<String> {
-        let kubeconfig = self.lab.directory().join(format!("{}.kubeconfig", place.name()));
-        let mut command = tokio::process::Command::new(kubectl_binary()?);
-        let output = command.arg("--kubeconfig").arg(kubeconfig).args(args).kill_on_drop(true).output().await?;
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
-        anyhow::ensure!(output.status.success(), "kubectl {}: {}", args.join(" "), text(&output.stderr));
-        Ok(text(&output.stdout))
+        self.said("kubectl", &kubectl_binary()?, place.name(), args).await
     }
 
     /// What `kubectl broker` says to the person, whose context is the coordination cluster `hub`.
     pub async fn kubectl_broker(&self, args: &[&str]) -> anyhow::Result<String> {
-        let kubeconfig = self.lab.directory().join("hub.kubeconfig");
-        let mut command = tokio::process::Command::new(harness::binary("kubectl-broker")?);
+        self.said("kubectl broker", &harness::binary("kubectl-broker")?, "hub", args).await
+    }
+
+    async fn said(&self, name: &str, program: &Path, cluster: &str, args: &[&str]) -> anyhow::Result<String> {
+        let kubeconfig = self.lab.directory().join(format!("{cluster}.kubeconfig"));
+        let mut command = tokio::process::Command::new(program);
         let output = command.arg("--kubeconfig").arg(kubeconfig).args(args).kill_on_drop(true).output().await?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
         let (out, error) = (text(&output.stdout), text(&output.stderr));
-        anyhow::ensure!(output.status.success(), "kubectl broker {}: {error}\n{out}", args.join(" "));
+        anyhow::ensure!(output.status.success(), "{name} {}: {error}\n{out}", args.join(" "));
         Ok(out)
     }
 

@@ -1,6 +1,9 @@
 //! Why an origin is where it is: the decision, and what every AcceptAPI that speaks of its kind says.
 
+use std::sync::Arc;
+
 use runtime_effect::view::View;
+use serde_json::Value;
 
 use super::{Pass, place::Judged};
 use crate::{
@@ -47,6 +50,20 @@ pub enum Answer {
     Unknown(String),
 }
 
+/// An object that is not there yet, as an origin. It has no uid, by which one of several AcceptAPIs of one priority would be
+/// chosen.
+pub fn proposed(object: Value) -> View {
+    View {
+        uid: Box::default(),
+        resource_version: 0,
+        deleting: false,
+        applied_by_us: false,
+        value: Arc::new(object),
+        unread: None,
+        conditions_known: true,
+    }
+}
+
 /// What to do about the snapshot's origin, and why: [`super::decide`] with what it asked.
 pub fn explain(snapshot: &Snapshot<'_>) -> Explanation {
     let mut pass = Pass::new(snapshot);
@@ -74,7 +91,7 @@ pub fn explain(snapshot: &Snapshot<'_>) -> Explanation {
 }
 
 impl<'a> Pass<'a> {
-    fn answer(&mut self, origin: &View, acceptance: &'a std::sync::Arc<Acceptance>) -> Answer {
+    fn answer(&mut self, origin: &View, acceptance: &'a Arc<Acceptance>) -> Answer {
         match self.ask(origin, acceptance, true) {
             Judged::Candidate => Answer::Accepts,
             Judged::Refused(refusals) => Answer::Refuses(refusals.iter().map(ToString::to_string).collect()),
