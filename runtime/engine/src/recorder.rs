@@ -1,5 +1,6 @@
 //! Kubernetes Events: the story of an object, for people. Best effort, bounded, never repeated.
 
+mod budget;
 pub mod events;
 
 use std::{

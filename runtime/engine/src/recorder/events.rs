@@ -6,23 +6,17 @@ use std::{
     time::Duration,
 };
 
-use broker_api::ClusterName;
 use runtime_effect::note::Note;
 use runtime_fleet::{
-    GroupVersionKind, crash::spawn, error::CallError, hashed::HashMap, kind::KindInfo, object::ObjectKey, write::Writer,
+    GroupVersionKind, crash::spawn, error::CallError, kind::KindInfo, object::ObjectKey, write::Writer,
 };
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-use super::{Message, Regarding, hash};
+use super::{Message, Regarding, budget::Budget, hash};
 use crate::engine::Engine;
-
-/// Events a second to one cluster in the long run, and at once: of warnings, and of the rest. A flood of new objects,
-/// of which each is good news, must not silence what people should look at.
-const RATE: f64 = 5.0;
-const BURST: f64 = 30.0;
 
 /// How long one takes at the most.
 const LIMIT: Duration = Duration::from_secs(3);
@@ -42,22 +36,6 @@ impl Engine {
         if !self.recorder.send(regarding, note) {
             (self.meters.event_dropped)();
         }
-    }
-}
-
-/// What may be sent to one cluster now.
-struct Bucket {
-    tokens: f64,
-    at: Instant,
-}
-
-impl Bucket {
-    fn take(&mut self) -> bool {
-        self.tokens = (self.tokens + self.at.elapsed().as_secs_f64() * RATE).min(BURST);
-        self.at = Instant::now();
-        let may = self.tokens >= 1.0;
-        self.tokens -= f64::from(u8::from(may));
-        may
     }
 }
 
@@ -108,23 +86,20 @@ fn event(manager: &str, regarding: &Regarding, note: &Note, micro_time: &str) ->
 pub async fn run(engine: Arc<Engine>, stop: CancellationToken) {
     let receiver = engine.recorder.receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(mut receiver) = receiver else { return };
-    let mut buckets: HashMap<(ClusterName, bool), Bucket> = HashMap::default();
+    let mut budget = Budget::default();
     loop {
         let message = tokio::select! {
             () = stop.cancelled() => return,
             message = receiver.recv() => message,
         };
         let Some(Message { regarding, note }) = message else { return };
-        let bucket = buckets
-            .entry((regarding.cluster.clone(), note.warning))
-            .or_insert_with(|| Bucket { tokens: BURST, at: Instant::now() });
-        if !bucket.take() {
+        if !budget.take(&regarding, &note, Instant::now()) {
             (engine.meters.event_dropped)();
             continue;
         }
         // Only whoever leads tells; what waited here when the lease was lost is the next leader's to tell.
         if engine.leads() {
-            // Each on its own: a cluster that does not answer holds up nobody else's. The bucket bounds how many there are.
+            // Each on its own: a cluster that does not answer holds up nobody else's. The budget bounds how many there are.
             spawn(send(Arc::clone(&engine), regarding, note));
         }
     }
@@ -153,6 +128,7 @@ async fn send(engine: Arc<Engine>, regarding: Regarding, note: Note) {
 
 #[cfg(test)]
 mod tests {
+    use broker_api::ClusterName;
     use runtime_effect::kind::Kind;
 
     use super::*;
@@ -177,12 +153,5 @@ mod tests {
         let about =
             json!({"apiVersion": "g/v1", "kind": "Namespaceless", "namespace": "default", "name": "x", "uid": "u"});
         assert_eq!(body["regarding"], about);
-    }
-
-    #[test]
-    fn a_flood_is_cut() {
-        let mut bucket = Bucket { tokens: BURST, at: Instant::now() };
-        let sent = (0..1000).filter(|_| bucket.take()).count();
-        assert!((30..40).contains(&sent), "{sent}");
     }
 }

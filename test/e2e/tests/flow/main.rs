@@ -1,8 +1,6 @@
 //! The way of an object: from a consumer to a provider and back, in a world that all these tests share.
 //!
 //! One lab and one broker for all of them; each test has its own namespace, domain and AcceptAPIs (`Scene`).
-//! Those that look at Events live in the second consumer, which is kept calm: the broker sends a cluster only so many
-//! Events a second and drops the rest.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod accept_status;
