@@ -237,6 +237,7 @@ fn a_crd_of_ours_keeps_its_plural() {
         scene.gone(&odd, "x").await;
         // It goes, and the kind has a CRD again.
         stage.place.delete(&CRD, "", &crd_name(&odd)).await;
+        stage.place.until_gone(&CRD, "", &crd_name(&odd)).await;
         crd_until(&scene, &kind, "to be made", |seen| seen.has("Established", "True", "InitialNamesAccepted")).await;
     });
 }
