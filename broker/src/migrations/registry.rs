@@ -185,16 +185,14 @@ impl Migrations {
             let left = before.as_ref().and_then(|before| before.about.origin());
             concerned.extend(left.filter(|left| Some(*left) != about.origin()).cloned());
         }
-        // Another object under the name has no past.
-        let (memory, interests, told) = match before {
-            Some(before) if before.known.uid == known.uid => (before.memory, before.interests, before.told),
-            Some(before) => (Memory::default(), before.interests, Told::default()),
-            None => (Memory::default(), Vec::new(), Told::default()),
+        // Another object under the name has no past. The answer to a write comes by here before it is heard that it went through.
+        let (memory, interests, told, ends) = match before {
+            Some(of) if of.known.uid == known.uid => (of.memory, of.interests, of.told, of.ends),
+            Some(other) => (Memory::default(), other.interests, Told::default(), Ends::default()),
+            None => Default::default(),
         };
-        inner.entries.insert(
-            key.clone(),
-            Entry { known: Arc::new(known), about, memory, interests, told, ends: Ends::default() },
-        );
+        let known = Arc::new(known);
+        inner.entries.insert(key.clone(), Entry { known, about, memory, interests, told, ends });
         concerned
     }
 
@@ -446,10 +444,15 @@ mod tests {
         let key = known.key.clone();
         all.update(&key, Some((known, about("x"))));
         all.remember(&key, |memory| memory.wrote(Subject::Migration, [1; 8], None, 5));
+        let ends = || all.set_ends(&key, Ends { stages: Vec::new(), failed: Some("Why") });
+        ends();
         all.update(&key, Some((migration(&json!({"spec": {"force": true}})), about("x"))));
         assert!(all.get(&key).unwrap().2.wants_again(Subject::Migration, [1; 8]));
+        assert_eq!(all.take_ends(&key).failed, Some("Why"), "that the write went through is heard after its answer");
+        ends();
         all.update(&key, Some((migration(&json!({"metadata": {"uid": "other"}})), about("x"))));
         assert!(!all.get(&key).unwrap().2.wants_again(Subject::Migration, [1; 8]));
+        assert_eq!(all.take_ends(&key).failed, None);
     }
 
     #[test]
