@@ -171,6 +171,11 @@ impl Broker {
         http_get(&self.health, path).await
     }
 
+    /// Address of `/metrics`.
+    pub fn metrics_address(&self) -> &str {
+        &self.metrics
+    }
+
     /// `/metrics`.
     pub async fn metrics(&self) -> anyhow::Result<String> {
         http_get(&self.metrics, "/metrics").await.map(|(_, body)| body)
