@@ -115,7 +115,7 @@ check: need-cargo need-cc fmt-check clippy ## Format, clippy, and the tests that
 # less than 3 GiB the one that is given the largest objects did nothing else, and gave requests up. There are many more of them
 # than processors: with one thread each they compute an eighth less, for none spins in search of work.
 .PHONY: test
-test: need-cargo need-cc fmt-check $(if $(ONE_BUILD),,clippy) controlplane helm ## Format, clippy, manifests, all tests, and, as root on Linux, the real node (TESTS=… for some; CHAOS=1: and three minutes of chaos, DEMOS=1: and all demos)
+test: need-cargo need-cc fmt-check $(if $(ONE_BUILD),,clippy) controlplane helm prometheus ## Format, clippy, manifests, all tests, and, as root on Linux, the real node (TESTS=… for some; CHAOS=1: and three minutes of chaos, DEMOS=1: and all demos)
 	cargo build --locked --workspace --bins --tests
 	$(TARGET)/debug/manifests --check config
 	GOGC=400 GOMEMLIMIT=3GiB GOMAXPROCS=1 NODE_IMAGES=debug ONCE=1 $(TARGET)/debug/suites --since $(BEGAN) $(if $(TESTS),-- $(TESTS), \
@@ -172,6 +172,10 @@ examples: need-cargo need-cc ## Run the demos of all examples to their end
 helm: need-go ## Build the pinned Helm that the tests judge config/chart with (minutes, once)
 	@test/helm/build.sh
 
+.PHONY: prometheus
+prometheus: ## Bring the Prometheus that the tests load config/monitoring into: of PATH, or of Debian's package, not installed (seconds, once)
+	@test/prometheus/fetch.sh
+
 .PHONY: controlplane
 controlplane: need-go ## Build the pinned etcd, API server, controller manager and kubectl (minutes, once)
 	@test/controlplane/build.sh
@@ -179,7 +183,7 @@ controlplane: need-go ## Build the pinned etcd, API server, controller manager a
 .PHONY: clean
 clean: need-cargo ## Remove everything that was built, and what an interrupted demo left
 	cargo clean
-	rm -rf test/controlplane/bin test/helm/bin .demo-*
+	rm -rf test/controlplane/bin test/helm/bin test/prometheus/bin .demo-*
 
 # --- parts of the above -----------------------------------------------------------------------------------------------
 
