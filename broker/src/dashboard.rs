@@ -73,6 +73,7 @@ const FRESH: Duration = Duration::from_millis(900);
 
 const STYLE: &str = include_str!("dashboard/style.css");
 const SCRIPT: &str = include_str!("dashboard/script.js");
+const ICON: &str = include_str!("dashboard/icon.svg");
 
 /// Serves the page where the flag says, until `stop`.
 ///
@@ -138,6 +139,8 @@ impl Dashboard {
             "/events" => return self.events(query),
             "/style.css" => Some(reply::file("text/css; charset=utf-8", STYLE)),
             "/script.js" => Some(reply::file("text/javascript; charset=utf-8", SCRIPT)),
+            // Browsers ask for one, and would ask for /favicon.ico otherwise.
+            "/icon.svg" => Some(reply::file("image/svg+xml", ICON)),
             _ => Some(reply::line(StatusCode::NOT_FOUND, "there is no such page")),
         };
         let failed = || reply::line(StatusCode::INTERNAL_SERVER_ERROR, "this could not be gathered; the log says why");

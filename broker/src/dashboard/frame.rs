@@ -24,13 +24,15 @@ impl Frame<'_> {
         );
         page.cut(self.title, 200);
         page.raw(
-            " – resource broker</title>\n<link rel=\"stylesheet\" href=\"style.css\">\n\
+            " – resource broker</title>\n<link rel=\"icon\" href=\"icon.svg\" type=\"image/svg+xml\">\n\
+             <link rel=\"stylesheet\" href=\"style.css\">\n\
              <script src=\"script.js\" defer></script>\n</head>\n<body>\n\
              <a class=\"skip\" href=\"#main\">Skip to the content</a>\n\
              <header>\n<p class=\"brand\"><a href=\"./\">Resource broker</a></p>\n\
              <form role=\"search\" action=\"search\" method=\"get\">\n\
              <label for=\"q\">Find an object</label>\n\
-             <input id=\"q\" name=\"q\" type=\"search\" maxlength=\"200\" placeholder=\"name, namespace or cluster\" value=\"",
+             <input id=\"q\" name=\"q\" type=\"search\" maxlength=\"200\" autocapitalize=\"none\" \
+             autocomplete=\"off\" spellcheck=\"false\" placeholder=\"name, namespace or cluster\" value=\"",
         );
         page.text(self.search);
         page.raw(

@@ -7,13 +7,13 @@ use broker_core::{
 
 use super::{
     fragment::Fragment,
-    frame::{Frame, begin_table, end_table, heads},
+    frame::{Frame, begin_table, end_table, heads, more},
     html::Html,
     kind::kind_text,
     page::stages,
     picture::{part_words, picture, presence_words},
     tone::Tone,
-    trace::{CopyRow, Trace},
+    trace::Trace,
 };
 use crate::migrations::registry::word;
 
@@ -31,8 +31,8 @@ pub(super) fn fragment(trace: &Trace) -> Fragment {
     html.raw("</div><h2>In words</h2>");
     facts(&mut html, trace);
     conditions(&mut html, trace);
-    copies(&mut html, &trace.copies);
-    related(&mut html, &trace.related);
+    copies(&mut html, trace);
+    related(&mut html, trace);
     migrations(&mut html, trace);
     Fragment::new(TRACE, html)
 }
@@ -76,7 +76,7 @@ fn facts(html: &mut Html, trace: &Trace) {
         fact(html, "Assigned to", provider.name());
     }
     if let Some(accept) = &trace.counts_at {
-        fact(html, "By AcceptAPI", accept);
+        fact(html, "Counts for AcceptAPI", accept);
     }
     fact(html, "Name of its copy", &trace.copy.to_string());
     if let Some(Moving { from, to, phase, waits_for, .. }) = &trace.moving {
@@ -107,14 +107,14 @@ fn conditions(html: &mut Html, trace: &Trace) {
     end_table(html);
 }
 
-fn copies(html: &mut Html, copies: &[CopyRow]) {
-    if copies.is_empty() {
+fn copies(html: &mut Html, trace: &Trace) {
+    if trace.copies.is_empty() {
         html.raw("<p>It has no copy.</p>");
         return;
     }
     begin_table(html, "What is under its copy’s name");
     heads(html, &["Provider", "Health", "The provider", "The copy", "Why it is not ready"]);
-    for copy in copies {
+    for copy in &trace.copies {
         html.raw("<tr><th scope=\"row\">").cut(copy.provider.name(), NAME).raw("</th><td>");
         match copy.health {
             Some(health) => Tone::from(health).badge(html, health.word()),
@@ -124,17 +124,19 @@ fn copies(html: &mut Html, copies: &[CopyRow]) {
         html.raw("</td><td>").cut(copy.unready.as_deref().unwrap_or_default(), SENTENCE).raw("</td></tr>");
     }
     end_table(html);
+    more(html, trace.more_copies, "providers");
 }
 
-fn related(html: &mut Html, related: &[String]) {
-    if related.is_empty() {
+fn related(html: &mut Html, trace: &Trace) {
+    if trace.related.is_empty() {
         return;
     }
     html.raw("<h3>Brought to its consumer</h3><ul>");
-    for name in related {
+    for name in &trace.related {
         html.raw("<li>").cut(name, NAME).raw("</li>");
     }
     html.raw("</ul>");
+    more(html, trace.more_related, "objects");
 }
 
 fn migrations(html: &mut Html, trace: &Trace) {

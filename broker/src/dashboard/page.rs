@@ -253,7 +253,7 @@ fn migrations(migrations: &Migrations) -> Html {
 }
 
 fn migration(html: &mut Html, row: &MigrationRow) {
-    html.raw("<th scope=\"row\">").cut(&row.key.to_string(), NAME).raw("<br><small>").text(row.age);
+    html.raw("<th scope=\"row\">").cut(&row.key.to_string(), NAME).raw("<br><small class=\"age\">").text(row.age);
     html.raw(if row.by_person { ", a person's" } else { "" }).raw("</small></th><td>");
     match &row.origin {
         Some(origin) => {

@@ -1,7 +1,8 @@
 //! A [`Trace`] as a picture: boxes and arrows from the consumer's object to its copies, back to what was brought from there, and
 //! its Migrations below. What a box has no room for is in its title, and in the words beside the picture.
 
-use broker_api::ClusterName;
+use broker_api::{ClusterName, migration::StageState};
+use broker_core::decision::State;
 
 use super::{
     health::Health,
@@ -24,10 +25,10 @@ const GAP: usize = 20;
 const NAMED: usize = 3;
 
 /// Stages that are drawn, and how wide each is.
-const STAGES: usize = 6;
-const STAGE: usize = 148;
+const STAGES: usize = 5;
+const STAGE: usize = 176;
 
-/// Characters that a box has room for.
+/// Characters that a box has room for, more or less: letters are of any width, and what goes beyond the box is not seen.
 const LETTERS: usize = 36;
 
 /// One box.
@@ -65,6 +66,19 @@ fn rectangle(html: &mut Html, (x, y): (usize, usize), (width, height): (usize, u
     html.raw("\" rx=\"8\"/>");
 }
 
+/// Begins texts that have places of their own within so much room: nothing of them is drawn outside of it.
+fn begin_room(html: &mut Html, (x, y): (usize, usize), (width, height): (usize, usize)) {
+    html.raw("<svg x=\"")
+        .text(x)
+        .raw("\" y=\"")
+        .text(y)
+        .raw("\" width=\"")
+        .text(width)
+        .raw("\" height=\"")
+        .text(height);
+    html.raw("\">");
+}
+
 impl Node {
     fn draw(&self, html: &mut Html) {
         let (x, y) = (COLUMNS[self.column], top(self.row));
@@ -74,12 +88,13 @@ impl Node {
         }
         html.raw("</title>");
         rectangle(html, (x, y), (WIDTH, HEIGHT));
-        text(html, (x + 12, y + 22), "what", self.what, LETTERS);
+        begin_room(html, (x, y), (WIDTH - 4, HEIGHT));
+        text(html, (12, 22), "what", self.what, LETTERS);
         for (number, line) in self.lines.iter().enumerate() {
             let class = if number == 0 { "name" } else { "note" };
-            text(html, (x + 12, y + 43 + 18 * number), class, line, LETTERS);
+            text(html, (12, 43 + 18 * number), class, line, LETTERS);
         }
-        html.raw("</g>");
+        html.raw("</svg></g>");
     }
 }
 
@@ -127,9 +142,13 @@ fn origin(trace: &Trace) -> Node {
 fn assignment(trace: &Trace) -> Node {
     let (tone, state) =
         trace.state.map_or((Tone::Plain, "nothing is remembered"), |state| (state.into(), state.as_str()));
+    let state = match &trace.moving {
+        Some(moving) if trace.state == Some(State::Moving) => format!("{state} to {}", moving.to.name()),
+        _ => state.to_owned(),
+    };
     let provider = trace.provider.as_ref().map_or("no provider", ClusterName::name);
     let by = trace.counts_at.as_ref().map(|accept| format!("AcceptAPI {accept}")).unwrap_or_default();
-    Node { column: 1, row: 0, tone, what: "Assignment", lines: [provider.into(), state.into(), by] }
+    Node { column: 1, row: 0, tone, what: "Assignment", lines: [provider.into(), state, by] }
 }
 
 fn copies(trace: &Trace) -> Vec<Node> {
@@ -156,9 +175,10 @@ fn copies(trace: &Trace) -> Vec<Node> {
 
 fn related(trace: &Trace) -> Node {
     let mut lines: Vec<String> = trace.related.iter().take(NAMED).cloned().collect();
-    if trace.related.len() > NAMED {
-        let more = trace.related.len() + 1 - NAMED;
+    let all = trace.related.len() + trace.more_related;
+    if all > NAMED {
         lines.truncate(NAMED - 1);
+        let more = all - lines.len();
         lines.push(format!("and {more} more"));
     }
     lines.resize(NAMED, String::new());
@@ -172,20 +192,38 @@ fn migration(html: &mut Html, row: usize, migration: &MigrationRow) {
     let tone = Tone::from(migration.state);
     html.raw("<g class=\"box ").raw(tone.class()).raw("\"><title>Migration ").cut(&migration.key.to_string(), 400);
     html.raw(" – ").cut(&migration.note, 400).raw("</title>");
-    rectangle(html, (x, y), (COLUMNS[2] + WIDTH - COLUMNS[0], HEIGHT));
-    text(html, (x + 12, y + 22), "what", "Migration", LETTERS);
-    text(html, (x + 90, y + 22), "name", &migration.key.to_string(), 60);
-    let way = format!("{} → {}: {}", migration.from.name(), migration.to.name(), word(migration.state));
-    text(html, (x + 12, y + 43), "note", &way, 120);
-    html.raw("</g>");
-    for (number, (name, state)) in migration.stages.iter().take(STAGES).enumerate() {
+    let width = COLUMNS[2] + WIDTH - COLUMNS[0];
+    rectangle(html, (x, y), (width, HEIGHT));
+    begin_room(html, (x, y), (width - 4, HEIGHT));
+    text(html, (12, 22), "what", "Migration", LETTERS);
+    text(html, (90, 22), "name", &migration.key.to_string(), 90);
+    let first = first_stage(migration);
+    let shown = migration.stages.iter().skip(first).take(STAGES);
+    let all = migration.stages.len();
+    let part = if all > STAGES {
+        format!(", stages {} to {} of {all}", first + 1, first + shown.len())
+    } else {
+        String::new()
+    };
+    let way = format!("{}{part}: {} → {}", word(migration.state), migration.from.name(), migration.to.name());
+    text(html, (12, 43), "note", &way, 120);
+    html.raw("</svg></g>");
+    for (number, (name, state)) in shown.enumerate() {
         let (left, upper) = (x + 12 + number * (STAGE + 5), y + 54);
         html.raw("<g class=\"box ").raw(Tone::from(*state).class()).raw("\"><title>Stage ").cut(name, 100).raw(": ");
         html.raw(stage_word(*state)).raw("</title>");
         rectangle(html, (left, upper), (STAGE, 28));
-        text(html, (left + 8, upper + 18), "note", &format!("{}: {}", shortened(name), stage_word(*state)), 24);
-        html.raw("</g>");
+        begin_room(html, (left, upper), (STAGE - 2, 28));
+        text(html, (8, 18), "note", &format!("{}: {}", shortened(name), stage_word(*state)), 24);
+        html.raw("</svg></g>");
     }
+}
+
+/// The first stage that is drawn, where there is no room for all: the one before that which is not done yet.
+fn first_stage(migration: &MigrationRow) -> usize {
+    let is_open = |(_, state): &(String, StageState)| *state != StageState::Succeeded;
+    let open = migration.stages.iter().position(is_open).unwrap_or(migration.stages.len());
+    open.saturating_sub(1).min(migration.stages.len().saturating_sub(STAGES))
 }
 
 /// So much of a stage's name that there is room for its state.
@@ -217,24 +255,13 @@ pub(super) fn picture(trace: &Trace) -> Html {
         };
         arrow(&mut html, line, (right, middle(copy.row)));
     }
-    if brought.is_some() {
-        // From the first copy, between the columns, to the left.
-        let (from, end) = (top(0) + HEIGHT - 14, COLUMNS[0] + WIDTH + 4);
-        html.raw("<path class=\"arrow\" d=\"M")
-            .text(COLUMNS[2])
-            .raw(" ")
-            .text(from)
-            .raw("H")
-            .text(COLUMNS[2] - 20)
-            .raw("V");
-        html.text(middle(1))
-            .raw("H")
-            .text(end + 4)
-            .raw("\"/><path class=\"head\" d=\"M")
-            .text(end)
-            .raw(" ")
-            .text(middle(1));
-        html.raw("l9 -5v10z\"/>");
+    if brought.is_some() && !copies.is_empty() {
+        // From the first copy, between the columns, to the left; lower than the arrow to the second copy.
+        let (from, to) = (top(0) + HEIGHT - 14, top(1) + HEIGHT - 14);
+        let end = COLUMNS[0] + WIDTH + 4;
+        html.raw("<path class=\"arrow\" d=\"M").text(COLUMNS[2]).raw(" ").text(from).raw("H").text(COLUMNS[2] - 20);
+        html.raw("V").text(to).raw("H").text(end + 4);
+        html.raw("\"/><path class=\"head\" d=\"M").text(end).raw(" ").text(to).raw("l9 -5v10z\"/>");
     }
     for node in [origin(trace), assignment(trace)].iter().chain(&brought).chain(&copies) {
         node.draw(&mut html);

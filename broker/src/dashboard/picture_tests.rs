@@ -56,6 +56,8 @@ fn moving(name: &str) -> Trace {
         }),
         copies: vec![copy(&one, Part::Leaves, None), copy(&two, Part::TakesOver, Some("it has no status yet"))],
         copy: ObjectKey::new("n", format!("a8b70b353e97-{name}")),
+        more_copies: 0,
+        more_related: 0,
         related: (0..5).map(|number| format!("Secret {name}{number}")).collect(),
         migrations: vec![MigrationRow {
             key: place,
@@ -81,13 +83,13 @@ fn it_shows_the_way_from_the_object_to_its_copies() {
         ">Consumer’s object</text>",
         ">Certificate at cert</text>",
         ">Assignment</text>",
-        ">Moving</text>",
+        ">Moving to twocert</text>",
         ">serves it until the new copy does</text>",
         ">takes over</text>",
         ">is ready</text>",
         ">it has no status yet</text>",
         ">and 3 more</text>",
-        ">onecert → twocert: InitialInProgress</text>",
+        ">InitialInProgress: onecert → twocert</text>",
         ">copy-the-wh…: Succeeded</text>",
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
@@ -113,6 +115,27 @@ fn an_object_that_nobody_serves_is_one_box_and_its_assignment() {
     assert_eq!(shown.matches("class=\"arrow\"").count(), 1);
     let page = object::page(&trace, "events").into_string();
     assert!(page.contains("It has no copy.") && !page.contains("Moves"));
+}
+
+#[test]
+fn of_many_stages_those_are_drawn_that_are_to_be_done() {
+    let mut trace = moving("cert");
+    let state = |number: usize| if number < 7 { StageState::Succeeded } else { StageState::Pending };
+    trace.migrations[0].stages = (1..10).map(|number| (format!("stage-{number}"), state(number))).collect();
+    let shown = picture(&trace).into_string();
+    assert!(shown.contains(">InitialInProgress, stages 5 to 9 of 9: onecert → twocert</text>"), "{shown}");
+    assert!(shown.contains(">stage-5: Succeeded</text>") && shown.contains(">stage-9: Pending</text>"));
+    assert!(!shown.contains("stage-4"));
+}
+
+#[test]
+fn what_there_is_no_room_for_is_counted() {
+    let trace = Trace { more_related: 480, more_copies: 7, ..moving("cert") };
+    assert!(picture(&trace).into_string().contains(">and 483 more</text>"));
+    let page = object::page(&trace, "events").into_string();
+    assert!(page.contains("And 480 more objects.") && page.contains("And 7 more providers."), "{page}");
+    let gone = Trace { copies: vec![], ..moving("cert") };
+    assert_eq!(picture(&gone).into_string().matches("class=\"arrow\"").count(), 1, "nothing comes from nowhere");
 }
 
 #[test]

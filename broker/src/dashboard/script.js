@@ -10,19 +10,22 @@
   const LONGEST_SILENCE = 45000;
   const waiting = new Map();
   let paused = false;
+  let connected = false;
   let stream = null;
   let heard = 0;
 
   const sleep = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 
-  const say = (words) => {
+  const tell = () => {
+    const live = paused ? "Paused" : "Live";
+    const words = connected ? live : "Not connected: this is how it stood";
     if (told.textContent !== words) told.textContent = words;
   };
 
   // What somebody has marked, to copy it, stays until he lets go of it.
   const isMarked = (place) => {
     const selection = document.getSelection();
-    return Boolean(selection) && !selection.isCollapsed && place.contains(selection.anchorNode);
+    return Boolean(selection) && !selection.isCollapsed && selection.containsNode(place, true);
   };
 
   const stops = (place) => [...place.querySelectorAll("a[href], [tabindex]")];
@@ -84,7 +87,8 @@
       const events = text.split("\n\n");
       text = events.pop();
       events.forEach(take);
-      say(paused ? "Paused" : "Live");
+      connected = true;
+      tell();
       show();
     }
   };
@@ -103,7 +107,9 @@
         await listen();
         wait = 1000;
       } catch {
-        if (!document.hidden) say("Not connected: this is how it stood");
+        connected = false;
+        // Whoever does not look is connected again when he does.
+        if (!document.hidden) tell();
         wait = Math.min(2 * wait, 30000);
       }
       await sleep(wait);
@@ -125,7 +131,7 @@
     paused = !paused;
     button.textContent = paused ? "Go on" : "Pause";
     button.setAttribute("aria-pressed", String(paused));
-    say(paused ? "Paused" : "Live");
+    tell();
     show();
   });
 

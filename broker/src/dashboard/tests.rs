@@ -44,6 +44,7 @@ async fn each_page_is_there_and_nothing_else() {
         (object, 404, "text/html; charset=utf-8"),
         ("/style.css", 200, "text/css; charset=utf-8"),
         ("/script.js", 200, "text/javascript; charset=utf-8"),
+        ("/icon.svg", 200, "image/svg+xml"),
         ("/events?kind=Other", 404, "text/plain; charset=utf-8"),
         ("/metrics", 404, "text/plain; charset=utf-8"),
         ("/../options.rs", 404, "text/plain; charset=utf-8"),
@@ -86,7 +87,7 @@ async fn every_answer_has_the_headers() {
 #[tokio::test]
 async fn elsewhere_than_on_loopback_nothing_is_seen_without_a_token() {
     let (dashboard, _channels) = dashboard("0.0.0.0:8082");
-    for path in ["/", "/search?q=x", "/object", "/events", "/style.css", "/script.js", "/nothing"] {
+    for path in ["/", "/search?q=x", "/object", "/events", "/style.css", "/script.js", "/icon.svg", "/nothing"] {
         let response = get(&dashboard, path).await;
         assert_eq!(response.status(), StatusCode::UNAUTHORIZED, "{path}");
         assert!(response.headers().contains_key(header::WWW_AUTHENTICATE));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use broker_api::{ClusterName, Role, condition};
 use broker_core::{copy, decision::State, movement::Moving, readiness::unready, snapshot::OriginKey};
 use runtime_effect::{seen::Seen, serving::Serving, view::View};
-use runtime_fleet::{object::ObjectKey, watch::WatchSpec};
+use runtime_fleet::{cluster::Cluster, index::Lookup, object::ObjectKey, watch::WatchSpec};
 use serde_json::Value;
 
 use super::{health::Health, kind::kind_text, migration::MigrationRow, query::Query};
@@ -19,6 +19,10 @@ const MIGRATIONS: usize = 5;
 
 /// Copies that are shown.
 const COPIES: usize = 8;
+
+/// Why nobody can tell whether a copy is ready: what is held of it, and what its provider says of its kind.
+const NOT_HELD: &str = "nobody can tell: no more of it is held in memory than that it is there";
+const NOT_SERVED: &str = "nobody can tell: its provider does not say that it serves its kind";
 
 /// Conditions that say how it stands, in this order.
 const CONDITIONS: [&str; 4] = [condition::READY, condition::BROKERED, condition::ACCEPTED, condition::MOVING];
@@ -42,10 +46,14 @@ pub(super) struct Trace {
     pub(super) moving: Option<Moving>,
     /// What is seen under its copy's name, by provider.
     pub(super) copies: Vec<CopyRow>,
+    /// At how many more providers anything is.
+    pub(super) more_copies: usize,
     /// The name of its copy, wherever that is.
     pub(super) copy: ObjectKey,
     /// What the broker has brought to it: kind and name.
     pub(super) related: Vec<String>,
+    /// How many more of these there are.
+    pub(super) more_related: usize,
     /// Its Migrations, the latest first.
     pub(super) migrations: Vec<MigrationRow>,
 }
@@ -117,14 +125,28 @@ pub(super) fn key_of(broker: &Broker, query: Query<'_>) -> Option<OriginKey> {
     is_named.then(|| Broker::origin_key(&cluster, &brokered.kind, &place))
 }
 
-impl From<&Seen> for Presence {
-    fn from(seen: &Seen) -> Self {
-        match seen {
-            Seen::Unknown => Self::Unknown,
-            Seen::Absent => Self::Absent,
-            Seen::Present(view) if view.deleting => Self::Deleting,
-            Seen::Present(_) => Self::There,
-        }
+/// What is held of one object. Where memory is tight that is no more than which it is, and that it is there.
+struct Held {
+    presence: Presence,
+    uid: Option<Box<str>>,
+    view: Option<View>,
+}
+
+impl Held {
+    /// In a cluster; `None`: it is not engaged.
+    fn of(broker: &Broker, cluster: Option<&Cluster>, spec: &WatchSpec, key: &ObjectKey) -> Self {
+        let lookup = cluster.and_then(|cluster| cluster.index(spec)).map_or(Lookup::Unknown, |index| index.get(key));
+        let (presence, uid) = match lookup {
+            Lookup::Unknown => (Presence::Unknown, None),
+            Lookup::Absent => (Presence::Absent, None),
+            Lookup::Found(object) if object.deleting => (Presence::Deleting, Some(object.uid.clone())),
+            Lookup::Found(object) => (Presence::There, Some(object.uid.clone())),
+        };
+        let view = cluster.and_then(|cluster| match broker.engine.look(cluster, spec, key) {
+            Seen::Present(view) => Some(view),
+            Seen::Unknown | Seen::Absent => None,
+        });
+        Self { presence, uid, view }
     }
 }
 
@@ -175,31 +197,39 @@ impl Trace {
     pub(super) fn of(broker: &Broker, key: &OriginKey) -> Option<Self> {
         let spec = broker.watches.spec_of(Role::Consumer, &key.gvk)?;
         let place = ObjectKey { namespace: key.namespace.clone(), name: key.name.clone() };
-        let origin = broker.engine.seen(&key.cluster, spec, &place);
+        let consumer = broker.fleet().cluster(&key.cluster);
+        let origin = Held::of(broker, consumer.as_deref(), spec, &place);
+        let uid = origin.uid.as_deref();
         let decided = Decided::of(broker, key);
-        let migrations = origin.present().map(|view| broker.migrations_of(key, &view.uid)).unwrap_or_default();
+        let migrations = uid.map(|uid| broker.migrations_of(key, uid)).unwrap_or_default();
         let copy = ObjectKey { namespace: key.namespace.clone(), name: copy::name(key).into() };
         let mut providers: BTreeSet<ClusterName> = broker.copy_holders(&key.gvk, &copy).into_iter().collect();
         providers.extend(decided.provider.clone());
         providers.extend(decided.moving.iter().flat_map(|moving| [moving.from.clone(), moving.to.clone()]));
-        let uid = origin.present().map(|view| &*view.uid);
+        // Those that matter first, and no more are looked at than are shown: each is an object to be read.
+        let mut providers: Vec<ClusterName> = providers.into_iter().collect();
+        providers.sort_by_key(|provider| decided.part(provider).unwrap_or(Part::Holds));
+        let more_copies = providers.len().saturating_sub(COPIES);
+        providers.truncate(COPIES);
         let at = |provider| CopyRow::of(broker, key, uid, spec, &copy, &decided, provider);
         let mut copies: Vec<CopyRow> = providers.into_iter().map(at).collect();
         copies.sort_by(|a, b| (a.part, &a.provider).cmp(&(b.part, &b.provider)));
-        copies.truncate(COPIES);
+        let (related, more_related) = uid.map(|uid| related(broker, key, uid)).unwrap_or_default();
         let latest = migrations.iter().rev().take(MIGRATIONS);
         let row = |namespace: &str, name: &str| MigrationRow::of(broker, &ObjectKey::new(namespace, name));
         Some(Self {
             key: key.clone(),
-            origin: Presence::from(&origin),
+            origin: origin.presence,
             state: decided.state,
-            conditions: origin.present().map(said).unwrap_or_default(),
+            conditions: origin.view.as_ref().map(said).unwrap_or_default(),
             counts_at: decided.counts_at,
             provider: decided.provider,
             moving: decided.moving,
             copies,
+            more_copies,
             copy,
-            related: uid.map(|uid| related(broker, key, uid)).unwrap_or_default(),
+            related,
+            more_related,
             migrations: latest.filter_map(|migration| row(&migration.namespace, &migration.name)).collect(),
         })
     }
@@ -221,42 +251,41 @@ impl CopyRow {
         provider: ClusterName,
     ) -> Self {
         let cluster = broker.fleet().cluster(&provider);
-        let seen = cluster.as_ref().map(|cluster| broker.engine.look(cluster, spec, copy)).unwrap_or_default();
+        let held = Held::of(broker, cluster.as_deref(), spec, copy);
         let ring = broker.ring.load_full();
         // Without the object, or without keys, nobody can tell whose copy it is.
-        let is_foreign = seen
-            .present()
+        let is_foreign = held
+            .view
+            .as_ref()
             .zip(uid)
             .zip(ring)
             .is_some_and(|((view, uid), ring)| copy::signed_origin(key, uid, &provider, view, &ring).is_none());
-        let unready = seen.present().zip(cluster.as_ref()).and_then(|(view, cluster)| {
-            let Serving::Served(kind) = broker.serving(cluster, &key.gvk) else { return None };
-            unready(view, &kind.schema, kind.has_status)
-        });
+        let unready = match (&held.view, cluster.as_ref()) {
+            (Some(view), Some(cluster)) => match broker.serving(cluster, &key.gvk) {
+                Serving::Served(kind) => unready(view, &kind.schema, kind.has_status),
+                Serving::Unknown | Serving::Missing => Some(NOT_SERVED.to_owned()),
+            },
+            _ => (held.presence == Presence::There).then(|| NOT_HELD.to_owned()),
+        };
         let part = if is_foreign { Part::Foreign } else { decided.part(&provider).unwrap_or(Part::Holds) };
-        Self {
-            health: cluster.map(|cluster| Health::of(&cluster).0),
-            part,
-            presence: Presence::from(&seen),
-            unready,
-            provider,
-        }
+        Self { health: cluster.map(|cluster| Health::of(&cluster).0), part, presence: held.presence, unready, provider }
     }
 }
 
-/// What the broker has brought to the object with this uid: kinds and names.
-fn related(broker: &Broker, key: &OriginKey, uid: &str) -> Vec<String> {
-    let Some(consumer) = broker.fleet().cluster(&key.cluster) else { return Vec::new() };
-    let mut found = Vec::new();
+/// What the broker has brought to the object with this uid: kinds and names, and how many more there are.
+fn related(broker: &Broker, key: &OriginKey, uid: &str) -> (Vec<String>, usize) {
+    let Some(consumer) = broker.fleet().cluster(&key.cluster) else { return (Vec::new(), 0) };
+    let (mut named, mut more) = (Vec::new(), 0);
     for related in &broker.watches.related {
         let Some(index) = consumer.index(&related.target) else { continue };
         let mut keys = index.sorted(BY_OWNER.name, uid);
         keys.retain(|owned| owned.namespace == key.namespace);
         keys.sort_unstable();
-        found.extend(keys.iter().map(|owned| format!("{} {}", related.kind.kind, owned.name)));
+        let room = RELATED - named.len();
+        more += keys.len().saturating_sub(room);
+        named.extend(keys.iter().take(room).map(|owned| format!("{} {}", related.kind.kind, owned.name)));
     }
-    found.truncate(RELATED);
-    found
+    (named, more)
 }
 
 #[cfg(test)]
