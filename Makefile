@@ -115,7 +115,7 @@ check: need-cargo need-cc fmt-check clippy ## Format, clippy, and the tests that
 # less than 3 GiB the one that is given the largest objects did nothing else, and gave requests up. There are many more of them
 # than processors: with one thread each they compute an eighth less, for none spins in search of work.
 .PHONY: test
-test: need-cargo need-cc fmt-check $(if $(ONE_BUILD),,clippy) controlplane helm prometheus ## Format, clippy, manifests, all tests, and, as root on Linux, the real node (TESTS=… for some; CHAOS=1: and three minutes of chaos, DEMOS=1: and all demos)
+test: need-cargo need-cc fmt-check $(if $(ONE_BUILD),,clippy) controlplane helm prometheus ## Format, clippy, manifests, all tests, the page in Chromium among them, and, as root on Linux, the real node (TESTS=… for some; CHAOS=1: and three minutes of chaos, DEMOS=1: and all demos)
 	cargo build --locked --workspace --bins --tests
 	$(TARGET)/debug/manifests --check config
 	GOGC=400 GOMEMLIMIT=3GiB GOMAXPROCS=1 NODE_IMAGES=debug ONCE=1 $(TARGET)/debug/suites --since $(BEGAN) $(if $(TESTS),-- $(TESTS), \
