@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::permissions::{Aggregate, Grant, Role, Rule};
+use crate::permissions::{Aggregate, Grant, Role, Rule, Viewer};
 
 /// Longest line of a comment.
 const WIDTH: usize = 120;
@@ -108,6 +108,18 @@ pub(crate) fn aggregate(aggregate: &Aggregate) -> String {
          - matchLabels:\n        {label}: \"true\"\n",
         comment(why, 0),
         metadata(name, None),
+    )
+}
+
+/// A ClusterRole of people who may `get` paths.
+pub(crate) fn viewer(viewer: &Viewer) -> String {
+    let Viewer { name, why, paths } = viewer;
+    format!(
+        "---\n{}apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\n{}rules:\n{}{}",
+        comment(why, 0),
+        metadata(name, None),
+        list("  - nonResourceURLs", paths),
+        list("    verbs", &["get"]),
     )
 }
 

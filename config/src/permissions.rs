@@ -57,6 +57,17 @@ pub struct Aggregate {
     pub label: &'static str,
 }
 
+/// A ClusterRole that lets people `get` paths that are no resources. Whom it is bound to is for the cluster's owner to say.
+#[derive(Debug, Clone, Copy)]
+pub struct Viewer {
+    /// Its name in the cluster.
+    pub name: &'static str,
+    /// What for.
+    pub why: &'static str,
+    /// The paths.
+    pub paths: &'static [&'static str],
+}
+
 /// A role, and where it holds.
 #[derive(Debug, Clone, Copy)]
 pub struct Grant {

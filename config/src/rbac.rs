@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    document::{account, aggregate, aggregate_binding, binding, comment, namespace, role, token},
+    document::{account, aggregate, aggregate_binding, binding, comment, namespace, role, token, viewer},
     permissions::{
         BROKER_ACCOUNT, CLUSTERS_NAMESPACE, GRAPHS_ACCOUNT, Grant, OPERATOR_ACCOUNT, SYSTEM_NAMESPACE, broker,
         graphs::{DISTRIBUTION, GRAPHS, GRAPHS_KINDS, SPOKE},
@@ -58,11 +58,22 @@ named resource-broker would find the ServiceAccount below in its way.
 Stages of migrations run in the compute cluster. Where that is this cluster, apply compute.yaml here, too. Give stages \
 a cluster of their own where you can: RBAC cannot confine the broker to Secrets with a label, so here the rules of \
 compute.yaml reach the signing key and the kubeconfigs of all clusters.
+With --dashboard-bind-address apply dashboard.yaml here, too.
 Never `kubectl delete -f` this file: the namespaces go with all that is in them, the signing key included.";
 
 const ROLES: &str = "\
 The roles that the operator binds to its brokers in the coordination cluster. Part of config/default. Those of \
-compute-roles.yaml come on top where stages of migrations run in this cluster; to grant them is its owner's decision.";
+compute-roles.yaml come on top where stages of migrations run in this cluster; to grant them is its owner's decision. \
+Those for the page are bound where a Broker has --dashboard-bind-address in its extraArgs.";
+
+const DASHBOARD: &str = "\
+Optional, in the coordination cluster, in addition to coordination.yaml: what a broker with --dashboard-bind-address needs \
+for its page. Apply it there:
+  kubectl apply -f config/rbac/dashboard.yaml
+Without it the page does not know of graphs, and says so; on another than a loopback address it answers nobody, because it \
+cannot ask who somebody is. The broker does all else as before.
+Where the operator is, leave this file out: config/default brings the same roles, and the operator binds them to a Broker \
+that has that flag in its extraArgs.";
 
 const GRAPHS_ROLES: &str = "\
 The roles that the operator binds to graphs controllers, where a Broker asks for one. Part of config/default. The \
@@ -116,7 +127,14 @@ pub fn files() -> BTreeMap<String, String> {
         ("rbac/compute.yaml", for_owner(COMPUTE, system, broker::COMPUTE)),
         ("rbac/compute-roles.yaml", file(COMPUTE_ROLES, broker::COMPUTE.iter().map(role))),
         ("rbac/coordination.yaml", for_owner(COORDINATION, hub, broker::COORDINATION)),
-        ("rbac/roles.yaml", file(ROLES, broker::COORDINATION.iter().map(role))),
+        (
+            "rbac/dashboard.yaml",
+            file(DASHBOARD, granted(BROKER_ACCOUNT, broker::DASHBOARD).into_iter().chain(people())),
+        ),
+        (
+            "rbac/roles.yaml",
+            file(ROLES, broker::COORDINATION.iter().chain(broker::DASHBOARD).map(role).chain(people())),
+        ),
         ("rbac/graphs-roles.yaml", file(GRAPHS_ROLES, GRAPHS.iter().map(role).chain([aggregate(&GRAPHS_KINDS)]))),
         ("rbac/graphs-distribution.yaml", file(GRAPHS_DISTRIBUTION, DISTRIBUTION.iter().map(role))),
         ("rbac/spoke.yaml", spoke()),
@@ -124,6 +142,11 @@ pub fn files() -> BTreeMap<String, String> {
         ("operator/role.yaml", file(OPERATOR_ROLE, granted(OPERATOR_ACCOUNT, OPERATOR))),
     ];
     files.into_iter().map(|(path, text)| (path.to_owned(), text)).collect()
+}
+
+/// The role of people who may see the page.
+fn people() -> [String; 1] {
+    [viewer(&broker::DASHBOARD_VIEWER)]
 }
 
 /// What the owner of a spoke applies.

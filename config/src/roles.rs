@@ -10,6 +10,12 @@ pub const CLUSTER_SECRETS: &str = "resource-broker-cluster-secrets";
 pub const COMPUTE: &str = "resource-broker-compute";
 /// In the compute cluster: the kinds that stages make. Only there once its owner applied `compute.yaml`.
 pub const COMPUTE_STAGES: &str = "resource-broker-compute-stages";
+/// In the whole coordination cluster: ResourceGraphDefinitions and rollouts, for a broker's page.
+pub const DASHBOARD_GRAPHS: &str = "resource-broker-dashboard-graphs";
+/// In the whole coordination cluster: whose a token is, and who may see a broker's page.
+pub const DASHBOARD_REVIEWS: &str = "resource-broker-dashboard-reviews";
+/// Of people who may see a broker's page. The operator does not bind it.
+pub const DASHBOARD_VIEWER: &str = "resource-broker-dashboard-viewer";
 /// In the whole coordination cluster: ResourceGraphDefinitions, their revisions and their CRDs.
 pub const GRAPHS: &str = "resource-broker-graphs";
 /// In the whole coordination cluster: the deletion of CRDs.

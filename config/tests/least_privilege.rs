@@ -6,7 +6,10 @@ use std::collections::BTreeSet;
 use manifests::{
     permissions::{
         CLUSTERS_NAMESPACE, Grant, Rule, SYSTEM_NAMESPACE,
-        broker::{COMPUTE, CONSUMER, COORDINATION, PROVIDER, PROVIDER_NAMESPACES},
+        broker::{
+            COMPUTE, CONSUMER, COORDINATION, DASHBOARD, DASHBOARD_GRAPHS, DASHBOARD_VIEWER, PROVIDER,
+            PROVIDER_NAMESPACES,
+        },
         graphs::{DISTRIBUTION, GRAPHS, GRAPHS_KINDS, SPOKE},
         operator::OPERATOR,
     },
@@ -16,7 +19,7 @@ use serde_json::{Value, json};
 
 /// All of the broker's but what the owner of a provider may add.
 fn of_the_broker() -> impl Iterator<Item = &'static Grant> {
-    [CONSUMER, PROVIDER, COMPUTE, COORDINATION].into_iter().flatten()
+    [CONSUMER, PROVIDER, COMPUTE, COORDINATION, DASHBOARD].into_iter().flatten()
 }
 
 fn rules<'a>(grants: impl IntoIterator<Item = &'a Grant>) -> impl Iterator<Item = (&'static str, &'static Rule)> {
@@ -74,9 +77,11 @@ fn the_operator_binds_the_roles_of_its_programs_by_name() {
     let graphs =
         [roles::GRAPHS, roles::GRAPHS_CRD_DELETION, roles::GRAPHS_KINDS, roles::GRAPHS_LEASE, roles::GRAPHS_ROLLOUTS];
     let broker = [roles::COORDINATION, roles::INSTANCE, roles::COMPUTE, roles::COMPUTE_STAGES];
-    assert_eq!(names(None), broker.into_iter().chain(graphs).collect());
+    let page = [roles::DASHBOARD_GRAPHS, roles::DASHBOARD_REVIEWS];
+    assert_eq!(names(None), broker.into_iter().chain(graphs).chain(page).collect());
     let all: BTreeSet<&str> = bound.iter().flat_map(|(_, rule)| rule.names).copied().collect();
-    let roles = COORDINATION.iter().chain(COMPUTE).chain(GRAPHS).chain(DISTRIBUTION).map(|grant| grant.role.name);
+    let lists = [COORDINATION, COMPUTE, DASHBOARD, GRAPHS, DISTRIBUTION];
+    let roles = lists.into_iter().flatten().map(|grant| grant.role.name);
     let made: BTreeSet<&str> = roles.chain([GRAPHS_KINDS.name]).collect();
     assert_eq!(all, made, "those, and only those, are there to be bound");
 }
@@ -134,6 +139,23 @@ fn people_add_to_what_a_graphs_controller_may_do() {
 }
 
 #[test]
+fn only_who_serves_the_page_asks_who_people_are_and_for_graphs() {
+    let page = ["tokenreviews", "subjectaccessreviews", "resourcegraphdefinitions", "resourcegraphrollouts"];
+    for (role, rule) in rules([CONSUMER, PROVIDER, COMPUTE, COORDINATION].into_iter().flatten()) {
+        assert!(!rule.resources.iter().any(|resource| page.contains(resource)), "{role}: {rule:?}");
+    }
+    for rule in DASHBOARD_GRAPHS.rules {
+        assert_eq!(rule.verbs, ["list", "watch"], "it writes none of them: {rule:?}");
+    }
+    for path in ["rbac/dashboard.yaml", "rbac/roles.yaml"] {
+        let documents = documents(path);
+        let viewer = documents.last().unwrap();
+        assert_eq!(viewer["metadata"]["name"], DASHBOARD_VIEWER.name, "{path}");
+        assert_eq!(viewer["rules"], json!([{"nonResourceURLs": ["/dashboard"], "verbs": ["get"]}]), "{path}");
+    }
+}
+
+#[test]
 fn consumers_and_providers_keep_what_is_theirs() {
     for (role, rule) in rules(CONSUMER).filter(|(_, rule)| rule.groups == ["example.platform-mesh.io"]) {
         assert!(!rule.verbs.contains(&"create") && !rule.verbs.contains(&"delete"), "{role}: {rule:?}");
@@ -170,14 +192,16 @@ fn written(grant: &Grant) -> Value {
 
 #[test]
 fn the_yaml_says_what_the_list_says() {
-    let files: [(&str, &[Grant], Option<&str>); 11] = [
+    let of_the_operators_brokers = [COORDINATION, DASHBOARD].concat();
+    let files: [(&str, &[Grant], Option<&str>); 12] = [
         ("rbac/consumer.yaml", CONSUMER, Some("resource-broker")),
         ("rbac/provider.yaml", PROVIDER, Some("resource-broker")),
         ("rbac/provider-namespaces.yaml", PROVIDER_NAMESPACES, Some("resource-broker")),
         ("rbac/compute.yaml", COMPUTE, Some("resource-broker")),
         ("rbac/compute-roles.yaml", COMPUTE, None),
         ("rbac/coordination.yaml", COORDINATION, Some("resource-broker")),
-        ("rbac/roles.yaml", COORDINATION, None),
+        ("rbac/dashboard.yaml", DASHBOARD, Some("resource-broker")),
+        ("rbac/roles.yaml", of_the_operators_brokers.as_slice(), None),
         ("rbac/graphs-roles.yaml", GRAPHS, None),
         ("rbac/graphs-distribution.yaml", DISTRIBUTION, None),
         ("rbac/spoke.yaml", SPOKE, Some("resource-graphs")),
@@ -186,7 +210,7 @@ fn the_yaml_says_what_the_list_says() {
     for (path, grants, account) in files {
         let documents = documents(path);
         let mut roles = of_kind(&documents, &["Role", "ClusterRole"]);
-        roles.retain(|role| role["aggregationRule"].is_null());
+        roles.retain(|role| role["aggregationRule"].is_null() && role["metadata"]["name"] != DASHBOARD_VIEWER.name);
         let mut bindings = of_kind(&documents, &["RoleBinding", "ClusterRoleBinding"]);
         bindings.retain(|binding| binding["roleRef"]["name"] != GRAPHS_KINDS.name);
         assert_eq!(roles.len(), grants.len(), "{path}");
@@ -216,6 +240,7 @@ fn what_an_owner_edits_is_marked() {
     }
     for path in [
         "rbac/coordination.yaml",
+        "rbac/dashboard.yaml",
         "rbac/roles.yaml",
         "rbac/graphs-roles.yaml",
         "rbac/graphs-distribution.yaml",

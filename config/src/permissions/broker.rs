@@ -1,6 +1,6 @@
 //! What the broker may do, cluster by cluster.
 
-use super::{CLUSTERS_NAMESPACE, Grant, Role, Rule, SYSTEM_NAMESPACE};
+use super::{CLUSTERS_NAMESPACE, Grant, Role, Rule, SYSTEM_NAMESPACE, Viewer};
 use crate::roles;
 
 /// Its uid tells API servers apart.
@@ -239,21 +239,6 @@ pub const COORDINATION_OWN: Role = Role {
         },
         events("What goes on, told on Migrations; why a kubeconfig is not used, told on its Secret."),
         KINDS_THAT_COME,
-        Rule {
-            why: "For --dashboard-bind-address on an address that others reach: whose a token is, and whether that person may \
-                  see the page (get on the non-resource URL /dashboard). Without that flag nobody is asked.",
-            groups: &["authentication.k8s.io"],
-            resources: &["tokenreviews"],
-            names: &[],
-            verbs: &["create"],
-        },
-        Rule {
-            why: "",
-            groups: &["authorization.k8s.io"],
-            resources: &["subjectaccessreviews"],
-            names: &[],
-            verbs: &["create"],
-        },
     ],
 };
 
@@ -316,3 +301,61 @@ pub const COORDINATION: &[Grant] = &[
     Grant::within(SYSTEM_NAMESPACE, &INSTANCE),
     Grant::within(CLUSTERS_NAMESPACE, &CLUSTER_SECRETS),
 ];
+
+/// In the whole coordination cluster, with `--dashboard-bind-address`.
+pub const DASHBOARD_GRAPHS: Role = Role {
+    name: roles::DASHBOARD_GRAPHS,
+    why: "For brokers with --dashboard-bind-address: ResourceGraphDefinitions and their rollouts, for the page to show.",
+    namespaced: false,
+    rules: &[
+        Rule {
+            why: "",
+            groups: &["kro.run"],
+            resources: &["resourcegraphdefinitions"],
+            names: &[],
+            verbs: &["list", "watch"],
+        },
+        Rule {
+            why: "",
+            groups: &["broker.platform-mesh.io"],
+            resources: &["resourcegraphrollouts"],
+            names: &[],
+            verbs: &["list", "watch"],
+        },
+    ],
+};
+
+/// In the whole coordination cluster, with `--dashboard-bind-address` on an address that others reach.
+pub const DASHBOARD_REVIEWS: Role = Role {
+    name: roles::DASHBOARD_REVIEWS,
+    why: "For brokers with --dashboard-bind-address on another than a loopback address: whose a token is, and whether that \
+          person may see the page (get on the non-resource URL /dashboard).",
+    namespaced: false,
+    rules: &[
+        Rule {
+            why: "",
+            groups: &["authentication.k8s.io"],
+            resources: &["tokenreviews"],
+            names: &[],
+            verbs: &["create"],
+        },
+        Rule {
+            why: "",
+            groups: &["authorization.k8s.io"],
+            resources: &["subjectaccessreviews"],
+            names: &[],
+            verbs: &["create"],
+        },
+    ],
+};
+
+/// What a broker that serves the page holds in the coordination cluster beside [`COORDINATION`].
+pub const DASHBOARD: &[Grant] = &[Grant::everywhere(&DASHBOARD_GRAPHS), Grant::everywhere(&DASHBOARD_REVIEWS)];
+
+/// What people hold there who may see the page with a token.
+pub const DASHBOARD_VIEWER: Viewer = Viewer {
+    name: roles::DASHBOARD_VIEWER,
+    why: "For people: to see the page of a broker on another than a loopback address. The cluster's owner binds it:\n  \
+          kubectl create clusterrolebinding see-the-page --clusterrole resource-broker-dashboard-viewer --group GROUP",
+    paths: &["/dashboard"],
+};

@@ -74,6 +74,8 @@ pub const OPERATOR_OWN: Role = Role {
                 roles::INSTANCE,
                 roles::COMPUTE,
                 roles::COMPUTE_STAGES,
+                roles::DASHBOARD_GRAPHS,
+                roles::DASHBOARD_REVIEWS,
                 roles::GRAPHS,
                 roles::GRAPHS_CRD_DELETION,
                 roles::GRAPHS_KINDS,

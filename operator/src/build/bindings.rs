@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use manifests::roles;
+use resource_broker::options::Disabled;
 use serde_json::{Value, json};
 
 use super::metadata::labelled;
@@ -106,6 +107,13 @@ pub(super) fn build(owner: &Owner, account: &str, running: &BTreeSet<String>, in
         bindings.push(binder.within("cluster-secrets", &namespace, roles::CLUSTER_SECRETS));
     }
     bindings.push(binder.everywhere("coordination", roles::COORDINATION));
+    if let Disabled::On(address) = invocation.options.dashboard_bind_address {
+        bindings.push(binder.everywhere("dashboard-graphs", roles::DASHBOARD_GRAPHS));
+        // On a loopback address nobody is asked who he is.
+        if !address.ip().is_loopback() {
+            bindings.push(binder.everywhere("dashboard-reviews", roles::DASHBOARD_REVIEWS));
+        }
+    }
     if invocation.options.compute_kubeconfig.is_none() {
         // These roles are only there where the cluster's owner wants stages of migrations to run. Until then the
         // bindings grant nothing.

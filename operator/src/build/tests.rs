@@ -118,6 +118,25 @@ fn what_a_broker_goes_without() {
 }
 
 #[test]
+fn what_the_page_takes_is_granted_to_a_broker_that_serves_it() {
+    let bound = |args: &[&str]| -> Vec<String> {
+        let keys = keys(&built(&json!({"extraArgs": args})));
+        keys.into_iter().filter(|key| key.contains(":dashboard")).collect()
+    };
+    let [graphs, reviews] =
+        ["graphs", "reviews"].map(|what| format!("ClusterRoleBinding resource-broker:n:b:dashboard-{what}"));
+    assert_eq!(bound(&[]), [""; 0]);
+    assert_eq!(bound(&["-dashboard-bind-address=0"]), [""; 0]);
+    for loopback in ["127.0.0.1:8082", "[::1]:8082"] {
+        assert_eq!(bound(&[&format!("--dashboard-bind-address={loopback}")]), [graphs.as_str()], "{loopback}");
+    }
+    for address in [":8082", "10.0.0.1:8082", "[::]:8082"] {
+        let flag = format!("-dashboard-bind-address={address}");
+        assert_eq!(bound(&[&flag]), [graphs.as_str(), reviews.as_str()], "{address}");
+    }
+}
+
+#[test]
 fn objects_in_its_namespace_are_owned_and_those_elsewhere_are_labelled() {
     for desired in built_with(&json!({"replicas": 2, "clusterSecretsNamespace": "c"}), true) {
         let metadata = &desired.object["metadata"];

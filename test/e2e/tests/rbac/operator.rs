@@ -148,7 +148,7 @@ async fn appears(hub: &Place) {
         "replicas": 2,
         "watchKinds": [CERTIFICATE.flag()],
         "clusterSecretsNamespace": "resource-broker-clusters",
-        "extraArgs": [format!("--migration-ttl={MIGRATION_TTL}")],
+        "extraArgs": [format!("--migration-ttl={MIGRATION_TTL}"), "--dashboard-bind-address=:8082"],
         "graphs": {"enabled": true, "replicas": 2, "allowCRDDeletion": true, "distribution": {"enabled": true}},
     });
     hub.create(&BROKER, TEAM, NAME, json!({"spec": spec})).await;
