@@ -16,6 +16,7 @@ use crate::{
     index::{Change, Lookup},
     kind::KindInfo,
     kinds::wanted::Reading,
+    lag::Lag,
     listener::Listener,
     lock::lock,
 };
@@ -242,6 +243,29 @@ async fn what_one_listener_reads_is_kept_and_what_one_does_not_read_again_stays(
     assert!(!keeps() && may_drop());
     let crds = &cluster.server.kinds.crds;
     assert!(!cluster.server.keeps(crds, &ObjectKey::new("", "a")) && !crds.may_drop());
+}
+
+/// Shows what there is, and needs none of it.
+struct Show;
+
+impl Listener for Show {
+    fn is_awaited(&self) -> bool {
+        false
+    }
+    fn changed(&self, _: &Index, _: &Change) {}
+}
+
+#[tokio::test]
+async fn a_cluster_does_not_lag_for_want_of_what_is_only_shown() {
+    let (cluster, spec) = (cluster(), Arc::new(WatchSpec::all(job()).labelled("a")));
+    cluster.listen(&spec, 1, &(Arc::new(Show) as _));
+    let index = cluster.index(&spec).unwrap();
+    index.set_trouble(Some("forbidden".into()));
+    assert_eq!((cluster.lag(&index), cluster.is_awaited(&index)), (Lag::Known, false));
+    cluster.listen(&spec, 2, &(Arc::new(Stranger) as _));
+    assert_eq!((cluster.lag(&index), cluster.is_awaited(&index)), (Lag::Lagging("forbidden".into()), true));
+    cluster.unlisten(&spec, 2);
+    assert_eq!(cluster.lag(&index), Lag::Known);
 }
 
 #[tokio::test]

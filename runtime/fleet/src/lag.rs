@@ -22,7 +22,7 @@ const LONG: Duration = Duration::from_mins(1);
 /// How it stands with what a cluster should have told by now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lag {
-    /// It is there, or cannot be: the kind is not served.
+    /// It is there, or cannot be (the kind is not served), or nothing waits for it.
     Known,
     /// It is about to come, and worth waiting for.
     Coming,
@@ -36,10 +36,15 @@ fn patience(silence: Option<Duration>) -> Duration {
 }
 
 impl Cluster {
+    /// Whether anything waits for what a watch tells: see [`Listener::is_awaited`](crate::listener::Listener::is_awaited).
+    pub fn is_awaited(&self, index: &Index) -> bool {
+        self.listeners(index.spec()).iter().any(|listener| listener.is_awaited())
+    }
+
     /// Whether the first list of a watch is done, or why not.
     pub fn lag(&self, index: &Index) -> Lag {
         let gvk = &index.spec().gvk;
-        if index.is_complete() {
+        if index.is_complete() || !self.is_awaited(index) {
             return Lag::Known;
         }
         if let Some(why) = index.trouble() {

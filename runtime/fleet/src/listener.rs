@@ -28,6 +28,11 @@ pub trait Listener: Send + Sync + 'static {
         false
     }
 
+    /// Whether anything waits for what the watch tells. A cluster does not lag for want of what is only shown to people.
+    fn is_awaited(&self) -> bool {
+        true
+    }
+
     /// Where the watch's index is counted, if it is. Of several the first counts.
     fn census(&self) -> Option<Arc<Census>> {
         None
