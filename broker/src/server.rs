@@ -1,8 +1,15 @@
 //! `/healthz`, `/readyz` and `/metrics`.
 
+use std::time::Duration;
+
 use broker_api::condition;
 use broker_core::decision;
-use runtime_fleet::{cluster::ClusterState, lag::Lag};
+use runtime_fleet::{
+    cluster::{Cluster, ClusterState},
+    index::Index,
+    kind::KindState,
+    lag::Lag,
+};
 use runtime_process::{
     metrics::{self, gauge},
     serve::{Probed, hung},
@@ -49,7 +56,7 @@ fn readiness(broker: &Broker) -> Result<String, String> {
                 continue;
             }
         }
-        for index in cluster.indexes().iter().filter(|index| !index.is_complete()) {
+        for index in cluster.indexes().iter().filter(|index| !index.is_complete() && cluster.is_awaited(index)) {
             let kind = &index.spec().gvk.kind;
             match cluster.lag(index) {
                 Lag::Lagging(why) => notes.push(format!("{} {kind}: {why}", cluster.name())),
@@ -63,6 +70,14 @@ fn readiness(broker: &Broker) -> Result<String, String> {
     }
     let text = waiting.iter().chain(&notes).fold(String::new(), |text, line| text + line + "\n");
     if waiting.is_empty() { Ok(text) } else { Err(text) }
+}
+
+/// How long ago a watch was heard of. `None`: nothing is to be heard, for the kind is not served; nothing was ever heard, for
+/// which the cluster lags; or nothing waits for it.
+fn silence(cluster: &Cluster, index: &Index) -> Option<Duration> {
+    let heard = index.silence()?;
+    let is_served = cluster.kind(&index.spec().gvk) != KindState::Missing;
+    (is_served && cluster.is_awaited(index)).then_some(heard)
 }
 
 /// What is counted when it is asked for.
@@ -92,9 +107,11 @@ fn collect(broker: &Broker) {
         let labels = ClusterLabels { role: cluster.name().role().as_str(), state };
         METRICS.clusters.get_or_create(&labels).inc();
         for index in cluster.indexes() {
+            let Some(silence) = silence(&cluster, &index) else { continue };
             let labels = WatchLabels { cluster: cluster.name().to_string(), kind: index.spec().gvk.kind.clone() };
-            let silence = index.silence().unwrap_or_else(|| cluster.age());
-            METRICS.staleness.get_or_create(&labels).set(silence.as_secs_f64());
+            let staleness = METRICS.staleness.get_or_create(&labels);
+            // There may be several of one kind, as of Secrets in some namespaces: the quietest counts.
+            staleness.set(staleness.get().max(silence.as_secs_f64()));
         }
     }
 }
