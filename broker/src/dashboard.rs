@@ -1,18 +1,24 @@
-//! The page that shows people how it stands (`--dashboard-bind-address`). It reads what the process holds in memory anyway,
-//! asks API servers for nothing but who its reader is, and changes nothing.
+//! The page that shows people how it stands (`--dashboard-bind-address`). It reads what the process holds in memory anyway, and
+//! of graphs, which are another program's, what it watches for itself. It asks API servers for nothing else but who its reader
+//! is, and changes nothing.
 //!
-//! From top to bottom: `access.rs` says who may read; `summary.rs` and `trace.rs` gather; `page.rs`, `object.rs` and `search.rs`
-//! make HTML of that without asking anybody; `listener.rs` sends what has changed since.
+//! From top to bottom: `access.rs` says who may read; `summary.rs`, `trace.rs` and `graphs.rs` gather; `page.rs`, `object.rs`,
+//! `graph.rs` and `search.rs` make HTML of that without asking anybody; `listener.rs` sends what has changed since.
 
 mod access;
 mod age;
 #[cfg(test)]
 mod contrast;
+mod definition;
 mod flow;
 mod fragment;
 mod frame;
+mod graph;
+mod graph_section;
+mod graphs;
 mod health;
 mod html;
+mod kept;
 mod kind;
 mod listener;
 mod migration;
@@ -22,8 +28,11 @@ mod picture;
 mod query;
 mod reply;
 mod review;
+mod rollout;
 mod search;
+mod sight;
 mod summary;
+mod told;
 mod tone;
 mod trace;
 mod verdicts;
@@ -53,6 +62,7 @@ use self::{
     access::Access,
     flow::Flow,
     fragment::Fragment,
+    graphs::{Graph, Graphs},
     listener::{Listener, Subject},
     query::Query,
     review::Reviewer,
@@ -96,6 +106,7 @@ struct Dashboard {
     broker: Arc<Broker>,
     access: Access,
     flow: Arc<Mutex<Flow>>,
+    graphs: Arc<Graphs>,
     /// The first page, and when it was gathered. Whoever finds it old makes it anew, and the others wait for that.
     last: AsyncMutex<Option<(Instant, Vec<Fragment>)>>,
     seats: Arc<Semaphore>,
@@ -112,10 +123,12 @@ impl Dashboard {
     /// Served at an address. `stop` ends what goes on by itself.
     fn new(broker: Arc<Broker>, address: SocketAddr, stop: CancellationToken) -> Arc<Self> {
         let access = Access::at(address, || Reviewer::new(Arc::clone(&broker)));
+        let graphs = Arc::new(Graphs::watch(&broker));
         Arc::new(Self {
             broker,
             access,
             flow: Arc::default(),
+            graphs,
             last: AsyncMutex::default(),
             seats: Arc::new(Semaphore::new(SEATS)),
             looks: Semaphore::new(LOOKS),
@@ -136,6 +149,7 @@ impl Dashboard {
             "/" => self.first().await,
             "/search" => self.search(&query.value("q")).await,
             "/object" => self.object(query, request.uri.query().unwrap_or_default()).await,
+            "/graph" => self.graph(&query.value("name")).await,
             "/events" => return self.events(query),
             "/style.css" => Some(reply::file("text/css; charset=utf-8", STYLE)),
             "/script.js" => Some(reply::file("text/javascript; charset=utf-8", SCRIPT)),
@@ -169,14 +183,29 @@ impl Dashboard {
         })
     }
 
+    async fn graph(&self, name: &str) -> Option<Response> {
+        if name.is_empty() {
+            return Some(reply::page(StatusCode::NOT_FOUND, graph::missing()));
+        }
+        let shown = self.look_at_graph(name).await?;
+        Some(if shown.is_missing() {
+            reply::page(StatusCode::NOT_FOUND, graph::missing())
+        } else {
+            reply::page(StatusCode::OK, graph::page(&shown))
+        })
+    }
+
     fn events(self: &Arc<Self>, query: Query<'_>) -> Response {
+        let graph = query.value("graph");
         let subject = if query.is_empty() {
             Subject::All
-        } else {
+        } else if graph.is_empty() {
             match trace::key_of(&self.broker, query) {
                 Some(key) => Subject::One(key),
                 None => return reply::line(StatusCode::NOT_FOUND, "there is no such object"),
             }
+        } else {
+            Subject::Graph(graph)
         };
         let Ok(seat) = Arc::clone(&self.seats).try_acquire_owned() else {
             return reply::line(StatusCode::SERVICE_UNAVAILABLE, "too many look at this already; load the page anew");
@@ -193,7 +222,13 @@ impl Dashboard {
                 let trace = self.look(move |broker| Trace::of(broker, &key)).await??;
                 Some(vec![object::fragment(&trace)])
             }
+            Subject::Graph(name) => Some(vec![graph::fragment(&self.look_at_graph(name).await?)]),
         }
+    }
+
+    async fn look_at_graph(&self, name: &str) -> Option<Graph> {
+        let (graphs, name) = (Arc::clone(&self.graphs), name.to_owned());
+        self.look(move |broker| graphs.one(broker, &name)).await
     }
 
     async fn summary(&self) -> Option<Vec<Fragment>> {
@@ -204,7 +239,9 @@ impl Dashboard {
             return Some(fragments.clone());
         }
         let (broker, measures) = (Arc::clone(&self.broker), lock(&self.flow).measures());
-        let gathered = blocking(move || page::fragments(&Summary::gather(&broker, measures))).await.ok()?;
+        let graphs = Arc::clone(&self.graphs);
+        let gather = move || page::fragments(&Summary::gather(&broker, measures, graphs.list(&broker)));
+        let gathered = blocking(gather).await.ok()?;
         *last = Some((Instant::now(), gathered.clone()));
         Some(gathered)
     }

@@ -27,6 +27,8 @@ pub(super) enum Subject {
     All,
     /// One object.
     One(OriginKey),
+    /// The graph of this name.
+    Graph(String),
 }
 
 /// See the module.

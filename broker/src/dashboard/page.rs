@@ -9,6 +9,7 @@ use super::{
     flow::MEASURES,
     fragment::Fragment,
     frame::{Frame, begin_table, end_table, heads, more, object_link, rows, section},
+    graph_section,
     health::Health,
     html::Html,
     kind::kind_text,
@@ -19,9 +20,9 @@ use super::{
 use crate::migrations::registry::word;
 
 /// Bytes that rows of each table take at the most, beside the last one. With all else that is less than 200 KB.
-const CLUSTER_BYTES: usize = 70_000;
-const MIGRATION_BYTES: usize = 45_000;
-const PROVIDER_BYTES: usize = 20_000;
+const CLUSTER_BYTES: usize = 55_000;
+const MIGRATION_BYTES: usize = 35_000;
+const PROVIDER_BYTES: usize = 12_000;
 const KIND_BYTES: usize = 15_000;
 const NOTE_BYTES: usize = 6_000;
 
@@ -33,12 +34,13 @@ const SENTENCE: usize = 200;
 const STAGES: usize = 16;
 
 /// The parts of the page, and their headings.
-const TITLES: [(&str, &str); 5] = [
+const TITLES: [(&str, &str); 6] = [
     ("overview", "Overview"),
     ("clusters", "Clusters"),
     ("objects", "Objects"),
     ("flow", "Flow"),
     ("migrations", "Migrations"),
+    ("graphs", "Graphs"),
 ];
 
 /// The parts of the page.
@@ -51,7 +53,8 @@ pub(super) fn fragments(summary: &Summary) -> Vec<Fragment> {
                 "clusters" => clusters(&summary.clusters),
                 "objects" => objects(&summary.objects),
                 "flow" => flow(summary),
-                _ => migrations(&summary.migrations),
+                "migrations" => migrations(&summary.migrations),
+                _ => graph_section::section(&summary.graphs),
             };
             Fragment::new(name, html)
         })
@@ -71,10 +74,6 @@ pub(super) fn page(fragments: &[Fragment]) -> Html {
             section(&mut content, title, fragment);
         }
     }
-    content.raw(
-        "<p class=\"more\">Graphs and their roll-outs are another program's, resource-graphs: \
-         <code>kubectl get resourcegraphdefinitions,resourcegraphrollouts</code>.</p>",
-    );
     Frame { title: "How it stands", search: "", events: Some("events") }.around(&content)
 }
 

@@ -9,7 +9,7 @@ use runtime_fleet::object::ObjectKey;
 use super::*;
 use crate::{
     broker::Broker,
-    dashboard::{age::Age, flow::Measure, summary::ClusterRow},
+    dashboard::{age::Age, flow::Measure, graph_section::tests::list, summary::ClusterRow},
     origins::records::spread::Spread,
 };
 
@@ -61,6 +61,7 @@ fn summary(name: &str, why: &str, count: usize) -> Summary {
             rows: each().take(50).map(|name| migration_of(&name, why)).collect(),
             more: count.saturating_sub(50),
         },
+        graphs: list(name, why, count),
     }
 }
 
@@ -106,11 +107,13 @@ fn it_shows_how_it_stands() {
         "<li>verify <span class=\"badge plain\">Pending</span></li>",
         "object?cluster=consumer%23c0002&amp;kind=K.v1.g.io&amp;namespace=n&amp;name=c0002",
         "2 min, a person's",
+        "graph?name=c0002",
         "Now 3 wait for their turn, and 1 are worked on.",
     ] {
         assert!(page.contains(shown), "{shown}: {page}");
     }
-    assert!(!page.contains("And "), "all is shown");
+    let left_out = page.replace("And 11 more waves.", "").replace("And 2 more clusters.", "");
+    assert!(!left_out.contains("And "), "all is shown but what is on the page of a graph");
 }
 
 #[test]
@@ -118,6 +121,7 @@ fn nothing_is_shown_where_there_is_nothing() {
     let page = rendered(&Summary::default());
     judge(&page);
     assert_eq!(page.matches("There are none.").count(), 2);
+    assert_eq!(page.matches("are not known now").count(), 2, "nobody has said that there are no graphs");
     assert!(page.contains("stands by"));
 }
 
@@ -139,9 +143,9 @@ fn a_thousand_clusters_and_fifty_thousand_objects_are_a_small_page() {
         let page = rendered(&summary(name, why, 1000));
         judge(&page);
         assert!(page.len() + assets < 200_000, "{} and {assets}", page.len());
-        assert!(
-            page.contains(" more clusters.") && page.contains(" more Migrations.") && page.contains(" more providers.")
-        );
+        for left_out in ["clusters", "Migrations", "providers", "ResourceGraphDefinitions", "rollouts"] {
+            assert!(page.contains(&format!(" more {left_out}.")), "{left_out}");
+        }
     }
 }
 

@@ -44,7 +44,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const AWAY: &str = "the coordination cluster, which knows who you are, does not answer; try again in a moment";
 const BUSY: &str = "too many ask at once; try again in a moment";
 const FORBIDDEN: &str = "the broker may not ask who you are: in the coordination cluster it needs create on tokenreviews \
-                         (authentication.k8s.io) and on subjectaccessreviews (authorization.k8s.io), as config/rbac has it";
+                         (authentication.k8s.io) and on subjectaccessreviews (authorization.k8s.io), as config/rbac/dashboard.yaml \
+                         has it";
 
 /// See the module.
 pub(super) struct Reviewer {

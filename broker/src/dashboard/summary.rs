@@ -9,6 +9,7 @@ use runtime_effect::kind::Kind;
 
 use super::{
     flow::{MEASURES, Measure},
+    graphs::GraphList,
     health::Health,
     migration::MigrationRow,
 };
@@ -45,6 +46,8 @@ pub(super) struct Summary {
     pub(super) queue: (usize, usize),
     /// The Migrations.
     pub(super) migrations: Migrations,
+    /// Graphs and their rollouts.
+    pub(super) graphs: GraphList,
 }
 
 /// The clusters.
@@ -94,8 +97,8 @@ pub(super) struct Migrations {
 }
 
 impl Summary {
-    /// As of now.
-    pub(super) fn gather(broker: &Broker, flow: [Measure; MEASURES.len()]) -> Self {
+    /// As of now, with what was counted and listed elsewhere.
+    pub(super) fn gather(broker: &Broker, flow: [Measure; MEASURES.len()], graphs: GraphList) -> Self {
         let spread = broker.records.spread();
         let budget = broker.fleet().budget();
         let queues = [broker.queue.stats(), broker.migrations.queue.stats()];
@@ -108,6 +111,7 @@ impl Summary {
             flow,
             queue: (queues.iter().map(|queue| queue.depth).sum(), queues.iter().map(|queue| queue.running).sum()),
             migrations: Migrations::gather(broker),
+            graphs,
         }
     }
 }
@@ -251,7 +255,7 @@ mod tests {
     #[tokio::test]
     async fn a_broker_without_anything_says_what_it_waits_for() {
         let (broker, _channels) = Broker::of_one_kind();
-        let summary = Summary::gather(&broker, Default::default());
+        let summary = Summary::gather(&broker, Default::default(), GraphList::default());
         assert!(!summary.leads && summary.notes.len() == 2, "{:?}", summary.notes);
         assert_eq!((summary.clusters.totals(), summary.objects.total(), summary.migrations.total()), ((0, 0), 0, 0));
     }

@@ -42,6 +42,8 @@ async fn each_page_is_there_and_nothing_else() {
         ("/search", 200, "text/html; charset=utf-8"),
         ("/object", 404, "text/html; charset=utf-8"),
         (object, 404, "text/html; charset=utf-8"),
+        ("/graph", 404, "text/html; charset=utf-8"),
+        ("/graph?name=web", 200, "text/html; charset=utf-8"),
         ("/style.css", 200, "text/css; charset=utf-8"),
         ("/script.js", 200, "text/javascript; charset=utf-8"),
         ("/icon.svg", 200, "image/svg+xml"),
@@ -87,7 +89,8 @@ async fn every_answer_has_the_headers() {
 #[tokio::test]
 async fn elsewhere_than_on_loopback_nothing_is_seen_without_a_token() {
     let (dashboard, _channels) = dashboard("0.0.0.0:8082");
-    for path in ["/", "/search?q=x", "/object", "/events", "/style.css", "/script.js", "/icon.svg", "/nothing"] {
+    for path in ["/", "/search?q=x", "/object", "/graph?name=x", "/events", "/style.css", "/script.js", "/icon.svg", "/nothing"]
+    {
         let response = get(&dashboard, path).await;
         assert_eq!(response.status(), StatusCode::UNAUTHORIZED, "{path}");
         assert!(response.headers().contains_key(header::WWW_AUTHENTICATE));
@@ -107,10 +110,20 @@ async fn a_listener_is_sent_all_at_first_and_ends_with_the_process() {
     let mut events = response.into_body().into_data_stream();
     let first = String::from_utf8(events.next().await.unwrap().unwrap().to_vec()).unwrap();
     let names: Vec<&str> = first.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
-    assert_eq!(names, ["overview", "clusters", "objects", "flow", "migrations"]);
+    assert_eq!(names, ["overview", "clusters", "objects", "flow", "migrations", "graphs"]);
     assert!(first.ends_with("\n\n"));
     dashboard.stop.cancel();
     assert!(events.next().await.is_none());
+}
+
+#[tokio::test]
+async fn who_looks_at_a_graph_is_sent_that_one() {
+    let (dashboard, _channels) = dashboard(LOOPBACK);
+    let response = get(&dashboard, "/events?graph=web").await;
+    assert_eq!(response.status(), StatusCode::OK);
+    let first = response.into_body().into_data_stream().next().await.unwrap().unwrap();
+    let first = String::from_utf8(first.to_vec()).unwrap();
+    assert!(first.starts_with("event: graph\n") && first.contains("are not known now"), "{first}");
 }
 
 #[tokio::test]

@@ -14,6 +14,9 @@ use crate::{operator::TEAM, owner::Owner, pair::Pair};
 /// A provider whose owner applied provider.yaml only.
 pub(crate) const ARIADNE: &str = "ariadne";
 
+/// What the coordination cluster is called.
+pub(crate) const COORDINATION: &str = "coordination";
+
 /// How long Migrations are kept: long enough to be looked at.
 pub(crate) const MIGRATION_TTL: &str = "5s";
 
@@ -51,7 +54,7 @@ impl Cast {
         let workloads = vec!["apps/v1", "batch/v1", "policy/v1"];
         let options = ClusterOptions { controller_manager: true, workloads, ..ClusterOptions::default() };
         let (coordination, homer, ariadne, theseus) = tokio::join!(
-            place(&world.lab, "coordination", &options, &[]),
+            place(&world.lab, COORDINATION, &options, &[]),
             edge(&world.lab, "homer", &[CERTIFICATE]),
             edge(&world.lab, ARIADNE, &[ACCEPT_API, CERTIFICATE]),
             edge(&world.lab, "theseus", &[ACCEPT_API]),
