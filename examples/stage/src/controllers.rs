@@ -8,6 +8,9 @@ use harness::{Cluster, Lab, Program};
 
 /// A cluster deletes objects whose owner is gone, and namespaces with all that is in them.
 pub const GARBAGE: [&str; 2] = ["garbage-collector-controller", "namespace-controller"];
+/// Beyond [`GARBAGE`]: Secrets get the tokens of ServiceAccounts, which `kubectl broker join` waits for.
+pub const TOKENS: [&str; 3] =
+    ["garbage-collector-controller", "namespace-controller", "serviceaccount-token-controller"];
 /// Beyond [`GARBAGE`]: ClusterRoles take in the rules of those with a label.
 pub const ROLES: [&str; 3] =
     ["garbage-collector-controller", "namespace-controller", "clusterrole-aggregation-controller"];
@@ -27,13 +30,17 @@ pub const GROUPS: [&str; 3] = ["apps/v1", "batch/v1", "policy/v1"];
 /// The program that runs these controllers in a cluster.
 pub fn program(lab: &Lab, cluster: &Cluster, controllers: &[&str]) -> anyhow::Result<Program> {
     let name = format!("{}-controller-manager", cluster.name());
-    let kubeconfig = lab.directory().join(cluster.name()).join("controller-manager.kubeconfig");
+    let directory = lab.directory().join(cluster.name());
+    let kubeconfig = directory.join("controller-manager.kubeconfig");
     cluster.write_kubeconfig("controller-manager", &kubeconfig)?;
     let path = harness::kubectl_binary()?.with_file_name("kube-controller-manager");
     Ok(Program::new(name, path)
         .arg("--kubeconfig")
         .arg(kubeconfig)
         .arg(format!("--controllers={}", controllers.join(",")))
+        // For tokens: by which key the API server knows them, and what a kubeconfig with one has to trust.
+        .arg(format!("--service-account-private-key-file={}", directory.join("service-account.key").display()))
+        .arg(format!("--root-ca-file={}", directory.join("ca.crt").display()))
         .args([
             "--leader-elect=false",
             "--use-service-account-credentials=false",

@@ -30,7 +30,12 @@ impl Thing {
 
     /// An instance of a kind that a demo defines.
     pub fn instance(place: &Place, kind: &str, name: &str) -> Self {
-        let resource = resource(GROUP, kind);
+        Self::object(place, GROUP, kind, name)
+    }
+
+    /// An object of any kind that demos have.
+    pub fn object(place: &Place, group: &str, kind: &str, name: &str) -> Self {
+        let resource = resource(group, kind);
         Self::of(Api::namespaced_with(place.client.clone(), NAMESPACE, &resource), place, &resource, name)
     }
 
