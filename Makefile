@@ -41,7 +41,7 @@ ifneq ($(ONE_BUILD),)
 export RUSTC_WORKSPACE_WRAPPER := clippy-driver
 export CLIPPY_ARGS := --deny__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
 endif
-EXAMPLES := certs migration generic multi-tenant graphs distributor
+EXAMPLES := certs migration generic multi-tenant graphs distributor provider
 
 ##@ Use
 
@@ -74,6 +74,10 @@ demo-graphs: need-cargo need-cc ## A kind of one's own, and one whose certificat
 .PHONY: demo-distributor
 demo-distributor: need-cargo need-cc ## A kind defined once and served in every cluster, rolled out in waves (examples/distributor)
 	@ONCE=$(ONCE) examples/distributor/run.sh
+
+.PHONY: demo-provider
+demo-provider: need-cargo need-cc ## Copy the template of a provider, and have it serve another cluster (examples/provider)
+	@ONCE=$(ONCE) examples/provider/run.sh
 
 .PHONY: build
 build: need-cargo need-cc ## Build the release binaries, target/release/resource-broker, resource-broker-operator, resource-graphs, kubectl-broker

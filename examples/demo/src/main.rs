@@ -26,6 +26,8 @@ enum Demo {
     Graphs(Options),
     /// Defines a kind once, and serves it in many clusters.
     Distributor(Options),
+    /// Copies the template of a provider, and has it serve.
+    Provider(Options),
     CertProvider(cert_provider::Args),
     CertCheck(cert_check::Args),
     GenericProvider(generic_provider::Args),
@@ -49,6 +51,7 @@ async fn main() -> anyhow::Result<ExitCode> {
         Demo::Distributor(options) => {
             return Ok(Box::pin(show("distributor", options, distributor_example::play)).await);
         }
+        Demo::Provider(options) => return Ok(Box::pin(show("provider", options, provider_example::play)).await),
         Demo::CertProvider(args) => Box::pin(cert_provider::run(args)).await?,
         Demo::CertCheck(args) => cert_check::run(&args)?,
         Demo::GenericProvider(args) => Box::pin(generic_provider::run(args)).await?,
