@@ -27,12 +27,13 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
 use crate::listener::{Proof, Tls};
+use crate::query::{is_watch, parameter};
 use crate::recording::{KUBE_SYSTEM, Recording};
 use crate::stage::Stage;
 
 const JSON: &str = "application/json";
 /// How often a watch says how far it is, as API servers do.
-const BOOKMARK: Duration = Duration::from_mins(1);
+pub(crate) const BOOKMARK: Duration = Duration::from_mins(1);
 /// How long a watch lasts whose client does not say.
 const WATCH: Duration = Duration::from_mins(30);
 
@@ -183,7 +184,7 @@ async fn answer(State(extra): State<Arc<Extra>>, request: Request) -> Response {
     let (path, query) = (request.uri().path(), request.uri().query().unwrap_or_default());
     let accept = request.headers().get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let metadata_only = accept.contains("as=PartialObjectMetadata");
-    let is_watch = query.split('&').any(|part| matches!(part, "watch=1" | "watch=true"));
+    let is_watch = is_watch(query);
     let count = |counter: &AtomicUsize| counter.fetch_add(1, Ordering::Relaxed);
     let json = |body: Body| ([(CONTENT_TYPE, JSON)], body).into_response();
     if request.method() == Method::GET {
@@ -232,13 +233,12 @@ impl Drop for Open {
 }
 
 /// How long a watch shall last.
-fn lasting(query: &str) -> Duration {
-    let asked = query.split('&').find_map(|part| part.strip_prefix("timeoutSeconds="));
-    asked.and_then(|seconds| seconds.parse().ok()).map_or(WATCH, Duration::from_secs)
+pub(crate) fn lasting(query: &str) -> Duration {
+    parameter(query, "timeoutSeconds").and_then(|seconds| seconds.parse().ok()).map_or(WATCH, Duration::from_secs)
 }
 
-/// The same line every minute, to its end.
-fn bookmarks(line: String, lasts: Duration, watch: Open) -> impl Stream<Item = Result<String, Infallible>> {
+/// The same line every minute, to its end. `watch` is dropped with it.
+pub(crate) fn bookmarks<W>(line: String, lasts: Duration, watch: W) -> impl Stream<Item = Result<String, Infallible>> {
     let end = Instant::now() + lasts;
     stream::unfold((line, watch), move |(line, watch)| async move {
         let next = Instant::now() + BOOKMARK;

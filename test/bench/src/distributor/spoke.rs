@@ -22,6 +22,8 @@ use tokio::task::JoinSet;
 
 use crate::extra::{allow_files, kubeconfig};
 use crate::listener::{Proof, Tls};
+use crate::merge::merge;
+use crate::query::{is_watch, parameter};
 use crate::recording::KUBE_SYSTEM;
 
 const JSON: &str = "application/json";
@@ -270,28 +272,6 @@ fn shown(crd: &Value, metadata_only: bool) -> Value {
     json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": crd["metadata"]})
 }
 
-/// JSON merge patch (RFC 7396).
-fn merge(target: &mut Value, patch: &Value) {
-    let Some(fields) = patch.as_object() else {
-        *target = patch.clone();
-        return;
-    };
-    if !target.is_object() {
-        *target = json!({});
-    }
-    for (key, value) in fields {
-        if value.is_null() {
-            target.as_object_mut().map(|held| held.remove(key));
-        } else {
-            merge(&mut target[key.as_str()], value);
-        }
-    }
-}
-
-fn parameter<'q>(query: &'q str, name: &str) -> Option<&'q str> {
-    query.split('&').find_map(|part| part.strip_prefix(name)?.strip_prefix('='))
-}
-
 async fn answer(State(spoke): State<Arc<Spoke>>, request: Request) -> Response {
     let (path, query) = (request.uri().path().to_owned(), request.uri().query().unwrap_or_default().to_owned());
     let accept = request.headers().get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -317,7 +297,7 @@ async fn answer(State(spoke): State<Arc<Spoke>>, request: Request) -> Response {
         spoke.count(&asked.writes, "write", &path);
         return missing();
     }
-    if let Some("1" | "true") = parameter(&query, "watch") {
+    if is_watch(&query) {
         spoke.count(&asked.watches, "watch", &path);
         if spoke.manner == Manner::Broken && path != CRDS {
             return json(Body::from("{\"type\":\"ADDED\",\"object\":{\"metadata\":{\n".repeat(1_000)));
