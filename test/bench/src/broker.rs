@@ -12,6 +12,9 @@ use crate::{probe, usage, widget};
 const DEADLINE: Duration = Duration::from_mins(1);
 /// How long nothing may happen until the broker counts as quiet.
 const QUIET: Duration = Duration::from_secs(1);
+/// The same where there are many clusters, of each of which metrics tell, and how often it is looked then.
+const RESTS: Duration = Duration::from_secs(2);
+const GLANCE: Duration = Duration::from_millis(250);
 /// The histogram of single decisions.
 const DECISIONS: &str = "resource_broker_decision_duration_seconds";
 
@@ -32,7 +35,7 @@ impl Broker {
     }
 
     /// The same, with some more of its flags.
-    fn start_with(stage: &Stage, flags: &[&str]) -> anyhow::Result<Self> {
+    pub(crate) fn start_with(stage: &Stage, flags: &[&str]) -> anyhow::Result<Self> {
         let [hub, consumer, east, west] = stage.kubeconfigs()?;
         let (metrics, health) = (harness::free_address()?, harness::free_address()?);
         let program = Program::new("resource-broker", harness::broker_binary()?).args([
@@ -93,6 +96,48 @@ impl Broker {
         }
     }
 
+    /// From its start until `/readyz` said 200.
+    pub(crate) async fn ready_after(&mut self, deadline: Duration) -> anyhow::Result<Duration> {
+        while probe::get(&self.health, "/readyz").await.is_err() {
+            self.goes_on(deadline)?;
+            tokio::time::sleep(GLANCE).await;
+        }
+        Ok(self.started.elapsed())
+    }
+
+    /// From its start until it was at rest for the first time of a while in which it stayed so.
+    pub(crate) async fn rest_after(&mut self, deadline: Duration) -> anyhow::Result<Duration> {
+        self.ready_after(deadline).await?;
+        let mut at_rest: Option<Duration> = None;
+        loop {
+            let now = self.started.elapsed();
+            match (self.rests().await, at_rest) {
+                (false, _) => at_rest = None,
+                (true, None) => at_rest = Some(now),
+                (true, Some(from)) if now > from + RESTS => return Ok(from),
+                (true, Some(_)) => {}
+            }
+            self.goes_on(deadline)?;
+            tokio::time::sleep(GLANCE).await;
+        }
+    }
+
+    fn goes_on(&mut self, deadline: Duration) -> anyhow::Result<()> {
+        anyhow::ensure!(self.process.is_running(), "the broker ended\n{}", self.process.log()?);
+        anyhow::ensure!(self.started.elapsed() < deadline, "the broker did not come to rest within {deadline:?}");
+        Ok(())
+    }
+
+    /// When it was started.
+    pub(crate) fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// Files and sockets that it has open.
+    pub(crate) fn open_files(&self) -> anyhow::Result<usize> {
+        usage::open_files(self.process.id()).context("the broker")
+    }
+
     /// Metrics tell of every watch, so they are asked for only where the answer matters.
     async fn rests(&self) -> bool {
         probe::get(&self.health, "/readyz").await.is_ok()
@@ -101,8 +146,8 @@ impl Broker {
                 .is_ok_and(|text| probe::metric(&text, "workqueue_depth") < 0.5)
     }
 
-    /// When the last request was answered, from the start.
-    async fn last_request(&self, stage: &Stage, since: &Marks) -> anyhow::Result<Duration> {
+    /// When the last request to a real API server was answered, from the start.
+    pub(crate) async fn last_request(&self, stage: &Stage, since: &Marks) -> anyhow::Result<Duration> {
         let requests = stage.broker_requests(since).await?;
         let last = requests.iter().flat_map(|one| one.events.iter()).map(|event| event.timestamp).max();
         let after = last.map_or(Duration::ZERO, |last| {

@@ -1,5 +1,5 @@
 //! `make bench`: what the broker and resource-graphs cost and how fast they are, on real API servers of their own. What follows is
-//! of the broker; see [`graphs`] for the other.
+//! of the broker; see [`graphs`] for the other, and [`scale`] for the broker with more clusters than there can be real ones.
 //!
 //! The clusters, the load, the provider's controller and the measuring are in this process; the broker is a process of
 //! its own. All share the machine, so the API servers' CPU time bounds the throughput: the goal for a burst is
@@ -34,6 +34,7 @@ mod query;
 mod recording;
 mod report;
 mod rogue;
+mod scale;
 mod sighting;
 mod stage;
 mod staged;
@@ -91,6 +92,9 @@ async fn measure(options: &Options) -> anyhow::Result<Report> {
     report = Box::pin(graphs::run(options, report)).await?;
     if options.wants(Part::Distributor) {
         report = Box::pin(distributor::run(options.sizes(), report)).await?;
+    }
+    if options.wants(Part::Scale) {
+        report = Box::pin(scale::run(options, report)).await?;
     }
     Ok(report)
 }

@@ -24,7 +24,7 @@ use crate::broker::Broker;
 use crate::latency::Latencies;
 use crate::load::{self, Request};
 use crate::options::{Options, Part, Sizes};
-use crate::provider::Controllers;
+use crate::provider::{Controllers, Serving};
 use crate::report::{Goal, Report};
 use crate::sighting::{Kind, Sighting, Sightings};
 use crate::stage::Stage;
@@ -114,7 +114,7 @@ impl Bench {
     /// Measures what is wanted of objects that move.
     pub(crate) async fn run_moving(mut self, options: &Options) -> anyhow::Result<Report> {
         let ceiling = ceiling::measure(&mut self).await?;
-        let _providers = Controllers::start(&self.stage.controllers).await?;
+        let _providers = Controllers::start(&self.stage.controllers, Serving::Secret).await?;
         if options.wants(Part::Moves) {
             moves::measure(&mut self, ceiling).await?;
         }

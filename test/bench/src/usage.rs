@@ -108,6 +108,11 @@ pub(crate) fn resident_kib(pid: u32) -> anyhow::Result<f64> {
     Ok(number.parse()?)
 }
 
+/// How many files and sockets one process has open.
+pub(crate) fn open_files(pid: u32) -> anyhow::Result<usize> {
+    Ok(fs::read_dir(format!("/proc/{pid}/fd")).context("the process is gone")?.count())
+}
+
 /// The machine's load average over the last minute.
 pub(crate) fn load_average() -> anyhow::Result<f64> {
     let text = fs::read_to_string("/proc/loadavg")?;
@@ -129,6 +134,7 @@ mod tests {
     #[test]
     fn this_process_is_seen() {
         assert!(resident_kib(process::id()).unwrap() > 100.0);
+        assert!(open_files(process::id()).unwrap() > 2);
         assert!(!CpuTime::now().unwrap().programs.is_empty());
         assert!(load_average().unwrap() >= 0.0);
     }

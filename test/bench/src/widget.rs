@@ -148,6 +148,15 @@ pub(crate) async fn create(client: &Client, name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Changes one field of the spec.
+pub(crate) async fn edit(client: &Client, name: &str, replicas: usize) -> anyhow::Result<()> {
+    let request = http::Request::patch(path(name, "bench"))
+        .header(CONTENT_TYPE, "application/merge-patch+json")
+        .body(json!({"spec": {"replicas": replicas}}).to_string().into_bytes())?;
+    client.request_text(request).await?;
+    Ok(())
+}
+
 /// Asks for the object's deletion.
 pub(crate) async fn delete(client: &Client, name: &str) -> anyhow::Result<()> {
     client.request_text(http::Request::delete(path(name, "bench")).body(Vec::new())?).await?;
@@ -238,7 +247,8 @@ pub(crate) async fn write_status_with_secret(client: &Client, copy: &str, revisi
     patch_status(client, copy, &json!({"status": status})).await
 }
 
-fn status(revision: u64) -> serde_json::Value {
+/// The status that a provider's controller writes.
+pub(crate) fn status(revision: u64) -> serde_json::Value {
     json!({
         "status": "Available",
         "revision": revision,
