@@ -25,6 +25,8 @@ SEEDS ?=
 SEED ?=
 WITHOUT ?=
 MINUTES ?=
+# How much of its full numbers `make bench-scale` uses: 1 unless it is given.
+SCALE ?=
 # What `make fuzz` does: how long for each target, which ones, and whether inputs that were found are kept.
 SECONDS ?=
 TARGETS ?=
@@ -161,6 +163,13 @@ manifests: need-cargo need-cc ## Write CRDs and permissions in config/ from the 
 bench: need-cargo need-cc controlplane ## Measure latency, throughput, writes and memory on its own API servers (minutes)
 	cargo build --locked --release --package bench --package resource-broker --package resource-graphs --bins
 	$(TARGET)/release/bench
+
+# The hour of nothing is virtual: it takes seconds, in the profile that `make simulate` has built.
+.PHONY: bench-scale
+bench-scale: need-cargo need-cc controlplane ## Measure the broker with 50,000 objects, 1,000 consumers, 100 providers; and an hour of nothing (SCALE=0.02: a look in about a minute)
+	cargo build --locked --release --package bench --package resource-broker --bins
+	$(TARGET)/release/bench --only scale --scale $(or $(SCALE),1)
+	OBJECTS=2000 cargo test --locked --profile simulate --package sim --test hour -- --nocapture
 
 .PHONY: test-node
 test-node: need-cargo need-cc need-go ## The whole on a real kubelet and containerd, from the images (root, Linux)
