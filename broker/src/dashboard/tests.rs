@@ -89,7 +89,8 @@ async fn every_answer_has_the_headers() {
 #[tokio::test]
 async fn elsewhere_than_on_loopback_nothing_is_seen_without_a_token() {
     let (dashboard, _channels) = dashboard("0.0.0.0:8082");
-    for path in ["/", "/search?q=x", "/object", "/graph?name=x", "/events", "/style.css", "/script.js", "/icon.svg", "/nothing"]
+    for path in
+        ["/", "/search?q=x", "/object", "/graph?name=x", "/events", "/style.css", "/script.js", "/icon.svg", "/nothing"]
     {
         let response = get(&dashboard, path).await;
         assert_eq!(response.status(), StatusCode::UNAUTHORIZED, "{path}");

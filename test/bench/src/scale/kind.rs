@@ -95,7 +95,8 @@ mod tests {
         assert_eq!(said(widget::ALL), Some(("Widget", "", "", false)));
         let one = "/apis/bench.example.org/v1/namespaces/n/widgets/a";
         assert_eq!(said(one), Some(("Widget", "n", "a", false)));
-        assert_eq!(said(&format!("{one}/status")), Some(("Widget", "n", "a", true)));
+        let status = format!("{one}/status");
+        assert_eq!(said(&status), Some(("Widget", "n", "a", true)));
         let all = "/apis/broker.platform-mesh.io/v1alpha1/acceptapis";
         assert_eq!(said(all), Some(("AcceptAPI", "", "", false)));
         assert_eq!(said("/apis/bench.example.org/v1"), None);

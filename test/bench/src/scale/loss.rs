@@ -65,7 +65,7 @@ async fn until_moved(stubs: &mut Stubs, count: usize) -> anyhow::Result<Moved> {
     let lost = stubs.lost().number;
     let began = Instant::now();
     let (mut copied, mut known) = (HashSet::with_capacity(count), HashSet::with_capacity(count));
-    let (mut first, mut last, mut told, mut others) = (None, began, began, 0);
+    let (mut first, mut latest, mut told, mut others) = (None, began, began, 0);
     while copied.len() < count || known.len() < count {
         let change = stubs.next(PATIENCE).await.map_err(|error| {
             error.context(format!("{} of {count} have new copies, {} of them are known", copied.len(), known.len()))
@@ -77,7 +77,7 @@ async fn until_moved(stubs: &mut Stubs, count: usize) -> anyhow::Result<Moved> {
                 Some(origin) => {
                     first.get_or_insert(change.at);
                     if copied.insert(origin.to_owned()) {
-                        last = change.at;
+                        latest = change.at;
                     }
                 }
                 None => others += 1,
@@ -86,5 +86,5 @@ async fn until_moved(stubs: &mut Stubs, count: usize) -> anyhow::Result<Moved> {
             told = change.at;
         }
     }
-    Ok(Moved { objects: copied.len(), first: first.unwrap_or(last), last, told, others })
+    Ok(Moved { objects: copied.len(), first: first.unwrap_or(latest), last: latest, told, others })
 }

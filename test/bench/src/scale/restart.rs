@@ -14,7 +14,7 @@ pub(super) async fn measure(scale: &mut Scale) -> anyhow::Result<()> {
     let since = scale.ground.mark().await?;
     let (reads, watches) = scale.ground.stubs.asked.reads_and_watches();
     scale.broker = scale.ground.start()?;
-    let ready = scale.broker.ready_after(DEADLINE).await?;
+    let until_ready = scale.broker.ready_after(DEADLINE).await?;
     let rest = scale.broker.rest_after(DEADLINE).await?;
     let cpu = scale.broker.cpu()?;
     let real = scale.broker.last_request(&scale.ground.stage, &since.0).await?;
@@ -29,7 +29,7 @@ pub(super) async fn measure(scale: &mut Scale) -> anyhow::Result<()> {
     let report = &mut scale.ground.report;
     let quiet = rest.max(real).max(stubs);
     report.judge(PART, "process start to quiet", quiet.as_secs_f64(), "s", Goal::AtMost(START));
-    report.note(PART, "  until /readyz", ready.as_secs_f64(), "s");
+    report.note(PART, "  until /readyz", until_ready.as_secs_f64(), "s");
     report.judge(PART, "writes", ratio(writes, 1), "", Goal::Exactly(0.0));
     report.note(PART, "reads per stub", ratio(more_reads - reads, stubs_there), "");
     report.note(PART, "watches per stub", ratio(more_watches - watches, stubs_there), "");

@@ -229,19 +229,19 @@ impl Store {
         let mut rest =
             self.held[target.kind as usize].range((behind, Bound::Unbounded)).filter(|(key, _)| within(key)).peekable();
         let limit = if page.limit == 0 { usize::MAX } else { page.limit };
-        let (mut items, mut last) = (Vec::new(), "");
+        let (mut items, mut end) = (Vec::new(), "");
         for (key, body) in rest.by_ref().take(limit) {
             if !items.is_empty() {
                 items.push(b',');
             }
             if page.metadata_only {
-                items.extend(metadata(body))
+                items.extend(metadata(body));
             } else {
-                items.extend_from_slice(body)
+                items.extend_from_slice(body);
             }
-            last = key;
+            end = key;
         }
-        let next = rest.peek().map(|_| format!("{revision}.{}", hex::encode(last))).unwrap_or_default();
+        let next = rest.peek().map(|_| format!("{revision}.{}", hex::encode(end))).unwrap_or_default();
         let (kind, api_version) = if page.metadata_only {
             ("PartialObjectMetadata", "meta.k8s.io/v1")
         } else {

@@ -73,7 +73,8 @@ async fn choices(prometheus: &Prometheus, query: &str) -> Vec<String> {
 
 async fn shows(prometheus: &Prometheus, title: &Value, expression: &str) {
     let is_seldom = SELDOM.iter().any(|metric| expression.contains(metric));
-    let found = wait_for(DEADLINE, &format!("panel {title} to show {expression}"), async || {
+    let what = format!("panel {title} to show {expression}");
+    let found = wait_for(DEADLINE, &what, async || {
         let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
         let (start, end) = ((now - RANGE).to_string(), now.to_string());
         let range = [("query", expression), ("start", start.as_str()), ("end", end.as_str()), ("step", "5")];

@@ -151,7 +151,8 @@ impl Prometheus {
 
     /// Waits until an alert is there no more.
     pub(crate) async fn until_over(&self, name: &str) {
-        let over = wait_for(DEADLINE, &format!("no alert {name}"), async || {
+        let what = format!("no alert {name}");
+        let over = wait_for(DEADLINE, &what, async || {
             let alerts = self.alerts().await?;
             ensure!(alerts.iter().all(|alert| alert["labels"]["alertname"] != name), "{alerts:?}");
             Ok(())
