@@ -2,7 +2,8 @@
 # Brings the prometheus and promtool that the tests load config/monitoring into to test/prometheus/bin/.
 #
 # Those in PATH are taken where both are there; else they come out of Debian's package, which is unpacked and not installed:
-# no root, and no daemon that starts with it. Takes seconds the first time, and nothing at all once both are there.
+# no root, and no daemon that starts with it. Takes seconds the first time, and nothing at all once both are there. Exit code 77:
+# this machine cannot get them, which says nothing of alerts and dashboard; what needs them is skipped.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -26,7 +27,7 @@ else
     for program in apt-get dpkg-deb tar; do
         command -v "$program" >/dev/null 2>&1 || {
             say "prometheus and promtool are missing: install Prometheus (https://prometheus.io/download), and have both in PATH"
-            exit 1
+            exit 77
         }
     done
     say 'fetching Debian'\''s package of Prometheus (seconds)'
@@ -41,7 +42,7 @@ else
     } >>log 2>&1; then
         cat log >&2
         say "the package prometheus cannot be downloaded: install it (apt-get install prometheus), or have prometheus and promtool in PATH"
-        exit 1
+        exit 77
     fi
     dpkg-deb --fsys-tarfile ./*.deb | tar -x --strip-components=3 ./usr/bin/prometheus ./usr/bin/promtool
 fi

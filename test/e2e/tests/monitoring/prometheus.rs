@@ -24,6 +24,15 @@ fn encoded(text: &str) -> String {
     text.bytes().map(encode).collect()
 }
 
+fn program() -> PathBuf {
+    file("test/prometheus/bin/prometheus")
+}
+
+/// Whether `test/prometheus/fetch.sh`, which `make test` calls first, could bring it.
+pub(crate) fn is_there() -> bool {
+    program().is_file()
+}
+
 /// See the module.
 pub(crate) struct Prometheus {
     process: Process,
@@ -33,8 +42,7 @@ pub(crate) struct Prometheus {
 impl Prometheus {
     /// Starts one that reads these addresses, each by its job, all in one namespace; returns when it answers.
     pub(crate) async fn start(lab: &Lab, namespace: &str, targets: &[(&str, &str)]) -> Self {
-        let program = file("test/prometheus/bin/prometheus");
-        assert!(program.is_file(), "prometheus is missing: run test/prometheus/fetch.sh");
+        let program = program();
         let job = |(job, address): &(&str, &str)| {
             // As Prometheus' operator has it of a Service: a namespace, and the pod behind it.
             let labels = json!({"namespace": namespace, "pod": format!("{job}-0")});
