@@ -9,8 +9,8 @@ use harness::{Cluster, Lab, Program};
 /// A cluster deletes objects whose owner is gone, and namespaces with all that is in them.
 pub const GARBAGE: [&str; 2] = ["garbage-collector-controller", "namespace-controller"];
 /// Beyond [`GARBAGE`]: Secrets get the tokens of ServiceAccounts, which `kubectl broker join` waits for.
-pub const TOKENS: [&str; 3] =
-    ["garbage-collector-controller", "namespace-controller", "serviceaccount-token-controller"];
+pub const TOKENS: [&str; 3] = ["garbage-collector-controller", "namespace-controller", TOKEN_CONTROLLER];
+const TOKEN_CONTROLLER: &str = "serviceaccount-token-controller";
 /// Beyond [`GARBAGE`]: ClusterRoles take in the rules of those with a label.
 pub const ROLES: [&str; 3] =
     ["garbage-collector-controller", "namespace-controller", "clusterrole-aggregation-controller"];
@@ -34,18 +34,24 @@ pub fn program(lab: &Lab, cluster: &Cluster, controllers: &[&str]) -> anyhow::Re
     let kubeconfig = directory.join("controller-manager.kubeconfig");
     cluster.write_kubeconfig("controller-manager", &kubeconfig)?;
     let path = harness::kubectl_binary()?.with_file_name("kube-controller-manager");
-    Ok(Program::new(name, path)
+    let program = Program::new(name, path)
         .arg("--kubeconfig")
         .arg(kubeconfig)
         .arg(format!("--controllers={}", controllers.join(",")))
-        // For tokens: by which key the API server knows them, and what a kubeconfig with one has to trust.
-        .arg(format!("--service-account-private-key-file={}", directory.join("service-account.key").display()))
-        .arg(format!("--root-ca-file={}", directory.join("ca.crt").display()))
         .args([
             "--leader-elect=false",
             "--use-service-account-credentials=false",
             "--secure-port=0",
             "--kube-api-qps=200",
             "--kube-api-burst=400",
-        ]))
+        ]);
+    if !controllers.contains(&TOKEN_CONTROLLER) {
+        return Ok(program);
+    }
+    // By which key the API server knows tokens, and what a kubeconfig with one has to trust. Whoever has the key runs that
+    // controller, whatever `--controllers` says, and it removes Secrets of ServiceAccounts that are not there.
+    Ok(program.args([
+        format!("--service-account-private-key-file={}", directory.join("service-account.key").display()),
+        format!("--root-ca-file={}", directory.join("ca.crt").display()),
+    ]))
 }

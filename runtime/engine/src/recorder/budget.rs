@@ -43,11 +43,12 @@ impl Bucket {
         (self.tokens + passed.as_secs_f64() * self.limit.rate).min(self.limit.burst)
     }
 
-    fn take(&mut self, now: Instant) -> bool {
-        let tokens = self.tokens(now);
-        let may = tokens >= 1.0;
-        *self = Self { limit: self.limit, tokens: tokens - f64::from(u8::from(may)), at: now };
-        may
+    fn has_one(&self, now: Instant) -> bool {
+        self.tokens(now) >= 1.0
+    }
+
+    fn spend(&mut self, now: Instant) {
+        *self = Self { limit: self.limit, tokens: self.tokens(now) - 1.0, at: now };
     }
 }
 
@@ -76,11 +77,16 @@ impl Budget {
         let key = &regarding.key;
         let name = if key.namespace.is_empty() { &*key.name } else { "" };
         let share = ObjectKey::new(&*key.namespace, name);
-        let mut pays = |share: Option<ObjectKey>, limit: Limit| {
-            let payer = Payer { cluster: regarding.cluster.clone(), share, warning: note.warning };
-            self.buckets.entry(payer).or_insert_with(|| Bucket::full(limit, now)).take(now)
-        };
-        pays(Some(share), SHARE) && pays(None, CLUSTER)
+        let payer = |share| Payer { cluster: regarding.cluster.clone(), share, warning: note.warning };
+        let payers = [(payer(Some(share)), SHARE), (payer(None), CLUSTER)];
+        // Where one has none, nobody pays, and none begins to be kept: a cluster's bucket bounds how many shares there are.
+        if payers.iter().any(|(payer, _)| self.buckets.get(payer).is_some_and(|bucket| !bucket.has_one(now))) {
+            return false;
+        }
+        for (payer, limit) in payers {
+            self.buckets.entry(payer).or_insert_with(|| Bucket::full(limit, now)).spend(now);
+        }
+        true
     }
 }
 
@@ -123,6 +129,7 @@ mod tests {
         let (mut budget, now) = (Budget::default(), Instant::now());
         let sent = (0..5000).filter(|number| budget.take(&about(&number.to_string(), "x"), &news(), now)).count();
         assert_eq!(sent, 300);
+        assert_eq!(budget.buckets.len(), 301, "who is sent nothing is not kept");
         let elsewhere = Regarding { cluster: ClusterName::consumer("d"), ..about("1", "x") };
         assert!(budget.take(&elsewhere, &news(), now), "another cluster has its own");
     }
