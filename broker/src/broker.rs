@@ -26,7 +26,10 @@ use runtime_fleet::{
     source::Provenance,
 };
 use runtime_process::metrics::meter;
-use tokio::{sync::mpsc, time::Instant};
+use tokio::{
+    sync::{Notify, mpsc},
+    time::Instant,
+};
 use tracing::info;
 
 use crate::{
@@ -119,6 +122,8 @@ pub struct Broker {
     /// What the platform says of clusters.
     pub policies: Policies,
     synced: AtomicBool,
+    /// Something has become known that is waited for at the start.
+    pub(crate) news: Notify,
     itself: Weak<Self>,
     /// When the process started.
     pub started: Instant,
@@ -180,6 +185,7 @@ impl Broker {
             roomy: Mutex::default(),
             policies: Policies::default(),
             synced: AtomicBool::new(false),
+            news: Notify::new(),
             started: Instant::now(),
             options,
         });

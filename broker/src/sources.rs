@@ -94,6 +94,7 @@ pub async fn run(broker: Arc<Broker>, mut secrets: mpsc::UnboundedReceiver<Secre
                 SecretChange::Complete => {
                     broker.departures.secrets_read();
                     broker.look_for_departed();
+                    broker.news.notify_waiters();
                     Vec::new()
                 }
             },
@@ -187,6 +188,7 @@ impl Engaged<'_> {
                 info!("all configured clusters are known");
                 self.broker.departures.files_read();
                 self.broker.look_for_departed();
+                self.broker.news.notify_waiters();
             }
         }
         METRICS.kubeconfigs_rejected.set(i64::try_from(self.rejected.len()).unwrap_or(i64::MAX));
@@ -218,7 +220,7 @@ impl Broker {
     }
 
     /// Whether the cluster Secrets of all namespaces are known.
-    fn are_secrets_read(&self) -> bool {
+    pub(crate) fn are_secrets_read(&self) -> bool {
         self.watches.cluster_secrets.iter().all(|secrets| self.hub_knows(&secrets.spec))
     }
 

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use broker_api::{ClusterName, Role};
+use runtime_fleet::cluster::Cluster;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
@@ -28,10 +29,40 @@ pub(crate) async fn run(broker: Arc<Broker>, stop: CancellationToken) {
 }
 
 impl Broker {
+    /// Waits until the broker is in step with all clusters, and notes that. For whoever waits for nothing else: it is looked
+    /// whenever something has become known, which a broker at work has no need of.
+    pub async fn in_step(&self) {
+        loop {
+            // Before it is looked: what comes meanwhile is not missed. That somebody is not worth waiting for any longer only
+            // the time tells.
+            let (news, idle) = (self.news.notified(), self.queue.idled());
+            if self.looked_at_all() && self.took_all_in() {
+                return self.set_synced();
+            }
+            tokio::select! {
+                () = news => {}
+                () = idle => {}
+                () = tokio::time::sleep(TICK) => {}
+            }
+        }
+    }
+
     fn looked_at_all(&self) -> bool {
         let settled = !self.fleet().clusters().iter().any(|cluster| cluster.is_coming());
         let idle = self.queue.is_idle() || self.started.elapsed() > LONG_ENOUGH;
         settled && self.ring.load().is_some() && idle
+    }
+
+    /// Whether what clusters have told is taken in, too: tasks of their own do that, in a moment.
+    fn took_all_in(&self) -> bool {
+        let clusters = self.departures.are_known() || !self.are_secrets_read();
+        let registry = self.registry.load();
+        let accept_apis = |provider: &Arc<Cluster>| {
+            let told = provider.index(&self.watches.accept_apis).is_some_and(|index| index.is_complete());
+            registry.knows(provider.name()) || !told
+        };
+        let configurations = self.configurations_known() || !self.hub_knows(&self.watches.configurations);
+        clusters && configurations && self.fleet().in_role(Role::Provider).iter().all(accept_apis)
     }
 
     /// All providers: see [`Broker::look_after_provider`].
@@ -48,5 +79,33 @@ impl Broker {
             self.sweep_namespaces(provider);
             self.enqueue_statuses(provider);
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use broker_core::assignment::{Key, KeyRing};
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_waits_for_nothing_else_is_told_at_once() {
+        let broker = Broker::of_one_kind().0;
+        let began = Instant::now();
+        let learn = async {
+            tokio::time::sleep(TICK / 5).await;
+            let keys = vec![Key { id: "k".into(), secret: vec![7; 32] }];
+            broker.ring.store(Some(Arc::new(KeyRing::new(keys).unwrap())));
+            broker.news.notify_waiters();
+            tokio::time::sleep(TICK / 5).await;
+            assert!(!broker.is_synced(), "nobody knows yet which clusters there are");
+            broker.departures.files_read();
+            broker.departures.secrets_read();
+            broker.news.notify_waiters();
+        };
+        tokio::join!(broker.in_step(), learn);
+        assert!(broker.is_synced() && began.elapsed() < TICK, "after {:?}", began.elapsed());
     }
 }

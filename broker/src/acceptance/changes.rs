@@ -302,6 +302,7 @@ impl Broker {
             for gvr in concerned {
                 broker.enqueue_judged(&name, &gvr, &registry);
             }
+            broker.news.notify_waiters();
         };
         self.engine.decisions.run(provider, Urgency::InTurn, &format!("AcceptAPIs of {provider}"), change).await;
     }

@@ -82,6 +82,7 @@ impl Broker {
             }
         };
         self.configurations.store(Arc::new(all));
+        self.news.notify_waiters();
         // Somebody may have edited a status.
         self.enqueue_configurations();
         if news {

@@ -36,7 +36,7 @@ pub struct Cluster {
     server: Arc<Server>,
     /// Below which path its server serves it. Empty for an API server that is one cluster, as all are today.
     pub(crate) path: String,
-    observer: Arc<dyn Observer>,
+    pub(crate) observer: Arc<dyn Observer>,
     pub(crate) share: Arc<Share>,
     pub(crate) watches: RwLock<HashMap<Arc<WatchSpec>, Watched>>,
     engaged: Instant,

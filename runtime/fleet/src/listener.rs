@@ -78,6 +78,9 @@ pub trait Observer: Send + Sync + 'static {
     /// A kind that is wanted there was found, is served in another way, changed its schema, or went missing. Called once,
     /// before any [`Listener::kind`]: whoever listens finds the schema taken in.
     fn kind(&self, _cluster: &ClusterName, _gvk: &GroupVersionKind, _state: &KindState, _schema: SchemaNews<'_>) {}
+
+    /// A watch has seen all that is there. Those that listen to it have heard of that.
+    fn completed(&self, _cluster: &ClusterName) {}
 }
 
 /// Which clusters are meant.

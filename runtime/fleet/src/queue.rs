@@ -17,7 +17,10 @@ use std::{
 };
 
 use broker_api::ClusterName;
-use tokio::{sync::Notify, time::Instant};
+use tokio::{
+    sync::{Notify, futures::Notified},
+    time::Instant,
+};
 
 use self::inner::{How, Inner, Taken};
 pub use self::{key::Key, outcome::Outcome};
@@ -87,13 +90,14 @@ pub struct QueueStats {
 pub struct Queue<K> {
     inner: Mutex<Inner<K>>,
     changed: Notify,
+    idle: Notify,
 }
 
 impl<K: Key> Default for Queue<K> {
     fn default() -> Self {
         // As many as there are threads to decide on, and as many to keep those busy.
         let ahead = 2 * std::thread::available_parallelism().map_or(2, usize::from);
-        Self { inner: Mutex::new(Inner::new(ahead)), changed: Notify::new() }
+        Self { inner: Mutex::new(Inner::new(ahead)), changed: Notify::new(), idle: Notify::new() }
     }
 }
 
@@ -159,10 +163,20 @@ impl<K: Key> Queue<K> {
 
     /// Work on a key has ended. Returns the wait before the retry, if it failed.
     pub fn finish(self: &Arc<Self>, key: &K, outcome: Outcome) -> Option<Duration> {
-        let wait = self.lock().finish(key, &outcome);
+        let mut inner = self.lock();
+        let wait = inner.finish(key, &outcome);
+        let idle = inner.places.is_empty();
+        drop(inner);
         self.changed.notify_one();
+        self.tell(idle);
         self.park(key, outcome);
         wait
+    }
+
+    fn tell(&self, idle: bool) {
+        if idle {
+            self.idle.notify_waiters();
+        }
     }
 
     /// A key that needs a slot is handed out once there is one.
@@ -195,7 +209,9 @@ impl<K: Key> Queue<K> {
             taken.push(next);
         }
         let sooner = inner.first_timer().is_some_and(|first| timer.is_none_or(|before| first < before));
+        let idle = inner.places.is_empty();
         drop(inner);
+        self.tell(idle);
         self.park(key, outcome);
         if sooner {
             self.changed.notify_one();
@@ -225,6 +241,11 @@ impl<K: Key> Queue<K> {
     /// Nothing waits and nothing is being worked on. Delayed keys do not count.
     pub fn is_idle(&self) -> bool {
         self.lock().places.is_empty()
+    }
+
+    /// Comes to its end when that is next so. Whoever does not want to miss it asks for this before [`Queue::is_idle`].
+    pub fn idled(&self) -> Notified<'_> {
+        self.idle.notified()
     }
 
     /// Counters as of now. They are kept, not counted: asking costs the same however many keys there are.

@@ -348,3 +348,22 @@ async fn what_is_counted_is_what_is_there() {
     assert!(seen.depth > 3 && seen.parked > 1 && seen.running > 2, "{seen:?}");
     assert!(seen.longest_running > Duration::from_millis(100), "{seen:?}");
 }
+
+#[tokio::test]
+async fn whoever_waits_for_the_last_key_hears_when_it_is_done() {
+    let queue = queue();
+    queue.add(job("a", 1));
+    queue.add(job("a", 2));
+    let mut idled = std::pin::pin!(queue.idled());
+    for number in [1, 2] {
+        assert!(futures::poll!(idled.as_mut()).is_pending() && !queue.is_idle(), "before {number}");
+        let key = take(&queue).await;
+        queue.finish(&key, Outcome::Done);
+    }
+    assert!(futures::poll!(idled.as_mut()).is_ready() && queue.is_idle());
+    queue.add(job("a", 3));
+    let idled = queue.idled();
+    let turn = queue.next().await.unwrap();
+    queue.finish_and_take(&turn.key, Outcome::Done, turn.start);
+    idled.await;
+}

@@ -131,6 +131,7 @@ impl Audience for Cluster {
         for listener in &*self.listeners(index.spec()) {
             listener.completed(index);
         }
+        self.observer.completed(self.name());
     }
 
     fn incomplete(&self, index: &Index) {
