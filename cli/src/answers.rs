@@ -1,38 +1,88 @@
 //! What AcceptAPIs say of an object: for programs, and for people.
 
 use broker_core::decide::{Answer, Asked};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::paint::harmless;
 
-/// An AcceptAPI's answer, as JSON.
-pub(crate) fn value(Asked { id, priority, weight: _, score: _, answer }: &Asked) -> Value {
-    let (word, reasons) = match answer {
-        Answer::Accepts => ("Accepts", Vec::new()),
-        Answer::Refuses(reasons) => {
-            // Where they are in a list of all, each names its AcceptAPI.
-            let own = format!("{id}: ");
-            ("Refuses", reasons.iter().map(|why| why.strip_prefix(&own).unwrap_or(why).to_owned()).collect())
-        }
-        Answer::CannotTake(why) => ("CannotTake", vec![why.clone()]),
-        Answer::Unknown(why) => ("Unknown", vec![why.clone()]),
-    };
-    json!({ "acceptAPI": id.to_string(), "provider": id.provider.name(), "answer": word, "reasons": reasons, "priority": priority })
+/// What an AcceptAPI says of an object.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Said {
+    /// Which: `provider/namespace/name`.
+    #[serde(rename = "acceptAPI")]
+    pub(crate) accept_api: String,
+    /// Its provider.
+    pub(crate) provider: String,
+    /// Whether it takes the object.
+    pub(crate) answer: Word,
+    /// Why not.
+    pub(crate) reasons: Vec<String>,
+    /// Its priority, as the platform lets it count.
+    pub(crate) priority: i64,
+    /// Its weight among those of its priority.
+    pub(crate) weight: u32,
+    /// Of an object that is there: its score among those of its priority, of which the highest gets the object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) score: Option<f64>,
+    /// Of an object that is not there yet: the share of such objects that it gets, in percent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) share: Option<f64>,
 }
 
-/// A line for an answer as JSON, and one for each of its reasons. `place`: where it stands among those that accept, in so many
-/// letters; `weighed`: by what.
-pub(crate) fn draw(answer: &Value, place: &str, width: usize, weighed: &str) -> String {
-    let field = |name: &str| harmless(answer[name].as_str().unwrap_or_default());
-    let (place, word) = match &*field("answer") {
-        "Accepts" => (place, "accepts"),
-        "Refuses" => ("-", "refuses"),
-        "CannotTake" => ("-", "cannot take it"),
-        _ => ("?", "unknown"),
-    };
-    let mut out = format!("  {place:<width$}{}  {word}  ({weighed})\n", field("acceptAPI"));
-    for reason in answer["reasons"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-        out.push_str(&format!("  {:width$}  {}\n", "", harmless(reason)));
+/// Whether an AcceptAPI takes an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) enum Word {
+    /// It does.
+    Accepts,
+    /// Its rules refuse it.
+    Refuses,
+    /// It takes nothing new now, or not this one.
+    CannotTake,
+    /// It is not known what it would say.
+    Unknown,
+}
+
+impl Said {
+    /// Without its part of a choice.
+    pub(crate) fn of(Asked { id, priority, weight, score: _, answer }: &Asked) -> Self {
+        let (answer, reasons) = match answer {
+            Answer::Accepts => (Word::Accepts, Vec::new()),
+            Answer::Refuses(reasons) => {
+                // Where they are in a list of all, each names its AcceptAPI.
+                let own = format!("{id}: ");
+                let reasons = reasons.iter().map(|why| why.strip_prefix(&own).unwrap_or(why).to_owned());
+                (Word::Refuses, reasons.collect())
+            }
+            Answer::CannotTake(why) => (Word::CannotTake, vec![why.clone()]),
+            Answer::Unknown(why) => (Word::Unknown, vec![why.clone()]),
+        };
+        Self {
+            accept_api: id.to_string(),
+            provider: id.provider.name().to_owned(),
+            answer,
+            reasons,
+            priority: *priority,
+            weight: *weight,
+            score: None,
+            share: None,
+        }
     }
-    out
+
+    /// A line for the answer, and one for each of its reasons. `place`: where it stands among those that accept, in so many
+    /// letters; `weighed`: by what.
+    pub(crate) fn draw(&self, place: &str, width: usize, weighed: &str) -> String {
+        let (place, word) = match self.answer {
+            Word::Accepts => (place, "accepts"),
+            Word::Refuses => ("-", "refuses"),
+            Word::CannotTake => ("-", "cannot take it"),
+            Word::Unknown => ("?", "unknown"),
+        };
+        let mut out = format!("  {place:<width$}{}  {word}  ({weighed})\n", harmless(&self.accept_api));
+        for reason in &self.reasons {
+            out.push_str(&format!("  {:width$}  {}\n", "", harmless(reason)));
+        }
+        out
+    }
 }

@@ -9,6 +9,7 @@ use crate::{
     doctor::Doctor,
     join::Join,
     leave::Leave,
+    schema,
     simulate::Simulate,
     subject::Written,
     wait::Wait,
@@ -193,6 +194,9 @@ pub(crate) enum Command {
     Diff {
         #[command(flatten)]
         subject: Subject,
+        /// How it is printed
+        #[arg(short, long, value_enum, default_value = "text")]
+        output: Output,
     },
     /// All clusters and whether they can be reached
     Clusters {
@@ -264,6 +268,12 @@ pub(crate) enum Command {
     Join(Join),
     /// A cluster is one of the broker's no longer
     Leave(Leave),
+    /// The JSON Schema of what a command prints with `-o json`; without a command, which have one
+    Schema {
+        /// The command
+        #[arg(value_parser = schema::names())]
+        command: Option<String>,
+    },
     /// A script by which a shell, or kubectl, completes command lines
     Completions {
         /// Who completes

@@ -8,18 +8,29 @@ use k8s_openapi::jiff::Timestamp;
 use kube::client::Body;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
+use tokio::{
+    sync::OnceCell,
+    time::{Instant, timeout},
+};
 
 use crate::{
     clock,
+    reply::{self, Refused, chain},
     resource::{Resource, Resources},
 };
 
 /// How long one request may take. Whoever asks fifty clusters waits for the slowest.
 const DEADLINE: Duration = Duration::from_secs(5);
 
+/// How long a list may take, page by page, and how many objects it may have: who is never done is not listened to for ever.
+const PATIENCE: Duration = Duration::from_mins(1);
+const MOST: usize = 200_000;
+
 /// How many objects a page of a list has.
 const PAGE: usize = 500;
+
+const JSON: &str = "application/json";
+const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 /// Why nothing is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,6 +80,17 @@ pub(crate) struct Applying {
     pub(crate) dry: bool,
 }
 
+/// Which objects of a kind are listed; all of them unless something is said.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Wanted<'a> {
+    /// Only those in this namespace.
+    pub(crate) namespace: Option<&'a str>,
+    /// Only those with these labels.
+    pub(crate) selector: Option<&'a str>,
+    /// Nothing of them but their metadata.
+    pub(crate) metadata_only: bool,
+}
+
 /// Where an object is, within a cluster.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place<'a> {
@@ -90,7 +112,10 @@ impl Cluster {
     }
 
     /// Asks for a path.
-    pub(crate) async fn ask<T: DeserializeOwned>(&self, path: &str, accept: &'static str) -> Result<T, Trouble> {
+    pub(crate) async fn ask<T>(&self, path: &str, accept: &'static str) -> Result<T, Trouble>
+    where
+        T: DeserializeOwned + Send + 'static,
+    {
         let request = Request::builder().method(Method::GET).uri(path).header(header::ACCEPT, accept);
         self.send(request.body(Vec::new()).map_err(|error| Trouble::Other(error.to_string()))?).await
     }
@@ -137,15 +162,16 @@ impl Cluster {
 
     /// Whether it answers, and what it says of itself.
     pub(crate) async fn probe(&self) -> Result<Probe, Trouble> {
-        let version: Value = self.ask("/version", "application/json").await?;
+        let version: Value = self.ask("/version", JSON).await?;
         let request = Request::builder().method(Method::GET).uri("/version").body(Body::empty());
         let request = request.map_err(|error| Trouble::Other(error.to_string()))?;
         let client = self.client()?;
         // The connection is there by now, so that the answer takes no longer than it must.
         let before = Timestamp::now();
-        let answer = tokio::time::timeout(DEADLINE, client.send(request)).await;
+        let answer = timeout(DEADLINE, client.send(request)).await;
         let after = Timestamp::now();
-        let answer = answer.map_err(|_| self.late())?.map_err(|error| self.trouble(&error))?;
+        let answer = answer.map_err(|_| self.late())?;
+        let answer = answer.map_err(|error| self.trouble(Refused::Silent(chain(&error))))?;
         let date = answer.headers().get(header::DATE).and_then(|date| date.to_str().ok());
         let ahead = date.and_then(|date| clock::ahead(date, before, after));
         Ok(Probe { version: version["gitVersion"].as_str().unwrap_or_default().to_owned(), ahead })
@@ -159,27 +185,33 @@ impl Cluster {
         Trouble::Other(format!("{} does not answer within {} s", self.name, DEADLINE.as_secs()))
     }
 
-    async fn send<T: DeserializeOwned>(&self, request: Request<Vec<u8>>) -> Result<T, Trouble> {
-        let answer = tokio::time::timeout(DEADLINE, self.client()?.request::<T>(request)).await;
-        answer.map_err(|_| self.late())?.map_err(|error| self.trouble(&error))
+    async fn send<T>(&self, request: Request<Vec<u8>>) -> Result<T, Trouble>
+    where
+        T: DeserializeOwned + Send + 'static,
+    {
+        let client = self.client()?.clone();
+        // A task of its own: what many clusters answer is read on all processors.
+        let asked = tokio::spawn(async move { timeout(DEADLINE, reply::ask(&client, request)).await });
+        let answer = asked.await.map_err(|error| Trouble::Other(format!("{}: {error}", self.name)))?;
+        answer.map_err(|_| self.late())?.map_err(|refused| self.trouble(refused))
     }
 
-    fn trouble(&self, error: &kube::Error) -> Trouble {
+    fn trouble(&self, refused: Refused) -> Trouble {
         let name = &self.name;
-        let kube::Error::Api(status) = error else {
-            return Trouble::Other(format!("{name} does not answer: {}", chain(error)));
-        };
-        match StatusCode::from_u16(status.code) {
-            Ok(StatusCode::FORBIDDEN) => Trouble::Forbidden(format!("{name}: {}", status.message)),
-            Ok(StatusCode::UNAUTHORIZED) => Trouble::Forbidden(format!("{name} does not accept the credentials")),
-            Ok(StatusCode::NOT_FOUND) => Trouble::NotServed(format!("{name}: {}", status.message)),
-            _ => Trouble::Other(format!("{name}: {}", status.message)),
+        match refused {
+            Refused::Silent(why) => Trouble::Other(format!("{name} does not answer: {why}")),
+            Refused::Status(StatusCode::FORBIDDEN, why) => Trouble::Forbidden(format!("{name}: {why}")),
+            Refused::Status(StatusCode::UNAUTHORIZED, _) => {
+                Trouble::Forbidden(format!("{name} does not accept the credentials"))
+            }
+            Refused::Status(StatusCode::NOT_FOUND, why) => Trouble::NotServed(format!("{name}: {why}")),
+            Refused::Status(_, why) => Trouble::Other(format!("{name}: {why}")),
         }
     }
 
     /// An object; `None` where it is known that there is none.
     pub(crate) async fn get(&self, resource: &Resource, place: Place<'_>) -> Result<Option<Value>, Trouble> {
-        match self.ask(&resource.path(Some(place.namespace), Some(place.name)), "application/json").await {
+        match self.ask(&resource.path(Some(place.namespace), Some(place.name)), JSON).await {
             Ok(object) => Ok(Some(object)),
             // The same code says that there is no such object, and that there is no such kind.
             Err(Trouble::NotServed(_)) if self.resources().await?.is_served(resource) => Ok(None),
@@ -196,7 +228,7 @@ impl Cluster {
     async fn listed(&self, resource: &Resource, place: Place<'_>) -> Result<Option<Value>, Trouble> {
         let selector = escaped(&format!("metadata.name={}", place.name));
         let path = format!("{}?fieldSelector={selector}", resource.path(Some(place.namespace), None));
-        let mut list: Value = self.ask(&path, "application/json").await?;
+        let mut list: Value = self.ask(&path, JSON).await?;
         let mut found = list["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
         Ok(found.pop().map(|mut object| {
             // Items of lists do not say what they are.
@@ -214,7 +246,21 @@ impl Cluster {
         selector: Option<&str>,
     ) -> Result<Vec<Value>, Trouble> {
         let mut found = Vec::new();
-        let mut next = String::new();
+        let wanted = Wanted { namespace, selector, ..Wanted::default() };
+        self.each(resource, wanted, |object| found.push(object)).await?;
+        Ok(found)
+    }
+
+    /// Hands on all objects of a kind, page by page: whoever keeps less than all of each holds no more than that.
+    pub(crate) async fn each(
+        &self,
+        resource: &Resource,
+        wanted: Wanted<'_>,
+        mut take: impl FnMut(Value),
+    ) -> Result<(), Trouble> {
+        let Wanted { namespace, selector, metadata_only } = wanted;
+        let end = Instant::now() + PATIENCE;
+        let (mut count, mut next) = (0, String::new());
         loop {
             let mut path = format!("{}?limit={PAGE}", resource.path(namespace, None));
             if let Some(selector) = selector {
@@ -225,13 +271,19 @@ impl Cluster {
                 path.push_str("&continue=");
                 path.push_str(&escaped(&next));
             }
-            let mut page: Value = self.ask(&path, "application/json").await?;
+            let mut page: Value = self.ask(&path, if metadata_only { METADATA } else { JSON }).await?;
             if let Some(Value::Array(items)) = page.get_mut("items").map(Value::take) {
-                found.extend(items);
+                count += items.len();
+                items.into_iter().for_each(&mut take);
             }
             match page["metadata"]["continue"].as_str() {
                 Some(more) if !more.is_empty() => more.clone_into(&mut next),
-                _ => return Ok(found),
+                _ => return Ok(()),
+            }
+            if count > MOST || Instant::now() >= end {
+                let bounds = format!("{MOST} objects or {} s", PATIENCE.as_secs());
+                let plural = &resource.plural;
+                return Err(Trouble::Other(format!("{}: its list of {plural} goes on beyond {bounds}", self.name)));
             }
         }
     }
@@ -248,20 +300,6 @@ pub(crate) fn escaped(text: &str) -> String {
         }
     }
     out
-}
-
-/// An error and what caused it, in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        let more = inner.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        cause = inner.source();
-    }
-    text
 }
 
 #[cfg(test)]

@@ -42,7 +42,10 @@ impl Clusters {
             match list {
                 Ok(found) => {
                     let clusters = join_all(found.iter().map(ClusterSecret::cluster)).await;
-                    others.extend(clusters.into_iter().flatten().map(|cluster| (cluster.name.clone(), cluster)));
+                    // One that was given goes before its Secret, as for the broker.
+                    for cluster in clusters.into_iter().flatten() {
+                        others.entry(cluster.name.clone()).or_insert(cluster);
+                    }
                 }
                 Err(why) => {
                     unknown.push(format!("the Secrets of clusters in namespace {namespace} cannot be read: {why}"));

@@ -1,10 +1,12 @@
 //! Where an object and its copy differ, field by field.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context as _;
 use broker_api::{ClusterName, keys};
 use broker_core::copy;
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
@@ -18,8 +20,36 @@ use crate::{
 /// What is shown of a value.
 const SHOWN: usize = 120;
 
+/// Where an object and its copy differ.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Diff {
+    /// The object's cluster, such as `consumer#homer`.
+    pub(crate) origin: String,
+    /// The copy's.
+    pub(crate) copy: String,
+    /// The fields that differ.
+    pub(crate) fields: Vec<Difference>,
+}
+
+/// A field that differs.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Difference {
+    /// Which: `spec.list[1]`.
+    pub(crate) path: String,
+    /// Its value in the object; absent: it is not set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) origin: Option<Value>,
+    /// Its value in the copy; absent: it is not set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) copy: Option<Value>,
+    /// Who owns it in the copy.
+    pub(crate) owners: Vec<String>,
+}
+
 /// All fields of an object that both sides are to have, and their values.
-fn fields(object: &Value) -> BTreeMap<String, String> {
+fn fields(object: &Value) -> BTreeMap<String, Value> {
     let mut all = BTreeMap::new();
     for (name, value) in object.as_object().into_iter().flatten() {
         if !matches!(name.as_str(), "apiVersion" | "kind" | "metadata" | "status") {
@@ -29,7 +59,7 @@ fn fields(object: &Value) -> BTreeMap<String, String> {
     all
 }
 
-fn walk(path: &str, value: &Value, all: &mut BTreeMap<String, String>) {
+fn walk(path: &str, value: &Value, all: &mut BTreeMap<String, Value>) {
     match value {
         Value::Object(map) if !map.is_empty() => {
             for (name, value) in map {
@@ -43,7 +73,7 @@ fn walk(path: &str, value: &Value, all: &mut BTreeMap<String, String>) {
             }
         }
         other => {
-            all.insert(path.to_owned(), other.to_string());
+            all.insert(path.to_owned(), other.clone());
         }
     }
 }
@@ -72,51 +102,60 @@ fn owners(object: &Value, path: &str) -> Vec<String> {
     names
 }
 
-/// One line for each field that differs; empty where none does.
-fn differences(origin: &Value, held: &Value) -> Vec<String> {
+/// The fields that differ.
+fn differences(origin: &Value, held: &Value) -> Vec<Difference> {
     let (left, right) = (fields(origin), fields(held));
-    let mut lines = Vec::new();
-    let paths: std::collections::BTreeSet<&String> = left.keys().chain(right.keys()).collect();
-    for path in paths {
-        let (here, there) = (left.get(path), right.get(path));
-        if here == there {
-            continue;
-        }
-        let side = |value: Option<&String>| value.map_or("(not set)".to_owned(), |value| short(value));
-        let owners = owners(held, path);
+    let paths: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
+    let differ = paths.into_iter().filter(|path| left.get(*path) != right.get(*path));
+    let difference = |path: &String| Difference {
+        path: path.clone(),
+        origin: left.get(path).cloned(),
+        copy: right.get(path).cloned(),
+        owners: owners(held, path),
+    };
+    differ.map(difference).collect()
+}
+
+impl Difference {
+    fn draw(&self) -> String {
+        let Self { path, origin, copy, owners } = self;
+        let side = |value: Option<&Value>| value.map_or("(not set)".to_owned(), |value| short(&value.to_string()));
         let owners = if owners.is_empty() { String::new() } else { format!("  owned there by {}", owners.join(", ")) };
-        lines.push(format!("{path}: {} → {}{owners}", side(here), side(there)));
+        harmless(&format!("{path}: {} → {}{owners}", side(origin.as_ref()), side(copy.as_ref())))
     }
-    lines
 }
 
 fn short(value: &str) -> String {
-    let cut: String = harmless(value).chars().take(SHOWN).collect();
-    if cut.chars().count() < value.chars().count() { format!("{cut}…") } else { cut }
+    let cut: String = value.chars().take(SHOWN).collect();
+    if cut.len() < value.len() { format!("{cut}…") } else { cut }
 }
 
-/// Prints them. `true`: there are some.
-pub(crate) async fn diff(clusters: &Clusters, found: &Found) -> anyhow::Result<bool> {
-    let provider = annotation(&found.object, keys::PROVIDER_CLUSTER);
-    let provider = provider.with_context(|| format!("{}: the object is at no provider", found.cluster.name))?;
-    let provider = clusters
-        .get(&ClusterName::provider(provider))
-        .with_context(|| format!("provider {provider} is not among the clusters"))?;
-    let key = origin_key(&found.cluster.name, &found.resource, &found.object);
-    let name = copy::name(&key);
-    let place = Place { namespace: &key.namespace, name: &name };
-    let held = provider.get(&found.resource, place).await?;
-    let held = held.with_context(|| format!("{}: there is no copy {}/{name}", provider.name, key.namespace))?;
-    let lines = differences(&found.object, &held);
-    if lines.is_empty() {
-        println!("{} and {} say the same", found.cluster.name, provider.name);
-        return Ok(false);
+impl Diff {
+    /// Of an object and its copy.
+    pub(crate) async fn of(clusters: &Clusters, found: &Found) -> anyhow::Result<Self> {
+        let provider = annotation(&found.object, keys::PROVIDER_CLUSTER);
+        let provider = provider.with_context(|| format!("{}: the object is at no provider", found.cluster.name))?;
+        let provider = clusters
+            .get(&ClusterName::provider(provider))
+            .with_context(|| format!("provider {provider} is not among the clusters"))?;
+        let key = origin_key(&found.cluster.name, &found.resource, &found.object);
+        let name = copy::name(&key);
+        let place = Place { namespace: &key.namespace, name: &name };
+        let held = provider.get(&found.resource, place).await?;
+        let held = held.with_context(|| format!("{}: there is no copy {}/{name}", provider.name, key.namespace))?;
+        let (origin, copy) = (found.cluster.name.to_string(), provider.name.to_string());
+        Ok(Self { origin, copy, fields: differences(&found.object, &held) })
     }
-    println!("{} → {}", found.cluster.name, provider.name);
-    for line in &lines {
-        println!("  {line}");
+
+    /// For people: a line for each field that differs.
+    pub(crate) fn draw(&self) -> String {
+        let Self { origin, copy, fields } = self;
+        if fields.is_empty() {
+            return format!("{origin} and {copy} say the same\n");
+        }
+        let lines: String = fields.iter().map(|field| format!("  {}\n", field.draw())).collect();
+        format!("{origin} → {copy}\n{lines}")
     }
-    Ok(true)
 }
 
 #[cfg(test)]
@@ -130,11 +169,10 @@ mod tests {
         let origin = json!({ "kind": "K", "metadata": { "name": "a" }, "spec": { "a": 1, "list": [1, 2], "same": true }, "status": { "x": 1 } });
         let held = json!({ "kind": "K", "metadata": { "name": "b", "managedFields": [
             { "manager": "operator", "fieldsV1": { "f:spec": { "f:size": {}, "f:list": {} } } } ] },
-            "spec": { "a": 1, "list": [1, 3], "same": true, "size": "big" } });
-        assert_eq!(
-            differences(&origin, &held),
-            ["spec.list[1]: 2 → 3  owned there by operator", "spec.size: (not set) → \"big\"  owned there by operator"]
-        );
+            "spec": { "a": 1, "list": [1, 3], "same": true, "size": "big\u{1b}[2J" } });
+        let told: Vec<String> = differences(&origin, &held).iter().map(Difference::draw).collect();
+        let size = "spec.size: (not set) → \"big\\u001b[2J\"  owned there by operator";
+        assert_eq!(told, ["spec.list[1]: 2 → 3  owned there by operator", size]);
         assert!(differences(&origin, &origin).is_empty());
     }
 }

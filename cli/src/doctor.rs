@@ -17,13 +17,15 @@ mod read;
 mod report;
 mod secret;
 mod signing;
+mod twice;
 
 use std::process::ExitCode;
 
 use clap::Args;
 use resource_broker::watch_kind::KindFlag;
 
-use self::{copy::Orphan, facts::Facts, finding::Finding, report::Report};
+pub(crate) use self::report::Report;
+use self::{copy::Orphan, facts::Facts, finding::Finding};
 use crate::{
     arguments::{Access, Output},
     paint::Paint,

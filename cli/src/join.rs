@@ -28,8 +28,8 @@ use crate::{
     paint::harmless,
     permissions::Kinds,
     preflight::{Joined, Preflight, Verdict},
+    programs::yaml,
     rights::{Right, denied},
-    table::yaml,
 };
 
 /// How long the controller manager may take until it has put a token into the Secret.

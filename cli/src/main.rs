@@ -26,12 +26,17 @@ mod onlooker;
 mod paint;
 mod permissions;
 mod preflight;
+mod programs;
 mod providers;
+mod reply;
 mod resource;
 mod rights;
 mod rollouts;
+mod rows;
+mod schema;
 mod simulate;
 mod standing;
+mod state;
 mod subject;
 mod table;
 mod trace;
@@ -46,8 +51,10 @@ use clap::Parser as _;
 use crate::{
     arguments::{Arguments, Command, Output},
     clusters::Clusters,
+    diff::Diff,
     lists::Listed,
     paint::{Paint, harmless},
+    programs::{json, yaml},
     subject::Found,
 };
 
@@ -98,6 +105,10 @@ async fn run(Arguments { access, command }: Arguments) -> anyhow::Result<ExitCod
             leave::leave(&access, asked).await?;
             return Ok(ExitCode::SUCCESS);
         }
+        Command::Schema { command } => {
+            print(&schema::tell(command.as_deref())?);
+            return Ok(ExitCode::SUCCESS);
+        }
         Command::Completions { shell } => {
             print(&completions::completions(*shell));
             return Ok(ExitCode::SUCCESS);
@@ -119,15 +130,21 @@ async fn run(Arguments { access, command }: Arguments) -> anyhow::Result<ExitCod
         | Command::Doctor(_)
         | Command::Join(_)
         | Command::Leave(_)
+        | Command::Schema { .. }
         | Command::Completions { .. }
         | Command::Complete { .. }
         | Command::Man(_) => {}
         Command::Trace { subject, output, watch } => {
             return trace_once_or_more(&clusters, &subject, output, watch).await;
         }
-        Command::Diff { subject } => {
-            let differs = diff::diff(&clusters, &Found::find(&clusters, &subject).await?).await?;
-            return Ok(if differs { ExitCode::from(DIFFERS) } else { ExitCode::SUCCESS });
+        Command::Diff { subject, output } => {
+            let diff = Diff::of(&clusters, &Found::find(&clusters, &subject).await?).await?;
+            print(&match output {
+                Output::Text | Output::Wide => diff.draw(),
+                Output::Json => json(&diff)?,
+                Output::Yaml => yaml(&diff)?,
+            });
+            return Ok(if diff.fields.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(DIFFERS) });
         }
         Command::Clusters { printing } => return Ok(print_list(&lists::clusters(&clusters, &printing).await?)),
         Command::AcceptApis { printing } => return Ok(print_list(&lists::accept_apis(&clusters, &printing).await?)),
@@ -165,8 +182,8 @@ async fn trace_once_or_more(
         let node = trace::trace(clusters, &found).await;
         let text = match output {
             Output::Text | Output::Wide => node.draw(Paint::of_output()),
-            Output::Json => format!("{:#}\n", serde_json::to_value(&node)?),
-            Output::Yaml => table::yaml(&node)?,
+            Output::Json => json(&node)?,
+            Output::Yaml => yaml(&node)?,
         };
         if last.as_ref() != Some(&text) {
             print(&text);

@@ -17,7 +17,7 @@ use runtime_effect::kind::Kind;
 use runtime_engine::decisions::Decisions;
 use runtime_fleet::{cluster::ClusterState, dial::Sockets};
 use runtime_process::metrics::METERS;
-use tokio::time::{Instant, sleep};
+use tokio::time::timeout;
 
 use crate::{
     arguments::Access,
@@ -28,9 +28,6 @@ use crate::{
 
 /// How long all clusters may take until what is known has to do.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// How often it is looked.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// The flags of the broker in the cluster, as far as they can be read, and what is not known of them; `None`: it does not
 /// broker the kind.
@@ -110,10 +107,8 @@ pub(crate) async fn ask<T>(
     let own = Own { hub, compute: None };
     let onlooker = look_on(options, own, Decisions::start(METERS.slow)?, Evaluator::new(), Arc::new(Sockets));
     let broker = &onlooker.broker;
-    let until = Instant::now() + PATIENCE;
-    while !broker.is_synced() && Instant::now() < until {
-        sleep(LOOK).await;
-    }
+    // What is not known by then is told.
+    let _ = timeout(PATIENCE, broker.in_step()).await;
     let answer = question(broker);
     notes.extend(unknown(broker));
     broker.engine.stop.cancel();

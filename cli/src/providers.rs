@@ -9,6 +9,7 @@ use crate::{
     cluster::{Cluster, Place},
     clusters::Clusters,
     lists::placed,
+    paint::harmless,
     resource::Resource,
     wait::Progress,
 };
@@ -51,7 +52,7 @@ pub(crate) async fn ask(clusters: &Clusters, asked: &Provider, ask: Ask) -> anyh
     for full in placed(&before).into_keys() {
         let (namespace, name) = full.split_once('/').unwrap_or_default();
         provider.patch(&resource, Place { namespace, name }, &ask.patch()).await?;
-        println!("AcceptAPI {full} of provider {}: {}", provider.name.name(), told(ask));
+        println!("AcceptAPI {} of provider {}: {}", harmless(&full), provider.name.name(), told(ask));
     }
     if ask != Ask::Drain {
         return Ok(());

@@ -170,10 +170,10 @@ impl Resources {
         self.0.iter().find(|resource| resource.kind == *kind)
     }
 
-    /// Whether a resource of this plural is served in this version.
-    pub(crate) fn serves(&self, group: &str, version: &str, plural: &str) -> bool {
-        let is = |served: &Resource| served.kind.group == group && served.kind.version == version;
-        self.0.iter().any(|served| is(served) && served.plural == plural)
+    /// What is served under this plural in this version.
+    pub(crate) fn of_plural(&self, group: &str, version: &str, plural: &str) -> Option<&Resource> {
+        let is = |served: &&Resource| served.kind.group == group && served.kind.version == version;
+        self.0.iter().filter(is).find(|served| served.plural == plural)
     }
 
     /// The versions in which a kind is served.
@@ -223,7 +223,8 @@ mod tests {
         assert_eq!(all.called("certificates.other.io"), None);
         assert_eq!(all.called("certs"), None);
         assert_eq!(all.versions("cert.io", "Certificate"), ["v2", "v1"]);
-        assert!(all.serves("cert.io", "v1", "certificates") && !all.serves("cert.io", "v3", "certificates"));
+        assert!(all.of_plural("cert.io", "v1", "certificates").is_some());
+        assert!(all.of_plural("cert.io", "v3", "certificates").is_none());
     }
 
     #[test]

@@ -7,10 +7,9 @@ use crate::{
     arguments::{Printing, Rollout, RolloutCommand},
     cluster::{Place, Trouble},
     clusters::Clusters,
-    lists::{Listed, age_of, listed, name},
+    lists::{Listed, listed},
     resource::Resource,
-    standing::Standing,
-    table::{Table, column, wide},
+    rows::{GraphRow, RolloutRow},
     wait::Progress,
 };
 
@@ -35,80 +34,21 @@ async fn all(clusters: &Clusters) -> Result<Vec<Value>, Trouble> {
     }
 }
 
-/// `3/4`.
-fn updated(rollout: &Value) -> Value {
-    let count = |name: &str| rollout["status"]["clusters"][name].as_u64();
-    match (count("updated"), count("total")) {
-        (Some(updated), Some(total)) => json!(format!("{updated}/{total}")),
-        _ => Value::Null,
-    }
-}
-
 /// `kubectl broker graphs`.
 pub(crate) async fn graphs(clusters: &Clusters, printing: &Printing) -> anyhow::Result<Listed> {
-    let mut table = Table::new([
-        column("NAME"),
-        column("KIND"),
-        wide("GROUP"),
-        column("STATE"),
-        column("REVISION"),
-        column("WAVE"),
-        column("CLUSTERS"),
-        column("AGE"),
-        wide("WHY"),
-    ]);
     let definitions = definitions();
     let (list, rollouts) = futures::join!(clusters.hub.list(&definitions, None, None), all(clusters));
     let rollouts = rollouts?;
-    for one in &list? {
-        let rollout = rollouts.iter().find(|rollout| name(rollout) == name(one));
-        let of_rollout = |get: &dyn Fn(&Value) -> Value| rollout.map_or(Value::Null, get);
-        let schema = &one["spec"]["schema"];
-        table.row([
-            name(one),
-            schema["kind"].clone(),
-            json!(schema["group"].as_str().filter(|group| !group.is_empty()).unwrap_or("kro.run")),
-            one["status"]["state"].clone(),
-            one["status"]["lastIssuedRevision"].clone(),
-            of_rollout(&|rollout| rollout["status"]["wave"].clone()),
-            of_rollout(&updated),
-            age_of(one),
-            Standing::of(one).message.map_or(Value::Null, Value::String),
-        ]);
-    }
-    listed(table, printing, Vec::new())
+    let of = |one: &Value| {
+        let rollout = rollouts.iter().find(|rollout| rollout["metadata"]["name"] == one["metadata"]["name"]);
+        GraphRow::of(one, rollout)
+    };
+    listed(list?.iter().map(of).collect(), printing, Vec::new())
 }
 
 /// `kubectl broker rollouts`.
 pub(crate) async fn list(clusters: &Clusters, printing: &Printing) -> anyhow::Result<Listed> {
-    let mut table = Table::new([
-        column("NAME"),
-        column("TARGET"),
-        column("WAVE"),
-        column("UPDATED"),
-        column("FAILED"),
-        wide("UNREACHABLE"),
-        wide("CONFLICTED"),
-        column("PAUSED"),
-        column("AGE"),
-        wide("WHY"),
-    ]);
-    for one in &all(clusters).await? {
-        let count = |name: &str| one["status"]["clusters"][name].clone();
-        table.row([
-            name(one),
-            one["status"]["targetRevision"].clone(),
-            one["status"]["wave"].clone(),
-            updated(one),
-            count("failed"),
-            count("unreachable"),
-            count("conflicted"),
-            json!(one["spec"]["paused"] == true),
-            age_of(one),
-            Standing::of(one).message.map_or(Value::Null, Value::String),
-        ]);
-    }
-    listed(table, printing, Vec::new())
+    listed(all(clusters).await?.iter().map(RolloutRow::of).collect(), printing, Vec::new())
 }
 
 async fn get(clusters: &Clusters, graph: &str) -> anyhow::Result<Value> {

@@ -27,7 +27,9 @@ use broker_core::{decision::State, snapshot::OriginKey};
 use clap::Args;
 use graphs_core::plural;
 use runtime_cel::{expression, graph};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 
 use self::{
     accept_apis::{AcceptApis, Given},
@@ -42,7 +44,7 @@ use crate::{
     cluster::Cluster,
     clusters::hub,
     paint::{Paint, harmless},
-    table::yaml,
+    programs::{json, yaml},
 };
 
 /// Name of a consumer without clusters.
@@ -85,7 +87,7 @@ pub(crate) async fn simulate(access: &Access, asked: &Simulate) -> anyhow::Resul
     crate::print(&match asked.output {
         Output::Text => told.text,
         Output::Wide => told.wide.unwrap_or(told.text),
-        Output::Json => format!("{:#}\n", told.value),
+        Output::Json => json(&told.value)?,
         Output::Yaml => yaml(&told.value)?,
     });
     Ok(ExitCode::from(told.code))
@@ -109,7 +111,69 @@ async fn answer(access: &Access, asked: &Simulate) -> anyhow::Result<Told> {
     } else {
         offline.of(&object)?
     };
-    Ok(Told::outlook(&outlook))
+    Ok(Told::outlook(outlook))
+}
+
+/// What came of it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum Simulated {
+    /// Of an object.
+    Object(Outlook),
+    /// Of an instance of a graph.
+    Instance(Box<Instance>),
+    /// Of ResourceGraphDefinitions alone.
+    Definitions(Definitions),
+    /// Of an instance whose ResourceGraphDefinition cannot be served.
+    Problems(Problems),
+}
+
+/// What an instance of a graph would have.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Instance {
+    /// What would become of itself; null where no AcceptAPI speaks of its kind.
+    object: Option<Outlook>,
+    /// Name of its ResourceGraphDefinition.
+    definition: String,
+    /// Its children.
+    children: Children,
+    /// What an API server would refuse of it, or drop.
+    problems: Vec<Problem>,
+    /// Which checks were left out, and why.
+    not_checked: Option<String>,
+}
+
+/// ResourceGraphDefinitions, and whether they can be served.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Definitions {
+    /// Each of the file.
+    items: Vec<Judged>,
+}
+
+/// Whether a ResourceGraphDefinition can be served.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Judged {
+    /// The file, as it was named.
+    file: String,
+    /// Its name.
+    name: String,
+    /// What is wrong; empty where it can be served.
+    problems: Vec<Problem>,
+    /// Which checks were left out, and why.
+    not_checked: Option<String>,
+    /// The ids of its resources, each behind those it uses; null where it cannot be served.
+    order: Option<Vec<String>>,
+    /// Name of the CRD that it makes; null where it cannot be served.
+    crd: Option<String>,
+}
+
+/// What is wrong in files.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Problems {
+    /// Each of them.
+    problems: Vec<Problem>,
 }
 
 /// What is printed, and the exit code.
@@ -117,20 +181,19 @@ struct Told {
     text: String,
     /// The same with more.
     wide: Option<String>,
-    value: Value,
+    value: Simulated,
     code: u8,
 }
 
 impl Told {
-    fn outlook(outlook: &Outlook) -> Self {
-        let text = outlook.draw(Paint::of_output());
-        Self { text, wide: None, value: outlook.value.clone(), code: code(outlook) }
+    fn outlook(outlook: Outlook) -> Self {
+        let (text, code) = (outlook.draw(Paint::of_output()), code(&outlook));
+        Self { text, wide: None, value: Simulated::Object(outlook), code }
     }
 
     /// What is wrong, a line each.
-    fn problems(problems: &[Problem]) -> Self {
-        let value = json!({ "problems": problems.iter().map(Problem::value).collect::<Vec<_>>() });
-        Self { text: lines(problems), wide: None, value, code: 1 }
+    fn problems(problems: Vec<Problem>) -> Self {
+        Self { text: lines(&problems), wide: None, value: Simulated::Problems(Problems { problems }), code: 1 }
     }
 }
 
@@ -218,31 +281,32 @@ async fn check(access: &Access, file: &Path) -> anyhow::Result<Told> {
             Err(problems) => Checked { graph: Err(problems), unknown: Vec::new() },
         };
         let not_checked = left_out(cluster.as_ref(), &checked.unknown);
-        let mut item = json!({ "file": file, "name": name, "problems": [], "notChecked": not_checked });
-        match &checked.graph {
+        let mut judged = Judged { file, name, problems: Vec::new(), not_checked, order: None, crd: None };
+        match checked.graph {
             Ok(graph) => {
-                let order: Vec<&str> = graph.topological_order().collect();
+                let order: Vec<String> = graph.topological_order().map(str::to_owned).collect();
+                let Judged { file, name, .. } = &judged;
                 text.push_str(&harmless(&format!(
                     "{file}: ResourceGraphDefinition {name} can be served: {} resources, in this order: {}",
                     order.len(),
                     order.join(", ")
                 )));
                 text.push('\n');
-                item["order"] = json!(order);
-                item["crd"] = json!(graph.crd_name());
+                judged.crd = Some(graph.crd_name());
+                judged.order = Some(order);
             }
             Err(problems) => {
                 code = 1;
-                text.push_str(&lines(problems));
-                item["problems"] = problems.iter().map(Problem::value).collect();
+                text.push_str(&lines(&problems));
+                judged.problems = problems;
             }
         }
-        if let Some(not_checked) = not_checked {
+        if let Some(not_checked) = &judged.not_checked {
             text.push_str(&format!("{}\n", harmless(&format!("not checked: {not_checked}"))));
         }
-        items.push(item);
+        items.push(judged);
     }
-    Ok(Told { text, wide: None, value: json!({ "items": items }), code })
+    Ok(Told { text, wide: None, value: Simulated::Definitions(Definitions { items }), code })
 }
 
 /// The ResourceGraphDefinition of a file that defines the object's kind, or what is wrong with it.
@@ -277,19 +341,20 @@ fn defining(file: &Path, object: &Object) -> anyhow::Result<Result<Definition, V
 async fn instance(access: &Access, offline: &Offline<'_>, file: &Path, object: &Object) -> anyhow::Result<Told> {
     let definition = match defining(file, object)? {
         Ok(definition) => definition,
-        Err(problems) => return Ok(Told::problems(&problems)),
+        Err(problems) => return Ok(Told::problems(problems)),
     };
     let cluster = cluster(access).await?;
     let evaluator = graph::Evaluator::default();
     let checked = definition.check(cluster.as_ref(), &evaluator).await?;
     let graph = match checked.graph {
         Ok(graph) => graph,
-        Err(problems) => return Ok(Told::problems(&problems)),
+        Err(problems) => return Ok(Told::problems(problems)),
     };
     let mut children = Children::of(&graph, &object.value, &evaluator);
     for child in children.nodes.iter_mut().filter(|child| child.is_made()) {
-        let outlooks = child.objects.iter().map(|object| offline.of_child(object));
-        child.outlooks = outlooks.collect::<anyhow::Result<Vec<_>>>()?;
+        // All of them are of one kind: each is brokered, or none is.
+        let outlooks = child.objects.iter().filter_map(|object| offline.of_child(object).transpose());
+        child.placement = outlooks.collect::<anyhow::Result<Vec<_>>>()?;
     }
     let speaking = offline.apis.speaking(&object.kind, &offline.plural(object));
     let outlook = if speaking.is_empty() { None } else { Some(offline.of(object)?) };
@@ -309,22 +374,19 @@ async fn instance(access: &Access, offline: &Offline<'_>, file: &Path, object: &
         }
         Ok(text)
     };
-    let value = json!({
-        "object": outlook.as_ref().map(|outlook| &outlook.value),
-        "definition": definition.name(),
-        "children": children.value(),
-        "problems": refused.iter().map(Problem::value).collect::<Vec<_>>(),
-        "notChecked": not_checked,
-    });
     let own = outlook.as_ref().map_or(0, code);
     let code = if own == 0 { u8::from(!children.is_sound()) } else { own };
-    Ok(Told { text: draw(false)?, wide: Some(draw(true)?), value, code })
+    let (text, wide) = (draw(false)?, draw(true)?);
+    let definition = definition.name().to_owned();
+    let value = Instance { object: outlook, definition, children, problems: refused, not_checked };
+    Ok(Told { text, wide: Some(wide), value: Simulated::Instance(Box::new(value)), code })
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use clap::Parser as _;
+    use serde_json::json;
 
     use super::*;
     use crate::arguments::{Arguments, Command};
@@ -343,7 +405,7 @@ mod tests {
         let Arguments { access, command } = parse(words)?;
         let Command::Simulate(asked) = command else { bail!("another command") };
         let told = answer(&access, &asked).await?;
-        Ok((told.value, told.code))
+        Ok((serde_json::to_value(&told.value)?, told.code))
     }
 
     #[tokio::test]

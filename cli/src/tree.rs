@@ -97,10 +97,11 @@ impl Node {
     fn draw_below(&self, paint: Paint, first: &str, rest: &str, out: &mut String) {
         let name =
             if self.namespace.is_empty() { self.name.clone() } else { format!("{}/{}", self.namespace, self.name) };
-        let mut line = format!("{first}{} {} {name}", paint.faint(&self.cluster), self.kind);
+        // A server may call its kinds and objects what it likes.
+        let (cluster, what) = (paint.faint(&self.cluster), harmless(&format!("{} {name}", self.kind)));
+        let mut line = format!("{first}{cluster} {what}");
         if !self.relation.is_empty() && self.relation != "copy" && self.relation != "child" {
-            line =
-                format!("{first}{} {} {} {name}", paint.faint(&self.relation), paint.faint(&self.cluster), self.kind);
+            line = format!("{first}{} {cluster} {what}", paint.faint(&self.relation));
         }
         if !self.standing.is_empty() {
             line = format!("{line}  {}", paint.standing(&harmless(&self.standing), self.good));

@@ -5,6 +5,8 @@ use std::{io::IsTerminal as _, time::Duration};
 use clap::Args;
 use tokio::time::{Instant, sleep};
 
+use crate::paint::harmless;
+
 /// How often it is looked.
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -49,7 +51,7 @@ impl Wait {
             match progress {
                 Progress::Done(said) => {
                     line.end();
-                    println!("{said}");
+                    println!("{}", harmless(&said));
                     return Ok(());
                 }
                 Progress::Failed(why) => {
@@ -86,10 +88,11 @@ impl Line {
         if said == self.shown {
             return;
         }
+        let told = harmless(&said);
         if std::io::stderr().is_terminal() {
-            eprint!("\r\x1b[K{said}");
+            eprint!("\r\x1b[K{told}");
         } else {
-            eprintln!("{said}");
+            eprintln!("{told}");
         }
         self.shown = said;
     }

@@ -6,210 +6,320 @@
 use anyhow::{Context as _, bail};
 use broker_api::{ClusterName, graphs::keys as graphs, keys};
 use broker_core::{
-    decide::{Asked, Explanation},
-    decision::State,
+    decide::Explanation,
+    decision::{self, State},
 };
 use k8s_openapi::jiff::Timestamp;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::{
-    age, answers,
+    age,
+    answers::Said,
     arguments::{Access, Output, Subject},
     clusters::Clusters,
     onlooker::{self, flag},
     paint::{Paint, harmless},
+    programs::{json, yaml},
     standing::Standing,
+    state::{self, Wait},
     subject::Found,
-    table::yaml,
     trace::{annotation, origin_key},
 };
 
-/// Answers `why`.
-pub(crate) async fn why(access: &Access, subject: &Subject, output: Output, namespace: &str) -> anyhow::Result<String> {
-    let clusters = Clusters::connect(access).await?;
-    let found = Found::find(&clusters, subject).await?;
-    let consumer = ClusterName::consumer(found.cluster.name.name());
-    let is_consumer = clusters.get(&consumer).is_some();
-    let is_instance = found.object["metadata"]["labels"].get(graphs::OWNED).is_some();
-    let (options, mut notes) = onlooker::options(&clusters.hub, access, &found.resource.kind, namespace).await?;
-    let is_brokered = is_consumer && options.is_some();
-    if !is_brokered {
-        if is_instance {
-            return tell(output, &instance(&found), |value| Ok(tell_instance(value)));
-        }
-        let kind = &found.resource.kind;
-        bail!(
-            "{} {}: the broker is not told to broker this kind ({}), and it is no instance of a graph",
-            found.cluster.name,
-            kind.kind,
-            flag(kind)
-        );
-    }
-    let options = options.context("the broker's flags")?;
-    let key = origin_key(&found.cluster.name, &found.resource, &found.object);
-    let explained = onlooker::ask(options, access, &key.cluster, &mut notes, |broker| broker.explain(&key)).await?;
-    let value = as_value(&found, &explained, &notes, is_instance);
-    tell(output, &value, |value| Ok(draw(value, Paint::of_output())))
+/// Why an object is where it is.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum Why {
+    /// Of one that is brokered.
+    Brokered(Box<Explained>),
+    /// Of an instance of a graph that is not.
+    Instance(Instance),
 }
 
-fn tell(output: Output, value: &Value, text: impl Fn(&Value) -> anyhow::Result<String>) -> anyhow::Result<String> {
-    match output {
-        Output::Text | Output::Wide => text(value),
-        Output::Json => Ok(format!("{value:#}\n")),
-        Output::Yaml => yaml(value),
-    }
+/// Why a brokered object is where it is.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Explained {
+    /// Its consumer, such as `consumer#homer`.
+    cluster: String,
+    /// Its kind.
+    kind: String,
+    /// Its namespace; empty where it has none.
+    namespace: String,
+    /// Its name.
+    name: String,
+    /// How it stands, as a broker would decide now.
+    #[serde(serialize_with = "state::serialize")]
+    #[schemars(schema_with = "state::schema")]
+    state: State,
+    /// What that means.
+    meaning: &'static str,
+    /// The provider that it is at, or gets.
+    provider: Option<String>,
+    /// The provider that it says it moves to.
+    moving_to: Option<String>,
+    /// What it shows.
+    shown: Shown,
+    /// What it waits for.
+    waits_for: Vec<Wait>,
+    /// What a broker would write that starts now.
+    would_write: Vec<Written>,
+    /// When that would look again although nothing changes.
+    looks_again_in_seconds: Option<u64>,
+    /// What AcceptAPIs say of it, in the order in which it would be placed now.
+    asked: Vec<Said>,
+    /// What could not be known.
+    not_known: Vec<String>,
+    /// Of an instance of a graph: its conditions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conditions: Option<Vec<Condition>>,
 }
 
-/// What is told, as JSON.
-fn as_value(
-    found: &Found,
-    Explanation { decision, asked }: &Explanation,
-    notes: &[String],
-    is_instance: bool,
-) -> Value {
-    let writes = decision.writes().map(|write| {
-        json!({
-            "what": format!("{:?}", write.subject),
-            "cluster": write.cluster.to_string(),
-            "kind": write.kind.kind,
-            "namespace": write.namespace,
-            "name": write.name,
-        })
-    });
-    let asked = asked.iter().map(|asked: &Asked| {
-        let mut answer = answers::value(asked);
-        answer["score"] = json!(asked.score);
-        answer
-    });
-    let said = Standing::of(&found.object);
-    let mut value = json!({
-        "cluster": found.cluster.name.to_string(),
-        "kind": found.resource.kind.kind,
-        "namespace": found.object["metadata"]["namespace"],
-        "name": found.object["metadata"]["name"],
-        "state": decision.state.as_str(),
-        "meaning": meaning(decision.state),
-        "provider": decision.provider.as_ref().map(ClusterName::name),
-        "movingTo": annotation(&found.object, keys::NEW_PROVIDER_CLUSTER),
-        "shown": { "standing": said.summary, "message": said.message, "since": said.since },
-        "waitsFor": decision.notes.iter().filter(|note| note.warning).map(|note| json!({ "reason": note.reason, "message": note.message })).collect::<Vec<_>>(),
-        "wouldWrite": writes.collect::<Vec<_>>(),
-        "looksAgainInSeconds": decision.again.map(|again| again.as_secs()),
-        "asked": asked.collect::<Vec<_>>(),
-        "notKnown": notes,
-    });
-    if is_instance {
-        value["instance"] = instance(found)["conditions"].take();
-    }
-    value
+/// What an object shows.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Shown {
+    /// How it does, in a few words; empty: it says nothing of that.
+    standing: String,
+    /// What is wrong.
+    message: Option<String>,
+    /// Since when, as the object has it.
+    since: Option<String>,
 }
 
-/// What a state means, for people.
-pub(crate) fn meaning(state: State) -> &'static str {
-    match state {
-        State::Unknown => "not enough is known to decide",
-        State::Gone => "there is no such object, or it is none of the broker's business",
-        State::Waiting => "no provider takes it now",
-        State::Placing => "it is being placed",
-        State::Served => "its copy is in place",
-        State::NotAccepted => "its provider no longer accepts it, and no other takes it",
-        State::Moving => "it moves to another provider",
-        State::Blocked => "something keeps it from being served",
-        State::Deleting => "it is being deleted",
-        State::Paused => "a person has paused it: remove its annotation broker.platform-mesh.io/paused",
-        State::Ignored => "a person has told the broker to ignore it: remove its label broker.platform-mesh.io/ignore",
-    }
-}
-
-fn draw(value: &Value, paint: Paint) -> String {
-    let text = |path: &str| harmless(value.pointer(path).and_then(Value::as_str).unwrap_or_default());
-    let list = |name: &str| value[name].as_array().cloned().unwrap_or_default();
-    let mut out = format!("{} {} {}/{}\n", text("/cluster"), text("/kind"), text("/namespace"), text("/name"));
-    let place = match (text("/provider"), text("/movingTo")) {
-        (provider, _) if provider.is_empty() => "at no provider".to_owned(),
-        (provider, to) if to.is_empty() => format!("at provider {provider}"),
-        (provider, to) => format!("at provider {provider}, on its way to {to}"),
-    };
-    out.push_str(&format!("  {}: {place}; {}\n", paint.bold(&text("/state")), text("/meaning")));
-    let since = text("/shown/since");
-    if !text("/shown/standing").is_empty() {
-        let since = age::seconds(&since, Timestamp::now()).map(|seconds| format!(" for {}", age::told(seconds)));
-        out.push_str(&format!("  it shows {}{}\n", text("/shown/standing"), since.unwrap_or_default()));
-    }
-    let field = |value: &Value, name: &str| harmless(value[name].as_str().unwrap_or_default());
-    for wait in list("waitsFor") {
-        out.push_str(&format!("  waits: {} ({})\n", field(&wait, "message"), field(&wait, "reason")));
-    }
-    if list("waitsFor").is_empty() && !text("/shown/message").is_empty() {
-        out.push_str(&format!("  because: {}\n", text("/shown/message")));
-    }
-    for condition in list("instance") {
-        out.push_str(&format!("  {}\n", tell_condition(&condition)));
-    }
-    let asked = list("asked");
-    if asked.is_empty() {
-        out.push_str("\nNo provider has an AcceptAPI for this kind.\n");
-    } else {
-        out.push_str("\nAcceptAPIs, in the order in which it would be placed now:\n");
-    }
-    for (index, one) in asked.iter().enumerate() {
-        let weighed = format!("priority {}, score {:.2}", one["priority"], one["score"].as_f64().unwrap_or_default());
-        out.push_str(&answers::draw(one, &format!("{}.", index + 1), 3, &weighed));
-    }
-    let writes = list("wouldWrite");
-    if !writes.is_empty() {
-        out.push_str("\nA broker that starts now, and remembers nothing, would write:\n");
-    }
-    for write in writes {
-        let part = |name| field(&write, name);
-        out.push_str(&format!(
-            "  {} ({} {} {}/{})\n",
-            part("what"),
-            part("cluster"),
-            part("kind"),
-            part("namespace"),
-            part("name")
-        ));
-    }
-    for note in list("notKnown") {
-        out.push_str(&format!("\nnot known: {}\n", harmless(note.as_str().unwrap_or_default())));
-    }
-    out
+/// Something that would be written.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Written {
+    /// What: `Marks`, `Copy`, `Status`, `Related`, `Successor`, `Migration`.
+    what: String,
+    /// Where.
+    cluster: String,
+    /// Kind of the object.
+    kind: String,
+    /// Its namespace.
+    namespace: String,
+    /// Its name.
+    name: String,
 }
 
 /// An instance of a graph: its own conditions say which node waits for which value.
-fn instance(found: &Found) -> Value {
-    json!({
-        "cluster": found.cluster.name.to_string(),
-        "kind": found.resource.kind.kind,
-        "namespace": found.object["metadata"]["namespace"],
-        "name": found.object["metadata"]["name"],
-        "state": found.object["status"]["state"],
-        "conditions": found.object["status"]["conditions"],
-    })
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Instance {
+    /// Its cluster, such as `spoke#paris`.
+    cluster: String,
+    /// Its kind.
+    kind: String,
+    /// Its namespace; empty where it has none.
+    namespace: String,
+    /// Its name.
+    name: String,
+    /// How it does, in a word; null: nobody has looked at it yet.
+    state: Option<String>,
+    /// Its conditions.
+    conditions: Vec<Condition>,
 }
 
-fn tell_condition(condition: &Value) -> String {
-    let text = |name: &str| harmless(condition[name].as_str().unwrap_or_default());
-    let message = text("message");
-    let colon = if message.is_empty() { "" } else { ": " };
-    format!("{}={} ({}){colon}{message}", text("type"), text("status"), text("reason"))
+/// A condition of an object.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Condition {
+    /// Of what.
+    #[serde(rename = "type")]
+    kind: String,
+    /// `True`, `False` or `Unknown`.
+    status: String,
+    /// Why, in a word.
+    reason: String,
+    /// Why, in a sentence.
+    message: String,
+    /// Since when.
+    last_transition_time: Option<String>,
 }
 
-fn tell_instance(value: &Value) -> String {
-    let text = |name: &str| harmless(value[name].as_str().unwrap_or_default());
-    let mut out =
-        format!("{} {} {}/{}\n  {}\n", text("cluster"), text("kind"), text("namespace"), text("name"), text("state"));
-    for condition in value["conditions"].as_array().into_iter().flatten() {
-        out.push_str(&format!("  {}\n", tell_condition(condition)));
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+impl Condition {
+    /// All of an object.
+    fn all(object: &Value) -> Vec<Self> {
+        let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+        let condition = |one: &Value| Self {
+            kind: text(&one["type"]),
+            status: text(&one["status"]),
+            reason: text(&one["reason"]),
+            message: text(&one["message"]),
+            last_transition_time: one["lastTransitionTime"].as_str().map(str::to_owned),
+        };
+        conditions.map(condition).collect()
     }
-    out
+
+    fn draw(&self) -> String {
+        let Self { kind, status, reason, message, .. } = self;
+        let colon = if message.is_empty() { "" } else { ": " };
+        format!("  {}\n", harmless(&format!("{kind}={status} ({reason}){colon}{message}")))
+    }
+}
+
+impl Written {
+    fn of(write: &decision::Write) -> Self {
+        Self {
+            what: format!("{:?}", write.subject),
+            cluster: write.cluster.to_string(),
+            kind: write.kind.kind.clone(),
+            namespace: write.namespace.clone(),
+            name: write.name.clone(),
+        }
+    }
+}
+
+/// Answers `why`.
+pub(crate) async fn why(access: &Access, subject: &Subject, output: Output, namespace: &str) -> anyhow::Result<String> {
+    let why = Why::of(access, subject, namespace).await?;
+    match output {
+        Output::Text | Output::Wide => Ok(why.draw(Paint::of_output())),
+        Output::Json => json(&why),
+        Output::Yaml => yaml(&why),
+    }
+}
+
+impl Why {
+    async fn of(access: &Access, subject: &Subject, namespace: &str) -> anyhow::Result<Self> {
+        let clusters = Clusters::connect(access).await?;
+        let found = Found::find(&clusters, subject).await?;
+        let consumer = ClusterName::consumer(found.cluster.name.name());
+        let is_consumer = clusters.get(&consumer).is_some();
+        let is_instance = found.object["metadata"]["labels"].get(graphs::OWNED).is_some();
+        let (options, mut notes) = onlooker::options(&clusters.hub, access, &found.resource.kind, namespace).await?;
+        let is_brokered = is_consumer && options.is_some();
+        if !is_brokered {
+            if is_instance {
+                return Ok(Self::Instance(Instance::of(&found)));
+            }
+            let kind = &found.resource.kind;
+            bail!(
+                "{} {}: the broker is not told to broker this kind ({}), and it is no instance of a graph",
+                found.cluster.name,
+                kind.kind,
+                flag(kind)
+            );
+        }
+        let options = options.context("the broker's flags")?;
+        let key = origin_key(&found.cluster.name, &found.resource, &found.object);
+        let explained = onlooker::ask(options, access, &key.cluster, &mut notes, |broker| broker.explain(&key)).await?;
+        Ok(Self::Brokered(Box::new(Explained::of(&found, &explained, notes, is_instance))))
+    }
+
+    fn draw(&self, paint: Paint) -> String {
+        match self {
+            Self::Brokered(explained) => explained.draw(paint),
+            Self::Instance(instance) => instance.draw(),
+        }
+    }
+}
+
+impl Explained {
+    fn of(found: &Found, explanation: &Explanation, notes: Vec<String>, is_instance: bool) -> Self {
+        let Explanation { decision, asked } = explanation;
+        let Standing { summary, message, since, .. } = Standing::of(&found.object);
+        let metadata = &found.object["metadata"];
+        Self {
+            cluster: found.cluster.name.to_string(),
+            kind: found.resource.kind.kind.clone(),
+            namespace: text(&metadata["namespace"]),
+            name: text(&metadata["name"]),
+            state: decision.state,
+            meaning: state::meaning(decision.state),
+            provider: decision.provider.as_ref().map(|provider| provider.name().to_owned()),
+            moving_to: annotation(&found.object, keys::NEW_PROVIDER_CLUSTER).map(str::to_owned),
+            shown: Shown { standing: summary, message, since },
+            waits_for: state::waits(decision),
+            would_write: decision.writes().map(Written::of).collect(),
+            looks_again_in_seconds: decision.again.map(|again| again.as_secs()),
+            asked: asked.iter().map(|asked| Said { score: Some(asked.score), ..Said::of(asked) }).collect(),
+            not_known: notes,
+            conditions: is_instance.then(|| Condition::all(&found.object)),
+        }
+    }
+
+    fn draw(&self, paint: Paint) -> String {
+        let Self { cluster, kind, namespace, name, state, meaning, provider, moving_to, .. } = self;
+        let mut out = harmless(&format!("{cluster} {kind} {namespace}/{name}")) + "\n";
+        let place = match (provider, moving_to) {
+            (None, _) => "at no provider".to_owned(),
+            (Some(provider), None) => format!("at provider {provider}"),
+            (Some(provider), Some(to)) => format!("at provider {provider}, on its way to {to}"),
+        };
+        out.push_str(&format!("  {}: {}; {meaning}\n", paint.bold(state.as_str()), harmless(&place)));
+        let Shown { standing, message, since } = &self.shown;
+        if !standing.is_empty() {
+            let since = since.as_deref().and_then(|since| age::seconds(since, Timestamp::now()));
+            let since = since.map(|seconds| format!(" for {}", age::told(seconds))).unwrap_or_default();
+            out.push_str(&format!("  it shows {}{since}\n", harmless(standing)));
+        }
+        for Wait { reason, message } in &self.waits_for {
+            out.push_str(&format!("  waits: {} ({})\n", harmless(message), harmless(reason)));
+        }
+        if let (true, Some(message)) = (self.waits_for.is_empty(), message) {
+            out.push_str(&format!("  because: {}\n", harmless(message)));
+        }
+        out.extend(self.conditions.iter().flatten().map(Condition::draw));
+        out.push_str(if self.asked.is_empty() {
+            "\nNo provider has an AcceptAPI for this kind.\n"
+        } else {
+            "\nAcceptAPIs, in the order in which it would be placed now:\n"
+        });
+        for (index, said) in self.asked.iter().enumerate() {
+            let weighed = format!("priority {}, score {:.2}", said.priority, said.score.unwrap_or_default());
+            out.push_str(&said.draw(&format!("{}.", index + 1), 3, &weighed));
+        }
+        if !self.would_write.is_empty() {
+            out.push_str("\nA broker that starts now, and remembers nothing, would write:\n");
+        }
+        for Written { what, cluster, kind, namespace, name } in &self.would_write {
+            let told = format!("{what} ({cluster} {kind} {namespace}/{name})");
+            out.push_str(&format!("  {}\n", harmless(&told)));
+        }
+        for note in &self.not_known {
+            out.push_str(&format!("\nnot known: {}\n", harmless(note)));
+        }
+        out
+    }
+}
+
+impl Instance {
+    fn of(found: &Found) -> Self {
+        let metadata = &found.object["metadata"];
+        Self {
+            cluster: found.cluster.name.to_string(),
+            kind: found.resource.kind.kind.clone(),
+            namespace: text(&metadata["namespace"]),
+            name: text(&metadata["name"]),
+            state: found.object["status"]["state"].as_str().map(str::to_owned),
+            conditions: Condition::all(&found.object),
+        }
+    }
+
+    fn draw(&self) -> String {
+        let Self { cluster, kind, namespace, name, state, conditions } = self;
+        let mut out = harmless(&format!("{cluster} {kind} {namespace}/{name}")) + "\n";
+        out.push_str(&format!("  {}\n", harmless(state.as_deref().unwrap_or_default())));
+        out.extend(conditions.iter().map(Condition::draw));
+        out
+    }
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
-    use broker_core::{acceptance::AcceptId, decide::Answer, decision::Decision};
+    use broker_core::{
+        acceptance::AcceptId,
+        decide::{Answer, Asked},
+        decision::Decision,
+    };
     use runtime_effect::note::Note;
+    use serde_json::json;
 
     use super::*;
     use crate::{cluster::Cluster, resource::Resource};
@@ -231,9 +341,9 @@ mod tests {
     fn every_state_is_explained() {
         for state in State::ALL {
             let decision = Decision { provider: Some(ClusterName::provider("theseus")), ..Decision::state(state) };
-            let told =
-                draw(&as_value(&found(), &Explanation { decision, asked: Vec::new() }, &[], false), Paint::plain());
-            let line = format!("  {}: at provider theseus; {}\n", state.as_str(), meaning(state));
+            let explanation = Explanation { decision, asked: Vec::new() };
+            let told = Explained::of(&found(), &explanation, Vec::new(), false).draw(Paint::plain());
+            let line = format!("  {}: at provider theseus; {}\n", state.as_str(), state::meaning(state));
             assert!(told.contains(&line) && told.contains("No provider has an AcceptAPI"), "{told}");
         }
     }
@@ -248,9 +358,12 @@ mod tests {
             asked("c", Answer::CannotTake("is cordoned".into())),
             asked("d", Answer::Unknown("it is unreachable".into())),
         ];
-        let value = as_value(&found(), &Explanation { decision, asked }, &["bart has not answered".into()], false);
+        let notes = vec!["bart has not answered".to_owned()];
+        let explained = Explained::of(&found(), &Explanation { decision, asked }, notes, false);
+        let value = serde_json::to_value(&explained).unwrap();
+        assert_eq!((&value["state"], &value["asked"][2]["answer"]), (&json!("Waiting"), &json!("CannotTake")));
         assert_eq!(
-            draw(&value, Paint::plain()),
+            explained.draw(Paint::plain()),
             "consumer#homer Certificate team/website\n\
              \u{20} Waiting: at no provider; no provider takes it now\n\
              \u{20} it shows Brokered=False (NoProvider)\n\

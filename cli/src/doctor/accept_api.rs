@@ -16,9 +16,15 @@ pub(crate) fn check(facts: &Facts) -> Vec<Finding> {
     let consumers = consumers(facts);
     facts
         .answering(Role::Provider)
-        .flat_map(|(provider, within)| match list(&provider.to_string(), within) {
-            Ok(list) => list.iter().flat_map(|one| of_one(&provider.to_string(), one, consumers.as_deref())).collect(),
-            Err(finding) => vec![finding],
+        .flat_map(|(provider, within)| {
+            let provider = provider.to_string();
+            match list(&provider, within) {
+                Ok(list) => {
+                    let own = within.resources.as_ref().ok();
+                    list.iter().flat_map(|one| of_one(&provider, one, own, consumers.as_deref())).collect()
+                }
+                Err(finding) => vec![finding],
+            }
         })
         .collect()
 }
@@ -46,7 +52,8 @@ fn list<'a>(provider: &str, within: &'a Within) -> Result<&'a [Value], Finding> 
     }
 }
 
-fn of_one(provider: &str, one: &Value, consumers: Option<&[&Resources]>) -> Vec<Finding> {
+/// `own`: what the provider serves; `consumers`: what all consumers serve.
+fn of_one(provider: &str, one: &Value, own: Option<&Resources>, consumers: Option<&[&Resources]>) -> Vec<Finding> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (spec, status) = (&one["spec"], &one["status"]);
     let place =
@@ -99,7 +106,12 @@ fn of_one(provider: &str, one: &Value, consumers: Option<&[&Resources]>) -> Vec<
     }
     let part = |name: &str| text(&spec["gvr"][name]);
     let (group, version, resource) = (part("group"), part("version"), part("resource"));
-    let serves = |served: &&Resources| served.serves(&group, &version, &resource);
+    // It speaks of the kind that the provider calls so. Consumers may have another plural for it.
+    let kind = own.and_then(|own| own.of_plural(&group, &version, &resource)).map(|served| &served.kind);
+    let serves = |served: &&Resources| match kind {
+        Some(kind) => served.of_kind(kind).is_some(),
+        None => served.of_plural(&group, &version, &resource).is_some(),
+    };
     if consumers.is_some_and(|consumers| !consumers.iter().any(serves)) {
         let dot = if group.is_empty() { "" } else { "." };
         findings.push(Finding::warning(
@@ -180,6 +192,20 @@ mod tests {
         let mut away = member(ClusterName::consumer("homer"));
         away.within = None;
         assert!(check(&facts(inside(), vec![away, theseus])).is_empty());
+    }
+
+    #[test]
+    fn a_provider_may_call_the_kind_by_another_plural() {
+        let serving = |name: ClusterName, plural: &str| {
+            let mut member = member(name);
+            let served = Resource::named("x.io", "v1", "Certificate", plural);
+            member.within.as_mut().unwrap().resources = Ok(Resources::these([served]));
+            member
+        };
+        let mut theseus = serving(ClusterName::provider("theseus"), "certificates");
+        theseus.within.as_mut().unwrap().accept_apis = Ok(vec![one(&json!({}), "True", 0)]);
+        let homer = serving(ClusterName::consumer("homer"), "certs");
+        assert!(check(&facts(inside(), vec![homer, theseus])).is_empty());
     }
 
     #[test]

@@ -3,21 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use broker_api::{ClusterName, Role, keys};
-use broker_core::naming::consumer_hash;
+use broker_core::naming::{consumer_hash, leading_hash, may_be_cut};
 use runtime_effect::kind::Kind;
 use serde_json::Value;
 
 use super::{
     facts::{Facts, Inside},
-    finding::Finding,
+    finding::{Finding, first},
     origin,
 };
 use crate::trace::annotation;
 
 const CHECK: &str = "orphans";
-
-/// How many are told of one by one.
-const SHOWN: usize = 10;
 
 /// A copy, as far as it matters here.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,11 +25,34 @@ pub(crate) struct Copied {
     pub(crate) name: String,
     /// The hash of its consumer, by its label.
     hash: String,
-    /// Its consumer and origin, by its annotations: for people, and to look for it.
+    /// Its consumer by its annotations, or that hash: for people.
     consumer: String,
-    origin: (String, String, String),
+    /// What it is of; `None`: it does not say, for want of its annotations.
+    of: Option<Of>,
     /// Whether it is being deleted.
     leaves: bool,
+}
+
+/// The origin of a copy, by its annotations; where somebody has stripped those, by its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Of {
+    namespace: String,
+    name: String,
+    /// `None`: whichever is there.
+    uid: Option<String>,
+}
+
+impl Of {
+    fn read(copy: &Value) -> Option<Self> {
+        let marked = |key: &str| annotation(copy, key).map(str::to_owned);
+        if let Some(name) = marked(keys::CONSUMER_NAME) {
+            let namespace = marked(keys::CONSUMER_NAMESPACE).unwrap_or_default();
+            return Some(Self { namespace, name, uid: marked(keys::CONSUMER_UID) });
+        }
+        let own = |field: &str| copy["metadata"][field].as_str();
+        let (_, name) = leading_hash(own("name")?).filter(|_| own("name").is_some_and(|name| !may_be_cut(name)))?;
+        Some(Self { namespace: own("namespace")?.to_owned(), name: name.to_owned(), uid: None })
+    }
 }
 
 impl Copied {
@@ -40,13 +60,13 @@ impl Copied {
     pub(crate) fn of(object: &Value) -> Option<Self> {
         let metadata = &object["metadata"];
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let marked = |key: &str| annotation(object, key).unwrap_or_default().to_owned();
+        let hash = metadata["labels"].get(keys::CONSUMER)?.as_str()?.to_owned();
         Some(Self {
             namespace: text(&metadata["namespace"]),
             name: text(&metadata["name"]),
-            hash: metadata["labels"].get(keys::CONSUMER)?.as_str()?.to_owned(),
-            consumer: marked(keys::CONSUMER_CLUSTER),
-            origin: (marked(keys::CONSUMER_NAMESPACE), marked(keys::CONSUMER_NAME), marked(keys::CONSUMER_UID)),
+            consumer: annotation(object, keys::CONSUMER_CLUSTER).unwrap_or(&hash).to_owned(),
+            hash,
+            of: Of::read(object),
             leaves: !metadata["deletionTimestamp"].is_null(),
         })
     }
@@ -66,18 +86,20 @@ pub(crate) struct Orphan {
 /// Copies whose origin is not there, of consumers of which all is known. An origin may have gone between two reads, so
 /// whoever tells of them looks once more whether they are there.
 pub(crate) fn suspects(facts: &Facts) -> Vec<Orphan> {
-    let mut suspects = Vec::new();
-    let known: BTreeMap<String, BTreeSet<(&str, &str, &str, &str)>> = consumers(facts)
+    // By kind, namespace and name: the uid.
+    type Known<'a> = BTreeMap<(&'a Kind, &'a str, &'a str), &'a str>;
+    let known: BTreeMap<String, Known<'_>> = consumers(facts)
         .filter_map(|name| {
             let all = origin::all_of(facts, name)?.into_iter();
-            let ids = all.map(|(kind, it)| (kind, it.namespace.as_str(), it.name.as_str(), it.uid.as_str()));
+            let ids = all.map(|(kind, it)| ((kind, it.namespace.as_str(), it.name.as_str()), it.uid.as_str()));
             Some((consumer_hash(name), ids.collect()))
         })
         .collect();
+    let mut suspects = Vec::new();
     for (provider, kind, copy) in copies(facts) {
-        let Some(origins) = known.get(&copy.hash) else { continue };
-        let (namespace, name, uid) = &copy.origin;
-        if !origins.contains(&(kind.kind.as_str(), namespace.as_str(), name.as_str(), uid.as_str())) {
+        let (Some(origins), Some(of)) = (known.get(&copy.hash), &copy.of) else { continue };
+        let there = origins.get(&(kind, of.namespace.as_str(), of.name.as_str()));
+        if !there.is_some_and(|uid| of.uid.as_ref().is_none_or(|wanted| wanted == uid)) {
             suspects.push(Orphan { provider: provider.clone(), kind: kind.clone(), copy: copy.clone() });
         }
     }
@@ -111,21 +133,21 @@ pub(crate) fn check(facts: &Facts, orphans: &[Orphan]) -> Vec<Finding> {
         }
     }
     findings.extend(left_behind(facts));
-    for Orphan { provider, kind, copy } in orphans.iter().take(SHOWN) {
-        let (namespace, name, _) = &copy.origin;
+    let lost = orphans.iter().map(|Orphan { provider, kind, copy }| {
         let place = format!("{provider} {} {}/{}", kind.kind, copy.namespace, copy.name);
-        let what = format!("its origin {namespace}/{name} in consumer {} is not there", copy.consumer);
-        findings.push(Finding::warning(
+        let of = copy.of.as_ref().map(|of| format!("{}/{}", of.namespace, of.name)).unwrap_or_default();
+        let what = format!("its origin {of} in consumer {} is not there", copy.consumer);
+        Finding::warning(
             CHECK,
             &place,
             what,
             "a broker that leads removes it, unless it is held (condition DeletionsHeld of the AcceptAPI); what it stands for goes with it",
-        ));
-    }
-    if orphans.len() > SHOWN {
-        let what = format!("{} more copies have lost their origins", orphans.len() - SHOWN);
-        findings.push(Finding::warning(CHECK, "providers", what, "look again when those above are gone"));
-    }
+        )
+    });
+    findings.extend(first(lost.collect(), |more| {
+        let what = format!("{more} more copies have lost their origins");
+        Finding::warning(CHECK, "providers", what, "look again when those above are gone")
+    }));
     findings
 }
 
@@ -196,10 +218,26 @@ mod tests {
     fn a_copy_without_its_origin_is_an_orphan() {
         let facts = world(vec![copy("homer", "a"), copy("homer", "gone")], FLAGS);
         let suspects = suspects(&facts);
-        assert_eq!(suspects.iter().map(|one| &*one.copy.origin.1).collect::<Vec<_>>(), ["gone"]);
+        let names: Vec<&str> = suspects.iter().map(|one| &*one.copy.of.as_ref().unwrap().name).collect();
+        assert_eq!(names, ["gone"]);
         let found = check(&facts, &suspects);
         assert!(matches!(&found[..], [one] if one.what.contains("team/gone in consumer homer")), "{found:?}");
         assert!(check(&facts, &[]).is_empty(), "it was gone when it was looked for again");
+    }
+
+    #[test]
+    fn a_copy_whose_marks_are_stripped_is_known_by_its_name() {
+        let hash = consumer_hash(&ClusterName::consumer("homer"));
+        let stripped = |name: &str| {
+            let name = format!("{hash}-{name}");
+            let metadata = json!({ "name": name, "namespace": "team", "labels": { keys::CONSUMER: hash } });
+            Copied::of(&json!({ "metadata": metadata })).unwrap()
+        };
+        // The last may be the cut name of something else.
+        let copies = vec![stripped("a"), stripped("gone"), stripped("x-01234567")];
+        let facts = world(copies, FLAGS);
+        let found = check(&facts, &suspects(&facts));
+        assert!(matches!(&found[..], [one] if one.what.starts_with("its origin team/gone in consumer ")), "{found:?}");
     }
 
     #[test]

@@ -1,33 +1,41 @@
 //! What the broker's credentials in a cluster do not allow, although the broker needs it.
 
-use broker_api::Role;
-
-use super::{facts::Facts, finding::Finding};
+use super::{
+    facts::{Facts, Member},
+    finding::Finding,
+};
 use crate::rights::told;
 
 const CHECK: &str = "permissions";
 
 /// Judges those of all clusters.
 pub(crate) fn check(facts: &Facts) -> Vec<Finding> {
-    let roles = [Role::Consumer, Role::Provider, Role::Spoke];
-    let all = roles.into_iter().flat_map(|role| facts.answering(role));
-    let told = all.filter_map(|(name, within)| match &within.denied {
-        Ok(denied) if denied.is_empty() => None,
-        Ok(denied) => {
-            let file = format!("config/rbac/{}.yaml", name.role());
-            let remedy = format!(
-                "`kubectl broker join {} --role {}` once more brings {file} up to date there; or apply that file, with your kinds in place of the example's",
-                name.name(),
-                name.role()
-            );
-            Some(Finding::error(CHECK, name, format!("the broker's credentials do not allow: {}", told(denied)), remedy))
+    let of_one = |member: &Member| {
+        let name = &member.name;
+        match &member.within.as_ref()?.denied {
+            Ok(denied) if denied.is_empty() => None,
+            Ok(denied) => {
+                let what = format!("the broker's credentials do not allow: {}", told(denied));
+                Some(Finding::error(CHECK, name, what, remedy(member)))
+            }
+            Err(why) => {
+                let needs = "create of selfsubjectaccessreviews.authorization.k8s.io, which every user has by default";
+                Some(Finding::unchecked(CHECK, name, why, needs))
+            }
         }
-        Err(why) => {
-            let needs = "create of selfsubjectaccessreviews.authorization.k8s.io, which every user has by default";
-            Some(Finding::unchecked(CHECK, name, why, needs))
-        }
-    });
-    told.collect()
+    };
+    facts.members.iter().filter_map(of_one).collect()
+}
+
+fn remedy(member: &Member) -> String {
+    let (name, role) = (member.name.name(), member.name.role());
+    let file = format!("config/rbac/{role}.yaml");
+    if member.given {
+        return format!("apply {file} there, with your kinds in place of the example's");
+    }
+    format!(
+        "`kubectl broker join {name} --role {role}` once more brings {file} up to date there; or apply that file, with your kinds in place of the example's"
+    )
 }
 
 #[cfg(test)]

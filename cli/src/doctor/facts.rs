@@ -78,6 +78,8 @@ pub(crate) struct Pair {
 pub(crate) struct Member {
     /// Its name and role.
     pub(crate) name: ClusterName,
+    /// Whether its kubeconfig was given, in place of its Secret's.
+    pub(crate) given: bool,
     /// Whether it answers.
     pub(crate) probe: Read<Probe>,
     /// What is in it; `None`: it does not answer.
@@ -171,7 +173,7 @@ pub(crate) mod tests {
             origins: Vec::new(),
         };
         let probe = Ok(Probe { version: "v1.36.0".into(), ahead: Some(0) });
-        Member { name, probe, within: Some(within) }
+        Member { name, given: false, probe, within: Some(within) }
     }
 
     /// These members, at noon.

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     facts::{Facts, Inside},
-    finding::Finding,
+    finding::{Finding, first},
 };
 use crate::cluster::Trouble;
 
@@ -17,7 +17,13 @@ pub(crate) fn check(facts: &Facts, inside: &Inside) -> Vec<Finding> {
     let hub = facts.hub.name.to_string();
     let mut findings = Vec::new();
     match &inside.migrations {
-        Ok(list) => findings.extend(list.iter().filter_map(|one| of_migration(&hub, one))),
+        Ok(list) => {
+            let found = list.iter().filter_map(|one| of_migration(&hub, one)).collect();
+            findings.extend(first(found, |more| {
+                let what = format!("{more} more Migrations have failed, or go no further");
+                Finding::warning(CHECK, &hub, what, "`kubectl broker migrations` lists all of them")
+            }));
+        }
         // That their CRD is missing is told already.
         Err(Trouble::NotServed(_)) => {}
         Err(why) => {

@@ -2,11 +2,12 @@
 
 use broker_api::{ClusterName, Role, condition, keys};
 use k8s_openapi::jiff::Timestamp;
+use runtime_effect::kind::Kind;
 use serde_json::Value;
 
 use super::{
     facts::Facts,
-    finding::{Finding, Severity},
+    finding::{Finding, Severity, first},
 };
 use crate::{age, trace::annotation};
 
@@ -15,9 +16,6 @@ const ASIDE: &str = "set-aside";
 
 /// Seconds that an object may wait before it is told of.
 const PATIENCE: i64 = 300;
-
-/// How many are told of one by one.
-const SHOWN: usize = 10;
 
 /// Reasons that are for the owner of the object to mend: the platform is well.
 const OWNERS: [&str; 7] = [
@@ -62,30 +60,33 @@ impl Origin {
         let ignored = metadata["labels"].get(keys::IGNORE).and_then(Value::as_str) == Some(keys::TRUE);
         let aside = if ignored { Some("ignored") } else { paused.then_some("paused") };
         let leaves = !metadata["deletionTimestamp"].is_null();
+        // A cluster may be a provider as well, and hold copies: those are nobody's origins.
+        let is_copy = metadata["labels"].get(keys::CONSUMER).is_some();
         Self {
             namespace: text(&metadata["namespace"]),
             name: text(&metadata["name"]),
             uid: text(&metadata["uid"]),
             aside,
-            waits: if aside.is_some() || leaves { None } else { waits(object) },
+            waits: if aside.is_some() || leaves || is_copy { None } else { waits(object) },
         }
     }
 }
 
 fn waits(object: &Value) -> Option<Waits> {
     let time = |value: &Value| value.as_str()?.parse::<Timestamp>().ok();
+    let made = time(&object["metadata"]["creationTimestamp"]);
     let mut conditions = object["status"]["conditions"].as_array().into_iter().flatten();
     let Some(brokered) = conditions.find(|one| one["type"] == condition::BROKERED) else {
         // Where the kind's status has no conditions the annotation is all that there is.
         return annotation(object, keys::PROVIDER_CLUSTER).is_none().then(|| Waits {
-            since: time(&object["metadata"]["creationTimestamp"]),
+            since: made,
             reason: String::new(),
             message: "the broker has said nothing of it".to_owned(),
         });
     };
     let text = |name: &str| brokered[name].as_str().unwrap_or_default().to_owned();
     (brokered["status"] != "True").then(|| Waits {
-        since: time(&brokered["lastTransitionTime"]),
+        since: time(&brokered["lastTransitionTime"]).or(made),
         reason: text("reason"),
         message: text("message"),
     })
@@ -120,13 +121,15 @@ pub(crate) fn check(facts: &Facts) -> Vec<Finding> {
         }
     }
     waiting.sort_by(|left, right| right.0.cmp(&left.0).then_with(|| left.1.cmp(&right.1)));
-    let more = waiting.len().saturating_sub(SHOWN);
-    findings.extend(waiting.into_iter().take(SHOWN).map(|(seconds, place, waits)| told(seconds, &place, waits)));
-    if more > 0 {
+    let waiting = waiting.into_iter().map(|(seconds, place, waits)| told(seconds, &place, waits));
+    findings.extend(first(waiting.collect(), |more| {
         let remedy = "`kubectl broker objects KIND --where status=Brokered=` lists them";
-        findings.push(Finding::warning(WAITING, "consumers", format!("{more} more objects are not served"), remedy));
-    }
-    findings.extend(aside);
+        Finding::warning(WAITING, "consumers", format!("{more} more objects are not served"), remedy)
+    }));
+    findings.extend(first(aside, |more| {
+        let remedy = format!("`kubectl get KIND -A -l {}` lists those that are ignored", keys::IGNORE);
+        Finding::info(ASIDE, "consumers", format!("{more} more objects are paused or ignored"), remedy)
+    }));
     findings
 }
 
@@ -158,13 +161,13 @@ fn set_aside(place: &str, word: &str) -> Finding {
 }
 
 /// All objects of a consumer by kind; `None`: not all are known.
-pub(crate) fn all_of<'a>(facts: &'a Facts, consumer: &ClusterName) -> Option<Vec<(&'a str, &'a Origin)>> {
+pub(crate) fn all_of<'a>(facts: &'a Facts, consumer: &ClusterName) -> Option<Vec<(&'a Kind, &'a Origin)>> {
     let (_, within) = facts.answering(Role::Consumer).find(|(name, _)| *name == consumer)?;
     // Whoever does not say what it serves was asked for no kind.
     within.resources.as_ref().ok()?;
     let mut all = Vec::new();
     for (kind, read) in &within.origins {
-        all.extend(read.as_ref().ok()?.iter().map(|origin| (kind.kind.as_str(), origin)));
+        all.extend(read.as_ref().ok()?.iter().map(|origin| (kind, origin)));
     }
     Some(all)
 }
@@ -172,7 +175,6 @@ pub(crate) fn all_of<'a>(facts: &'a Facts, consumer: &ClusterName) -> Option<Vec
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use runtime_effect::kind::Kind;
     use serde_json::json;
 
     use super::*;
@@ -219,6 +221,13 @@ mod tests {
         };
         assert!(silent(json!({}))[0].what.contains("has said nothing"));
         assert!(silent(json!({ keys::PROVIDER_CLUSTER: "theseus" })).is_empty());
+    }
+
+    #[test]
+    fn copies_in_a_consumer_that_is_a_provider_as_well_wait_for_nobody() {
+        let mut copy = object("a", "2026-01-01T01:00:00Z", "NoProvider");
+        copy["metadata"]["labels"] = json!({ keys::MANAGED_BY: keys::MANAGER, keys::CONSUMER: "d5a89ade76e9" });
+        assert!(found(&[copy]).is_empty());
     }
 
     #[test]

@@ -1,12 +1,11 @@
 //! Whether each cluster answers, keeps the time, and is one of its own.
 
-use std::collections::BTreeMap;
-
 use broker_api::{ClusterName, Role};
 
 use super::{
     facts::{Facts, Read},
     finding::Finding,
+    twice::{self, Lead},
 };
 use crate::{
     cluster::{Probe, Trouble},
@@ -23,11 +22,14 @@ pub(crate) fn check(facts: &Facts) -> Vec<Finding> {
     for member in &facts.members {
         findings.extend(clock(&member.name, &member.probe));
         let Err(why) = &member.probe else { continue };
-        if facts.is_unusable(&member.name) {
+        if !member.given && facts.is_unusable(&member.name) {
             // That its Secret cannot be used is told already.
             continue;
         }
         let remedy = match why {
+            Trouble::Forbidden(_) if member.given => {
+                format!("log in there again: its kubeconfig was given (--{}-kubeconfig)", member.name.role())
+            }
             Trouble::Forbidden(_) => {
                 format!(
                     "`kubectl broker join {} --role {}` once more gives it new ones",
@@ -55,22 +57,12 @@ fn clock(name: &ClusterName, probe: &Read<Probe>) -> Option<Finding> {
 
 /// Clusters of one role that say that they are the same.
 fn twice(facts: &Facts) -> Vec<Finding> {
-    let mut servers: BTreeMap<(Role, &str), Vec<&str>> = BTreeMap::new();
-    for member in &facts.members {
-        let Some(Ok(Some(uid))) = member.within.as_ref().map(|within| &within.uid) else { continue };
-        servers.entry((member.name.role(), uid.as_str())).or_default().push(member.name.name());
-    }
-    let several = servers.into_iter().filter(|(_, names)| names.len() > 1);
-    let told = several.map(|((role, _), names)| {
-        let what = format!("{} are one API server (uid of kube-system), as {role}", names.join(" and "));
-        Finding::error(
-            CHECK,
-            &facts.hub.name,
-            what,
-            "the broker engages only one of them: `kubectl broker leave` with the others",
-        )
+    let leads = facts.members.iter().filter_map(|member| {
+        let server = member.within.as_ref()?.uid.as_ref().ok()?.clone()?;
+        Some(Lead { role: member.name.role(), server, name: member.name.name().to_owned() })
     });
-    told.collect()
+    let told = |names: &str, _: &str, role: Role| format!("{names} are one API server (uid of kube-system), as {role}");
+    twice::check(CHECK, &facts.hub.name, leads, told)
 }
 
 #[cfg(test)]
@@ -103,6 +95,9 @@ mod tests {
         assert!(matches!(&silent[..], [it] if it.severity == Severity::Error && it.what == "no answer"), "{silent:?}");
         let refused = with(Trouble::Forbidden("401".into()));
         assert!(refused[0].remedy.contains("kubectl broker join homer --role consumer"), "{refused:?}");
+        let mut given = member(ClusterName::consumer("homer"));
+        (given.given, given.probe, given.within) = (true, Err(Trouble::Forbidden("401".into())), None);
+        assert!(found(vec![given])[0].remedy.contains("(--consumer-kubeconfig)"));
     }
 
     #[test]

@@ -26,7 +26,7 @@ use super::{
 use crate::{
     arguments::Access,
     broker::Deployed,
-    cluster::{Cluster, Place, Trouble},
+    cluster::{Cluster, Place, Trouble, Wanted},
     cluster_secret::{self, ClusterSecret, secrets},
     clusters, identity,
     join::RELATED,
@@ -38,7 +38,7 @@ use crate::{
 /// How long all questions to one cluster may take together.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How many copies without an origin are looked for once more.
+/// How many copies without an origin are looked for once more. Of others nothing is told: they may be on their way.
 const LOOKED: usize = 100;
 
 /// Name of the operator's Deployment, and the value of its label.
@@ -73,6 +73,7 @@ fn once_each(kinds: Vec<KindFlag>) -> Vec<KindFlag> {
 pub(crate) async fn read(access: &Access, asked: &Doctor) -> anyhow::Result<(Facts, Vec<Orphan>)> {
     let hub = clusters::hub(access).await?;
     let mut clusters = clusters::given(access).await?;
+    let given: BTreeSet<ClusterName> = clusters.keys().cloned().collect();
     let probe = hub.probe().await;
     let inside = match &probe {
         Ok(_) => Some(inside(&hub, access, asked).await),
@@ -81,10 +82,13 @@ pub(crate) async fn read(access: &Access, asked: &Doctor) -> anyhow::Result<(Fac
     if let Some(inside) = &inside {
         let secrets = inside.secrets.values().flatten().flatten();
         let found = join_all(secrets.map(ClusterSecret::cluster)).await;
-        clusters.extend(found.into_iter().flatten().map(|cluster| (cluster.name.clone(), cluster)));
+        for cluster in found.into_iter().flatten() {
+            clusters.entry(cluster.name.clone()).or_insert(cluster);
+        }
     }
     let flags = Flags::of(asked, inside.as_ref());
-    let mut members = join_all(clusters.values().map(|cluster| member(cluster, &flags))).await;
+    let of_each = clusters.values().map(|cluster| member(cluster, given.contains(&cluster.name), &flags));
+    let mut members = join_all(of_each).await;
     // Origins after all copies: a copy that is there was made of an origin that was there before.
     let origins = join_all(members.iter().map(|member| origins(&clusters, member, &flags.brokered))).await;
     for (member, origins) in members.iter_mut().zip(origins) {
@@ -177,7 +181,7 @@ async fn clusters_of(hub: &Cluster, namespaces: BTreeSet<String>) -> BTreeMap<St
     join_all(read).await.into_iter().collect()
 }
 
-async fn member(cluster: &Cluster, flags: &Flags) -> Member {
+async fn member(cluster: &Cluster, given: bool, flags: &Flags) -> Member {
     let read = async {
         let probe = cluster.probe().await;
         let within = match &probe {
@@ -187,7 +191,7 @@ async fn member(cluster: &Cluster, flags: &Flags) -> Member {
         (probe, within)
     };
     let (probe, within) = timeout(PATIENCE, read).await.unwrap_or_else(|_| (Err(slow(&cluster.name)), None));
-    Member { name: cluster.name.clone(), probe, within }
+    Member { name: cluster.name.clone(), given, probe, within }
 }
 
 fn slow(name: &ClusterName) -> Trouble {
@@ -240,8 +244,10 @@ async fn copies(cluster: &Cluster, kinds: &[KindFlag]) -> Vec<(Kind, Read<Vec<Co
     let selector = format!("{}={},{}", keys::MANAGED_BY, keys::MANAGER, keys::CONSUMER);
     let (selector, served) = (&selector, served(cluster, kinds).await);
     let lists = served.into_iter().map(|(kind, resource)| async move {
-        let list = cluster.list(&resource, None, Some(selector)).await;
-        (kind, list.map(|list| list.iter().filter_map(Copied::of).collect()))
+        let mut copies = Vec::new();
+        let wanted = Wanted { selector: Some(selector), metadata_only: true, ..Wanted::default() };
+        let read = cluster.each(&resource, wanted, |object| copies.extend(Copied::of(&object))).await;
+        (kind, read.map(|()| copies))
     });
     join_all(lists).await
 }
@@ -255,16 +261,17 @@ async fn origins(
     let cluster = clusters.get(&member.name).filter(|_| member.within.is_some());
     let Some(cluster) = cluster.filter(|cluster| cluster.name.role() == Role::Consumer) else { return Vec::new() };
     let lists = served(cluster, kinds).await.into_iter().map(|(kind, resource)| async move {
-        let list = timeout(PATIENCE, cluster.list(&resource, None, None)).await;
-        let list = list.unwrap_or_else(|_| Err(slow(&cluster.name)));
-        (kind, list.map(|list| list.iter().map(Origin::of).collect()))
+        let mut origins = Vec::new();
+        let read = cluster.each(&resource, Wanted::default(), |object| origins.push(Origin::of(&object)));
+        let read = timeout(PATIENCE, read).await.unwrap_or_else(|_| Err(slow(&cluster.name)));
+        (kind, read.map(|()| origins))
     });
     join_all(lists).await
 }
 
-/// Those that are still there, and are not on their way out.
+/// Those that are still there, and are not on their way out. Where there are very many, of the first of them.
 async fn confirmed(clusters: &BTreeMap<ClusterName, Cluster>, mut suspects: Vec<Orphan>) -> Vec<Orphan> {
-    let rest = suspects.split_off(LOOKED.min(suspects.len()));
+    suspects.truncate(LOOKED);
     let looks = suspects.into_iter().map(|orphan| async move {
         let cluster = clusters.get(&orphan.provider)?;
         let resource = cluster.resources().await.ok()?.of_kind(&orphan.kind)?;
@@ -272,7 +279,7 @@ async fn confirmed(clusters: &BTreeMap<ClusterName, Cluster>, mut suspects: Vec<
         let there = cluster.get(resource, place).await.ok()??;
         there["metadata"]["deletionTimestamp"].is_null().then_some(orphan)
     });
-    join_all(looks).await.into_iter().flatten().chain(rest).collect()
+    join_all(looks).await.into_iter().flatten().collect()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::finding::{Finding, Severity};
 use crate::{
     arguments::Output,
     paint::{Paint, harmless},
-    table::yaml,
+    programs::{json, yaml},
 };
 
 /// All that was found.
@@ -39,7 +39,7 @@ impl Report {
     pub(crate) fn print(&self, output: Output, paint: Paint) -> anyhow::Result<String> {
         Ok(match output {
             Output::Text | Output::Wide => self.draw(paint),
-            Output::Json => format!("{}\n", serde_json::to_string_pretty(self)?),
+            Output::Json => json(self)?,
             Output::Yaml => yaml(self)?,
         })
     }

@@ -1,13 +1,12 @@
 //! The Secrets of clusters: whether each can be used, and leads somewhere that no other leads to.
 
-use std::collections::BTreeMap;
-
 use broker_api::Role;
 use k8s_openapi::jiff::Timestamp;
 
 use super::{
     facts::{Facts, Inside},
     finding::Finding,
+    twice::{self, Lead},
 };
 use crate::{age, cluster_secret::ClusterSecret, credentials::Ending};
 
@@ -81,24 +80,13 @@ fn ends(place: &str, ending: &Ending, now: Timestamp) -> Option<Finding> {
 
 /// Secrets of one role that lead to one address.
 fn twice(facts: &Facts, all: &[&ClusterSecret]) -> Vec<Finding> {
-    let mut servers: BTreeMap<(Role, String), Vec<&ClusterSecret>> = BTreeMap::new();
-    for secret in all {
-        if let (Some(role), Ok(kubeconfig)) = (secret.role, &secret.kubeconfig) {
-            servers.entry((role, kubeconfig.endpoint().server)).or_default().push(secret);
-        }
-    }
-    let several = servers.into_iter().filter(|(_, secrets)| secrets.len() > 1);
-    let told = several.map(|((role, server), secrets)| {
-        let names: Vec<String> = secrets.iter().map(|one| format!("{}/{}", one.namespace, one.name)).collect();
-        let what = format!("Secrets {} lead to one API server, {server}, as {role}", names.join(" and "));
-        Finding::error(
-            CHECK,
-            &facts.hub.name,
-            what,
-            "the broker engages only one of them: `kubectl broker leave` with the others",
-        )
+    let leads = all.iter().filter_map(|secret| {
+        let (role, server) = (secret.role?, secret.kubeconfig.as_ref().ok()?.endpoint().server);
+        Some(Lead { role, server, name: format!("{}/{}", secret.namespace, secret.name) })
     });
-    told.collect()
+    let told =
+        |names: &str, server: &str, role: Role| format!("Secrets {names} lead to one API server, {server}, as {role}");
+    twice::check(CHECK, &facts.hub.name, leads, told)
 }
 
 #[cfg(test)]

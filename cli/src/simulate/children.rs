@@ -11,6 +11,8 @@ use graphs_core::{
 };
 use runtime_cel::graph::Evaluator;
 use runtime_engine::clock::now;
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -20,41 +22,51 @@ use super::{
 };
 use crate::{
     paint::{Paint, harmless},
-    table::yaml,
+    programs::yaml,
 };
 
 /// Stands for the uid that an instance would have.
 const UID: &str = "00000000-0000-0000-0000-000000000000";
 
 /// A node of the graph, as it would be for an instance.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Child {
+    /// Its id.
     id: String,
+    /// Its kind.
     kind: String,
+    /// How it would stand.
     standing: Standing,
     /// Why it is not made, or cannot be.
     why: Option<String>,
     /// Why those that use it wait for it.
-    unready: Option<String>,
-    /// Its objects.
+    not_ready: Option<String>,
+    /// Its objects, as they would be made or looked for.
     pub(crate) objects: Vec<Value>,
-    /// What would become of each of them; `None`: it is not brokered.
-    pub(crate) outlooks: Vec<Option<Outlook>>,
+    /// What would become of each of them; empty where they are not brokered.
+    pub(crate) placement: Vec<Outlook>,
 }
 
 /// How a node would stand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 enum Standing {
+    /// Its objects would be made.
     Made,
+    /// Its objects would be looked for.
     Read,
+    /// It is not included.
     Skipped,
+    /// It waits for values that only a cluster has.
     Waits,
+    /// A value that it needs is not set.
     Unset,
+    /// It cannot be made.
     Fails,
 }
 
 /// What an instance would have.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Children {
     /// The graph's nodes, each behind those it uses.
     pub(crate) nodes: Vec<Child>,
@@ -63,6 +75,7 @@ pub(crate) struct Children {
     /// What is wrong with all of it.
     wrong: Vec<String>,
     /// What an API server would refuse of the instance, or drop.
+    #[serde(skip)]
     pub(crate) flaws: Vec<Flaw>,
 }
 
@@ -73,11 +86,20 @@ fn made(graph: &Graph, nodes: &[Node]) -> Observed {
         let Wanted::Objects(objects) = &node.wanted else { continue };
         let mut objects = objects.clone();
         for (index, object) in objects.iter_mut().enumerate().filter(|_| resource.role == Role::Collection) {
-            object["metadata"]["labels"][keys::COLLECTION_INDEX] = json!(index.to_string());
+            label(object, keys::COLLECTION_INDEX, &index.to_string());
         }
         there.insert(resource.id.clone(), objects.into_iter().map(Arc::new).collect());
     }
     there
+}
+
+/// Sets a label, where an object can have one.
+fn label(object: &mut Value, name: &str, value: &str) {
+    let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
+    let labels = metadata.map(|metadata| metadata.entry("labels").or_insert_with(|| json!({})));
+    if let Some(labels) = labels.and_then(Value::as_object_mut) {
+        labels.insert(name.to_owned(), json!(value));
+    }
 }
 
 impl Children {
@@ -118,12 +140,6 @@ impl Children {
         self.wrong.is_empty() && self.flaws.is_empty() && !self.nodes.iter().any(fails)
     }
 
-    /// As JSON.
-    pub(crate) fn value(&self) -> Value {
-        let nodes: Vec<Value> = self.nodes.iter().map(Child::value).collect();
-        json!({ "nodes": nodes, "status": self.status, "wrong": self.wrong })
-    }
-
     /// For people; `whole`: with all objects.
     pub(crate) fn draw(&self, paint: Paint, whole: bool) -> anyhow::Result<String> {
         let width = self.nodes.iter().map(|child| child.id.len()).max().unwrap_or_default();
@@ -151,20 +167,12 @@ impl Child {
             Wanted::Objects(objects) if resource.role.is_external() => (Standing::Read, None, objects.clone()),
             Wanted::Objects(objects) => (Standing::Made, None, objects.clone()),
         };
-        let unready = match ready {
+        let not_ready = match ready {
             Ready::No(why) | Ready::Failed(why) if why.as_str() != why_of(wanted) => Some(why.clone()),
             _ => None,
         };
-        let outlooks = objects.iter().map(|_| None).collect();
-        Self {
-            id: resource.id.clone(),
-            kind: resource.kind.name.kind.clone(),
-            standing,
-            why,
-            unready,
-            objects,
-            outlooks,
-        }
+        let (id, kind) = (resource.id.clone(), resource.kind.name.kind.clone());
+        Self { id, kind, standing, why, not_ready, objects, placement: Vec::new() }
     }
 
     /// Whether its objects would be made.
@@ -172,15 +180,8 @@ impl Child {
         self.standing == Standing::Made
     }
 
-    fn value(&self) -> Value {
-        let Self { id, kind, standing, why, unready, objects, outlooks } = self;
-        let outlooks: Vec<&Value> = outlooks.iter().flatten().map(|outlook| &outlook.value).collect();
-        json!({ "id": id, "kind": kind, "standing": format!("{standing:?}"), "why": why, "notReady": unready, "objects": objects,
-            "placement": outlooks })
-    }
-
     fn draw(&self, paint: Paint, width: usize, whole: bool, out: &mut String) -> anyhow::Result<()> {
-        let Self { id, kind, standing, why, unready, objects, outlooks } = self;
+        let Self { id, kind, standing, why, not_ready, objects, placement } = self;
         let mut begin = format!("  {id:<width$}");
         let mut line = |text: &str| {
             out.push_str(&format!("{begin}  {text}\n"));
@@ -194,10 +195,10 @@ impl Child {
             Standing::Waits => line(&format!("{kind} waits: {why}")),
             Standing::Unset | Standing::Fails => line(&format!("{kind} cannot be made: {why}")),
         }
-        for (object, outlook) in objects.iter().zip(outlooks) {
+        for (index, object) in objects.iter().enumerate() {
             let reads = if *standing == Standing::Read { "reads " } else { "" };
             line(&format!("{reads}{kind} {}", called(object)));
-            if let Some(outlook) = outlook {
+            if let Some(outlook) = placement.get(index) {
                 let takers = outlook.takers();
                 let taken = if outlook.is_taken() {
                     format!("goes to provider {takers}")
@@ -212,9 +213,9 @@ impl Child {
                 }
             }
         }
-        match (standing, unready) {
+        match (standing, not_ready) {
             (Standing::Read, Some(_)) => line("  what is there is not known here"),
-            (_, Some(unready)) => line(&format!("  those that use it wait: {}", harmless(unready))),
+            (_, Some(why)) => line(&format!("  those that use it wait: {}", harmless(why))),
             (_, None) => {}
         }
         Ok(())
@@ -274,7 +275,7 @@ mod tests {
         let service = child(&shop, "service");
         assert_eq!(service.standing, Standing::Waits);
         assert!(service.why.as_ref().unwrap().contains("\"deployment\" is not ready"), "{service:?}");
-        assert!(child(&shop, "deployment").unready.as_ref().unwrap().contains("status"), "{shop:?}");
+        assert!(child(&shop, "deployment").not_ready.as_ref().unwrap().contains("status"), "{shop:?}");
         assert_eq!(shop.status["pages"], json!(["shop-page-bread", "shop-page-cake"]));
     }
 
@@ -285,6 +286,18 @@ mod tests {
         assert_eq!(child(&lacking, "settings").standing, Standing::Unset);
         let flaws: Vec<&str> = lacking.flaws.iter().map(|(_, what)| what.as_str()).collect();
         assert!(flaws.contains(&"greeting is missing") && flaws.len() == 2, "{flaws:?}");
+    }
+
+    #[test]
+    fn a_label_is_set_where_there_can_be_one() {
+        let labelled = |mut object: Value| {
+            label(&mut object, "a", "1");
+            object
+        };
+        assert_eq!(labelled(json!({ "metadata": {} })), json!({ "metadata": { "labels": { "a": "1" } } }));
+        for none in [json!({}), json!({ "metadata": "x" }), json!({ "metadata": { "labels": "x" } })] {
+            assert_eq!(labelled(none.clone()), none);
+        }
     }
 
     #[test]

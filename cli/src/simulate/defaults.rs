@@ -1,8 +1,10 @@
-//! The values that an API server fills in where an object does not set a field, by the schema of its kind.
+//! The values that an API server fills in where an object does not set a field, and the nulls that it drops, by the schema of
+//! its kind.
 
 use serde_json::Value;
 
-/// Fills in what is not set. What is null counts as not set where the field does not take null.
+/// Fills in what is not set. What is null counts as not set where the field does not take null, and goes where there is nothing
+/// to fill in.
 pub(crate) fn fill(schema: &Value, value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -11,6 +13,9 @@ pub(crate) fn fill(schema: &Value, value: &mut Value) {
                 match field.get("default") {
                     Some(default) if is_null || !fields.contains_key(name) => {
                         fields.insert(name.clone(), default.clone());
+                    }
+                    None if is_null => {
+                        fields.remove(name);
                     }
                     _ => {}
                 }
@@ -43,7 +48,7 @@ mod tests {
             "bare": { "type": "object", "properties": { "a": { "type": "string", "default": "b" } } },
             "ports": { "type": "array", "items": port },
             "named": { "type": "object", "additionalProperties": port } } });
-        let mut value = json!({ "replicas": null, "none": null, "ports": [{ "port": 1 }], "named": { "a": { "protocol": "UDP" }, "b": {} } });
+        let mut value = json!({ "replicas": null, "none": null, "bare": null, "ports": [{ "port": 1 }], "named": { "a": { "protocol": "UDP" }, "b": {} } });
         fill(&schema, &mut value);
         assert_eq!(
             value,

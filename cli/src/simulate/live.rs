@@ -3,7 +3,7 @@
 use anyhow::{Context as _, bail};
 use broker_api::{ClusterName, Role};
 
-use super::{object::Object, outlook::Outlook};
+use super::{defaults::fill, object::Object, outlook::Outlook, schemas::published_of};
 use crate::{
     arguments::Access,
     cluster::{Cluster, Place},
@@ -52,7 +52,11 @@ pub(crate) async fn explain_new(
         ),
         Err(trouble) => notes.push(format!("whether one of this name is there: {trouble}")),
     }
-    let value = object.value.clone();
+    let mut value = object.value.clone();
+    match published_of(consumer, served).await {
+        Ok(schema) => fill(&schema, &mut value),
+        Err(why) => notes.push(format!("the defaults that the API server fills in: {why}")),
+    }
     let explained =
         onlooker::ask(options, access, &key.cluster, &mut notes, |broker| broker.explain_new(&key, value)).await?;
     Ok(Outlook::of(&key, &explained, &notes))

@@ -140,8 +140,9 @@ fn mention(told: &str, id: &str, quotes: bool) -> Option<(usize, usize)> {
     };
     let ends = |end: usize| !told[end..].starts_with(|next: char| next.is_ascii_alphanumeric());
     let places = words.iter().filter_map(|word| {
-        let start = told.find(word.as_str())?;
-        (quotes || ends(start + word.len())).then_some((start, word.len()))
+        let mut starts = told.match_indices(word.as_str()).map(|(start, _)| start);
+        // Another one's id may begin like this one.
+        Some((starts.find(|start| quotes || ends(start + word.len()))?, word.len()))
     });
     places.min()
 }
@@ -287,6 +288,13 @@ mod tests {
         let mut resource = config("b", "v");
         change(&mut resource);
         place(&json!({}), &json!([config("a", "v"), resource]))
+    }
+
+    #[test]
+    fn an_id_is_found_behind_one_that_begins_like_it() {
+        let told = "resource ab uses resource a";
+        assert_eq!(mention(told, "a", false), Some((17, 10)));
+        assert_eq!((mention(told, "ab", false), mention(told, "b", false)), (Some((0, 11)), None));
     }
 
     #[test]

@@ -7,21 +7,39 @@ use broker_core::{
     decision::State,
     snapshot::OriginKey,
 };
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::{
-    answers,
+    answers::Said,
     paint::{Paint, harmless},
-    why::meaning,
+    state::{self, Wait},
 };
 
 /// What would become of an object.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Outlook {
+    /// Its consumer, such as `consumer#homer`.
+    cluster: String,
+    /// Its kind.
+    kind: String,
+    /// Its namespace.
+    namespace: String,
+    /// Its name.
+    name: String,
     /// How it would stand with it.
+    #[serde(serialize_with = "state::serialize")]
+    #[schemars(schema_with = "state::schema")]
     pub(crate) state: State,
-    /// The same and why, as JSON.
-    pub(crate) value: Value,
+    /// What that means.
+    meaning: &'static str,
+    /// What it would wait for.
+    waits_for: Vec<Wait>,
+    /// What AcceptAPIs say of it, in the order in which it would be placed.
+    asked: Vec<Said>,
+    /// What could not be known.
+    not_known: Vec<String>,
 }
 
 /// For each answer the share of such objects that its AcceptAPI gets, in percent; `None`: it accepts none of them.
@@ -59,25 +77,17 @@ impl Outlook {
                 .then_with(|| right_share.unwrap_or_default().total_cmp(&left_share.unwrap_or_default()))
                 .then_with(|| left.id.cmp(&right.id))
         });
-        let asked = asked.into_iter().map(|(share, one)| {
-            let mut answer = answers::value(one);
-            answer["weight"] = json!(one.weight);
-            answer["share"] = json!(share);
-            answer
-        });
-        let warnings = decision.notes.iter().filter(|note| note.warning);
-        let value = json!({
-            "cluster": key.cluster.to_string(),
-            "kind": key.gvk.kind,
-            "namespace": &*key.namespace,
-            "name": &*key.name,
-            "state": decision.state.as_str(),
-            "meaning": meaning(decision.state),
-            "waitsFor": warnings.map(|note| json!({ "reason": note.reason, "message": note.message })).collect::<Vec<_>>(),
-            "asked": asked.collect::<Vec<_>>(),
-            "notKnown": notes,
-        });
-        Self { state: decision.state, value }
+        Self {
+            cluster: key.cluster.to_string(),
+            kind: key.gvk.kind.clone(),
+            namespace: key.namespace.to_string(),
+            name: key.name.to_string(),
+            state: decision.state,
+            meaning: state::meaning(decision.state),
+            waits_for: state::waits(decision),
+            asked: asked.into_iter().map(|(share, one)| Said { share, ..Said::of(one) }).collect(),
+            not_known: notes.to_vec(),
+        }
     }
 
     /// Whether a provider would get it.
@@ -87,13 +97,8 @@ impl Outlook {
 
     /// Who would get it, in one line: `theseus 75 %, nestor 25 %`; without a share where there is one only.
     pub(crate) fn takers(&self) -> String {
-        let asked = self.value["asked"].as_array().into_iter().flatten();
-        let takers: Vec<(String, f64)> = asked
-            .filter_map(|one| {
-                let share = one["share"].as_f64().filter(|share| *share > 0.0)?;
-                Some((harmless(one["provider"].as_str().unwrap_or_default()), share))
-            })
-            .collect();
+        let shares = self.asked.iter().filter_map(|said| Some((harmless(&said.provider), said.share?)));
+        let takers: Vec<(String, f64)> = shares.filter(|(_, share)| *share > 0.0).collect();
         match &takers[..] {
             [(only, _)] => only.clone(),
             all => all.iter().map(|(name, share)| format!("{name} {}", percent(*share))).collect::<Vec<_>>().join(", "),
@@ -102,42 +107,33 @@ impl Outlook {
 
     /// For people.
     pub(crate) fn draw(&self, paint: Paint) -> String {
-        let text = |value: &Value| harmless(value.as_str().unwrap_or_default());
-        let list = |name: &str| self.value[name].as_array().cloned().unwrap_or_default();
-        let field = |name: &str| text(&self.value[name]);
-        let mut out = format!(
-            "{} {} {}/{}, if it were made now\n",
-            field("cluster"),
-            field("kind"),
-            field("namespace"),
-            field("name")
-        );
+        let Self { cluster, kind, namespace, name, state, meaning, waits_for, asked, not_known } = self;
+        let mut out = harmless(&format!("{cluster} {kind} {namespace}/{name}, if it were made now")) + "\n";
         let takers = self.takers();
         let said = match (self.is_taken(), takers.contains(", ")) {
             (true, false) => format!("provider {takers} gets it"),
             (true, true) => format!("one of these gets it, by the uid that it will have: {takers}"),
-            (false, _) => field("meaning"),
+            (false, _) => (*meaning).to_owned(),
         };
-        out.push_str(&format!("  {}: {said}\n", paint.bold(&field("state"))));
-        for wait in list("waitsFor") {
-            out.push_str(&format!("  because: {} ({})\n", text(&wait["message"]), text(&wait["reason"])));
+        out.push_str(&format!("  {}: {said}\n", paint.bold(state.as_str())));
+        for Wait { reason, message } in waits_for {
+            out.push_str(&format!("  because: {} ({})\n", harmless(message), harmless(reason)));
         }
-        let asked = list("asked");
         out.push_str(if asked.is_empty() {
             "\nNo provider has an AcceptAPI for this kind.\n"
         } else {
             "\nAcceptAPIs, in the order in which it would be placed:\n"
         });
-        for one in &asked {
-            let place = match one["share"].as_f64() {
+        for one in asked {
+            let place = match one.share {
                 Some(share) if share > 0.0 => percent(share),
                 _ => "then".to_owned(),
             };
-            let weighed = format!("priority {}, weight {}", one["priority"], one["weight"]);
-            out.push_str(&answers::draw(one, &place, 6, &weighed));
+            let weighed = format!("priority {}, weight {}", one.priority, one.weight);
+            out.push_str(&one.draw(&place, 6, &weighed));
         }
-        for note in list("notKnown") {
-            out.push_str(&format!("\nnot known: {}\n", text(&note)));
+        for note in not_known {
+            out.push_str(&format!("\nnot known: {}\n", harmless(note)));
         }
         out
     }
@@ -221,7 +217,7 @@ mod tests {
     #[test]
     fn shares_are_short() {
         assert_eq!([0.2, 1.0, 33.4, 100.0].map(percent), ["<1 %", "1 %", "33 %", "100 %"]);
-        let value = outlook(&[("theseus", &api("a", "weight: 1"))]).value;
+        let value = serde_json::to_value(outlook(&[("theseus", &api("a", "weight: 1"))])).unwrap();
         assert_eq!((&value["asked"][0]["share"], &value["state"]), (&json!(100.0), &json!("Placing")));
     }
 }

@@ -3,18 +3,19 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{
-    Deserialize, Deserializer,
+    Deserialize, Deserializer, Serialize,
     de::{self, MapAccess, SeqAccess, Visitor},
 };
 use serde_saphyr::{Location, Spanned};
 
 /// A line and a column, both from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub(crate) struct Place {
-    /// Line.
+    /// Line, from 1.
     pub(crate) line: u64,
-    /// Column, in characters.
+    /// Column, in characters, from 1.
     pub(crate) column: u64,
 }
 

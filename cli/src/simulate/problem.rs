@@ -2,27 +2,21 @@
 
 use std::fmt;
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::place::Place;
 
 /// What is wrong in a file: `file:line:column: what`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Problem {
     /// The file, as it was named.
     pub(crate) file: String,
     /// Where in it, where that can be told.
+    #[serde(flatten)]
     pub(crate) place: Option<Place>,
     /// What is wrong, and what to do.
     pub(crate) what: String,
-}
-
-impl Problem {
-    /// As JSON.
-    pub(crate) fn value(&self) -> Value {
-        let Self { file, place, what } = self;
-        json!({ "file": file, "line": place.map(|place| place.line), "column": place.map(|place| place.column), "what": what })
-    }
 }
 
 impl fmt::Display for Problem {

@@ -10,7 +10,7 @@ use broker_api::{
     graphs::{GeneratedScope, Resource, ResourceGraphDefinitionSpec},
 };
 use graphs_core::{
-    graph::{Found, Kind as Served, Kinds},
+    graph::{Found, Kind as Compiled, Kinds},
     plural,
 };
 use runtime_effect::kind::Kind;
@@ -20,7 +20,10 @@ use runtime_fleet::{
 };
 use serde_json::{Value, json, value::RawValue};
 
-use crate::cluster::{Cluster, Trouble};
+use crate::{
+    cluster::{Cluster, Trouble},
+    resource::Resource as Served,
+};
 
 /// Kubernetes' own kinds that are in no namespace.
 const CLUSTER_SCOPED: [(&str, &str); 17] = [
@@ -42,6 +45,8 @@ const CLUSTER_SCOPED: [(&str, &str); 17] = [
     ("storage.k8s.io", "CSIDriver"),
     ("storage.k8s.io", "StorageClass"),
 ];
+
+const UNPUBLISHED: &str = "the cluster publishes no schema of it";
 
 /// How kinds are served.
 #[derive(Debug, Default)]
@@ -98,6 +103,22 @@ fn open(kind: &Gvk) -> Value {
     schema
 }
 
+/// What a cluster publishes of the fields of a kind, or why that is not known.
+pub(crate) async fn published_of(cluster: &Cluster, served: &Served) -> Result<Value, String> {
+    let Served { kind, plural, namespaced, .. } = served;
+    let info = KindInfo { gvk: kind.to_gvk(), plural: plural.clone(), namespaced: *namespaced, has_status: false };
+    let document = document(cluster, &kind.group, &kind.version).await.map_err(|trouble| trouble.to_string())?;
+    let mut found = Ok(None);
+    each_schema(document.get().as_bytes(), &[Arc::new(info)], |_, schema| found = schema)?;
+    found?.ok_or_else(|| UNPUBLISHED.to_owned())
+}
+
+/// The OpenAPI document of a group and version.
+async fn document(cluster: &Cluster, group: &str, version: &str) -> Result<Box<RawValue>, Trouble> {
+    let path = format!("/openapi/v3{}", group_version_path(group, version));
+    cluster.ask(&path, "application/json").await
+}
+
 impl Schemas {
     /// As if each kind that a graph uses were served and took anything.
     pub(crate) fn open(spec: &ResourceGraphDefinitionSpec) -> Self {
@@ -130,8 +151,7 @@ impl Schemas {
             documents.entry((name.group, name.version)).or_default().push(Arc::new(info));
         }
         for ((group, version), wanted) in documents {
-            let path = format!("/openapi/v3{}", group_version_path(&group, &version));
-            match cluster.ask::<Box<RawValue>>(&path, "application/json").await {
+            match document(cluster, &group, &version).await {
                 Ok(document) => schemas.read(&document, &wanted),
                 Err(trouble) => schemas.leave(&wanted, &trouble.to_string()),
             }
@@ -146,7 +166,7 @@ impl Schemas {
             let (name, one) = (name_of(info), std::slice::from_ref(info));
             match schema {
                 Ok(Some(schema)) => self.take(name.clone(), info.plural.clone(), info.namespaced, schema),
-                Ok(None) => self.leave(one, "the cluster publishes no schema of it"),
+                Ok(None) => self.leave(one, UNPUBLISHED),
                 Err(why) => self.leave(one, &why),
             }
             read.insert(name);
@@ -158,8 +178,8 @@ impl Schemas {
     }
 
     fn take(&mut self, name: Gvk, plural: String, namespaced: bool, schema: Value) {
-        let served = Served { name: name.clone(), plural, namespaced, schema };
-        self.kinds.insert(name, Found::Served(Arc::new(served)));
+        let kind = Compiled { name: name.clone(), plural, namespaced, schema };
+        self.kinds.insert(name, Found::Served(Arc::new(kind)));
     }
 
     fn leave(&mut self, kinds: &[Arc<KindInfo>], why: &str) {

@@ -125,7 +125,8 @@ fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",
-        Value::Number(number) if number.is_f64() => "number",
+        // A whole number is one however it is written.
+        Value::Number(number) if number.as_f64().is_some_and(|value| value.fract() != 0.0) => "number",
         Value::Number(_) => "integer",
         Value::String(_) => "string",
         Value::Array(_) => "array",
@@ -167,7 +168,7 @@ mod tests {
     #[test]
     fn what_fits_has_no_flaw() {
         let object = json!({ "kind": "A", "metadata": { "anything": 1 }, "spec": { "size": "big", "class": "gold", "ratio": 1,
-            "port": "http", "labels": { "a.b": "c" }, "list": [{ "a": 1 }, {}], "free": { "x": [1] } } });
+            "port": "http", "labels": { "a.b": "c" }, "list": [{ "a": 1 }, { "a": 2.0 }, {}], "free": { "x": [1] } } });
         assert!(found(&object).is_empty(), "{:?}", found(&object));
     }
 
