@@ -161,7 +161,8 @@ manifests: need-cargo need-cc ## Write CRDs and permissions in config/ from the 
 
 .PHONY: bench
 bench: need-cargo need-cc controlplane ## Measure latency, throughput, writes and memory on its own API servers (minutes)
-	cargo build --locked --release --package bench --package resource-broker --package resource-graphs --bins
+	cargo build --locked --release --package bench --package resource-broker --package resource-graphs \
+		--package kubectl-broker --bins
 	$(TARGET)/release/bench
 
 # The hour of nothing is virtual: it takes seconds, in the profile that `make simulate` has built.

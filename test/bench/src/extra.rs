@@ -100,6 +100,17 @@ impl Extras {
         directories.iter().flat_map(|(flag, path)| [(*flag).to_owned(), path.display().to_string()]).collect()
     }
 
+    /// Flags by which `kubectl broker` knows them.
+    pub(crate) fn flags_of_people(&self) -> anyhow::Result<Vec<String>> {
+        let mut flags = Vec::new();
+        for (flag, folder) in [("--consumer-kubeconfig", &self.consumers), ("--provider-kubeconfig", &self.providers)] {
+            for file in fs::read_dir(folder)? {
+                flags.extend([flag.to_owned(), file?.path().display().to_string()]);
+            }
+        }
+        Ok(flags)
+    }
+
     /// Starts further ones until there are so many: every other one is a consumer.
     pub(crate) async fn grow(&mut self, count: usize) -> anyhow::Result<()> {
         while self.clusters.len() < count {
@@ -196,6 +207,12 @@ async fn answer(State(extra): State<Arc<Extra>>, request: Request) -> Response {
             count(&extra.asked.watches);
             let watch = Open::new(&extra);
             return json(Body::from_stream(bookmarks(line, lasting(query), watch)));
+        }
+        if accept.contains("as=APIGroupDiscoveryList")
+            && let Some(body) = extra.recording.discovery(path)
+        {
+            count(&extra.asked.reads);
+            return json(Body::from(body));
         }
         if !is_watch && let Some(body) = extra.recording.answer(path, metadata_only) {
             count(&extra.asked.reads);

@@ -40,6 +40,8 @@ pub(crate) enum Part {
     Restart,
     /// Requests while nothing happens
     Idle,
+    /// How long a person waits for kubectl broker, with many clusters and with many objects
+    CommandLine,
     /// Moves between two providers, without and with a bound that matters
     Moves,
     /// Moves with a MigrationConfiguration of two stages
@@ -62,8 +64,8 @@ pub(crate) enum Part {
 
 impl Part {
     /// What is measured of objects that stay where they are.
-    pub(crate) const STAYING: [Self; 6] =
-        [Self::Paced, Self::Writes, Self::Burst, Self::Memory, Self::Restart, Self::Idle];
+    pub(crate) const STAYING: [Self; 7] =
+        [Self::Paced, Self::Writes, Self::Burst, Self::Memory, Self::Restart, Self::Idle, Self::CommandLine];
     /// What is measured of objects that move: on clusters of their own, where nothing else is.
     pub(crate) const MOVING: [Self; 2] = [Self::Moves, Self::Migrations];
     /// What is measured of sizes.

@@ -3,6 +3,7 @@
 mod burst;
 mod ceiling;
 mod cell;
+mod command_line;
 mod departure;
 mod fleet;
 mod held;
@@ -29,6 +30,8 @@ use crate::report::{Goal, Report};
 use crate::sighting::{Kind, Sighting, Sightings};
 use crate::stage::Stage;
 use crate::{tally, widget};
+
+use command_line::CommandLine;
 
 /// How long the broker may take to come to rest.
 const DEADLINE: Duration = Duration::from_mins(2);
@@ -88,6 +91,11 @@ impl Bench {
 
     /// Measures what is wanted of objects that stay.
     pub(crate) async fn run_staying(mut self, options: &Options) -> anyhow::Result<Report> {
+        // First, while there are few objects: what is measured is the start.
+        let mut command_line = None;
+        if options.wants(Part::CommandLine) {
+            command_line = Some(CommandLine::cold(&mut self).await?);
+        }
         if options.wants(Part::Paced) {
             paced::measure(&mut self).await?;
         }
@@ -97,8 +105,11 @@ impl Bench {
         if options.wants(Part::Burst) {
             burst::measure(&mut self).await?;
         }
-        if options.wants(Part::Memory) || options.wants(Part::Restart) {
+        if options.wants_any(&[Part::Memory, Part::Restart, Part::CommandLine]) {
             memory::measure(&mut self).await?;
+        }
+        if let Some(command_line) = command_line {
+            command_line.table(&mut self).await?;
         }
         if options.wants(Part::Restart) {
             restart::measure(&mut self).await?;

@@ -27,14 +27,18 @@ const DOCUMENTS: [&str; 8] = [
 /// And of providers.
 const DOCUMENTS_OF_PROVIDERS: [&str; 2] =
     ["/apis/broker.platform-mesh.io/v1alpha1", "/openapi/v3/apis/broker.platform-mesh.io/v1alpha1"];
+/// What `kubectl broker` asks of what is served: all of it in two answers.
+const DISCOVERIES: [&str; 2] = ["/api", "/apis"];
 const LISTS: [&str; 5] = [CRDS, widget::ALL, "/api/v1/namespaces", "/api/v1/secrets", "/api/v1/configmaps"];
 const JSON: &str = "application/json";
+const DISCOVERY: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 /// Answers of one API server.
 #[derive(Debug, Default)]
 pub(crate) struct Recording {
     documents: HashMap<&'static str, String>,
+    discoveries: HashMap<&'static str, String>,
     /// By path, and whether only metadata was asked for.
     lists: HashMap<(&'static str, bool), Value>,
 }
@@ -45,6 +49,9 @@ impl Recording {
         let mut recording = Self::default();
         for path in DOCUMENTS {
             recording.document(client, path).await?;
+        }
+        for path in DISCOVERIES {
+            recording.discoveries.insert(path, ask(client, path, DISCOVERY).await?);
         }
         for path in LISTS {
             recording.list(client, path).await?;
@@ -71,7 +78,7 @@ impl Recording {
                 list["items"] = json!([]);
             }
         }
-        Self { documents: self.documents.clone(), lists }
+        Self { documents: self.documents.clone(), discoveries: self.discoveries.clone(), lists }
     }
 
     async fn document(&mut self, client: &Client, path: &'static str) -> anyhow::Result<()> {
@@ -102,6 +109,11 @@ impl Recording {
         let (list, name) = path.rsplit_once('/')?;
         let items = self.find(list, metadata_only)?["items"].as_array()?;
         items.iter().find(|item| item["metadata"]["name"] == name).map(Value::to_string)
+    }
+
+    /// The answer to whoever asks for all that is served at once.
+    pub(crate) fn discovery(&self, path: &str) -> Option<String> {
+        self.discoveries.get(path).cloned()
     }
 
     /// The line of a watch of a list that says how far it is, and nothing else.
@@ -148,7 +160,7 @@ mod tests {
             "items": [{"metadata": {"name": "gadgets"}}],
         });
         let documents = HashMap::from([("/api/v1", "{}".to_owned())]);
-        Recording { documents, lists: HashMap::from([((ACCEPT_APIS, false), list)]) }
+        Recording { documents, lists: HashMap::from([((ACCEPT_APIS, false), list)]), ..Recording::default() }
     }
 
     #[test]
