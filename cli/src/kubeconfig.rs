@@ -1,5 +1,4 @@
-//! The kubeconfig by which the broker comes to a member, and the Secret that holds it: what `config/rbac/kubeconfig.sh`
-//! makes. Neither is ever printed.
+//! The kubeconfig by which the broker comes to a member, and the Secret that holds it. Neither is ever printed.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use broker_api::{Role, keys};

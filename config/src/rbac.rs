@@ -17,15 +17,15 @@ pub const HEADER: &str = "# Generated from config/src/permissions with `make man
 const CONSUMER: &str = "\
 What the broker may do in a consumer cluster. Copy this file, edit what is marked EDIT, and apply it there:
   kubectl apply -f config/rbac/consumer.yaml
-The broker runs elsewhere and comes with the token of its ServiceAccount, of which config/rbac/kubeconfig.sh makes a \
-kubeconfig.";
+The broker runs elsewhere and comes with the token of its ServiceAccount: `kubectl broker join` applies all of this and \
+brings it that token; docs/operations.md has it by kubectl alone.";
 
 const PROVIDER: &str = "\
 What the broker may do in a provider cluster. Copy this file, edit what is marked EDIT, and apply it there, after the \
 CRD of AcceptAPI:
   kubectl apply -f config/rbac/provider.yaml
-The broker runs elsewhere and comes with the token of its ServiceAccount, of which config/rbac/kubeconfig.sh makes a \
-kubeconfig.";
+The broker runs elsewhere and comes with the token of its ServiceAccount: `kubectl broker join` applies all of this and \
+brings it that token; docs/operations.md has it by kubectl alone.";
 
 const PROVIDER_NAMESPACES: &str = "\
 Optional, in a provider cluster, in addition to provider.yaml: lets the broker remove a namespace that it made once \
@@ -87,10 +87,11 @@ bind them to the controller's ServiceAccount: the second in the namespace of --c
 const SPOKE_ROLES: &str = "\
 What a graphs controller may do in a spoke. Apply it there:
   kubectl apply -f config/rbac/spoke.yaml
-The controller runs in the hub and comes with the token of this ServiceAccount, of which config/rbac/kubeconfig.sh makes \
-a kubeconfig. It may do nothing with any object until the spoke's owner says with which: in ClusterRoles with the label \
-below, as for the hub. What an RGD names in a namespace that its instance's author chooses, that author reaches with these \
-rights. A rollout with `offboarding: Delete` takes delete of the RGD's kind and of customresourcedefinitions in one of these.";
+The controller runs in the hub and comes with the token of this ServiceAccount: `kubectl broker join` applies all of \
+this and brings it that token; docs/operations.md has it by kubectl alone. It may do nothing with any object until the \
+spoke's owner says with which: in ClusterRoles with the label below, as for the hub. What an RGD names in a namespace \
+that its instance's author chooses, that author reaches with these rights. A rollout with `offboarding: Delete` takes \
+delete of the RGD's kind and of customresourcedefinitions in one of these.";
 
 const OPERATOR_ROLE: &str = "\
 What the operator may do. Part of config/default.";

@@ -166,7 +166,7 @@ images=$work/images
 mkdir "$images"
 # With the features of the whole workspace: what `make test` has built is not compiled again. Other suites, which run beside
 # this one, have deadlines; and all of them wait for this one in the end.
-build=(cargo build --locked --manifest-path "$root/Cargo.toml" --workspace --bin node-test --bin demo)
+build=(cargo build --locked --manifest-path "$root/Cargo.toml" --workspace --bin node-test --bin demo --bin kubectl-broker)
 if [ -n "$quick" ]; then
     run nice -n 4 "${build[@]}" --bin "${products[0]}" --bin "${products[1]}"
     version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"$/\1/p' "$root/Cargo.toml")

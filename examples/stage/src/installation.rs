@@ -211,7 +211,7 @@ pub async fn join(hub: &Place, spoke: &Place, labels: &[(&str, &str)]) -> anyhow
     hub.apply(&cluster_secret(spoke.name(), &all, &kubeconfig).to_string()).await
 }
 
-/// The Secret that tells of a cluster. What `config/rbac/kubeconfig.sh` prints has the token of a Secret in it, which a
+/// The Secret that tells of a cluster. The one that `kubectl broker join` writes has the token of a Secret in it, which a
 /// controller of the cluster makes; labs do not run that one, so the API server is asked for a token.
 fn cluster_secret(name: &str, labels: &Value, kubeconfig: &str) -> Value {
     json!({

@@ -17,6 +17,7 @@ use crate::{
 
 /// Names of the operator's Deployment, ServiceAccount and pods.
 pub(crate) const OPERATOR: &str = "resource-broker-operator";
+const CERTIFICATE: &str = "Certificate.v1alpha1.example.platform-mesh.io";
 const CERTIFICATES: &str = "config/crd/example.platform-mesh.io_certificates.yaml";
 const ACCEPT_APIS: &str = "config/crd/broker.platform-mesh.io_acceptapis.yaml";
 
@@ -25,10 +26,10 @@ pub(crate) async fn play(world: &World, screen: &Screen) -> anyhow::Result<BTree
     screen.heading("Installation, as the README says");
     let what = "kubectl apply -k config/default: the operator is available";
     screen.step(what, operator(world)).await?;
-    let what = "permissions: config/rbac in homer and the providers, compute-roles.yaml in hub";
-    screen.step(what, permissions(world)).await?;
-    let what = "config/rbac/kubeconfig.sh: a Secret in hub for each of homer, internal-corp, corp-com";
-    screen.step(what, secrets(world)).await?;
+    let what = "CRDs of the kinds in homer and the providers, compute-roles.yaml in hub";
+    screen.step(what, kinds(world)).await?;
+    let what = "kubectl broker join: homer, internal-corp and corp-com, each with its rights and a Secret in hub";
+    screen.step(what, join(world)).await?;
     let before = inventory(&world.hub.client).await?;
     let what = "one Broker (config/samples/broker.yaml): it is available, and its pods are ready and restricted";
     screen.step(what, broker(world)).await?;
@@ -48,10 +49,9 @@ async fn operator(world: &World) -> anyhow::Result<()> {
     .await
 }
 
-async fn permissions(world: &World) -> anyhow::Result<()> {
+async fn kinds(world: &World) -> anyhow::Result<()> {
     for (place, role) in world.others() {
-        let rbac = format!("config/rbac/{role}.yaml");
-        let mut args = vec!["apply", "-f", CERTIFICATES, "-f", &rbac];
+        let mut args = vec!["apply", "-f", CERTIFICATES];
         if role == "provider" {
             // The latter is a provider's own choice; without it the broker asks, and is denied.
             args.extend(["-f", ACCEPT_APIS, "-f", "config/rbac/provider-namespaces.yaml"]);
@@ -61,12 +61,11 @@ async fn permissions(world: &World) -> anyhow::Result<()> {
     world.kubectl.run("hub", &["apply", "-f", "config/rbac/compute-roles.yaml"]).await.map(drop)
 }
 
-async fn secrets(world: &World) -> anyhow::Result<()> {
+async fn join(world: &World) -> anyhow::Result<()> {
     for (place, role) in world.others() {
         let name = place.name();
-        let secret =
-            world.kubectl.script("config/rbac/kubeconfig.sh", &["--secret", name, "--role", role, name]).await?;
-        world.kubectl.apply("hub", &secret).await?;
+        let args = ["join", name, "--role", role, "--member-context", name, "--watch-kind", CERTIFICATE];
+        world.kubectl.broker("hub", &args).await?;
     }
     Ok(())
 }

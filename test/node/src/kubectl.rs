@@ -11,7 +11,7 @@ use harness::{Cluster, Lab};
 use kube::config::Kubeconfig;
 use tokio::process::Command;
 
-use crate::command::{run, run_with};
+use crate::command::run;
 
 /// A user of all clusters in the group system:masters, apart from the harness's and the demo's.
 pub(crate) const PERSON: &str = "person";
@@ -54,10 +54,9 @@ impl Kubectl {
         run(self.command(&self.program).args(["--context", cluster]).args(args)).await
     }
 
-    /// `kubectl --context CLUSTER apply -f -`.
-    pub(crate) async fn apply(&self, cluster: &str, yaml: &str) -> anyhow::Result<String> {
-        let mut command = self.command(&self.program);
-        run_with(command.args(["--context", cluster, "apply", "--filename", "-"]), yaml).await
+    /// `kubectl broker --context CLUSTER ARGUMENTS…`; returns what it prints.
+    pub(crate) async fn broker(&self, cluster: &str, args: &[&str]) -> anyhow::Result<String> {
+        run(self.command(&harness::binary("kubectl-broker")?).args(["--context", cluster]).args(args)).await
     }
 
     /// A script of the project, which finds kubectl and the contexts; returns what it prints.

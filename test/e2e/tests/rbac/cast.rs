@@ -98,15 +98,15 @@ impl Cast {
     }
 
     /// Makes the Secret that makes a cluster one of the brokers'.
-    pub(crate) fn engage(&self, place: &Place, role: &str) {
-        let secret = self.owner(place).kubeconfig_sh(&["--secret", place.name(), "--role", role]);
-        self.owner(&self.world.hub).apply_text(&secret.unwrap_or_else(|error| panic!("{error}")));
+    pub(crate) async fn engage(&self, place: &Place, role: &str) {
+        let kubeconfig = self.owner(place).kubeconfig_file().await;
+        self.owner(&self.world.hub).make_cluster(place.name(), role, &kubeconfig);
     }
 
     /// Arguments of brokers that come from elsewhere, with the tokens that the clusters' owners made for them.
-    pub(crate) fn broker_args(&self) -> Vec<String> {
-        let hub = self.owner(&self.world.hub).kubeconfig_file();
-        let compute = self.owner(&self.compute).kubeconfig_file();
+    pub(crate) async fn broker_args(&self) -> Vec<String> {
+        let hub = self.owner(&self.world.hub).kubeconfig_file().await;
+        let compute = self.owner(&self.compute).kubeconfig_file().await;
         let flags = [
             ("--coordination-kubeconfig", hub.to_str().unwrap()),
             ("--compute-kubeconfig", compute.to_str().unwrap()),
@@ -121,8 +121,8 @@ impl Cast {
 
     /// Two brokers with these arguments, which get homer and theseus.
     pub(crate) async fn start_pair(&self, args: Vec<String>) -> Pair<'_> {
-        self.engage(&self.homer, "consumer");
-        self.engage(&self.theseus, "provider");
+        self.engage(&self.homer, "consumer").await;
+        self.engage(&self.theseus, "provider").await;
         Pair::start(&self.world.lab, "resource-broker", args).await
     }
 }

@@ -8,12 +8,12 @@ mod cast;
 mod dashboard;
 mod graphs;
 mod judge;
+mod kubeconfig;
 mod migrations;
 mod objects;
 mod operator;
 mod owner;
 mod pair;
-mod script;
 
 use cast::{Cast, Hub};
 use e2e::Place;
@@ -51,7 +51,7 @@ async fn the_broker_may_do_what_it_does_and_does_all_that_it_may() {
         Case { roles: optional, ..Case::new(&cast.theseus, cast.from(&cast.theseus), &theseus) },
     ];
     let scenario = async {
-        let args = cast.broker_args();
+        let args = cast.broker_args().await;
         let mut brokers = cast.start_pair(args.clone()).await;
         objects::scenario(&cast).await;
         migrations::scenario(&cast).await;

@@ -52,7 +52,7 @@ pub(crate) async fn scenario(cast: &Cast) {
     // Nobody listens to these names, and they are not those of copies: the broker will have to read them.
     cast.ariadne.make_namespace(TAKEN).await;
     make_related(&cast.ariadne, TAKEN, NEXT).await;
-    cast.engage(&cast.ariadne, "provider");
+    cast.engage(&cast.ariadne, "provider").await;
     accept_apis(cast).await;
     a_certificate(cast).await;
     an_orphan(cast).await;

@@ -89,7 +89,7 @@ async fn the_operator_may_do_what_it_does_and_its_broker_what_that_does() {
     binds_the_brokers_roles_only(&cast);
     let scenario = async {
         // Without any cluster a broker is not deployed.
-        cast.engage(&cast.homer, "consumer");
+        cast.engage(&cast.homer, "consumer").await;
         let mut operators = start_operators(&cast).await;
         appears(hub).await;
         *bound.lock().unwrap() = binds(hub).await;

@@ -7,13 +7,14 @@ use std::{
     process::{Command, Stdio},
 };
 
-use e2e::{Object, Place, place::PERSON};
-use harness::Lab;
+use e2e::{DEADLINE, Object, Place, place::PERSON};
+use harness::{Lab, wait_for};
 
 /// Who applies files in a cluster.
 pub(crate) struct Owner {
     kubeconfig: PathBuf,
     context: String,
+    server: String,
 }
 
 fn config(path: &str) -> PathBuf {
@@ -32,7 +33,7 @@ impl Owner {
     pub(crate) fn of(lab: &Lab, place: &Place) -> Self {
         let kubeconfig = lab.directory().join(format!("{}-owner.kubeconfig", place.name()));
         place.cluster.write_kubeconfig(PERSON, &kubeconfig).unwrap();
-        Self { kubeconfig, context: place.cluster.name().to_owned() }
+        Self { kubeconfig, context: place.cluster.name().to_owned(), server: place.cluster.server_url() }
     }
 
     /// Runs a program that finds kubectl and this cluster; returns what it prints.
@@ -80,18 +81,38 @@ impl Owner {
         self.kubectl(&["apply", "--server-side", "-f", "-"], yaml);
     }
 
-    /// `config/rbac/kubeconfig.sh <args> <context>`: what it prints, or what it says is wrong.
-    pub(crate) fn kubeconfig_sh(&self, args: &[&str]) -> Result<String, String> {
-        let args: Vec<&str> = args.iter().copied().chain([self.context.as_str()]).collect();
-        self.run(&config("rbac/kubeconfig.sh"), &args, "")
+    /// The kubeconfig that docs/operations.md says how to make by kubectl alone: what that prints, or what it says is wrong.
+    pub(crate) fn kubeconfig(&self) -> Result<String, String> {
+        let page = fs::read_to_string(config("../docs/operations.md")).unwrap();
+        let mut blocks = page.split("```sh\n").skip(1).filter_map(|part| part.split("```").next());
+        let found = blocks.find(|block| block.contains("get secret resource-broker-token"));
+        let command = found.expect("docs/operations.md says how to make a kubeconfig");
+        let command = command
+            .replace("--context homer", &format!("--context {}", self.context))
+            .replace("https://homer.example.com:6443", &self.server)
+            .replace(">homer.kubeconfig", "");
+        self.run(Path::new("/bin/sh"), &["-euc", &command], "")
     }
 
-    /// The kubeconfig that `kubeconfig.sh` prints, as a file.
-    pub(crate) fn kubeconfig_file(&self) -> PathBuf {
-        let text = self.kubeconfig_sh(&[]).unwrap_or_else(|error| panic!("{error}"));
+    /// The same as a file, once the controller manager has made the token.
+    pub(crate) async fn kubeconfig_file(&self) -> PathBuf {
+        let what = format!("a token in {}", self.context);
+        let made = wait_for(DEADLINE, &what, async || {
+            let text = self.kubeconfig()?;
+            if text.contains("<no value>") { Err(text) } else { Ok(text) }
+        });
         let file = self.kubeconfig.with_file_name(format!("{}.kubeconfig", self.context));
-        fs::write(&file, text).unwrap();
+        fs::write(&file, made.await.unwrap_or_else(|error| panic!("{error:#}"))).unwrap();
         file
+    }
+
+    /// The Secret that makes a cluster one of the brokers', made of its kubeconfig as docs/operations.md says.
+    pub(crate) fn make_cluster(&self, name: &str, role: &str, kubeconfig: &Path) {
+        let namespace = ["--namespace", "resource-broker-clusters"];
+        let file = format!("--from-file=kubeconfig={}", kubeconfig.display());
+        self.kubectl(&[&namespace[..], &["create", "secret", "generic", name, &file]].concat(), "");
+        let label = format!("broker.platform-mesh.io/role={role}");
+        self.kubectl(&[&namespace[..], &["label", "secret", name, &label]].concat(), "");
     }
 
     /// A token of a ServiceAccount, as pods get one.
