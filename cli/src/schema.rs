@@ -102,7 +102,8 @@ mod tests {
         let mut shown: Vec<String> = R::COLUMNS.iter().map(Column::field).collect();
         shown.sort();
         let schema = of::<R>();
-        let fields: Vec<&String> = schema.get("properties").unwrap().as_object().unwrap().keys().collect();
+        let mut fields: Vec<&String> = schema.get("properties").unwrap().as_object().unwrap().keys().collect();
+        fields.sort();
         assert_eq!(shown.iter().collect::<Vec<_>>(), fields);
         assert_eq!(schema.get("required").unwrap().as_array().unwrap().len(), fields.len(), "null is told");
     }

@@ -11,6 +11,7 @@
 //! - [`Traveller`]: an object that moves between providers.
 //! - [`Neighbour`]: a tenant who is served while somebody else attacks.
 //! - [`Liar`]: an API server that answers as a test wants it to.
+//! - [`Said`]: what a command of `kubectl broker` said, and what of it is kept.
 //! - [`Kind`], [`Object`]: a kind, and an object as JSON with the questions that tests ask.
 //!
 //! Helpers panic when what they are asked for does not come to be: they are the assertions of the tests. Nothing here
@@ -26,7 +27,9 @@ pub mod neighbour;
 pub mod object;
 pub mod place;
 pub mod recording;
+pub mod said;
 pub mod scene;
+pub mod schema;
 mod selection;
 pub mod shared;
 pub mod tally;
@@ -43,6 +46,7 @@ pub use neighbour::Neighbour;
 pub use object::{Object, Told};
 pub use place::Place;
 pub use recording::{Change, Recording};
+pub use said::Said;
 pub use scene::Scene;
 pub use shared::Shared;
 pub use tally::{Requests, Tally, until_quiet};

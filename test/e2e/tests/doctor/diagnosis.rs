@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use e2e::DEADLINE;
+use e2e::{DEADLINE, Said, schema};
 use harness::wait_for;
 use serde_json::Value;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::{command::Said, installation::Installation};
+use crate::installation::Installation;
 
 /// It asks three API servers for a hundred things: not more often than this.
 const LOOK: Duration = Duration::from_millis(500);
@@ -60,6 +60,7 @@ impl Diagnosis {
     fn read(said: &Said) -> anyhow::Result<Self> {
         let report: Value =
             serde_json::from_str(&said.out).map_err(|error| anyhow::anyhow!("{error}: {}", said.shown()))?;
+        schema::fits("doctor", &report);
         let fails = report["errors"] != 0;
         assert_eq!((said.code, said.err.as_str()), (Some(i32::from(fails)), ""), "{report:#}");
         Ok(Self { report })

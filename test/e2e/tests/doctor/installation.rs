@@ -4,7 +4,7 @@
 use std::{fs, path::PathBuf};
 
 use e2e::{
-    Broker, BrokerSetup, Kind, Object, Place,
+    Broker, BrokerSetup, Kind, Object, Place, Said,
     kind::{ACCEPT_API, CERTIFICATE, MIGRATION, MIGRATION_CONFIGURATION},
     place::PERSON,
     scene::ACCEPT_NAMESPACE,
@@ -15,7 +15,7 @@ use harness::{ClusterOptions, Lab, LabOptions, Mark};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
-use crate::command::{Said, run};
+use crate::command::run;
 
 /// The consumer.
 pub(crate) const HOMER: &str = "homer";

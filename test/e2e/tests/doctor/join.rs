@@ -2,11 +2,10 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use broker_api::keys;
-use e2e::{Object, Place, kind::SECRET};
+use e2e::{Object, Place, Said, kind::SECRET};
 
 use crate::{
     alone,
-    command::Said,
     installation::{CLUSTERS, HOMER, Installation, SYSTEM, THESEUS},
     said::is_said,
 };

@@ -45,6 +45,7 @@ fn a_provider_leaves_once_nothing_is_placed_there_any_more() {
         assert_eq!(said.code, Some(0), "{said:?}");
         let said = at.command(&["uncordon", THESEUS]).await;
         assert_eq!(said.code, Some(0), "{said:?}");
+        is_said(at, "uncordon.txt", &said.shown());
         at.ask().await;
         at.until_sound("the provider is back").await;
     });

@@ -1,50 +1,52 @@
 //! `kubectl broker`: what a person types, and what it says of an object that is served, waits, or moves.
 
+mod offline;
+mod states;
+mod tables;
+
 use std::{fs, path::PathBuf};
 
 use broker_api::keys;
-use e2e::{DEADLINE, Place, World, kind::MIGRATION};
+use e2e::{
+    DEADLINE, Place, Said, World,
+    kind::{ACCEPT_API, MIGRATION},
+    said::{is_kept, json_alike, text_alike},
+};
 use serde_json::{Value, json};
-use tokio::process::Command;
 
 use crate::{
     ARIADNE, THESEUS,
     trip::{Trip, at_home, on_its_way, stage},
 };
 
-/// What a command said.
-#[derive(Debug)]
-struct Said {
-    code: Option<i32>,
-    out: String,
-    err: String,
+/// A person's kubeconfig of a cluster, as a file. Its stem is the cluster's name.
+fn kubeconfig(world: &World, place: &Place) -> PathBuf {
+    let folder = world.lab.directory().join("person");
+    let file = folder.join(format!("{}.kubeconfig", place.name()));
+    fs::create_dir_all(&folder).unwrap();
+    // Several tests may write it at once: none reads half of it.
+    if !file.exists() {
+        let new = file.with_extension(format!("{:?}", std::thread::current().id()));
+        place.cluster.write_kubeconfig(e2e::place::PERSON, &new).unwrap();
+        fs::rename(new, &file).unwrap();
+    }
+    file
 }
 
 /// A person's kubeconfigs, by flag.
 fn kubeconfigs(world: &World) -> Vec<String> {
-    let folder = world.lab.directory().join("person");
-    let write = |place: &Place| -> PathBuf {
-        let file = folder.join(format!("{}.kubeconfig", place.name()));
-        fs::create_dir_all(&folder).unwrap();
-        // Several tests may write it at once: none reads half of it.
-        if !file.exists() {
-            let new = file.with_extension(format!("{:?}", std::thread::current().id()));
-            place.cluster.write_kubeconfig(e2e::place::PERSON, &new).unwrap();
-            fs::rename(new, &file).unwrap();
-        }
-        file
-    };
     let flags = [("--kubeconfig", &world.hub), ("--consumer-kubeconfig", world.consumer(crate::HOMER))].into_iter();
     let flags = flags.chain(world.providers().iter().map(|provider| ("--provider-kubeconfig", provider)));
-    flags.flat_map(|(flag, place)| [flag.to_owned(), write(place).display().to_string()]).collect()
+    flags.flat_map(|(flag, place)| [flag.to_owned(), kubeconfig(world, place).display().to_string()]).collect()
 }
 
 /// Runs `kubectl broker` with these arguments.
 async fn broker(world: &World, args: &[&str]) -> Said {
-    let program = harness::binary("kubectl-broker").unwrap_or_else(|error| panic!("{error:#}"));
-    let output = Command::new(program).args(args).args(kubeconfigs(world)).env("NO_COLOR", "1").output().await.unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Said { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    let flags = kubeconfigs(world);
+    let prepare = |command: &mut tokio::process::Command| {
+        command.args(flags);
+    };
+    e2e::said::run(args, prepare).await
 }
 
 /// What it says about a trip's object.
@@ -54,52 +56,63 @@ async fn of(trip: &Trip<'_>, command: &str, more: &[&str]) -> Said {
     broker(trip.scene.world, &args).await
 }
 
+/// Without the names of a test and its kind.
+fn named_alike(trip: &Trip<'_>, text: &str) -> String {
+    let (kind, plural) = (trip.kind.kind, trip.kind.plural);
+    let text = text.replace(kind, "Store").replace(plural, "stores").replace(&kind.to_lowercase(), "store");
+    text.replace(trip.scene.ns(), "NS")
+}
+
 /// Without what is another in each run: ages, scores, the kind, names that are made up, texts of a length.
 fn alike(trip: &Trip<'_>, text: &str) -> String {
-    let text = text.replace(trip.kind.kind, "Store").replace(trip.kind.plural, "stores").replace(trip.scene.ns(), "NS");
-    let mut out = String::new();
+    let text = named_alike(trip, text);
     let mut elsewhere = false;
+    let mut ours = String::new();
     for line in text.lines() {
         // AcceptAPIs of tests that had this kind before, and what they say.
         elsewhere = line.starts_with("  -  ") && !line.contains("/NS-") || elsewhere && line.starts_with("       ");
-        if elsewhere {
-            continue;
+        if !elsewhere {
+            ours += &format!("{line}\n");
         }
-        let indented = line.len() - line.trim_start().len();
-        out.push_str(&line[..indented]);
-        // Columns are as wide as what is in them.
-        let columns = line.split("  ").map(str::trim).filter(|column| !column.is_empty());
-        let alike = columns.map(|column| column.split(' ').map(word_alike).collect::<Vec<_>>().join(" "));
-        out.push_str(&alike.collect::<Vec<_>>().join("  "));
-        out.push('\n');
     }
-    out
+    text_alike(&ours)
 }
 
-fn word_alike(word: &str) -> String {
-    let bare = word.trim_end_matches([')', ',']);
-    let end = &word[bare.len()..];
-    let is_age = bare.len() > 1
-        && bare.ends_with(['s', 'm', 'h', 'd'])
-        && bare[..bare.len() - 1].bytes().all(|byte| byte.is_ascii_digit());
-    if is_age {
-        return format!("AGE{end}");
-    }
-    if bare.parse::<f64>().is_ok() && bare.contains('.') && !bare.ends_with('.') {
-        return format!("N{end}");
-    }
-    word.to_owned()
-}
-
-/// Compares with what is kept in `said/`. `UPDATE_SAID=1` keeps what is said now.
+/// Compares with what is kept in `said/`.
 fn is_said(trip: &Trip<'_>, name: &str, said: &str) {
-    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/migrations/said").join(name);
-    let now = alike(trip, said);
-    if std::env::var_os("UPDATE_SAID").is_some() {
-        fs::write(&file, &now).unwrap();
+    is_kept("migrations", name, &alike(trip, said));
+}
+
+/// The same of JSON, which is as the command's schema says.
+fn is_told(trip: &Trip<'_>, name: &str, said: &Said) {
+    let mut told = json_alike(said.json());
+    // AcceptAPIs of tests that had this kind before.
+    if let Some(asked) = told.get_mut("asked").and_then(Value::as_array_mut) {
+        asked.retain(|one| one["acceptAPI"].as_str().is_some_and(|id| id.contains(trip.scene.ns())));
     }
-    let kept = fs::read_to_string(&file).unwrap_or_default();
-    assert_eq!(now, kept, "{}: UPDATE_SAID=1 keeps what is said now", file.display());
+    is_kept("migrations", name, &named_alike(trip, &format!("{told:#}\n")));
+}
+
+/// Its AcceptAPIs say that they are used, and how many objects each holds.
+async fn until_counted(counts: &[(&Place, &str, u64)]) {
+    for (provider, name, count) in counts {
+        let counted = |seen: &e2e::Object| {
+            seen.condition("Ready").is_some_and(|ready| ready.status == "True")
+                && seen.at("/status/placed") == &json!(count)
+        };
+        provider.until(&ACCEPT_API, "default", name, &format!("to hold {count}"), counted).await;
+    }
+}
+
+/// AcceptAPIs of tests that had this kind before go: what decisions say of them is not said here.
+async fn forget_others(trip: &Trip<'_>) {
+    for provider in [trip.ariadne, trip.theseus] {
+        let all = provider.list(&ACCEPT_API, "default").await;
+        let of_kind = all.iter().filter(|one| one.at("/spec/gvr/resource") == trip.kind.plural);
+        for other in of_kind.filter(|one| !one.name().starts_with(trip.scene.ns())) {
+            provider.delete(&ACCEPT_API, "default", other.name()).await;
+        }
+    }
 }
 
 #[test]
@@ -112,26 +125,22 @@ fn an_object_that_is_served_is_explained_traced_and_listed() {
         let said = until(trip, &["--broker-namespace", "default"], refused).await;
         assert_eq!(said.code, Some(0), "{said:?}");
         is_said(trip, "served-why.txt", &said.out);
+        is_told(trip, "served-why.json", &of(trip, "why", &["--broker-namespace", "default", "-o", "json"]).await);
         let said = of(trip, "trace", &[]).await;
         assert_eq!((said.code, &*said.err), (Some(0), ""), "{said:?}");
         is_said(trip, "served-trace.txt", &said.out);
-        let said = of(trip, "trace", &["-o", "json"]).await;
-        let tree: Value = serde_json::from_str(&said.out).unwrap();
-        assert_eq!(tree["children"][0]["cluster"], "provider#ariadne", "{tree:#}");
+        is_told(trip, "served-trace.json", &of(trip, "trace", &["-o", "json"]).await);
+
         let said = of(trip, "diff", &[]).await;
         assert_eq!(said.code, Some(0), "{said:?}");
-
-        let world = trip.scene.world;
-        let said =
-            broker(world, &["objects", trip.kind.plural, "--where", &format!("namespace={}", trip.scene.ns())]).await;
-        assert_eq!(said.code, Some(0), "{said:?}");
-        is_said(trip, "served-objects.txt", &said.out);
-        let said = broker(world, &["clusters", "-o", "json"]).await;
-        let clusters: Value = serde_json::from_str(&said.out).unwrap();
-        let reachable = clusters["items"].as_array().unwrap().iter().filter(|one| one["reachable"] == true);
-        assert_eq!((reachable.count(), said.code), (4, Some(0)), "{clusters:#}");
-        let said = broker(world, &["acceptapis", "--where", &format!("name={}", trip.scene.ns())]).await;
-        assert_eq!((said.code, said.out.lines().count()), (Some(0), 3), "{said:?}");
+        is_said(trip, "same-diff.txt", &said.shown());
+        // It is the provider's own field, which the broker leaves alone.
+        let spec = json!({"spec": {"renewBefore": "720h"}});
+        trip.ariadne.edit(&trip.kind, trip.scene.ns(), &trip.item.copy_name(), spec).await;
+        let said = of(trip, "diff", &[]).await;
+        assert_eq!(said.code, Some(1), "{said:?}");
+        is_said(trip, "diff.txt", &said.shown());
+        is_told(trip, "diff.json", &of(trip, "diff", &["-o", "json"]).await);
     });
 }
 
@@ -147,10 +156,16 @@ async fn until(trip: &Trip<'_>, more: &[&str], wanted: impl Fn(&Said) -> bool) -
 #[test]
 fn a_provider_is_cordoned_and_drained_and_the_object_says_why_it_waits() {
     at_home("cli-drain", Value::Null, async |trip| {
+        forget_others(trip).await;
         let world = trip.scene.world;
         let only = format!("default/{}", trip.accept);
+        let mut asked = Vec::new();
+        let said = broker(world, &["rebalance", ARIADNE, "--acceptapi", &only]).await;
+        assert_eq!(said.code, Some(0), "{said:?}");
+        asked.push(said.shown());
         let said = broker(world, &["cordon", ARIADNE, "--acceptapi", &only]).await;
         assert_eq!(said.code, Some(0), "{said:?}");
+        asked.push(said.shown());
         trip.scene.barrier(trip.homer, trip.ariadne).await;
         trip.homer
             .create(&trip.kind, trip.scene.ns(), "late", json!({"spec": {"fqdn": trip.scene.fqdn("late")}}))
@@ -165,11 +180,18 @@ fn a_provider_is_cordoned_and_drained_and_the_object_says_why_it_waits() {
         trip.scene.accept_kind(&trip.kind, trip.theseus, &[trip.scene.domain_filter()], Value::Null).await;
         let said = broker(world, &["drain", ARIADNE, "--acceptapi", &only, "--timeout", "60"]).await;
         assert_eq!(said.code, Some(0), "{said:?}");
-        assert!(said.out.contains("holds no object any more"), "{said:?}");
+        let is_progress = |line: &str| line.starts_with('[') && line.ends_with(" objects are left");
+        assert!(said.err.lines().all(is_progress), "how far it is at each look is another matter: {said:?}");
+        asked.push(said.out.clone());
         trip.item.until_served_by(trip.theseus).await;
+        let said = broker(world, &["drain", ARIADNE, "--acceptapi", &only, "--no-wait"]).await;
+        assert_eq!(said.code, Some(0), "{said:?}");
+        asked.push(said.shown());
         let said = broker(world, &["uncordon", ARIADNE, "--acceptapi", &only]).await;
         assert_eq!(said.code, Some(0), "{said:?}");
-        let open = trip.ariadne.get(&e2e::kind::ACCEPT_API, "default", &trip.accept).await;
+        asked.push(said.shown());
+        is_said(trip, "provider.txt", &asked.join("\n"));
+        let open = trip.ariadne.get(&ACCEPT_API, "default", &trip.accept).await;
         assert_eq!((open.at("/spec/cordoned"), open.annotation(keys::DRAIN)), (&json!(false), None));
     });
 }
@@ -183,23 +205,56 @@ fn a_move_is_begun_traced_paused_and_resumed() {
         trip.hub.make_namespace(trip.scene.ns()).await;
         let said = of(trip, "migrate", &["--to", THESEUS, "--migration-namespace", trip.scene.ns(), "--no-wait"]).await;
         assert_eq!(said.code, Some(0), "{said:?}");
+        let begun = said.shown();
         let migration = trip.migration("InitialInProgress").await;
         trip.object(&migration, &e2e::kind::CONFIG_MAP, "copy").await;
+        let told = |text: &str| text.replace(migration.name(), "MIGRATION").replace(migration.text("/status/id"), "ID");
         let said = of(trip, "trace", &[]).await;
         assert_eq!(said.code, Some(0), "{said:?}");
-        let told = said.out.replace(migration.name(), "MIGRATION").replace(migration.text("/status/id"), "ID");
-        is_said(trip, "moving-trace.txt", &told);
+        is_said(trip, "moving-trace.txt", &told(&said.out));
 
+        let mut asked = vec![begun];
         for (command, paused) in [("pause", true), ("resume", false)] {
             let said = broker(world, &[command, migration.name(), "--namespace", trip.scene.ns()]).await;
             assert_eq!(said.code, Some(0), "{said:?}");
+            asked.push(said.shown());
             let now = trip.hub.get(&MIGRATION, trip.scene.ns(), migration.name()).await;
             assert_eq!(now.at("/spec/paused"), &json!(paused));
         }
+        is_said(trip, "move.txt", &told(&asked.join("\n")));
         trip.say(&migration, "copy", "done").await;
         trip.item.until_served_by(trip.theseus).await;
-        let said = broker(world, &["migrations", "--where", &format!("namespace={}", trip.scene.ns())]).await;
-        assert_eq!((said.code, said.out.lines().count()), (Some(0), 2), "{said:?}");
+        let ended = |seen: &e2e::Object| seen.text("/status/state") == "CutoverCompleted";
+        trip.until(&migration, "to complete", ended).await;
+        let only = format!("namespace={}", trip.scene.ns());
+        for (file, more) in [("migrations.txt", &[][..]), ("migrations-wide.txt", &["-o", "wide"])] {
+            let said = broker(world, &[&["migrations", "--where", &only], more].concat()).await;
+            assert_eq!(said.code, Some(0), "{said:?}");
+            is_said(trip, file, &told(&said.out));
+        }
+        let mut said = broker(world, &["migrations", "--where", &only, "-o", "json"]).await;
+        said.out = told(&said.out);
+        is_told(trip, "migrations.json", &said);
+    });
+}
+
+#[test]
+fn a_move_is_waited_for() {
+    let stages = json!([stage("copy", json!({"progress": true}))]);
+    at_home("cli-wait", stages, async |trip| {
+        trip.scene.accept_kind(&trip.kind, trip.theseus, &[trip.scene.domain_filter()], Value::Null).await;
+        trip.hub.make_namespace(trip.scene.ns()).await;
+        let asked = ["--to", THESEUS, "--migration-namespace", trip.scene.ns(), "--timeout", "60"];
+        let work = async {
+            let migration = trip.migration("InitialInProgress").await;
+            trip.say(&migration, "copy", "done").await;
+            migration
+        };
+        let (said, migration) = tokio::join!(of(trip, "migrate", &asked), work);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        // How far it was at each look is another matter.
+        is_said(trip, "migrate.txt", &said.out.replace(migration.name(), "MIGRATION"));
+        trip.item.until_served_by(trip.theseus).await;
     });
 }
 
@@ -209,12 +264,15 @@ fn a_move_is_aborted_and_its_failed_stage_is_tried_again() {
     on_its_way("cli-abort", stages, async |trip| {
         let migration = trip.migration("InitialInProgress").await;
         let world = trip.scene.world;
+        let mut asked = Vec::new();
         for (command, field, wanted) in [("retry", "/spec/retry", json!(1)), ("abort", "/spec/abort", json!(true))] {
             let said = broker(world, &[command, migration.name()]).await;
             assert_eq!(said.code, Some(0), "{said:?}");
+            asked.push(said.shown());
             let now = trip.hub.get(&MIGRATION, trip.scene.ns(), migration.name()).await;
             assert_eq!(now.at(field), &wanted);
         }
+        is_said(trip, "given-up.txt", &asked.join("\n").replace(migration.name(), "MIGRATION"));
         // What nobody accepts is told of by each process that starts: another test counts that.
         trip.item.delete().await;
         trip.item.until_gone().await;
@@ -234,6 +292,7 @@ fn an_object_is_tried_before_it_is_there_and_goes_where_was_said() {
         let said = broker(world, &args).await;
         assert_eq!(said.code, Some(0), "{said:?}");
         is_said(trip, "tried.txt", &said.out);
+        is_told(trip, "tried.json", &broker(world, &[&args[..], &["-o", "json"]].concat()).await);
         assert!(trip.homer.find(&trip.kind, trip.scene.ns(), "new").await.is_none(), "nothing is written");
         trip.homer.create(&trip.kind, trip.scene.ns(), "new", body).await;
         trip.ariadne.until_there(&trip.kind, trip.scene.ns(), &trip.homer.copy_name("new")).await;
@@ -269,6 +328,7 @@ spec:
 fn what_is_not_there_is_told_with_what_to_do() {
     at_home("cli-none", Value::Null, async |trip| {
         let world = trip.scene.world;
+        let mut all = Vec::new();
         let cases: [(&[&str], &str); 5] = [
             (&["trace", "nonsense/a"], "no cluster serves a kind nonsense"),
             (&["trace", "certificate/none"], "is in none of the clusters that could be asked"),
@@ -279,6 +339,8 @@ fn what_is_not_there_is_told_with_what_to_do() {
         for (args, told) in cases {
             let said = broker(world, args).await;
             assert!(said.err.contains(told) && said.code == Some(2), "{args:?}: {said:?}");
+            all.push(said.shown());
         }
+        is_said(trip, "errors.txt", &all.join("\n"));
     });
 }

@@ -1,0 +1,118 @@
+//! `why`, of an object in each state that a broker decides on but for one: that not enough is known lasts for a moment only.
+
+use broker_api::keys;
+use e2e::{Kind, Object, Said};
+use serde_json::{Value, json};
+
+use super::{broker, forget_others, is_said, kubeconfig, of};
+use crate::trip::{Trip, at_home, on_its_way, stage};
+
+/// A kind that the broker of this world is not told of: the one in the command is alone with its objects.
+const PARCEL: Kind = Kind::test("Parcel", "parcels");
+/// A kind whose objects are in no namespace.
+const REGION: Kind = Kind::test("Region", "regions");
+
+/// Where the flags of a broker's Deployment would be.
+const FLAGS: [&str; 2] = ["--broker-namespace", "default"];
+
+/// Why a trip's object is where it is.
+async fn why(trip: &Trip<'_>) -> Said {
+    let said = of(trip, "why", &FLAGS).await;
+    assert_eq!(said.code, Some(0), "{said:?}");
+    said
+}
+
+/// Sets something of its metadata.
+async fn mark(trip: &Trip<'_>, metadata: Value) {
+    trip.homer.edit(&trip.kind, trip.scene.ns(), "item", json!({"metadata": metadata})).await;
+}
+
+#[test]
+fn an_object_is_paused_and_ignored() {
+    at_home("cli-aside", Value::Null, async |trip| {
+        forget_others(trip).await;
+        mark(trip, json!({"annotations": {keys::PAUSED: "true"}})).await;
+        is_said(trip, "why-paused.txt", &why(trip).await.out);
+        mark(trip, json!({"annotations": {keys::PAUSED: null}, "labels": {keys::IGNORE: "true"}})).await;
+        is_said(trip, "why-ignored.txt", &why(trip).await.out);
+        mark(trip, json!({"labels": {keys::IGNORE: null}})).await;
+    });
+}
+
+#[test]
+fn an_object_is_not_accepted_any_more() {
+    at_home("cli-refused", Value::Null, async |trip| {
+        forget_others(trip).await;
+        trip.item.edit(json!({"fqdn": "elsewhere.example.org"})).await;
+        trip.item.until("Accepted=False", |seen| seen.has("Accepted", "False", "NotAccepted")).await;
+        is_said(trip, "why-not-accepted.txt", &why(trip).await.out);
+    });
+}
+
+#[test]
+fn an_object_moves() {
+    let stages = json!([stage("copy", json!({"progress": true}))]);
+    on_its_way("cli-moving", stages, async |trip| {
+        forget_others(trip).await;
+        let migration = trip.migration("InitialInProgress").await;
+        trip.object(&migration, &e2e::kind::CONFIG_MAP, "copy").await;
+        trip.item.until("to say that it moves", |seen| seen.condition("Moving").is_some()).await;
+        is_said(trip, "why-moving.txt", &why(trip).await.out.replace(migration.name(), "MIGRATION"));
+        trip.say(&migration, "copy", "done").await;
+        trip.item.until_served_by(trip.theseus).await;
+    });
+}
+
+#[test]
+fn an_object_is_deleted_and_its_provider_holds_the_copy() {
+    at_home("cli-deleting", Value::Null, async |trip| {
+        forget_others(trip).await;
+        let hold = |finalizers: Value| json!({"metadata": {"finalizers": finalizers}});
+        let (ns, copy) = (trip.scene.ns(), trip.item.copy_name());
+        trip.ariadne.edit(&trip.kind, ns, &copy, hold(json!(["e2e.test/held"]))).await;
+        trip.item.delete().await;
+        trip.item.copy_until(trip.ariadne, "to be deleted", Object::is_deleting).await;
+        is_said(trip, "why-deleting.txt", &why(trip).await.out);
+        trip.ariadne.edit(&trip.kind, ns, &copy, hold(json!([]))).await;
+        trip.item.until_gone().await;
+    });
+}
+
+/// A cluster may be a provider and a consumer: what the broker has put there is no origin.
+#[test]
+fn a_copy_is_none_of_the_brokers_business() {
+    at_home("cli-copy", Value::Null, async |trip| {
+        forget_others(trip).await;
+        let object = format!("{}/{}", trip.kind.kind.to_lowercase(), trip.item.copy_name());
+        let both = kubeconfig(trip.scene.world, trip.ariadne).display().to_string();
+        let args = ["why", &object, "--namespace", trip.scene.ns(), "--in", "consumer#ariadne"];
+        let args = [&args[..], &FLAGS, &["--consumer-kubeconfig", &both]].concat();
+        let said = broker(trip.scene.world, &args).await;
+        assert_eq!(said.code, Some(0), "{said:?}");
+        is_said(trip, "why-gone.txt", &said.out);
+    });
+}
+
+#[test]
+fn an_object_waits_is_placed_or_cannot_be() {
+    at_home("cli-new", Value::Null, async |trip| {
+        let world = trip.scene.world;
+        let mut region = REGION.crd();
+        region["spec"]["scope"] = json!("Cluster");
+        for place in [trip.homer, trip.ariadne] {
+            place.apply(&format!("{}\n---\n{region}", PARCEL.crd())).await;
+        }
+        let asks = async |object: &str| {
+            let said = broker(world, &[&["why", object, "--namespace", trip.scene.ns()][..], &FLAGS].concat()).await;
+            assert_eq!(said.code, Some(0), "{said:?}");
+            said.out
+        };
+        let spec = json!({"spec": {"fqdn": trip.scene.fqdn("new")}});
+        trip.homer.create(&PARCEL, trip.scene.ns(), "new", spec).await;
+        is_said(trip, "why-nobody.txt", &asks("parcel/new").await);
+        trip.scene.accept_kind(&PARCEL, trip.ariadne, &[trip.scene.domain_filter()], Value::Null).await;
+        is_said(trip, "why-placing.txt", &asks("parcel/new").await);
+        trip.homer.create(&REGION, "", "eu", json!({"spec": {}})).await;
+        is_said(trip, "why-blocked.txt", &asks("region/eu").await);
+    });
+}
