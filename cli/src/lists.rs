@@ -66,7 +66,7 @@ pub(crate) async fn clusters(clusters: &Clusters, printing: &Printing) -> anyhow
 /// `kubectl broker acceptapis`.
 pub(crate) async fn accept_apis(clusters: &Clusters, printing: &Printing) -> anyhow::Result<Listed> {
     let mut unknown = clusters.unknown.clone();
-    let resource = async |_: &Cluster| Ok(Some(Resource::ours("AcceptAPI", "acceptapis")));
+    let resource = async |_: &Cluster| Ok::<_, Trouble>(Some(Resource::ours("AcceptAPI", "acceptapis")));
     let rows = everywhere(clusters.in_role(Role::Provider), resource, AcceptApiRow::of, &mut unknown).await;
     listed(rows, printing, unknown)
 }
@@ -74,7 +74,7 @@ pub(crate) async fn accept_apis(clusters: &Clusters, printing: &Printing) -> any
 /// `kubectl broker objects`.
 pub(crate) async fn objects(clusters: &Clusters, kind: &str, printing: &Printing) -> anyhow::Result<Listed> {
     let mut unknown = clusters.unknown.clone();
-    let resource = async |cluster: &Cluster| Ok(cluster.resources().await?.called(kind).cloned());
+    let resource = async |cluster: &Cluster| Ok::<_, Trouble>(cluster.resources().await?.called(kind).cloned());
     let rows = everywhere(clusters.in_role(Role::Consumer), resource, ObjectRow::of, &mut unknown).await;
     if rows.is_empty() && unknown.is_empty() {
         let consumers = clusters.in_role(Role::Consumer).map(Cluster::resources);
