@@ -153,8 +153,8 @@ impl Diff {
         if fields.is_empty() {
             return format!("{origin} and {copy} say the same\n");
         }
-        let lines: String = fields.iter().map(|field| format!("  {}\n", field.draw())).collect();
-        format!("{origin} → {copy}\n{lines}")
+        let lines: Vec<String> = fields.iter().map(Difference::draw).collect();
+        format!("{origin} → {copy}\n  {}\n", lines.join("\n  "))
     }
 }
 

@@ -16,8 +16,11 @@ use crate::{
     why::Why,
 };
 
+/// Makes the schema of a type.
+type MakeSchema = fn() -> Schema;
+
 /// Each command that prints JSON, and its schema.
-const COMMANDS: [(&str, fn() -> Schema); 11] = [
+const COMMANDS: [(&str, MakeSchema); 11] = [
     ("acceptapis", of::<Items<AcceptApiRow>>),
     ("clusters", of::<Items<ClusterRow>>),
     ("diff", of::<Diff>),
@@ -43,7 +46,7 @@ pub(crate) fn names() -> PossibleValuesParser {
 /// The schema of a command; without one the names of all.
 pub(crate) fn tell(command: Option<&str>) -> anyhow::Result<String> {
     let Some(command) = command else {
-        return Ok(COMMANDS.iter().map(|(name, _)| format!("{name}\n")).collect());
+        return Ok(COMMANDS.map(|(name, _)| name).join("\n") + "\n");
     };
     let found = COMMANDS.iter().find(|(name, _)| *name == command);
     let (_, schema) = found.with_context(|| format!("{command} prints no JSON"))?;

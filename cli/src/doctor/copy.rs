@@ -99,7 +99,7 @@ pub(crate) fn suspects(facts: &Facts) -> Vec<Orphan> {
     for (provider, kind, copy) in copies(facts) {
         let (Some(origins), Some(of)) = (known.get(&copy.hash), &copy.of) else { continue };
         let there = origins.get(&(kind, of.namespace.as_str(), of.name.as_str()));
-        if !there.is_some_and(|uid| of.uid.as_ref().is_none_or(|wanted| wanted == uid)) {
+        if there.is_none_or(|uid| of.uid.as_ref().is_some_and(|wanted| wanted != uid)) {
             suspects.push(Orphan { provider: provider.clone(), kind: kind.clone(), copy: copy.clone() });
         }
     }

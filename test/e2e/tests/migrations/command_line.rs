@@ -72,7 +72,8 @@ fn alike(trip: &Trip<'_>, text: &str) -> String {
         // AcceptAPIs of tests that had this kind before, and what they say.
         elsewhere = line.starts_with("  -  ") && !line.contains("/NS-") || elsewhere && line.starts_with("       ");
         if !elsewhere {
-            ours += &format!("{line}\n");
+            ours.push_str(line);
+            ours.push('\n');
         }
     }
     text_alike(&ours)

@@ -62,13 +62,13 @@ async fn what_files_say_is_simulated() {
     let wide = [&INSTANCE[..], &["-o", "wide"]].concat();
     let commands: [&[&str]; 6] = [&OBJECT, &NOBODY, &INSTANCE, &wide, &DEFINITION, &MISSPELT];
     is_kept("migrations", "simulated.txt", &all(&commands).await);
-    let mut told = String::new();
+    let mut told = Vec::new();
     let commands: [&[&str]; 4] = [&OBJECT, &INSTANCE, &DEFINITION, &MISSPELT];
     for args in commands {
         let said = broker(&[args, &["-o", "json"]].concat()).await;
-        told += &format!("{:#}\n", json_alike(said.json()));
+        told.push(format!("{:#}\n", json_alike(said.json())));
     }
-    is_kept("migrations", "simulated-json.txt", &told);
+    is_kept("migrations", "simulated-json.txt", &told.concat());
 }
 
 #[tokio::test]
