@@ -105,8 +105,17 @@ async fn until_counted(counts: &[(&Place, &str, u64)]) {
     }
 }
 
-/// AcceptAPIs of tests that had this kind before go: what decisions say of them is not said here.
+/// AcceptAPIs of tests that had this kind before go, for what decisions say of them is not said here; and first the objects
+/// that they served, which would complain of that, and of it again to a broker that starts again.
 async fn forget_others(trip: &Trip<'_>) {
+    let origins = trip.homer.list(&trip.kind, "").await;
+    let others = || origins.iter().filter(|one| one.namespace() != trip.scene.ns());
+    for other in others() {
+        trip.homer.delete(&trip.kind, other.namespace(), other.name()).await;
+    }
+    for other in others() {
+        trip.homer.until_gone(&trip.kind, other.namespace(), other.name()).await;
+    }
     for provider in [trip.ariadne, trip.theseus] {
         let all = provider.list(&ACCEPT_API, "default").await;
         let of_kind = all.iter().filter(|one| one.at("/spec/gvr/resource") == trip.kind.plural);
