@@ -105,7 +105,8 @@ pub struct Decision {
     pub interests: Vec<Interest>,
     /// The move that is under way.
     pub moving: Option<Moving>,
-    /// What it counts for while it moves, or would count for, if its turn came.
+    /// What it counts for while it moves, or would count for, if its turn came: whoever has one and is not moving waits for
+    /// its turn, and for nothing else.
     pub route: Option<Route>,
     /// What is to be said of Migrations (`namespace/name`) about this origin that are not under way.
     pub requests: Vec<(String, Request)>,

@@ -58,16 +58,14 @@ impl Queue {
         Some(key)
     }
 
-    /// An origin waits no more. Returns whether its turn had come.
-    fn withdraw(&mut self, key: &OriginKey) -> bool {
-        let called = self.called.remove(key);
+    fn withdraw(&mut self, key: &OriginKey) {
+        self.called.remove(key);
         if let Some(keys) = self.waiting.get_mut(&key.cluster) {
             keys.remove(key);
             if keys.is_empty() {
                 self.waiting.remove(&key.cluster);
             }
         }
-        called
     }
 }
 
@@ -96,10 +94,8 @@ impl Turns {
     pub fn take(&mut self, key: &OriginKey, place: &mut Place, now: Place, moves: usize) -> Vec<OriginKey> {
         let mut touched: Vec<Route> = Vec::new();
         let before = std::mem::replace(place, now);
-        let mut passes = false;
         if let Some(waited) = before.waits {
-            let called = self.0.entry((*waited).clone()).or_default().withdraw(key);
-            passes = called && place.waits.as_ref() == Some(&waited);
+            self.0.entry((*waited).clone()).or_default().withdraw(key);
             touched.push(*waited);
         }
         if before.moves != place.moves {
@@ -112,9 +108,9 @@ impl Turns {
                 self.0.entry((**taken).clone()).or_default().taken += 1;
             }
         }
-        // Whoever has been called and waits on is held up by something else, and is looked at when that has changed; called
-        // again now it would pass its turn on again, and all such to each other for ever.
-        if let Some(waits) = place.waits.as_ref().filter(|_| !passes) {
+        // Whoever is called and waits on has found too many on their way, and is called again when one of them is there: an
+        // origin waits for nothing but its turn, else all that are called and cannot move would call each other for ever.
+        if let Some(waits) = &place.waits {
             let queue = self.0.entry((**waits).clone()).or_default();
             queue.waiting.entry(key.cluster.clone()).or_default().insert(key.clone());
             // A turn may have come free since it was decided that there is none.
@@ -222,23 +218,16 @@ mod tests {
     }
 
     #[test]
-    fn those_that_are_held_up_call_each_other_only_once() {
+    fn whoever_is_called_and_finds_too_many_on_their_way_stays_in_line() {
         let mut all = All::default();
-        let (mine, theirs) = (key("bart", "a"), key("homer", "b"));
-        all.set(&key("marge", "c"), moves());
+        let (first, mine, back) = (key("homer", "a"), key("bart", "b"), key("marge", "c"));
+        all.set(&first, moves());
         all.set(&mine, waits());
-        all.set(&theirs, waits());
-        let mut called = all.set(&key("marge", "c"), Place::default());
-        for _ in 0..2 {
-            assert_eq!(called.len(), 1, "{called:?}");
-            called = all.set(&called[0], waits());
-        }
-        assert_eq!(called, [], "both were called, and neither can");
-        assert!(all.may(&mine) && all.may(&theirs), "what held them up ends");
-        // Looked at for a reason of its own it is called anew, and waits again where somebody moves.
-        assert_eq!(all.set(&mine, waits()), std::slice::from_ref(&mine));
-        all.set(&mine, moves());
-        assert_eq!(all.set(&theirs, waits()), []);
-        assert_eq!(all.set(&mine, Place::default()), [theirs]);
+        assert_eq!(all.set(&first, Place::default()), std::slice::from_ref(&mine));
+        // One that had rested goes on, before the one that was called is looked at.
+        assert_eq!(all.set(&back, moves()), []);
+        assert!(!all.may(&mine));
+        assert_eq!(all.set(&mine, waits()), []);
+        assert_eq!(all.set(&back, Place::default()), [mine]);
     }
 }

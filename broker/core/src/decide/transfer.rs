@@ -352,9 +352,10 @@ impl<'a> Pass<'a> {
 
     /// The consumer is served by the new copy, about which nothing can be said or done now: all stays as it is.
     fn await_target(&mut self, origin: &'a View, assigned: &Assigned, to: &ClusterName, why: &str) {
-        // What was told of the move before is still so.
+        // What was told of the move before is still so. It is under way, and waits for nobody's turn.
         self.state(State::Unknown);
         self.decision.moving = None;
+        self.decision.route = None;
         self.decision.again_in(LOST_MILLIS);
         let unreachable = self.snapshot.holder(to.name()).is_none_or(|to| matches!(to.reach, Reach::Unreachable(_)));
         if unreachable {

@@ -121,7 +121,9 @@ impl Record {
             Some(_) if decision.route.is_some() => (route(), None),
             // Its end is being written: until that is done it moves.
             None if decision.state == State::Moving => (self.place.moves.clone(), None),
-            _ if decision.is_held_up() => (self.place.moves.clone(), route()),
+            // What keeps it from being looked at takes no turn from it.
+            _ if decision.route.is_none() && decision.is_held_up() => (self.place.moves.clone(), None),
+            // Who waits for its turn is in line, whatever else is wrong with it: nobody else would tell it that one has come.
             _ => (None, route()),
         };
         Place { moves, waits }

@@ -79,6 +79,23 @@ fn what_was_under_way_before_a_restart_goes_on_and_counts() {
 }
 
 #[test]
+fn who_waits_for_a_turn_is_in_line_whatever_else_is_wrong_with_it() {
+    let records = Records::default();
+    let waits = |state| Decision { state, ..waiting() };
+    records.absorb(&key("a"), &moving(), ONE).unwrap();
+    for (name, state) in [("b", State::Blocked), ("c", State::Unknown)] {
+        assert!(records.absorb(&key(name), &waits(state), ONE).unwrap().turns.is_empty());
+    }
+    // It was on its way, stays where it was, and is to move anew: it waits as the others do.
+    assert_eq!(records.absorb(&key("a"), &waits(State::Blocked), ONE).unwrap().turns, [key("a")]);
+    // Nobody waits for those of whom nothing is known any more.
+    for (name, next) in [("a", "b"), ("b", "c")] {
+        let unknown = Decision::state(State::Unknown);
+        assert_eq!(records.absorb(&key(name), &unknown, ONE).unwrap().turns, [key(next)]);
+    }
+}
+
+#[test]
 fn a_consumer_has_no_more_than_its_quota() {
     let records = Records::default();
     let id = |name: &str| AcceptId { provider: ClusterName::provider("one"), namespace: "n".into(), name: name.into() };

@@ -38,6 +38,17 @@ fn a_blip_of_the_new_provider_changes_nothing_for_the_consumer() {
 }
 
 #[test]
+fn whoever_is_on_its_way_to_one_that_cannot_be_seen_waits_for_no_turn() {
+    for reach in [Reach::Lost("blip".into()), Reach::Settling, Reach::Unreachable("down".into())] {
+        let mut world = migrating(MigrationState::CutoverInProgress);
+        assert!(world.look(&web()).route.is_some());
+        world.provider("p2").reach = reach.clone();
+        let decision = world.look(&web());
+        assert_eq!((decision.state, decision.route), (State::Unknown, None), "{reach:?}");
+    }
+}
+
+#[test]
 fn a_new_copy_that_is_deleted_is_made_again_and_the_consumer_is_not_sent_back_meanwhile() {
     let mut world = migrating(MigrationState::CutoverInProgress);
     assert_eq!(phase(&world), "new");
