@@ -7,7 +7,7 @@ use runtime_effect::{kind::Kind, memory::Pace, merge, reach::Reach, view::View, 
 use serde_json::{Value, json};
 
 use super::{Pass, names};
-use crate::{decision::Write, memory::Subject, migration::configuration};
+use crate::{decision::Write, memory::Subject, migration::configuration, migration_object};
 
 /// What keeps a stage from being judged.
 #[derive(Debug, Default)]
@@ -128,6 +128,23 @@ impl Pass<'_> {
         let wanted = Wanted { kind: kind.clone(), namespace: text("namespace"), name: text("name") };
         let intent = merge::digest(&json!(["delete", &*view.uid]));
         self.write_object(wanted, intent, Op::Delete { uid: view.uid.clone() }, None);
+    }
+
+    /// Makes an object. Beside the Migration it belongs to it for Kubernetes, too, whose garbage collector takes what arrives
+    /// when the Migration has gone: nobody else would look for that. In another cluster or namespace it would miss its owner
+    /// at once.
+    pub(super) fn creation(&self, wanted: &Wanted, mut body: Value) -> Op {
+        let observed = self.observed;
+        if observed.compute == observed.coordination && wanted.namespace == self.own_namespace() {
+            let kind = migration_object::kind();
+            body["metadata"]["ownerReferences"] = json!([{
+                "apiVersion": kind.api_version(),
+                "kind": kind.kind,
+                "name": observed.object.value["metadata"]["name"],
+                "uid": &*observed.object.uid,
+            }]);
+        }
+        Op::Create(body)
     }
 
     /// A write to an object of the compute cluster. Says what keeps it from going out, if anything does.

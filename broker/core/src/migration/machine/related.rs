@@ -72,7 +72,8 @@ impl Pass<'_> {
         match self.observed.stage.object(&wanted.kind, &wanted.namespace, &wanted.name) {
             Seen::Unknown => obstacles.unknown = true,
             Seen::Absent => {
-                self.write_object(wanted, intent, Op::Create(desired), Some(obstacles));
+                let op = self.creation(&wanted, desired);
+                self.write_object(wanted, intent, op, Some(obstacles));
             }
             Seen::Present(held) if !self.is_ours(&held) => {
                 obstacles.block(condition::NAME_CONFLICT, wanted.foreign());
@@ -91,7 +92,7 @@ impl Pass<'_> {
         }
     }
 
-    /// The content of the source, under our labels; nobody owns it but the Migration.
+    /// The content of the source, under our labels; what owns the source does not own it.
     fn desired_related(&self, source: &View) -> Value {
         let mut body = related::observed(&source.value);
         body["metadata"] = json!({"labels": self.labels()});

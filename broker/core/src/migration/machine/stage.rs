@@ -7,7 +7,7 @@ use broker_api::{
     migration::{STALLED, StageState, millis_of},
     migration_configuration::OnFailure,
 };
-use runtime_effect::{note::Note, reach::Reach, seen::Seen, serving::Serving, write::Op};
+use runtime_effect::{note::Note, reach::Reach, seen::Seen, serving::Serving};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -228,7 +228,8 @@ impl<'a> Pass<'a> {
         // A stage that is run again is no repeat.
         let retry = self.entry().map_or(0, |entry| entry.retry);
         let intent = intent(&wanted, &json!([stage, retry, body]));
-        self.write_object(wanted, intent, Op::Create(body), Some(obstacles));
+        let op = self.creation(&wanted, body);
+        self.write_object(wanted, intent, op, Some(obstacles));
     }
 
     /// What is applied: a template's content, its labels and annotations, and the labels that it is known by.

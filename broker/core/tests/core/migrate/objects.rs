@@ -1,8 +1,9 @@
 //! Stage objects that cannot be made, are taken, or disappear.
 
 use broker_api::{
+    ClusterName,
     MigrationState::{Failed, InitialCompleted, InitialInProgress},
-    keys,
+    Role, keys,
 };
 use runtime_effect::{reach::Reach, write::Op};
 use serde_json::{Value, json};
@@ -157,6 +158,35 @@ fn a_template_keeps_its_labels_and_annotations_not_its_name() {
         (&json!("x"), &json!(world.id()))
     );
     assert_eq!(body["metadata"].as_object().unwrap().len(), 2);
+}
+
+#[test]
+fn what_is_made_beside_its_migration_belongs_to_it_and_elsewhere_to_nobody() {
+    let (hub, work) = (ClusterName::new(Role::Coordination, "hub"), ClusterName::new(Role::Compute, "work"));
+    // Who owns what is made first: for the stage, or as a copy of a related object.
+    let owners = |compute: &ClusterName, namespace: &str, related: bool| {
+        let mut world = template(json!({"metadata": {"namespace": namespace}}));
+        world.stage_namespaces = vec!["elsewhere".to_owned()];
+        if related {
+            world.relate(FROM, "tls", "b2xk");
+        }
+        while world.state() != InitialInProgress {
+            world.pass();
+        }
+        world.compute = compute.clone();
+        let writes = world.decide().writes;
+        assert_eq!((writes.len(), writes[0].namespace == NAMESPACE), (1, related || namespace == NAMESPACE));
+        let Op::Create(body) = &writes[0].op else { panic!("{writes:?}") };
+        body["metadata"].get("ownerReferences").cloned()
+    };
+    let owner = json!([{
+        "apiVersion": "broker.platform-mesh.io/v1alpha1", "kind": "Migration", "name": "certificate-1", "uid": "uid-m",
+    }]);
+    for related in [false, true] {
+        assert_eq!(owners(&hub, NAMESPACE, related), Some(owner.clone()));
+        assert_eq!(owners(&work, NAMESPACE, related), None, "it would look for its owner there");
+    }
+    assert_eq!(owners(&hub, "elsewhere", false), None, "an owner is in the same namespace");
 }
 
 #[test]

@@ -90,6 +90,8 @@ pub(crate) struct World {
     pub(crate) movement: Movement,
     pub(crate) origin: Option<OriginKey>,
     pub(crate) applied: Applied,
+    /// Where stages run.
+    pub(crate) compute: ClusterName,
     pub(crate) reach: Reach,
     /// Whether the broker has listed what is in the compute cluster.
     pub(crate) listed: bool,
@@ -152,6 +154,7 @@ impl World {
                 name: "cert".into(),
             }),
             applied,
+            compute: ClusterName::new(Role::Compute, "work"),
             reach: Reach::Ready,
             listed: true,
             kinds: [(job(), true), (secret(), true), (kind("", "ConfigMap"), true), (kind("", "Node"), false)].into(),
@@ -306,7 +309,7 @@ impl World {
             from: side(&self.from),
             to: side(&self.to),
             coordination: ClusterName::new(Role::Coordination, "hub"),
-            compute: ClusterName::new(Role::Compute, "work"),
+            compute: self.compute.clone(),
             compute_reach: self.reach.clone(),
             stage: self,
             related_kinds: &related_kinds,
