@@ -88,6 +88,13 @@ fn what_was_made_for_nobody_goes() {
     tell(&plan).hold(&calm(&plan));
 }
 
+/// A Secret that a process had sent for a Migration, and that arrived two minutes after its end, once stayed for ever.
+#[test]
+fn what_arrives_after_a_migration_has_ended_goes() {
+    let plan = Plan::drawn(60_514);
+    tell(&plan).hold(&calm(&plan));
+}
+
 /// What is waited for too short a time is asked for in vain for ever.
 #[test]
 fn what_takes_long_is_done_even_so() {
