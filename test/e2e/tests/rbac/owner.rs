@@ -110,9 +110,11 @@ impl Owner {
     pub(crate) fn make_cluster(&self, name: &str, role: &str, kubeconfig: &Path) {
         let namespace = ["--namespace", "resource-broker-clusters"];
         let file = format!("--from-file=kubeconfig={}", kubeconfig.display());
-        self.kubectl(&[&namespace[..], &["create", "secret", "generic", name, &file]].concat(), "");
+        let create = ["create", "secret", "generic", name, &file, "--dry-run=client", "--output", "yaml"];
+        // It may have been made for another broker.
+        self.apply_text(&self.kubectl(&[&namespace[..], &create].concat(), ""));
         let label = format!("broker.platform-mesh.io/role={role}");
-        self.kubectl(&[&namespace[..], &["label", "secret", name, &label]].concat(), "");
+        self.kubectl(&[&namespace[..], &["label", "--overwrite", "secret", name, &label]].concat(), "");
     }
 
     /// A token of a ServiceAccount, as pods get one.
