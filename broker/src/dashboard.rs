@@ -167,8 +167,8 @@ impl Dashboard {
     }
 
     async fn search(&self, typed: &str) -> Option<Response> {
-        let search = Search::new(typed);
-        let hits = self.look(move |broker| search.find(broker)).await?;
+        let (search, graphs) = (Search::new(typed), Arc::clone(&self.graphs));
+        let hits = self.look(move |broker| search.find(broker, &graphs)).await?;
         Some(reply::page(StatusCode::OK, search::page(typed, &hits)))
     }
 

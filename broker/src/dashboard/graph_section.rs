@@ -62,7 +62,7 @@ pub(super) fn known<'a, T>(html: &mut Html, sight: &'a Sight<T>, kind: ShownKind
 }
 
 /// Where the page of a graph is.
-fn link(html: &mut Html, name: &str) {
+pub(super) fn link(html: &mut Html, name: &str) {
     html.raw("<a href=\"graph?name=").text(Encoded(name)).raw("\">").cut(name, NAME).raw("</a>");
 }
 

@@ -1,6 +1,8 @@
 //! `Graphs`: ResourceGraphDefinitions of the coordination cluster and their rollouts, as far as the page shows them. The broker
 //! itself needs to know of neither.
 
+use std::sync::Arc;
+
 use super::{
     definition::Definition,
     kept::{Kept, Listed},
@@ -44,6 +46,16 @@ impl Graphs {
     /// All of them, as of now.
     pub(super) fn list(&self, broker: &Broker) -> GraphList {
         GraphList { definitions: self.definitions.list(broker), rollouts: self.rollouts.list(broker) }
+    }
+
+    /// At most so many of the graphs that are such, by name, and whether there are more.
+    pub(super) fn some(
+        &self,
+        broker: &Broker,
+        most: usize,
+        is_such: impl Fn(&Definition) -> bool,
+    ) -> Sight<(Vec<Arc<Definition>>, bool)> {
+        self.definitions.some(broker, most, is_such)
     }
 
     /// The one of this name.

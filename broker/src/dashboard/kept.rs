@@ -78,6 +78,15 @@ impl<R: Shown> Listed<R> {
     }
 }
 
+/// At most so many of those that are such, by name, and whether there are more.
+fn some<R: Shown>(mut rows: Vec<Arc<R>>, most: usize, is_such: impl Fn(&R) -> bool) -> (Vec<Arc<R>>, bool) {
+    rows.retain(|row| is_such(row));
+    rows.sort_unstable_by(|a, b| a.name().cmp(b.name()));
+    let more = rows.len() > most;
+    rows.truncate(most);
+    (rows, more)
+}
+
 /// What needs a look comes first.
 fn urgency(tone: Tone) -> u8 {
     match tone {
@@ -160,6 +169,16 @@ impl<R: Shown> Kept<R> {
     /// All of them, as of now.
     pub(super) fn list(&self, broker: &Broker) -> Sight<Listed<R>> {
         Sight::of(broker, &self.spec).map(|index| Some(Listed::new(self.rows(index.snapshot()))))
+    }
+
+    /// At most so many of those that are such, by name, and whether there are more.
+    pub(super) fn some(
+        &self,
+        broker: &Broker,
+        most: usize,
+        is_such: impl Fn(&R) -> bool,
+    ) -> Sight<(Vec<Arc<R>>, bool)> {
+        Sight::of(broker, &self.spec).map(|index| Some(some(self.rows(index.snapshot()), most, is_such)))
     }
 
     /// One of them, if there is one of this name, with all that is shown of it.

@@ -56,6 +56,20 @@ fn those_that_need_a_look_come_first_and_all_are_counted() {
     assert_eq!((listed.rows.len(), listed.total, listed.good), (Definition::KIND.most, 1000, 998));
 }
 
+#[test]
+fn those_that_are_found_are_told_by_name() {
+    let rows = || {
+        ["web", "shop", "wiki", "wave"].map(|name| Arc::new(Definition { name: name.into(), ..Definition::default() }))
+    };
+    let found = |most, begins: &str| {
+        let (found, more) = some(rows().into(), most, |row| row.name.starts_with(begins));
+        (found.iter().map(|row| row.name.clone()).collect::<Vec<_>>(), more)
+    };
+    assert_eq!(found(3, "w"), (vec!["wave".into(), "web".into(), "wiki".into()], false));
+    assert_eq!(found(2, "w"), (vec!["wave".into(), "web".into()], true));
+    assert_eq!(found(2, "x"), (vec![], false));
+}
+
 #[tokio::test]
 async fn nothing_waits_for_what_is_only_shown() {
     let (broker, _channels) = Broker::of_one_kind();

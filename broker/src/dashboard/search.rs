@@ -1,28 +1,34 @@
-//! `Search`: objects by parts of their names.
+//! `Search`: objects by parts of their names, and graphs by theirs and by the kinds that they serve.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use broker_api::ClusterName;
 use broker_core::{decision::State, snapshot::OriginKey};
 
 use super::{
+    definition::Definition,
     frame::{Frame, begin_table, end_table, heads, object_link, rows},
+    graph_section::{known, link, state},
+    graphs::Graphs,
     html::Html,
+    kept::Shown as _,
     kind::kind_text,
+    sight::Sight,
     tone::Tone,
 };
 use crate::broker::Broker;
 
-/// How many are shown.
+/// How many of each sort are shown.
 const MOST: usize = 50;
 
-/// Bytes that they take at the most, beside the last one.
+/// Bytes that they take at the most, beside the last one of each sort.
 const BYTES: usize = 100_000;
+const GRAPH_BYTES: usize = 40_000;
 
 /// Characters of a name that are shown.
 const NAME: usize = 253;
 
-/// What is looked for: all of these words, each in the cluster, the namespace or the name.
+/// What is looked for: all of these words, each in the cluster, the namespace or the name; of a graph in its name or its kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Search(Vec<String>);
 
@@ -40,10 +46,12 @@ pub(super) struct Hit {
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Hits {
-    /// Some of them, in order.
+    /// Some of the objects, in order.
     pub(super) first: Vec<Hit>,
     /// Whether there are more.
     pub(super) more: bool,
+    /// Some of the graphs, in order, and whether there are more, as far as anybody can tell.
+    pub(super) graphs: Sight<(Vec<Arc<Definition>>, bool)>,
 }
 
 impl Search {
@@ -66,8 +74,18 @@ impl Search {
         })
     }
 
+    /// Whether a graph is among what is looked for: people need not write its kind as it is written.
+    fn is_about(&self, graph: &Definition) -> bool {
+        let kind = graph.kind.to_lowercase();
+        let own = kind.split('.').next().unwrap_or_default();
+        self.0.iter().map(|word| word.to_lowercase()).all(|word| {
+            // Version and group are those of many: whoever wants them begins with the kind.
+            graph.name.contains(&word) || own.contains(&word) || kind.starts_with(&word)
+        })
+    }
+
     /// Looks for it. That takes as long as there are objects.
-    pub(super) fn find(&self, broker: &Broker) -> Hits {
+    pub(super) fn find(&self, broker: &Broker, graphs: &Graphs) -> Hits {
         if self.0.is_empty() {
             return Hits::default();
         }
@@ -77,7 +95,8 @@ impl Search {
             let (state, provider) = broker.records.with(&key, |record| (record.state(), record.provider().cloned()))?;
             Some(Hit { key, state, provider })
         });
-        Hits { first: found.collect(), more }
+        let graphs = graphs.some(broker, MOST, |graph| self.is_about(graph));
+        Hits { first: found.collect(), more, graphs }
     }
 }
 
@@ -85,17 +104,42 @@ impl Search {
 pub(super) fn page(typed: &str, hits: &Hits) -> Html {
     let mut content = Html::default();
     content.raw("<h1>Objects found</h1>\n");
-    if hits.first.is_empty() {
-        content.raw(if typed.trim().is_empty() {
-            "<p>Type a part of a name, of a namespace or of a cluster’s name; of several words each has to fit.</p>"
-        } else {
-            "<p>There is none. Each word has to be a part of the name, of the namespace or of the cluster’s name.</p>"
-        });
-        return Frame { title: "Search", search: typed, events: None }.around(&content);
+    if typed.trim().is_empty() {
+        content.raw(
+            "<p>Type a part of a name, of a namespace or of a cluster’s name; of several words each has to fit. A graph is found \
+             by its name, and by the kind that it serves.</p>",
+        );
+    } else {
+        found(&mut content, hits);
     }
-    begin_table(&mut content, "Objects of consumers");
-    heads(&mut content, &["Object", "Kind", "Cluster", "State", "Provider"]);
-    let left = rows(&mut content, &hits.first, BYTES, |html, Hit { key, state, provider }| {
+    Frame { title: "Search", search: typed, events: None }.around(&content)
+}
+
+fn found(html: &mut Html, hits: &Hits) {
+    // Where nobody serves the kind there is no graph, and nothing to say of that.
+    let graphs = match &hits.graphs {
+        Sight::Unserved => None,
+        graphs => known(html, graphs, Definition::KIND),
+    };
+    let graphs = graphs.filter(|(first, _)| !first.is_empty());
+    if hits.first.is_empty() && graphs.is_none() {
+        html.raw(
+            "<p>There is none. Each word has to be a part of the name, of the namespace or of the cluster’s name; of a graph, of \
+             its name or its kind.</p>",
+        );
+    }
+    if !hits.first.is_empty() {
+        objects(html, &hits.first, hits.more);
+    }
+    if let Some((first, more)) = graphs {
+        graph_table(html, first, *more);
+    }
+}
+
+fn objects(html: &mut Html, hits: &[Hit], more: bool) {
+    begin_table(html, "Objects of consumers");
+    heads(html, &["Object", "Kind", "Cluster", "State", "Provider"]);
+    let left = rows(html, hits, BYTES, |html, Hit { key, state, provider }| {
         let kind = kind_text(&key.gvk);
         html.raw("<tr><th scope=\"row\"><a href=\"");
         object_link(html, [&key.cluster.to_string(), &kind, &key.namespace, &key.name]);
@@ -104,17 +148,32 @@ pub(super) fn page(typed: &str, hits: &Hits) -> Html {
         Tone::from(*state).badge(html, state.as_str());
         html.raw("</td><td>").cut(provider.as_ref().map(ClusterName::name).unwrap_or_default(), NAME).raw("</td></tr>");
     });
-    end_table(&mut content);
-    if hits.more || left > 0 {
-        content.raw("<p class=\"more\">There are more; another word makes them fewer.</p>");
+    end_table(html);
+    fewer(html, more || left > 0);
+}
+
+fn graph_table(html: &mut Html, graphs: &[Arc<Definition>], more: bool) {
+    begin_table(html, "Graphs");
+    heads(html, &["Graph", "Kind", "State"]);
+    let left = rows(html, graphs, GRAPH_BYTES, |html, graph| {
+        html.raw("<tr><th scope=\"row\">");
+        link(html, &graph.name);
+        html.raw("</th><td>").cut(&graph.kind, NAME).raw("</td><td>");
+        graph.tone().badge(html, state(graph));
+        html.raw("</td></tr>");
+    });
+    end_table(html);
+    fewer(html, more || left > 0);
+}
+
+fn fewer(html: &mut Html, more: bool) {
+    if more {
+        html.raw("<p class=\"more\">There are more; another word makes them fewer.</p>");
     }
-    Frame { title: "Search", search: typed, events: None }.around(&content)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use runtime_effect::kind::Kind;
     use runtime_fleet::object::ObjectKey;
 
@@ -143,11 +202,29 @@ mod tests {
         assert_eq!(Search::new(&"cert ".repeat(100)), Search::new("cert"));
     }
 
+    fn graph(name: &str, kind: &str) -> Definition {
+        Definition { name: name.into(), kind: kind.into(), state: "Active".into(), ..Definition::default() }
+    }
+
+    #[test]
+    fn a_graph_is_found_by_its_name_and_by_its_kind() {
+        let graph = graph("web-apps", "ShopFront.v1alpha1.kro.run");
+        for text in ["web", "apps", "ShopFront", "front", "shopfront.v1alpha1.kro.run", "web front"] {
+            assert!(Search::new(text).is_about(&graph), "{text}");
+        }
+        for text in ["bart", "web bart", "kro", "v1alpha1", "n/web", "consumer#web"] {
+            assert!(!Search::new(text).is_about(&graph), "{text}");
+        }
+        assert!(!Search::new("front").is_about(&Definition { kind: String::new(), ..graph }), "nobody knows its kind");
+    }
+
     #[tokio::test]
     async fn nothing_is_looked_for_without_a_word() {
         let (broker, _channels) = Broker::of_one_kind();
-        assert_eq!(Search::new("  ").find(&broker), Hits::default());
-        assert_eq!(Search::new("x").find(&broker), Hits::default());
+        let graphs = Graphs::watch(&broker);
+        assert_eq!(Search::new("  ").find(&broker, &graphs), Hits::default());
+        let Hits { first, more, graphs } = Search::new("x").find(&broker, &graphs);
+        assert!(first.is_empty() && !more && matches!(graphs, Sight::Waiting(_)), "{graphs:?}");
     }
 
     #[test]
@@ -157,14 +234,60 @@ mod tests {
             state: State::Served,
             provider: Some(ClusterName::provider("one")),
         };
-        let hits = Hits { first: vec![hit("cert"), hit("<b>")], more: true };
+        let hits = Hits { first: vec![hit("cert"), hit("<b>")], more: true, graphs: Sight::Unserved };
         let page = page("\"><b>", &hits).into_string();
         assert!(page.contains(
             "<a href=\"object?cluster=consumer%23homer&amp;kind=K.v1.g&amp;namespace=n&amp;name=cert\">n/cert</a>"
         ));
         assert!(page.contains("name=%3Cb%3E\">n/&lt;b&gt;</a>") && !page.contains("<b>"));
         assert!(page.contains("There are more") && page.contains("value=\"&quot;&gt;&lt;b&gt;\""));
-        let none = super::page("x", &Hits::default()).into_string();
-        assert!(none.contains("There is none"));
+        assert!(
+            !page.contains("ResourceGraphDefinitions"),
+            "where the kind is not served there is nothing to say of it"
+        );
+    }
+
+    #[test]
+    fn a_graph_that_was_found_leads_to_its_page() {
+        let found = |first: Vec<Definition>, more| Hits {
+            graphs: Sight::Known { seen: (first.into_iter().map(Arc::new).collect(), more), doubt: None },
+            ..Hits::default()
+        };
+        let both = found(vec![graph("web", "WebApp.v1alpha1.kro.run"), graph("<b>", "\"<i>")], true);
+        let page = page("web", &both).into_string();
+        assert!(page.contains("<a href=\"graph?name=web\">web</a></th><td>WebApp.v1alpha1.kro.run</td>"), "{page}");
+        assert!(page.contains("<span class=\"badge good\">Active</span>") && page.contains("There are more"), "{page}");
+        assert!(
+            page.contains("graph?name=%3Cb%3E\">&lt;b&gt;") && !page.contains("<b>") && !page.contains("<i>"),
+            "{page}"
+        );
+        assert!(!page.contains("There is none") && !page.contains("Objects of consumers"), "{page}");
+        let none = super::page("x", &found(vec![], false)).into_string();
+        assert!(none.contains("There is none") && !none.contains("<table>"), "{none}");
+    }
+
+    #[test]
+    fn what_nobody_knows_of_graphs_is_not_taken_for_none() {
+        let page = |typed, graphs| page(typed, &Hits { graphs, ..Hits::default() }).into_string();
+        assert!(page("x", Sight::default()).contains("ResourceGraphDefinitions are not known now"));
+        assert!(
+            page("x", Sight::Troubled("forbidden".into()))
+                .contains("ResourceGraphDefinitions are not known: forbidden")
+        );
+        assert!(!page("", Sight::default()).contains("are not known"), "nothing was looked for");
+    }
+
+    #[test]
+    fn what_is_found_is_a_small_page() {
+        let long = "\u{e007f}".repeat(253);
+        let of = |number: usize| Hit {
+            key: key(&format!("{long}{number}"), &long, &long),
+            state: State::NotAccepted,
+            provider: Some(ClusterName::provider(long.as_str())),
+        };
+        let graphs = (0..MOST).map(|_| Arc::new(graph(&long, &long))).collect();
+        let graphs = Sight::Known { seen: (graphs, true), doubt: Some(long.clone()) };
+        let page = page(&long, &Hits { first: (0..MOST).map(of).collect(), more: true, graphs }).into_string();
+        assert!(page.len() < 200_000, "{}", page.len());
     }
 }
