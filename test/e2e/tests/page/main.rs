@@ -3,6 +3,7 @@
 //! A machine without Chromium, Node or the font, on which nobody may install them, runs none of this, and says so.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod graph;
 mod hostile;
 mod look;
 mod shop;
@@ -145,6 +146,17 @@ fn objects_are_found_and_what_is_hostile_is_text() {
             found("letter shop", "newsletter"),
         ]);
         shop.look("search", json!({"searches": searches, "hostile": hostile})).found_nothing().await;
+    });
+}
+
+#[test]
+fn graphs_are_found_by_name_and_by_kind() {
+    in_the_shop(async |shop| {
+        graph::arrive(shop).await;
+        let heading = format!("Graph {}", graph::NAME);
+        let found = |typed: &str| json!({"typed": typed, "link": graph::NAME, "heading": heading, "picture": false});
+        let searches = json!([found("stalls"), found("marketstall"), found("fair MarketStall.v1alpha1.kro.run")]);
+        shop.look("search", json!({"searches": searches, "hostile": []})).found_nothing().await;
     });
 }
 

@@ -9,7 +9,7 @@ use harness::free_address;
 use serde_json::{Value, json};
 
 use crate::{
-    hostile,
+    graph, hostile,
     look::{self, Look},
 };
 
@@ -146,6 +146,7 @@ impl Shop {
 
     /// Takes away what tests have added.
     pub(crate) async fn tidy(&self) {
+        graph::leave(self).await;
         for (kind, namespace) in [(CERTIFICATE, NAMESPACE), (WIDGET, hostile::NAMESPACE)] {
             let all = self.homer().list(&kind, namespace).await;
             let is_added = |object: &&Object| STOCK.iter().all(|(name, _)| *name != object.name());
