@@ -11,6 +11,8 @@
 //! - a cold start: from the broker's start until each object has its copy, and the consumer shows the status of it.
 //! - a restart: from the broker's start until its indexes are complete, its queue is empty and its last request is answered.
 //! - an edit: from the edit until the copy has it, and until the consumer shows what the provider says of it.
+//! - the page (`--dashboard-bind-address`): from before the connection until its first and its last byte, and until those of its
+//!   assets; while nothing happens, and while a tenant edits.
 //! - a loss: from the moment at which a provider answers nobody any more until the last of its objects has another copy.
 
 mod answer;
@@ -23,6 +25,7 @@ mod layout;
 mod line;
 mod loss;
 mod object;
+mod page;
 mod real;
 mod refusal;
 mod restart;
@@ -37,6 +40,7 @@ use rustix::process::{Resource, getrlimit};
 
 use self::asked::Writes;
 use self::layout::{BUSY, Layout, name};
+use self::page::Page;
 use self::stubs::Stubs;
 use crate::broker::Broker;
 use crate::extra::allow_files;
@@ -66,6 +70,7 @@ struct Ground {
     stage: Stage,
     stubs: Stubs,
     layout: Layout,
+    page: Page,
     _controllers: Controllers,
     report: Report,
 }
@@ -82,6 +87,7 @@ pub(crate) async fn run(options: &Options, report: Report) -> anyhow::Result<Rep
     let ground = Box::pin(Ground::prepare(Layout::of(options.scale), report)).await?;
     let mut scale = Box::pin(cold_start::measure(ground)).await?;
     Box::pin(restart::measure(&mut scale)).await?;
+    Box::pin(page::measure(&mut scale)).await?;
     Box::pin(flood::measure(&mut scale)).await?;
     Box::pin(loss::measure(&mut scale)).await?;
     let Scale { mut ground, mut broker } = scale;
@@ -118,13 +124,14 @@ impl Ground {
         say(&format!("{} objects in {consumers} stubs of consumers, {providers} of providers", layout.at_stubs()));
         let stubs = Box::pin(Stubs::start(&stage, &layout)).await?;
         let controllers = Controllers::start(&stage.controllers, Serving::Status).await?;
-        Ok(Self { stage, stubs, layout, _controllers: controllers, report })
+        let page = Page::new(&layout)?;
+        Ok(Self { stage, stubs, layout, page, _controllers: controllers, report })
     }
 
     /// Starts the broker. Returns at once.
     fn start(&self) -> anyhow::Result<Broker> {
-        let flags = self.stubs.flags();
-        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        let (clusters, page) = (self.stubs.flags(), self.page.flags());
+        let flags: Vec<&str> = clusters.iter().chain(&page).map(String::as_str).collect();
         Broker::start_with(&self.stage, &flags)
     }
 

@@ -1,4 +1,4 @@
-//! One tenant edits as fast as its API server takes it; others edit one object now and then.
+//! One tenant edits as fast as its API server takes it; others edit one object now and then, and somebody loads the page.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -8,6 +8,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use super::change::Role;
 use super::layout::{BUSY, COMMON, Layout, name};
+use super::page::{self, Loading};
 use super::{CLIENTS, DEADLINE, PATIENCE, Scale, real, say, seconds};
 use crate::latency::Latencies;
 use crate::load;
@@ -63,12 +64,13 @@ pub(super) async fn measure(scale: &mut Scale) -> anyhow::Result<()> {
     let (all, cpu, began) = (CpuTime::now()?, scale.broker.cpu()?, Instant::now());
     let stage = &scale.ground.stage;
     let flooding = tokio::spawn(flood(stage.person.clone(), stage.controllers[0].clone(), layout));
+    let loading = Loading::begin(&scale.ground.page);
     let mut meanwhile = Vec::new();
     while !flooding.is_finished() {
         ticks.tick().await;
         meanwhile.push(edit(scale, &mut number).await?);
     }
-    let flooded = flooding.await??;
+    let (flooded, loads) = (flooding.await??, loading.end().await?);
     let cpu = scale.broker.cpu()? - cpu;
     scale.ground.report.noise(&(CpuTime::now()? - &all), began, PART);
     let requests = scale.ground.stage.broker_requests(&since.0).await?;
@@ -79,6 +81,7 @@ pub(super) async fn measure(scale: &mut Scale) -> anyhow::Result<()> {
     report.note(PART, "last edit until all copies have theirs", flooded.behind, "s");
     report.note(PART, "the broker's writes per edit", ratio(tally::widget_writes(&requests), layout.edits), "");
     report.note(PART, "broker CPU per edit", cpu * ratio(1, layout.edits), "ms");
+    page::tell(report, PART, &loads)?;
     tell(scale, PART, &meanwhile)?;
     scale.ground.quiet().await?;
     scale.note_memory(PART)

@@ -31,6 +31,8 @@ pub(super) struct Layout {
     pub(super) common: usize,
     /// Edits of the tenant that asks for much.
     pub(super) edits: usize,
+    /// How often the page is loaded while nothing happens.
+    pub(super) loads: usize,
 }
 
 impl Layout {
@@ -45,6 +47,7 @@ impl Layout {
             lost: share(10_000.0, 40),
             common: share(38_000.0, 100),
             edits: share(10_000.0, 100),
+            loads: share(50.0, 5),
         }
     }
 
