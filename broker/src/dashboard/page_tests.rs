@@ -9,7 +9,7 @@ use runtime_fleet::object::ObjectKey;
 use super::*;
 use crate::{
     broker::Broker,
-    dashboard::{age::Age, flow::Measure, graph_section::tests::list, summary::ClusterRow},
+    dashboard::{ICON, SCRIPT, STYLE, age::Age, flow::Measure, graph_section::tests::list, summary::ClusterRow},
     origins::records::spread::Spread,
 };
 
@@ -134,7 +134,7 @@ fn hostile_names_and_messages_are_text() {
 
 #[test]
 fn a_thousand_clusters_and_fifty_thousand_objects_are_a_small_page() {
-    let assets = include_str!("style.css").len() + include_str!("script.js").len();
+    let assets: usize = [STYLE, SCRIPT, ICON].map(str::len).iter().sum();
     for (name, why) in [
         ("tenant-", "connection refused (os error 111), tried 17 times"),
         (&*"\u{e007f}".repeat(253), &*"\u{e007f}".repeat(2000)),
