@@ -34,6 +34,9 @@ use self::{
 };
 use super::{quotas::Quotas, strays::Strays, turns::Turns};
 
+/// How many are listed at once where all are looked at.
+const AT_ONCE: usize = 1000;
+
 /// What became of a decision that was taken in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Absorbed {
@@ -368,22 +371,27 @@ impl Records {
         spread.in_order()
     }
 
-    /// At most so many of those that are such, in order, and whether there are more. One consumer after the other, and looked
-    /// at without the lock: nobody waits for that longer than it takes to list one consumer's.
+    /// At most so many of those that are such, in order, and whether there are more. They are looked at without the lock:
+    /// nobody waits for that longer than it takes to list a few of them.
     pub fn some(&self, most: usize, is_such: impl Fn(&OriginKey) -> bool) -> (Vec<OriginKey>, bool) {
         let mut consumers: Vec<ClusterName> = self.lock().index.consumers().cloned().collect();
         consumers.sort_unstable();
         let mut found: Vec<OriginKey> = Vec::new();
         for consumer in consumers {
-            let mut keys: Vec<Arc<OriginKey>> = self.lock().index.of_consumer(&consumer).cloned().collect();
-            keys.retain(|key| is_such(key));
-            keys.sort_unstable();
-            // One more than is wanted tells that there are more.
-            keys.truncate(most + 1 - found.len());
-            found.extend(keys.iter().map(|key| (**key).clone()));
-            if found.len() > most {
-                found.truncate(most);
-                return (found, true);
+            let mut behind: Option<Arc<OriginKey>> = None;
+            loop {
+                let keys = self.lock().index.row(&consumer, behind.as_ref(), AT_ONCE);
+                for key in keys.iter().filter(|key| is_such(key)) {
+                    // One more than is wanted tells that there are more.
+                    if found.len() == most {
+                        return (found, true);
+                    }
+                    found.push((**key).clone());
+                }
+                if keys.len() < AT_ONCE {
+                    break;
+                }
+                behind = keys.last().cloned();
             }
         }
         (found, false)

@@ -1,6 +1,11 @@
 //! Records by what they are asked for by. Changed with each record, under the same lock.
 
-use std::{collections::hash_map::Entry, hash::Hash, sync::Arc};
+use std::{
+    collections::{BTreeSet, hash_map::Entry},
+    hash::Hash,
+    ops::Bound,
+    sync::Arc,
+};
 
 use broker_api::ClusterName;
 use broker_core::{decision::State, snapshot::OriginKey};
@@ -11,6 +16,9 @@ use super::spread::Spread;
 
 /// Origins, each key held once for all.
 pub(super) type Keys = HashSet<Arc<OriginKey>>;
+
+/// The same in order: whoever looks at all of them does so a part at a time.
+type Row = BTreeSet<Arc<OriginKey>>;
 
 /// What a record is found by, beside its key.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -34,7 +42,7 @@ impl Facts {
 pub(super) struct Index {
     states: HashMap<Arc<Kind>, HashMap<State, Keys>>,
     restless: HashMap<Arc<Kind>, Keys>,
-    consumers: HashMap<ClusterName, Keys>,
+    consumers: HashMap<ClusterName, Row>,
     unplaced: HashMap<ClusterName, Keys>,
     providers: HashMap<ClusterName, Keys>,
     namespaces: HashMap<(ClusterName, Arc<str>), Keys>,
@@ -47,10 +55,27 @@ impl Index {
         if before == after {
             return;
         }
+        // Whose it is does not depend on how it stands.
+        if before.is_none() || after.is_none() {
+            self.set_consumer(key, after.is_some());
+        }
         for (facts, there) in [(before, false), (after, true)] {
             if let Some(facts) = facts {
                 self.set(key, facts, there);
             }
+        }
+    }
+
+    /// A consumer has one more, or one less.
+    fn set_consumer(&mut self, key: &Arc<OriginKey>, there: bool) {
+        let row = self.consumers.entry(key.cluster.clone()).or_default();
+        if there {
+            row.insert(Arc::clone(key));
+        } else {
+            row.remove(key);
+        }
+        if row.is_empty() {
+            self.consumers.remove(&key.cluster);
         }
     }
 
@@ -60,7 +85,6 @@ impl Index {
         if states.is_empty() {
             self.states.remove(&key.gvk);
         }
-        put(&mut self.consumers, key.cluster.clone(), key, there);
         if facts.state == State::Waiting {
             put(&mut self.unplaced, key.cluster.clone(), key, there);
         }
@@ -96,6 +120,18 @@ impl Index {
         self.consumers.get(consumer).into_iter().flatten()
     }
 
+    /// At most so many of a consumer in order, from the first, or behind one that need not be there any more.
+    pub(super) fn row(
+        &self,
+        consumer: &ClusterName,
+        behind: Option<&Arc<OriginKey>>,
+        most: usize,
+    ) -> Vec<Arc<OriginKey>> {
+        let Some(row) = self.consumers.get(consumer) else { return Vec::new() };
+        let begin = behind.map_or(Bound::Unbounded, Bound::Excluded);
+        row.range::<Arc<OriginKey>, _>((begin, Bound::Unbounded)).take(most).cloned().collect()
+    }
+
     /// Those of a consumer that nobody serves.
     pub(super) fn unplaced(&self, consumer: &ClusterName) -> impl Iterator<Item = &Arc<OriginKey>> {
         self.unplaced.get(consumer).into_iter().flatten()
@@ -128,8 +164,8 @@ impl Index {
         };
         Spread {
             states: self.states.iter().flat_map(of_kind).collect(),
-            consumers: counted(&self.consumers),
-            providers: counted(&self.providers),
+            consumers: counted(&self.consumers, Row::len),
+            providers: counted(&self.providers, Keys::len),
         }
     }
 
@@ -140,8 +176,8 @@ impl Index {
 }
 
 /// How many each cluster has.
-fn counted(all: &HashMap<ClusterName, Keys>) -> Vec<(ClusterName, usize)> {
-    all.iter().map(|(name, keys)| (name.clone(), keys.len())).collect()
+fn counted<K>(all: &HashMap<ClusterName, K>, count: impl Fn(&K) -> usize) -> Vec<(ClusterName, usize)> {
+    all.iter().map(|(name, keys)| (name.clone(), count(keys))).collect()
 }
 
 /// Puts a key where it belongs, or takes it from there.

@@ -201,6 +201,19 @@ fn add_up(records: &Records, consumers: &[ClusterName], providers: &[ClusterName
 }
 
 #[test]
+fn those_of_one_consumer_are_looked_at_a_part_at_a_time_and_each_once() {
+    for count in [AT_ONCE - 1, AT_ONCE, AT_ONCE + 1, 2 * AT_ONCE + 7] {
+        let records = Records::default();
+        for number in 0..count {
+            records.absorb(&key(&format!("a{number:05}")), &served(), ONE).unwrap();
+        }
+        assert_eq!(records.some(count, |_| true), (records.all(), false), "{count}");
+        let (found, more) = records.some(count - 1, |_| true);
+        assert_eq!((found.len(), more), (count - 1, true), "{count}");
+    }
+}
+
+#[test]
 fn what_is_asked_for_is_what_a_walk_over_all_would_find() {
     let kinds = ["K", "L"].map(|kind| Arc::new(Kind { group: "g".into(), version: "v1".into(), kind: kind.into() }));
     let consumers = ["homer", "bart"].map(ClusterName::consumer);
