@@ -89,7 +89,7 @@ fn an_instance_makes_an_rgd_of_a_new_kind_and_the_next_instance() {
         }
         end(&scene, &kind).await;
         for object in stage.place.list(&RGD, "").await {
-            if object.name().starts_with("hostile-breed-") && !object.name().contains("aside") {
+            if object.name().starts_with("hostile-breed-") {
                 stage.place.delete(&RGD, "", object.name()).await;
             }
         }
