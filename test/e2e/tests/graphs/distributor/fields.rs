@@ -4,10 +4,10 @@ use e2e::{Kind, Object, Place, kind::CRD};
 use serde_json::{Value, json};
 
 use super::{
-    fleet::{Fleet, PEACE, SPOKES, note, widget},
-    waves::{waves, with_widget},
+    fleet::{Fleet, PEACE, SPOKES, note},
+    waves::waves,
 };
-use crate::{FLEET, rights};
+use crate::FLEET;
 
 /// Webhooks that are asked before objects are written.
 const WEBHOOK: Kind = Kind {
@@ -124,46 +124,6 @@ fn a_cluster_that_is_not_done_by_the_deadline_has_failed_and_is_tried_on() {
         assert_eq!(revisions(fleet, &kind).await, ["1", "1", "1"]);
         heal(paris, &kind).await;
         fleet.all_run(&kind, "2").await;
-    });
-}
-
-#[test]
-fn failures_stop_a_rollout_only_where_there_are_too_many() {
-    FLEET.run(async |fleet| {
-        let _peace = PEACE.read().await;
-        fleet.join_all().await;
-        let widget = widget("tolerant");
-        for place in SPOKES.map(|name| fleet.spoke(name)).into_iter().chain([&fleet.hub]) {
-            rights::grant(place, "tolerant-widgets", vec![rights::children(&widget)]).await;
-            if place.name() != "paris" {
-                place.apply(&widget.crd().to_string()).await;
-            }
-        }
-        let mut rollout = waves();
-        rollout["onFailure"] = json!("Continue");
-        fleet.roll_out("tolerant", rollout).await;
-        let kind = fleet.define("tolerant", &note("1 ")).await;
-        fleet.all_run(&kind, "1").await;
-        let goes_on = |target: u64| {
-            move |seen: &Object| {
-                seen.at("/status/targetRevision") == target
-                    && seen.at("/status/clusters/updated") == 2
-                    && seen.at("/status/clusters/failed") == 1
-                    && seen.at("/status/failing/0/reason") == "KindMissing"
-            }
-        };
-        fleet.edit("tolerant", &with_widget(&widget, "2 ")).await;
-        fleet.rollout_until("tolerant", "to go on", goes_on(2)).await;
-        assert_eq!(revisions(fleet, &kind).await, ["2", "1", "2"]);
-        // Two of a wave of one: never too many.
-        let mut rollout = waves();
-        rollout["failureThreshold"] = json!(2);
-        fleet.roll_out("tolerant", rollout).await;
-        fleet.edit("tolerant", &with_widget(&widget, "3 ")).await;
-        fleet.rollout_until("tolerant", "to go on", goes_on(3)).await;
-        assert_eq!(revisions(fleet, &kind).await, ["3", "1", "3"]);
-        fleet.spoke("paris").apply(&widget.crd().to_string()).await;
-        fleet.all_run(&kind, "3").await;
     });
 }
 

@@ -99,7 +99,7 @@ fn rules(grants: &[Grant]) -> Vec<Value> {
 }
 
 /// What a hub needs before its controller starts.
-pub(super) async fn make_hub(hub: &Place) {
+async fn make_hub(hub: &Place) {
     rights::install(hub).await;
     rights::grant(hub, "graphs-own", rules(GRAPHS)).await;
     rights::grant(hub, "graphs-distribution", rules(DISTRIBUTION)).await;
@@ -137,10 +137,7 @@ impl Fleet {
             cluster(&lab, SPOKES[1]),
             cluster(&lab, SPOKES[2])
         );
-        for spoke in [&one, &two, &three] {
-            make_spoke(spoke).await;
-        }
-        make_hub(&hub).await;
+        tokio::join!(make_spoke(&one), make_spoke(&two), make_spoke(&three), make_hub(&hub));
         let clock = WallClock::make(lab.directory()).unwrap();
         let controller = Controller::start_as(&lab, &hub, &ARGS, |program| clock.of(program)).await;
         Self { lab, hub, spokes: vec![one, two, three], controller: Mutex::new(controller), clock }
@@ -163,9 +160,7 @@ impl Fleet {
                 self.hub.delete(&SECRET, SECRETS, secret.name()).await;
             }
         }
-        for name in SPOKES {
-            self.join(name).await;
-        }
+        join_all(SPOKES.map(|name| self.join(name))).await;
     }
 
     /// Configures a spoke: see [`membership`].
@@ -188,11 +183,15 @@ impl Fleet {
     /// Applies an RGD in the hub, grants what its kind needs everywhere, and waits until the hub serves it.
     pub(crate) async fn define(&self, name: &str, rgd: &Rgd) -> e2e::Kind {
         let kind = Self::kind(name, rgd);
-        for place in self.spokes.iter().chain([&self.hub]) {
-            rights::grant(place, &format!("{name}-instances"), vec![rights::instances(&kind)]).await;
-        }
+        self.grant(&format!("{name}-instances"), rights::instances(&kind)).await;
         self.edit(name, rgd).await;
         kind
+    }
+
+    /// Grants this everywhere.
+    pub(crate) async fn grant(&self, role: &str, rule: Value) {
+        let granted = self.spokes.iter().chain([&self.hub]).map(|place| rights::grant(place, role, vec![rule.clone()]));
+        join_all(granted).await;
     }
 
     /// Edits an RGD, and waits until the hub serves it as it is now.

@@ -8,7 +8,7 @@ use e2e::{
 };
 use serde_json::{Value, json};
 
-use super::fleet::{ARGS, Fleet, PEACE, SECRETS, SPOKES, note};
+use super::fleet::{ARGS, PEACE, SECRETS, SPOKES, note};
 use crate::{
     FLEET,
     kinds::{FINALIZER, RGD, is_active},
@@ -48,33 +48,22 @@ fn a_spoke_that_is_offboarded_keeps_what_it_has_and_is_taken_up_again() {
     });
 }
 
-/// A kind that all spokes run, with an instance in tokyo, whose rollout ends like this for tokyo.
-async fn end_in_tokyo(fleet: &Fleet, name: &str, offboarding: &str) -> e2e::Kind {
-    let rollout = |selector: Value| json!({"clusterSelector": selector, "offboarding": offboarding});
-    fleet.roll_out(name, rollout(json!({}))).await;
-    let kind = fleet.define(name, &note("")).await;
-    let more = [
-        rights::rule(kind.group, &[kind.plural], &["delete"]),
-        rights::rule("apiextensions.k8s.io", &["customresourcedefinitions"], &["delete"]),
-    ];
-    rights::grant(fleet.spoke("tokyo"), &format!("{name}-deletion"), more.to_vec()).await;
-    fleet.all_run(&kind, "1").await;
-    for spoke in ["tokyo", "lima"] {
-        fleet.bring_up(spoke, &kind, name, "one").await;
-    }
-    let not_tokyo = json!({"matchExpressions": [{"key": "city", "operator": "NotIn", "values": ["tokyo"]}]});
-    let labels = json!({"metadata": {"labels": {"city": "tokyo"}}});
-    fleet.hub.edit(&SECRET, SECRETS, "tokyo", labels).await;
-    fleet.roll_out(name, rollout(not_tokyo)).await;
-    kind
-}
-
 #[test]
 fn instances_that_are_released_can_be_deleted_by_people_and_are_taken_up_again() {
     FLEET.run(async |fleet| {
         let _alone = PEACE.write().await;
         fleet.join_all().await;
-        let kind = end_in_tokyo(fleet, "released", "Release").await;
+        let rollout = |selector: Value| json!({"clusterSelector": selector, "offboarding": "Release"});
+        fleet.roll_out("released", rollout(json!({}))).await;
+        let kind = fleet.define("released", &note("")).await;
+        fleet.all_run(&kind, "1").await;
+        for spoke in ["tokyo", "lima"] {
+            fleet.bring_up(spoke, &kind, "released", "one").await;
+        }
+        let labels = json!({"metadata": {"labels": {"city": "tokyo"}}});
+        fleet.hub.edit(&SECRET, SECRETS, "tokyo", labels).await;
+        let not_tokyo = json!({"matchExpressions": [{"key": "city", "operator": "NotIn", "values": ["tokyo"]}]});
+        fleet.roll_out("released", rollout(not_tokyo)).await;
         let tokyo = fleet.spoke("tokyo");
         let is_free = |seen: &Object| seen.finalizers().is_empty() && seen.label("kro.run/owned").is_none();
         tokyo.until(&kind, "released", "one", "to be released", is_free).await;
@@ -82,7 +71,7 @@ fn instances_that_are_released_can_be_deleted_by_people_and_are_taken_up_again()
         assert_eq!(fleet.revision("tokyo", &kind).await.as_deref(), Some("1"));
         tokyo.get(&CONFIG_MAP, "released", "one-config").await;
         assert_eq!(fleet.spoke("lima").get(&kind, "released", "one").await.finalizers(), [FINALIZER]);
-        fleet.roll_out("released", json!({"clusterSelector": {}, "offboarding": "Release"})).await;
+        fleet.roll_out("released", rollout(json!({}))).await;
         let is_kept = |seen: &Object| seen.finalizers() == [FINALIZER] && is_active(seen);
         tokyo.until(&kind, "released", "one", "to be served again", is_kept).await;
         // An RGD that is deleted releases what it has everywhere, without any further right.
@@ -93,28 +82,6 @@ fn instances_that_are_released_can_be_deleted_by_people_and_are_taken_up_again()
             fleet.spoke(spoke).delete(&kind, "released", "one").await;
             fleet.spoke(spoke).until_gone(&kind, "released", "one").await;
         }
-    });
-}
-
-#[test]
-fn instances_are_deleted_with_their_children_then_the_crd() {
-    FLEET.run(async |fleet| {
-        let _alone = PEACE.write().await;
-        fleet.join_all().await;
-        let kind = end_in_tokyo(fleet, "deleted", "Delete").await;
-        let tokyo = fleet.spoke("tokyo");
-        tokyo.until_gone(&CRD, "", &format!("{}.{}", kind.plural, kind.group)).await;
-        assert!(tokyo.find(&CONFIG_MAP, "deleted", "one-config").await.is_none());
-        fleet.distributed("deleted", "AllClusters", "2/2").await;
-        fleet.spoke("lima").get(&CONFIG_MAP, "deleted", "one-config").await;
-        fleet.roll_out("deleted", json!({"clusterSelector": {}})).await;
-        fleet.runs("tokyo", &kind, "1").await;
-        fleet.bring_up("tokyo", &kind, "deleted", "one").await;
-        // Nothing goes with an RGD unless the controller was told so.
-        fleet.roll_out("deleted", json!({"offboarding": "Delete"})).await;
-        fleet.hub.delete(&RGD, "", "deleted").await;
-        fleet.hub.until_gone(&RGD, "", "deleted").await;
-        assert_eq!(tokyo.get(&kind, "deleted", "one").await.finalizers(), [FINALIZER]);
     });
 }
 

@@ -22,15 +22,11 @@ fn both_get_to_all_clusters_whichever_comes_first() {
             "spec": {"text": "${schema.spec.text}"},
         });
         let outer = Rgd::new("Outer").spec(json!({"text": "string"})).node(Node::new("note", template));
-        for place in ["lima", "paris", "tokyo"].map(|name| fleet.spoke(name)).into_iter().chain([&fleet.hub]) {
-            rights::grant(place, "outer-notes", vec![rights::children(&inner)]).await;
-        }
+        fleet.grant("outer-notes", rights::children(&inner)).await;
         // A kind that is on its way is no failure, after which all would be taken back.
         fleet.roll_out("outer", json!({"onFailure": "Rollback"})).await;
         let kind = Fleet::kind("outer", &outer);
-        for place in ["lima", "paris", "tokyo"].map(|name| fleet.spoke(name)).into_iter().chain([&fleet.hub]) {
-            rights::grant(place, "outer-instances", vec![rights::instances(&kind)]).await;
-        }
+        fleet.grant("outer-instances", rights::instances(&kind)).await;
         fleet.apply("outer", &outer).await;
         fleet.define("inner", &note("")).await;
         fleet.all_run(&inner, "1").await;

@@ -1,4 +1,4 @@
-//! Others that have a say in a spoke: a second hub, whoever grants rights there, and whoever restores a backup.
+//! Others that have a say in a spoke: whoever grants rights there, and whoever restores a backup.
 
 use std::{
     fs,
@@ -6,19 +6,13 @@ use std::{
 };
 
 use e2e::{
-    Object, Place,
+    Place,
     kind::{CONFIG_MAP, CRD, SECRET},
 };
 use harness::{Lab, LabOptions};
-use serde_json::{Value, json};
 
-use super::fleet::{ARGS, Fleet, PEACE, SECRETS, cluster, make_hub, make_spoke, membership, note, text_is};
-use crate::{
-    FLEET,
-    controller::Controller,
-    kinds::{RGD, is_active},
-    rights,
-};
+use super::fleet::{PEACE, SECRETS, cluster, make_spoke, membership, note, text_is};
+use crate::{FLEET, rights};
 
 /// A spoke with an etcd of its own.
 struct Remote {
@@ -95,46 +89,6 @@ fn a_spoke_that_is_restored_from_a_backup_catches_up() {
         assert!(oslo.place.find(&CONFIG_MAP, "restored", "two-config").await.is_none());
         fleet.hub.delete(&SECRET, SECRETS, "oslo").await;
         fleet.distributed("restored", "AllClusters", "3/3").await;
-    });
-}
-
-#[test]
-fn of_two_hubs_the_first_keeps_a_spoke_until_its_owner_hands_it_over() {
-    FLEET.run(async |fleet| {
-        let _alone = PEACE.write().await;
-        fleet.join("paris").await;
-        let paris = fleet.spoke("paris");
-        let kind = fleet.define("contested", &note("first ")).await;
-        fleet.runs("paris", &kind, "1").await;
-        fleet.bring_up("paris", &kind, "contested", "one").await;
-        let name = format!("{}.{}", kind.plural, kind.group);
-        let before = paris.get(&CRD, "", &name).await;
-
-        let second = cluster(&fleet.lab, "second").await;
-        make_hub(&second).await;
-        rights::grant(&second, "contested-instances", vec![rights::instances(&kind)]).await;
-        second.apply(&membership(paris).to_string()).await;
-        let _theirs = Controller::start(&fleet.lab, &second, &ARGS).await;
-        second.apply(&Fleet::rgd("contested", &note("second ")).to_string()).await;
-        let says = |reason: &'static str, words: &'static str| {
-            move |seen: &Object| {
-                let told = seen.condition("Distributed");
-                told.is_some_and(|told| told.reason == reason && told.message.contains(words))
-            }
-        };
-        second.until(&RGD, "", "contested", "to say whose it is", says("Partial", "spoke#paris")).await;
-        assert_eq!(paris.get(&CRD, "", &name).await, before, "untouched");
-        text_is(paris, "contested", "first paris").await;
-        fleet.distributed("contested", "AllClusters", "at revision 1").await;
-
-        // The owner hands it over.
-        let hub = second.get(&e2e::kind::NAMESPACE, "", "kube-system").await.uid().replace('-', "")[..12].to_owned();
-        let claim = |hub: Value| json!({"metadata": {"annotations": {"broker.platform-mesh.io/claim": hub}}});
-        paris.edit(&CRD, "", &name, claim(json!(hub))).await;
-        text_is(paris, "contested", "second paris").await;
-        fleet.distributed("contested", "Partial", "spoke#paris").await;
-        second.until(&RGD, "", "contested", "to have it", says("AllClusters", "1/1")).await;
-        paris.until(&kind, "contested", "one", "to be well", is_active).await;
     });
 }
 

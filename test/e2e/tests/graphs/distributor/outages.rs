@@ -13,35 +13,6 @@ use super::{
 use crate::{FLEET, controller::GRAPHS as USER, kinds::kind, rgd::Node, rights};
 
 #[test]
-fn a_spoke_that_is_lost_hurts_nobody_and_is_served_when_it_is_back() {
-    FLEET.run(async |fleet| {
-        let _alone = PEACE.write().await;
-        fleet.join_all().await;
-        fleet.roll_out("lost", json!({})).await;
-        let kind = fleet.define("lost", &note("1 ")).await;
-        fleet.all_run(&kind, "1").await;
-        for spoke in SPOKES {
-            fleet.bring_up(spoke, &kind, "lost", "one").await;
-        }
-        let lima = fleet.spoke("lima");
-        lima.cluster.stop();
-        fleet.distributed("lost", "Partial", "2/3 clusters at revision 1; failing: spoke#lima").await;
-        in_the_way(fleet, "lost", "spoke#lima", "Unreachable", "").await;
-        fleet.edit("lost", &note("2 ")).await;
-        for spoke in ["paris", "tokyo"] {
-            fleet.runs(spoke, &kind, "2").await;
-            let says = |seen: &Object| seen.at("/data")["text"] == format!("2 {spoke}");
-            fleet.spoke(spoke).until(&CONFIG_MAP, "lost", "one-config", "to be of revision 2", says).await;
-        }
-        lima.cluster.start_again().await.unwrap();
-        fleet.runs("lima", &kind, "2").await;
-        let says = |seen: &Object| seen.at("/data")["text"] == "2 lima";
-        lima.until(&CONFIG_MAP, "lost", "one-config", "to be of revision 2", says).await;
-        fleet.distributed("lost", "AllClusters", "3/3").await;
-    });
-}
-
-#[test]
 fn a_hub_that_starts_while_a_spoke_is_lost_serves_what_the_others_run() {
     FLEET.run(async |fleet| {
         let _alone = PEACE.write().await;
@@ -57,6 +28,8 @@ fn a_hub_that_starts_while_a_spoke_is_lost_serves_what_the_others_run() {
         }
         let lima = fleet.spoke("lima");
         lima.cluster.stop();
+        fleet.distributed("absent", "Partial", "failing: spoke#lima").await;
+        in_the_way(fleet, "absent", "spoke#lima", "Unreachable", "").await;
         let mut controller = fleet.controller().await;
         controller.kill();
         controller.start_again(&fleet.lab).await;

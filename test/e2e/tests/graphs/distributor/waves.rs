@@ -1,6 +1,6 @@
 //! A new revision gets to clusters in waves.
 
-use e2e::{Kind, Object, kind::CONFIG_MAP};
+use e2e::{Kind, Object};
 use serde_json::{Value, json};
 
 use super::fleet::{PEACE, SPOKES, note, text_is, widget};
@@ -98,37 +98,6 @@ fn a_wave_that_fails_stops_those_after_it_until_it_is_mended_and_a_revision_can_
             fleet.spoke(spoke).until_gone(&widget, "waves", "one").await;
         }
         fleet.distributed("waves", "AllClusters", "3/3 clusters at revision 1").await;
-    });
-}
-
-#[test]
-fn nobody_begins_while_a_rollout_is_paused_and_a_restart_forgets_nothing() {
-    FLEET.run(async |fleet| {
-        let _alone = PEACE.write().await;
-        fleet.join_all().await;
-        fleet.roll_out("paused", waves()).await;
-        let kind = fleet.define("paused", &note("1 ")).await;
-        fleet.rollout_until("paused", "to be done", updated(3, 1)).await;
-        let mut paused = waves();
-        paused["paused"] = json!(true);
-        fleet.roll_out("paused", paused).await;
-        fleet.edit("paused", &note("2 ")).await;
-        let waits =
-            |seen: &Object| seen.has("Progressing", "False", "Paused") && seen.at("/status/targetRevision") == 2;
-        fleet.rollout_until("paused", "to be paused", waits).await;
-        let mut controller = fleet.controller().await;
-        controller.kill();
-        controller.start_again(&fleet.lab).await;
-        // What is made in a spoke now is served from what the spoke runs.
-        for spoke in SPOKES {
-            fleet.bring_up(spoke, &kind, "paused", "one").await;
-            let says = |seen: &Object| seen.at("/data")["text"] == format!("1 {spoke}");
-            fleet.spoke(spoke).until(&CONFIG_MAP, "paused", "one-config", "to be of revision 1", says).await;
-            assert_eq!(fleet.revision(spoke, &kind).await.as_deref(), Some("1"), "{spoke}");
-        }
-        fleet.roll_out("paused", waves()).await;
-        fleet.all_run(&kind, "2").await;
-        fleet.rollout_until("paused", "to be done", updated(3, 2)).await;
     });
 }
 

@@ -227,6 +227,12 @@ fn leaving(offboarding: &'static str) -> Scenario {
         )
         .then_at("tokyo", "configmaps", "two-config", TEXT, json!("1 again")),
     ]);
+    if offboarding == "Delete" {
+        // With an RGD nothing goes unless the controller was told so.
+        let end = Scene::new([Act::delete(DEFINITIONS, "note")]).without(RGDS, "note");
+        let end = end.then_at("tokyo", NOTE, "two", "/metadata/finalizers/0", json!(keys::FINALIZER));
+        scenes.push(run(end, "1"));
+    }
     Scenario::new(&format!("leaving, {offboarding}"), &MULTI, scenes)
 }
 
