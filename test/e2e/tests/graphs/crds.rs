@@ -4,7 +4,7 @@ use e2e::{Kind, Object, kind::CRD};
 use serde_json::{Value, json};
 
 use crate::{
-    ALONE, BROKEN, CALM,
+    CALM,
     kinds::RGD,
     rgd::{Node, Rgd},
     rights,
@@ -239,29 +239,6 @@ fn a_crd_of_ours_keeps_its_plural() {
         stage.place.delete(&CRD, "", &crd_name(&odd)).await;
         stage.place.until_gone(&CRD, "", &crd_name(&odd)).await;
         crd_until(&scene, &kind, "to be made", |seen| seen.has("Established", "True", "InitialNamesAccepted")).await;
-    });
-}
-
-#[test]
-fn with_the_flag_instances_and_crd_go_with_their_rgd() {
-    BROKEN.run(async |stage| {
-        let _alone = ALONE.lock().await;
-        let scene = Scene::new(stage, "crd-deleted").await;
-        stage.controller().await.with_args(&stage.lab, &["--allow-crd-deletion"]).await;
-        let rgd = Rgd::new("Deleted").node(Node::config("config", "${schema.metadata.name}", json!({})));
-        let kind = scene.define(&rgd).await;
-        // The flag needs a right that kro's roles do not give.
-        crate::rights::grant(&stage.place, "crd-deleted-instances", vec![crate::rights::children(&kind)]).await;
-        for name in ["x", "y"] {
-            scene.bring_up(&kind, name, json!({})).await;
-        }
-        let other = scene.define(&Rgd::new("Kept")).await;
-        stage.place.delete(&RGD, "", &scene.rgd_name("Deleted")).await;
-        stage.place.until_gone(&RGD, "", &scene.rgd_name("Deleted")).await;
-        stage.place.until_gone(&CRD, "", &crd_name(&kind)).await;
-        assert!(scene.configs().await.is_empty(), "children went before");
-        assert!(!crd(&scene, &other).await.is_deleting());
-        stage.controller().await.with_args(&stage.lab, &[]).await;
     });
 }
 

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// How many instances there are.
-const INSTANCES: usize = 50;
+const INSTANCES: usize = 10;
 /// How long nothing may be asked for.
 const IDLE: Duration = Duration::from_secs(5);
 /// The controller has done what it has to do when it has asked for nothing for so long.

@@ -4,7 +4,7 @@ use e2e::kind::CONFIG_MAP;
 use serde_json::json;
 
 use crate::{
-    ALONE, BROKEN, CALM,
+    CALM,
     collections::items,
     rgd::{Node, Rgd},
     scene::Scene,
@@ -104,23 +104,5 @@ fn objects_that_others_make_where_items_were_trigger_nothing() {
         assert_eq!(kept.version(), theirs.version(), "{kept}");
         let there = stage.requests(mark).await.only(|event| event.namespace == "items-left");
         assert!(there.is_empty(), "{there:?}");
-    });
-}
-
-#[test]
-fn a_collection_has_no_more_items_than_allowed() {
-    BROKEN.run(async |stage| {
-        let _alone = ALONE.lock().await;
-        let scene = Scene::new(stage, "items-limit").await;
-        stage.controller().await.with_args(&stage.lab, &["--rgd-max-collection-size", "3"]).await;
-        let kind = scene.define(&items("Limited")).await;
-        scene.bring_up(&kind, "x", json!({"items": ["a", "b", "c"]})).await;
-        scene.edit(&kind, "x", json!({"items": ["a", "b", "c", "d"]})).await;
-        let seen = scene.waits(&kind, "x", "collection size of 4 is over the maximum collection size of 3").await;
-        assert_ne!(seen.text("/status/state"), "ACTIVE", "{seen}");
-        assert_eq!(scene.configs().await, ["x-a", "x-b", "x-c"], "nothing is made and nothing pruned");
-        scene.edit(&kind, "x", json!({"items": ["d"]})).await;
-        scene.configs_are(&["x-d"]).await;
-        stage.controller().await.with_args(&stage.lab, &[]).await;
     });
 }

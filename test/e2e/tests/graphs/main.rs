@@ -21,6 +21,7 @@ mod distributor;
 mod external;
 mod faults;
 mod first;
+mod flags;
 mod hostile;
 mod idle;
 mod include;

@@ -12,7 +12,7 @@ use crate::{
     scene::Scene,
 };
 
-fn versioned(text: &str) -> Rgd {
+pub(crate) fn versioned(text: &str) -> Rgd {
     Rgd::new("Versioned").node(Node::config("config", "${schema.metadata.name}", json!({"text": text})))
 }
 
@@ -25,7 +25,8 @@ async fn numbers(scene: &Scene<'_>, rgd: &str) -> Vec<i64> {
     numbers
 }
 
-async fn numbers_are(scene: &Scene<'_>, rgd: &str, wanted: &[i64]) {
+/// Waits until these are the revisions of an RGD.
+pub(crate) async fn numbers_are(scene: &Scene<'_>, rgd: &str, wanted: &[i64]) {
     let what = format!("the revisions of {rgd} to be {wanted:?}");
     let compared = wait_for(e2e::DEADLINE, &what, async || {
         let seen = numbers(scene, rgd).await;
@@ -220,31 +221,5 @@ fn numbers_go_on_after_a_restart_and_after_revisions_are_lost() {
         scene.config_says("x", "text", "3").await;
         let numbers = numbers(&scene, &name).await;
         assert!(!numbers.contains(&2), "a number is never given twice: {numbers:?} {seen}");
-    });
-}
-
-#[test]
-fn fewer_revisions_are_kept_when_told_so() {
-    BROKEN.run(async |stage| {
-        let _alone = ALONE.lock().await;
-        let scene = Scene::new(stage, "revisions-fewer").await;
-        let name = scene.rgd_name("Versioned");
-        for text in ["1", "2", "3"] {
-            scene.define(&versioned(text)).await;
-        }
-        numbers_are(&scene, &name, &[1, 2, 3]).await;
-        stage.controller().await.with_args(&stage.lab, &["--rgd-max-graph-revisions", "2"]).await;
-        scene.define(&versioned("4")).await;
-        numbers_are(&scene, &name, &[3, 4]).await;
-        // With a controller manager, revisions go with their owner.
-        stage.controller().await.with_args(&stage.lab, &[]).await;
-        stage.place.delete(&RGD, "", &name).await;
-        stage.place.until_gone(&RGD, "", &name).await;
-        let released = wait_for(e2e::DEADLINE, "the finalizers of its revisions to be gone", async || {
-            let all = stage.place.list(&REVISION, "").await;
-            let held = all.iter().find(|one| one.text("/spec/snapshot/name") == name && !one.finalizers().is_empty());
-            held.map_or(Ok(()), |one| Err(one.to_string()))
-        });
-        released.await.unwrap_or_else(|error| panic!("{error:#}"));
     });
 }

@@ -92,6 +92,13 @@ fn what_kro_left_is_taken_over_without_a_write_to_a_child() {
         marked(&scene, &CRD, "", &crd, json!({"internal.kro.run/crd-digest": null})).await;
         let revision = format!("{}-r00001", scene.rgd_name("Pair"));
         as_kro_issued(&scene, &revision).await;
+        // A condition of earlier releases.
+        let name = scene.rgd_name("Pair");
+        let mut conditions = stage.place.get(&RGD, "", &name).await.at("/status/conditions").clone();
+        let mut old = conditions[0].clone();
+        old["type"] = json!("ResourceGraphAccepted");
+        conditions.as_array_mut().unwrap().push(old);
+        stage.place.set_status(&RGD, "", &name, json!({"conditions": conditions})).await;
         // Half deleted: the last wave is gone.
         scene.delete(&kind, "leaving").await;
         scene.delete(&CONFIG_MAP, "leaving-2").await;
@@ -110,6 +117,12 @@ fn what_kro_left_is_taken_over_without_a_write_to_a_child() {
         for child in before {
             assert_eq!(scene.config(child.name()).await.version(), child.version(), "{child}");
         }
+        let gone = |seen: &Object| seen.condition("ResourceGraphAccepted").is_none();
+        let seen = scene.rgd_until(&kind, "the old condition to go", gone).await;
+        assert_eq!(
+            crate::tree::timeless(seen.at("/status/conditions")),
+            crate::conditions::rgd_conditions("Pair", 1, 1)
+        );
         let seen = scene.served(&kind).await;
         assert_eq!(seen.at("/status/lastIssuedRevision"), 1, "{seen}");
 
@@ -120,31 +133,6 @@ fn what_kro_left_is_taken_over_without_a_write_to_a_child() {
         let managers = seen.at("/metadata/managedFields").as_array().unwrap();
         let ours = managers.iter().filter(|one| one["manager"] == MANAGER && one["operation"] == "Apply").count();
         assert_eq!(ours, 1, "{managers:?}");
-    });
-}
-
-#[test]
-fn conditions_of_earlier_releases_go() {
-    BROKEN.run(async |stage| {
-        let _alone = ALONE.lock().await;
-        let scene = Scene::new(stage, "old-conditions").await;
-        let kind = scene.define(&pair()).await;
-        let name = scene.rgd_name("Pair");
-        let mut controller = stage.controller().await;
-        controller.terminate().await;
-        let mut conditions = stage.place.get(&RGD, "", &name).await.at("/status/conditions").clone();
-        let mut old = conditions[0].clone();
-        old["type"] = json!("ResourceGraphAccepted");
-        conditions.as_array_mut().unwrap().push(old);
-        stage.place.set_status(&RGD, "", &name, json!({"conditions": conditions})).await;
-        controller.start_again(&stage.lab).await;
-        drop(controller);
-        let gone = |seen: &Object| seen.condition("ResourceGraphAccepted").is_none();
-        let seen = scene.rgd_until(&kind, "the old condition to go", gone).await;
-        assert_eq!(
-            crate::tree::timeless(seen.at("/status/conditions")),
-            crate::conditions::rgd_conditions("Pair", 1, 1)
-        );
     });
 }
 
