@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::{ARIADNE, BART, HOMER, THESEUS, WORLD};
 
 /// How often the attacker changes its status.
-const CHANGES: u32 = 160;
+const CHANGES: u32 = 80;
 /// Between two of them.
 const BEAT: Duration = Duration::from_millis(50);
 

@@ -11,7 +11,7 @@ use tokio::sync::Mutex;
 use crate::{ARIADNE, BART, COSTLY, HOMER, THESEUS, WORLD};
 
 /// AcceptAPIs of one provider.
-const MANY: usize = 400;
+const MANY: usize = 160;
 
 /// Patterns in each.
 const PATTERNS: usize = 20;
@@ -73,7 +73,7 @@ fn many_costly_acceptapis_that_are_edited_all_the_time_cost_others_nothing() {
             join_all(all).await.into_iter().sum::<usize>()
         };
         let served = async {
-            neighbour.until_served(15).await;
+            neighbour.until_served(6).await;
             stopped.store(true, Ordering::Relaxed);
         };
         let (edits, ()) = tokio::join!(attack, served);
@@ -143,7 +143,7 @@ fn decisions_that_take_long_hold_up_nobody_else_and_are_told() {
             }
         };
         let served = async {
-            neighbour.until_served(15).await;
+            neighbour.until_served(6).await;
             stopped.store(true, Ordering::Relaxed);
         };
         tokio::join!(attack, served);

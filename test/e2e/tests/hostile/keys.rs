@@ -15,7 +15,7 @@ const KEYED: Kind = Kind::test("Keyed", "keyeds");
 /// A kind of a broker whose key is lost for good.
 const LOST: Kind = Kind::test("Lost", "losts");
 
-const OBJECTS: usize = 10;
+const OBJECTS: usize = 4;
 
 /// A broker of its own, with its keys in a namespace of its own, whose provider is the hub.
 async fn setup<'a>(world: &'a World, name: &'a str, kind: &'a Kind) -> BrokerSetup<'a> {
@@ -34,7 +34,7 @@ async fn setup<'a>(world: &'a World, name: &'a str, kind: &'a Kind) -> BrokerSet
     }
 }
 
-/// Ten objects and their copies.
+/// Some objects and their copies.
 async fn serve(scene: &Scene<'_>, kind: &Kind) {
     let hub = &scene.world.hub;
     let any = json!({"key": "scene", "valueIn": [scene.name]});

@@ -159,7 +159,7 @@ fn lists_of_rubbish_do_not_fill_the_memory_nor_the_log() {
         let head = r#"{"metadata":{"resourceVersion":"5"},"items":[{}"#;
         liar.on(HOARDS, Lie::long(head, ",{}", 100 << 20, "]}"));
         let log =
-            Box::pin(besieged(world, "memory-rubbish", &liar, async |liar| until_asked(liar, HOARDS, 8).await)).await;
+            Box::pin(besieged(world, "memory-rubbish", &liar, async |liar| until_asked(liar, HOARDS, 4).await)).await;
         assert!(log.contains("rubbish"), "it is told: {log}");
     });
 }

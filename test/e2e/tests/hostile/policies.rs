@@ -17,6 +17,8 @@ use crate::{ARIADNE, BART, HOMER, THESEUS, WORLD};
 const GOBLET: Kind = Kind::test("Goblet", "goblets");
 const CHALICE: Kind = Kind::test("Chalice", "chalices");
 const SECRETS: &str = "policies";
+/// So many Goblets are attracted, and leave again.
+const GOBLETS: usize = 6;
 const PROVIDER: &str = "broker.platform-mesh.io/provider-cluster";
 
 fn placed(seen: &Object) -> bool {
@@ -106,17 +108,17 @@ fn a_provider_with_the_highest_priority_that_asks_for_all_takes_only_what_its_se
             world.hub.edit(&SECRET, SECRETS, THESEUS, annotations(&pairs)).await;
         };
         scene.accept_kind(&GOBLET, ariadne, &[], json!({"priority": 5})).await;
-        for number in 0..20 {
+        for number in 0..GOBLETS {
             make(homer, &format!("g{number}")).await;
         }
-        until_served_by(homer, &GOBLET, scene.ns(), ariadne, 20).await;
+        until_served_by(homer, &GOBLET, scene.ns(), ariadne, GOBLETS).await;
 
-        // Nobody has said that it may attract: 20 of 20 stay, and it is told.
+        // Nobody has said that it may attract: all stay, and it is told.
         let greedy = greedy(&scene, &GOBLET, theseus).await;
         told(theseus, &greedy, "Ready", &["in use", "rebalance has no effect"]).await;
         make(bart, "new").await;
         until_served_by(bart, &GOBLET, scene.ns(), theseus, 1).await;
-        assert_eq!(served_by(homer, &GOBLET, scene.ns()).await, vec![Some(ARIADNE.to_owned()); 20]);
+        assert_eq!(served_by(homer, &GOBLET, scene.ns()).await, vec![Some(ARIADNE.to_owned()); GOBLETS]);
 
         // A bound on its priority: whatever is new goes where it would go without.
         bound(json!({keys::MAX_PRIORITY: "4"})).await;
@@ -136,7 +138,7 @@ fn a_provider_with_the_highest_priority_that_asks_for_all_takes_only_what_its_se
         // Whom it may serve: bart's leaves, homer's may come, and now they are attracted.
         let gold = json!({keys::MAX_PRIORITY: null, keys::ALLOW_REBALANCE: "true", keys::CONSUMERS: "tier=gold"});
         bound(gold).await;
-        until_served_by(homer, &GOBLET, scene.ns(), theseus, 20).await;
+        until_served_by(homer, &GOBLET, scene.ns(), theseus, GOBLETS).await;
         bart.edit(&GOBLET, scene.ns(), "new", json!({"spec": {"edited": true}})).await;
         let refused = |seen: &Object| {
             seen.annotation(PROVIDER) == Some(ARIADNE)
@@ -152,7 +154,7 @@ fn a_provider_with_the_highest_priority_that_asks_for_all_takes_only_what_its_se
         // Which kinds it may serve: this one not.
         bound(json!({keys::SERVES: "Chalice.e2e.test, Chalice.v1.e2e.test"})).await;
         told(theseus, &greedy, "NotPermitted", &["Goblet"]).await;
-        until_served_by(homer, &GOBLET, scene.ns(), ariadne, 20).await;
+        until_served_by(homer, &GOBLET, scene.ns(), ariadne, GOBLETS).await;
         for consumer in [homer, bart] {
             clear(consumer, &GOBLET, scene.ns()).await;
         }
