@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::stage::{
-    ACCOUNT, BINDING, BROKER, BUDGET, CLUSTER_BINDING, CLUSTERS, DEPLOYMENT, GRAPHS_IMAGE, Kind, POD, POLICY, SERVICE,
-    SYSTEM, Stage, assert_no_writes,
+    ACCOUNT, BINDING, BROKER, BUDGET, CLUSTER_BINDING, CLUSTERS, DEPLOYMENT, GRAPHS_IMAGE, Kind, POD, POLICY, SECRET,
+    SERVICE, SYSTEM, Stage, assert_no_writes,
 };
 
 const CRD: &str = include_str!("../../../../config/crd-graphs/kro.run_resourcegraphdefinitions.yaml");
@@ -52,6 +52,8 @@ async fn a_graphs_controller_comes_changes_and_goes() {
     assert!(!stage.get(RGD, "", "web").await.is_null(), "what people wrote stays");
     assert_eq!(stage.get(DEPLOYMENT, SYSTEM, "b").await["metadata"]["uid"], broker["metadata"]["uid"]);
     it_goes_with_its_broker(&stage).await;
+    stage.delete(SECRET, CLUSTERS, "homer").await;
+    it_needs_no_broker_to_run(&stage).await;
 }
 
 async fn it_comes(stage: &Stage) {
@@ -161,13 +163,10 @@ async fn it_goes_with_its_broker(stage: &Stage) {
 }
 
 /// Who has nothing to broker.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_graphs_controller_needs_no_broker_to_run() {
-    let mut stage = Stage::without_operator().await;
-    stage.start_operator();
-    stage.broker("b", json!({"replicas": 0, "graphs": {"enabled": true}})).await;
-    stage.until_there(DEPLOYMENT, SYSTEM, "b-graphs").await;
-    stage.roll_out("b-graphs").await;
+async fn it_needs_no_broker_to_run(stage: &Stage) {
+    stage.broker("lone", json!({"replicas": 0, "graphs": {"enabled": true}})).await;
+    stage.until_there(DEPLOYMENT, SYSTEM, "lone-graphs").await;
+    stage.roll_out("lone-graphs").await;
     let stands = [("Available", "-Stopped"), ("GraphsAvailable", "InstanceReady"), ("Degraded", "-AsExpected")];
-    stage.until_stands("b", &stands).await;
+    stage.until_stands("lone", &stands).await;
 }

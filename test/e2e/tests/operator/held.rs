@@ -19,9 +19,7 @@ fn foreign(name: &str) -> Value {
         "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}})
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_cannot_be_deployed_leaves_what_runs_as_it_is() {
-    let stage = Stage::start().await;
+pub(crate) async fn what_cannot_be_deployed_leaves_what_runs_as_it_is(stage: &Stage) {
     stage.broker("b", spec(&[])).await;
     stage.until_stands("b", &[("Progressing", "RollingOut"), ("Degraded", "-AsExpected")]).await;
     let generation = stage.get(DEPLOYMENT, SYSTEM, "b").await["metadata"]["generation"].clone();
@@ -69,9 +67,7 @@ async fn what_cannot_be_deployed_leaves_what_runs_as_it_is() {
     stage.until_stands("b", &[("Degraded", "NoClusters"), ("Progressing", "RollingOut")]).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_somebody_else_s_is_never_touched() {
-    let stage = Stage::start().await;
+pub(crate) async fn what_is_somebody_else_s_is_never_touched(stage: &Stage) {
     for name in ["taken", "other"] {
         stage.create(DEPLOYMENT, SYSTEM, foreign(name)).await;
     }

@@ -19,45 +19,44 @@ spec:
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 ";
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn service_monitors_are_made_once_there_is_the_kind() {
-    let mut stage = Stage::start().await;
+pub(crate) async fn service_monitors_are_made_once_there_is_the_kind(stage: &mut Stage) {
     let spec = |metrics: bool| {
         json!({"watchKinds": ["Certificate.v1alpha1.example.platform-mesh.io"], "clusterSecretsNamespace": CLUSTERS,
             "metrics": {"enabled": metrics}})
     };
-    stage.broker("b", spec(true)).await;
-    stage.until_there(DEPLOYMENT, SYSTEM, "b").await;
-    stage.until_passed("b").await;
+    stage.broker("watched", spec(true)).await;
+    stage.until_there(DEPLOYMENT, SYSTEM, "watched").await;
+    stage.until_passed("watched").await;
     stage.cluster.apply("person", CRD).await.unwrap();
-    let monitor = stage.until_there(MONITOR, SYSTEM, "b").await;
+    let monitor = stage.until_there(MONITOR, SYSTEM, "watched").await;
     assert_eq!(monitor["spec"]["endpoints"], json!([{"port": "metrics"}]));
-    assert_eq!(monitor["spec"]["selector"]["matchLabels"]["app.kubernetes.io/instance"], "b");
+    assert_eq!(monitor["spec"]["selector"]["matchLabels"]["app.kubernetes.io/instance"], "watched");
 
-    stage.delete(MONITOR, SYSTEM, "b").await;
+    stage.delete(MONITOR, SYSTEM, "watched").await;
     let again = |seen: &Value| !seen.is_null() && seen["metadata"]["uid"] != monitor["metadata"]["uid"];
-    stage.until(MONITOR, (SYSTEM, "b"), "to be there again", again).await;
-    stage.until_passed("b").await;
+    stage.until(MONITOR, (SYSTEM, "watched"), "to be there again", again).await;
+    stage.until_passed("watched").await;
     stage.stop_operator().await;
     let mark = stage.mark().await;
     stage.start_operator();
-    stage.until_passed("b").await;
+    stage.until_passed("watched").await;
     assert_no_writes(&stage.asked(mark).await);
 
-    stage.broker("b", spec(false)).await;
-    stage.until_gone(MONITOR, SYSTEM, "b").await;
-    stage.broker("b", spec(true)).await;
-    stage.until_there(MONITOR, SYSTEM, "b").await;
+    stage.broker("watched", spec(false)).await;
+    stage.until_gone(MONITOR, SYSTEM, "watched").await;
+    stage.broker("watched", spec(true)).await;
+    stage.until_there(MONITOR, SYSTEM, "watched").await;
     // The kind goes, and the Broker goes on.
     stage.delete(CRDS, "", "servicemonitors.monitoring.coreos.com").await;
     stage
         .broker(
-            "b",
+            "watched",
             json!({"watchKinds": ["VM.v1alpha1.example.platform-mesh.io"],
         "clusterSecretsNamespace": CLUSTERS}),
         )
         .await;
     let changed = |seen: &Value| seen["spec"]["template"]["spec"]["containers"][0]["args"].to_string().contains("VM.");
-    stage.until(DEPLOYMENT, (SYSTEM, "b"), "the other kind", changed).await;
-    stage.until_stands("b", &[("Degraded", "-AsExpected")]).await;
+    stage.until(DEPLOYMENT, (SYSTEM, "watched"), "the other kind", changed).await;
+    stage.until_stands("watched", &[("Degraded", "-AsExpected")]).await;
+    stage.remove("watched").await;
 }

@@ -284,6 +284,12 @@ impl Stage {
         self.create(SECRET, CLUSTERS, json!({"metadata": metadata})).await;
     }
 
+    /// A Broker goes. What was made of it follows in the garbage collector's time.
+    pub(crate) async fn remove(&self, name: &str) {
+        self.delete(BROKER, SYSTEM, name).await;
+        self.until_gone(BROKER, SYSTEM, name).await;
+    }
+
     /// What `config/operator/role.yaml` allows in one namespace, allowed in another.
     pub(crate) async fn allow_secrets(&self, namespace: &str) {
         let role = self.get(ROLE, CLUSTERS, "resource-broker-operator").await;
