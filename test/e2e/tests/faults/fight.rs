@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::{PEACE, WORLD, cast, placed};
 
 /// How long the fight is watched after it was noticed.
-const WATCHED: Duration = Duration::from_secs(8);
+const WATCHED: Duration = Duration::from_secs(4);
 
 #[test]
 fn a_fight_over_a_field_is_told_and_slowed_down() {

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use crate::{PEACE, WORLD, cast, placed};
 
 /// Objects of one tenant that become dirty at once.
-const FLOOD: usize = 1000;
+const FLOOD: usize = 500;
 /// Objects that are being placed when the broker is told to end.
-const LOAD: usize = 300;
+const LOAD: usize = 150;
 /// How long all of a flood may take.
 const LONG: Duration = Duration::from_mins(2);
 

@@ -5,6 +5,7 @@
 
 mod credentials;
 mod fight;
+mod forced;
 mod hung;
 mod kinds;
 mod load;
