@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 use broker_api::keys;
-use harness::Cluster;
+use harness::{Cluster, FIELD_MANAGER};
 use kube::{
     Api, Client,
     api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams},
@@ -80,9 +80,18 @@ impl Place {
         applied.unwrap_or_else(|error| panic!("{error:#}")).into_iter().map(Object::from).collect()
     }
 
+    /// The same for one object of a kind that is served. [`Place::apply`] dials, and asks which kinds there are; this does not.
+    pub async fn put(&self, kind: &Kind, object: &Value) -> Object {
+        let field = |name: &str| object["metadata"][name].as_str().unwrap_or_default();
+        let (namespace, name) = (field("namespace"), field("name"));
+        let params = PatchParams::apply(FIELD_MANAGER).force();
+        let put = self.api(kind, namespace).patch(name, &params, &Patch::Apply(object)).await;
+        put.map_or_else(|error| panic!("put {} {namespace}/{name} in {}: {error}", kind.kind, self.name), Object::from)
+    }
+
     /// Makes a namespace, if it is not there.
     pub async fn make_namespace(&self, name: &str) {
-        self.apply(&NAMESPACE.object("", name, &json!({})).to_string()).await;
+        self.put(&NAMESPACE, &NAMESPACE.object("", name, &json!({}))).await;
     }
 
     /// Takes the broker's label off the namespaces that it has made. Emptied ones would go some time after what belonged to

@@ -11,6 +11,10 @@ use serde_json::{Value, json};
 
 use crate::controller::GRAPHS;
 
+const ROLE: Kind =
+    Kind { group: "rbac.authorization.k8s.io", version: "v1", kind: "ClusterRole", plural: "clusterroles" };
+const BINDING: Kind = Kind { kind: "ClusterRoleBinding", plural: "clusterrolebindings", ..ROLE };
+
 /// All verbs that children need.
 pub(crate) const CHILD: [&str; 7] = ["create", "get", "list", "watch", "update", "patch", "delete"];
 /// What instances need: they are never deleted by us.
@@ -46,7 +50,7 @@ pub(crate) async fn grant(place: &Place, name: &str, rules: Vec<Value>) {
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": GRAPHS}],
     });
-    place.apply(&format!("{role}\n---\n{binding}")).await;
+    tokio::join!(place.put(&ROLE, &role), place.put(&BINDING, &binding));
     for rule in &rules {
         until_allowed(place, rule).await;
     }

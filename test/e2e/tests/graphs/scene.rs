@@ -73,7 +73,7 @@ impl<'a> Scene<'a> {
         let kind = self.kind_of(rgd);
         let role = format!("{}-{}", self.name, kind.plural);
         rights::grant(self.place(), &role, vec![rights::instances(&kind)]).await;
-        self.place().apply(&self.object_of(rgd).to_string()).await;
+        self.place().put(&RGD, &self.object_of(rgd)).await;
         kind
     }
 

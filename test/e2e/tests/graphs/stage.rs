@@ -1,8 +1,7 @@
 //! `Stage`: one API server with the CRDs of graphs, and the controller that serves it.
 
-use e2e::{Place, kind::NAMESPACE};
+use e2e::Place;
 use harness::{AuditEvents, ClusterOptions, Lab, LabOptions, Mark};
-use serde_json::json;
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::{
@@ -59,7 +58,7 @@ impl Stage {
 
     /// Makes a namespace.
     pub(crate) async fn namespace(&self, name: &str) {
-        self.place.apply(&NAMESPACE.object("", name, &json!({})).to_string()).await;
+        self.place.make_namespace(name).await;
     }
 
     /// The end of the audit log, with all requests in it that were answered before.

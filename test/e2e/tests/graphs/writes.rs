@@ -115,7 +115,7 @@ fn what_is_not_ours_takes_no_write() {
         let marks = json!({"metadata": {"labels": {"team": "b"}, "annotations": {"note": "2"}}});
         stage.place.edit(&kind, scene.ns(), "warm", marks.clone()).await;
         stage.place.edit(&RGD, "", &scene.rgd_name("Chain"), marks).await;
-        stage.place.apply(&scene.object_of(&chain()).to_string()).await;
+        stage.place.put(&RGD, &scene.object_of(&chain())).await;
         let mark = stage.mark().await;
         // Behind these, drift that has to be repaired.
         stage.place.edit(&CONFIG_MAP, scene.ns(), "warm-1", json!({"data": {"text": "drifted"}})).await;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use e2e::{
     Object, Place,
-    kind::{CONFIG_MAP, CRD, NAMESPACE, SECRET},
+    kind::{CONFIG_MAP, CRD, SECRET},
 };
 use futures::future::join_all;
 use harness::{ClusterOptions, Lab, LabOptions, WallClock, wait_for};
@@ -165,7 +165,7 @@ impl Fleet {
 
     /// Configures a spoke: see [`membership`].
     pub(crate) async fn join(&self, name: &str) -> Object {
-        self.hub.apply(&membership(self.spoke(name)).to_string()).await.remove(0)
+        self.hub.put(&SECRET, &membership(self.spoke(name))).await
     }
 
     /// The kind of an RGD of this name.
@@ -202,7 +202,7 @@ impl Fleet {
 
     /// Edits an RGD.
     pub(crate) async fn apply(&self, name: &str, rgd: &Rgd) {
-        self.hub.apply(&Self::rgd(name, rgd).to_string()).await;
+        self.hub.put(&RGD, &Self::rgd(name, rgd)).await;
     }
 
     /// Waits until a spoke's CRD of a kind satisfies `test`.
@@ -258,8 +258,7 @@ impl Fleet {
     /// Applies a rollout.
     pub(crate) async fn roll_out(&self, name: &str, spec: Value) {
         let body = json!({"metadata": {"name": name}, "spec": spec});
-        let object = ROLLOUT.object("", name, &body);
-        self.hub.apply(&object.to_string()).await;
+        self.hub.put(&ROLLOUT, &ROLLOUT.object("", name, &body)).await;
     }
 
     /// Waits until `test` holds for a rollout.
@@ -296,6 +295,6 @@ impl Fleet {
 
     /// Makes a namespace in a cluster.
     pub(crate) async fn namespace(&self, place: &Place, name: &str) {
-        place.apply(&NAMESPACE.object("", name, &json!({})).to_string()).await;
+        place.make_namespace(name).await;
     }
 }
