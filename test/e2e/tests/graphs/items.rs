@@ -42,23 +42,6 @@ fn dependents_wait_until_every_item_is_ready() {
 }
 
 #[test]
-fn drift_of_any_item_is_repaired() {
-    CALM.run(async |stage| {
-        let scene = Scene::new(stage, "items-drift").await;
-        let kind = scene.define(&items("Drift")).await;
-        scene.bring_up(&kind, "x", json!({"items": ["a", "b", "c"]})).await;
-        for item in ["a", "b", "c"] {
-            let name = format!("x-{item}");
-            stage.place.edit(&CONFIG_MAP, scene.ns(), &name, json!({"data": {"item": "drifted"}})).await;
-            scene.config_says(&name, "item", item).await;
-            let before = scene.config(&name).await;
-            scene.delete(&CONFIG_MAP, &name).await;
-            scene.until(&CONFIG_MAP, &name, "to be made again", |seen| seen.uid() != before.uid()).await;
-        }
-    });
-}
-
-#[test]
 fn items_in_several_namespaces_are_watched_repaired_and_deleted() {
     CALM.run(async |stage| {
         let scene = Scene::new(stage, "items-scattered").await;

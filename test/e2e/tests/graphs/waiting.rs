@@ -66,21 +66,6 @@ fn dependents_wait_until_what_they_need_is_ready() {
 }
 
 #[test]
-fn the_last_node_counts_too() {
-    CALM.run(async |stage| {
-        let scene = Scene::new(stage, "last-node").await;
-        let rgd = Rgd::new("Last")
-            .node(Node::config("only", "only", json!({})).ready_when("${only.?data.?ready.orValue(\"\") == \"yes\"}"));
-        let kind = scene.define(&rgd).await;
-        scene.create(&kind, "x", json!({})).await;
-        let seen = scene.waits(&kind, "x", "only").await;
-        assert_eq!(seen.text("/status/state"), "IN_PROGRESS", "{seen}");
-        stage.place.edit(&CONFIG_MAP, scene.ns(), "only", json!({"data": {"ready": "yes"}})).await;
-        scene.active(&kind, "x").await;
-    });
-}
-
-#[test]
 fn a_suspended_instance_is_left_as_it_is_and_can_be_deleted() {
     CALM.run(async |stage| {
         let scene = Scene::new(stage, "suspended").await;

@@ -9,7 +9,7 @@ use e2e::{
 };
 use harness::{ClusterOptions, Mark};
 
-use crate::{operator::TEAM, owner::Owner, pair::Pair};
+use crate::{kubeconfig, operator::TEAM, owner::Owner, pair::Pair};
 
 /// A provider whose owner applied provider.yaml only.
 pub(crate) const ARIADNE: &str = "ariadne";
@@ -76,7 +76,9 @@ impl Cast {
                 cast.owner(&cast.world.hub).apply("rbac/compute-roles.yaml");
             }
         }
+        kubeconfig::needs_an_account(&cast.owner(&cast.homer));
         cast.owner(&cast.homer).apply("rbac/consumer.yaml");
+        kubeconfig::is_made_by_kubectl_alone(&cast, &cast.homer).await;
         for provider in [&cast.ariadne, &cast.theseus] {
             cast.owner(provider).apply("rbac/provider.yaml");
         }
