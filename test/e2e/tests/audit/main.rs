@@ -1,9 +1,13 @@
 //! How much the broker asks of API servers, counted from their audit logs.
 //!
+//! Who of two brokers asks is told by their users: one writes, the other takes over ([`leader`]).
+//!
 //! Events are told at a rate of their own and are counted apart. The tests of a binary share a world, so those that
 //! count everything hold [`ALONE`].
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod hand_over;
+mod leader;
 mod restart;
 mod steps;
 

@@ -1,7 +1,4 @@
 //! Two brokers with a leader election: one writes, the other takes over.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod hand_over;
 
 use std::time::Duration;
 
@@ -9,16 +6,18 @@ use e2e::{Broker, BrokerSetup, Object, Scene, Tally, World, kind::CERTIFICATE};
 use harness::wait_for;
 use serde_json::{Value, json};
 
+use crate::{ALONE, HOMER, THESEUS, WORLD, hand_over};
+
 /// The lease lasts 15 s, and takes some seconds more to be seen and taken on a busy machine.
-const TAKEOVER: Duration = Duration::from_secs(40);
+pub(crate) const TAKEOVER: Duration = Duration::from_secs(40);
 
 /// Two brokers and who they are to the API servers.
-struct Pair<'a> {
-    world: &'a World,
-    brokers: [Broker; 2],
+pub(crate) struct Pair<'a> {
+    pub(crate) world: &'a World,
+    pub(crate) brokers: [Broker; 2],
 }
 
-const USERS: [&str; 2] = ["broker", "broker-2"];
+pub(crate) const USERS: [&str; 2] = ["broker", "broker-2"];
 
 fn setup<'a>(world: &'a World, name: &'a str, user: &'a str) -> BrokerSetup<'a> {
     let args = vec!["--leader-elect".to_owned()];
@@ -31,7 +30,7 @@ async fn leads(broker: &Broker) -> bool {
 }
 
 impl Pair<'_> {
-    async fn until_leads(&self, which: usize) {
+    pub(crate) async fn until_leads(&self, which: usize) {
         let what = format!("{} to lead", USERS[which]);
         let waited = wait_for(TAKEOVER, &what, async || leads(&self.brokers[which]).await);
         waited.await.unwrap_or_else(|error| panic!("{error:#}\n{}", self.brokers[which].last_lines(20)));
@@ -68,24 +67,28 @@ impl Pair<'_> {
     }
 }
 
-/// One after the other: each step needs the brokers as the one before left them.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_leads_and_the_other_takes_over() {
-    let world = World::without_broker(&["homer"], &["theseus"], &[CERTIFICATE]).await;
-    let scene = Scene::new(&world, "leader", &[world.consumer("homer")]).await;
-    let theseus = world.provider("theseus");
-    scene.accept(theseus, Value::Null).await;
-    // The names outlive the setups.
-    let (first, second) = (setup(&world, "broker-one", USERS[0]), setup(&world, "broker-two", USERS[1]));
-    let brokers = tokio::join!(Broker::start(&world.lab, &first), Broker::start(&world.lab, &second));
-    let mut pair = Pair { world: &world, brokers: brokers.into() };
-    let leader = pair.leader().await;
-    pair.serve(&scene, "one", leader).await;
+/// One after the other: each step needs the brokers as the one before left them. The broker that all tests share ends before.
+#[test]
+fn one_leads_and_the_other_takes_over() {
+    WORLD.run(async |world| {
+        let _alone = ALONE.write().await;
+        assert_eq!(world.broker().await.as_mut().unwrap().terminate().await, Some(0));
+        let scene = Scene::new(world, "leader", &[world.consumer(HOMER)]).await;
+        scene.accept(world.provider(THESEUS), Value::Null).await;
+        // The names outlive the setups.
+        let (first, second) = (setup(world, "broker-one", USERS[0]), setup(world, "broker-two", USERS[1]));
+        let brokers = tokio::join!(Broker::start(&world.lab, &first), Broker::start(&world.lab, &second));
+        let mut pair = Pair { world, brokers: brokers.into() };
+        let leader = pair.leader().await;
+        pair.serve(&scene, "one", leader).await;
 
-    let leader = hand_over::under_load(&mut pair, &scene, leader).await;
-    let leader = terminated(&mut pair, &scene, leader).await;
-    let leader = killed(&mut pair, &scene, leader).await;
-    paused(&mut pair, &scene, leader).await;
+        let leader = hand_over::under_load(&mut pair, &scene, leader).await;
+        let leader = terminated(&mut pair, &scene, leader).await;
+        let leader = killed(&mut pair, &scene, leader).await;
+        paused(&mut pair, &scene, leader).await;
+        drop(pair);
+        world.broker().await.as_mut().unwrap().start_again(&world.lab).await;
+    });
 }
 
 /// SIGTERM releases the lease: the other leads long before the lease would have expired.

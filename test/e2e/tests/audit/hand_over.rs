@@ -13,7 +13,7 @@ use e2e::{
 use harness::wait_for;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-use crate::{Pair, TAKEOVER, USERS};
+use crate::leader::{Pair, TAKEOVER, USERS};
 
 /// Time between two new objects.
 const PACE: Duration = Duration::from_millis(100);
