@@ -77,7 +77,7 @@ impl Target {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn kubectl_apply_deploys_and_undeploys() {
+async fn kubectl_apply_deploys_and_undeploys_and_every_file_is_accepted() {
     let hub = Target::new().await;
     hub.kubectl(&["apply", "-k", "config/default"]);
     hub.assert_all_present();
@@ -100,6 +100,8 @@ async fn kubectl_apply_deploys_and_undeploys() {
     hub.assert_only_kept_things_present();
     // Again, and where nothing was ever installed, there is nothing to complain about.
     hub.script("config/default/undeploy.sh", &[]);
+
+    an_api_server_accepts_every_file(&hub);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -121,9 +123,7 @@ async fn helm_installs_upgrades_and_uninstalls() {
     hub.assert_all_present();
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_api_server_accepts_every_file() {
-    let hub = Target::new().await;
+fn an_api_server_accepts_every_file(hub: &Target) {
     hub.kubectl(&["apply", "-k", "config/default"]);
     hub.apply_strictly(&[yaml_files("config/crd"), yaml_files("config/crd-graphs")].concat());
     hub.kubectl(&["wait", "--for=condition=Established", "customresourcedefinition", "--all", "--timeout=30s"]);

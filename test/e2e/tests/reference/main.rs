@@ -32,7 +32,7 @@ fn document(yaml: &str, kind: &str, name: &str) -> Value {
     found.expect("such a document")
 }
 
-/// One after the other: the clusters as the Go broker left them, then this broker with the same arguments.
+/// One after the other: the clusters as the Go broker left them, then this broker with the same arguments; and every shape.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_references_installation_goes_on() {
     let world = World::without_broker(&[CONSUMER], &[INTERNAL, EXTERNAL], &[CERTIFICATE]).await;
@@ -49,4 +49,5 @@ async fn the_references_installation_goes_on() {
     leftovers.go(&world).await;
     assert!(!broker.log().contains("panicked"), "{}", broker.log());
     assert_eq!(broker.terminate().await, Some(0));
+    shapes::are_taken_as_they_are(world.consumer(CONSUMER)).await;
 }

@@ -1,7 +1,6 @@
 //! Every shape is taken by an API server with our CRDs that is told to be strict, and nothing of it is dropped.
 
-use e2e::{Kind, Object, Place, kind::NAMESPACE as NAMESPACES, world::coordination};
-use harness::{Lab, LabOptions};
+use e2e::{Kind, Object, Place};
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
@@ -48,15 +47,13 @@ fn holds(wanted: &Value, stored: &Value) -> bool {
     }
 }
 
-#[tokio::test]
-async fn every_shape_is_taken_as_it_is() {
-    let lab = Lab::start(LabOptions::default()).await.unwrap();
-    let hub = coordination(&lab, "hub", &[]).await;
+/// In a cluster where none of them is yet.
+pub(crate) async fn are_taken_as_they_are(place: &Place) {
     let crds: Vec<String> = broker_api::crds().iter().map(|crd| json!(crd).to_string()).collect();
-    hub.apply(&crds.join("\n---\n")).await;
-    hub.apply(&NAMESPACES.object("", "resource-broker-system", &json!({})).to_string()).await;
+    place.apply(&crds.join("\n---\n")).await;
+    place.make_namespace("resource-broker-system").await;
     for document in FILES.into_iter().flat_map(documents) {
-        let stored = create(&hub, &document).await;
+        let stored = create(place, &document).await;
         let (wanted, stored) = (&document["spec"], stored.at("/spec"));
         assert!(holds(wanted, stored), "{}: of {wanted}\nthis is left: {stored}", document["metadata"]["name"]);
     }
