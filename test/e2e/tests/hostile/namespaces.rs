@@ -17,7 +17,7 @@ use crate::{ARIADNE, BART, WORLD};
 /// A kind of a broker whose requests are counted.
 const ROOM: Kind = Kind::test("Room", "rooms");
 
-const ROOMS: usize = 40;
+const ROOMS: usize = 60;
 
 /// Reads of one provider for each namespace that goes; asking for every kind in each would take some sixty.
 const READS: usize = 10;
