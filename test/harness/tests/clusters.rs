@@ -152,10 +152,19 @@ async fn a_kubeconfig_alone_is_enough_for_kubectl() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "admin", "{output:?}");
 }
 
+/// One after the other in one cluster, the last of which stops it.
 #[tokio::test]
-async fn a_stopped_server_comes_back_with_its_address_and_data() {
+async fn a_cluster_is_as_its_options_say_and_comes_back_when_it_was_stopped() {
     let (lab, _) = shared().await;
-    let ithaca = lab.cluster("ithaca").await.unwrap();
+    let users = vec![("broker".to_owned(), Vec::new()), ("auditor".to_owned(), vec!["system:masters".to_owned()])];
+    let options = ClusterOptions { controller_manager: true, users, ..ClusterOptions::default() };
+    let crete = lab.cluster_with("crete", &options).await.unwrap();
+    users_and_their_groups_can_be_changed(&crete).await;
+    a_controller_manager_collects_garbage_and_ends_namespaces(&crete).await;
+    a_stopped_server_comes_back_with_its_address_and_data(&crete).await;
+}
+
+async fn a_stopped_server_comes_back_with_its_address_and_data(ithaca: &Cluster) {
     let url = ithaca.server_url();
     let maps: Api<ConfigMap> = Api::default_namespaced(ithaca.client("person").await.unwrap());
     let made = maps.create(&PostParams::default(), &config_map("kept")).await.unwrap();
@@ -175,12 +184,8 @@ async fn a_stopped_server_comes_back_with_its_address_and_data() {
     asked.await.expect("the connection stayed open, and whoever waited is answered");
 }
 
-#[tokio::test]
-async fn a_controller_manager_collects_garbage_and_ends_namespaces() {
-    let (lab, _) = shared().await;
-    let options = ClusterOptions { controller_manager: true, ..ClusterOptions::default() };
-    let crete = lab.cluster_with("crete", &options).await.unwrap();
-    namespace(&crete, "doomed").await;
+async fn a_controller_manager_collects_garbage_and_ends_namespaces(crete: &Cluster) {
+    namespace(crete, "doomed").await;
     let client = crete.client("person").await.unwrap();
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "doomed");
     let owner = maps.create(&PostParams::default(), &config_map("owner")).await.unwrap();
@@ -205,14 +210,7 @@ async fn a_controller_manager_collects_garbage_and_ends_namespaces() {
     .unwrap();
 }
 
-#[tokio::test]
-async fn users_and_their_groups_can_be_changed() {
-    let (lab, _) = shared().await;
-    let options = ClusterOptions {
-        users: vec![("broker".to_owned(), Vec::new()), ("auditor".to_owned(), vec!["system:masters".to_owned()])],
-        ..ClusterOptions::default()
-    };
-    let delos = lab.cluster_with("delos", &options).await.unwrap();
+async fn users_and_their_groups_can_be_changed(delos: &Cluster) {
     let mut allowed = BTreeMap::new();
     for user in ["broker", "auditor"] {
         let namespaces: Api<Namespace> = Api::all(delos.client(user).await.unwrap());
