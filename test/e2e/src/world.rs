@@ -6,7 +6,7 @@ use tokio::sync::{Mutex, MutexGuard};
 
 use crate::{
     Broker, BrokerSetup, Kind, Place,
-    kind::{ACCEPT_API, CERTIFICATE, MIGRATION, MIGRATION_CONFIGURATION},
+    kind::{ACCEPT_API, MIGRATION, MIGRATION_CONFIGURATION},
 };
 
 /// Name of the first broker in its lab.
@@ -24,17 +24,10 @@ pub struct World {
 }
 
 impl World {
-    /// Starts clusters and a broker for Certificates, and returns when the broker is ready.
+    /// Starts clusters with the CRDs of `kinds`, and no broker yet.
     ///
     /// Names are those that brokers know. All but the hub run a controller manager, so that namespaces and owned
     /// objects go as they do in real clusters.
-    pub async fn start(consumers: &[&str], providers: &[&str]) -> Self {
-        let world = Self::without_broker(consumers, providers, &[CERTIFICATE]).await;
-        world.start_broker(&[CERTIFICATE], &[]).await;
-        world
-    }
-
-    /// Starts clusters with the CRDs of `kinds`, and no broker yet.
     pub async fn without_broker(consumers: &[&str], providers: &[&str], kinds: &[Kind]) -> Self {
         let lab = Lab::start(LabOptions::default()).await.unwrap_or_else(|error| panic!("{error:#}"));
         let offered: Vec<Kind> = kinds.iter().copied().chain([ACCEPT_API]).collect();
