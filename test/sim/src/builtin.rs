@@ -171,7 +171,7 @@ pub(crate) fn resources() -> Vec<Resource> {
         properties["kind"] = text();
         properties["metadata"] = object_meta();
         properties["metadata"]["x-kept"] = json!(true);
-        let schema = json!({"type": "object", "properties": properties});
+        let schema = Arc::new(json!({"type": "object", "properties": properties}));
         Resource {
             list_kind: format!("{name}List"),
             singular: name.to_lowercase(),
@@ -185,8 +185,8 @@ pub(crate) fn resources() -> Vec<Resource> {
             status: kind.status,
             rules: kind.rules,
             since: 0,
-            schema: schema.clone(),
-            versions: vec![(version.clone(), Arc::new(schema))],
+            schema: Arc::clone(&schema),
+            versions: vec![(version.clone(), schema)],
             blank: kind.blank,
             group,
             version,

@@ -46,17 +46,17 @@ impl State {
     /// Deletes an object: at once, or, where finalizers hold it, when the last of them goes. `Some`: that is still to come, and
     /// this is what it looks like now.
     pub(crate) fn delete(&mut self, storage: &Storage, key: &Key, policy: &str) -> Option<Arc<Value>> {
-        let held = self.get(storage, key)?.clone();
+        let held = Arc::clone(self.share(storage, key)?);
         let left = finalizers_for(&held, policy);
         if left.is_empty() {
             self.remove(storage, key);
             return None;
         }
-        let mut object = held.clone();
+        let mut object = Value::clone(&held);
         tidy_metadata(&mut object);
         set(&mut object, "finalizers", json!(left));
         mark(&mut object, &self.clock.stamp());
-        Some(if object == held { Arc::new(held) } else { self.put(storage, object) })
+        Some(if object == *held { held } else { self.put(storage, object) })
     }
 
     /// Deletes those objects of a kind that are meant. Whether there was anything to do.

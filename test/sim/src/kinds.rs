@@ -16,10 +16,18 @@ use crate::{
 /// What is served.
 #[derive(Debug, Clone)]
 pub(crate) struct Kinds {
-    /// Resources by group, version and plural.
-    served: BTreeMap<[String; 3], Arc<Resource>>,
-    /// What CRDs say, by their names, and the revision since which they do.
-    said: BTreeMap<String, (Value, u64)>,
+    /// In the order of group, version and plural.
+    served: Vec<Arc<Resource>>,
+    /// CRDs, by their names.
+    said: BTreeMap<String, Said>,
+}
+
+/// A CRD.
+#[derive(Debug, Clone)]
+struct Said {
+    crd: Arc<Value>,
+    /// The revision since which its spec is this.
+    since: u64,
 }
 
 /// What every API server serves; there are thousands of them in a run.
@@ -28,7 +36,7 @@ static BUILTIN: LazyLock<Vec<Arc<Resource>>> =
 
 impl Default for Kinds {
     fn default() -> Self {
-        let mut kinds = Self { served: BTreeMap::new(), said: BTreeMap::new() };
+        let mut kinds = Self { served: Vec::new(), said: BTreeMap::new() };
         for resource in &*BUILTIN {
             kinds.serve(Arc::clone(resource));
         }
@@ -37,58 +45,74 @@ impl Default for Kinds {
 }
 
 impl Kinds {
-    fn serve(&mut self, resource: Arc<Resource>) {
-        let path = [&resource.group, &resource.version, &resource.plural].map(Clone::clone);
-        self.served.insert(path, resource);
+    fn place(&self, path: [&str; 3]) -> Result<usize, usize> {
+        self.served.binary_search_by(|held| [&*held.group, &*held.version, &*held.plural].cmp(&path))
     }
 
-    pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Resource>> {
-        self.served.get(&[group, version, plural].map(str::to_owned)).cloned()
+    fn serve(&mut self, resource: Arc<Resource>) {
+        match self.place([&*resource.group, &*resource.version, &*resource.plural]) {
+            Ok(at) => self.served[at] = resource,
+            Err(at) => self.served.insert(at, resource),
+        }
+    }
+
+    pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
+        let at = self.place([group, version, plural]).ok()?;
+        self.served.get(at)
     }
 
     /// All of them, by group, version and plural.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
-        self.served.values()
-    }
-
-    /// Since when a CRD says what it says, which it says at this revision.
-    fn since(&mut self, crd: &Value, present: bool, revision: u64) -> u64 {
-        let name = crd["metadata"]["name"].as_str().unwrap_or_default();
-        if !present {
-            self.said.remove(name);
-            return revision;
-        }
-        let (said, since) = self.said.entry(name.to_owned()).or_insert_with(|| (crd["spec"].clone(), revision));
-        if *said != crd["spec"] {
-            (*said, *since) = (crd["spec"].clone(), revision);
-        }
-        *since
+        self.served.iter()
     }
 
     /// A CRD has changed at this revision, or is gone.
-    pub(crate) fn define(&mut self, crd: &Value, present: bool, revision: u64) {
-        let since = self.since(crd, present, revision);
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let (group, plural) = (text(&crd["spec"]["group"]), text(&crd["spec"]["names"]["plural"]));
-        if !present || has_condition(crd, "Established") {
-            self.served.retain(|_, resource| !(resource.rules.custom && resource.is(&group, &plural)));
+    pub(crate) fn define(&mut self, crd: &Arc<Value>, present: bool, revision: u64) {
+        let name = crd["metadata"]["name"].as_str().unwrap_or_default();
+        let before = self.said.remove(name);
+        if !present {
+            return self.withdraw(crd);
         }
-        if !present || !has_condition(crd, "Established") {
+        let before = before.filter(|before| before.crd["spec"] == crd["spec"]);
+        let since = before.as_ref().map_or(revision, |before| before.since);
+        self.said.insert(name.to_owned(), Said { crd: Arc::clone(crd), since });
+        if !has_condition(crd, "Established") {
             return;
         }
+        // Most of what changes in a CRD changes nothing of what is served, and schemas are long.
+        let is_served = before.is_some_and(|Said { crd: before, .. }| {
+            has_condition(&before, "Established")
+                && before["status"]["acceptedNames"] == crd["status"]["acceptedNames"]
+        });
+        if !is_served {
+            self.withdraw(crd);
+            self.establish(crd, since);
+        }
+    }
+
+    /// What a CRD says is served no more.
+    fn withdraw(&mut self, crd: &Value) {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (group, plural) = (text(&crd["spec"]["group"]), text(&crd["spec"]["names"]["plural"]));
+        self.served.retain(|resource| !(resource.rules.custom && resource.is(&group, &plural)));
+    }
+
+    /// What a CRD says is served from now on.
+    fn establish(&mut self, crd: &Value, since: u64) {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let names = &crd["status"]["acceptedNames"];
         let texts = |value: &Value| value.as_array().into_iter().flatten().map(text).collect::<Vec<String>>();
         let versions = || crd["spec"]["versions"].as_array().into_iter().flatten();
         let schema_of = |version: &Value| complete(version["schema"]["openAPIV3Schema"].clone());
         let all: Vec<(String, Arc<Value>)> =
             versions().map(|version| (text(&version["name"]), Arc::new(schema_of(version)))).collect();
-        for version in versions().filter(|version| version["served"] == true) {
+        for (version, (name, schema)) in versions().zip(&all).filter(|(version, _)| version["served"] == true) {
             self.serve(Arc::new(Resource {
-                group: group.clone(),
-                version: text(&version["name"]),
+                group: text(&crd["spec"]["group"]),
+                version: name.clone(),
                 kind: text(&names["kind"]),
                 list_kind: text(&names["listKind"]),
-                plural: plural.clone(),
+                plural: text(&crd["spec"]["names"]["plural"]),
                 singular: text(&names["singular"]),
                 short_names: texts(&names["shortNames"]),
                 categories: texts(&names["categories"]),
@@ -96,7 +120,7 @@ impl Kinds {
                 status: version["subresources"]["status"].is_object(),
                 rules: Rules { custom: true, ..Rules::default() },
                 since,
-                schema: schema_of(version),
+                schema: Arc::clone(schema),
                 versions: all.clone(),
                 blank: json!({}),
             }));

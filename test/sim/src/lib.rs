@@ -18,6 +18,7 @@ mod fields;
 mod history;
 mod journal;
 mod kinds;
+mod likeness;
 mod media;
 mod meta;
 mod openapi;

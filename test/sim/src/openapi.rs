@@ -48,7 +48,7 @@ fn name(resource: &Resource) -> String {
 }
 
 fn schema(resource: &Resource) -> Value {
-    let mut schema = resource.schema.clone();
+    let mut schema = Value::clone(&resource.schema);
     let Resource { group, version, kind, .. } = resource;
     schema["x-kubernetes-group-version-kind"] = json!([{"group": group, "version": version, "kind": kind}]);
     refer(&mut schema);

@@ -10,7 +10,7 @@ use crate::{
     meta::{set, text},
     request::Target,
     resource::Resource,
-    schema::{Schema, default, drop_nulls, object_meta, prune, tidy},
+    schema::{Schema, default, drop_nulls, prune, tidy},
     state::CRDS,
 };
 
@@ -68,12 +68,11 @@ pub(crate) fn normalise(resource: &Resource, mut object: Value) -> Result<Value,
         complete(resource, &mut object);
         return Ok(object);
     }
-    let meta = object_meta();
     let metadata = &mut object["metadata"];
     if metadata.is_null() {
         *metadata = json!({});
     }
-    tidy(Schema::of(&meta), metadata)?;
+    tidy(Schema::metadata(), metadata)?;
     prune(resource.schema(), &mut object);
     default(resource.schema(), &mut object);
     Ok(object)

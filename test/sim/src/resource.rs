@@ -56,7 +56,7 @@ pub(crate) struct Resource {
     /// The revision since which its CRD says what it says; 0: it has none. Nobody goes on with a watch of before.
     pub(crate) since: u64,
     /// With `apiVersion`, `kind` and all of `metadata`.
-    pub(crate) schema: Value,
+    pub(crate) schema: Arc<Value>,
     /// Every version that it has, with its schema.
     pub(crate) versions: Vec<(String, Arc<Value>)>,
     /// What an object of which nothing is said consists of: structs that are never left out.
@@ -95,6 +95,12 @@ impl Resource {
     pub(crate) fn schema_in(&self, api_version: &str) -> Option<Schema<'_>> {
         let found = self.versions.iter().find(|(version, _)| in_group(&self.group, version) == api_version);
         found.map(|(_, schema)| Schema::of(schema))
+    }
+
+    /// The same as [`present`](Self::present). What is told as it is kept is not copied.
+    pub(crate) fn told(&self, stored: &Arc<Value>) -> Arc<Value> {
+        let says_so = stored["apiVersion"] == self.api_version() && stored["kind"] == self.kind;
+        if says_so && !self.rules.custom { Arc::clone(stored) } else { Arc::new(self.present(stored)) }
     }
 
     /// An object as it is told in this version.

@@ -5,6 +5,8 @@ mod prune;
 mod tidy;
 mod validate;
 
+use std::sync::LazyLock;
+
 use serde_json::{Value, json};
 
 pub(crate) use self::{
@@ -129,6 +131,14 @@ impl<'a> Schema<'a> {
             },
             _ => Atom::Scalar,
         }
+    }
+}
+
+impl Schema<'static> {
+    /// Of what every object has.
+    pub(crate) fn metadata() -> Self {
+        static META: LazyLock<Value> = LazyLock::new(object_meta);
+        Self::of(&META)
     }
 }
 

@@ -77,7 +77,12 @@ impl State {
 
     /// The objects of a kind.
     pub(crate) fn all(&self, storage: &Storage) -> impl Iterator<Item = (&Key, &Value)> {
-        self.objects.get(storage).into_iter().flatten().map(|(key, object)| (key, &**object))
+        self.kept(storage).map(|(key, object)| (key, &**object))
+    }
+
+    /// The same, to be shared.
+    pub(crate) fn kept(&self, storage: &Storage) -> impl Iterator<Item = (&Key, &Arc<Value>)> {
+        self.objects.get(storage).into_iter().flatten()
     }
 
     /// Where there are, or were, objects.
@@ -86,7 +91,12 @@ impl State {
     }
 
     pub(crate) fn get(&self, storage: &Storage, key: &Key) -> Option<&Value> {
-        self.objects.get(storage)?.get(key).map(|object| &**object)
+        self.share(storage, key).map(|object| &**object)
+    }
+
+    /// The same, to be shared.
+    pub(crate) fn share(&self, storage: &Storage, key: &Key) -> Option<&Arc<Value>> {
+        self.objects.get(storage)?.get(key)
     }
 
     /// The objects of a kind as they were at a revision that is still known.
@@ -131,7 +141,7 @@ impl State {
     }
 
     /// A CRD says what is served.
-    fn served(&mut self, storage: &Storage, object: &Value, present: bool) {
+    fn served(&mut self, storage: &Storage, object: &Arc<Value>, present: bool) {
         if [&*storage.group, &*storage.plural] == CRDS {
             self.kinds.define(object, present, self.history.revision());
         }
@@ -139,7 +149,7 @@ impl State {
 
     /// The kind that a path leads to, if it is served.
     pub(crate) fn resource(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Resource>> {
-        self.kinds.find(group, version, plural)
+        self.kinds.find(group, version, plural).cloned()
     }
 
     /// Whether something can be created in a namespace.

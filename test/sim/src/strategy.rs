@@ -6,6 +6,7 @@ use crate::{
     builtin::NAMESPACES,
     crd,
     failure::Cause,
+    likeness::alike_but_for,
     meta::{self, set},
     resource::Resource,
     schema,
@@ -74,13 +75,8 @@ pub(crate) fn prepare_change(resource: &Resource, subresource: &str, old: &Value
     if is_crd(resource) {
         crd::prepare_change(old, new);
     }
-    let rest = |object: &Value| {
-        let mut rest = object.clone();
-        drop_field(&mut rest, "metadata");
-        rest
-    };
-    let changed = if is_crd(resource) { old["spec"] != new["spec"] } else { rest(old) != rest(new) };
-    if resource.has_generation() && changed {
+    let changed = || if is_crd(resource) { old["spec"] != new["spec"] } else { !alike_but_for("metadata", old, new) };
+    if resource.has_generation() && changed() {
         let generation = old["metadata"]["generation"].as_u64().unwrap_or_default();
         set(new, "generation", json!(generation + 1));
     }

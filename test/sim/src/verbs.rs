@@ -68,8 +68,8 @@ impl<'a> Call<'a> {
     }
 
     /// The object of the path, as it is kept.
-    fn stored(&self) -> Option<&Value> {
-        self.state.get(&self.resource.storage(), &self.key())
+    fn stored(&self) -> Option<Arc<Value>> {
+        self.state.share(&self.resource.storage(), &self.key()).cloned()
     }
 
     fn missing(&self) -> Failure {
@@ -78,7 +78,7 @@ impl<'a> Call<'a> {
 
     fn get(&self) -> Result<Answer, Failure> {
         let stored = self.stored().ok_or_else(|| self.missing())?;
-        Ok(self.shown(200, self.resource.present(stored)))
+        Ok(self.shown(200, self.resource.present(&stored)))
     }
 
     fn shown(&self, code: u16, object: Value) -> Answer {

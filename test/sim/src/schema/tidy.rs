@@ -1,12 +1,10 @@
 //! What an object looks like that has been read into a struct and written again.
 
-use std::sync::LazyLock;
-
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
-use super::{Schema, object_meta};
+use super::Schema;
 
 /// Reads a value as a typed one: what is unknown or empty is left out, and a value of another type is an error, which this
 /// tells for people.
@@ -22,9 +20,8 @@ struct Misfit {
 
 /// The same for what every object has, where that was looked at before.
 pub(crate) fn tidy_metadata(object: &mut Value) {
-    static META: LazyLock<Value> = LazyLock::new(object_meta);
     if object["metadata"].is_object() {
-        let tidied = tidy(Schema::of(&META), &mut object["metadata"]);
+        let tidied = tidy(Schema::metadata(), &mut object["metadata"]);
         debug_assert!(tidied.is_ok(), "{tidied:?}");
     }
 }

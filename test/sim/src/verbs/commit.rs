@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Call;
 use crate::{
     builtin::NAMESPACES,
     failure::{Cause, Failure},
     history::Key,
+    likeness::alike_at_any_time,
     meta::{self, finalizers, is_deleting, set, text},
     strategy,
 };
@@ -39,11 +40,11 @@ impl Call<'_> {
             self.state.remove(&resource.storage(), &Key::of(old));
             return Ok(new);
         }
-        if timeless(old) == timeless(&new) {
+        if alike_at_any_time(old, &new) {
             set(&mut new, "managedFields", old["metadata"]["managedFields"].clone());
         }
         // What is kept may be less tidy than what is told of it: then even a change of nothing is one.
-        if timeless(stored) == timeless(&new) {
+        if alike_at_any_time(stored, &new) {
             return Ok(old.clone());
         }
         let kept = self.state.put(&resource.storage(), new);
@@ -80,16 +81,4 @@ impl Call<'_> {
             _ => Ok(()),
         }
     }
-}
-
-/// An object without its version, and without the moments at which somebody came to hold fields of it.
-fn timeless(object: &Value) -> Value {
-    let mut object = object.clone();
-    object["apiVersion"] = Value::Null;
-    if let Some(entries) = object["metadata"]["managedFields"].as_array_mut() {
-        for entry in entries {
-            entry["time"] = json!(null);
-        }
-    }
-    object
 }

@@ -30,7 +30,7 @@ impl Call<'_> {
             return Err(Failure::forbidden(&resource, &key.name, "this namespace may not be deleted"));
         }
         let is_crd = [&*resource.group, &*resource.plural] == CRDS;
-        let stored = self.stored().cloned().ok_or_else(|| self.missing())?;
+        let stored = self.stored().ok_or_else(|| self.missing())?;
         for name in ["uid", "resourceVersion"] {
             let wanted = &options["preconditions"][name];
             if !wanted.is_null() && *wanted != stored["metadata"][name] {
@@ -41,7 +41,7 @@ impl Call<'_> {
         }
         let storage = resource.storage();
         let left = if (is_crd || resource.is("", NAMESPACES)) && !is_deleting(&stored) {
-            let mut object = stored.clone();
+            let mut object = Value::clone(&stored);
             if is_crd {
                 crd::terminate(&mut object, &self.now);
             } else {
@@ -50,7 +50,7 @@ impl Call<'_> {
             }
             Some(self.state.put(&storage, object))
         } else if resource.is("", NAMESPACES) {
-            Some(Arc::new(stored.clone()))
+            Some(Arc::clone(&stored))
         } else {
             self.state.delete(&storage, &key, &policy)
         };

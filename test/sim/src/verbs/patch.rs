@@ -30,7 +30,7 @@ impl Call<'_> {
         if !patch.is_object() {
             return Err(Failure::bad_request("the patch is no object"));
         }
-        let stored = self.stored().cloned().ok_or_else(|| self.missing())?;
+        let stored = self.stored().ok_or_else(|| self.missing())?;
         let old = self.resource.present(&stored);
         let mut new = old.clone();
         merge(&mut new, &patch);
@@ -52,7 +52,7 @@ impl Call<'_> {
         if config["metadata"]["managedFields"].as_array().is_some_and(|entries| !entries.is_empty()) {
             return Err(Failure::bad_request("metadata.managedFields must be nil"));
         }
-        let stored = self.stored().cloned();
+        let stored = self.stored();
         let old = match &stored {
             Some(stored) => self.resource.present(stored),
             None if !self.target.subresource.is_empty() => return Err(self.missing()),

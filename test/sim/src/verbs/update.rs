@@ -10,8 +10,7 @@ impl Call<'_> {
         let mut object = read::received(&self.resource, object).map_err(Failure::bad_request)?;
         read::check_name(self.target, &object)?;
         read::place(&self.resource, self.target, &mut object)?;
-        let stored = self.stored().cloned();
-        let Some(stored) = stored else {
+        let Some(stored) = self.stored() else {
             if !self.resource.rules.creates_on_update {
                 return Err(self.missing());
             }
