@@ -18,6 +18,12 @@ fn may_go(object: &Value) -> bool {
     is_deleting(object) || object["metadata"]["ownerReferences"].as_array().is_some_and(|owners| !owners.is_empty())
 }
 
+/// The uids of those that own an object.
+fn owners(object: &Value) -> impl Iterator<Item = &str> {
+    let owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+    owners.map(|owner| owner["uid"].as_str().unwrap_or_default())
+}
+
 impl State {
     /// Whether the controllers of every cluster may have something to do because of what has happened since: hardly ever, for
     /// most of what is written is leases, Events and statuses.
@@ -85,19 +91,19 @@ impl State {
     fn collectable(&self) -> Vec<(Storage, Key)> {
         let storages = self.storages();
         let objects = || storages.iter().flat_map(|storage| self.all(storage).map(move |held| (storage, held)));
-        let mut concerned = objects().filter(|(_, (_, object))| may_go(object)).peekable();
-        if concerned.peek().is_none() {
+        let concerned: Vec<_> = objects().filter(|(_, (_, object))| may_go(object)).collect();
+        if concerned.is_empty() {
             return Vec::new();
         }
-        let uids: BTreeSet<(&str, &str)> =
-            objects().map(|(_, (key, object))| (&*key.namespace, text(object, "uid"))).collect();
+        // Where owners are, in their namespaces; all else that is there is of no matter.
+        let wanted: BTreeSet<&str> = concerned.iter().flat_map(|(_, (_, object))| owners(object)).collect();
+        let all = objects().map(|(_, (key, object))| (&*key.namespace, text(object, "uid")));
+        let uids: BTreeSet<(&str, &str)> = all.filter(|(_, uid)| wanted.contains(uid)).collect();
         let has_lost = |key: &Key, object: &Value| {
-            let uid = |owner: &Value| owner["uid"].as_str().unwrap_or_default().to_owned();
-            let lost =
-                |owner: &Value| !uids.contains(&(&*key.namespace, &*uid(owner))) && !uids.contains(&("", &*uid(owner)));
-            object["metadata"]["ownerReferences"].as_array().into_iter().flatten().any(lost)
+            let mut owners = owners(object);
+            owners.any(|uid| !uids.contains(&(&*key.namespace, uid)) && !uids.contains(&("", uid)))
         };
-        let found = concerned.filter(|(_, (key, object))| {
+        let found = concerned.into_iter().filter(|(_, (key, object))| {
             let held = finalizers(object);
             let in_its_way = is_deleting(object) && (held.contains(&ORPHAN) || held.contains(&FOREGROUND));
             in_its_way || has_lost(key, object)

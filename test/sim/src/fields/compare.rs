@@ -23,12 +23,22 @@ impl Comparison {
     }
 
     /// Without these fields and all that is in them.
-    pub(crate) fn outside(&self, roots: &[&str]) -> Self {
+    pub(crate) fn outside(self, roots: &[&str]) -> Self {
         Self {
             added: self.added.outside(roots),
             modified: self.modified.outside(roots),
             removed: self.removed.outside(roots),
         }
+    }
+
+    /// Whether it is one of them.
+    pub(crate) fn has(&self, path: &[String]) -> bool {
+        [&self.added, &self.modified, &self.removed].into_iter().any(|set| set.contains(path))
+    }
+
+    /// What is there now, and was not so before.
+    pub(crate) fn changed(self) -> FieldSet {
+        self.modified.union(self.added)
     }
 
     fn compare(&mut self, schema: Schema<'_>, old: Option<&Value>, new: Option<&Value>, path: &mut Vec<String>) {

@@ -52,12 +52,29 @@ impl FieldSet {
         self.0.range::<[String], _>(from).next().is_some_and(|next| next.starts_with(path))
     }
 
-    pub(crate) fn union(&self, other: &Self) -> Self {
-        Self(self.0.union(&other.0).cloned().collect())
+    /// With those of another.
+    pub(crate) fn union(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
     }
 
     pub(crate) fn difference(&self, other: &Self) -> Self {
         Self(self.0.difference(&other.0).cloned().collect())
+    }
+
+    /// Whether all of them are among those of another.
+    pub(crate) fn is_within(&self, other: &Self) -> bool {
+        self.0.is_subset(&other.0)
+    }
+
+    /// Those that are meant.
+    pub(crate) fn those(&self, meant: impl Fn(&[String]) -> bool) -> Self {
+        Self(self.0.iter().filter(|path| meant(path)).cloned().collect())
+    }
+
+    /// Without those that are not meant.
+    pub(crate) fn retain(&mut self, meant: impl Fn(&[String]) -> bool) {
+        self.0.retain(|path| meant(path));
     }
 
     pub(crate) fn intersection(&self, other: &Self) -> Self {
@@ -65,9 +82,9 @@ impl FieldSet {
     }
 
     /// Without these fields and all that is in them.
-    pub(crate) fn outside(&self, roots: &[&str]) -> Self {
-        let inside = |path: &&Path| path.first().is_some_and(|first| roots.contains(&first.as_str()));
-        Self(self.0.iter().filter(|path| !inside(path)).cloned().collect())
+    pub(crate) fn outside(mut self, roots: &[&str]) -> Self {
+        self.retain(|path| path.first().is_none_or(|first| !roots.contains(&first.as_str())));
+        self
     }
 
     /// With the structs that the fields are in: these are seldom named.
@@ -161,6 +178,6 @@ mod tests {
             ]
         );
         assert!(set.reaches_below(&["f:spec".to_owned()]) && !set.reaches_below(&["f:status".to_owned()]));
-        assert!(set.outside(&["f:metadata"]).to_json().get("f:metadata").is_none());
+        assert!(set.clone().outside(&["f:metadata"]).to_json().get("f:metadata").is_none());
     }
 }

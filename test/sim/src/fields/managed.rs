@@ -60,6 +60,11 @@ impl Entry {
         entry
     }
 
+    /// What they stand in the order of.
+    fn rank(&self) -> (Operation, [&str; 4]) {
+        (self.operation, [&self.time, &self.manager, &self.api_version, &self.subresource])
+    }
+
     /// Whether both are kept as one: whoever applies does so in any version.
     pub(crate) fn is_of(&self, other: &Self) -> bool {
         self.manager == other.manager
@@ -94,18 +99,7 @@ impl Managed {
     /// Writes it into an object.
     pub(crate) fn put(mut self, object: &mut Value) {
         self.0.retain(|entry| !entry.fields.is_empty());
-        self.0.sort_by(|one, two| {
-            let key = |entry: &Entry| {
-                (
-                    entry.operation,
-                    entry.time.clone(),
-                    entry.manager.clone(),
-                    entry.api_version.clone(),
-                    entry.subresource.clone(),
-                )
-            };
-            key(one).cmp(&key(two))
-        });
+        self.0.sort_by(|one, two| one.rank().cmp(&two.rank()));
         let Some(metadata) = object["metadata"].as_object_mut() else { return };
         if self.0.is_empty() {
             metadata.remove(MANAGED_FIELDS);

@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::{
     compare::Comparison,
-    element,
     field_set::FieldSet,
     managed::{Entry, Managed, Operation, strip, strip_in_place},
     merge::merge,
@@ -83,19 +82,18 @@ impl Writer<'_> {
             managed.put(new);
             return;
         }
-        let before = strip(live);
         strip_in_place(new);
-        if self.untyped(&managed, &before).or_else(|| self.untyped(&managed, new)).is_some() {
+        if self.untyped(&managed, live).or_else(|| self.untyped(&managed, new)).is_some() {
             return Managed::default().put(new);
         }
-        let compared = Comparison::of(self.schema(), &before, new).outside(self.ignored());
+        // Who holds what is not stripped from what was there, for which that would be copied: to nobody it is a field.
+        let compared = Comparison::of(self.schema(), live, new).outside(self.ignored());
         self.take(&mut managed, &compared, None);
-        let changed = compared.modified.union(&compared.added);
-        let own = self.entry(Operation::Update, without_system(&changed));
+        let own = self.entry(Operation::Update, without_system(compared.changed()));
         if !own.fields.is_empty() {
             match managed.0.iter_mut().find(|entry| entry.is_of(&own)) {
                 Some(held) => {
-                    held.fields = held.fields.union(&own.fields);
+                    held.fields = std::mem::take(&mut held.fields).union(own.fields);
                     held.time = own.time;
                 }
                 None => managed.0.push(own),
@@ -115,10 +113,9 @@ impl Writer<'_> {
 
     /// Takes from all others what a write has changed.
     fn take(&self, managed: &mut Managed, compared: &Comparison, except: Option<&Entry>) {
-        let changed = compared.modified.union(&compared.added).union(&compared.removed);
         for entry in &mut managed.0 {
             if except.is_none_or(|own| !entry.is_of(own)) {
-                entry.fields = entry.fields.difference(&changed);
+                entry.fields.retain(|path| !compared.has(path));
             }
         }
         self.forget(managed);
@@ -144,7 +141,8 @@ impl Writer<'_> {
         let last = managed.0.iter().position(|entry| entry.is_of(&own)).map(|at| managed.0.remove(at));
         managed.0.push(own.clone());
         let applied = match &last {
-            Some(last) if !last.fields.is_empty() => self.prune(&merged, &managed, &last.fields),
+            // Where all is applied again that was, nothing is taken out: whatever could be is held.
+            Some(last) if !last.fields.is_within(&own.fields) => self.prune(&merged, &managed, &last.fields),
             _ => merged,
         };
         if let Some(why) = self.untyped(&managed, &live_object).or_else(|| self.untyped(&managed, &applied)) {
@@ -158,7 +156,7 @@ impl Writer<'_> {
             }
         }
         self.take(&mut managed, &compared, Some(&own));
-        let mut held = without_system(&own.fields);
+        let mut held = without_system(own.fields.clone());
         let same = applied == live_object;
         for entry in managed.0.iter_mut().filter(|entry| entry.is_of(&own)) {
             entry.fields = std::mem::take(&mut held);
@@ -189,20 +187,20 @@ impl Writer<'_> {
         let structs = |set: &FieldSet| set.with_structs(schema);
         let last = structs(last);
         let pruned = remove(schema, merged, &last);
-        let held = managed.0.iter().fold(FieldSet::default(), |all, entry| all.union(&entry.fields));
+        let held = managed.0.iter().fold(FieldSet::default(), |all, entry| all.union(entry.fields.clone()));
         let all = structs(&field_set(schema, merged));
         let left = structs(&field_set(schema, &pruned));
-        let pruned = remove(schema, merged, &all.difference(&left.union(&structs(&held))));
+        let pruned = remove(schema, merged, &all.difference(&left.union(structs(&held))));
         let left = structs(&field_set(schema, &pruned));
         remove(schema, merged, &all.difference(&left).intersection(&last))
     }
 }
 
 fn conflicts(managed: &Managed, own: &Entry, compared: &Comparison) -> Vec<Cause> {
-    let changed = compared.modified.union(&compared.added);
     let others = managed.0.iter().filter(|entry| !entry.is_of(own));
     let held = others.flat_map(|entry| {
-        let fields: Vec<String> = entry.fields.intersection(&changed).shown().collect();
+        let taken = entry.fields.those(|path| compared.modified.contains(path) || compared.added.contains(path));
+        let fields: Vec<String> = taken.shown().collect();
         fields
             .into_iter()
             .map(|field| Cause::new("FieldManagerConflict", field, format!("conflict with {:?}", entry.manager)))
@@ -210,12 +208,7 @@ fn conflicts(managed: &Managed, own: &Entry, compared: &Comparison) -> Vec<Cause
     held.collect()
 }
 
-fn without_system(set: &FieldSet) -> FieldSet {
-    let mut stripped = FieldSet::default();
-    for path in STRIPPED {
-        let path: Vec<String> = path.iter().map(|element| (*element).to_owned()).collect();
-        debug_assert!(path.iter().all(|element| element::field_name(element).is_some()));
-        stripped.insert(&path);
-    }
-    set.difference(&stripped)
+fn without_system(mut set: FieldSet) -> FieldSet {
+    set.retain(|path| !STRIPPED.iter().any(|stripped| path.iter().eq(*stripped)));
+    set
 }
