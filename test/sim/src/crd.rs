@@ -134,6 +134,12 @@ fn condition(crd: &mut Value, name: &str, reason: &str, message: &str, now: &str
     crd["status"]["conditions"] = json!(conditions);
 }
 
+/// Where the objects are kept that a CRD defines.
+pub(crate) fn defined(crd: &Value) -> Storage {
+    let said = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    Storage { group: said(&crd["spec"]["group"]), plural: said(&crd["spec"]["names"]["plural"]) }
+}
+
 /// Whether its names are accepted as they are, and its kind is served: then [`State::establish`] has nothing to do.
 fn is_established(crd: &Value) -> bool {
     let reasons = [("NamesAccepted", "NoConflicts"), ("Established", "InitialNamesAccepted")];
@@ -191,8 +197,7 @@ impl State {
     }
 
     fn clean_up(&mut self, storage: &Storage, mut crd: Value) -> bool {
-        let said = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let objects = Storage::new(&said(&crd["spec"]["group"]), &said(&crd["spec"]["names"]["plural"]));
+        let objects = defined(&crd);
         let mut busy = self.delete_all(&objects, |_| true);
         if self.all(&objects).next().is_none() && finalizers(&crd).contains(&CLEANUP) {
             let left: Vec<&str> = finalizers(&crd).into_iter().filter(|finalizer| *finalizer != CLEANUP).collect();

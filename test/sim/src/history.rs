@@ -1,6 +1,9 @@
 //! `History`: what has happened in an API server, for those who watch.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
 
 use serde_json::Value;
 
@@ -45,12 +48,14 @@ pub(crate) struct History {
     revision: u64,
     /// What came before is forgotten.
     compacted: u64,
+    /// The last change of each kind that is forgotten.
+    forgotten: BTreeMap<Storage, u64>,
     events: VecDeque<Event>,
 }
 
 impl History {
     pub(crate) fn from(revision: u64) -> Self {
-        Self { revision, compacted: revision, events: VecDeque::new() }
+        Self { revision, compacted: revision, forgotten: BTreeMap::new(), events: VecDeque::new() }
     }
 
     pub(crate) fn revision(&self) -> u64 {
@@ -70,12 +75,17 @@ impl History {
     /// Forgets all that was before now.
     pub(crate) fn compact(&mut self) {
         self.compacted = self.revision;
-        self.events.clear();
+        self.forgotten.extend(self.events.drain(..).map(|event| (event.storage, event.revision)));
     }
 
     /// Whether all is known that happened after a revision.
     pub(crate) fn reaches(&self, revision: u64) -> bool {
         revision >= self.compacted
+    }
+
+    /// The same of one kind.
+    pub(crate) fn reaches_of(&self, storage: &Storage, revision: u64) -> bool {
+        self.forgotten.get(storage).is_none_or(|last| revision >= *last)
     }
 
     pub(crate) fn since(&self, revision: u64) -> impl Iterator<Item = &Event> {

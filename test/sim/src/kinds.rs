@@ -81,8 +81,7 @@ impl Kinds {
         }
         // Most of what changes in a CRD changes nothing of what is served, and schemas are long.
         let is_served = before.is_some_and(|Said { crd: before, .. }| {
-            has_condition(&before, "Established")
-                && before["status"]["acceptedNames"] == crd["status"]["acceptedNames"]
+            has_condition(&before, "Established") && before["status"]["acceptedNames"] == crd["status"]["acceptedNames"]
         });
         if !is_served {
             self.withdraw(crd);

@@ -7,6 +7,7 @@
 
 mod answer;
 mod builtin;
+mod changes;
 mod clock;
 mod controllers;
 mod crd;

@@ -17,6 +17,12 @@ impl Storage {
     pub(crate) fn new(group: &str, plural: &str) -> Self {
         Self { group: group.to_owned(), plural: plural.to_owned() }
     }
+
+    /// That of a resource as it is shown.
+    pub(crate) fn of(resource: &str) -> Self {
+        let (plural, group) = resource.split_once('.').unwrap_or((resource, ""));
+        Self::new(group, plural)
+    }
 }
 
 /// Such as `things.example.org`.

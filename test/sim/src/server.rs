@@ -1,7 +1,7 @@
 //! `ApiServer`: one API server of a world, and the service that requests to it go through.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     convert::Infallible,
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -23,6 +23,7 @@ use tower::BoxError;
 
 use crate::{
     answer::Answer,
+    changes::{Changes, kinds_of},
     clock::Clock,
     discovery::discover,
     failure::Failure,
@@ -30,6 +31,7 @@ use crate::{
     journal::{Change, Deed, Entry, Journal},
     openapi::publish,
     request::Request,
+    resource::Storage,
     state::State,
     verbs::{BOOKMARK, Call, News, Watching},
 };
@@ -46,8 +48,7 @@ struct Inner {
     clock: Clock,
     journal: Journal,
     state: Mutex<State>,
-    /// The revision, for those who wait for the next.
-    changes: watch::Sender<u64>,
+    changes: Changes,
 }
 
 impl fmt::Debug for ApiServer {
@@ -69,7 +70,7 @@ impl ApiServer {
 
     /// The same, which holds something already.
     pub(crate) fn holding(name: &str, clock: Clock, journal: &Journal, state: State) -> Self {
-        let changes = watch::Sender::new(state.history.revision());
+        let changes = Changes::from(state.history.revision());
         let (name, journal) = (name.to_owned(), journal.clone());
         Self(Arc::new(Inner { name, clock, journal, state: Mutex::new(state), changes }))
     }
@@ -98,14 +99,17 @@ impl ApiServer {
         let before = state.history.revision();
         let done = act(&mut state);
         let revision = state.history.revision();
-        for Event { storage, key, before, after, .. } in state.history.since(before).cloned() {
+        let mut kinds = BTreeSet::new();
+        for event in state.history.since(before).cloned() {
+            kinds.extend(kinds_of(&event));
+            let Event { storage, key, before, after, .. } = event;
             let resource = storage.to_string();
             let change = Change { resource, namespace: key.namespace, name: key.name, before, after };
             let (server, by) = (self.0.name.clone(), by.to_owned());
             self.0.journal.add(Entry { at: self.0.clock.passed(), server, by, deed: Deed::Change(change) });
         }
         drop(state);
-        self.0.changes.send_if_modified(|told| std::mem::replace(told, revision) != revision);
+        self.0.changes.tell(revision, &kinds);
         done
     }
 
@@ -123,17 +127,17 @@ impl ApiServer {
     pub fn compact(&self) {
         self.change(CONTROLLERS, |state| state.history.compact());
         // Who is behind is told at once.
-        self.0.changes.send_modify(|_| {});
+        self.0.changes.wake();
     }
 
     /// All that it holds, by resource, namespace and name: as it tells it, and as it is kept where no version is served.
-    pub fn contents(&self) -> BTreeMap<(String, String, String), Value> {
+    pub fn contents(&self) -> BTreeMap<(String, String, String), Arc<Value>> {
         let state = self.state();
         let mut contents = BTreeMap::new();
         for storage in state.storages() {
             let resource = state.kinds.all().find(|resource| resource.storage() == storage);
-            for (key, object) in state.all(&storage) {
-                let told = resource.map_or_else(|| object.clone(), |resource| resource.present(object));
+            for (key, object) in state.kept(&storage) {
+                let told = resource.map_or_else(|| Arc::clone(object), |resource| resource.told(object));
                 contents.insert((storage.to_string(), key.namespace.clone(), key.name.clone()), told);
             }
         }
@@ -141,19 +145,20 @@ impl ApiServer {
     }
 
     /// The objects of a kind that it holds, such as `things.example.org`, by namespace and name.
-    pub fn objects(&self, resource: &str) -> BTreeMap<(String, String), Value> {
-        let state = self.state();
-        let storages = state.storages().into_iter().filter(|storage| storage.to_string() == resource);
-        let objects = storages.flat_map(|storage| {
-            let held = state.all(&storage);
-            held.map(|(key, object)| ((key.namespace.clone(), key.name.clone()), object.clone())).collect::<Vec<_>>()
-        });
-        objects.collect()
+    pub fn objects(&self, resource: &str) -> BTreeMap<(String, String), Arc<Value>> {
+        let (state, storage) = (self.state(), Storage::of(resource));
+        let held = state.kept(&storage);
+        held.map(|(key, object)| ((key.namespace.clone(), key.name.clone()), Arc::clone(object))).collect()
     }
 
     /// Tells of its revision whenever something has changed.
     pub fn changes(&self) -> watch::Receiver<u64> {
-        self.0.changes.subscribe()
+        self.0.changes.of_all()
+    }
+
+    /// The same, for whoever looks at the objects of one kind only.
+    pub fn changes_of(&self, resource: &str) -> watch::Receiver<u64> {
+        self.0.changes.of(&Storage::of(resource))
     }
 
     /// How far it has come.
@@ -163,7 +168,7 @@ impl ApiServer {
 
     /// Lets all controllers work whenever something has changed. Never ends by itself.
     pub async fn run_controllers(&self) {
-        let mut changes = self.0.changes.subscribe();
+        let mut changes = self.changes();
         let mut looked = None;
         loop {
             // What they do themselves is looked at, too.
@@ -194,7 +199,7 @@ impl ApiServer {
 
     /// The events of a watch, a line each, as they come.
     fn stream(&self, watching: Watching) -> Content {
-        let changes = self.0.changes.subscribe();
+        let changes = self.0.changes.of(&watching.storage());
         let started = Stream { server: self.clone(), watching, changes, waiting: VecDeque::new(), ended: false };
         let frames = stream::unfold(started, |mut stream| async move {
             let line = stream.next().await?;
@@ -220,6 +225,8 @@ struct Stream {
 
 impl Stream {
     async fn next(&mut self) -> Option<Value> {
+        // Whoever was not asked for a while has not heard of anything meanwhile.
+        let mut follows = false;
         loop {
             if let Some(event) = self.waiting.pop_front() {
                 return Some(event);
@@ -228,16 +235,25 @@ impl Stream {
                 return None;
             }
             self.changes.mark_unchanged();
-            let news = self.watching.news(&self.server.state());
-            match news {
-                News::Events(events) => self.waiting.extend(events),
-                News::End(last) => {
-                    self.waiting.extend(last);
-                    self.ended = true;
-                }
-                News::Nothing => self.wait().await,
+            if !self.look(follows) {
+                self.wait().await;
+                follows = true;
             }
         }
+    }
+
+    /// Whether there is something to tell.
+    fn look(&mut self, follows: bool) -> bool {
+        let news = self.watching.news(&self.server.state(), follows);
+        match news {
+            News::Events(events) => self.waiting.extend(events),
+            News::End(last) => {
+                self.waiting.extend(last);
+                self.ended = true;
+            }
+            News::Nothing => return false,
+        }
+        true
     }
 
     async fn wait(&mut self) {
@@ -249,7 +265,8 @@ impl Stream {
             Ok(Err(_)) => self.ended = true,
             Err(_) => {
                 self.ended = Instant::now() >= until;
-                if self.watching.bookmarks {
+                // It says how far all kinds have come, of which nobody has woken us.
+                if !self.look(true) && self.watching.bookmarks {
                     self.waiting.push_back(self.watching.bookmark());
                 }
             }

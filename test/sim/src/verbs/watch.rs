@@ -11,7 +11,7 @@ use crate::{
     failure::{Cause, Failure},
     history::Event,
     media::Media,
-    resource::Resource,
+    resource::{Resource, Storage},
     selector::Selector,
     state::State,
 };
@@ -93,20 +93,26 @@ impl Call<'_> {
 }
 
 impl Watching {
-    /// What there is to tell now.
-    pub(crate) fn news(&mut self, state: &State) -> News {
-        if !state.history.reaches(self.seen) || self.seen < self.resource.since {
+    /// Where the objects are kept that are watched.
+    pub(crate) fn storage(&self) -> Storage {
+        self.resource.storage()
+    }
+
+    /// What there is to tell now. Whoever `follows` has waited since it was asked last: it has missed nothing of other kinds.
+    pub(crate) fn news(&mut self, state: &State, follows: bool) -> News {
+        let (storage, history) = (self.storage(), &state.history);
+        let reaches = if follows { history.reaches_of(&storage, self.seen) } else { history.reaches(self.seen) };
+        if !reaches || self.seen < self.resource.since {
             let expired = Failure::expired(format!("too old resource version: {}", self.seen));
             return News::End(Some(json!({"type": "ERROR", "object": expired.to_json()})));
         }
-        let storage = self.resource.storage();
         let mut events: Vec<Value> = self.first.drain(..).collect();
-        let news = state.history.since(self.seen).filter(|event| event.storage == storage);
+        let news = history.since(self.seen).filter(|event| event.storage == storage);
         events.extend(news.filter_map(|event| self.tell(event)));
-        self.seen = self.seen.max(state.history.revision());
+        self.seen = self.seen.max(history.revision());
         // With its kind a watch ends, and when its CRD says something else, but not before it has told of what happened before.
         let Resource { group, version, plural, since, .. } = &*self.resource;
-        let goes_on = || state.resource(group, version, plural).is_some_and(|served| served.since == *since);
+        let goes_on = || state.kinds.find(group, version, plural).is_some_and(|served| served.since == *since);
         match events.is_empty() {
             false => News::Events(events),
             true if goes_on() => News::Nothing,

@@ -128,7 +128,7 @@ impl Ending {
             let serves = stage.providers.contains(&provider);
             let uid = &object["metadata"]["uid"];
             let is_its = |copy: &Value| copy["metadata"]["annotations"][keys::CONSUMER_UID] == *uid;
-            let has = serves && stage.server(provider).objects(CERTIFICATE).values().any(is_its);
+            let has = serves && stage.server(provider).objects(CERTIFICATE).values().any(|copy| is_its(copy));
             if !has || object["status"]["status"] != "Available" {
                 self.wrong.push(format!("{name} is not served {asked}"));
             }

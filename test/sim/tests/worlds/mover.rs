@@ -15,7 +15,7 @@ const TAKES: Duration = Duration::from_secs(3);
 /// Works until it is dropped.
 pub(crate) async fn run(hub: ApiServer) {
     let mover = Person { name: "mover", server: &hub };
-    let mut changes = hub.changes();
+    let mut changes = hub.changes_of("configmaps");
     loop {
         for ((namespace, name), map) in hub.objects("configmaps") {
             let of_stage = map["metadata"]["labels"][keys::MIGRATION_ID].is_string();

@@ -107,7 +107,7 @@ async fn furnish(platform: &Person<'_>) {
 
 /// Makes Widgets ready until it is dropped.
 async fn realise_all(server: &ApiServer) {
-    let mut changes = server.changes();
+    let mut changes = server.changes_of(WIDGETS);
     loop {
         for ((namespace, name), object) in server.objects(WIDGETS) {
             if object["status"]["state"] != "Ready" && object["metadata"]["deletionTimestamp"].is_null() {
