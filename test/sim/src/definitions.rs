@@ -1,10 +1,20 @@
 //! `Definitions`: CRDs that were established once, for all API servers that begin with them. There are thousands in a run, and
 //! CRDs are long.
 
+use std::sync::Arc;
+
 use http::{HeaderMap, HeaderValue, Method, Uri, header};
 use serde_json::Value;
 
-use crate::{answer::Answer, clock::Clock, request::Request, server::answer, state::State, world::EPOCH};
+use crate::{
+    answer::Answer,
+    clock::Clock,
+    request::Request,
+    resource::Storage,
+    server::answer,
+    state::{CRDS, State},
+    world::EPOCH,
+};
 
 const PATH: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?fieldManager=platform";
 
@@ -30,6 +40,12 @@ impl Definitions {
         }
         while state.settle_definitions() {}
         Self { state, count: crds.len() }
+    }
+
+    /// The CRDs as they are established. Every server that begins with them holds the same, until somebody changes one.
+    pub fn crds(&self) -> Vec<Arc<Value>> {
+        let storage = Storage::new(CRDS[0], CRDS[1]);
+        self.state.kept(&storage).map(|(_, crd)| Arc::clone(crd)).collect()
     }
 
     /// What a server holds that begins with them.

@@ -77,7 +77,7 @@ impl World {
         servers.entry(name.to_owned()).or_insert_with(make).clone()
     }
 
-    /// No two servers have a uid in common.
+    /// No two servers have a uid in common, but for those of CRDs that they begin with.
     fn seed_of(&self, place: usize) -> u64 {
         self.seed ^ (place as u64 + 1).wrapping_mul(0xa076_1d64_78bd_642f)
     }

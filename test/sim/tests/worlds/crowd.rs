@@ -54,10 +54,7 @@ pub(crate) fn each<T: Sync>(all: &[T], test: impl Fn(&T) -> Option<String> + Syn
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(one) = all.get(at) else { return };
-                    // A world that panics has gone wrong, too.
-                    let found = panic::catch_unwind(panic::AssertUnwindSafe(|| test(one)));
-                    if let Some(why) = found.unwrap_or_else(|_| Some("it panics".to_owned())) {
-                        println!("no. {}: {}", at + 1, why.chars().take(300).collect::<String>());
+                    if goes_wrong(at, || test(one)) {
                         failed.lock().unwrap().push(at);
                     }
                 }
@@ -67,4 +64,13 @@ pub(crate) fn each<T: Sync>(all: &[T], test: impl Fn(&T) -> Option<String> + Syn
     let mut failed = failed.into_inner().unwrap();
     failed.sort_unstable();
     failed.into_iter().map(|at| &all[at]).collect()
+}
+
+/// Tells people, and `make mutants`, what `test` says is wrong with the one at this place, if it says so.
+pub(crate) fn goes_wrong(at: usize, test: impl FnOnce() -> Option<String>) -> bool {
+    // A world that panics has gone wrong, too.
+    let found = panic::catch_unwind(panic::AssertUnwindSafe(test));
+    let Some(why) = found.unwrap_or_else(|_| Some("it panics".to_owned())) else { return false };
+    println!("no. {}: {}", at + 1, why.chars().take(300).collect::<String>());
+    true
 }

@@ -1,13 +1,17 @@
 //! `Ending`: what is there when all is quiet, without what may differ from run to run.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, LazyLock},
+};
 
 use broker_api::keys;
 use serde_json::{Value, json};
 
 use crate::{
+    furnished::Furnished,
     provider::base64,
-    stage::{CERTIFICATE, HUB, PRIVATE, SHOP, Stage},
+    stage::{CERTIFICATE, DEFINITIONS, HUB, PRIVATE, PROVIDERS, SHOP, Stage},
 };
 
 /// Who moved what how often is chance, and so are Events: of what went wrong some tell more.
@@ -16,10 +20,13 @@ const CHANCE: [&str; 3] = ["events.events.k8s.io", "leases.coordination.k8s.io",
 /// What providers are called here: which of them serves what follows from who could be reached when, and who was asked.
 const PROVIDER: &str = "a provider";
 
+/// Nobody changes CRDs here.
+static FURNISHED: LazyLock<Furnished> = LazyLock::new(|| Furnished::of(&DEFINITIONS, |crd| plain(crd, &PROVIDERS)));
+
 /// What all servers hold.
 pub(crate) struct Ending {
     /// Of hub and consumers as they are, of providers all together: by server, resource, namespace and name.
-    objects: BTreeMap<[String; 4], Value>,
+    objects: BTreeMap<[String; 4], Arc<Value>>,
     /// Who serves what, as both sides have it, and what else is wrong.
     wrong: Vec<String>,
     left: Vec<String>,
@@ -38,12 +45,17 @@ pub(crate) fn ending(stage: &Stage) -> Ending {
         if stage.tenants.contains(&server.name()) {
             ending.look_at_tenant(stage, server.name(), &contents);
         }
-        for ((resource, namespace, name), mut object) in contents {
+        for ((resource, namespace, name), object) in contents {
             let of_provider = is_provider && resource == "namespaces" && name == SHOP;
             if CHANCE.contains(&&*resource) || name.starts_with("forged") || of_provider {
                 continue;
             }
             let part = if is_provider { PROVIDER } else { server.name() };
+            if let Some(crd) = FURNISHED.plain(&object) {
+                ending.objects.insert([part.to_owned(), resource, namespace, name], crd);
+                continue;
+            }
+            let mut object = Arc::unwrap_or_clone(object);
             if part == HUB {
                 plain(&mut object, &[]);
             } else {
@@ -56,13 +68,13 @@ pub(crate) fn ending(stage: &Stage) -> Ending {
             if resource == "acceptapis.broker.platform-mesh.io" {
                 object["status"]["placed"] = Value::Null;
             }
-            ending.objects.insert([part.to_owned(), resource, namespace, name], object);
+            ending.objects.insert([part.to_owned(), resource, namespace, name], Arc::new(object));
         }
     }
     ending
 }
 
-type Contents = BTreeMap<(String, String, String), Value>;
+type Contents = BTreeMap<(String, String, String), Arc<Value>>;
 
 /// A provider that has left may have taken the marks off a copy before anybody could put them back, and when it comes again the
 /// object is served elsewhere: nobody can tell any more that this is a copy, and it is the provider's, whose room it takes.
@@ -167,7 +179,7 @@ impl Ending {
         for key in self.objects.keys().chain(expected.objects.keys()) {
             let (found, expected) = (self.objects.get(key), expected.objects.get(key));
             if found != expected {
-                let show = |object: Option<&Value>| object.map_or("nothing".to_owned(), ToString::to_string);
+                let show = |object: Option<&Arc<Value>>| object.map_or("nothing".to_owned(), ToString::to_string);
                 let (key, found, expected) = (key.join(" "), show(found), show(expected));
                 return Err(format!("{when}, {key} is\n  {found}\nand should be\n  {expected}"));
             }

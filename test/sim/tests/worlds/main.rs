@@ -11,6 +11,7 @@ mod crowd;
 mod customer;
 mod director;
 mod ending;
+mod furnished;
 mod graphs;
 mod judge;
 mod mover;

@@ -36,7 +36,7 @@ pub(crate) const CONFIGURATIONS: &str =
     "/apis/broker.platform-mesh.io/v1alpha1/namespaces/broker/migrationconfigurations";
 pub(crate) const CLUSTERS: &str = "/api/v1/namespaces/clusters/secrets";
 
-static DEFINITIONS: LazyLock<Definitions> = LazyLock::new(|| {
+pub(crate) static DEFINITIONS: LazyLock<Definitions> = LazyLock::new(|| {
     let ours = crds().into_iter().filter(|crd| GROUPS.contains(&&*crd.spec.group));
     Definitions::of(&ours.map(|crd| serde_json::to_value(crd).unwrap()).collect::<Vec<_>>())
 });

@@ -33,7 +33,7 @@ enum Deed {
 }
 
 /// What tells a hub from others: the first 12 digits of the uid of its `kube-system`.
-fn identity(hub: &ApiServer) -> String {
+pub(crate) fn identity(hub: &ApiServer) -> String {
     let namespace = hub.objects("namespaces").remove(&(String::new(), "kube-system".to_owned()));
     let uid = namespace.map(|namespace| namespace["metadata"]["uid"].as_str().unwrap_or_default().replace('-', ""));
     uid.unwrap_or_default().chars().take(12).collect()

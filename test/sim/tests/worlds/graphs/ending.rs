@@ -1,27 +1,40 @@
 //! `Ending`: what is there when all is quiet, without what may differ from run to run.
 
-use std::{collections::BTreeMap, sync::LazyLock};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock},
+};
 
 use broker_api::graphs::keys;
 use regex::Regex;
 use serde_json::{Value, json};
 
-use super::stage::Stage;
+use super::{
+    act::identity,
+    stage::{DEFINITIONS, HUB, RIVAL, Stage},
+};
+use crate::furnished::Furnished;
 
 /// Objects by server, resource, namespace and name.
-pub(crate) type Ending = BTreeMap<[String; 4], Value>;
+pub(crate) type Ending = BTreeMap<[String; 4], Arc<Value>>;
 
 /// What some tell more of than others: of what went wrong, and of who leads.
 pub(crate) const UNTOLD: [&str; 2] = ["events.events.k8s.io", "leases.coordination.k8s.io"];
 
+const UID_LENGTH: usize = 36;
+
 static UID: LazyLock<Regex> = LazyLock::new(|| Regex::new("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").unwrap());
+
+static FURNISHED: LazyLock<Furnished> = LazyLock::new(|| Furnished::of(&DEFINITIONS, |crd| plain(crd, &[])));
 
 static NUMBER: LazyLock<Regex> = LazyLock::new(|| Regex::new("revision [0-9]+").unwrap());
 
 /// Takes out the numbers of revisions.
 pub(crate) fn without_numbers(ending: &mut Ending) {
     ending.retain(|[_, resource, ..], _| resource != "graphrevisions.internal.kro.run");
-    ending.values_mut().for_each(unnumber);
+    for object in ending.values_mut() {
+        unnumber(Arc::make_mut(object));
+    }
 }
 
 fn unnumber(value: &mut Value) {
@@ -39,19 +52,26 @@ fn unnumber(value: &mut Value) {
 /// All that the servers hold.
 pub(crate) fn ending(stage: &Stage) -> Ending {
     let mut ending = Ending::new();
+    let hubs = stage.servers().filter(|server| [HUB, RIVAL].contains(&server.name()));
+    let hubs: Vec<(String, String)> = hubs.map(|hub| (identity(&hub), format!("identity of {}", hub.name()))).collect();
     for server in stage.servers() {
-        for ((resource, namespace, name), mut object) in server.contents() {
-            if !UNTOLD.contains(&&*resource) {
-                plain(&mut object);
-                ending.insert([server.name().to_owned(), resource, namespace, name], object);
+        for ((resource, namespace, name), object) in server.contents() {
+            if UNTOLD.contains(&&*resource) {
+                continue;
             }
+            let object = FURNISHED.plain(&object).unwrap_or_else(|| {
+                let mut object = Arc::unwrap_or_clone(object);
+                plain(&mut object, &hubs);
+                Arc::new(object)
+            });
+            ending.insert([server.name().to_owned(), resource, namespace, name], object);
         }
     }
     ending
 }
 
-/// Takes out identities, versions and moments, and what is made of them.
-fn plain(value: &mut Value) {
+/// Takes out identities, of these hubs too, versions and moments, and what is made of them.
+fn plain(value: &mut Value, hubs: &[(String, String)]) {
     match value {
         Value::Object(fields) => {
             for name in [
@@ -71,10 +91,19 @@ fn plain(value: &mut Value) {
                     *held = json!("digest");
                 }
             }
-            fields.values_mut().for_each(plain);
+            fields.values_mut().for_each(|field| plain(field, hubs));
         }
-        Value::Array(items) => items.iter_mut().for_each(plain),
-        Value::String(text) if UID.is_match(text) => *text = UID.replace_all(text, "uid").into_owned(),
+        Value::Array(items) => items.iter_mut().for_each(|item| plain(item, hubs)),
+        Value::String(text) => {
+            if text.len() >= UID_LENGTH && UID.is_match(text) {
+                *text = UID.replace_all(text, "uid").into_owned();
+            }
+            for (identity, said) in hubs {
+                if text.contains(identity) {
+                    *text = text.replace(identity, said);
+                }
+            }
+        }
         _ => {}
     }
 }

@@ -1,13 +1,16 @@
 //! `Stage`: a hub and clusters that may be its spokes, before anybody has defined anything.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
 use broker_api::graphs::{crds::crds, keys};
 use serde_json::{Value, json};
-use sim::{ApiServer, World};
+use sim::{ApiServer, Definitions, World};
 use tokio::{task::JoinSet, time::sleep};
 
-use super::rgds::{self, CRDS, WIDGETS};
+use super::rgds::{self, WIDGETS};
 use crate::person::Person;
 
 pub(crate) const HUB: &str = "hub";
@@ -27,6 +30,12 @@ pub(crate) const PLATFORM: &str = "platform";
 /// How long whoever makes Widgets ready takes for it.
 const TAKES: Duration = Duration::from_secs(2);
 
+/// Spokes have these kinds, too: only then something of them could get there.
+pub(crate) static DEFINITIONS: LazyLock<Definitions> = LazyLock::new(|| {
+    let ours = crds().into_iter().map(|crd| serde_json::to_value(crd).unwrap());
+    Definitions::of(&ours.chain([rgds::widget_crd()]).collect::<Vec<_>>())
+});
+
 /// Servers, and whoever works there.
 pub(crate) struct Stage {
     pub(crate) world: Arc<World>,
@@ -41,20 +50,12 @@ impl Stage {
         let mut others = JoinSet::new();
         let names: Vec<&str> = hubs.iter().chain(spokes).copied().collect();
         for name in names.iter().copied() {
-            let server = world.server(name);
+            let server = world.server_with(name, &DEFINITIONS);
             let platform = Person { name: PLATFORM, server: &server };
             let works = server.clone();
             others.spawn(async move { works.run_controllers().await });
             let works = server.clone();
             others.spawn(async move { realise_all(&works).await });
-            // Spokes have these kinds, too: only then something of them could get there.
-            for crd in crds() {
-                platform.create(CRDS, &serde_json::to_value(crd).unwrap()).await;
-            }
-            platform.create(CRDS, &rgds::widget_crd()).await;
-            // The controller of CRDs has its turn.
-            tokio::task::yield_now().await;
-            server.settle();
             furnish(&platform).await;
             if hubs.contains(&name) {
                 furnish_hub(&platform).await;

@@ -1,6 +1,6 @@
 //! `Tale`: a scenario, played from its beginning to its end while things go wrong.
 
-use std::{collections::BTreeSet, fmt::Write as _, ops::Range, time::Duration};
+use std::{collections::BTreeSet, fmt::Write as _, ops::Range, sync::Arc, time::Duration};
 
 use broker_api::graphs::keys;
 use runtime_fleet::random;
@@ -78,7 +78,7 @@ struct Seen {
 /// What was seen of all.
 pub(crate) struct Told {
     scenario: Scenario,
-    seed: u64,
+    pub(crate) seed: u64,
     plan: Plan,
     entries: Vec<Entry>,
     /// How much the process wrote that lives at the end.
@@ -127,7 +127,7 @@ async fn play(scenario: Scenario, seed: u64, plan: Plan) -> Told {
         let (orphans, steps) = (orphans(&stage), begun..count(&stage.world));
         seen.push(Seen { ending, deeds: Deeds::default(), orphans, steps });
     }
-    let entries = stage.world.journal().entries();
+    let entries = stage.world.journal().take();
     for seen in &mut seen {
         seen.deeds = Deeds::of(&entries[seen.steps.clone()]);
         if scenario.renumbers {
@@ -231,7 +231,7 @@ fn same(when: &str, found: &Ending, expected: &Ending) -> Result<(), String> {
     for key in found.keys().chain(expected.keys()) {
         let (found, expected) = (found.get(key), expected.get(key));
         if found != expected {
-            let show = |object: Option<&Value>| object.map_or("nothing".to_owned(), ToString::to_string);
+            let show = |object: Option<&Arc<Value>>| object.map_or("nothing".to_owned(), ToString::to_string);
             let place = key.join(" ");
             return Err(format!("{when}: {place} is\n  {}\nand should be\n  {}", show(found), show(expected)));
         }
