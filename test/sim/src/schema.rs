@@ -3,6 +3,7 @@
 mod defaults;
 mod prune;
 mod tidy;
+mod trail;
 mod validate;
 
 use std::sync::LazyLock;

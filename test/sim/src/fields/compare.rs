@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::{element, field_set::FieldSet};
+use super::{
+    element::{self, Element},
+    field_set::{FieldSet, Path},
+};
 use crate::schema::{Atom, Relation, Schema};
 
 /// The fields in which two states differ.
@@ -32,7 +35,7 @@ impl Comparison {
     }
 
     /// Whether it is one of them.
-    pub(crate) fn has(&self, path: &[String]) -> bool {
+    pub(crate) fn has(&self, path: &[Element]) -> bool {
         [&self.added, &self.modified, &self.removed].into_iter().any(|set| set.contains(path))
     }
 
@@ -41,7 +44,7 @@ impl Comparison {
         self.modified.union(self.added)
     }
 
-    fn compare(&mut self, schema: Schema<'_>, old: Option<&Value>, new: Option<&Value>, path: &mut Vec<String>) {
+    fn compare(&mut self, schema: Schema<'_>, old: Option<&Value>, new: Option<&Value>, path: &mut Path) {
         let leaf = match (old, new) {
             (None, None) => return,
             // Most of an object is as it was.
@@ -67,7 +70,7 @@ impl Comparison {
     }
 
     /// What is not the same on both sides.
-    fn leaf(&mut self, old: Option<&Value>, new: Option<&Value>, path: &[String]) {
+    fn leaf(&mut self, old: Option<&Value>, new: Option<&Value>, path: &[Element]) {
         match (old, new) {
             (None, _) => self.added.insert(path),
             (_, None) => self.removed.insert(path),
@@ -82,7 +85,7 @@ impl Comparison {
         schema: Schema<'_>,
         old: Option<&Value>,
         new: Option<&Value>,
-        path: &mut Vec<String>,
+        path: &mut Path,
     ) -> bool {
         match atom {
             Atom::Map { atomic: false } => {
@@ -123,10 +126,10 @@ impl Comparison {
         schema: Schema<'_>,
         old: &[Value],
         new: &[Value],
-        path: &mut Vec<String>,
+        path: &mut Path,
     ) {
         let key = |item: &Value| element::of_item(relation, schema.items(), item);
-        let keys: BTreeSet<String> = old.iter().chain(new).filter_map(key).collect();
+        let keys: BTreeSet<Element> = old.iter().chain(new).filter_map(key).collect();
         for wanted in keys {
             let [before, after] = [old, new].map(|items| items.iter().find(|item| key(item).as_ref() == Some(&wanted)));
             path.push(wanted);

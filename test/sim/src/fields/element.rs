@@ -1,11 +1,16 @@
 //! One step of a path into an object, as `managedFields` write it: `f:name`, `k:{"key":"value"}`, `v:"value"`.
 
+use std::rc::Rc;
+
 use serde_json::{Map, Value};
 
 use crate::schema::{Relation, Schema};
 
-pub(crate) fn field(name: &str) -> String {
-    format!("f:{name}")
+/// There are many copies of each: sets of paths share them.
+pub(crate) type Element = Rc<str>;
+
+pub(crate) fn field(name: &str) -> Element {
+    format!("f:{name}").into()
 }
 
 /// The name of a field, if it is one.
@@ -14,10 +19,10 @@ pub(crate) fn field_name(element: &str) -> Option<&str> {
 }
 
 /// What tells an element of a list from the others. `None`: it has no key.
-pub(crate) fn of_item(relation: &Relation<'_>, items: Schema<'_>, item: &Value) -> Option<String> {
+pub(crate) fn of_item(relation: &Relation<'_>, items: Schema<'_>, item: &Value) -> Option<Element> {
     match relation {
         Relation::Atomic => None,
-        Relation::Set => Some(format!("v:{item}")),
+        Relation::Set => Some(format!("v:{item}").into()),
         Relation::Keys(names) => {
             let fields = item.as_object()?;
             let mut keys = Map::new();
@@ -27,7 +32,7 @@ pub(crate) fn of_item(relation: &Relation<'_>, items: Schema<'_>, item: &Value) 
                     keys.insert((*name).to_owned(), value.clone());
                 }
             }
-            (!keys.is_empty()).then(|| format!("k:{}", Value::Object(keys)))
+            (!keys.is_empty()).then(|| format!("k:{}", Value::Object(keys)).into())
         }
     }
 }

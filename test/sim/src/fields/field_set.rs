@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::element::{self, shown};
+use super::element::{self, Element, shown};
 use crate::schema::Schema;
 
 /// A way from an object's root to a field.
-pub(crate) type Path = Vec<String>;
+pub(crate) type Path = Vec<Element>;
 
 /// Paths to fields.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,11 +34,11 @@ impl Node<'_> {
 }
 
 impl FieldSet {
-    pub(crate) fn insert(&mut self, path: &[String]) {
+    pub(crate) fn insert(&mut self, path: &[Element]) {
         self.0.insert(path.to_vec());
     }
 
-    pub(crate) fn contains(&self, path: &[String]) -> bool {
+    pub(crate) fn contains(&self, path: &[Element]) -> bool {
         self.0.contains(path)
     }
 
@@ -47,9 +47,9 @@ impl FieldSet {
     }
 
     /// Whether there is any path through this one.
-    pub(crate) fn reaches_below(&self, path: &[String]) -> bool {
+    pub(crate) fn reaches_below(&self, path: &[Element]) -> bool {
         let from = (std::ops::Bound::Excluded(path), std::ops::Bound::Unbounded);
-        self.0.range::<[String], _>(from).next().is_some_and(|next| next.starts_with(path))
+        self.0.range::<[Element], _>(from).next().is_some_and(|next| next.starts_with(path))
     }
 
     /// With those of another.
@@ -68,12 +68,12 @@ impl FieldSet {
     }
 
     /// Those that are meant.
-    pub(crate) fn those(&self, meant: impl Fn(&[String]) -> bool) -> Self {
+    pub(crate) fn those(&self, meant: impl Fn(&[Element]) -> bool) -> Self {
         Self(self.0.iter().filter(|path| meant(path)).cloned().collect())
     }
 
     /// Without those that are not meant.
-    pub(crate) fn retain(&mut self, meant: impl Fn(&[String]) -> bool) {
+    pub(crate) fn retain(&mut self, meant: impl Fn(&[Element]) -> bool) {
         self.0.retain(|path| meant(path));
     }
 
@@ -83,7 +83,7 @@ impl FieldSet {
 
     /// Without these fields and all that is in them.
     pub(crate) fn outside(mut self, roots: &[&str]) -> Self {
-        self.retain(|path| path.first().is_none_or(|first| !roots.contains(&first.as_str())));
+        self.retain(|path| path.first().is_none_or(|first| !roots.contains(&&**first)));
         self
     }
 
@@ -117,7 +117,7 @@ impl FieldSet {
         for path in &self.0 {
             let mut node = &mut root;
             for element in path {
-                node = node.children.entry(element.as_str()).or_default();
+                node = node.children.entry(&**element).or_default();
             }
             node.member = true;
         }
@@ -128,7 +128,7 @@ impl FieldSet {
         let mut set = Self::default();
         let mut path = Vec::new();
         for (element, child) in fields.as_object().into_iter().flatten() {
-            path.push(element.clone());
+            path.push(element.as_str().into());
             set.read(child, &mut path);
             path.pop();
         }
@@ -144,7 +144,7 @@ impl FieldSet {
                 self.0.insert(path.clone());
                 continue;
             }
-            path.push(element.clone());
+            path.push(element.as_str().into());
             self.read(child, path);
             path.pop();
         }
@@ -177,7 +177,7 @@ mod tests {
                 ".spec.tags[=\"x\"]"
             ]
         );
-        assert!(set.reaches_below(&["f:spec".to_owned()]) && !set.reaches_below(&["f:status".to_owned()]));
+        assert!(set.reaches_below(&["f:spec".into()]) && !set.reaches_below(&["f:status".into()]));
         assert!(set.clone().outside(&["f:metadata"]).to_json().get("f:metadata").is_none());
     }
 }

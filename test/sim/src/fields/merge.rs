@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::element;
+use super::element::{self, Element};
 use crate::schema::{Atom, Relation, Schema};
 
 /// What is there with what is applied over it.
@@ -26,13 +26,13 @@ pub(crate) fn merge(schema: Schema<'_>, live: &Value, config: &Value) -> Value {
 
 /// Elements of both, in the order of the configuration, and those that it does not have where they were among the others.
 fn merge_items(relation: &Relation<'_>, items: Schema<'_>, live: &[Value], config: &[Value]) -> Vec<Value> {
-    let keyed = |list: &[Value]| -> Vec<(Option<String>, Value)> {
+    let keyed = |list: &[Value]| -> Vec<(Option<Element>, Value)> {
         list.iter().map(|item| (element::of_item(relation, items, item), item.clone())).collect()
     };
     let (left, right) = (keyed(live), keyed(config));
-    let has = |list: &[(Option<String>, Value)], key: &Option<String>| list.iter().any(|(other, _)| other == key);
-    let find = |key: &Option<String>| left.iter().find(|(other, _)| other == key).map(|(_, item)| item);
-    let shared: Vec<&Option<String>> = right.iter().map(|(key, _)| key).filter(|key| has(&left, key)).collect();
+    let has = |list: &[(Option<Element>, Value)], key: &Option<Element>| list.iter().any(|(other, _)| other == key);
+    let find = |key: &Option<Element>| left.iter().find(|(other, _)| other == key).map(|(_, item)| item);
+    let shared: Vec<&Option<Element>> = right.iter().map(|(key, _)| key).filter(|key| has(&left, key)).collect();
     let (mut merged, mut next_shared, mut at_left, mut at_right) = (Vec::new(), 0, 0, 0);
     while at_left < left.len() || at_right < right.len() {
         if let (Some((key, _)), Some((wanted, _))) = (left.get(at_left), right.get(at_right)) {

@@ -2,7 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::{element, field_set::FieldSet};
+use super::{
+    element,
+    field_set::{FieldSet, Path},
+};
 use crate::schema::{Atom, Relation, Schema};
 
 /// The object without these fields. What nothing is left of is null.
@@ -10,7 +13,7 @@ pub(crate) fn remove(schema: Schema<'_>, object: &Value, fields: &FieldSet) -> V
     without(schema, object, fields, &mut Vec::new())
 }
 
-fn without(schema: Schema<'_>, value: &Value, set: &FieldSet, path: &mut Vec<String>) -> Value {
+fn without(schema: Schema<'_>, value: &Value, set: &FieldSet, path: &mut Path) -> Value {
     match (schema.atom(value), value) {
         (Atom::Map { atomic: false }, Value::Object(fields)) if !fields.is_empty() => {
             let mut left = Map::new();

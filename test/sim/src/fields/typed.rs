@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{element, field_set::FieldSet};
+use super::{
+    element,
+    field_set::{FieldSet, Path},
+};
 use crate::schema::{Atom, Relation, Schema};
 
 /// The fields that whoever applies this holds.
@@ -14,7 +17,7 @@ pub(crate) fn field_set(schema: Schema<'_>, object: &Value) -> FieldSet {
     set
 }
 
-fn collect(schema: Schema<'_>, value: &Value, path: &mut Vec<String>, set: &mut FieldSet) {
+fn collect(schema: Schema<'_>, value: &Value, path: &mut Path, set: &mut FieldSet) {
     match (schema.atom(value), value) {
         (Atom::Scalar | Atom::Map { atomic: true } | Atom::List(Relation::Atomic), _) => set.insert(path),
         (Atom::Map { .. }, Value::Object(fields)) => {

@@ -209,6 +209,8 @@ fn conflicts(managed: &Managed, own: &Entry, compared: &Comparison) -> Vec<Cause
 }
 
 fn without_system(mut set: FieldSet) -> FieldSet {
-    set.retain(|path| !STRIPPED.iter().any(|stripped| path.iter().eq(*stripped)));
+    set.retain(|path| {
+        !STRIPPED.iter().any(|stripped| path.iter().map(|element| &**element).eq(stripped.iter().copied()))
+    });
     set
 }

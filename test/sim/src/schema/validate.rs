@@ -5,21 +5,17 @@ use std::{cell::RefCell, collections::HashMap};
 use regex::Regex;
 use serde_json::Value;
 
-use super::{Relation, Schema};
+use super::{Relation, Schema, trail::Trail};
 use crate::failure::Cause;
 
 /// What is wrong with an object, its metadata left aside.
 pub(crate) fn validate(schema: Schema<'_>, object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
-    visit(schema, object, "", &mut causes);
+    visit(schema, object, &Trail::Root, &mut causes);
     causes
 }
 
-fn child(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
-}
-
-fn visit(schema: Schema<'_>, value: &Value, path: &str, causes: &mut Vec<Cause>) {
+fn visit(schema: Schema<'_>, value: &Value, path: &Trail<'_>, causes: &mut Vec<Cause>) {
     if value.is_null() && schema.says("nullable") {
         return;
     }
@@ -40,7 +36,7 @@ fn visit(schema: Schema<'_>, value: &Value, path: &str, causes: &mut Vec<Cause>)
         Value::Array(items) => {
             check_count(schema, items.len(), ["minItems", "maxItems"], path, causes);
             for (at, item) in items.iter().enumerate() {
-                visit(schema.items(), item, &format!("{path}[{at}]"), causes);
+                visit(schema.items(), item, &Trail::Item(path, at), causes);
             }
             check_elements(schema, items, path, causes);
         }
@@ -48,10 +44,11 @@ fn visit(schema: Schema<'_>, value: &Value, path: &str, causes: &mut Vec<Cause>)
             check_count(schema, fields.len(), ["minProperties", "maxProperties"], path, causes);
             let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
             for name in required.filter_map(Value::as_str).filter(|name| !fields.contains_key(*name)) {
-                causes.push(Cause::required(child(path, name)));
+                causes.push(Cause::required(&Trail::Field(path, name)));
             }
-            for (name, value) in fields.iter().filter(|(name, _)| !(path.is_empty() && *name == "metadata")) {
-                visit(schema.field(name).unwrap_or(Schema::ANY), value, &child(path, name), causes);
+            let is_root = matches!(path, Trail::Root);
+            for (name, value) in fields.iter().filter(|(name, _)| !(is_root && *name == "metadata")) {
+                visit(schema.field(name).unwrap_or(Schema::ANY), value, &Trail::Field(path, name), causes);
             }
         }
         Value::Null | Value::Bool(_) => {}
@@ -79,7 +76,7 @@ fn count(schema: Schema<'_>, name: &str) -> Option<usize> {
     schema.get(name).and_then(Value::as_u64).and_then(|count| usize::try_from(count).ok())
 }
 
-fn check_text(schema: Schema<'_>, text: &str, path: &str, causes: &mut Vec<Cause>) {
+fn check_text(schema: Schema<'_>, text: &str, path: &Trail<'_>, causes: &mut Vec<Cause>) {
     let length = text.chars().count();
     // Only the first is told.
     if count(schema, "maxLength").is_some_and(|most| length > most) {
@@ -107,7 +104,7 @@ fn matches(pattern: &str, text: &str) -> bool {
     })
 }
 
-fn check_number(schema: Schema<'_>, number: f64, path: &str, causes: &mut Vec<Cause>) {
+fn check_number(schema: Schema<'_>, number: f64, path: &Trail<'_>, causes: &mut Vec<Cause>) {
     if schema.kind() == "integer" && number.fract() != 0.0 {
         causes.push(Cause::invalid("<nil>", "it is no integer"));
     }
@@ -122,7 +119,7 @@ fn check_number(schema: Schema<'_>, number: f64, path: &str, causes: &mut Vec<Ca
     }
 }
 
-fn check_count(schema: Schema<'_>, found: usize, names: [&str; 2], path: &str, causes: &mut Vec<Cause>) {
+fn check_count(schema: Schema<'_>, found: usize, names: [&str; 2], path: &Trail<'_>, causes: &mut Vec<Cause>) {
     let [least, most] = names.map(|name| count(schema, name));
     if most.is_some_and(|most| found > most) {
         causes.push(Cause::new("FieldValueTooMany", path, "there are too many"));
@@ -133,7 +130,7 @@ fn check_count(schema: Schema<'_>, found: usize, names: [&str; 2], path: &str, c
 }
 
 /// No two elements of a set or a map may be the same.
-fn check_elements(schema: Schema<'_>, items: &[Value], path: &str, causes: &mut Vec<Cause>) {
+fn check_elements(schema: Schema<'_>, items: &[Value], path: &Trail<'_>, causes: &mut Vec<Cause>) {
     let key = |item: &Value| match schema.relation() {
         Relation::Atomic => None,
         Relation::Set => Some(vec![Some(item.clone())]),
@@ -146,7 +143,7 @@ fn check_elements(schema: Schema<'_>, items: &[Value], path: &str, causes: &mut 
     for (at, item) in items.iter().enumerate() {
         let Some(key) = key(item) else { return };
         if seen.contains(&key) {
-            causes.push(Cause::new("FieldValueDuplicate", format!("{path}[{at}]"), "it is there twice"));
+            causes.push(Cause::new("FieldValueDuplicate", &Trail::Item(path, at), "it is there twice"));
         }
         seen.push(key);
     }
