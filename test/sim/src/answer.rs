@@ -1,5 +1,7 @@
 //! `Answer`: what an API server answers with.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::{failure::Failure, verbs::Watching};
@@ -8,6 +10,7 @@ use crate::{failure::Failure, verbs::Watching};
 #[derive(Debug)]
 pub(crate) enum Answer {
     Json(u16, Value),
+    Object(u16, Arc<Value>),
     Text(u16, &'static str),
     Watch(Box<Watching>),
 }

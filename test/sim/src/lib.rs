@@ -25,6 +25,7 @@ mod meta;
 mod openapi;
 mod query;
 mod read;
+mod recall;
 mod request;
 mod resource;
 mod schema;

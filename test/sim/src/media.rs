@@ -1,5 +1,7 @@
 //! `Media`: in which form an answer is wanted.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 /// A form of objects.
@@ -23,12 +25,14 @@ impl Media {
         }
     }
 
-    pub(crate) fn show(self, object: Value) -> Value {
+    pub(crate) fn show(self, object: &Arc<Value>) -> Arc<Value> {
         match self {
-            Self::Whole | Self::Discovery => object,
-            Self::Partial => json!({
-                "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"],
-            }),
+            Self::Whole | Self::Discovery => Arc::clone(object),
+            Self::Partial => {
+                let mut partial = json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"});
+                partial["metadata"] = object["metadata"].clone();
+                Arc::new(partial)
+            }
         }
     }
 }

@@ -29,7 +29,9 @@ pub(crate) fn publish(kinds: &Kinds, path: &str) -> Option<Answer> {
     }
     schemas.insert(META.to_owned(), metadata());
     let info = json!({"title": "Kubernetes", "version": "sim"});
-    Some(Answer::Json(200, json!({"openapi": "3.0.0", "info": info, "paths": {}, "components": {"schemas": schemas}})))
+    let mut document = json!({"openapi": "3.0.0", "info": info, "paths": {}, "components": {}});
+    document["components"]["schemas"] = Value::Object(schemas);
+    Some(Answer::Json(200, document))
 }
 
 fn group_path(resource: &Resource) -> String {

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use serde_json::{Value, json};
 
-use crate::{schema::Schema, state::CRDS};
+use crate::{recall::recall, schema::Schema, state::CRDS};
 
 /// Where objects of all versions of a kind are kept.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -103,14 +103,16 @@ impl Resource {
         found.map(|(_, schema)| Schema::of(schema))
     }
 
-    /// The same as [`present`](Self::present). What is told as it is kept is not copied.
+    /// An object as it is told in this version. What is told as it is kept is not copied.
     pub(crate) fn told(&self, stored: &Arc<Value>) -> Arc<Value> {
+        if self.rules.custom {
+            return recall(&self.schema, stored, || self.present(stored));
+        }
         let says_so = stored["apiVersion"] == self.api_version() && stored["kind"] == self.kind;
-        if says_so && !self.rules.custom { Arc::clone(stored) } else { Arc::new(self.present(stored)) }
+        if says_so { Arc::clone(stored) } else { Arc::new(self.present(stored)) }
     }
 
-    /// An object as it is told in this version.
-    pub(crate) fn present(&self, stored: &Value) -> Value {
+    fn present(&self, stored: &Value) -> Value {
         let mut object = stored.clone();
         object["apiVersion"] = json!(self.api_version());
         object["kind"] = json!(self.kind);

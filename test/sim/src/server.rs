@@ -33,7 +33,7 @@ use crate::{
     request::Request,
     resource::Storage,
     state::State,
-    verbs::{BOOKMARK, Call, News, Watching},
+    verbs::{BOOKMARK, Call, Line, News, Watching},
 };
 
 /// In whose name the controllers of every cluster act.
@@ -190,8 +190,9 @@ impl ApiServer {
         let request = Request::new(head.method, &head.uri, &head.headers, body.to_vec());
         let answer = self.change(request.manager(), |state| answer(state, &request));
         let (code, kind, content) = match answer {
-            Answer::Json(code, value) => (code, "application/json", whole(value.to_string())),
-            Answer::Text(code, text) => (code, "text/plain; charset=utf-8", whole(text.to_owned())),
+            Answer::Json(code, value) => (code, "application/json", whole(serde_json::to_vec(&value)?)),
+            Answer::Object(code, object) => (code, "application/json", whole(serde_json::to_vec(&*object)?)),
+            Answer::Text(code, text) => (code, "text/plain; charset=utf-8", whole(text.into())),
             Answer::Watch(watching) => (200, "application/json", self.stream(*watching)),
         };
         Ok(Response::builder().status(code).header(header::CONTENT_TYPE, kind).body(content)?)
@@ -202,16 +203,15 @@ impl ApiServer {
         let changes = self.0.changes.of(&watching.storage());
         let started = Stream { server: self.clone(), watching, changes, waiting: VecDeque::new(), ended: false };
         let frames = stream::unfold(started, |mut stream| async move {
-            let line = stream.next().await?;
-            let frame = Frame::data(Bytes::from(format!("{line}\n")));
+            let frame = Frame::data(Bytes::from(stream.next().await?));
             Some((Ok::<_, Infallible>(frame), stream))
         });
         StreamBody::new(frames).map_err(BoxError::from).boxed_unsync()
     }
 }
 
-fn whole(text: String) -> Content {
-    Full::new(Bytes::from(text)).map_err(BoxError::from).boxed_unsync()
+fn whole(content: Vec<u8>) -> Content {
+    Full::new(Bytes::from(content)).map_err(BoxError::from).boxed_unsync()
 }
 
 /// One watch's answer on its way.
@@ -219,12 +219,12 @@ struct Stream {
     server: ApiServer,
     watching: Watching,
     changes: watch::Receiver<u64>,
-    waiting: VecDeque<Value>,
+    waiting: VecDeque<Line>,
     ended: bool,
 }
 
 impl Stream {
-    async fn next(&mut self) -> Option<Value> {
+    async fn next(&mut self) -> Option<Line> {
         // Whoever was not asked for a while has not heard of anything meanwhile.
         let mut follows = false;
         loop {
@@ -267,7 +267,7 @@ impl Stream {
                 self.ended = Instant::now() >= until;
                 // It says how far all kinds have come, of which nobody has woken us.
                 if !self.look(true) && self.watching.bookmarks {
-                    self.waiting.push_back(self.watching.bookmark());
+                    self.waiting.push_back(self.watching.bookmark(&Value::Null));
                 }
             }
         }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use http::Method;
 use serde_json::Value;
 
-pub(crate) use self::watch::{BOOKMARK, News, Watching};
+pub(crate) use self::watch::{BOOKMARK, Line, News, Watching};
 use crate::{
     answer::Answer,
     failure::Failure,
@@ -78,11 +78,11 @@ impl<'a> Call<'a> {
 
     fn get(&self) -> Result<Answer, Failure> {
         let stored = self.stored().ok_or_else(|| self.missing())?;
-        Ok(self.shown(200, self.resource.present(&stored)))
+        Ok(self.shown(200, &self.resource.told(&stored)))
     }
 
-    fn shown(&self, code: u16, object: Value) -> Answer {
-        Answer::Json(code, self.request.media.show(object))
+    fn shown(&self, code: u16, object: &Arc<Value>) -> Answer {
+        Answer::Object(code, self.request.media.show(object))
     }
 
     fn writer(&self) -> Writer<'_> {

@@ -15,9 +15,14 @@ use crate::{
 };
 
 impl Call<'_> {
-    /// Keeps another state of an object of which `stored` is kept and `old` is told, and returns what is there now. Where the last finalizer of what is being deleted has
-    /// gone, that is nothing: then it returns what was asked for.
-    pub(super) fn commit_change(&mut self, stored: &Value, old: &Value, mut new: Value) -> Result<Value, Failure> {
+    /// Keeps another state of an object of which `stored` is kept and `old` is told, and returns what is there now. Where the
+    /// last finalizer of what is being deleted has gone, that is nothing: then it returns what was asked for.
+    pub(super) fn commit_change(
+        &mut self,
+        stored: &Value,
+        old: &Arc<Value>,
+        mut new: Value,
+    ) -> Result<Arc<Value>, Failure> {
         let resource = Arc::clone(&self.resource);
         self.check_version(old, &mut new)?;
         strategy::prepare_change(&resource, &self.target.subresource, old, &mut new);
@@ -38,17 +43,17 @@ impl Call<'_> {
         }
         if self.ends(old, &new) {
             self.state.remove(&resource.storage(), &Key::of(old));
-            return Ok(new);
+            return Ok(Arc::new(new));
         }
         if alike_at_any_time(old, &new) {
             set(&mut new, "managedFields", old["metadata"]["managedFields"].clone());
         }
         // What is kept may be less tidy than what is told of it: then even a change of nothing is one.
         if alike_at_any_time(stored, &new) {
-            return Ok(old.clone());
+            return Ok(Arc::clone(old));
         }
         let kept = self.state.put(&resource.storage(), new);
-        Ok(resource.present(&kept))
+        Ok(resource.told(&kept))
     }
 
     /// Whether a change takes away the last thing that held what is being deleted.

@@ -1,5 +1,7 @@
 //! Objects that are made.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::Call;
@@ -32,7 +34,7 @@ impl Call<'_> {
         self.admit_new(&object)?;
         let versioned = !text(&object, "resourceVersion").is_empty();
         let created = self.commit_new(object, versioned)?;
-        Ok(self.shown(201, created))
+        Ok(self.shown(201, &created))
     }
 
     /// Whether an object may be created where it says that it is.
@@ -50,8 +52,8 @@ impl Call<'_> {
     }
 
     /// Keeps a new object. One that says which version it is of is `versioned`.
-    pub(super) fn commit_new(&mut self, mut object: Value, versioned: bool) -> Result<Value, Failure> {
-        let resource = std::sync::Arc::clone(&self.resource);
+    pub(super) fn commit_new(&mut self, mut object: Value, versioned: bool) -> Result<Arc<Value>, Failure> {
+        let resource = Arc::clone(&self.resource);
         for name in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion", "generation"] {
             set(&mut object, name, Value::Null);
         }
@@ -71,6 +73,6 @@ impl Call<'_> {
             return Err(Failure::already_exists(&resource, &name));
         }
         let kept = self.state.put(&resource.storage(), object);
-        Ok(resource.present(&kept))
+        Ok(resource.told(&kept))
     }
 }

@@ -63,6 +63,6 @@ impl Call<'_> {
                 json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
             return Ok(Answer::Json(200, status));
         };
-        Ok(self.shown(200, resource.present(&left)))
+        Ok(self.shown(200, &resource.told(&left)))
     }
 }

@@ -61,17 +61,21 @@ impl Call<'_> {
             }
         }
         let items: Vec<Value> = page.into_iter().map(|(_, object)| self.item(object)).collect();
-        let items = if items.is_empty() && self.request.media == Media::Partial { Value::Null } else { json!(items) };
+        let items =
+            if items.is_empty() && self.request.media == Media::Partial { Value::Null } else { Value::Array(items) };
         let (kind, api_version) = match self.request.media {
             Media::Partial => ("PartialObjectMetadataList", "meta.k8s.io/v1".to_owned()),
             Media::Whole | Media::Discovery => (&*self.resource.list_kind, self.resource.api_version()),
         };
-        Ok(Answer::Json(200, json!({"kind": kind, "apiVersion": api_version, "metadata": metadata, "items": items})))
+        let mut list = json!({"kind": kind, "apiVersion": api_version, "metadata": metadata});
+        // To say it there would copy all of them.
+        list["items"] = items;
+        Ok(Answer::Json(200, list))
     }
 
     /// What is built in does not say its kind in a list.
-    fn item(&self, stored: &Value) -> Value {
-        let mut item = self.request.media.show(self.resource.present(stored));
+    fn item(&self, stored: &Arc<Value>) -> Value {
+        let mut item = Arc::unwrap_or_clone(self.request.media.show(&self.resource.told(stored)));
         if let (Media::Whole, false, Some(fields)) =
             (self.request.media, self.resource.rules.custom, item.as_object_mut())
         {

@@ -1,5 +1,7 @@
 //! Objects that are changed in part: merge patches (RFC 7396) and server-side apply.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use super::Call;
@@ -31,8 +33,8 @@ impl Call<'_> {
             return Err(Failure::bad_request("the patch is no object"));
         }
         let stored = self.stored().ok_or_else(|| self.missing())?;
-        let old = self.resource.present(&stored);
-        let mut new = old.clone();
+        let old = self.resource.told(&stored);
+        let mut new = Value::clone(&old);
         merge(&mut new, &patch);
         read::check_kind(&self.resource, &new)?;
         let mut new = read::received(&self.resource, new).map_err(Failure::invalid_patch)?;
@@ -40,7 +42,7 @@ impl Call<'_> {
         read::place(&self.resource, self.target, &mut new)?;
         self.writer().update(&old, &mut new);
         let patched = self.commit_change(&stored, &old, new)?;
-        Ok(self.shown(200, patched))
+        Ok(self.shown(200, &patched))
     }
 
     fn apply(&mut self) -> Result<Answer, Failure> {
@@ -54,13 +56,13 @@ impl Call<'_> {
         }
         let stored = self.stored();
         let old = match &stored {
-            Some(stored) => self.resource.present(stored),
+            Some(stored) => self.resource.told(stored),
             None if !self.target.subresource.is_empty() => return Err(self.missing()),
             None => {
                 let mut blank = self.resource.blank.clone();
                 blank["apiVersion"] = config["apiVersion"].clone();
                 blank["kind"] = config["kind"].clone();
-                blank
+                Arc::new(blank)
             }
         };
         let applied = self.writer().apply(&old, &config, self.request.query.is("force"));
@@ -77,10 +79,10 @@ impl Call<'_> {
         let Some(stored) = stored else {
             self.admit_new(&new)?;
             let created = self.commit_new(new, false)?;
-            return Ok(self.shown(201, created));
+            return Ok(self.shown(201, &created));
         };
         let applied = self.commit_change(&stored, &old, new)?;
-        Ok(self.shown(200, applied))
+        Ok(self.shown(200, &applied))
     }
 }
 

@@ -18,15 +18,15 @@ impl Call<'_> {
             self.writer().update(&blank, &mut object);
             self.admit_new(&object)?;
             let created = self.commit_new(object, false)?;
-            return Ok(self.shown(201, created));
+            return Ok(self.shown(201, &created));
         };
         let said = text(&object, "uid");
         if !said.is_empty() && said != text(&stored, "uid") {
             return Err(Failure::conflict(&self.resource, &self.target.name, "the uid is not that of the object"));
         }
-        let old = self.resource.present(&stored);
+        let old = self.resource.told(&stored);
         self.writer().update(&old, &mut object);
         let updated = self.commit_change(&stored, &old, object)?;
-        Ok(self.shown(200, updated))
+        Ok(self.shown(200, &updated))
     }
 }

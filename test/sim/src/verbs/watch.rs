@@ -32,17 +32,28 @@ pub(crate) struct Watching {
     /// Everything up to this has been told.
     seen: u64,
     /// Told before anything else.
-    first: VecDeque<Value>,
+    first: VecDeque<Line>,
     pub(crate) bookmarks: bool,
     pub(crate) until: Instant,
 }
 
+/// An event as it is sent.
+pub(crate) type Line = Vec<u8>;
+
+fn line(event: &str, object: &Value) -> Line {
+    let mut line = format!(r#"{{"type":"{event}","object":"#).into_bytes();
+    // What is JSON can be written.
+    let _ = serde_json::to_writer(&mut line, object);
+    line.extend(b"}\n");
+    line
+}
+
 /// What a watch has to tell.
 pub(crate) enum News {
-    Events(Vec<Value>),
+    Events(Vec<Line>),
     Nothing,
     /// This, and then it ends.
-    End(Option<Value>),
+    End(Option<Line>),
 }
 
 impl Call<'_> {
@@ -78,14 +89,13 @@ impl Call<'_> {
             let storage = self.resource.storage();
             let held = self
                 .state
-                .all(&storage)
+                .kept(&storage)
                 .filter(|(key, object)| self.is_within(key) && watching.selector.selects(object));
-            let first: VecDeque<Value> = held.map(|(_, object)| watching.event("ADDED", object)).collect();
+            let first: VecDeque<Line> = held.map(|(_, object)| watching.event("ADDED", object)).collect();
             watching.first = first;
         }
         if asks_first && watching.bookmarks {
-            let mut bookmark = watching.bookmark();
-            bookmark["object"]["metadata"]["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+            let bookmark = watching.bookmark(&json!({"k8s.io/initial-events-end": "true"}));
             watching.first.push_back(bookmark);
         }
         Ok(Answer::Watch(Box::new(watching)))
@@ -104,9 +114,9 @@ impl Watching {
         let reaches = if follows { history.reaches_of(&storage, self.seen) } else { history.reaches(self.seen) };
         if !reaches || self.seen < self.resource.since {
             let expired = Failure::expired(format!("too old resource version: {}", self.seen));
-            return News::End(Some(json!({"type": "ERROR", "object": expired.to_json()})));
+            return News::End(Some(line("ERROR", &expired.to_json())));
         }
-        let mut events: Vec<Value> = self.first.drain(..).collect();
+        let mut events: Vec<Line> = self.first.drain(..).collect();
         let news = history.since(self.seen).filter(|event| event.storage == storage);
         events.extend(news.filter_map(|event| self.tell(event)));
         self.seen = self.seen.max(history.revision());
@@ -120,34 +130,37 @@ impl Watching {
         }
     }
 
-    fn tell(&self, event: &Event) -> Option<Value> {
+    fn tell(&self, event: &Event) -> Option<Line> {
         if !self.namespace.is_empty() && event.key.namespace != self.namespace {
             return None;
         }
-        let meant = |object: &&Value| self.selector.selects(object);
-        let (before, after) = (event.before.as_deref().filter(meant), event.after.as_deref().filter(meant));
+        let meant = |object: &&Arc<Value>| self.selector.selects(object);
+        let (before, after) = (event.before.as_ref().filter(meant), event.after.as_ref().filter(meant));
         match (before, after) {
             (None, None) => None,
             (None, Some(after)) => Some(self.event("ADDED", after)),
             (Some(_), Some(after)) => Some(self.event("MODIFIED", after)),
             (Some(before), None) => {
-                let mut gone = before.clone();
+                let mut gone = Value::clone(before);
                 gone["metadata"]["resourceVersion"] = json!(event.revision.to_string());
-                Some(self.event("DELETED", &gone))
+                Some(self.event("DELETED", &Arc::new(gone)))
             }
         }
     }
 
-    fn event(&self, name: &str, object: &Value) -> Value {
-        json!({"type": name, "object": self.media.show(self.resource.present(object))})
+    fn event(&self, name: &str, object: &Arc<Value>) -> Line {
+        line(name, &self.media.show(&self.resource.told(object)))
     }
 
-    /// How far everything has been told.
-    pub(crate) fn bookmark(&self) -> Value {
-        let object = json!({
+    /// How far everything has been told, with these annotations.
+    pub(crate) fn bookmark(&self, annotations: &Value) -> Line {
+        let mut object = json!({
             "kind": self.resource.kind, "apiVersion": self.resource.api_version(),
             "metadata": {"resourceVersion": self.seen.to_string()},
         });
-        json!({"type": "BOOKMARK", "object": self.media.show(object)})
+        if !annotations.is_null() {
+            object["metadata"]["annotations"] = annotations.clone();
+        }
+        line("BOOKMARK", &self.media.show(&Arc::new(object)))
     }
 }
