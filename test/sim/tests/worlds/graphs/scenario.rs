@@ -1,5 +1,7 @@
 //! `Scenario`: what people do, one scene after the other, and what is to be there after each.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::{
@@ -77,14 +79,20 @@ pub(crate) struct Scenario {
     pub(crate) args: Vec<&'static str>,
     /// One for each process: its hub.
     pub(crate) processes: Vec<&'static str>,
-    pub(crate) scenes: Vec<Scene>,
+    pub(crate) scenes: Arc<[Scene]>,
     /// Which numbers revisions get is a matter of when what is no more was collected.
     pub(crate) renumbers: bool,
 }
 
 impl Scenario {
     pub(crate) fn new(name: &str, args: &[&'static str], scenes: Vec<Scene>) -> Self {
-        Self { name: name.to_owned(), args: args.to_vec(), processes: vec![HUB], scenes, renumbers: false }
+        Self {
+            name: name.to_owned(),
+            args: args.to_vec(),
+            processes: vec![HUB],
+            scenes: scenes.into(),
+            renumbers: false,
+        }
     }
 
     pub(crate) fn renumbering(self) -> Self {

@@ -153,9 +153,13 @@ impl Author {
     }
 }
 
-/// A scenario that follows from a seed.
-pub(crate) fn scenario(seed: u64) -> Scenario {
-    let story = seed / ALIKE;
+/// The number of the story that a seed tells.
+pub(crate) fn story(seed: u64) -> u64 {
+    seed / ALIKE
+}
+
+/// A scenario that follows from the number of its story.
+pub(crate) fn scenario(story: u64) -> Scenario {
     let mut author = Author::new(story);
     let mut first = vec![Act::create(DEFINITIONS, site_rgd())];
     if author.has_spokes {
