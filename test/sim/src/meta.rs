@@ -1,8 +1,5 @@
 //! What all objects have in common, and what of it is refused.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
 use serde_json::Value;
 
 use crate::{
@@ -15,33 +12,37 @@ use crate::{
 /// Most bytes of all annotations.
 const ANNOTATIONS: usize = 256 << 10;
 
-/// A pattern of ours that is known to be one.
-fn pattern(text: &str) -> Option<Regex> {
-    Regex::new(text).ok()
+/// Whether it begins and ends with one of `outer`, and between has these and `inner` only. Whatever is written is asked that
+/// for each of its keys, and regular expressions take their time.
+fn is_word(text: &str, outer: fn(u8) -> bool, inner: &[u8]) -> bool {
+    let text = text.as_bytes();
+    let ends = [text.first(), text.last()];
+    ends.into_iter().all(|end| end.is_some_and(|end| outer(*end)))
+        && text.iter().all(|letter| outer(*letter) || inner.contains(letter))
 }
 
-static LABEL: LazyLock<Option<Regex>> = LazyLock::new(|| pattern("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"));
-static SUBDOMAIN: LazyLock<Option<Regex>> =
-    LazyLock::new(|| pattern(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"));
-static WORD: LazyLock<Option<Regex>> = LazyLock::new(|| pattern("^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$"));
+fn is_part(text: &str) -> bool {
+    is_word(text, |letter| letter.is_ascii_lowercase() || letter.is_ascii_digit(), b"-")
+}
 
-fn fits(regex: &LazyLock<Option<Regex>>, text: &str, most: usize) -> bool {
-    text.len() <= most && regex.as_ref().is_some_and(|regex| regex.is_match(text))
+/// A name behind a prefix, or the value of a label.
+fn is_name(text: &str) -> bool {
+    text.len() <= 63 && is_word(text, |letter| letter.is_ascii_alphanumeric(), b"-_.")
 }
 
 pub(crate) fn is_label(name: &str) -> bool {
-    fits(&LABEL, name, 63)
+    name.len() <= 63 && is_part(name)
 }
 
 pub(crate) fn is_subdomain(name: &str) -> bool {
-    fits(&SUBDOMAIN, name, 253)
+    name.len() <= 253 && name.split('.').all(is_part)
 }
 
 /// `name`, or `prefix/name`.
 pub(crate) fn is_qualified(key: &str) -> bool {
     match key.split_once('/') {
-        Some((prefix, name)) => is_subdomain(prefix) && fits(&WORD, name, 63),
-        None => fits(&WORD, key, 63),
+        Some((prefix, name)) => is_subdomain(prefix) && is_name(name),
+        None => is_name(key),
     }
 }
 
@@ -86,7 +87,7 @@ pub(crate) fn validate(resource: &Resource, object: &Value) -> Vec<Cause> {
         if !is_qualified(key) {
             causes.push(Cause::invalid("metadata.labels", "it is no key"));
         }
-        if !value.is_empty() && !fits(&WORD, value, 63) {
+        if !value.is_empty() && !is_name(value) {
             causes.push(Cause::invalid("metadata.labels", "it is no value"));
         }
     }
@@ -142,4 +143,27 @@ pub(crate) fn validate_change(old: &Value, new: &Value) -> Vec<Cause> {
         causes.push(Cause::forbidden("metadata.finalizers", "no new finalizers can be added to what is being deleted"));
     }
     causes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_kubernetes() {
+        let long = "a".repeat(64);
+        for good in ["a", "a1", "a-b", "0"] {
+            assert!(is_label(good) && is_subdomain(good) && is_qualified(good), "{good}");
+        }
+        for bad in ["", "-a", "a-", "A", "a.b", "a_b", "ä", "a\n", &long] {
+            assert!(!is_label(bad), "{bad}");
+        }
+        assert!(is_subdomain("a.b-c.d") && is_subdomain(&long) && is_qualified("A_b.C") && is_qualified("a.b/C-d"));
+        for bad in ["", "a..b", ".a", "a.", "a.-b", "A.b", &"a".repeat(254)] {
+            assert!(!is_subdomain(bad), "{bad}");
+        }
+        for bad in ["", "/a", "a/", "a/b/c", "A/b", "a b", "_a", "a_", &long] {
+            assert!(!is_qualified(bad), "{bad}");
+        }
+    }
 }

@@ -98,9 +98,12 @@ fn matches(pattern: &str, text: &str) -> bool {
     thread_local! {
         static COMPILED: RefCell<HashMap<String, Option<Regex>>> = RefCell::default();
     }
+    let fits = |regex: &Option<Regex>| regex.as_ref().is_none_or(|regex| regex.is_match(text));
     COMPILED.with_borrow_mut(|compiled| {
-        let regex = compiled.entry(pattern.to_owned()).or_insert_with(|| Regex::new(pattern).ok());
-        regex.as_ref().is_none_or(|regex| regex.is_match(text))
+        if let Some(regex) = compiled.get(pattern) {
+            return fits(regex);
+        }
+        fits(compiled.entry(pattern.to_owned()).or_insert_with(|| Regex::new(pattern).ok()))
     })
 }
 
