@@ -67,10 +67,10 @@ impl Call<'_> {
             Media::Partial => ("PartialObjectMetadataList", "meta.k8s.io/v1".to_owned()),
             Media::Whole | Media::Discovery => (&*self.resource.list_kind, self.resource.api_version()),
         };
-        let mut list = json!({"kind": kind, "apiVersion": api_version, "metadata": metadata});
+        let mut body = json!({"kind": kind, "apiVersion": api_version, "metadata": metadata});
         // To say it there would copy all of them.
-        list["items"] = items;
-        Ok(Answer::Json(200, list))
+        body["items"] = items;
+        Ok(Answer::Json(200, body))
     }
 
     /// What is built in does not say its kind in a list.

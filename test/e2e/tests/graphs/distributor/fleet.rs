@@ -189,8 +189,9 @@ impl Fleet {
     }
 
     /// Grants this everywhere.
-    pub(crate) async fn grant(&self, role: &str, rule: Value) {
-        let granted = self.spokes.iter().chain([&self.hub]).map(|place| rights::grant(place, role, vec![rule.clone()]));
+    pub(crate) async fn grant(&self, role: &str, rights: Value) {
+        let granted =
+            self.spokes.iter().chain([&self.hub]).map(|place| rights::grant(place, role, vec![rights.clone()]));
         join_all(granted).await;
     }
 

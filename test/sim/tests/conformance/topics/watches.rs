@@ -52,7 +52,8 @@ pub(crate) fn sequences() -> Vec<Sequence> {
                 .watch("w", format!("{MAPS}?watch=1&timeoutSeconds=3&fieldSelector=metadata.name=b{}", from(0))),
         )
         .ended("w"),
-        changes(sequence("what is there comes first")).watch("w", plain("&resourceVersion=0")).told(
+        // Version 0 may be a state of a moment ago: by the list the API server's cache has come to that of now.
+        changes(sequence("what is there comes first")).get(MAPS).watch("w", plain("&resourceVersion=0")).told(
             "w",
             MAPS,
             end(&none),
