@@ -48,48 +48,71 @@ pub(crate) struct Difference {
     pub(crate) owners: Vec<String>,
 }
 
+/// A step on the way to a field.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Segment {
+    /// Into an object, by its key.
+    Key(String),
+    /// Into a list, by its position.
+    Item(usize),
+}
+
 /// All fields of an object that both sides are to have, and their values.
-fn fields(object: &Value) -> BTreeMap<String, Value> {
+fn fields(object: &Value) -> BTreeMap<Vec<Segment>, Value> {
     let mut all = BTreeMap::new();
     for (name, value) in object.as_object().into_iter().flatten() {
         if !matches!(name.as_str(), "apiVersion" | "kind" | "metadata" | "status") {
-            walk(name, value, &mut all);
+            walk(&mut vec![Segment::Key(name.clone())], value, &mut all);
         }
     }
     all
 }
 
-fn walk(path: &str, value: &Value, all: &mut BTreeMap<String, Value>) {
+fn walk(path: &mut Vec<Segment>, value: &Value, all: &mut BTreeMap<Vec<Segment>, Value>) {
     match value {
         Value::Object(map) if !map.is_empty() => {
-            for (name, value) in map {
-                let name = if name.contains('.') { format!("[{name:?}]") } else { format!(".{name}") };
-                walk(&format!("{path}{name}"), value, all);
+            for (key, value) in map {
+                path.push(Segment::Key(key.clone()));
+                walk(path, value, all);
+                path.pop();
             }
         }
         Value::Array(list) if !list.is_empty() => {
             for (index, value) in list.iter().enumerate() {
-                walk(&format!("{path}[{index}]"), value, all);
+                path.push(Segment::Item(index));
+                walk(path, value, all);
+                path.pop();
             }
         }
         other => {
-            all.insert(path.to_owned(), other.clone());
+            all.insert(path.clone(), other.clone());
         }
     }
 }
 
+/// A path for people.
+fn written(path: &[Segment]) -> String {
+    let mut out = String::new();
+    for segment in path {
+        match segment {
+            Segment::Item(index) => out.push_str(&format!("[{index}]")),
+            Segment::Key(key) if out.is_empty() => out.push_str(key),
+            Segment::Key(key) if key.contains('.') => out.push_str(&format!("[{key:?}]")),
+            Segment::Key(key) => out.push_str(&format!(".{key}")),
+        }
+    }
+    out
+}
+
 /// Who owns a field, by `metadata.managedFields`: the managers that have it or anything below it.
-fn owners(object: &Value, path: &str) -> Vec<String> {
-    let parts: Vec<&str> = path.split(['.', '[']).map(|part| part.trim_end_matches(']')).collect();
+fn owners(object: &Value, path: &[Segment]) -> Vec<String> {
     let managers = object["metadata"]["managedFields"].as_array().into_iter().flatten();
     let owning = managers.filter(|entry| {
         let mut at = &entry["fieldsV1"];
-        for part in &parts {
+        for segment in path {
             // Lists are owned by keys or values of their items: there it is the list that counts.
-            if part.parse::<usize>().is_ok() {
-                break;
-            }
-            at = &at[format!("f:{}", part.trim_matches('"'))];
+            let Segment::Key(key) = segment else { break };
+            at = &at[format!("f:{key}")];
             if at.is_null() {
                 return false;
             }
@@ -105,10 +128,10 @@ fn owners(object: &Value, path: &str) -> Vec<String> {
 /// The fields that differ.
 fn differences(origin: &Value, held: &Value) -> Vec<Difference> {
     let (left, right) = (fields(origin), fields(held));
-    let paths: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
+    let paths: BTreeSet<&Vec<Segment>> = left.keys().chain(right.keys()).collect();
     let differ = paths.into_iter().filter(|path| left.get(*path) != right.get(*path));
-    let difference = |path: &String| Difference {
-        path: path.clone(),
+    let difference = |path: &Vec<Segment>| Difference {
+        path: written(path),
         origin: left.get(path).cloned(),
         copy: right.get(path).cloned(),
         owners: owners(held, path),
@@ -174,5 +197,19 @@ mod tests {
         let size = "spec.size: (not set) → \"big\\u001b[2J\"  owned there by operator";
         assert_eq!(told, ["spec.list[1]: 2 → 3  owned there by operator", size]);
         assert!(differences(&origin, &origin).is_empty());
+    }
+
+    #[test]
+    fn keys_with_dots_and_keys_of_digits_have_their_owners() {
+        let object = |name: &str, port: u16| json!({ "spec": { "labels": { "app.kubernetes.io/name": name }, "ports": { "8080": port } } });
+        let (origin, mut held) = (object("web", 1), object("shop", 2));
+        held["metadata"] = json!({ "managedFields": [
+            { "manager": "labeller", "fieldsV1": { "f:spec": { "f:labels": { "f:app.kubernetes.io/name": {} } } } },
+            { "manager": "opener", "fieldsV1": { "f:spec": { "f:ports": { "f:8080": {} } } } },
+            { "manager": "other", "fieldsV1": { "f:spec": { "f:labels": { "f:app": {} }, "f:ports": { "f:9090": {} } } } },
+        ] });
+        let told: Vec<String> = differences(&origin, &held).iter().map(Difference::draw).collect();
+        let label = r#"spec.labels["app.kubernetes.io/name"]: "web" → "shop"  owned there by labeller"#;
+        assert_eq!(told, [label, "spec.ports.8080: 1 → 2  owned there by opener"]);
     }
 }
