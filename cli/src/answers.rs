@@ -23,11 +23,11 @@ pub(crate) struct Said {
     pub(crate) priority: i64,
     /// Its weight among those of its priority.
     pub(crate) weight: u32,
-    /// Of an object that is there: its score among those of its priority, of which the highest gets the object.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Of an object that is there: its score among those of its priority, of which the highest gets the object. Null: it is not
+    /// there yet.
     pub(crate) score: Option<f64>,
-    /// Of an object that is not there yet: the share of such objects that it gets, in percent.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Of an object that is not there yet: the share of such objects that it gets, in percent. Null: it takes none of them, or
+    /// the object is there.
     pub(crate) share: Option<f64>,
 }
 

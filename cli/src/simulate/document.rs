@@ -44,7 +44,7 @@ pub(crate) fn documents(file: &str, text: &str) -> Result<Vec<Document>, Problem
         let said = error.to_string();
         let first = said.lines().next().unwrap_or_default();
         let what = first.rfind(" at line ").and_then(|end| first.get(..end)).unwrap_or(first);
-        Problem { file: file.to_owned(), place, what: what.to_owned() }
+        Problem::new(file, place, what)
     })?;
     let places = Places::of(text);
     let known = places.len() == values.len();
@@ -68,7 +68,7 @@ impl Document {
     /// Something wrong at a place in it.
     pub(crate) fn problem(&self, path: &[Step], what: impl Into<String>) -> Problem {
         let place = self.places.as_ref().map(|places| places.find(path));
-        Problem { file: self.file.clone(), place, what: what.into() }
+        Problem::new(self.file.as_str(), place, what)
     }
 
     /// What does not fit its kind, in the order of the file.
@@ -78,7 +78,7 @@ impl Document {
             self.problem(path, if at.is_empty() { what.clone() } else { format!("{at}: {what}") })
         };
         let mut problems: Vec<Problem> = flaws.iter().map(problem).collect();
-        problems.sort_by_key(|problem| problem.place);
+        problems.sort_by_key(|problem| (problem.line, problem.column));
         problems
     }
 }
@@ -87,15 +87,15 @@ impl Document {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::simulate::place::{Place, path};
+    use crate::simulate::place::path;
 
     #[test]
     fn what_is_no_yaml_is_told_with_its_place() {
         let problem = documents("a.yaml", "kind: A\nspec: [1, 2\n").unwrap_err();
-        assert!(problem.place.is_some_and(|place| place.line >= 2), "{problem}");
+        assert!(problem.line.is_some_and(|line| line >= 2), "{problem}");
         assert!(problem.to_string().starts_with("a.yaml:") && !problem.what.contains("at line"), "{problem}");
         let twice = documents("a.yaml", "kind: A\nkind: B\n").unwrap_err();
-        assert_eq!(twice.place, Some(Place { line: 2, column: 1 }), "{twice}");
+        assert_eq!((twice.line, twice.column), (Some(2), Some(1)), "{twice}");
     }
 
     #[test]

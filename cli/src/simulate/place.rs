@@ -3,15 +3,14 @@
 
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::{
-    Deserialize, Deserializer, Serialize,
+    Deserialize, Deserializer,
     de::{self, MapAccess, SeqAccess, Visitor},
 };
 use serde_saphyr::{Location, Spanned};
 
 /// A line and a column, both from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     /// Line, from 1.
     pub(crate) line: u64,
