@@ -8,6 +8,7 @@ use broker_api::{ClusterName, graphs::keys as graphs, keys};
 use broker_core::{
     decide::Explanation,
     decision::{self, State},
+    memory,
 };
 use k8s_openapi::jiff::Timestamp;
 use schemars::JsonSchema;
@@ -91,8 +92,8 @@ pub(crate) struct Shown {
 /// Something that would be written.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Written {
-    /// What: `Marks`, `Copy`, `Status`, `Related`, `Successor`, `Migration`.
-    what: String,
+    /// What it is about.
+    what: About,
     /// Where.
     cluster: String,
     /// Kind of the object.
@@ -101,6 +102,49 @@ pub(crate) struct Written {
     namespace: String,
     /// Its name.
     name: String,
+}
+
+/// What a write is about, in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) enum About {
+    /// Finalizer and annotations of the object.
+    Marks,
+    /// Its copy.
+    Copy,
+    /// Its status.
+    Status,
+    /// What belongs to it, as its provider hands it back.
+    Related,
+    /// Its copy at the provider that takes over.
+    Successor,
+    /// A Migration.
+    Migration,
+}
+
+impl About {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Marks => "Marks",
+            Self::Copy => "Copy",
+            Self::Status => "Status",
+            Self::Related => "Related",
+            Self::Successor => "Successor",
+            Self::Migration => "Migration",
+        }
+    }
+}
+
+impl From<memory::Subject> for About {
+    fn from(subject: memory::Subject) -> Self {
+        match subject {
+            memory::Subject::Marks => Self::Marks,
+            memory::Subject::Copy => Self::Copy,
+            memory::Subject::Status => Self::Status,
+            memory::Subject::Related => Self::Related,
+            memory::Subject::Successor => Self::Successor,
+            memory::Subject::Migration => Self::Migration,
+        }
+    }
 }
 
 /// An instance of a graph: its own conditions say which node waits for which value.
@@ -165,7 +209,7 @@ impl Condition {
 impl Written {
     fn of(write: &decision::Write) -> Self {
         Self {
-            what: format!("{:?}", write.subject),
+            what: write.subject.into(),
             cluster: write.cluster.to_string(),
             kind: write.kind.kind.clone(),
             namespace: write.namespace.clone(),
@@ -278,6 +322,7 @@ impl Explained {
             out.push_str("\nA broker that starts now, and remembers nothing, would write:\n");
         }
         for Written { what, cluster, kind, namespace, name } in &self.would_write {
+            let what = what.as_str();
             let told = format!("{what} ({cluster} {kind} {namespace}/{name})");
             out.push_str(&format!("  {}\n", harmless(&told)));
         }
@@ -345,6 +390,23 @@ mod tests {
             let told = Explained::of(&found(), &explanation, Vec::new(), false).draw(Paint::plain());
             let line = format!("  {}: at provider theseus; {}\n", state.as_str(), state::meaning(state));
             assert!(told.contains(&line) && told.contains("No provider has an AcceptAPI"), "{told}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_has_one_name_for_programs_and_for_people() {
+        use memory::Subject::{Copy, Marks, Migration, Related, Status, Successor};
+        let named = [
+            (Marks, "Marks"),
+            (Copy, "Copy"),
+            (Status, "Status"),
+            (Related, "Related"),
+            (Successor, "Successor"),
+            (Migration, "Migration"),
+        ];
+        for (subject, name) in named {
+            let about = About::from(subject);
+            assert_eq!((about.as_str(), json!(about)), (name, json!(name)));
         }
     }
 
