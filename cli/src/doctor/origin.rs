@@ -6,7 +6,7 @@ use runtime_effect::kind::Kind;
 use serde_json::Value;
 
 use super::{
-    facts::Facts,
+    facts::{Facts, Within},
     finding::{Finding, Severity, first},
 };
 use crate::{age, trace::annotation};
@@ -39,6 +39,8 @@ pub(crate) struct Origin {
     pub(crate) uid: String,
     /// What a person has asked for: `paused`, `ignored`.
     aside: Option<&'static str>,
+    /// Whether it bears the marks of a copy. Anybody may write those.
+    marked: bool,
     /// Why no provider serves it.
     waits: Option<Waits>,
 }
@@ -60,14 +62,13 @@ impl Origin {
         let ignored = metadata["labels"].get(keys::IGNORE).and_then(Value::as_str) == Some(keys::TRUE);
         let aside = if ignored { Some("ignored") } else { paused.then_some("paused") };
         let leaves = !metadata["deletionTimestamp"].is_null();
-        // A cluster may be a provider as well, and hold copies: those are nobody's origins.
-        let is_copy = metadata["labels"].get(keys::CONSUMER).is_some();
         Self {
             namespace: text(&metadata["namespace"]),
             name: text(&metadata["name"]),
             uid: text(&metadata["uid"]),
             aside,
-            waits: if aside.is_some() || leaves || is_copy { None } else { waits(object) },
+            marked: metadata["labels"].get(keys::CONSUMER).is_some() && annotation(object, keys::ORIGIN).is_some(),
+            waits: if aside.is_some() || leaves { None } else { waits(object) },
         }
     }
 }
@@ -92,12 +93,23 @@ fn waits(object: &Value) -> Option<Waits> {
     })
 }
 
+/// Whether the API server of a consumer is that of a provider, too, and so may hold copies.
+fn holds_copies(facts: &Facts, consumer: &Within) -> bool {
+    let own = uid(consumer);
+    own.is_some() && facts.answering(Role::Provider).any(|(_, provider)| uid(provider) == own)
+}
+
+fn uid(within: &Within) -> Option<&str> {
+    within.uid.as_ref().ok()?.as_deref()
+}
+
 /// Objects that wait, the longest first; then those that people have set aside.
 pub(crate) fn check(facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut waiting: Vec<(i64, String, &Waits)> = Vec::new();
     let mut aside = Vec::new();
     for (consumer, within) in facts.answering(Role::Consumer) {
+        let holds_copies = holds_copies(facts, within);
         for (kind, read) in &within.origins {
             let origins = match read {
                 Ok(origins) => origins,
@@ -112,7 +124,8 @@ pub(crate) fn check(facts: &Facts) -> Vec<Finding> {
                 if let Some(word) = origin.aside {
                     aside.push(set_aside(&place(), word));
                 }
-                let Some(waits) = &origin.waits else { continue };
+                // A copy is nobody's origin.
+                let Some(waits) = origin.waits.as_ref().filter(|_| !(holds_copies && origin.marked)) else { continue };
                 let seconds = waits.since.map_or(0, |since| facts.now.as_second() - since.as_second());
                 if seconds > PATIENCE {
                     waiting.push((seconds, place(), waits));
@@ -180,7 +193,10 @@ mod tests {
     use super::*;
     use crate::{
         cluster::Trouble,
-        doctor::facts::tests::{facts, inside, member},
+        doctor::facts::{
+            Member,
+            tests::{facts, inside, member},
+        },
     };
 
     fn object(name: &str, since: &str, reason: &str) -> Value {
@@ -190,11 +206,15 @@ mod tests {
             "status": { "conditions": [condition] } })
     }
 
-    fn found(objects: &[Value]) -> Vec<Finding> {
+    fn homer(objects: &[Value]) -> Member {
         let mut homer = member(ClusterName::consumer("homer"));
         let kind = Kind { group: "x.io".into(), version: "v1".into(), kind: "A".into() };
         homer.within.as_mut().unwrap().origins = vec![(kind, Ok(objects.iter().map(Origin::of).collect()))];
-        check(&facts(inside(), vec![homer]))
+        homer
+    }
+
+    fn found(objects: &[Value]) -> Vec<Finding> {
+        check(&facts(inside(), vec![homer(objects)]))
     }
 
     #[test]
@@ -227,7 +247,16 @@ mod tests {
     fn copies_in_a_consumer_that_is_a_provider_as_well_wait_for_nobody() {
         let mut copy = object("a", "2026-01-01T01:00:00Z", "NoProvider");
         copy["metadata"]["labels"] = json!({ keys::MANAGED_BY: keys::MANAGER, keys::CONSUMER: "d5a89ade76e9" });
-        assert!(found(&[copy]).is_empty());
+        copy["metadata"]["annotations"] = json!({ keys::ORIGIN: "signed" });
+        let beside = |copy: &Value, server: &str| {
+            let mut theseus = member(ClusterName::provider("theseus"));
+            theseus.within.as_mut().unwrap().uid = Ok(Some(server.into()));
+            check(&facts(inside(), vec![homer(std::slice::from_ref(copy)), theseus])).len()
+        };
+        assert_eq!(beside(&copy, "homer"), 0);
+        assert_eq!((beside(&copy, "theseus"), found(std::slice::from_ref(&copy)).len()), (1, 1), "no copies are there");
+        copy["metadata"]["annotations"] = json!({});
+        assert_eq!(beside(&copy, "homer"), 1, "anybody can write a label");
     }
 
     #[test]
