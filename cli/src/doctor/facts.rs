@@ -78,7 +78,7 @@ pub(crate) struct Pair {
 pub(crate) struct Member {
     /// Its name and role.
     pub(crate) name: ClusterName,
-    /// Whether its kubeconfig was given, in place of its Secret's.
+    /// Whether it has no Secret and its kubeconfig was given: what that allows is a person's, not the broker's.
     pub(crate) given: bool,
     /// Whether it answers.
     pub(crate) probe: Read<Probe>,

@@ -28,7 +28,11 @@ pub(crate) fn check(facts: &Facts) -> Vec<Finding> {
         }
         let remedy = match why {
             Trouble::Forbidden(_) if member.given => {
-                format!("log in there again: its kubeconfig was given (--{}-kubeconfig)", member.name.role())
+                // They are a person's: nothing is wrong with the broker's.
+                let remedy =
+                    format!("log in there again: its kubeconfig was given (--{}-kubeconfig)", member.name.role());
+                findings.push(Finding::warning(CHECK, &member.name, why.to_string(), remedy));
+                continue;
             }
             Trouble::Forbidden(_) => {
                 format!(
@@ -97,7 +101,9 @@ mod tests {
         assert!(refused[0].remedy.contains("kubectl broker join homer --role consumer"), "{refused:?}");
         let mut given = member(ClusterName::consumer("homer"));
         (given.given, given.probe, given.within) = (true, Err(Trouble::Forbidden("401".into())), None);
-        assert!(found(vec![given])[0].remedy.contains("(--consumer-kubeconfig)"));
+        let given = found(vec![given]);
+        assert!(given[0].remedy.contains("(--consumer-kubeconfig)"), "{given:?}");
+        assert_eq!(given[0].severity, Severity::Warning, "nothing is said of the broker's");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Reads all that is judged: all clusters at once, each within its own time, so that none holds the others up.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
     time::Duration,
 };
 
@@ -72,20 +72,15 @@ fn once_each(kinds: Vec<KindFlag>) -> Vec<KindFlag> {
 /// All of it, and the copies that have no origin although it was looked twice.
 pub(crate) async fn read(access: &Access, asked: &Doctor) -> anyhow::Result<(Facts, Vec<Orphan>)> {
     let hub = clusters::hub(access).await?;
-    let mut clusters = clusters::given(access).await?;
-    let given: BTreeSet<ClusterName> = clusters.keys().cloned().collect();
+    let given = clusters::given(access).await?;
     let probe = hub.probe().await;
     let inside = match &probe {
         Ok(_) => Some(inside(&hub, access, asked).await),
         Err(_) => None,
     };
-    if let Some(inside) = &inside {
-        let secrets = inside.secrets.values().flatten().flatten();
-        let found = join_all(secrets.map(ClusterSecret::cluster)).await;
-        for cluster in found.into_iter().flatten() {
-            clusters.entry(cluster.name.clone()).or_insert(cluster);
-        }
-    }
+    let secrets = inside.iter().flat_map(|inside| inside.secrets.values()).flatten().flatten();
+    let found = join_all(secrets.map(ClusterSecret::cluster)).await;
+    let (clusters, given) = whose(given, found.into_iter().flatten());
     let flags = Flags::of(asked, inside.as_ref());
     let of_each = clusters.values().map(|cluster| member(cluster, given.contains(&cluster.name), &flags));
     let mut members = join_all(of_each).await;
@@ -100,6 +95,26 @@ pub(crate) async fn read(access: &Access, asked: &Doctor) -> anyhow::Result<(Fac
     let facts = Facts { now: Timestamp::now(), hub, members, kinds: flags.brokered };
     let orphans = confirmed(&clusters, suspects(&facts)).await;
     Ok((facts, orphans))
+}
+
+/// All clusters, and which of them are asked with credentials that were given. What a Secret holds is the broker's, and the
+/// broker's credentials are what is judged: a person's say nothing of those.
+fn whose(
+    given: BTreeMap<ClusterName, Cluster>,
+    of_secrets: impl Iterator<Item = Cluster>,
+) -> (BTreeMap<ClusterName, Cluster>, BTreeSet<ClusterName>) {
+    let mut clusters: BTreeMap<ClusterName, Cluster> = BTreeMap::new();
+    for cluster in of_secrets {
+        clusters.entry(cluster.name.clone()).or_insert(cluster);
+    }
+    let mut persons = BTreeSet::new();
+    for (name, cluster) in given {
+        if let Entry::Vacant(free) = clusters.entry(name.clone()) {
+            free.insert(cluster);
+            persons.insert(name);
+        }
+    }
+    (clusters, persons)
 }
 
 async fn inside(hub: &Cluster, access: &Access, asked: &Doctor) -> Inside {
@@ -306,6 +321,23 @@ mod tests {
         assert_eq!(offered.brokered, [Plural { group: "x.io".into(), plural: "vms".into() }]);
         assert_eq!(needed(Role::Provider, &flags, Some(&resources), None).brokered.len(), 2, "it is not known");
         assert_eq!(needed(Role::Consumer, &flags, Some(&resources), Some(&[])).brokered.len(), 2);
+    }
+
+    #[tokio::test]
+    async fn the_broker_s_credentials_are_judged_where_there_are_any() {
+        let with = |name: &str, whose: &str| Cluster::new(ClusterName::consumer(name), Err(whose.into()));
+        let files = ["bart", "homer"].map(|name| (ClusterName::consumer(name), with(name, "a person's")));
+        let secrets = ["homer", "marge", "homer"].into_iter().zip(["the broker's", "the broker's", "another"]);
+        let (clusters, given) = whose(files.into(), secrets.map(|(name, whose)| with(name, whose)));
+        assert_eq!(given, BTreeSet::from([ClusterName::consumer("bart")]));
+        let flags = flags(&[]);
+        for (name, whose) in [("bart", "a person's"), ("homer", "the broker's"), ("marge", "the broker's")] {
+            let name = ClusterName::consumer(name);
+            let asked = member(&clusters[&name], given.contains(&name), &flags).await;
+            let said = asked.probe.map_err(|why| why.to_string());
+            assert_eq!(said, Err(format!("{name} cannot be asked: {whose}")));
+            assert_eq!(asked.given, whose == "a person's");
+        }
     }
 
     #[test]
