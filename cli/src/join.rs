@@ -18,8 +18,8 @@ use tokio::time::{Instant, sleep};
 
 use crate::{
     arguments::Access,
-    broker::deployed,
-    cluster::{Applying, Cluster, Place},
+    broker::{Deployed, deployed},
+    cluster::{Applying, Cluster, Place, Trouble},
     cluster_secret::{self, ClusterSecret, secrets},
     clusters,
     identity::{self, Identity},
@@ -110,7 +110,8 @@ pub(crate) async fn join(access: &Access, asked: &Join) -> anyhow::Result<ExitCo
     let joining = Joining { asked, hub: clusters::hub(access).await?, member, namespace, server };
 
     let kinds = joining.kinds().await;
-    let manifest = Manifest::of(asked.role, kinds.as_ref().map(|(kinds, _)| kinds))?;
+    let known = kinds.as_ref().ok().and_then(Option::as_ref);
+    let manifest = Manifest::of(asked.role, known.map(|(kinds, _)| kinds))?;
     let preflight = Box::pin(joining.preflight(access, &manifest, &leads_to, kinds)).await?;
     let verdicts = preflight.verdicts();
     let bad = tell(&verdicts);
@@ -178,29 +179,54 @@ fn takes(documents: &[Value]) -> anyhow::Result<Vec<Right>> {
     Ok(rights)
 }
 
+/// The role that says what the broker may do with the brokered kinds.
+fn kinds_role(role: Role) -> String {
+    format!("resource-broker-{role}-kinds")
+}
+
+/// Where no kind is named: whether the role may be made for those of the example, or why not. Whoever has joined already, or
+/// has a broker that says other kinds, would lose those. `there`: whether the role is.
+fn example(brokers: &Result<Vec<Deployed>, Trouble>, role: &str, there: &Result<bool, Trouble>) -> Result<(), String> {
+    let unreadable = brokers.iter().flatten().find_map(|broker| broker.options.as_ref().err());
+    let why = match (brokers, unreadable, there) {
+        (Err(why), _, _) => format!("the broker's Deployment cannot be read ({why})"),
+        (_, Some(why), _) => format!("the broker's flags cannot be read ({why})"),
+        (_, _, Ok(true)) => {
+            format!("no broker is there, and ClusterRole {role}, which is, would be made anew for the example's")
+        }
+        (_, _, Err(why)) => format!("no broker is there, and whether ClusterRole {role} is cannot be read ({why})"),
+        (_, _, Ok(false)) => return Ok(()),
+    };
+    Err(format!("which kinds are brokered is not known: {why}; name them with --watch-kind"))
+}
+
 impl Joining<'_> {
-    /// The brokered kinds as the member serves them, and those that it does not. `None`: they are not known, or of no account.
-    async fn kinds(&self) -> Option<(Kinds, Vec<Kind>)> {
+    /// The brokered kinds as the member serves them, and those that it does not. `None`: no broker is there to say which, or they
+    /// are of no account. The error: why they are not known, and what to do.
+    async fn kinds(&self) -> Result<Option<(Kinds, Vec<Kind>)>, String> {
         let Join { role, watch_kind, broker_namespace, .. } = self.asked;
         if *role == Role::Spoke {
-            return None;
+            return Ok(None);
         }
-        let brokers = deployed(&self.hub, broker_namespace).await.unwrap_or_default();
-        let options: Vec<_> = brokers.iter().filter_map(|broker| broker.options.as_ref().ok()).collect();
+        let brokers = deployed(&self.hub, broker_namespace).await;
+        let options: Vec<_> = brokers.iter().flatten().filter_map(|broker| broker.options.as_ref().ok()).collect();
         let mut brokered = watch_kind.clone();
         if brokered.is_empty() {
             brokered.extend(options.iter().flat_map(|options| options.watch_kind.iter().cloned()));
         }
         if brokered.is_empty() {
-            return None;
+            let name = kinds_role(*role);
+            let place = Place { namespace: "", name: &name };
+            let there = self.member.get(&manifest::cluster_roles(), place).await.map(|found| found.is_some());
+            return example(&brokers, &name, &there).map(|()| None);
         }
         let mut related: Vec<KindFlag> =
             options.iter().flat_map(|options| options.related_kind.iter().cloned()).collect();
         if related.is_empty() {
             related = RELATED.iter().filter_map(|kind| kind.parse().ok()).collect();
         }
-        let resources = self.member.resources().await.ok()?;
-        Some(Kinds::served(&brokered, &related, resources))
+        let resources = self.member.resources().await.map_err(|why| format!("what it serves is not known: {why}"))?;
+        Ok(Some(Kinds::served(&brokered, &related, resources)))
     }
 
     async fn preflight(
@@ -208,7 +234,7 @@ impl Joining<'_> {
         access: &Access,
         manifest: &Manifest,
         leads_to: &Kubeconfig,
-        kinds: Option<(Kinds, Vec<Kind>)>,
+        kinds: Result<Option<(Kinds, Vec<Kind>)>, String>,
     ) -> anyhow::Result<Preflight> {
         let Self { asked, hub, member, namespace, server } = self;
         let probe = member.probe().await;
@@ -232,7 +258,7 @@ impl Joining<'_> {
             denied: denied_there,
             denied_in_hub,
             accept_api: served.contains(&"v1alpha1"),
-            kinds: kinds.map(|(kinds, missing)| (kinds.brokered.len(), missing)),
+            kinds: kinds.map(|known| known.map(|(kinds, missing)| (kinds.brokered.len(), missing))),
             joined: joined?,
             server: server.clone(),
         })
@@ -361,7 +387,7 @@ impl Joining<'_> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::rights::told;
+    use crate::{broker::tests::broker, rights::told};
 
     #[test]
     fn names_are_those_of_secrets() {
@@ -386,5 +412,24 @@ mod tests {
         ] {
             assert!(told.contains(right), "{right}: {told}");
         }
+    }
+
+    #[test]
+    fn the_role_is_made_for_the_examples_kinds_only_where_no_others_can_be_meant() {
+        let name = kinds_role(Role::Consumer);
+        let with = |brokers: Result<Vec<Deployed>, Trouble>, there| example(&brokers, &name, &there);
+        assert_eq!(with(Ok(Vec::new()), Ok(false)), Ok(()));
+        let away = || Trouble::Other("late".into());
+        for (brokers, there, told) in [
+            (Err(away()), Ok(false), "Deployment cannot be read (late)"),
+            (Ok(vec![broker(&["--watch-kind=A.v1.x.io", "--nonsense"], 1, 1)]), Ok(false), "flags cannot be read"),
+            (Ok(Vec::new()), Ok(true), "ClusterRole resource-broker-consumer-kinds, which is,"),
+            (Ok(Vec::new()), Err(away()), "cannot be read (late)"),
+        ] {
+            let why = with(brokers, there).unwrap_err();
+            assert!(why.contains(told) && why.ends_with("name them with --watch-kind"), "{why}");
+        }
+        let applied = Manifest::of(Role::Consumer, None).unwrap();
+        assert!(applied.of_kind("ClusterRole").any(|role| role["metadata"]["name"] == *name));
     }
 }

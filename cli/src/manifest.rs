@@ -26,14 +26,20 @@ fn file(role: Role) -> &'static str {
     }
 }
 
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+/// ClusterRoles, as they are asked for.
+pub(crate) fn cluster_roles() -> Resource {
+    Resource::named(RBAC, "v1", "ClusterRole", "clusterroles").cluster_wide()
+}
+
 /// How an object's kind is asked for.
 pub(crate) fn resource(document: &Value) -> anyhow::Result<Resource> {
-    const RBAC: &str = "rbac.authorization.k8s.io";
     Ok(match document["kind"].as_str().unwrap_or_default() {
         "Namespace" => Resource::named("", "v1", "Namespace", "namespaces").cluster_wide(),
         "ServiceAccount" => Resource::named("", "v1", "ServiceAccount", "serviceaccounts"),
         "Secret" => Resource::named("", "v1", "Secret", "secrets"),
-        "ClusterRole" => Resource::named(RBAC, "v1", "ClusterRole", "clusterroles").cluster_wide(),
+        "ClusterRole" => cluster_roles(),
         "ClusterRoleBinding" => Resource::named(RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings").cluster_wide(),
         other => bail!("config/rbac: kind {other:?} is not known here"),
     })

@@ -56,9 +56,9 @@ pub(crate) struct Preflight {
     pub(crate) denied_in_hub: Result<Vec<Right>, Trouble>,
     /// Whether an AcceptAPI can be made there.
     pub(crate) accept_api: bool,
-    /// How many brokered kinds it serves, and those that it does not; `None`: it is not known which are brokered, or
-    /// they do not matter.
-    pub(crate) kinds: Option<(usize, Vec<Kind>)>,
+    /// How many brokered kinds it serves, and those that it does not; `None`: nobody says yet which are brokered, or they do
+    /// not matter. The error: why they are not known, and what to do.
+    pub(crate) kinds: Result<Option<(usize, Vec<Kind>)>, String>,
     /// All clusters that have joined, and, where it is not labelled, the Secret whose name is wanted.
     pub(crate) joined: Vec<Joined>,
     /// Address at which the broker is to reach it.
@@ -163,10 +163,12 @@ impl Preflight {
         if self.name.role() == Role::Spoke {
             return None;
         }
-        let Some((served, missing)) = &self.kinds else {
-            return Some(Verdict::Note(
-                "which kinds are brokered is not known, so that the role is made for those of the example: name yours with --watch-kind".to_owned(),
-            ));
+        let (served, missing) = match &self.kinds {
+            Ok(Some((served, missing))) => (served, missing),
+            Ok(None) => return Some(Verdict::Note(
+                "no broker is there that says which kinds are brokered, so that the role is made for those of the example: name yours with --watch-kind".to_owned(),
+            )),
+            Err(why) => return Some(Verdict::Bad(why.clone())),
         };
         let names: Vec<String> =
             missing.iter().map(|kind| format!("{} of {}", kind.kind, kind.api_version())).collect();
@@ -212,7 +214,7 @@ mod tests {
             denied: Ok(Vec::new()),
             denied_in_hub: Ok(Vec::new()),
             accept_api: false,
-            kinds: Some((1, Vec::new())),
+            kinds: Ok(Some((1, Vec::new()))),
             joined,
             server: "https://homer.example.org".into(),
         }
@@ -257,9 +259,13 @@ mod tests {
         provider.accept_api = true;
         assert!(bad(&provider).is_empty());
         let kind = Kind { group: "example.org".into(), version: "v1".into(), kind: "Store".into() };
-        provider.kinds = Some((0, vec![kind.clone()]));
+        provider.kinds = Ok(Some((0, vec![kind.clone()])));
         assert!(bad(&provider)[0].contains("Store of example.org/v1"));
-        provider.kinds = Some((1, vec![kind]));
+        provider.kinds = Ok(Some((1, vec![kind])));
+        assert!(bad(&provider).is_empty());
+        provider.kinds = Err("which kinds are brokered is not known".into());
+        assert_eq!(bad(&provider), ["which kinds are brokered is not known"]);
+        provider.kinds = Ok(None);
         assert!(bad(&provider).is_empty());
     }
 
