@@ -15,7 +15,7 @@ use tokio::{
 
 use crate::{
     clock,
-    reply::{self, Refused, chain},
+    reply::{self, LONGEST, Refused, chain},
     resource::{Resource, Resources},
 };
 
@@ -26,7 +26,11 @@ const DEADLINE: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_mins(1);
 const MOST: usize = 200_000;
 
-/// How many objects a page of a list has.
+/// How many bytes a list may have of which little is kept, and one that is kept as a whole.
+const HEAVIEST: usize = 512 << 20;
+const KEPT: usize = 64 << 20;
+
+/// How many objects a page of a list has; fewer where those are too long for one reply.
 const PAGE: usize = 500;
 
 const JSON: &str = "application/json";
@@ -116,8 +120,7 @@ impl Cluster {
     where
         T: DeserializeOwned + Send + 'static,
     {
-        let request = Request::builder().method(Method::GET).uri(path).header(header::ACCEPT, accept);
-        self.send(request.body(Vec::new()).map_err(|error| Trouble::Other(error.to_string()))?).await
+        self.send(get(path, accept)?).await
     }
 
     /// Changes an object by a JSON merge patch (RFC 7386).
@@ -189,17 +192,27 @@ impl Cluster {
     where
         T: DeserializeOwned + Send + 'static,
     {
+        let answer = self.exchange(request).await?;
+        answer.map(|(body, _)| body).map_err(|refused| self.trouble(refused))
+    }
+
+    /// The same, for whoever has something else to try where it is refused. With the answer comes its length in bytes.
+    async fn exchange<T>(&self, request: Request<Vec<u8>>) -> Result<Result<(T, usize), Refused>, Trouble>
+    where
+        T: DeserializeOwned + Send + 'static,
+    {
         let client = self.client()?.clone();
         // A task of its own: what many clusters answer is read on all processors.
         let asked = tokio::spawn(async move { timeout(DEADLINE, reply::ask(&client, request)).await });
         let answer = asked.await.map_err(|error| Trouble::Other(format!("{}: {error}", self.name)))?;
-        answer.map_err(|_| self.late())?.map_err(|refused| self.trouble(refused))
+        answer.map_err(|_| self.late())
     }
 
     fn trouble(&self, refused: Refused) -> Trouble {
         let name = &self.name;
         match refused {
             Refused::Silent(why) => Trouble::Other(format!("{name} does not answer: {why}")),
+            Refused::TooLong => Trouble::Other(format!("{name}: its answer is longer than {}", size(LONGEST))),
             Refused::Status(StatusCode::FORBIDDEN, why) => Trouble::Forbidden(format!("{name}: {why}")),
             Refused::Status(StatusCode::UNAUTHORIZED, _) => {
                 Trouble::Forbidden(format!("{name} does not accept the credentials"))
@@ -247,7 +260,7 @@ impl Cluster {
     ) -> Result<Vec<Value>, Trouble> {
         let mut found = Vec::new();
         let wanted = Wanted { namespace, selector, ..Wanted::default() };
-        self.each(resource, wanted, |object| found.push(object)).await?;
+        self.pages(resource, wanted, KEPT, |object| found.push(object)).await?;
         Ok(found)
     }
 
@@ -256,13 +269,24 @@ impl Cluster {
         &self,
         resource: &Resource,
         wanted: Wanted<'_>,
+        take: impl FnMut(Value),
+    ) -> Result<(), Trouble> {
+        self.pages(resource, wanted, HEAVIEST, take).await
+    }
+
+    /// `heaviest`: how many bytes all pages may have.
+    async fn pages(
+        &self,
+        resource: &Resource,
+        wanted: Wanted<'_>,
+        heaviest: usize,
         mut take: impl FnMut(Value),
     ) -> Result<(), Trouble> {
         let Wanted { namespace, selector, metadata_only } = wanted;
         let end = Instant::now() + PATIENCE;
-        let (mut count, mut next) = (0, String::new());
+        let (mut limit, mut read, mut next) = (PAGE, Progress::default(), String::new());
         loop {
-            let mut path = format!("{}?limit={PAGE}", resource.path(namespace, None));
+            let mut path = format!("{}?limit={limit}", resource.path(namespace, None));
             if let Some(selector) = selector {
                 path.push_str("&labelSelector=");
                 path.push_str(&escaped(selector));
@@ -271,20 +295,69 @@ impl Cluster {
                 path.push_str("&continue=");
                 path.push_str(&escaped(&next));
             }
-            let mut page: Value = self.ask(&path, if metadata_only { METADATA } else { JSON }).await?;
+            let answer = self.exchange::<Value>(get(&path, if metadata_only { METADATA } else { JSON })?).await?;
+            let (mut page, bytes) = match answer {
+                Ok(answer) => answer,
+                Err(Refused::TooLong) if limit > 1 => {
+                    limit = fewer(limit);
+                    continue;
+                }
+                Err(refused) => return Err(self.trouble(refused)),
+            };
+            read.bytes += bytes;
             if let Some(Value::Array(items)) = page.get_mut("items").map(Value::take) {
-                count += items.len();
+                read.objects += items.len();
                 items.into_iter().for_each(&mut take);
             }
             match page["metadata"]["continue"].as_str() {
                 Some(more) if !more.is_empty() => more.clone_into(&mut next),
                 _ => return Ok(()),
             }
-            if count > MOST || Instant::now() >= end {
-                let bounds = format!("{MOST} objects or {} s", PATIENCE.as_secs());
+            read.late = Instant::now() >= end;
+            if let Some(bound) = read.beyond(heaviest) {
                 let plural = &resource.plural;
-                return Err(Trouble::Other(format!("{}: its list of {plural} goes on beyond {bounds}", self.name)));
+                return Err(Trouble::Other(format!("{}: its list of {plural} goes on beyond {bound}", self.name)));
             }
+        }
+    }
+}
+
+/// A request for a path.
+fn get(path: &str, accept: &'static str) -> Result<Request<Vec<u8>>, Trouble> {
+    let request = Request::builder().method(Method::GET).uri(path).header(header::ACCEPT, accept);
+    request.body(Vec::new()).map_err(|error| Trouble::Other(error.to_string()))
+}
+
+/// How many objects are asked for where so many are too long for one reply.
+fn fewer(limit: usize) -> usize {
+    (limit / 8).max(1)
+}
+
+/// Bytes for people.
+fn size(bytes: usize) -> String {
+    format!("{} MiB", bytes >> 20)
+}
+
+/// How much of a list has been read.
+#[derive(Debug, Clone, Copy, Default)]
+struct Progress {
+    objects: usize,
+    bytes: usize,
+    /// It has had its time.
+    late: bool,
+}
+
+impl Progress {
+    /// The bound that it is beyond. `heaviest`: how many bytes it may have.
+    fn beyond(self, heaviest: usize) -> Option<String> {
+        if self.objects > MOST {
+            Some(format!("{MOST} objects"))
+        } else if self.bytes > heaviest {
+            Some(size(heaviest))
+        } else if self.late {
+            Some(format!("{} s", PATIENCE.as_secs()))
+        } else {
+            None
         }
     }
 }
@@ -309,5 +382,23 @@ mod tests {
     #[test]
     fn selectors_are_escaped() {
         assert_eq!(escaped("a.b/c in (x,y)"), "a.b%2Fc%20in%20%28x%2Cy%29");
+    }
+
+    #[test]
+    fn a_list_that_is_too_much_says_which_bound_it_is_beyond() {
+        let most = Progress { objects: MOST, bytes: KEPT, late: false };
+        assert_eq!(most.beyond(KEPT), None);
+        assert_eq!(Progress { objects: MOST + 1, ..most }.beyond(KEPT).as_deref(), Some("200000 objects"));
+        assert_eq!(Progress { bytes: KEPT + 1, ..most }.beyond(KEPT).as_deref(), Some("64 MiB"));
+        assert_eq!(Progress { bytes: KEPT + 1, ..most }.beyond(HEAVIEST), None);
+        assert_eq!(Progress { late: true, ..most }.beyond(KEPT).as_deref(), Some("60 s"));
+    }
+
+    #[test]
+    fn fewer_objects_are_asked_for_until_it_is_one() {
+        assert_eq!([500, 62, 7, 1].map(fewer), [62, 7, 1, 1]);
+        let homer = Cluster::new(ClusterName::consumer("homer"), Err("not asked".into()));
+        let said = homer.trouble(Refused::TooLong).to_string();
+        assert_eq!(said, "consumer#homer: its answer is longer than 32 MiB");
     }
 }
