@@ -29,6 +29,7 @@ const GRAPH_BYTES: usize = 40_000;
 const NAME: usize = 253;
 
 /// What is looked for: all of these words, each in the cluster, the namespace or the name; of a graph in its name or its kind.
+/// They are in lower case, as Kubernetes' names are: people need not write them so.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Search(Vec<String>);
 
@@ -58,8 +59,8 @@ impl Search {
     /// What a person has typed.
     pub(super) fn new(text: &str) -> Self {
         // Whoever types a word a hundred times has every object looked at once for it.
-        let words: BTreeSet<&str> = text.split_whitespace().collect();
-        Self(words.into_iter().map(str::to_owned).collect())
+        let words: BTreeSet<String> = text.split_whitespace().map(str::to_lowercase).collect();
+        Self(words.into_iter().collect())
     }
 
     /// Whether an object is among what is looked for.
@@ -70,7 +71,9 @@ impl Search {
                 .split_once('/')
                 .is_some_and(|(namespace, name)| key.namespace.ends_with(namespace) && key.name.starts_with(name));
             let cluster = word.strip_prefix("consumer#").unwrap_or(word);
-            placed || within(&key.name) || within(&key.namespace) || key.cluster.name().contains(cluster)
+            // A cluster is named by whoever has its kubeconfig, in any case.
+            let in_cluster = || key.cluster.name().to_lowercase().contains(cluster);
+            placed || within(&key.name) || within(&key.namespace) || in_cluster()
         })
     }
 
@@ -78,9 +81,9 @@ impl Search {
     fn is_about(&self, graph: &Definition) -> bool {
         let kind = graph.kind.to_lowercase();
         let own = kind.split('.').next().unwrap_or_default();
-        self.0.iter().map(|word| word.to_lowercase()).all(|word| {
+        self.0.iter().all(|word| {
             // Version and group are those of many: whoever wants them begins with the kind.
-            graph.name.contains(&word) || own.contains(&word) || kind.starts_with(&word)
+            graph.name.contains(word) || own.contains(word) || kind.starts_with(word)
         })
     }
 
@@ -103,7 +106,7 @@ impl Search {
 /// The page with what was found of what was typed.
 pub(super) fn page(typed: &str, hits: &Hits) -> Html {
     let mut content = Html::default();
-    content.raw("<h1>Objects found</h1>\n");
+    content.raw("<h1>Found</h1>\n");
     if typed.trim().is_empty() {
         content.raw(
             "<p>Type a part of a name, of a namespace or of a cluster’s name; of several words each has to fit. A graph is found \
@@ -187,9 +190,20 @@ mod tests {
     #[test]
     fn every_word_has_to_fit() {
         let key = key("Homer-1", "team-a", "web-cert");
-        for text in
-            ["web", "team", "Homer", "consumer#Homer", "team-a/web", "m-a/web-cert", "web Homer team-a", " cert "]
-        {
+        for text in [
+            "web",
+            "team",
+            "Homer",
+            "homer",
+            "WEB",
+            "consumer#Homer",
+            "Consumer#homer",
+            "team-a/web",
+            "Team-A/Web",
+            "m-a/web-cert",
+            "web Homer team-a",
+            " cert ",
+        ] {
             assert!(Search::new(text).matches(&key), "{text}");
         }
         for text in ["bart", "web bart", "web/team-a", "team/web", "consumer#bart", "provider#Homer"] {
@@ -199,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_word_is_looked_for_once() {
-        assert_eq!(Search::new(&"cert ".repeat(100)), Search::new("cert"));
+        assert_eq!(Search::new(&"cert Cert ".repeat(100)), Search::new("cert"));
     }
 
     fn graph(name: &str, kind: &str) -> Definition {

@@ -11,7 +11,7 @@ export const look = async (browser, { searches, hostile, ...where }) => {
       await tab.open("./");
       await page.getByRole("searchbox", { name: "Find an object" }).fill(typed);
       await page.keyboard.press("Enter");
-      await page.getByRole("heading", { level: 1, name: "Objects found" }).waitFor();
+      await page.getByRole("heading", { level: 1, name: "Found", exact: true }).waitFor();
       const field = await page.getByRole("searchbox").inputValue();
       if (field !== typed) found.push(`${typed}: the field says ${field}`);
       const links = await page.locator("main a").allTextContents();

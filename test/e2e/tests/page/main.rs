@@ -59,7 +59,7 @@ fn every_page_is_whole_for_everybody_and_nothing_goes_wrong_on_it() {
         shop.until_available(&long).await;
         let found = |typed: &str, shows: &str| {
             let path = format!("/search?q={typed}");
-            json!({"path": path, "heading": "Objects found", "shows": [shows]})
+            json!({"path": path, "heading": "Found", "shows": [shows]})
         };
         let of = |name: &str, shows: &str| {
             let heading = format!("Certificate {NAMESPACE}/{name}");
