@@ -347,6 +347,7 @@ impl<'a> Pass<'a> {
         let served = Assigned { pinned: assigned.pinned, ..Assigned::to(to.clone(), assigned.epoch) };
         let note = format!("moved from provider {} to provider {}", assigned.provider.name(), to.name());
         self.decision.moving = None;
+        self.decision.route = None;
         self.mark(origin, &served, Some(Note::normal("Moved", note)));
     }
 

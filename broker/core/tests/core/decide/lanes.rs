@@ -6,7 +6,7 @@ use broker_core::movement::Route;
 use serde_json::{Value, json};
 
 use crate::decide::{
-    moves::{begin, corp, next, rename},
+    moves::{begin, corp, next, ready, rename},
     world::{World, web},
 };
 
@@ -61,4 +61,15 @@ fn nothing_that_stays_counts_for_a_lane() {
     let mut world = corp();
     let decision = world.look(&web());
     assert_eq!((decision.route, next(&world)), (None, Value::Null));
+}
+
+#[test]
+fn one_that_has_arrived_counts_for_none() {
+    let mut world = corp();
+    rename(&mut world, "a.com");
+    begin(&mut world);
+    world.provider_status("p2", &web(), ready("new"));
+    let arrives = (0..10).map(|_| (world.pass(&web()), next(&world))).find(|(_, next)| next.is_null());
+    let (decision, _) = arrives.unwrap();
+    assert_eq!((decision.route, decision.moving), (None, None));
 }

@@ -364,6 +364,9 @@ impl World {
             decision = self.decide(key, &uid.map_or(Confirmed::Absent, Confirmed::Present));
             assert!(!decision.steps.contains(&Step::Confirm), "asks to confirm what was just confirmed");
         }
+        if let (Some(route), None) = (&decision.route, &decision.moving) {
+            assert!(!self.moves.may_move(key, route), "it waits for a turn that it could have: {decision:#?}");
+        }
         let before = self.moves.moving.get(key);
         self.memories.entry(key.clone()).or_default().absorb(&decision, before, self.millis);
         self.moves.absorb(key, &decision);
