@@ -2,7 +2,10 @@
 
 mod listen;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use tokio_util::sync::CancellationToken;
 
@@ -17,6 +20,8 @@ pub(crate) struct Watched {
     listeners: BTreeMap<Number, Arc<dyn Listener>>,
     /// The same, for whoever tells them.
     told: Arc<[Arc<dyn Listener>]>,
+    /// Whether all of them have heard that the index is complete, and done with it what they do.
+    heard: AtomicBool,
     unwanted: CancellationToken,
 }
 

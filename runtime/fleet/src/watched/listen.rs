@@ -2,7 +2,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, PoisonError},
+    sync::{
+        Arc, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use super::{Number, Watched};
@@ -19,7 +22,7 @@ impl Cluster {
     /// Has somebody hear of a watch, which is started unless it runs already. It ends with the cluster, or when nobody
     /// listens to it any more. What has been seen is told at once.
     pub(crate) fn listen(self: &Arc<Self>, spec: &Arc<WatchSpec>, number: Number, listener: &Arc<dyn Listener>) {
-        let Some(index) = self.watch(spec, number, listener) else { return };
+        let Some((index, heard)) = self.watch(spec, number, listener) else { return };
         let complete = index.is_complete();
         for (key, object) in index.snapshot() {
             let change = Change { key, old: None, new: Some(object) };
@@ -31,6 +34,26 @@ impl Cluster {
         }
         if complete || index.is_complete() {
             listener.completed(&index);
+            if heard {
+                self.note_heard(&index, true);
+                self.observer.completed(self.name());
+            }
+        }
+    }
+
+    /// Whether everybody has heard of all that is complete here: what listeners do about it is done. An index is complete a
+    /// moment before.
+    pub fn has_told(&self) -> bool {
+        let watches = self.watches.read().unwrap_or_else(PoisonError::into_inner);
+        watches.values().all(|watched| watched.heard.load(Ordering::Acquire) || !watched.index.is_complete())
+    }
+
+    fn note_heard(&self, index: &Index, heard: bool) {
+        let watches = self.watches.read().unwrap_or_else(PoisonError::into_inner);
+        // It may be another's by now.
+        let watched = watches.get(index.spec()).filter(|watched| std::ptr::eq(Arc::as_ptr(&watched.index), index));
+        if let Some(watched) = watched {
+            watched.heard.store(heard, Ordering::Release);
         }
     }
 
@@ -55,18 +78,19 @@ impl Cluster {
     }
 
     /// Starts a watch with somebody who hears of it. Where it runs already, whoever is new hears of it, too, and gets the
-    /// index; so does who asks for what its server watches for itself.
+    /// index; so does who asks for what its server watches for itself. With it comes whether all others have heard of all that
+    /// is there.
     fn watch(
         self: &Arc<Self>,
         spec: &Arc<WatchSpec>,
         number: Number,
         listener: &Arc<dyn Listener>,
-    ) -> Option<Arc<Index>> {
+    ) -> Option<(Arc<Index>, bool)> {
         let mut watches = self.watches.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(entry) = watches.get_mut(spec) {
             let new = entry.listeners.insert(number, Arc::clone(listener)).is_none();
             entry.changed();
-            return new.then(|| Arc::clone(&entry.index));
+            return new.then(|| (Arc::clone(&entry.index), std::mem::take(entry.heard.get_mut())));
         }
         let own = self.server().own(self.name(), spec).cloned();
         let index = own.clone().unwrap_or_else(|| {
@@ -79,6 +103,7 @@ impl Cluster {
             index: Arc::clone(&index),
             listeners: BTreeMap::from([(number, Arc::clone(listener))]),
             told: Arc::default(),
+            heard: AtomicBool::new(false),
             unwanted: unwanted.clone(),
         };
         entry.changed();
@@ -87,7 +112,7 @@ impl Cluster {
         self.server().want(spec);
         drop(watches);
         if spec.kind_only || own.is_some() {
-            return own;
+            return own.map(|own| (own, true));
         }
         let task = watch::run(Arc::clone(self.server()), index, Arc::clone(self) as Arc<dyn Audience>);
         self.tasks.spawn_until(unwanted, task);
@@ -131,10 +156,12 @@ impl Audience for Cluster {
         for listener in &*self.listeners(index.spec()) {
             listener.completed(index);
         }
+        self.note_heard(index, true);
         self.observer.completed(self.name());
     }
 
     fn incomplete(&self, index: &Index) {
+        self.note_heard(index, false);
         for listener in &*self.listeners(index.spec()) {
             listener.incomplete(index);
         }
