@@ -42,6 +42,7 @@ use crate::{
     cluster_secrets::SecretChange,
     conventions::CONVENTIONS,
     departures::Departures,
+    intake::Intake,
     migrations::{
         change::ConfigurationChange, configurations::Configurations, registry::Migrations, stages::Stages,
         statuses::ConfigurationStatuses,
@@ -122,6 +123,8 @@ pub struct Broker {
     /// What the platform says of clusters.
     pub policies: Policies,
     synced: AtomicBool,
+    /// What has become known and is not all in the queue yet.
+    pub(crate) intake: Intake,
     /// Something has become known that is waited for at the start.
     pub(crate) news: Notify,
     itself: Weak<Self>,
@@ -185,6 +188,7 @@ impl Broker {
             roomy: Mutex::default(),
             policies: Policies::default(),
             synced: AtomicBool::new(false),
+            intake: Intake::default(),
             news: Notify::new(),
             started: Instant::now(),
             options,

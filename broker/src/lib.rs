@@ -9,6 +9,7 @@ pub mod command_line;
 pub mod conventions;
 pub mod dashboard;
 pub mod departures;
+mod intake;
 pub mod listen;
 pub mod metrics;
 pub mod migrations;

@@ -92,8 +92,10 @@ pub async fn run(broker: Arc<Broker>, mut secrets: mpsc::UnboundedReceiver<Secre
                 SecretChange::Changed(key) => broker.read_cluster_secret(&mut secret_source, &key),
                 SecretChange::Complete if !broker.are_secrets_read() => Vec::new(),
                 SecretChange::Complete => {
+                    let taking = broker.intake.begin();
                     broker.departures.secrets_read();
                     broker.look_for_departed();
+                    drop(taking);
                     broker.news.notify_waiters();
                     Vec::new()
                 }
@@ -186,8 +188,10 @@ impl Engaged<'_> {
             }
             SourceEvent::Synced => {
                 info!("all configured clusters are known");
+                let taking = self.broker.intake.begin();
                 self.broker.departures.files_read();
                 self.broker.look_for_departed();
+                drop(taking);
                 self.broker.news.notify_waiters();
             }
         }

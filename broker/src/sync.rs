@@ -36,7 +36,8 @@ impl Broker {
             // Before it is looked: what comes meanwhile is not missed. That somebody is not worth waiting for any longer only
             // the time tells.
             let (news, idle) = (self.news.notified(), self.queue.idled());
-            if self.looked_at_all() && self.took_all_in() {
+            // In this order: what is known is in the queue by then.
+            if self.took_all_in() && self.looked_at_all() {
                 return self.set_synced();
             }
             tokio::select! {
@@ -48,9 +49,12 @@ impl Broker {
     }
 
     fn looked_at_all(&self) -> bool {
-        let settled = !self.fleet().clusters().iter().any(|cluster| cluster.is_coming());
-        let idle = self.queue.is_idle() || self.started.elapsed() > LONG_ENOUGH;
-        settled && self.ring.load().is_some() && idle
+        let clusters = self.fleet().clusters();
+        let settled = !clusters.iter().any(|cluster| cluster.is_coming());
+        // In this order: whoever has heard that all is there has put into the queue what is to be looked at.
+        let told = || clusters.iter().all(|cluster| cluster.has_told());
+        let late = self.started.elapsed() > LONG_ENOUGH;
+        settled && self.ring.load().is_some() && (late || told() && self.queue.is_idle())
     }
 
     /// Whether what clusters have told is taken in, too: tasks of their own do that, in a moment.
@@ -62,7 +66,9 @@ impl Broker {
             registry.knows(provider.name()) || !told
         };
         let configurations = self.configurations_known() || !self.hub_knows(&self.watches.configurations);
-        clusters && configurations && self.fleet().in_role(Role::Provider).iter().all(accept_apis)
+        let known = clusters && configurations && self.fleet().in_role(Role::Provider).iter().all(accept_apis);
+        // After all that: it is seen a moment before it is in the queue.
+        known && self.intake.is_over()
     }
 
     /// All providers: see [`Broker::look_after_provider`].
@@ -86,9 +92,40 @@ impl Broker {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use broker_core::assignment::{Key, KeyRing};
+    use runtime_fleet::{object::ObjectKey, queue::Outcome};
     use tokio::time::Instant;
 
     use super::*;
+
+    fn ring() -> Arc<KeyRing> {
+        Arc::new(KeyRing::new(vec![Key { id: "k".into(), secret: vec![7; 32] }]).unwrap())
+    }
+
+    /// What the registry says is seen a moment before those that it concerns are in the queue.
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_in_step_while_keys_are_still_on_their_way_into_the_queue() {
+        let broker = Broker::of_one_kind().0;
+        broker.ring.store(Some(ring()));
+        broker.departures.files_read();
+        broker.departures.secrets_read();
+        let mut in_step = std::pin::pin!(broker.in_step());
+        let taking = broker.intake.begin();
+        let mut registry = (**broker.registry.load()).clone();
+        registry.mark_known(&ClusterName::provider("theseus"));
+        broker.registry.store(Arc::new(registry));
+        broker.news.notify_waiters();
+        assert!(futures::poll!(in_step.as_mut()).is_pending(), "the queue is idle, and will not be in a moment");
+        let (homer, kind) = (ClusterName::consumer("homer"), Arc::clone(&broker.watches.brokered[0].kind));
+        broker.enqueue(Broker::origin_key(&homer, &kind, &ObjectKey::new("n", "a")));
+        drop(taking);
+        broker.news.notify_waiters();
+        assert!(futures::poll!(in_step.as_mut()).is_pending(), "it is in the queue");
+        assert!(!broker.is_synced());
+        let turn = broker.queue.next().await.unwrap();
+        broker.queue.finish(&turn.key, Outcome::Done);
+        in_step.await;
+        assert!(broker.is_synced());
+    }
 
     #[tokio::test(start_paused = true)]
     async fn whoever_waits_for_nothing_else_is_told_at_once() {
@@ -96,8 +133,7 @@ mod tests {
         let began = Instant::now();
         let learn = async {
             tokio::time::sleep(TICK / 5).await;
-            let keys = vec![Key { id: "k".into(), secret: vec![7; 32] }];
-            broker.ring.store(Some(Arc::new(KeyRing::new(keys).unwrap())));
+            broker.ring.store(Some(ring()));
             broker.news.notify_waiters();
             tokio::time::sleep(TICK / 5).await;
             assert!(!broker.is_synced(), "nobody knows yet which clusters there are");

@@ -290,6 +290,7 @@ impl Broker {
             let mut registry: Registry = (**broker.registry.load()).clone();
             let concerned = change(&mut registry, &name);
             let registry = Arc::new(registry);
+            let taking = broker.intake.begin();
             broker.registry.store(Arc::clone(&registry));
             drop(held);
             broker.resettle(&name, None);
@@ -302,6 +303,7 @@ impl Broker {
             for gvr in concerned {
                 broker.enqueue_judged(&name, &gvr, &registry);
             }
+            drop(taking);
             broker.news.notify_waiters();
         };
         self.engine.decisions.run(provider, Urgency::InTurn, &format!("AcceptAPIs of {provider}"), change).await;

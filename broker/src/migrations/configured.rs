@@ -81,14 +81,16 @@ impl Broker {
                 true
             }
         };
+        let taking = self.intake.begin();
         self.configurations.store(Arc::new(all));
-        self.news.notify_waiters();
         // Somebody may have edited a status.
         self.enqueue_configurations();
         if news {
             self.migrations.enqueue_open();
             self.enqueue_moving();
         }
+        drop(taking);
+        self.news.notify_waiters();
     }
 
     /// Origins that are on their way.
