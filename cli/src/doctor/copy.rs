@@ -9,12 +9,19 @@ use serde_json::Value;
 
 use super::{
     facts::{Facts, Inside},
-    finding::{Finding, first},
+    finding::{Finding, More},
     origin,
 };
 use crate::trace::annotation;
 
 const CHECK: &str = "orphans";
+
+/// What is told of many copies.
+pub(crate) const MORE: More = More {
+    check: CHECK,
+    what: "findings are of copies that have lost their consumers or origins",
+    remedy: "look again when those above are gone, or with -o json",
+};
 
 /// A copy, as far as it matters here.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -144,10 +151,7 @@ pub(crate) fn check(facts: &Facts, orphans: &[Orphan]) -> Vec<Finding> {
             "a broker that leads removes it, unless it is held (condition DeletionsHeld of the AcceptAPI); what it stands for goes with it",
         )
     });
-    findings.extend(first(lost.collect(), |more| {
-        let what = format!("{more} more copies have lost their origins");
-        Finding::warning(CHECK, "providers", what, "look again when those above are gone")
-    }));
+    findings.extend(lost);
     findings
 }
 

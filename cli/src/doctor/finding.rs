@@ -46,18 +46,15 @@ pub(crate) struct Finding {
     pub(crate) remedy: String,
 }
 
-/// How many of one sort are told one by one.
-pub(crate) const SHOWN: usize = 10;
-
-/// The first of many findings of one sort, and the worst of them. `more`: what is told of the others, by how many there are.
-pub(crate) fn first(mut findings: Vec<Finding>, more: impl FnOnce(usize) -> Finding) -> Vec<Finding> {
-    findings.sort_by_key(|finding| finding.severity);
-    let others = findings.len().saturating_sub(SHOWN);
-    findings.truncate(SHOWN);
-    if others > 0 {
-        findings.push(more(others));
-    }
-    findings
+/// What people are told of findings of one check that are too many to be told one by one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct More {
+    /// Which check.
+    pub(crate) check: &'static str,
+    /// What, behind how many there are: `objects are not served`.
+    pub(crate) what: &'static str,
+    /// How to see the others.
+    pub(crate) remedy: &'static str,
 }
 
 impl Finding {
@@ -121,16 +118,6 @@ impl Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_so_many_are_told_one_by_one() {
-        let some = |count| vec![Finding::info("c", "p", "w", "r"); count];
-        let told = |count| first(some(count), |more| Finding::info("c", "p", format!("{more} more"), "r"));
-        assert_eq!(
-            (told(SHOWN), told(SHOWN + 3).len(), &*told(SHOWN + 3)[SHOWN].what),
-            (some(SHOWN), SHOWN + 1, "3 more")
-        );
-    }
 
     #[test]
     fn what_a_right_is_missing_for_is_a_finding() {

@@ -5,25 +5,26 @@ use serde_json::Value;
 
 use super::{
     facts::{Facts, Inside},
-    finding::{Finding, first},
+    finding::{Finding, More},
 };
 use crate::cluster::Trouble;
 
 const CHECK: &str = "migration";
 const CONFIGURATION: &str = "migrationconfiguration";
 
+/// What is told of many Migrations.
+pub(crate) const MORE: More = More {
+    check: CHECK,
+    what: "Migrations have failed, or go no further",
+    remedy: "`kubectl broker migrations` lists all of them",
+};
+
 /// Judges all of them.
 pub(crate) fn check(facts: &Facts, inside: &Inside) -> Vec<Finding> {
     let hub = facts.hub.name.to_string();
     let mut findings = Vec::new();
     match &inside.migrations {
-        Ok(list) => {
-            let found = list.iter().filter_map(|one| of_migration(&hub, one)).collect();
-            findings.extend(first(found, |more| {
-                let what = format!("{more} more Migrations have failed, or go no further");
-                Finding::warning(CHECK, &hub, what, "`kubectl broker migrations` lists all of them")
-            }));
-        }
+        Ok(list) => findings.extend(list.iter().filter_map(|one| of_migration(&hub, one))),
         // That their CRD is missing is told already.
         Err(Trouble::NotServed(_)) => {}
         Err(why) => {

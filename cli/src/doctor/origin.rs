@@ -7,12 +7,26 @@ use serde_json::Value;
 
 use super::{
     facts::{Facts, Within},
-    finding::{Finding, Severity, first},
+    finding::{Finding, More, Severity},
 };
 use crate::{age, trace::annotation};
 
 const WAITING: &str = "not-brokered";
 const ASIDE: &str = "set-aside";
+
+/// What is told of many objects that wait.
+pub(crate) const MORE_WAIT: More = More {
+    check: WAITING,
+    what: "objects are not served",
+    remedy: "`kubectl broker objects KIND --where status=Brokered=` lists them, -o json tells of each",
+};
+
+/// What is told of many that were set aside.
+pub(crate) const MORE_ASIDE: More = More {
+    check: ASIDE,
+    what: "objects are paused or ignored",
+    remedy: "`kubectl get KIND -A -l broker.platform-mesh.io/ignore` lists those that are ignored, -o json tells of each",
+};
 
 /// Seconds that an object may wait before it is told of.
 const PATIENCE: i64 = 300;
@@ -134,15 +148,8 @@ pub(crate) fn check(facts: &Facts) -> Vec<Finding> {
         }
     }
     waiting.sort_by(|left, right| right.0.cmp(&left.0).then_with(|| left.1.cmp(&right.1)));
-    let waiting = waiting.into_iter().map(|(seconds, place, waits)| told(seconds, &place, waits));
-    findings.extend(first(waiting.collect(), |more| {
-        let remedy = "`kubectl broker objects KIND --where status=Brokered=` lists them";
-        Finding::warning(WAITING, "consumers", format!("{more} more objects are not served"), remedy)
-    }));
-    findings.extend(first(aside, |more| {
-        let remedy = format!("`kubectl get KIND -A -l {}` lists those that are ignored", keys::IGNORE);
-        Finding::info(ASIDE, "consumers", format!("{more} more objects are paused or ignored"), remedy)
-    }));
+    findings.extend(waiting.into_iter().map(|(seconds, place, waits)| told(seconds, &place, waits)));
+    findings.extend(aside);
     findings
 }
 
@@ -272,11 +279,11 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_are_told_one_by_one() {
+    fn all_are_found_however_many_and_how_to_list_them_is_told() {
         let objects: Vec<Value> =
             (0..13).map(|at| object(&at.to_string(), "2026-01-01T01:00:00Z", "NoProvider")).collect();
-        let found = found(&objects);
-        assert_eq!((found.len(), &*found[10].what), (11, "3 more objects are not served"));
+        assert_eq!(found(&objects).len(), 13);
+        assert!(MORE_ASIDE.remedy.contains(keys::IGNORE));
     }
 
     #[test]

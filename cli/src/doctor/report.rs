@@ -1,14 +1,26 @@
 //! How findings are told.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::finding::{Finding, Severity};
+use super::{
+    copy,
+    finding::{Finding, More, Severity},
+    migration, origin,
+};
 use crate::{
     arguments::Output,
     paint::{Paint, harmless},
     programs::{json, yaml},
 };
+
+/// How many findings of checks that may find very many are told one by one to people. Programs are told of all.
+const SHOWN: usize = 10;
+
+/// Those checks.
+const MANY: [More; 4] = [origin::MORE_WAIT, copy::MORE, migration::MORE, origin::MORE_ASIDE];
 
 /// All that was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -46,7 +58,13 @@ impl Report {
 
     fn draw(&self, paint: Paint) -> String {
         let mut out = String::new();
+        let mut told: BTreeMap<&str, usize> = BTreeMap::new();
         for Finding { severity, check, place, what, remedy } in &self.findings {
+            let count = told.entry(*check).or_default();
+            *count += 1;
+            if *count > SHOWN && MANY.iter().any(|many| many.check == *check) {
+                continue;
+            }
             let good = if *severity == Severity::Info { None } else { Some(false) };
             let word = paint.standing(&format!("{severity:<8}"), good);
             let place = paint.bold(&harmless(place));
@@ -56,6 +74,13 @@ impl Report {
             }
             for line in remedy.lines() {
                 out.push_str(&format!("       → {}\n", harmless(line)));
+            }
+        }
+        for More { check, what, remedy } in MANY {
+            let others = told.get(check).map_or(0, |count| count.saturating_sub(SHOWN));
+            if others > 0 {
+                let check = paint.faint(&format!("({check})"));
+                out.push_str(&format!("more     {check}\n         {others} more {what}\n       → {remedy}\n"));
             }
         }
         let of = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
@@ -97,5 +122,19 @@ mod tests {
         assert_eq!(json["findings"][2]["severity"], "info");
         let well = Report::of(1, Vec::new()).print(Output::Text, Paint::plain()).unwrap();
         assert_eq!(well, "nothing found in 1 cluster\n");
+    }
+
+    #[test]
+    fn people_are_told_of_the_first_of_very_many_and_programs_of_all() {
+        let of = |check: &'static str, count: usize| vec![Finding::warning(check, "consumer#homer", "w", "r"); count];
+        let report =
+            Report::of(2, [of("not-brokered", SHOWN + 3), of("set-aside", SHOWN), of("clock", SHOWN + 1)].concat());
+        assert_eq!((report.warnings, report.findings.len()), (3 * SHOWN + 4, 3 * SHOWN + 4));
+        let text = report.print(Output::Text, Paint::plain()).unwrap();
+        let told = |check: &str| text.matches(&format!("consumer#homer  ({check})")).count();
+        assert_eq!(["not-brokered", "set-aside", "clock"].map(told), [SHOWN, SHOWN, SHOWN + 1]);
+        let more = "more     (not-brokered)\n         3 more objects are not served\n       → `kubectl broker objects";
+        assert!(text.contains(more) && text.ends_with("34 warnings, 0 infos in 2 clusters\n"), "{text}");
+        assert_eq!(text.matches(" more ").count(), 1, "{text}");
     }
 }
