@@ -165,9 +165,10 @@ impl Preflight {
         }
         let (served, missing) = match &self.kinds {
             Ok(Some((served, missing))) => (served, missing),
-            Ok(None) => return Some(Verdict::Note(
-                "no broker is there that says which kinds are brokered, so that the role is made for those of the example: name yours with --watch-kind".to_owned(),
-            )),
+            Ok(None) => {
+                let said = "no broker is there that says which kinds are brokered, so that the role is made for those of the example: name yours with --watch-kind";
+                return Some(Verdict::Note(said.to_owned()));
+            }
             Err(why) => return Some(Verdict::Bad(why.clone())),
         };
         let names: Vec<String> =
