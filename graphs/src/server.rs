@@ -18,6 +18,7 @@ use runtime_process::{
 use crate::{
     graphs::Graphs,
     metrics::{ClusterLabels, DistributionLabels, METRICS, StateLabels},
+    rollouts::Record,
 };
 
 fn word(state: State) -> &'static str {
@@ -98,7 +99,7 @@ impl Graphs {
     fn spoke_metrics(&self) {
         METRICS.distribution.clear();
         for (rgd, record) in self.rollouts.all() {
-            let counts = lock(&record).counts;
+            let Record { counts, serves_hub: Some(_), .. } = *lock(&record) else { continue };
             let ClusterCounts { total, updated, updating, failed, unreachable, conflicted } = counts;
             let states = [
                 ("waiting", total.saturating_sub(updated + updating + failed + unreachable)),

@@ -23,7 +23,7 @@ pub use self::{
     news::news,
     settings::{Settings, SettingsError},
     standing::{Reason, Standing},
-    status::{completed, distributed, given_up, names, status},
+    status::{completed, distributed, given_up, names, status, status_without_graph},
 };
 use self::{standing::Goal, wave::Wave};
 

@@ -35,10 +35,15 @@ impl Listener for Rollouts {
 }
 
 impl Graphs {
-    /// Looks at the rollouts of all RGDs.
+    /// Looks at the rollouts of all RGDs, and at those whose RGD is not there.
     pub(crate) fn look_at_rollouts(&self) {
         for key in self.definitions.known() {
             self.rollouts.enqueue(key);
+        }
+        let hub = self.fleet().cluster(&self.hub);
+        let Some(rollouts) = hub.and_then(|hub| hub.index(&self.fixed.rollouts)) else { return };
+        for (key, _) in rollouts.snapshot() {
+            self.rollouts.enqueue(self.hub_key(&key.name));
         }
     }
 }

@@ -163,6 +163,24 @@ impl RolloutMachine {
         }
     }
 
+    /// Nothing is decided of an RGD that is not there; its rollout, if there is one, says so.
+    fn without_graph(&self, key: &DefinitionKey) -> Result<Plan<Sole>, Outcome> {
+        let graphs = &self.graphs;
+        for key in graphs.spokes.of_name(&key.name) {
+            graphs.spokes.enqueue(key);
+        }
+        let Seen::Present(rollout) = self.rollout(key) else {
+            graphs.rollouts.forget(key);
+            return Err(Outcome::Done);
+        };
+        let held = graphs.rollouts.of(key);
+        let mut record = lock(&held);
+        *record = Record { memory: std::mem::take(&mut record.memory), ..Record::default() };
+        let status = rollout::status_without_graph(&rollout, &clock::now().text);
+        let write = self.status(&rollout, &status).ok_or(Outcome::Done)?;
+        Plan::paced([write], &record.memory)
+    }
+
     /// The write that says on the rollout how it stands, if that says anything new.
     fn status(&self, rollout: &View, wanted: &Value) -> Option<Write<Sole>> {
         let nothing = json!({});
@@ -208,13 +226,7 @@ impl Machine for RolloutMachine {
         let graphs = &self.graphs;
         let ends = match graphs.definition(key) {
             Seen::Unknown => return Err(Outcome::Done),
-            Seen::Absent => {
-                graphs.rollouts.forget(key);
-                for key in graphs.spokes.of_name(&key.name) {
-                    graphs.spokes.enqueue(key);
-                }
-                return Err(Outcome::Done);
-            }
+            Seen::Absent => return self.without_graph(key),
             Seen::Present(rgd) => rgd.deleting,
         };
         let rollout = match self.rollout(key) {

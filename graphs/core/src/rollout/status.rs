@@ -2,7 +2,7 @@
 
 use broker_api::{
     ClusterName,
-    graphs::rollout::{AVAILABLE, DEGRADED, PROGRESSING},
+    graphs::rollout::{AVAILABLE, ClusterCounts, DEGRADED, PROGRESSING},
 };
 use runtime_effect::{condition::Condition, view::View};
 use serde_json::{Value, json};
@@ -110,6 +110,30 @@ fn failing_names(failing: &[Failing]) -> String {
     names(failing.iter().map(|one| &one.cluster))
 }
 
+/// The status that says only this.
+fn saying(rollout: &View, said: &[(&str, Word)], now: &str) -> Value {
+    const NOTHING: &Value = &Value::Null;
+    let held = rollout.value.get("status").unwrap_or(NOTHING);
+    let entries = said.iter().map(|(kind, Word { status, reason, message })| {
+        Condition { kind, status: *status, reason, message }.entry(held, rollout.generation(), now)
+    });
+    json!({"observedGeneration": rollout.generation(), "conditions": entries.collect::<Vec<_>>()})
+}
+
+/// The status of a rollout whose RGD is not there: nothing of what one of that name came to counts for another. `now`: RFC 3339.
+pub fn status_without_graph(rollout: &View, now: &str) -> Value {
+    let name = rollout.value["metadata"]["name"].as_str().unwrap_or_default();
+    let why = || format!("there is no ResourceGraphDefinition {name}");
+    let said = [PROGRESSING, AVAILABLE, DEGRADED].map(|kind| (kind, word(false, "NoGraph", why())));
+    let mut status = saying(rollout, &said, now);
+    status["failing"] = json!([]);
+    status["clusters"] = json!(ClusterCounts::default());
+    for field in ["targetRevision", "completedRevision", "wave"] {
+        status[field] = Value::Null;
+    }
+    status
+}
+
 /// The status of a rollout. `decision`: `Err` where its spec cannot be read. `now`: RFC 3339.
 pub fn status(rollout: &View, decision: Result<&Decision, &str>, paused: bool, now: &str) -> Value {
     const NOTHING: &Value = &Value::Null;
@@ -126,13 +150,7 @@ pub fn status(rollout: &View, decision: Result<&Decision, &str>, paused: bool, n
             [(PROGRESSING, invalid()), (AVAILABLE, invalid()), (DEGRADED, degraded)]
         }
     };
-    let entries = said.iter().map(|(kind, Word { status, reason, message })| {
-        Condition { kind, status: *status, reason, message }.entry(held, rollout.generation(), now)
-    });
-    let mut status = json!({
-        "observedGeneration": rollout.generation(),
-        "conditions": entries.collect::<Vec<_>>(),
-    });
+    let mut status = saying(rollout, &said, now);
     let Ok(decision) = decision else {
         for field in ["targetRevision", "completedRevision", "wave", "clusters", "failing"] {
             status[field] = held[field].clone();

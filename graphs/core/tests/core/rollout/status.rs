@@ -5,7 +5,7 @@ use std::sync::Arc;
 use broker_api::{ClusterName, graphs::rollout::ClusterCounts};
 use graphs_core::{
     definition::Distributed,
-    rollout::{Decision, Failing, Reason, completed, distributed, given_up, status},
+    rollout::{Decision, Failing, Reason, completed, distributed, given_up, status, status_without_graph},
 };
 use runtime_effect::view::View;
 use serde_json::{Value, json};
@@ -120,4 +120,17 @@ fn each_state_has_its_word() {
     let invalid = status(&rollout(2, &before), Err("spec.waves: bad"), false, "now");
     assert_eq!(condition(&invalid, "Degraded"), ["True", "InvalidSpec"]);
     assert_eq!(invalid["clusters"], before["clusters"]);
+}
+
+#[test]
+fn without_an_rgd_nothing_is_left_of_what_one_came_to() {
+    let decision = Decision { failing: Vec::new(), ..decision(0) };
+    let before = status(&rollout(1, &Value::Null), Ok(&decision), false, "then");
+    let said = status_without_graph(&rollout(1, &before), "now");
+    assert_eq!(condition(&said, "Progressing"), ["False", "NoGraph"]);
+    assert_eq!(said["conditions"][0]["message"], "there is no ResourceGraphDefinition web");
+    assert_eq!(said["clusters"], json!(ClusterCounts::default()));
+    assert_eq!(completed(&rollout(1, &said)), None);
+    assert!(["targetRevision", "completedRevision", "wave"].iter().all(|field| said[field].is_null()), "{said}");
+    assert_eq!(status_without_graph(&rollout(1, &said), "later"), said);
 }

@@ -67,7 +67,23 @@ pub(crate) fn ending(stage: &Stage) -> Ending {
             ending.insert([server.name().to_owned(), resource, namespace, name], object);
         }
     }
+    let unserved: Vec<String> = ending.values().filter_map(|object| unserved_kind(object)).collect();
+    for ([_, resource, ..], object) in &mut ending {
+        if unserved.contains(resource) {
+            Arc::make_mut(object)["status"] = Value::Null;
+        }
+    }
     ending
+}
+
+/// The resource of which an RGD serves nothing any more, for want of a kind. Whether its instances were looked at once more
+/// before that is chance: what they say is their last word.
+fn unserved_kind(rgd: &Value) -> Option<String> {
+    let mut conditions = rgd["status"]["conditions"].as_array()?.iter();
+    conditions.find(|entry| entry["type"] == "ControllerReady" && entry["message"] == "no revision compiles")?;
+    let schema = &rgd["spec"]["schema"];
+    let group = schema["group"].as_str().unwrap_or("kro.run");
+    Some(format!("{}s.{group}", schema["kind"].as_str()?.to_lowercase()))
 }
 
 /// Takes out identities, of these hubs too, versions and moments, and what is made of them.
@@ -97,6 +113,10 @@ fn plain(value: &mut Value, hubs: &[(String, String)]) {
         Value::String(text) => {
             if text.len() >= UID_LENGTH && UID.is_match(text) {
                 *text = UID.replace_all(text, "uid").into_owned();
+            }
+            // Where a cluster is lost, it depends on the moment how a request fails.
+            if text.starts_with("outcome unknown: connection ") {
+                *text = "outcome unknown: connection".to_owned();
             }
             for (identity, said) in hubs {
                 if text.contains(identity) {
