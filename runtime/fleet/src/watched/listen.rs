@@ -51,9 +51,9 @@ impl Cluster {
     fn note_heard(&self, index: &Index, heard: bool) {
         let watches = self.watches.read().unwrap_or_else(PoisonError::into_inner);
         // It may be another's by now.
-        let watched = watches.get(index.spec()).filter(|watched| std::ptr::eq(Arc::as_ptr(&watched.index), index));
-        if let Some(watched) = watched {
-            watched.heard.store(heard, Ordering::Release);
+        let own = watches.get(index.spec()).filter(|own| std::ptr::eq(Arc::as_ptr(&own.index), index));
+        if let Some(own) = own {
+            own.heard.store(heard, Ordering::Release);
         }
     }
 

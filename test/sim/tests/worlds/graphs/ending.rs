@@ -116,7 +116,7 @@ fn plain(value: &mut Value, hubs: &[(String, String)]) {
             }
             // Where a cluster is lost, it depends on the moment how a request fails.
             if text.starts_with("outcome unknown: connection ") {
-                *text = "outcome unknown: connection".to_owned();
+                "outcome unknown: connection".clone_into(text);
             }
             for (identity, said) in hubs {
                 if text.contains(identity) {
