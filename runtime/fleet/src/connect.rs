@@ -109,7 +109,12 @@ impl Connector {
                 // Certificates of credential plugins are not refreshed by the client: a new one is made in time.
                 () = expiry(connection) => return,
             }
-            match Box::pin(identity(&connection.caller)).await {
+            let answer = Box::pin(identity(&connection.caller)).await;
+            // It may be another one now: it is met anew, and until then nobody has a connection.
+            if !self.server.is_connected() {
+                return;
+            }
+            match answer {
                 // Permission to read kube-system may come and go; only two different answers tell of two servers.
                 Ok(None) if needs_uid(self.server.name().role()) => {
                     self.lost("it does not let the namespace kube-system be read any more".to_owned());

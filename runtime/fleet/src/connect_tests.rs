@@ -98,3 +98,18 @@ async fn a_spoke_is_engaged_once_it_says_who_it_is() {
     after(30).await;
     assert!(cluster.is_ready() && cluster.server().identity().is_some());
 }
+
+/// One whose Secret says at such a moment that it may be any cluster would be ready without a connection, for ever.
+#[tokio::test(start_paused = true)]
+async fn who_may_be_another_one_while_it_is_away_is_met_anew() {
+    let (_fleet, cluster, _) = engage(&ClusterName::spoke("a"), 0);
+    after(1).await;
+    let server = cluster.server();
+    let before = server.connection().unwrap().generation;
+    server.suspect(&server.connection().unwrap());
+    let away = ClusterState::Unreachable { since: Instant::now(), cause: Cause::Lost, why: "a blip".to_owned() };
+    server.set_state(&away, None);
+    server.forget_identity();
+    after(30).await;
+    assert!(cluster.is_ready() && server.connection().is_some_and(|now| now.generation > before));
+}

@@ -188,6 +188,11 @@ impl Server {
         if link.state == ClusterState::Ready { link.connection.clone() } else { None }
     }
 
+    /// Whether there is a connection, whether requests go through or not.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.link.borrow().connection.is_some()
+    }
+
     /// How often requests have begun to go through: another number after each outage, and on each connection.
     pub(crate) fn returns(&self) -> u64 {
         self.link.borrow().returns
