@@ -26,10 +26,7 @@ use runtime_fleet::{
     source::Provenance,
 };
 use runtime_process::metrics::meter;
-use tokio::{
-    sync::{Notify, mpsc},
-    time::Instant,
-};
+use tokio::{sync::mpsc, time::Instant};
 use tracing::info;
 
 use crate::{
@@ -125,8 +122,6 @@ pub struct Broker {
     synced: AtomicBool,
     /// What has become known and is not all in the queue yet.
     pub(crate) intake: Intake,
-    /// Something has become known that is waited for at the start.
-    pub(crate) news: Notify,
     itself: Weak<Self>,
     /// When the process started.
     pub started: Instant,
@@ -189,7 +184,6 @@ impl Broker {
             policies: Policies::default(),
             synced: AtomicBool::new(false),
             intake: Intake::default(),
-            news: Notify::new(),
             started: Instant::now(),
             options,
         });

@@ -2,11 +2,16 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Counts what is being taken in.
-#[derive(Debug, Default)]
-pub(crate) struct Intake(AtomicUsize);
+use tokio::sync::{Notify, futures::Notified};
 
-/// Something is being taken in, until this is dropped.
+/// Counts what is being taken in, and tells those who wait at the start that something has become known.
+#[derive(Debug, Default)]
+pub(crate) struct Intake {
+    count: AtomicUsize,
+    news: Notify,
+}
+
+/// Something is being taken in, until this is dropped, which is news.
 #[derive(Debug)]
 pub(crate) struct Taking<'a>(&'a Intake);
 
@@ -14,19 +19,30 @@ impl Intake {
     /// To be called before others can see what is taken in, and dropped once all that it concerns is in the queue.
     #[must_use]
     pub(crate) fn begin(&self) -> Taking<'_> {
-        self.0.fetch_add(1, Ordering::SeqCst);
+        self.count.fetch_add(1, Ordering::SeqCst);
         Taking(self)
+    }
+
+    /// Something has become known.
+    pub(crate) fn tell(&self) {
+        self.news.notify_waiters();
+    }
+
+    /// Comes to its end when something becomes known. Whoever does not want to miss it asks for this before looking.
+    pub(crate) fn news(&self) -> Notified<'_> {
+        self.news.notified()
     }
 
     /// Whether nothing is. Whoever has seen something asks after that, and looks at the queue after this.
     pub(crate) fn is_over(&self) -> bool {
-        self.0.load(Ordering::SeqCst) == 0
+        self.count.load(Ordering::SeqCst) == 0
     }
 }
 
 impl Drop for Taking<'_> {
     fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::SeqCst);
+        self.0.count.fetch_sub(1, Ordering::SeqCst);
+        self.0.tell();
     }
 }
 

@@ -209,7 +209,7 @@ impl Observer for Broker {
             // A label of that sort makes no cluster here.
             Role::Spoke => {}
         }
-        self.news.notify_waiters();
+        self.intake.tell();
     }
 
     fn labels(&self, cluster: &ClusterName, _labels: Option<&Labels>) {
@@ -220,10 +220,10 @@ impl Observer for Broker {
 
     fn kind(&self, cluster: &ClusterName, gvk: &GroupVersionKind, _state: &KindState, schema: SchemaNews<'_>) {
         self.set_schema(cluster, gvk, schema);
-        self.news.notify_waiters();
+        self.intake.tell();
     }
 
     fn completed(&self, _cluster: &ClusterName) {
-        self.news.notify_waiters();
+        self.intake.tell();
     }
 }

@@ -96,7 +96,6 @@ pub async fn run(broker: Arc<Broker>, mut secrets: mpsc::UnboundedReceiver<Secre
                     broker.departures.secrets_read();
                     broker.look_for_departed();
                     drop(taking);
-                    broker.news.notify_waiters();
                     Vec::new()
                 }
             },
@@ -192,7 +191,6 @@ impl Engaged<'_> {
                 self.broker.departures.files_read();
                 self.broker.look_for_departed();
                 drop(taking);
-                self.broker.news.notify_waiters();
             }
         }
         METRICS.kubeconfigs_rejected.set(i64::try_from(self.rejected.len()).unwrap_or(i64::MAX));

@@ -35,7 +35,7 @@ impl Broker {
         loop {
             // Before it is looked: what comes meanwhile is not missed. That somebody is not worth waiting for any longer only
             // the time tells.
-            let (news, idle) = (self.news.notified(), self.queue.idled());
+            let (news, idle) = (self.intake.news(), self.queue.idled());
             // In this order: what is known is in the queue by then.
             if self.took_all_in() && self.looked_at_all() {
                 return self.set_synced();
@@ -113,12 +113,11 @@ mod tests {
         let mut registry = (**broker.registry.load()).clone();
         registry.mark_known(&ClusterName::provider("theseus"));
         broker.registry.store(Arc::new(registry));
-        broker.news.notify_waiters();
+        broker.intake.tell();
         assert!(futures::poll!(in_step.as_mut()).is_pending(), "the queue is idle, and will not be in a moment");
         let (homer, kind) = (ClusterName::consumer("homer"), Arc::clone(&broker.watches.brokered[0].kind));
         broker.enqueue(Broker::origin_key(&homer, &kind, &ObjectKey::new("n", "a")));
         drop(taking);
-        broker.news.notify_waiters();
         assert!(futures::poll!(in_step.as_mut()).is_pending(), "it is in the queue");
         assert!(!broker.is_synced());
         let turn = broker.queue.next().await.unwrap();
@@ -134,12 +133,12 @@ mod tests {
         let learn = async {
             tokio::time::sleep(TICK / 5).await;
             broker.ring.store(Some(ring()));
-            broker.news.notify_waiters();
+            broker.intake.tell();
             tokio::time::sleep(TICK / 5).await;
             assert!(!broker.is_synced(), "nobody knows yet which clusters there are");
             broker.departures.files_read();
             broker.departures.secrets_read();
-            broker.news.notify_waiters();
+            broker.intake.tell();
         };
         tokio::join!(broker.in_step(), learn);
         assert!(broker.is_synced() && began.elapsed() < TICK, "after {:?}", began.elapsed());

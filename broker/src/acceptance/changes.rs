@@ -304,7 +304,6 @@ impl Broker {
                 broker.enqueue_judged(&name, &gvr, &registry);
             }
             drop(taking);
-            broker.news.notify_waiters();
         };
         self.engine.decisions.run(provider, Urgency::InTurn, &format!("AcceptAPIs of {provider}"), change).await;
     }

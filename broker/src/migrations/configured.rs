@@ -90,7 +90,6 @@ impl Broker {
             self.enqueue_moving();
         }
         drop(taking);
-        self.news.notify_waiters();
     }
 
     /// Origins that are on their way.

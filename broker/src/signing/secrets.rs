@@ -164,7 +164,7 @@ impl Broker {
                 for key in self.records.all() {
                     self.enqueue(key);
                 }
-                self.news.notify_waiters();
+                self.intake.tell();
             }
             Err(error) => error!(secret = keys::SIGNING_KEY_SECRET, %error, "the signing keys cannot be used"),
         }
