@@ -4,6 +4,7 @@
 //! What a cluster runs is written on its CRD, see [`Mark`]: that alone is remembered, so that a controller that starts again
 //! in the middle of a wave goes on where the other one ended.
 
+mod assigned;
 mod member;
 mod news;
 mod settings;
@@ -19,6 +20,7 @@ use broker_api::{
 };
 
 pub use self::{
+    assigned::Assigned,
     member::{Begun, Mark, Member, Reach, Spoke, Trouble},
     news::news,
     settings::{Settings, SettingsError},
@@ -45,21 +47,6 @@ pub struct Snapshot<'a> {
     pub members: &'a [Member],
     /// Milliseconds since 1970 by a steady clock.
     pub now: u64,
-}
-
-/// What a cluster is to run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Assigned {
-    /// It does not get this RGD: this is done about what is there.
-    Leave(Offboarding),
-    /// What it runs now: its turn has not come, or nobody can tell what it runs. What somebody edits there is put right.
-    Stay,
-    /// This revision.
-    Revision(i64),
-    /// This revision, with which it does well: that is to be written on its CRD.
-    Done(i64),
-    /// This revision, which it had before that of a rollout that failed.
-    TakenBack(i64),
 }
 
 /// A cluster that fails.

@@ -13,7 +13,7 @@ use super::{
     listen::BY_DEFINITION,
     record::{Newest, Number},
 };
-use crate::{compiled::Compiled, graphs::Graphs, instances::generated::group_kind, kinds::kind_of};
+use crate::{compiled::Compiled, graphs::Graphs, instances::generated::group_kind, kinds::kind_of, watches::Need};
 
 impl Graphs {
     /// Name of the CRD of an RGD.
@@ -95,6 +95,14 @@ impl Graphs {
         let kind = group_kind(&kind_of(&compiled.graph.kind));
         let failing = self.instances.counts.of(&key.cluster, &kind, State::Error);
         u32::try_from(failing).unwrap_or(u32::MAX)
+    }
+
+    /// Of how many instances of this kind, in the cluster of the key, nobody can tell yet how they stand; `None`: they are not
+    /// listed.
+    pub(crate) fn unjudged(&self, key: &DefinitionKey, kind: Kind) -> Option<u32> {
+        let known = self.instances.counts.known(&key.cluster, &group_kind(&kind));
+        let index = self.engaged(&key.cluster)?.index(&Need::Instances(kind).spec()).filter(|index| index.is_complete())?;
+        u32::try_from(index.len().saturating_sub(known)).ok()
     }
 
     /// The RGD, for Events.

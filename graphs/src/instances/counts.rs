@@ -44,6 +44,12 @@ impl Counts {
         lock(&self.0).get(&kind).and_then(|counts| counts.get(&state)).copied().unwrap_or_default()
     }
 
+    /// Of how many of a kind is known how they stand.
+    pub fn known(&self, cluster: &ClusterName, kind: &GroupKind) -> usize {
+        let kind = (cluster.clone(), Arc::new(kind.clone()));
+        lock(&self.0).get(&kind).map_or(0, |counts| counts.values().sum())
+    }
+
     /// How many of all kinds stand how.
     pub fn all(&self) -> HashMap<State, usize> {
         let mut sums = HashMap::default();
@@ -74,6 +80,7 @@ mod tests {
         counts.change(&other, State::Unknown, State::Error);
         counts.change(&other, State::Error, State::Active);
         assert_eq!([&one, &other].map(|key| counts.of(&key.cluster, &kind, State::Error)), [1, 0]);
+        assert_eq!(counts.known(&one.cluster, &kind), 1);
         assert_eq!(counts.all(), HashMap::from_iter([(State::Error, 1), (State::Active, 1)]));
         counts.change(&one, State::Error, State::Unknown);
         counts.change(&other, State::Active, State::Unknown);

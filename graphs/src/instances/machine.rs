@@ -334,9 +334,13 @@ impl Machine for InstanceMachine {
         let again = again.or(findings.doubt.then_some(GONE));
         decision.again = [decision.again, again].into_iter().flatten().min();
         let listens = graphs.instances.references.set(key, findings.references);
-        let before = std::mem::replace(&mut record.state, decision.state);
-        graphs.instances.counts.change(key, before, decision.state);
-        let failed = [before, decision.state].map(|state| state == State::Error);
+        let before = record.state;
+        if decision.state != State::Unknown {
+            // What nobody can tell for a moment is as it was last.
+            record.state = decision.state;
+        }
+        graphs.instances.counts.change(key, before, record.state);
+        let failed = [before, record.state].map(|state| state == State::Error);
         if failed[0] != failed[1]
             && let Some(served) = served.filter(|_| key.cluster != graphs.hub)
         {

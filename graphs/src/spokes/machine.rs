@@ -44,6 +44,13 @@ const AGAIN: Duration = Duration::from_secs(10);
 /// After so long is looked again at instances of which one was just being marked as ours.
 const MARKED: Duration = Duration::from_millis(50);
 
+/// A revision waits for so many milliseconds, at the most, until all instances that there are were judged: what was in ERROR
+/// before it is not its fault.
+const JUDGED: u64 = 10_000;
+
+/// After so long is looked again whether they were.
+const JUDGING: Duration = Duration::from_millis(200);
+
 /// See [`Machine`].
 pub struct SpokeMachine {
     graphs: Arc<Graphs>,
@@ -89,6 +96,14 @@ impl Look<'_> {
         })
     }
 
+    /// How many instances nobody can judge yet while a revision begins; `None`: they are not listed.
+    fn unjudged(&self, assigned: Assigned) -> Option<u32> {
+        if !self.held.as_ref().is_some_and(|held| assigned.begins(held)) {
+            return Some(0);
+        }
+        self.graphs.unjudged(self.key, generated::kind_of(&self.crd.present()?.value)?)
+    }
+
     /// The write of its CRD.
     fn write(&self, name: &str, (op, intent): Wanted) -> Write {
         Write {
@@ -100,23 +115,6 @@ impl Look<'_> {
             op,
             subject: Subject::CustomResource,
             notes: Vec::new(),
-        }
-    }
-
-    /// What is to be said on the CRD of a revision.
-    fn mark(&self, assigned: Assigned) -> Option<Mark> {
-        let held = self.held.as_ref();
-        let begin = |revision| {
-            let errors = self.graphs.errors(self.key);
-            Mark { revision, previous: held.map(|held| held.revision), errors, done: false }
-        };
-        let of = |revision| held.filter(|held| held.revision == revision).cloned().unwrap_or_else(|| begin(revision));
-        match assigned {
-            Assigned::Leave(_) => None,
-            Assigned::Stay => held.cloned(),
-            Assigned::Revision(revision) => Some(of(revision)),
-            Assigned::Done(revision) => Some(Mark { done: true, ..of(revision) }),
-            Assigned::TakenBack(revision) => Some(Mark { previous: None, ..begin(revision) }),
         }
     }
 }
@@ -275,7 +273,8 @@ impl SpokeMachine {
         let compiled = |revision| self.graphs.compiled_revision(look.key, revision).map(|(_, compiled)| compiled);
         let mut troubles: Vec<Trouble> = record.refused.iter().cloned().collect();
         let before = record.seen.as_ref().map(|seen| seen.troubles.clone()).unwrap_or_default();
-        let wanted = look.mark(assigned);
+        let errors = self.graphs.errors(look.key).saturating_add(look.unjudged(assigned).unwrap_or_default());
+        let wanted = assigned.mark(look.held.as_ref(), errors);
         let others = before.iter().filter(|trouble| {
             trouble.reason != Reason::ApplyRefused
                 && wanted.as_ref().is_none_or(|mark| mark.revision != trouble.revision)
@@ -390,6 +389,7 @@ impl Machine for SpokeMachine {
         if !matches!(assigned, Some(Assigned::Revision(_) | Assigned::Done(_) | Assigned::TakenBack(_))) {
             record.turn(None, look.held.as_ref().map(|held| held.revision), clock::now().millis);
         }
+        let mut is_judging = false;
         let (writes, troubles, settled) = match assigned {
             Some(Assigned::Leave(offboarding)) => {
                 (self.depart(&look, &name, offboarding, &mut record)?, Vec::new(), false)
@@ -397,7 +397,10 @@ impl Machine for SpokeMachine {
             Some(assigned) => {
                 record.left = None;
                 let (wanted, troubles, established) = self.steps(&look, assigned, &mut record);
-                let writes = wanted.map(|wanted| look.write(&name, wanted)).into_iter().collect();
+                let waited = record.begun.as_ref().map(|begun| begun.waited(clock::now().millis));
+                is_judging = look.unjudged(assigned) != Some(0) && waited.is_some_and(|waited| waited < JUDGED);
+                let writes = wanted.filter(|_| !is_judging).map(|wanted| look.write(&name, wanted));
+                let writes = writes.into_iter().collect();
                 (writes, troubles, self.serve(&look, &name, &cluster, &mut record) && established)
             }
             None => {
@@ -415,7 +418,7 @@ impl Machine for SpokeMachine {
         if is_news && fails {
             graphs.spokes.enqueue_begun(&key.cluster);
         }
-        plan
+        if is_judging { Err(Outcome::After(JUDGING)) } else { plan }
     }
 
     fn remember<T>(&self, key: &DefinitionKey, change: impl FnOnce(&mut Memory<Subject>) -> T) -> Option<T> {

@@ -132,7 +132,7 @@ impl Fleet {
     fn carry_out(&mut self, name: &str, assigned: Assigned) {
         let now = self.now;
         let toy = self.clusters.get_mut(name).unwrap();
-        let (to, is_back) = match assigned {
+        let to = match assigned {
             Assigned::Leave(_) => return,
             Assigned::Stay => {
                 if let Some(begun) = &mut toy.begun {
@@ -141,17 +141,14 @@ impl Fleet {
                 return;
             }
             Assigned::Done(revision) => {
-                let mark = toy.mark.as_mut().unwrap();
-                assert_eq!(mark.revision, revision);
-                mark.done = true;
+                assert_eq!(toy.mark.as_ref().unwrap().revision, revision);
+                toy.mark = assigned.mark(toy.mark.as_ref(), toy.errors);
                 return;
             }
-            Assigned::Revision(to) => (to, false),
-            Assigned::TakenBack(to) => (to, true),
+            Assigned::Revision(to) | Assigned::TakenBack(to) => to,
         };
         assert!(toy.lost.is_none(), "{name} is away");
-        let before = toy.mark.as_ref().map(|mark| mark.revision);
-        if before == Some(to) {
+        if toy.mark.as_ref().is_some_and(|mark| mark.revision == to) {
             return;
         }
         if toy.trouble.is_some() {
@@ -165,8 +162,7 @@ impl Fleet {
             return;
         }
         toy.begun = None;
-        let previous = before.filter(|_| !is_back);
-        toy.mark = Some(Mark { revision: to, previous, errors: toy.errors, done: false });
+        toy.mark = assigned.mark(toy.mark.as_ref(), toy.errors);
         toy.since = now;
         self.history.push((name.to_owned(), to));
     }

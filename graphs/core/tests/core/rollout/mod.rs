@@ -7,7 +7,7 @@ mod stories;
 
 use broker_api::graphs::rollout::Offboarding;
 use fleet::{Fleet, settings};
-use graphs_core::rollout::{Assigned, Reason, Settings};
+use graphs_core::rollout::{Assigned, Mark, Reason, Settings};
 use serde_json::{Value, json};
 
 /// Two waves: canaries one at a time, soaking for a minute, then the others two at a time.
@@ -196,6 +196,20 @@ fn what_failed_is_taken_back_and_stays_back_until_there_is_another_target() {
     fleet.given_up = None;
     fleet.turns(&settings, Some(2));
     assert_eq!(fleet.running(), ["a2", "c1", "d1", "e1"]);
+}
+
+#[test]
+fn what_fails_when_a_revision_is_taken_back_is_the_fault_of_that_one() {
+    let held = Mark { revision: 2, previous: Some(1), errors: 3, done: false };
+    let back = Assigned::TakenBack(1).mark(Some(&held), 7);
+    assert_eq!(back, Some(Mark { revision: 1, previous: None, errors: 3, done: false }));
+    let on = Assigned::Revision(3).mark(Some(&held), 7);
+    assert_eq!(on, Some(Mark { revision: 3, previous: Some(2), errors: 7, done: false }), "what is in its way was so before");
+    assert_eq!(Assigned::Done(2).mark(Some(&held), 7), Some(Mark { done: true, ..held.clone() }));
+    assert_eq!([Assigned::Revision(2), Assigned::Stay].map(|one| one.mark(Some(&held), 7)), [Some(held.clone()), Some(held.clone())]);
+    assert_eq!(Assigned::Leave(Offboarding::Orphan).mark(Some(&held), 7), None);
+    let begins = [Assigned::Revision(3), Assigned::Done(3), Assigned::Revision(2), Assigned::TakenBack(1), Assigned::Stay];
+    assert_eq!(begins.map(|one| one.begins(&held)), [true, true, false, false, false]);
 }
 
 #[test]

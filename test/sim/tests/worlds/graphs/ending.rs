@@ -115,8 +115,8 @@ fn plain(value: &mut Value, hubs: &[(String, String)]) {
                 *text = UID.replace_all(text, "uid").into_owned();
             }
             // Where a cluster is lost, it depends on the moment how a request fails.
-            if text.starts_with("outcome unknown: connection ") {
-                "outcome unknown: connection".clone_into(text);
+            if text.starts_with("outcome unknown: ") {
+                "outcome unknown".clone_into(text);
             }
             for (identity, said) in hubs {
                 if text.contains(identity) {

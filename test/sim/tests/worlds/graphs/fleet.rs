@@ -156,6 +156,28 @@ fn taken_back() -> Scenario {
     Scenario::new("taken back", &MULTI, scenes)
 }
 
+/// What is in ERROR before a revision comes is not its fault, whoever has to find out first.
+fn broken_before() -> Scenario {
+    let mut spec = waves();
+    spec["onFailure"] = json!("Rollback");
+    spec["waves"][0]["soakSeconds"] = json!(240);
+    // No name of a ConfigMap.
+    let fails = |prefix| {
+        let mut fails = note_rgd(prefix);
+        fails["spec"]["resources"][0]["template"]["metadata"]["name"] = json!("${schema.spec.text}_config");
+        fails
+    };
+    let instances = Scene::new(SPOKES.map(|spoke| Act::create(NOTES, note("one", spoke)).at(spoke)));
+    let scenes = vec![
+        run(Scene::new([roll_out(&spec), Act::create(DEFINITIONS, fails("1 "))]), "1"),
+        SPOKES.iter().fold(instances, |scene, spoke| {
+            scene.then_at(spoke, NOTE, "one", "/status/state", json!("ERROR"))
+        }),
+        run(Scene::new([edited(&fails("2 "))]), "2").then(ROLLOUT, "note", "/status/completedRevision", json!(2)),
+    ];
+    Scenario::new("broken before", &MULTI, scenes)
+}
+
 /// A spoke is lost while all others get on, and is found again.
 fn lost() -> Scenario {
     let mut scenes = spread(vec![]);
@@ -316,6 +338,7 @@ pub(crate) fn all() -> Vec<Scenario> {
         failing("Pause"),
         failing("Continue"),
         taken_back(),
+        broken_before(),
         lost(),
         lost_in_a_wave(),
         leaving("Orphan"),
