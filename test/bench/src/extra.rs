@@ -29,6 +29,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::listener::{Proof, Tls};
 use crate::query::{is_watch, parameter};
 use crate::recording::{KUBE_SYSTEM, Recording};
+use crate::report::{Goal, Report, ratio};
 use crate::stage::Stage;
 
 const JSON: &str = "application/json";
@@ -160,10 +161,13 @@ impl Extras {
         self.asked.reads.load(Ordering::Relaxed) + self.asked.watches.load(Ordering::Relaxed)
     }
 
-    /// Writes so far, and other requests to which there was no answer: how many, and one of each sort.
-    pub(crate) fn unexpected(&self) -> (usize, Vec<String>) {
-        let examples = self.asked.examples.lock().unwrap_or_else(PoisonError::into_inner);
-        (self.asked.unexpected.load(Ordering::Relaxed), examples.iter().cloned().collect())
+    /// Nothing was written to them, and nothing else asked to which there was no answer.
+    pub(crate) fn judge(&self, report: &mut Report, part: &'static str) {
+        let unexpected = ratio(self.asked.unexpected.load(Ordering::Relaxed), 1);
+        report.judge(part, "requests that idle clusters did not expect", unexpected, "", Goal::Exactly(0.0));
+        for example in self.asked.examples.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            report.remark(format!("an idle cluster did not expect {example}"));
+        }
     }
 }
 

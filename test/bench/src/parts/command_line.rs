@@ -73,8 +73,7 @@ impl CommandLine {
         let seconds = Latencies::new(took)?.percentile(50) * ratio(1, 1_000);
         let name = format!("`objects` over {objects} objects, half of the time");
         bench.report.judge(PART, name, seconds, "s", Goal::AtMost(TABLE));
-        let (unexpected, _) = self.extras.unexpected();
-        bench.report.note(PART, "requests that idle clusters did not expect", ratio(unexpected, 1), "");
+        self.extras.judge(&mut bench.report, PART);
         Ok(())
     }
 

@@ -44,11 +44,6 @@ pub(crate) async fn measure(bench: &mut Bench, smallest: &Cell) -> anyhow::Resul
         report.judge(PART, "resident per idle cluster", per_cluster, "KiB", Goal::AtMost(PER_CLUSTER));
     }
     report.note(PART, "open watches per idle cluster", watches, "");
-    let (unexpected, examples) = extras.unexpected();
-    let name = "requests that idle clusters did not expect";
-    report.judge(PART, name, ratio(unexpected, 1), "", Goal::Exactly(0.0));
-    for example in examples {
-        report.remark(format!("an idle cluster did not expect {example}"));
-    }
+    extras.judge(report, PART);
     Ok(())
 }
