@@ -169,6 +169,12 @@ impl Fleet {
         look(&mut from.take_while(|(name, _)| name.role() == role).map(|(_, cluster)| cluster))
     }
 
+    /// Lets go of all clusters where they stand, and tells nobody: for simulators, which outlive the process whose fleet it is,
+    /// and have ended its tasks.
+    pub fn abandon(&self) {
+        self.clusters.write().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// Ends everything.
     pub async fn shut_down(&self) {
         for cluster in self.clusters() {

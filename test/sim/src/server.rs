@@ -63,6 +63,11 @@ impl ApiServer {
         Self::within(name, seed, clock, &Journal::default())
     }
 
+    /// Lets go of all that it holds.
+    pub(crate) fn empty(&self) {
+        *self.state() = State::new(0, self.0.clock);
+    }
+
     /// The same, in a world that keeps this journal.
     pub(crate) fn within(name: &str, seed: u64, clock: Clock, journal: &Journal) -> Self {
         Self::holding(name, clock, journal, State::new(seed, clock))

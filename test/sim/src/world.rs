@@ -102,6 +102,11 @@ impl World {
         let _ = self.outages.subscribe().wait_for(|outages| outages.contains_key(server)).await;
     }
 
+    /// Nobody looks at it any more: what its servers hold is let go, whoever still holds on to one of them.
+    pub fn end(&self) {
+        std::mem::take(&mut *self.servers()).into_values().for_each(|server| server.empty());
+    }
+
     /// The time in it.
     pub fn clock(&self) -> Clock {
         self.clock

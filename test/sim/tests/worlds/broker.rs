@@ -68,9 +68,8 @@ impl Starts for Broker {
             let kubeconfig = Kubeconfig::parse(&World::kubeconfig(HUB), &Trust::Secret).unwrap();
             let own = Own { hub: (ClusterName::new(Role::Coordination, HUB), kubeconfig), compute: None };
             let decisions = Decisions::inline(|| ());
-            let running: Running =
-                Box::new(app::start(self.options(), own, decisions, evaluator, Arc::new(wire)).await.unwrap());
-            running
+            let running = app::start(self.options(), own, decisions, evaluator, Arc::new(wire)).await.unwrap();
+            Running::new(&Arc::clone(running.broker.fleet()), running)
         }
         .boxed()
     }

@@ -3,7 +3,7 @@
 use std::{any::Any, sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
-use runtime_fleet::{crash::Crash, wall};
+use runtime_fleet::{crash::Crash, fleet::Fleet, wall};
 use sim::{Weather, Wire, World};
 use tokio::{sync::watch, task::JoinHandle, time::sleep};
 
@@ -11,7 +11,23 @@ use tokio::{sync::watch, task::JoinHandle, time::sleep};
 const RESTART: Duration = Duration::from_secs(1);
 
 /// What a process holds until it ends.
-pub(crate) type Running = Box<dyn Any + Send>;
+pub(crate) struct Running {
+    fleet: Arc<Fleet>,
+    _held: Box<dyn Any + Send>,
+}
+
+impl Running {
+    pub(crate) fn new(fleet: &Arc<Fleet>, held: impl Any + Send) -> Self {
+        Self { fleet: Arc::clone(fleet), _held: Box::new(held) }
+    }
+}
+
+impl Drop for Running {
+    /// What it knew would stay: its parts refer to each other.
+    fn drop(&mut self) {
+        self.fleet.abandon();
+    }
+}
 
 /// What can be started as a process.
 pub(crate) trait Starts: Send + 'static {

@@ -75,6 +75,7 @@ async fn run(plan: Plan) -> Told {
     let entries = stage.world.journal().take();
     let writes = programs.iter().map(Program::writes).sum();
     programs.into_iter().for_each(Program::end);
+    stage.world.end();
     Told { plan, entries, writes, served, gone, failure }
 }
 

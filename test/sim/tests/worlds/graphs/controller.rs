@@ -46,9 +46,8 @@ impl Starts for Controller {
             let kubeconfig = Kubeconfig::parse(&World::kubeconfig(self.hub), &Trust::Secret).unwrap();
             let hub = (ClusterName::new(Role::Coordination, self.hub), kubeconfig);
             let decisions = Decisions::inline(|| ());
-            let running: Running =
-                Box::new(app::start(options, hub, decisions, evaluator, Arc::new(wire)).await.unwrap());
-            running
+            let running = app::start(options, hub, decisions, evaluator, Arc::new(wire)).await.unwrap();
+            Running::new(&Arc::clone(running.graphs.fleet()), running)
         }
         .boxed()
     }

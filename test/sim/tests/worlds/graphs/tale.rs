@@ -136,6 +136,7 @@ async fn play(scenario: Scenario, seed: u64, plan: Plan) -> Told {
     }
     let writes = programs.iter().map(Program::writes).sum();
     programs.into_iter().for_each(Program::end);
+    stage.world.end();
     Told { scenario, seed, plan, entries, writes, seen, failure }
 }
 
