@@ -46,5 +46,14 @@ pub enum Op {
     Delete {
         /// The object's uid.
         uid: Box<str>,
+        /// Its resource version, where what somebody may have changed in it decides whether it is ours to delete.
+        version: Option<u64>,
     },
+}
+
+impl Op {
+    /// Deletes the object with this uid, whatever has become of it.
+    pub fn delete(uid: impl Into<Box<str>>) -> Self {
+        Self::Delete { uid: uid.into(), version: None }
+    }
 }

@@ -99,7 +99,10 @@ impl<M: Machine> Sending<'_, M> {
             }
             Op::Merge(patch) => writer.merge(kind, object, patch, false).await?,
             Op::MergeStatus(patch) => writer.merge(kind, object, patch, true).await?,
-            Op::Delete { uid } => return writer.delete(kind, object, uid).await,
+            Op::Delete { uid, version: Some(version) } => {
+                return writer.delete_version(kind, object, uid, *version).await;
+            }
+            Op::Delete { uid, version: None } => return writer.delete(kind, object, uid).await,
         };
         Ok(Some(written.object))
     }
@@ -134,7 +137,7 @@ impl<M: Machine> Sending<'_, M> {
     /// The write has ended the object: nobody should act on it until the watch says so, too.
     fn forget(&self, spec: &Arc<WatchSpec>) {
         let uid = match &self.write.op {
-            Op::Delete { uid } => Some(&**uid),
+            Op::Delete { uid, .. } => Some(&**uid),
             // The last finalizer left with it. A merge patch names the uid that it is for.
             Op::Merge(patch) => patch["metadata"]["uid"].as_str(),
             Op::Create(_) | Op::Apply { .. } | Op::MergeStatus(_) => None,
@@ -259,7 +262,7 @@ impl<M: Machine> Sending<'_, M> {
 
     /// What was to be changed is not what is there (any more), and no watch of ours would tell.
     fn is_another(&self, spec: &Arc<WatchSpec>, found: Option<Object>) -> Sent {
-        let (Op::Apply { uid, .. } | Op::Delete { uid }) = &self.write.op else { return Sent::Failed };
+        let (Op::Apply { uid, .. } | Op::Delete { uid, .. }) = &self.write.op else { return Sent::Failed };
         if found.is_some_and(|found| found.uid == *uid) {
             return Sent::Failed;
         }

@@ -115,7 +115,7 @@ impl Machine for Mirror {
                 let patch = json!({"data": original.value["data"], "metadata": {"resourceVersion": version}});
                 (Op::Merge(patch), original.value["data"].clone())
             }
-            (Seen::Absent, Seen::Present(copy)) => (Op::Delete { uid: copy.uid.clone() }, json!(copy.uid)),
+            (Seen::Absent, Seen::Present(copy)) => (Op::delete(copy.uid.clone()), json!(copy.uid)),
             (Seen::Absent, Seen::Absent) => {
                 self.records.forget(name);
                 return Ok(Plan::default());

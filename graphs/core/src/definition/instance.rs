@@ -19,5 +19,5 @@ pub struct Instance {
 
 /// Deletes an instance, or the CRD, of this uid; and what is intended by that.
 pub(crate) fn deletion(uid: &str) -> (Op, Value) {
-    (Op::Delete { uid: uid.into() }, json!(["delete", uid]))
+    (Op::delete(uid), json!(["delete", uid]))
 }

@@ -101,7 +101,7 @@ impl Pass<'_> {
         let staying = known.history.own.iter().filter(|issued| !issued.view.deleting);
         for old in staying.skip(self.snapshot.flags.max_revisions.max(1)) {
             if !needed.contains(&Some(old.number)) && !self.is_kept(old.number) {
-                let op = Op::Delete { uid: old.view.uid.clone() };
+                let op = Op::delete(old.view.uid.clone());
                 let intent = json!(["delete", &*old.view.uid]);
                 self.push(Subject::RevisionEnd, revision_kind(), ("", old.name()), &intent, op, None);
             }

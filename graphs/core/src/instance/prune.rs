@@ -121,7 +121,9 @@ impl<'a> Pass<'a> {
     }
 
     fn delete(&mut self, leaving: &Leaving<'_>) -> Written {
-        let op = Op::Delete { uid: leaving.object.uid.clone() };
+        // Whoever has taken our marks off has made it his: it is deleted as it was seen, or not.
+        let Leaving { object, .. } = leaving;
+        let op = Op::Delete { uid: object.uid.clone(), version: Some(object.resource_version) };
         self.removal(leaving, op, None)
     }
 

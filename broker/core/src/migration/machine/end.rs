@@ -82,6 +82,6 @@ impl Pass<'_> {
             return self.again_in(left);
         }
         let intent = merge::digest(&json!("expired"));
-        self.write_own(Subject::Marks, intent, Op::Delete { uid: object.uid.clone() }, None);
+        self.write_own(Subject::Marks, intent, Op::delete(object.uid.clone()), None);
     }
 }

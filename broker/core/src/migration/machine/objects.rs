@@ -127,7 +127,7 @@ impl Pass<'_> {
         let text = |field: &str| view.value["metadata"][field].as_str().unwrap_or_default().to_owned();
         let wanted = Wanted { kind: kind.clone(), namespace: text("namespace"), name: text("name") };
         let intent = merge::digest(&json!(["delete", &*view.uid]));
-        self.write_object(wanted, intent, Op::Delete { uid: view.uid.clone() }, None);
+        self.write_object(wanted, intent, Op::delete(view.uid.clone()), None);
     }
 
     /// Makes an object. Beside the Migration it belongs to it for Kubernetes, too, whose garbage collector takes what arrives

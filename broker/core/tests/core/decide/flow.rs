@@ -287,7 +287,7 @@ fn every_write_names_its_precondition_and_its_namespace() {
     for write in &world.log {
         assert_eq!(write.namespace, NAMESPACE);
         match &write.op {
-            Op::Apply { uid, .. } | Op::Delete { uid } => assert!(!uid.is_empty()),
+            Op::Apply { uid, .. } | Op::Delete { uid, .. } => assert!(!uid.is_empty()),
             // The world's server insists on uid and resourceVersion of merge patches, and on absence for creates.
             Op::Create(_) | Op::Merge(_) | Op::MergeStatus(_) => {}
         }

@@ -351,7 +351,7 @@ impl World {
     fn carry_out(&mut self, write: &Write) {
         self.log.push(write.clone());
         if write.kind.kind == "WebApp" {
-            let Op::Delete { uid } = &write.op else { panic!("instances are only deleted") };
+            let Op::Delete { uid, .. } = &write.op else { panic!("instances are only deleted") };
             let gone = self.instances.iter_mut().find(|instance| instance.uid == *uid).unwrap();
             gone.deleting = true;
             return;
@@ -384,7 +384,7 @@ impl World {
                 merge(&mut object, patch);
                 (object, held)
             }
-            (Op::Delete { uid }, Some(held)) => {
+            (Op::Delete { uid, .. }, Some(held)) => {
                 assert_eq!(held["metadata"]["uid"], **uid);
                 let mut object = held.clone();
                 object["metadata"]["deletionTimestamp"] = json!("now");

@@ -113,9 +113,9 @@ fn instances_are_deleted_then_the_crd() {
     let many: Vec<Value> = (0..=AT_ONCE).map(|at| instance(&format!("i{at}"), &[], &json!({}))).collect();
     let (writes, _) = going(decide(&spoke.seen(), Offboarding::Delete, Some(&many)));
     assert_eq!(writes.len(), AT_ONCE);
-    assert_eq!(writes[0], ("i0".to_owned(), Op::Delete { uid: "i0".into() }, Subject::Instance));
+    assert_eq!(writes[0], ("i0".to_owned(), Op::delete("i0"), Subject::Instance));
     let (writes, left) = going(decide(&spoke.seen(), Offboarding::Delete, Some(&[])));
-    let op = Op::Delete { uid: "u-crd".into() };
+    let op = Op::delete("u-crd");
     assert_eq!((writes, left), (vec![("webs.kro.run".to_owned(), op, Subject::CustomResource)], 0));
     spoke.crd.as_mut().unwrap()["metadata"]["deletionTimestamp"] = json!("now");
     assert_eq!(going(decide(&spoke.seen(), Offboarding::Delete, Some(&[]))).0, []);

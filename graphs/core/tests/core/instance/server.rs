@@ -160,8 +160,10 @@ impl Server {
                     self.put(key.clone(), object);
                 }
             }
-            Op::Delete { uid } => {
-                assert_eq!(held.unwrap()["metadata"]["uid"], **uid);
+            Op::Delete { uid, version } => {
+                let metadata = &held.as_ref().unwrap()["metadata"];
+                assert_eq!(metadata["uid"], **uid);
+                assert_eq!(version.map(|version| version.to_string()).as_deref(), metadata["resourceVersion"].as_str());
                 self.delete(&key);
             }
         }

@@ -107,6 +107,13 @@ fn plain(value: &mut Value, hubs: &[(String, String)]) {
                     *held = json!("digest");
                 }
             }
+            // How many were in ERROR, or could not be judged, at the moment when a revision began.
+            if let Some(held) = fields.get_mut(keys::ROLLOUT)
+                && let Some(mut said) = held.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok())
+            {
+                said["errors"].take();
+                *held = json!(said.to_string());
+            }
             fields.values_mut().for_each(|field| plain(field, hubs));
         }
         Value::Array(items) => items.iter_mut().for_each(|item| plain(item, hubs)),
@@ -115,8 +122,8 @@ fn plain(value: &mut Value, hubs: &[(String, String)]) {
                 *text = UID.replace_all(text, "uid").into_owned();
             }
             // Where a cluster is lost, it depends on the moment how a request fails.
-            if text.starts_with("outcome unknown: ") {
-                "outcome unknown".clone_into(text);
+            if ["outcome unknown: ", "throttled: "].iter().any(|how| text.starts_with(how)) {
+                "it fails".clone_into(text);
             }
             for (identity, said) in hubs {
                 if text.contains(identity) {

@@ -244,7 +244,7 @@ pub(crate) fn judge(entries: &[Entry]) -> Result<(), String> {
     Ok(())
 }
 
-/// What the controller made, and what it removed.
+/// What the controller made that is there still, and what it removed of what was there before.
 #[derive(Default, PartialEq, Eq, Debug)]
 pub(crate) struct Deeds {
     pub(crate) made: BTreeSet<Place>,
@@ -269,7 +269,8 @@ impl Deeds {
             if change.before.is_none() {
                 deeds.made.insert(place.clone());
             }
-            if (Step { entry, change }).removed().is_some() {
+            // What of its making was heard of before its end, and made good, is chance.
+            if (Step { entry, change }).removed().is_some() && !deeds.made.remove(&place) {
                 deeds.removed.insert(place);
             }
         }

@@ -226,7 +226,7 @@ impl Server {
                 check_uid(live.as_ref(), uid)?;
                 self.apply(at, body);
             }
-            Op::Delete { uid } => {
+            Op::Delete { uid, .. } => {
                 check_uid(live.as_ref(), uid)?;
                 self.delete(at);
             }

@@ -45,7 +45,7 @@ impl World {
                 self.collect();
                 true
             }
-            Op::Delete { uid } => {
+            Op::Delete { uid, .. } => {
                 assert_eq!(metadata["uid"], **uid);
                 self.delete();
                 true
@@ -88,7 +88,7 @@ impl World {
                     true
                 }
             }
-            (Op::Delete { uid }, Some(held)) => {
+            (Op::Delete { uid, .. }, Some(held)) => {
                 held["metadata"]["uid"] == **uid && {
                     if held["metadata"].get("finalizers").is_some() {
                         let object = self.objects.get_mut(&at).unwrap();
