@@ -3,7 +3,7 @@
 use broker_api::ClusterName;
 use serde_json::Value;
 
-use crate::{kind::Kind, note::Note};
+use crate::{kind::Kind, note::Note, view::View};
 
 /// One write, with the precondition under which it was decided. `S` says what it may be about.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,7 +46,7 @@ pub enum Op {
     Delete {
         /// The object's uid.
         uid: Box<str>,
-        /// Its resource version, where what somebody may have changed in it decides whether it is ours to delete.
+        /// Its resource version, where what has been changed in it may be a reason to keep it.
         version: Option<u64>,
     },
 }
@@ -55,5 +55,11 @@ impl Op {
     /// Deletes the object with this uid, whatever has become of it.
     pub fn delete(uid: impl Into<Box<str>>) -> Self {
         Self::Delete { uid: uid.into(), version: None }
+    }
+
+    /// Deletes the object as it was seen. Whoever has changed it since may have made it his; and where we have changed it
+    /// ourselves it is wanted again, while a network may still deliver what was sent before.
+    pub fn delete_seen(object: &View) -> Self {
+        Self::Delete { uid: object.uid.clone(), version: Some(object.resource_version) }
     }
 }

@@ -121,10 +121,7 @@ impl<'a> Pass<'a> {
     }
 
     fn delete(&mut self, leaving: &Leaving<'_>) -> Written {
-        // Whoever has taken our marks off has made it his: it is deleted as it was seen, or not.
-        let Leaving { object, .. } = leaving;
-        let op = Op::Delete { uid: object.uid.clone(), version: Some(object.resource_version) };
-        self.removal(leaving, op, None)
+        self.removal(leaving, Op::delete_seen(leaving.object), None)
     }
 
     /// Takes off an adopted object all that we have put onto it.

@@ -226,8 +226,14 @@ impl Server {
                 check_uid(live.as_ref(), uid)?;
                 self.apply(at, body);
             }
-            Op::Delete { uid, .. } => {
+            Op::Delete { uid, version } => {
                 check_uid(live.as_ref(), uid)?;
+                let stale = |live: Stored| {
+                    version.is_some_and(|version| live.value["metadata"]["resourceVersion"] != *version.to_string())
+                };
+                if live.is_some_and(stale) {
+                    return Err(Refused::Conflict);
+                }
                 self.delete(at);
             }
             Op::Merge(patch) | Op::MergeStatus(patch) => {
