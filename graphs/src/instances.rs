@@ -8,6 +8,7 @@ pub mod listen;
 pub mod machine;
 pub mod record;
 pub mod references;
+pub mod verdicts;
 pub mod versions;
 pub mod world;
 
@@ -19,7 +20,7 @@ use runtime_engine::records::Records;
 use runtime_fleet::{hashed::HashMap, lock::lock, object::ObjectKey};
 
 pub use self::key::InstanceKey;
-use self::{counts::Counts, generated::Generated, record::Record, references::References};
+use self::{counts::Counts, generated::Generated, record::Record, references::References, verdicts::Verdicts};
 
 /// Instances, those of them to look at, and what is remembered of them.
 #[derive(Default)]
@@ -31,6 +32,8 @@ pub struct Instances {
     pub generated: Generated,
     /// How they stand.
     pub counts: Counts,
+    /// What is said of them.
+    pub verdicts: Verdicts,
 }
 
 impl Deref for Instances {
@@ -65,8 +68,9 @@ impl Instances {
     /// Nothing is remembered of an instance any more.
     pub fn leave(&self, key: &InstanceKey) {
         if let Some(record) = self.records.forget(key) {
-            let state = lock(&record).state;
-            self.counts.change(key, state, State::Unknown);
+            let Record { state, fails, .. } = *lock(&record);
+            self.counts.change(state, State::Unknown);
+            self.verdicts.change(key, fails, None);
         }
     }
 

@@ -30,7 +30,7 @@ use serde_json::{Map, Value, json};
 
 pub use self::{
     child::{adopting, adoption, belongs_elsewhere, gvk_text, target},
-    decision::{Decision, State, Write},
+    decision::{Decision, State, Write, says_error},
     nesting::{DEEPEST, TOO_DEEP, is_too_deep},
     snapshot::{Author, Authored, Form, Found, Graph, Members, NodeView, Rendered, Resource, Served, Snapshot},
     subject::{Memory, Subject},

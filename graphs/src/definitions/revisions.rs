@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use graphs_core::{instance::State, revision};
+use graphs_core::revision;
 use runtime_effect::{kind::Kind, seen::Seen};
 use runtime_engine::recorder::Regarding;
 use runtime_fleet::{index::Lookup, lock::lock};
@@ -89,20 +89,19 @@ impl Graphs {
         index.is_some_and(|index| index.is_complete() && index.get(&name) == Lookup::Absent)
     }
 
-    /// How many instances of an RGD are in ERROR in the cluster of the key.
+    /// How many instances of an RGD say ERROR in the cluster of the key.
     pub(crate) fn errors(&self, key: &DefinitionKey) -> u32 {
         let Some((_, compiled)) = self.newest_revision(key) else { return 0 };
         let kind = group_kind(&kind_of(&compiled.graph.kind));
-        let failing = self.instances.counts.of(&key.cluster, &kind, State::Error);
+        let failing = self.instances.verdicts.of(&key.cluster, &kind).errors;
         u32::try_from(failing).unwrap_or(u32::MAX)
     }
 
-    /// Of how many instances of this kind, in the cluster of the key, nobody can tell yet how they stand; `None`: they are not
-    /// listed.
-    pub(crate) fn unjudged(&self, key: &DefinitionKey, kind: Kind) -> Option<u32> {
-        let known = self.instances.counts.known(&key.cluster, &group_kind(&kind));
+    /// How many instances of this kind, in the cluster of the key, were not read yet; `None`: they are not listed.
+    pub(crate) fn unread(&self, key: &DefinitionKey, kind: Kind) -> Option<u32> {
+        let read = self.instances.verdicts.of(&key.cluster, &group_kind(&kind)).read;
         let index = self.engaged(&key.cluster)?.index(&Need::Instances(kind).spec()).filter(|index| index.is_complete())?;
-        u32::try_from(index.len().saturating_sub(known)).ok()
+        u32::try_from(index.len().saturating_sub(read)).ok()
     }
 
     /// The RGD, for Events.

@@ -268,6 +268,17 @@ impl InstanceMachine {
         })
     }
 
+    /// Whether its status says ERROR.
+    fn says(&self, key: &InstanceKey, fails: bool, served: Option<&Served>, record: &mut Record) {
+        let before = record.fails.replace(fails);
+        if self.graphs.instances.verdicts.change(key, before, record.fails)
+            && let Some(served) = served.filter(|_| key.cluster != self.graphs.hub)
+        {
+            // Its rollout counts those.
+            self.graphs.rollouts.enqueue(self.graphs.hub_key(&served.definition.name));
+        }
+    }
+
     fn forget(&self, key: &InstanceKey) {
         self.graphs.instances.references.set(key, BTreeSet::new());
         if self.graphs.instances.with(key, |record| record.needs) == Some(true) {
@@ -313,11 +324,15 @@ impl Machine for InstanceMachine {
         }
         let served = graphs.serving.of(&key.cluster, &key.kind);
         let served = served.as_deref();
+        let record = graphs.instances.of(key);
+        let mut record = lock(&record);
+        if let Some(instance) = seen.present().filter(|_| record.fails.is_none()) {
+            // That counts, whenever it can be looked at.
+            self.says(key, instance::says_error(instance), served, &mut record);
+        }
         if self.is_coming(&cluster, served) {
             return Err(Outcome::Done);
         }
-        let record = graphs.instances.of(key);
-        let mut record = lock(&record);
         let kinds = self.kinds(key, &seen, served);
         self.watch(key, &kinds, served, &mut record);
         let set = applyset::id(&key.object.name, &key.object.namespace, &key.kind.kind, &key.kind.group);
@@ -334,18 +349,10 @@ impl Machine for InstanceMachine {
         let again = again.or(findings.doubt.then_some(GONE));
         decision.again = [decision.again, again].into_iter().flatten().min();
         let listens = graphs.instances.references.set(key, findings.references);
-        let before = record.state;
-        if decision.state != State::Unknown {
-            // What nobody can tell for a moment is as it was last.
-            record.state = decision.state;
-        }
-        graphs.instances.counts.change(key, before, record.state);
-        let failed = [before, record.state].map(|state| state == State::Error);
-        if failed[0] != failed[1]
-            && let Some(served) = served.filter(|_| key.cluster != graphs.hub)
-        {
-            // Its rollout counts those.
-            graphs.rollouts.enqueue(graphs.hub_key(&served.definition.name));
+        let before = std::mem::replace(&mut record.state, decision.state);
+        graphs.instances.counts.change(before, decision.state);
+        if let Some(instance) = seen.present() {
+            self.says(key, decision.says_error(instance), served, &mut record);
         }
         let news: Vec<Note> = decision.notes.into_iter().filter(|note| record.told.is_news(note)).collect();
         drop(record);

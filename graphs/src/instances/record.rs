@@ -12,6 +12,8 @@ pub struct Record {
     pub told: Told,
     /// How it stands.
     pub state: State,
+    /// Whether its status says ERROR; `None`: it is not read.
+    pub fails: Option<bool>,
     /// It needs watches of its own.
     pub needs: bool,
 }

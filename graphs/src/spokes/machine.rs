@@ -44,20 +44,25 @@ const AGAIN: Duration = Duration::from_secs(10);
 /// After so long is looked again at instances of which one was just being marked as ours.
 const MARKED: Duration = Duration::from_millis(50);
 
-/// A revision waits for so many milliseconds, at the most, until all instances that there are were judged: what was in ERROR
-/// before it is not its fault.
-const JUDGED: u64 = 10_000;
+/// A revision waits for so many milliseconds, at the most, until all instances that there are were read: what was in ERROR
+/// before it is not its fault. Those that were not are taken to be.
+const READ: u64 = 10_000;
 
 /// After so long is looked again whether they were.
-const JUDGING: Duration = Duration::from_millis(200);
+const READING: Duration = Duration::from_millis(200);
 
 /// See [`Machine`].
 pub struct SpokeMachine {
     graphs: Arc<Graphs>,
 }
 
-/// A write, and the digest of what it is for.
-type Wanted = (Op, [u8; 8]);
+/// What is wanted of a CRD.
+enum Wanted {
+    /// This write; and the digest of what it is for.
+    Now(Op, [u8; 8]),
+    /// It is not known yet what is to be said on it.
+    Later,
+}
 
 /// What one decision is made on.
 struct Look<'a> {
@@ -96,16 +101,18 @@ impl Look<'_> {
         })
     }
 
-    /// How many instances nobody can judge yet while a revision begins; `None`: they are not listed.
-    fn unjudged(&self, assigned: Assigned) -> Option<u32> {
-        if !self.held.as_ref().is_some_and(|held| assigned.begins(held)) {
+    /// How many instances were not read yet that a revision, which begins, would be blamed for; `None`: they are not listed.
+    fn unread(&self, assigned: Assigned) -> Option<u32> {
+        let held = self.crd.present().filter(|held| definition::is_established(held));
+        let (Some(mark), Some(crd)) = (&self.held, held) else { return Some(0) };
+        if !assigned.begins(mark) {
             return Some(0);
         }
-        self.graphs.unjudged(self.key, generated::kind_of(&self.crd.present()?.value)?)
+        self.graphs.unread(self.key, generated::kind_of(&crd.value)?)
     }
 
     /// The write of its CRD.
-    fn write(&self, name: &str, (op, intent): Wanted) -> Write {
+    fn write(&self, name: &str, op: Op, intent: [u8; 8]) -> Write {
         Write {
             cluster: self.key.cluster.clone(),
             kind: Kind::from(&self.graphs.fixed.crds.gvk),
@@ -273,7 +280,9 @@ impl SpokeMachine {
         let compiled = |revision| self.graphs.compiled_revision(look.key, revision).map(|(_, compiled)| compiled);
         let mut troubles: Vec<Trouble> = record.refused.iter().cloned().collect();
         let before = record.seen.as_ref().map(|seen| seen.troubles.clone()).unwrap_or_default();
-        let errors = self.graphs.errors(look.key).saturating_add(look.unjudged(assigned).unwrap_or_default());
+        // In this order: one that is read in between is counted twice, and not left out.
+        let unread = look.unread(assigned);
+        let errors = self.graphs.errors(look.key).saturating_add(unread.unwrap_or_default());
         let wanted = assigned.mark(look.held.as_ref(), errors);
         let others = before.iter().filter(|trouble| {
             trouble.reason != Reason::ApplyRefused
@@ -301,8 +310,15 @@ impl SpokeMachine {
         let is_barred = matches!(decision, Decision::Refuse(_));
         let to = (assigned != Assigned::Stay && !is_barred).then_some(mark.revision);
         record.turn(to, held, clock::now().millis);
+        let waited = record.begun.as_ref().map_or(0, |begun| begun.waited(clock::now().millis));
         match decision {
             Decision::Unknown => (None, troubles, false),
+            Decision::Write(_) if unread.is_none_or(|unread| unread > 0 && waited < READ) => {
+                if let Some(begun) = &mut record.begun {
+                    "its instances were not all read yet".clone_into(&mut begun.error);
+                }
+                (Some(Wanted::Later), troubles, false)
+            }
             Decision::Keep { established } => (None, troubles, established),
             Decision::Write(op) => {
                 let uid = look.crd.present().map(|held| &held.uid);
@@ -313,7 +329,7 @@ impl SpokeMachine {
                     record.planned = Some((mark.revision, clock::now().millis));
                 }
                 let runs = same && look.crd.present().is_some_and(definition::is_established);
-                (Some((op, digest(&intent))), troubles, runs)
+                (Some(Wanted::Now(op, digest(&intent))), troubles, runs)
             }
             Decision::Refuse(trouble) => {
                 let note = Note::warning("NotDistributed", format!("{}: {}", look.key.cluster, trouble.message));
@@ -389,7 +405,7 @@ impl Machine for SpokeMachine {
         if !matches!(assigned, Some(Assigned::Revision(_) | Assigned::Done(_) | Assigned::TakenBack(_))) {
             record.turn(None, look.held.as_ref().map(|held| held.revision), clock::now().millis);
         }
-        let mut is_judging = false;
+        let mut is_reading = false;
         let (writes, troubles, settled) = match assigned {
             Some(Assigned::Leave(offboarding)) => {
                 (self.depart(&look, &name, offboarding, &mut record)?, Vec::new(), false)
@@ -397,10 +413,11 @@ impl Machine for SpokeMachine {
             Some(assigned) => {
                 record.left = None;
                 let (wanted, troubles, established) = self.steps(&look, assigned, &mut record);
-                let waited = record.begun.as_ref().map(|begun| begun.waited(clock::now().millis));
-                is_judging = look.unjudged(assigned) != Some(0) && waited.is_some_and(|waited| waited < JUDGED);
-                let writes = wanted.filter(|_| !is_judging).map(|wanted| look.write(&name, wanted));
-                let writes = writes.into_iter().collect();
+                is_reading = matches!(wanted, Some(Wanted::Later));
+                let writes = match wanted {
+                    Some(Wanted::Now(op, intent)) => vec![look.write(&name, op, intent)],
+                    Some(Wanted::Later) | None => Vec::new(),
+                };
                 (writes, troubles, self.serve(&look, &name, &cluster, &mut record) && established)
             }
             None => {
@@ -418,7 +435,7 @@ impl Machine for SpokeMachine {
         if is_news && fails {
             graphs.spokes.enqueue_begun(&key.cluster);
         }
-        if is_judging { Err(Outcome::After(JUDGING)) } else { plan }
+        if is_reading { Err(Outcome::After(READING)) } else { plan }
     }
 
     fn remember<T>(&self, key: &DefinitionKey, change: impl FnOnce(&mut Memory<Subject>) -> T) -> Option<T> {

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use runtime_effect::{memory::Subject as _, note::Note, step::Step};
+use broker_api::graphs::condition as words;
+use runtime_effect::{memory::Subject as _, note::Note, step::Step, view::View, write::Op};
 
 use super::subject::Subject;
 
@@ -46,6 +47,11 @@ pub struct Decision {
     pub complete: bool,
 }
 
+/// Whether the status of an instance says ERROR.
+pub fn says_error(instance: &View) -> bool {
+    instance.value["status"]["state"] == *words::INSTANCE_ERROR
+}
+
 fn namespaces_first(step: Step<Subject>) -> Vec<Step<Subject>> {
     let Step::Together(writes) = step else { return vec![step] };
     let (namespaces, others): (Vec<Write>, Vec<Write>) =
@@ -71,6 +77,16 @@ impl Decision {
         steps.into_iter().flat_map(namespaces_first).collect()
     }
 
+    /// Whether the status of the instance says ERROR once this is written.
+    pub fn says_error(&self, instance: &View) -> bool {
+        let status = |write: &Write| match &write.op {
+            Op::MergeStatus(patch) => patch["status"]["state"].as_str().map(str::to_owned),
+            _ => None,
+        };
+        let written = self.writes.iter().filter(|write| write.subject == Subject::Status).find_map(status);
+        written.map_or_else(|| says_error(instance), |state| state == words::INSTANCE_ERROR)
+    }
+
     /// Look again after so many milliseconds, or sooner if that was already wanted.
     pub(super) fn again_in(&mut self, millis: u64) {
         let wait = Duration::from_millis(millis);
@@ -81,8 +97,8 @@ impl Decision {
 #[cfg(test)]
 mod tests {
     use broker_api::ClusterName;
-    use runtime_effect::{kind::Kind, write::Op};
-    use serde_json::Value;
+    use runtime_effect::kind::Kind;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -117,5 +133,27 @@ mod tests {
         let steps = Decision::steps(vec![write(Subject::Child), namespace.clone(), write(Subject::Child)]);
         let others = vec![write(Subject::Child), write(Subject::Child)];
         assert_eq!(steps, [Step::Together(vec![namespace]), Step::Together(others)]);
+    }
+    #[test]
+    fn an_instance_says_what_is_about_to_be_written_or_what_it_said() {
+        let said = |state: &str| View {
+            uid: "u".into(),
+            resource_version: 1,
+            deleting: false,
+            applied_by_us: true,
+            value: json!({"status": {"state": state}}).into(),
+            unread: None,
+            conditions_known: true,
+        };
+        let writes = |op| Decision { writes: vec![Write { op, ..write(Subject::Status) }], ..Decision::default() };
+        let nothing = Decision { writes: vec![write(Subject::Child)], ..Decision::default() };
+        assert!(nothing.says_error(&said("ERROR")), "whatever is written of its children");
+        assert!(!nothing.says_error(&said("ACTIVE")));
+        let error = writes(Op::MergeStatus(json!({"status": {"state": "ERROR"}})));
+        let recovers = writes(Op::MergeStatus(json!({"status": {"state": "ACTIVE"}})));
+        let same = writes(Op::MergeStatus(json!({"status": {"conditions": []}})));
+        assert!(error.says_error(&said("ACTIVE")));
+        assert!(!recovers.says_error(&said("ERROR")));
+        assert!(same.says_error(&said("ERROR")));
     }
 }

@@ -20,8 +20,7 @@ pub enum Assigned {
 }
 
 impl Assigned {
-    /// What is to be said on the CRD of the cluster, of which `held` is said. `errors`: instances that are in ERROR now, and
-    /// those that nobody can judge.
+    /// What is to be said on the CRD of the cluster, of which `held` is said. `errors`: instances that say ERROR now.
     pub fn mark(self, held: Option<&Mark>, errors: u32) -> Option<Mark> {
         let begun = |revision| Mark { revision, previous: held.map(|held| held.revision), errors, done: false };
         let of = |revision| held.filter(|held| held.revision == revision).cloned().unwrap_or_else(|| begun(revision));
@@ -30,11 +29,7 @@ impl Assigned {
             Self::Stay => held.cloned(),
             Self::Revision(revision) => Some(of(revision)),
             Self::Done(revision) => Some(Mark { done: true, ..of(revision) }),
-            // What fails now is the fault of the one that is taken back.
-            Self::TakenBack(revision) => {
-                let errors = held.map_or(errors, |held| held.errors);
-                Some(Mark { revision, previous: None, errors, done: false })
-            }
+            Self::TakenBack(revision) => Some(Mark { previous: None, ..begun(revision) }),
         }
     }
 

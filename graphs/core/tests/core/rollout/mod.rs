@@ -199,12 +199,12 @@ fn what_failed_is_taken_back_and_stays_back_until_there_is_another_target() {
 }
 
 #[test]
-fn what_fails_when_a_revision_is_taken_back_is_the_fault_of_that_one() {
+fn what_is_in_error_when_a_revision_comes_is_not_its_fault() {
     let held = Mark { revision: 2, previous: Some(1), errors: 3, done: false };
     let back = Assigned::TakenBack(1).mark(Some(&held), 7);
-    assert_eq!(back, Some(Mark { revision: 1, previous: None, errors: 3, done: false }));
+    assert_eq!(back, Some(Mark { revision: 1, previous: None, errors: 7, done: false }));
     let on = Assigned::Revision(3).mark(Some(&held), 7);
-    assert_eq!(on, Some(Mark { revision: 3, previous: Some(2), errors: 7, done: false }), "what is in its way was so before");
+    assert_eq!(on, Some(Mark { revision: 3, previous: Some(2), errors: 7, done: false }));
     assert_eq!(Assigned::Done(2).mark(Some(&held), 7), Some(Mark { done: true, ..held.clone() }));
     assert_eq!([Assigned::Revision(2), Assigned::Stay].map(|one| one.mark(Some(&held), 7)), [Some(held.clone()), Some(held.clone())]);
     assert_eq!(Assigned::Leave(Offboarding::Orphan).mark(Some(&held), 7), None);
