@@ -18,7 +18,7 @@ mod status;
 
 pub(crate) use self::{
     custom_resource::{crd_kind, names_taken},
-    instance::deletion,
+    instance::{crd_deletion, deletion},
 };
 pub use self::{
     custom_resource::{crd_name, generated_kind, is_established},

@@ -100,7 +100,8 @@ impl Graphs {
     /// How many instances of this kind, in the cluster of the key, were not read yet; `None`: they are not listed.
     pub(crate) fn unread(&self, key: &DefinitionKey, kind: Kind) -> Option<u32> {
         let read = self.instances.verdicts.of(&key.cluster, &group_kind(&kind)).read;
-        let index = self.engaged(&key.cluster)?.index(&Need::Instances(kind).spec()).filter(|index| index.is_complete())?;
+        let index =
+            self.engaged(&key.cluster)?.index(&Need::Instances(kind).spec()).filter(|index| index.is_complete())?;
         u32::try_from(index.len().saturating_sub(read)).ok()
     }
 

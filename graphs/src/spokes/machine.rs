@@ -310,10 +310,10 @@ impl SpokeMachine {
         let is_barred = matches!(decision, Decision::Refuse(_));
         let to = (assigned != Assigned::Stay && !is_barred).then_some(mark.revision);
         record.turn(to, held, clock::now().millis);
-        let waited = record.begun.as_ref().map_or(0, |begun| begun.waited(clock::now().millis));
+        let begun_for = record.begun.as_ref().map_or(0, |begun| begun.waited(clock::now().millis));
         match decision {
             Decision::Unknown => (None, troubles, false),
-            Decision::Write(_) if unread.is_none_or(|unread| unread > 0 && waited < READ) => {
+            Decision::Write(_) if unread.is_none_or(|unread| unread > 0 && begun_for < READ) => {
                 if let Some(begun) = &mut record.begun {
                     "its instances were not all read yet".clone_into(&mut begun.error);
                 }

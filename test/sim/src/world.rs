@@ -104,7 +104,9 @@ impl World {
 
     /// Nobody looks at it any more: what its servers hold is let go, whoever still holds on to one of them.
     pub fn end(&self) {
-        std::mem::take(&mut *self.servers()).into_values().for_each(|server| server.empty());
+        for server in std::mem::take(&mut *self.servers()).into_values() {
+            server.empty();
+        }
     }
 
     /// The time in it.

@@ -8,7 +8,7 @@ use super::{
     custom_resource::{crd_kind, generated_kind},
     decide::{Pass, rgd_kind},
     decision::{Serve, Subject},
-    instance::{AT_ONCE, Instance, deletion},
+    instance::{AT_ONCE, Instance, crd_deletion, deletion},
     snapshot::{Elsewhere, Instances},
 };
 use crate::crd::{Owner, Ownership, ownership};
@@ -55,7 +55,7 @@ impl Pass<'_> {
         };
         if instances.is_empty() {
             let note = Note::normal("KindDeleted", format!("CRD {} was deleted", name_of(crd)));
-            let (op, intent) = deletion(&crd.uid);
+            let (op, intent) = crd_deletion(crd);
             self.push(Subject::CustomResource, crd_kind(), ("", name_of(crd)), &intent, op, Some(note));
         } else {
             self.clear(&instance_kind(crd), instances);

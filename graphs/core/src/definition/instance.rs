@@ -1,6 +1,6 @@
 //! `Instance`: an object of the kind that a CRD of ours defines, which has to go before that can.
 
-use runtime_effect::{object_key::ObjectKey, write::Op};
+use runtime_effect::{object_key::ObjectKey, view::View, write::Op};
 use serde_json::{Value, json};
 
 /// So many are written at once.
@@ -17,7 +17,12 @@ pub struct Instance {
     pub deleting: bool,
 }
 
-/// Deletes an instance, or the CRD, of this uid; and what is intended by that.
+/// Deletes an instance of this uid; and what is intended by that.
 pub(crate) fn deletion(uid: &str) -> (Op, Value) {
     (Op::delete(uid), json!(["delete", uid]))
+}
+
+/// Deletes the CRD as it was seen: another hub may have taken it over since, with instances of its own.
+pub(crate) fn crd_deletion(crd: &View) -> (Op, Value) {
+    (Op::delete_seen(crd), json!(["delete", crd.uid]))
 }

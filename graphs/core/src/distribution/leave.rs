@@ -10,7 +10,7 @@ use runtime_effect::{kind::Kind, memory, merge::digest, note::Note, seen::Seen, 
 use serde_json::{Value, json};
 
 use super::mark;
-use crate::definition::{AT_ONCE, Instance, crd_kind, deletion};
+use crate::definition::{AT_ONCE, Instance, crd_deletion, crd_kind, deletion};
 
 /// Labels of ours that are on an instance.
 const LABELS: [&str; 5] = [keys::OWNED, keys::VERSION, keys::APPLYSET_ID, keys::RGD_ID, keys::RGD_NAME];
@@ -130,7 +130,7 @@ pub fn leave(leaving: &Leaving<'_>, instances: Option<impl Iterator<Item = (Inst
     }
     let name = crd.value["metadata"]["name"].as_str().unwrap_or_default();
     let note = Note::normal("KindDeleted", format!("CRD {name} was deleted in {}", leaving.cluster));
-    let write = leaving.write(Subject::CustomResource, crd_kind(), ("", name), deletion(&crd.uid), Some(note));
+    let write = leaving.write(Subject::CustomResource, crd_kind(), ("", name), crd_deletion(crd), Some(note));
     Departure::Going { writes: vec![write], instances: 0, unread: false }
 }
 

@@ -91,7 +91,7 @@ pub struct Mark {
     pub revision: i64,
     /// The one that it ran before; none after that was taken back.
     pub previous: Option<i64>,
-    /// Instances that were in ERROR before it: they are not its fault.
+    /// Instances in ERROR when it got this one: they are not its fault.
     pub errors: u32,
     /// It was found to do well with this revision: whatever happens later has other causes.
     pub done: bool,

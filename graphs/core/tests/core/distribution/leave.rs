@@ -115,7 +115,7 @@ fn instances_are_deleted_then_the_crd() {
     assert_eq!(writes.len(), AT_ONCE);
     assert_eq!(writes[0], ("i0".to_owned(), Op::delete("i0"), Subject::Instance));
     let (writes, left) = going(decide(&spoke.seen(), Offboarding::Delete, Some(&[])));
-    let op = Op::delete("u-crd");
+    let op = Op::Delete { uid: "u-crd".into(), version: Some(7) };
     assert_eq!((writes, left), (vec![("webs.kro.run".to_owned(), op, Subject::CustomResource)], 0));
     spoke.crd.as_mut().unwrap()["metadata"]["deletionTimestamp"] = json!("now");
     assert_eq!(going(decide(&spoke.seen(), Offboarding::Delete, Some(&[]))).0, []);

@@ -206,9 +206,13 @@ fn what_is_in_error_when_a_revision_comes_is_not_its_fault() {
     let on = Assigned::Revision(3).mark(Some(&held), 7);
     assert_eq!(on, Some(Mark { revision: 3, previous: Some(2), errors: 7, done: false }));
     assert_eq!(Assigned::Done(2).mark(Some(&held), 7), Some(Mark { done: true, ..held.clone() }));
-    assert_eq!([Assigned::Revision(2), Assigned::Stay].map(|one| one.mark(Some(&held), 7)), [Some(held.clone()), Some(held.clone())]);
+    assert_eq!(
+        [Assigned::Revision(2), Assigned::Stay].map(|one| one.mark(Some(&held), 7)),
+        [Some(held.clone()), Some(held.clone())]
+    );
     assert_eq!(Assigned::Leave(Offboarding::Orphan).mark(Some(&held), 7), None);
-    let begins = [Assigned::Revision(3), Assigned::Done(3), Assigned::Revision(2), Assigned::TakenBack(1), Assigned::Stay];
+    let begins =
+        [Assigned::Revision(3), Assigned::Done(3), Assigned::Revision(2), Assigned::TakenBack(1), Assigned::Stay];
     assert_eq!(begins.map(|one| one.begins(&held)), [true, true, false, false, false]);
 }
 

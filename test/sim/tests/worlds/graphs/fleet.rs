@@ -170,9 +170,9 @@ fn broken_before() -> Scenario {
     let instances = Scene::new(SPOKES.map(|spoke| Act::create(NOTES, note("one", spoke)).at(spoke)));
     let scenes = vec![
         run(Scene::new([roll_out(&spec), Act::create(DEFINITIONS, fails("1 "))]), "1"),
-        SPOKES.iter().fold(instances, |scene, spoke| {
-            scene.then_at(spoke, NOTE, "one", "/status/state", json!("ERROR"))
-        }),
+        SPOKES
+            .iter()
+            .fold(instances, |scene, spoke| scene.then_at(spoke, NOTE, "one", "/status/state", json!("ERROR"))),
         run(Scene::new([edited(&fails("2 "))]), "2").then(ROLLOUT, "note", "/status/completedRevision", json!(2)),
     ];
     Scenario::new("broken before", &MULTI, scenes)
