@@ -70,6 +70,11 @@ impl Act {
         Self { server, deed: Deed::Find }
     }
 
+    /// The server that it finds again.
+    pub(crate) fn finds(&self) -> Option<&'static str> {
+        matches!(self.deed, Deed::Find).then_some(self.server)
+    }
+
     pub(crate) fn claim(crd: &str, hub: &'static str) -> Self {
         Self::of(Deed::Claim(path_of(CRDS, crd), hub))
     }

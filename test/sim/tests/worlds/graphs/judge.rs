@@ -26,7 +26,7 @@ const HUBS_OWN: [&str; 3] = ["resourcegraphdefinitions.kro.run", REVISIONS, ROLL
 pub(crate) const HEARD: Duration = Duration::from_mins(3);
 
 /// Server, resource, namespace, name.
-type Place = [String; 4];
+pub(crate) type Place = [String; 4];
 
 /// Whether the controller did it.
 pub(crate) fn is_ours(entry: &Entry) -> bool {

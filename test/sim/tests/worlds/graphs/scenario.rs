@@ -1,6 +1,6 @@
 //! `Scenario`: what people do, one scene after the other, and what is to be there after each.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use serde_json::Value;
 
@@ -28,6 +28,11 @@ pub(crate) struct Scene {
 impl Scene {
     pub(crate) fn new(acts: impl IntoIterator<Item = Act>) -> Self {
         Self { acts: acts.into_iter().collect(), expected: Vec::new() }
+    }
+
+    /// The servers that are found again.
+    pub(crate) fn finds(&self) -> BTreeSet<&'static str> {
+        self.acts.iter().filter_map(Act::finds).collect()
     }
 
     /// In the end this is in the hub.
