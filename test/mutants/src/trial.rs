@@ -42,7 +42,7 @@ impl Worlds {
                 Stage { name: "scenario", test: "a_broker_that_crashes_after_any_write", seeds: 0 },
             ],
             Self::Graphs => &[
-                Stage { name: "scenario", test: "every_scenario_of_graphs_ends_as_it_should", seeds: 0 },
+                Stage { name: "scenario", test: "worlds_that_go_wrong_nowhere_end_as_each_scenario", seeds: 0 },
                 Stage { name: "seed", test: "worlds_that_go_wrong_as_their_seeds_say", seeds: 200 },
                 Stage { name: "crash", test: "worlds_that_go_wrong_because_a_process_ends", seeds: 1 },
             ],
