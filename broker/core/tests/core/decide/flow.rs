@@ -287,7 +287,8 @@ fn every_write_names_its_precondition_and_its_namespace() {
     for write in &world.log {
         assert_eq!(write.namespace, NAMESPACE);
         match &write.op {
-            Op::Apply { uid, .. } | Op::Delete { uid, .. } => assert!(!uid.is_empty()),
+            Op::Apply { uid, .. } => assert!(!uid.is_empty()),
+            Op::Delete { uid, version } => assert!(!uid.is_empty() && version.is_some(), "as it was seen: {write:?}"),
             // The world's server insists on uid and resourceVersion of merge patches, and on absence for creates.
             Op::Create(_) | Op::Merge(_) | Op::MergeStatus(_) => {}
         }
