@@ -125,7 +125,7 @@ test: need-cargo need-cc fmt-check $(if $(ONE_BUILD),,clippy) controlplane helm 
 	cargo build --locked --workspace --bins --tests
 	$(TARGET)/debug/manifests --check config
 	GOGC=400 GOMEMLIMIT=3GiB GOMAXPROCS=1 NODE_IMAGES=debug ONCE=1 $(TARGET)/debug/suites --since $(BEGAN) $(if $(TESTS),-- $(TESTS), \
-		--heavy 'real node=test/node/run.sh' $(if $(CHAOS),--heavy 'chaos=test/chaos/run.sh') \
+		--also 'real node=test/node/run.sh' $(if $(CHAOS),--also 'chaos=test/chaos/run.sh') \
 		$(foreach example,$(if $(DEMOS),$(EXAMPLES)),--also 'demo $(example)=examples/$(example)/run.sh'))
 
 # One world a seed, and the named stories with a crash after every single write; SEED=… is one world, with its story.

@@ -1,12 +1,11 @@
 //! Runs all tests of the workspace, several suites at a time, and says where the time went.
 //!
-//!     suites [--lanes N] [--since SECONDS] [--also NAME=PROGRAM]... [--heavy NAME=PROGRAM]... [-- WHAT CARGO TEST TAKES]
+//!     suites [--lanes N] [--since SECONDS] [--also NAME=PROGRAM]... [-- WHAT CARGO TEST TAKES]
 //!
 //! Most suites wait for API servers most of the time, so that one after the other leaves processors idle. Those that took
 //! longest the last time begin first. What is handed on to `cargo test` (`--test flow`, `-- --nocapture`) is run as it
 //! would run it. `--since`, in seconds of the Unix epoch, says when whoever calls it began: what was done until all was
-//! built is in the table too. While a heavy program runs one suite less is beside it. The last line counts the tests; the
-//! exit code is 1 where any failed.
+//! built is in the table too. The last line counts the tests; the exit code is 1 where any failed.
 //!
 //! It knows nothing of what is tested.
 
@@ -19,11 +18,8 @@ use std::{
     env,
     path::PathBuf,
     process::{Command, ExitCode},
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
-    thread::{self, Scope},
+    sync::{Mutex, PoisonError},
+    thread,
     time::{Duration, SystemTime},
 };
 
@@ -53,12 +49,10 @@ fn options() -> anyhow::Result<Options> {
                 let since = since.and_then(|since| SystemTime::UNIX_EPOCH.checked_add(since));
                 options.since = Some(since.context("--since takes seconds of the Unix epoch")?);
             }
-            "--also" | "--heavy" => {
-                let also = arguments.next().and_then(|also| {
-                    let (name, program) = also.split_once('=')?;
-                    Some(Suite { is_heavy: argument == "--heavy", ..Suite::program(name, program) })
-                });
-                options.also.push(also.with_context(|| format!("{argument} takes NAME=PROGRAM"))?);
+            "--also" => {
+                let also = arguments.next().context("--also takes NAME=PROGRAM")?;
+                let (name, program) = also.split_once('=').context("--also takes NAME=PROGRAM")?;
+                options.also.push(Suite::program(name, program));
             }
             "--" => {
                 options.rest = arguments.collect();
@@ -77,30 +71,6 @@ fn main() -> ExitCode {
         Err(error) => {
             eprintln!("suites: {error:#}");
             ExitCode::FAILURE
-        }
-    }
-}
-
-/// What several threads work on.
-struct Work {
-    waiting: Mutex<VecDeque<Suite>>,
-    /// How many heavy suites have not ended.
-    heavy: AtomicUsize,
-    report: Mutex<Report>,
-    /// Where logs go.
-    folder: PathBuf,
-}
-
-impl Work {
-    /// Runs one suite after the other. Once no heavy one is left there is room for one more at a time.
-    fn on<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
-        let next = || self.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-        while let Some(suite) = next() {
-            let ended = suite.run(&self.folder);
-            self.report.lock().unwrap_or_else(PoisonError::into_inner).add(ended);
-            if suite.is_heavy && self.heavy.fetch_sub(1, Ordering::Relaxed) == 1 {
-                scope.spawn(|| self.on(scope));
-            }
         }
     }
 }
@@ -125,17 +95,22 @@ fn run(options: Options) -> anyhow::Result<bool> {
 
     // A clock that was set back in between has nothing to say.
     let built = began.elapsed().unwrap_or_default();
-    // One more than there are processors: most wait for something half of the time.
-    let lanes = options.lanes.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from) + 1);
-    let heavy = suites.iter().filter(|suite| suite.is_heavy).count();
-    let work =
-        Work { waiting: Mutex::new(suites.into()), heavy: AtomicUsize::new(heavy), report: Mutex::default(), folder };
+    // Two more than there are processors: most wait for something half of the time.
+    let lanes = options.lanes.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from) + 2);
+    let waiting = Mutex::new(VecDeque::from(suites));
+    let report = Mutex::new(Report::default());
     thread::scope(|scope| {
-        for _ in 0..lanes + usize::from(heavy == 0) {
-            scope.spawn(|| work.on(scope));
+        for _ in 0..lanes {
+            scope.spawn(|| {
+                let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+                while let Some(suite) = next() {
+                    let ended = suite.run(&folder);
+                    report.lock().unwrap_or_else(PoisonError::into_inner).add(ended);
+                }
+            });
         }
     });
-    let report = work.report.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let report = report.into_inner().unwrap_or_else(PoisonError::into_inner);
     plan::keep_times(&times, &report)?;
     report.tell(built, began.elapsed().unwrap_or_default(), lanes);
     Ok(report.passed())

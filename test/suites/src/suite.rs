@@ -24,8 +24,6 @@ pub(crate) struct Suite {
     program: PathBuf,
     /// Where it runs: `cargo test` runs tests in their package's folder.
     folder: Option<PathBuf>,
-    /// It takes the room of two.
-    pub(crate) is_heavy: bool,
 }
 
 /// How a suite ended.
@@ -51,12 +49,12 @@ pub(crate) struct Ended {
 impl Suite {
     /// A test program of a package.
     pub(crate) fn tests(name: &str, program: PathBuf, folder: PathBuf) -> Self {
-        Self { name: name.to_owned(), program, folder: Some(folder), is_heavy: false }
+        Self { name: name.to_owned(), program, folder: Some(folder) }
     }
 
     /// Another program that counts as one test.
     pub(crate) fn program(name: &str, program: &str) -> Self {
-        Self { name: name.to_owned(), program: program.into(), folder: None, is_heavy: false }
+        Self { name: name.to_owned(), program: program.into(), folder: None }
     }
 
     /// Runs it to its end; what it says goes to a file in `logs`.
