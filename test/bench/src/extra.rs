@@ -223,11 +223,26 @@ async fn answer(State(extra): State<Arc<Extra>>, request: Request) -> Response {
             return json(Body::from(body));
         }
     }
-    count(&extra.asked.unexpected);
-    let example = format!("{} {path} ({accept})", request.method());
-    extra.asked.examples.lock().unwrap_or_else(PoisonError::into_inner).insert(example);
+    // An object of which a person knows no more than its name is looked for everywhere.
+    let looks_for = (request.method() == Method::GET).then(|| collection(path)).flatten();
+    let is_served =
+        |collection: String| [false, true].iter().any(|one| extra.recording.answer(&collection, *one).is_some());
+    if looks_for.is_some_and(is_served) {
+        count(&extra.asked.reads);
+    } else {
+        count(&extra.asked.unexpected);
+        let example = format!("{} {path} ({accept})", request.method());
+        extra.asked.examples.lock().unwrap_or_else(PoisonError::into_inner).insert(example);
+    }
     let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404});
     (StatusCode::NOT_FOUND, [(CONTENT_TYPE, JSON)], status.to_string()).into_response()
+}
+
+/// The path of all objects of a kind, of that of one in a namespace.
+fn collection(path: &str) -> Option<String> {
+    let (version, object) = path.split_once("/namespaces/")?;
+    let [_namespace, plural, _name] = object.split('/').collect::<Vec<_>>()[..] else { return None };
+    Some(format!("{version}/{plural}"))
 }
 
 impl Extra {
@@ -294,6 +309,14 @@ mod tests {
     fn a_watch_lasts_as_long_as_was_asked() {
         assert_eq!(lasting("watch=1&timeoutSeconds=250&resourceVersion=1"), Duration::from_secs(250));
         assert_eq!(lasting("watch=1"), WATCH);
+    }
+
+    #[test]
+    fn an_object_is_one_of_its_kind() {
+        let all = collection("/apis/bench.example.org/v1/namespaces/bench/widgets/warm-00000");
+        assert_eq!(all.as_deref(), Some("/apis/bench.example.org/v1/widgets"));
+        assert_eq!(collection("/api/v1/namespaces/kube-system"), None);
+        assert_eq!(collection("/api/v1/namespaces/a/pods/b/log"), None);
     }
 
     #[tokio::test]
