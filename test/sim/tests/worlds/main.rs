@@ -96,6 +96,13 @@ fn what_arrives_after_a_migration_has_ended_goes() {
     tell(&plan).hold(&calm(&plan));
 }
 
+/// A copy that was wanted again was once ended by what had been sent before, and arrived two minutes later.
+#[test]
+fn what_is_wanted_again_stays() {
+    let plan = Plan::drawn(201_249);
+    tell(&plan).hold(&calm(&plan));
+}
+
 /// What is waited for too short a time is asked for in vain for ever.
 #[test]
 fn what_takes_long_is_done_even_so() {
