@@ -28,7 +28,7 @@ pub struct Verdict {
 pub struct Verdicts(Mutex<HashMap<Kind, Verdict>>);
 
 impl Verdicts {
-    /// Whether the status of an instance says ERROR; `None`: it is not read. Whether that is another than `before`.
+    /// Whether the status of an instance says ERROR; `None`: it is not read. Returns whether more, or fewer, say so by that.
     pub fn change(&self, key: &InstanceKey, before: Option<bool>, after: Option<bool>) -> bool {
         if before == after {
             return false;
@@ -45,7 +45,7 @@ impl Verdicts {
         if *read == 0 {
             entry.remove();
         }
-        true
+        fails(before) != fails(after)
     }
 
     /// Of a kind.
@@ -76,8 +76,8 @@ mod tests {
         };
         assert!(verdicts.change(&one, None, Some(true)));
         assert!(!verdicts.change(&one, Some(true), Some(true)));
-        assert!(verdicts.change(&one, None, Some(false)));
-        assert!(verdicts.change(&other, None, Some(false)));
+        assert!(!verdicts.change(&one, None, Some(false)), "no more say so");
+        assert!(!verdicts.change(&other, None, Some(false)));
         assert_eq!([of(&one), of(&other)], [(2, 1), (1, 0)]);
         assert!(verdicts.change(&one, Some(true), Some(false)));
         assert_eq!(of(&one), (2, 0));
