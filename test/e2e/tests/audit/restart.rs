@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use broker_api::keys;
 use e2e::{
-    Object, Scene, Tally, World,
-    kind::{CERTIFICATE, SECRET},
+    DEADLINE, Object, Scene, Tally, World,
+    kind::{CERTIFICATE, NAMESPACE, SECRET},
     until_quiet,
 };
+use harness::wait_for;
 use serde_json::{Value, json};
 
 use crate::{ALONE, GADGET, HOMER, THESEUS, WORLD, places, until_placed};
@@ -82,6 +84,16 @@ fn nothing_is_asked_when_idle_and_nothing_written_after_a_restart() {
         let homer = world.consumer(HOMER);
         let scene = Scene::new(world, "idle", &[homer]).await;
         populate(world, &scene).await;
+        // Namespaces that other tests have left empty are looked at, and removed, half a minute later.
+        let left = async || {
+            let all = world.provider(THESEUS).list(&NAMESPACE, "").await;
+            let ours = |one: &Object| one.label(keys::MANAGED_BY).is_some() && one.name() != scene.ns();
+            let left: Vec<String> = all.iter().filter(|one| ours(one)).map(|one| one.name().to_owned()).collect();
+            if left.is_empty() { Ok(()) } else { Err(format!("{left:?}")) }
+        };
+        wait_for(DEADLINE * 4, "namespaces without copies to go", left)
+            .await
+            .unwrap_or_else(|error| panic!("{error:#}"));
         until_quiet(&places(world), QUIET).await;
         let before = versions(world, &scene).await;
 

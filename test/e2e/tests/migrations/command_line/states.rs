@@ -1,7 +1,8 @@
 //! `why`, of an object in each state that a broker decides on but for one: that not enough is known lasts for a moment only.
 
 use broker_api::keys;
-use e2e::{Kind, Object, Said};
+use e2e::{DEADLINE, Kind, Object, Said};
+use harness::wait_for;
 use serde_json::{Value, json};
 
 use super::{broker, forget_others, is_said, kubeconfig, of};
@@ -45,7 +46,12 @@ fn an_object_is_not_accepted_any_more() {
         forget_others(trip).await;
         trip.item.edit(json!({"fqdn": "elsewhere.example.org"})).await;
         trip.item.until("Accepted=False", |seen| seen.has("Accepted", "False", "NotAccepted")).await;
-        is_said(trip, "why-not-accepted.txt", &why(trip).await.out);
+        // More of the status may be on its way.
+        let said = wait_for(DEADLINE, "nothing to be left to write", async || {
+            let said = why(trip).await.out;
+            if said.contains("would write") { Err(said) } else { Ok(said) }
+        });
+        is_said(trip, "why-not-accepted.txt", &said.await.unwrap_or_else(|error| panic!("{error:#}")));
     });
 }
 
