@@ -244,7 +244,7 @@ pub(crate) fn judge(entries: &[Entry]) -> Result<(), String> {
     Ok(())
 }
 
-/// What the controller made that is there still, and what it removed of what was there before.
+/// What the controller made, and what it removed.
 #[derive(Default, PartialEq, Eq, Debug)]
 pub(crate) struct Deeds {
     pub(crate) made: BTreeSet<Place>,
@@ -269,8 +269,7 @@ impl Deeds {
             if change.before.is_none() {
                 deeds.made.insert(place.clone());
             }
-            // What of its making was heard of before its end, and made good, is chance.
-            if (Step { entry, change }).removed().is_some() && !deeds.made.remove(&place) {
+            if (Step { entry, change }).removed().is_some() {
                 deeds.removed.insert(place);
             }
         }
