@@ -145,6 +145,12 @@ impl DefinitionMachine {
         is_told
     }
 
+    /// What the CRD of the RGD is called now, where that is not what it was called.
+    fn other_name(&self, key: &DefinitionKey, rgd: &Seen, record: &Record) -> Option<Arc<str>> {
+        let kind = definition::generated_kind(rgd.present()?)?;
+        self.graphs.crd_name(&key.cluster, &kind).filter(|name| record.crd.as_ref() != Some(name))
+    }
+
     /// The decision, with all that it needs compiled.
     fn decision(
         &self,
@@ -160,8 +166,13 @@ impl DefinitionMachine {
             self.compile_own(key, rgd, record);
         }
         let crd = match record.crd.as_ref().map(|crd| graphs.crd(&cluster, crd)) {
-            Some(Crd::Seen(seen)) => seen,
             Some(Crd::Unread) => Seen::Unknown,
+            // It has gone since its name was asked for: one of a plural of its own is not made again.
+            Some(Crd::Seen(Seen::Absent)) if self.other_name(key, rgd, record).is_some() => {
+                graphs.definitions.enqueue(key.clone());
+                return None;
+            }
+            Some(Crd::Seen(seen)) => seen,
             // Which one is its own is not known yet.
             None if rgd.present().is_some_and(|rgd| definition::generated_kind(rgd).is_some()) => Seen::Unknown,
             None => Seen::Absent,
@@ -318,11 +329,7 @@ impl Machine for DefinitionMachine {
         let held = definitions.of(key);
         let mut record = lock(&held);
         let (compiled, newest) = (record.compiled(), record.newest_number());
-        if let Seen::Present(rgd) = &rgd
-            && let Some(kind) = definition::generated_kind(rgd)
-            && let Some(name) = graphs.crd_name(&key.cluster, &kind)
-            && record.crd.as_ref() != Some(&name)
-        {
+        if let Some(name) = self.other_name(key, &rgd, &record) {
             definitions.name(key, record.crd.as_ref(), &name);
             record.name(name);
             if !graphs.definition_needs(key, record.crd.as_deref()).nothing() {
