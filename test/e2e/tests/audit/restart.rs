@@ -86,9 +86,14 @@ fn nothing_is_asked_when_idle_and_nothing_written_after_a_restart() {
         populate(world, &scene).await;
         // Namespaces that other tests have left empty are looked at, and removed, half a minute later.
         let left = async || {
-            let all = world.provider(THESEUS).list(&NAMESPACE, "").await;
-            let ours = |one: &Object| one.label(keys::MANAGED_BY).is_some() && one.name() != scene.ns();
-            let left: Vec<String> = all.iter().filter(|one| ours(one)).map(|one| one.name().to_owned()).collect();
+            let provider = world.provider(THESEUS);
+            let mut left = Vec::new();
+            for namespace in provider.list(&NAMESPACE, "").await {
+                let is_ours = namespace.label(keys::MANAGED_BY).is_some() && namespace.name() != scene.ns();
+                if is_ours && provider.list(&CERTIFICATE, namespace.name()).await.is_empty() {
+                    left.push(namespace.name().to_owned());
+                }
+            }
             if left.is_empty() { Ok(()) } else { Err(format!("{left:?}")) }
         };
         wait_for(DEADLINE * 4, "namespaces without copies to go", left)

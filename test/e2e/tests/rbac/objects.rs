@@ -46,17 +46,22 @@ async fn list_related(provider: &Place, copy: &Object, stem: &str) {
 
 /// Everything but moves.
 pub(crate) async fn scenario(cast: &Cast) {
-    a_cluster_that_is_refused(cast).await;
-    a_kind_that_comes(cast).await;
-    a_namespace_that_is_made_and_goes(cast).await;
     // Nobody listens to these names, and they are not those of copies: the broker will have to read them.
     cast.ariadne.make_namespace(TAKEN).await;
     make_related(&cast.ariadne, TAKEN, NEXT).await;
-    cast.engage(&cast.ariadne, "provider").await;
+    clusters(cast).await;
+    a_namespace_that_is_made_and_goes(cast).await;
     accept_apis(cast).await;
     a_certificate(cast).await;
     an_orphan(cast).await;
     names_that_are_taken(cast).await;
+}
+
+/// What of it the coordination cluster sees: a cluster that is refused, and one that comes. Theseus gets its CRD.
+pub(crate) async fn clusters(cast: &Cast) {
+    a_cluster_that_is_refused(cast).await;
+    a_kind_that_comes(cast).await;
+    cast.engage(&cast.ariadne, "provider").await;
 }
 
 async fn a_cluster_that_is_refused(cast: &Cast) {
