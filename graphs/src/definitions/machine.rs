@@ -350,7 +350,9 @@ impl Machine for DefinitionMachine {
             record.unseen = Some(revision::name(&key.name, last));
             steps.push(Step::Confirm);
         }
-        let news: Vec<Note> = decision.notes.into_iter().filter(|note| record.told.is_news(note)).collect();
+        // What nobody is told of is news to whoever leads next.
+        let leads = graphs.engine.leads();
+        let news: Vec<Note> = decision.notes.into_iter().filter(|note| leads && record.told.is_news(note)).collect();
         let before = record.serves.as_ref().map(|(number, _)| *number);
         self.serve(key, &decision.serve, &rgd, &spokes, &mut record);
         let itself = rgd.present().map(|rgd| (rgd.uid.clone(), rgd.annotated_true(keys::ALLOW_BREAKING_CHANGES)));
@@ -373,7 +375,7 @@ impl Machine for DefinitionMachine {
             definitions.forget(key);
             graphs.need(&Holder::Compiling(key.clone()), &key.cluster, BTreeSet::new());
         }
-        for note in news.iter().filter(|_| graphs.engine.leads()) {
+        for note in &news {
             self.tell(key, note);
         }
         let again = decision.again.map(Duration::from_millis).or(busy.then_some(BUSY));

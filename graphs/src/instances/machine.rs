@@ -354,9 +354,11 @@ impl Machine for InstanceMachine {
         if let Some(instance) = seen.present() {
             self.says(key, decision.says_error(instance), served, &mut record);
         }
-        let news: Vec<Note> = decision.notes.into_iter().filter(|note| record.told.is_news(note)).collect();
+        // What nobody is told of is news to whoever leads next.
+        let leads = graphs.engine.leads();
+        let news: Vec<Note> = decision.notes.into_iter().filter(|note| leads && record.told.is_news(note)).collect();
         drop(record);
-        for note in news.iter().filter(|_| graphs.engine.leads()) {
+        for note in &news {
             self.tell(key, note);
         }
         if decision.state == State::Gone {

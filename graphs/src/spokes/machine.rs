@@ -202,9 +202,9 @@ impl SpokeMachine {
         }
     }
 
-    /// Tells people, once.
+    /// Tells people, once. What nobody is told of is news to whoever leads next.
     fn say(&self, key: &DefinitionKey, note: &Note, record: &mut Record) {
-        if record.told.is_news(note) && self.graphs.engine.leads() {
+        if self.graphs.engine.leads() && record.told.is_news(note) {
             self.tell(key, note);
         }
     }

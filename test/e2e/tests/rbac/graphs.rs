@@ -2,7 +2,7 @@
 
 use e2e::{
     Kind, Object, Place,
-    kind::{CONFIG_MAP, CRD},
+    kind::{CONFIG_MAP, CRD, EVENT},
 };
 use manifests::usage::Request;
 use serde_json::json;
@@ -100,7 +100,15 @@ pub(crate) async fn scenario(cast: &Cast) {
     hub.apply(&rgd("${none}")).await;
     hub.until(&RGD, "", "linked", "to be refused", |seen| seen.text("/status/state") == "Inactive").await;
     hub.until_event("", "linked", "InvalidResourceGraph", |_| true).await;
+    let refused = |event: &Object| {
+        event.text("/reason") == "InvalidResourceGraph" && event.text("/involvedObject/name") == "linked"
+    };
+    for event in hub.list(&EVENT, "").await.iter().filter(|event| refused(event)) {
+        hub.delete(&EVENT, event.namespace(), event.name()).await;
+    }
     both.hand_over().await;
+    // The one that stood by has known that all along, and tells it now.
+    hub.until_event("", "linked", "InvalidResourceGraph", |_| true).await;
     // Somebody takes away what was issued last: it is asked for before another one gets its number.
     hub.delete(&REVISION, "", "linked-r00007").await;
     hub.edit(&REVISION, "", "linked-r00007", json!({"metadata": {"finalizers": null}})).await;
