@@ -26,6 +26,7 @@ mod object;
 mod page;
 mod picture;
 mod query;
+mod refusal;
 mod reply;
 mod review;
 mod rollout;

@@ -6,12 +6,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use axum::{
-    http::{HeaderMap, HeaderName, StatusCode, header, request::Parts},
-    response::Response,
-};
+use axum::http::{HeaderMap, HeaderName, header, request::Parts};
 
-use super::{reply, review::Reviewer};
+use super::{refusal::Refusal, review::Reviewer};
 
 /// Longest token that is looked at. Those of ServiceAccounts have some 1,200 characters, those of people's providers a few
 /// thousand.
@@ -23,19 +20,6 @@ pub(super) enum Access {
     Loopback,
     /// It is on another.
     Token(Reviewer),
-}
-
-/// Why somebody does not see the page.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Refusal {
-    /// The request was made for another site, or by one.
-    Foreign(&'static str),
-    /// There is no token, or nobody's.
-    Unknown(&'static str),
-    /// It is this user's, who may not see the page.
-    Forbidden(Box<str>),
-    /// It cannot be told now, and why.
-    Unavailable(&'static str),
 }
 
 impl Access {
@@ -55,26 +39,6 @@ impl Access {
     /// Whether rights may be taken away from who sees the page.
     pub(super) fn may_end(&self) -> bool {
         matches!(self, Self::Token(_))
-    }
-}
-
-impl Refusal {
-    /// The answer.
-    pub(super) fn reply(&self) -> Response {
-        match self {
-            Self::Foreign(why) => reply::line(StatusCode::FORBIDDEN, why),
-            Self::Unknown(why) => {
-                let reply = reply::line(StatusCode::UNAUTHORIZED, why);
-                reply::with(reply, header::WWW_AUTHENTICATE, "Bearer realm=\"resource-broker\"")
-            }
-            Self::Forbidden(user) => {
-                let why = format!(
-                    "{user} may not see this page: that takes verb get on the non-resource URL /dashboard in the coordination cluster"
-                );
-                reply::line(StatusCode::FORBIDDEN, why)
-            }
-            Self::Unavailable(why) => reply::line(StatusCode::SERVICE_UNAVAILABLE, why),
-        }
     }
 }
 
@@ -211,15 +175,5 @@ mod tests {
         }
         assert_eq!(read(&[]), None);
         assert_eq!(read(&[("authorization", "Bearer a"), ("authorization", "Bearer b")]), None);
-    }
-
-    #[test]
-    fn who_is_refused_is_told_what_is_missing() {
-        let unknown = Refusal::Unknown("send a token").reply();
-        assert_eq!(unknown.status(), StatusCode::UNAUTHORIZED);
-        assert_eq!(unknown.headers()[header::WWW_AUTHENTICATE], "Bearer realm=\"resource-broker\"");
-        let statuses = [Refusal::Foreign("x"), Refusal::Forbidden("jane".into()), Refusal::Unavailable("x")]
-            .map(|refusal| refusal.reply().status().as_u16());
-        assert_eq!(statuses, [403, 403, 503]);
     }
 }

@@ -18,7 +18,7 @@ use tokio::{
 };
 
 use super::{
-    access::Refusal,
+    refusal::Refusal,
     verdicts::{Fingerprint, Verdict, Verdicts},
 };
 use crate::broker::Broker;

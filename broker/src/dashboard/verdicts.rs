@@ -6,7 +6,7 @@ use runtime_fleet::hashed::HashMap;
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
-use super::access::Refusal;
+use super::refusal::Refusal;
 
 /// How long one counts: rights that were taken away, or given, take effect after so long.
 const GOOD_FOR: Duration = Duration::from_secs(30);
