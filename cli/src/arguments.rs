@@ -1,17 +1,20 @@
 //! The command line.
 
-use std::path::PathBuf;
-
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 
 use crate::{
+    access::Access,
     completions::{For, Manual},
     doctor::Doctor,
     join::Join,
     leave::Leave,
+    moves::Migration,
+    output::{Output, Printing},
+    providers::Provider,
+    rollouts::Rollout,
     schema,
     simulate::Simulate,
-    subject::Written,
+    subject::Subject,
     wait::Wait,
 };
 
@@ -26,141 +29,6 @@ pub(crate) struct Arguments {
     pub(crate) access: Access,
     #[command(subcommand)]
     pub(crate) command: Command,
-}
-
-/// How the clusters are reached.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct Access {
-    /// Kubeconfig with the coordination cluster; kubectl's unless it is given
-    #[arg(long, global = true, value_name = "FILE")]
-    pub(crate) kubeconfig: Option<PathBuf>,
-
-    /// Context of the coordination cluster; the current one unless it is given
-    #[arg(long, global = true, value_name = "NAME")]
-    pub(crate) context: Option<String>,
-
-    /// Namespace of the coordination cluster with the Secrets of clusters; repeatable
-    #[arg(
-        long,
-        global = true,
-        env = "RESOURCE_BROKER_CLUSTER_SECRETS_NAMESPACE",
-        value_name = "NAMESPACE",
-        value_delimiter = ',',
-        default_value = "resource-broker-clusters"
-    )]
-    pub(crate) cluster_secrets_namespace: Vec<String>,
-
-    /// Kubeconfig of a consumer, which is named by the file's stem; repeatable
-    #[arg(long, global = true, value_name = "FILE", value_delimiter = ',')]
-    pub(crate) consumer_kubeconfig: Vec<PathBuf>,
-
-    /// Kubeconfig of a provider, which is named by the file's stem; repeatable
-    #[arg(long, global = true, value_name = "FILE", value_delimiter = ',')]
-    pub(crate) provider_kubeconfig: Vec<PathBuf>,
-}
-
-/// Which object.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct Subject {
-    /// The object: KIND/NAME, such as certificate/website; kinds as kubectl takes them
-    #[arg(value_name = "KIND/NAME")]
-    pub(crate) object: Written,
-
-    /// Its namespace
-    #[arg(short, long, default_value = "default")]
-    pub(crate) namespace: String,
-
-    /// Its cluster, such as homer or consumer#homer; wherever it is, unless it is given
-    #[arg(long = "in", value_name = "CLUSTER")]
-    pub(crate) cluster: Option<String>,
-}
-
-/// How something is printed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Output {
-    /// For people
-    #[default]
-    Text,
-    /// The same with more columns
-    Wide,
-    /// For programs
-    Json,
-    /// The same as YAML
-    Yaml,
-}
-
-/// How a table is printed.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct Printing {
-    /// How it is printed
-    #[arg(short, long, value_enum, default_value = "text")]
-    pub(crate) output: Output,
-    /// Column that rows are ordered by
-    #[arg(long, value_name = "COLUMN")]
-    pub(crate) sort_by: Option<String>,
-    /// Only rows with this in a column: COLUMN=TEXT; repeatable
-    #[arg(long = "where", value_name = "COLUMN=TEXT")]
-    pub(crate) filters: Vec<String>,
-}
-
-/// Which Migration.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct Migration {
-    /// Its name in the coordination cluster
-    pub(crate) name: String,
-    /// Its namespace; wherever it is, unless it is given
-    #[arg(short, long)]
-    pub(crate) namespace: Option<String>,
-}
-
-/// Which AcceptAPIs.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct Provider {
-    /// The provider
-    #[arg(value_name = "PROVIDER")]
-    pub(crate) name: String,
-    /// Only this AcceptAPI of its: NAMESPACE/NAME; all of them unless it is given
-    #[arg(long, value_name = "NAMESPACE/NAME")]
-    pub(crate) acceptapi: Option<String>,
-    #[command(flatten)]
-    pub(crate) wait: Wait,
-}
-
-/// What is asked of a rollout.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct Rollout {
-    #[command(subcommand)]
-    pub(crate) command: RolloutCommand,
-}
-
-/// What is asked of a rollout; graphs are named as their ResourceGraphDefinition is.
-#[derive(Debug, Clone, Subcommand)]
-pub(crate) enum RolloutCommand {
-    /// How far it is, until it is done
-    Status {
-        /// The graph
-        graph: String,
-        #[command(flatten)]
-        wait: Wait,
-    },
-    /// No further cluster begins until it is resumed
-    Pause {
-        /// The graph
-        graph: String,
-    },
-    /// It goes on
-    Resume {
-        /// The graph
-        graph: String,
-    },
-    /// All clusters that are not pinned get an earlier revision
-    Undo {
-        /// The graph
-        graph: String,
-        /// Which; the one before the target unless it is given
-        #[arg(long, value_name = "NUMBER")]
-        to_revision: Option<i64>,
-    },
 }
 
 #[derive(Debug, Subcommand)]

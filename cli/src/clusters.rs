@@ -16,7 +16,7 @@ use runtime_fleet::{
 use runtime_process::clusters::read;
 
 use crate::{
-    arguments::Access,
+    access::Access,
     cluster::Cluster,
     cluster_secret::{self, ClusterSecret},
 };

@@ -26,10 +26,7 @@ use resource_broker::watch_kind::KindFlag;
 
 pub(crate) use self::report::Report;
 use self::{copy::Orphan, facts::Facts, finding::Finding};
-use crate::{
-    arguments::{Access, Output},
-    paint::Paint,
-};
+use crate::{access::Access, output::Output, paint::Paint};
 
 /// What is looked at, and how it is told.
 #[derive(Debug, Clone, Args)]

@@ -17,7 +17,7 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    arguments::Access,
+    access::Access,
     broker::{Deployed, deployed},
     cluster::{Applying, Cluster, Place, Trouble},
     cluster_secret::{self, ClusterSecret, secrets},

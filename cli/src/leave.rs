@@ -7,14 +7,14 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::{
-    arguments::{Access, Provider},
+    access::Access,
     cluster::{Cluster, Place, Trouble},
     cluster_secret::{self, ClusterSecret, secrets},
     clusters::Clusters,
     join::member_role,
     lists::placed,
     manifest::Manifest,
-    providers::{self, Ask},
+    providers::{self, Ask, Provider},
     resource::Resource,
     wait::Wait,
 };
@@ -23,6 +23,7 @@ use crate::{
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Leave {
     /// Its name
+    #[arg(value_name = "CLUSTER")]
     name: String,
     /// What it is
     #[arg(long, value_name = "ROLE", value_parser = member_role())]

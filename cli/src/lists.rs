@@ -7,9 +7,9 @@ use futures::future::join_all;
 use serde_json::Value;
 
 use crate::{
-    arguments::Printing,
     cluster::{Cluster, Trouble, Wanted},
     clusters::Clusters,
+    output::Printing,
     resource::Resource,
     rows::{AcceptApiRow, ClusterRow, MigrationRow, ObjectRow},
     table::{self, Row},

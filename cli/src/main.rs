@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::format_push_string, reason = "text for people, a line at a time: what is said reads as it is printed")]
 
+mod access;
 mod age;
 mod answers;
 mod arguments;
@@ -11,6 +12,7 @@ mod clock;
 mod cluster;
 mod cluster_secret;
 mod clusters;
+mod complete;
 mod completions;
 mod credentials;
 mod diff;
@@ -22,7 +24,9 @@ mod leave;
 mod lists;
 mod manifest;
 mod moves;
+mod names;
 mod onlooker;
+mod output;
 mod paint;
 mod permissions;
 mod preflight;
@@ -46,16 +50,18 @@ mod why;
 
 use std::{io::Write as _, process::ExitCode, time::Duration};
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 
 use crate::{
-    arguments::{Arguments, Command, Output},
+    arguments::{Arguments, Command},
     clusters::Clusters,
     diff::Diff,
     lists::Listed,
+    output::Output,
     paint::{Paint, harmless},
     programs::{json, yaml},
     subject::Found,
+    subject::Subject,
 };
 
 /// How often `--watch` looks.
@@ -110,15 +116,15 @@ async fn run(Arguments { access, command }: Arguments) -> anyhow::Result<ExitCod
             return Ok(ExitCode::SUCCESS);
         }
         Command::Completions { shell } => {
-            print(&completions::completions(*shell));
+            print(completions::script(*shell));
             return Ok(ExitCode::SUCCESS);
         }
         Command::Complete { words } => {
-            print(&completions::candidates(words));
+            print(&complete::candidates(Arguments::command(), words).await);
             return Ok(ExitCode::SUCCESS);
         }
         Command::Man(asked) => {
-            completions::manual(asked)?;
+            completions::manual(Arguments::command(), asked)?;
             return Ok(ExitCode::SUCCESS);
         }
         _ => {}
@@ -172,7 +178,7 @@ async fn run(Arguments { access, command }: Arguments) -> anyhow::Result<ExitCod
 
 async fn trace_once_or_more(
     clusters: &Clusters,
-    subject: &arguments::Subject,
+    subject: &Subject,
     output: Output,
     watch: bool,
 ) -> anyhow::Result<ExitCode> {

@@ -3,18 +3,29 @@
 use anyhow::{Context as _, bail};
 use broker_api::keys;
 use broker_core::copy;
+use clap::Args;
 use serde_json::{Value, json};
 
 use crate::{
-    arguments::{Migration, Subject},
     cluster::Place,
     clusters::Clusters,
     resource::Resource,
     standing::Standing,
-    subject::Found,
+    subject::{Found, Subject},
     trace::{annotation, origin_key},
     wait::{Progress, Wait},
 };
+
+/// Which Migration.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Migration {
+    /// Its name in the coordination cluster
+    #[arg(value_name = "MIGRATION")]
+    pub(crate) name: String,
+    /// Its namespace; wherever it is, unless it is given
+    #[arg(short, long)]
+    pub(crate) namespace: Option<String>,
+}
 
 /// What is asked of a Migration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

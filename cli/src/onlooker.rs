@@ -20,7 +20,7 @@ use runtime_process::metrics::METERS;
 use tokio::time::timeout;
 
 use crate::{
-    arguments::Access,
+    access::Access,
     broker::{Deployed, deployed},
     cluster::{Cluster, Trouble},
     clusters::hub_kubeconfig,

@@ -2,17 +2,30 @@
 
 use anyhow::bail;
 use broker_api::keys;
+use clap::Args;
 use serde_json::{Value, json};
 
 use crate::{
-    arguments::Provider,
     cluster::{Cluster, Place},
     clusters::Clusters,
     lists::placed,
     paint::harmless,
     resource::Resource,
-    wait::Progress,
+    wait::{Progress, Wait},
 };
+
+/// Which AcceptAPIs.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Provider {
+    /// The provider
+    #[arg(value_name = "PROVIDER")]
+    pub(crate) name: String,
+    /// Only this AcceptAPI of its: NAMESPACE/NAME; all of them unless it is given
+    #[arg(long, value_name = "NAMESPACE/NAME")]
+    pub(crate) acceptapi: Option<String>,
+    #[command(flatten)]
+    pub(crate) wait: Wait,
+}
 
 /// What is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

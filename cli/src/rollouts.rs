@@ -1,23 +1,62 @@
 //! Graphs and how they get to clusters: tables, and what is asked of a rollout.
 
 use anyhow::{Context as _, bail};
+use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use crate::{
-    arguments::{Printing, Rollout, RolloutCommand},
     cluster::{Place, Trouble},
     clusters::Clusters,
     lists::{Listed, listed},
+    output::Printing,
     resource::Resource,
     rows::{GraphRow, RolloutRow},
-    wait::Progress,
+    wait::{Progress, Wait},
 };
+
+/// What is asked of a rollout.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Rollout {
+    #[command(subcommand)]
+    pub(crate) command: RolloutCommand,
+}
+
+/// What is asked of a rollout; graphs are named as their ResourceGraphDefinition is.
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum RolloutCommand {
+    /// How far it is, until it is done
+    Status {
+        /// The graph
+        graph: String,
+        #[command(flatten)]
+        wait: Wait,
+    },
+    /// No further cluster begins until it is resumed
+    Pause {
+        /// The graph
+        graph: String,
+    },
+    /// It goes on
+    Resume {
+        /// The graph
+        graph: String,
+    },
+    /// All clusters that are not pinned get an earlier revision
+    Undo {
+        /// The graph
+        graph: String,
+        /// Which; the one before the target unless it is given
+        #[arg(long, value_name = "NUMBER")]
+        to_revision: Option<i64>,
+    },
+}
 
 fn rollouts() -> Resource {
     Resource::ours("ResourceGraphRollout", "resourcegraphrollouts").cluster_wide()
 }
 
-fn definitions() -> Resource {
+/// `ResourceGraphDefinition`s.
+pub(crate) fn definitions() -> Resource {
     let kind = "ResourceGraphDefinition";
     Resource::named("kro.run", "v1alpha1", kind, "resourcegraphdefinitions").cluster_wide()
 }

@@ -40,9 +40,10 @@ use self::{
     problem::Problem,
 };
 use crate::{
-    arguments::{Access, Output},
+    access::Access,
     cluster::Cluster,
     clusters::hub,
+    output::Output,
     paint::{Paint, harmless},
     programs::{json, yaml},
 };

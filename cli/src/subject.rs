@@ -4,11 +4,11 @@ use std::str::FromStr;
 
 use anyhow::bail;
 use broker_api::{ClusterName, Role};
+use clap::Args;
 use futures::future::join_all;
 use serde_json::Value;
 
 use crate::{
-    arguments::Subject,
     cluster::{Cluster, Place, Trouble},
     clusters::Clusters,
     resource::Resource,
@@ -32,6 +32,22 @@ impl FromStr for Written {
             _ => Err("write it as KIND/NAME, such as certificate/website".to_owned()),
         }
     }
+}
+
+/// Which object.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Subject {
+    /// The object: KIND/NAME, such as certificate/website; kinds as kubectl takes them
+    #[arg(value_name = "KIND/NAME")]
+    pub(crate) object: Written,
+
+    /// Its namespace
+    #[arg(short, long, default_value = "default")]
+    pub(crate) namespace: String,
+
+    /// Its cluster, such as homer or consumer#homer; wherever it is, unless it is given
+    #[arg(long = "in", value_name = "CLUSTER")]
+    pub(crate) cluster: Option<String>,
 }
 
 /// An object that was found.
@@ -81,7 +97,8 @@ impl Found {
     }
 }
 
-fn candidates<'a>(clusters: &'a Clusters, named: Option<&str>) -> anyhow::Result<Vec<&'a Cluster>> {
+/// Where an object is looked for; `named`: its cluster, as a person writes it.
+pub(crate) fn candidates<'a>(clusters: &'a Clusters, named: Option<&str>) -> anyhow::Result<Vec<&'a Cluster>> {
     let roles = [Role::Consumer, Role::Spoke];
     let all = roles.into_iter().flat_map(|role| clusters.in_role(role)).chain([&clusters.hub]);
     let Some(named) = named else { return Ok(all.collect()) };

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     age,
-    arguments::{Output, Printing},
+    output::{Output, Printing},
     paint::harmless,
     programs::{json, yaml},
 };

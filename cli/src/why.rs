@@ -16,16 +16,18 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
+    access::Access,
     age,
     answers::Said,
-    arguments::{Access, Output, Subject},
     clusters::Clusters,
     onlooker::{self, flag},
+    output::Output,
     paint::{Paint, harmless},
     programs::{json, yaml},
     standing::Standing,
     state::{self, Wait},
     subject::Found,
+    subject::Subject,
     trace::{annotation, origin_key},
 };
 

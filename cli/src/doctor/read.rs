@@ -24,7 +24,7 @@ use super::{
     signing::Keys,
 };
 use crate::{
-    arguments::Access,
+    access::Access,
     broker::Deployed,
     cluster::{Cluster, Place, Trouble, Wanted},
     cluster_secret::{self, ClusterSecret, secrets},

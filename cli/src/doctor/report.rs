@@ -11,7 +11,7 @@ use super::{
     migration, origin,
 };
 use crate::{
-    arguments::Output,
+    output::Output,
     paint::{Paint, harmless},
     programs::{json, yaml},
 };

@@ -5,7 +5,7 @@ use broker_api::{ClusterName, Role};
 
 use super::{defaults::fill, object::Object, outlook::Outlook, schemas::published_of};
 use crate::{
-    arguments::Access,
+    access::Access,
     cluster::{Cluster, Place},
     clusters::Clusters,
     onlooker::{self, flag},

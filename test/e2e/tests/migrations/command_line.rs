@@ -1,5 +1,6 @@
 //! `kubectl broker`: what a person types, and what it says of an object that is served, waits, or moves.
 
+mod names;
 mod offline;
 mod states;
 mod tables;

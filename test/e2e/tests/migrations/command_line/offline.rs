@@ -101,7 +101,7 @@ async fn shells_take_their_scripts() {
     fs::create_dir_all(&folder).unwrap();
     for shell in ["bash", "zsh", "fish"] {
         let said = broker(&["completions", shell]).await;
-        assert!(said.code == Some(0) && said.out.contains("acceptapis"), "{shell}: {}", said.err);
+        assert!(said.code == Some(0) && said.out.contains("kubectl-broker __complete"), "{shell}: {}", said.err);
         let script = folder.join(shell);
         fs::write(&script, said.out).unwrap();
         let Ok(checked) = Command::new(shell).arg("-n").arg(&script).output() else { continue };
