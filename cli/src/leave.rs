@@ -4,6 +4,7 @@ use anyhow::{bail, ensure};
 use broker_api::{ClusterName, Role, keys};
 use broker_core::naming::consumer_hash;
 use clap::Args;
+use resource_broker::watch_kind::KindFlag;
 use serde_json::Value;
 
 use crate::{
@@ -11,12 +12,13 @@ use crate::{
     cluster::{Cluster, Place, Trouble},
     cluster_secret::{self, ClusterSecret, secrets},
     clusters::Clusters,
+    held,
     join::member_role,
     lists::placed,
     manifest::Manifest,
     providers::{self, Ask, Provider},
     resource::Resource,
-    wait::Wait,
+    wait::{Progress, Wait},
 };
 
 /// Which cluster leaves.
@@ -34,11 +36,17 @@ pub(crate) struct Leave {
     /// Wait no longer than this many seconds for that; without it, until it is done
     #[arg(long, value_name = "SECONDS", requires = "drain")]
     timeout: Option<u64>,
+    /// Namespace of the broker's own objects, where its flags say of which kinds there may be copies
+    #[arg(long, value_name = "NAMESPACE", default_value = "resource-broker-system")]
+    broker_namespace: String,
+    /// Brokered kind, as Kind.version.group, beside those of the broker's flags; repeatable
+    #[arg(long, value_name = "KIND", value_delimiter = ',', requires = "drain")]
+    watch_kind: Vec<KindFlag>,
 }
 
 /// Answers `leave`.
 pub(crate) async fn leave(access: &Access, asked: &Leave) -> anyhow::Result<()> {
-    let Leave { name, role, drain, timeout } = asked;
+    let Leave { name, role, drain, .. } = asked;
     ensure!(!drain || *role == Role::Provider, "--drain is for providers: a {role} holds no copies");
     let clusters = Clusters::connect(access).await?;
     let secret = find(&clusters.hub, access, name, *role).await?;
@@ -46,21 +54,19 @@ pub(crate) async fn leave(access: &Access, asked: &Leave) -> anyhow::Result<()> 
     let mut left = 0;
     if *role == Role::Provider {
         let provider = clusters.provider(name)?;
-        if *drain && !accept_apis(provider).await?.is_empty() {
-            let wait = Wait { no_wait: false, timeout: *timeout };
-            let whose = Provider { name: name.clone(), acceptapi: None, wait };
-            providers::ask(&clusters, &whose, Ask::Drain).await?;
-        }
-        left = match accept_apis(provider).await {
-            Ok(list) => placed(&list).values().sum(),
-            // Who does not wait for it may let a cluster go that cannot be asked any more.
-            Err(trouble) if !drain => {
-                eprintln!("unknown: what is placed there: {trouble}");
-                0
+        left = if *drain {
+            drained(&clusters, provider, asked).await?
+        } else {
+            match accept_apis(provider).await {
+                Ok(list) => placed(&list).values().sum(),
+                // Who does not wait for it may let a cluster go that cannot be asked any more.
+                Err(trouble) => {
+                    eprintln!("unknown: what is placed there: {trouble}");
+                    0
+                }
             }
-            Err(trouble) => return Err(trouble.into()),
         };
-        ensure!(!drain || left == 0, "{leaving} still holds {left} objects: it stays until they have moved away");
+        ensure!(!drain || left == 0, "{leaving} still holds {left} copies: it stays until they have moved away");
     }
     let place = Place { namespace: &secret.namespace, name };
     clusters.hub.delete(&secrets(), place, &secret.uid).await?;
@@ -69,6 +75,26 @@ pub(crate) async fn leave(access: &Access, asked: &Leave) -> anyhow::Result<()> 
         println!("{line}");
     }
     Ok(())
+}
+
+/// All that a provider holds moves away. Returns how many copies are left: those that no AcceptAPI counts, too, for a broker that
+/// has started again does not count what none of them accepts any more.
+async fn drained(clusters: &Clusters, provider: &Cluster, asked: &Leave) -> anyhow::Result<u64> {
+    let kinds = held::kinds(&clusters.hub, provider, &asked.broker_namespace, &asked.watch_kind).await?;
+    let wait = Wait { no_wait: false, timeout: asked.timeout };
+    if !accept_apis(provider).await?.is_empty() {
+        let whose = Provider { name: asked.name.clone(), acceptapi: None, wait };
+        providers::ask(clusters, &whose, Ask::Drain).await?;
+    }
+    let look = async || {
+        Ok(match held::copies(provider, &kinds).await? {
+            0 => Progress::Done(format!("no copy is left at provider {}", provider.name.name())),
+            left => Progress::Under(format!("{left} copies are left")),
+        })
+    };
+    wait.until(look).await?;
+    // Somebody may have ended the wait.
+    Ok(held::copies(provider, &kinds).await?)
 }
 
 /// The Secret of a cluster.

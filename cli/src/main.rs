@@ -17,6 +17,7 @@ mod completions;
 mod credentials;
 mod diff;
 mod doctor;
+mod held;
 mod identity;
 mod join;
 mod kubeconfig;
@@ -191,9 +192,10 @@ async fn trace_once_or_more(
             Output::Json => json(&node)?,
             Output::Yaml => yaml(&node)?,
         };
-        if last.as_ref() != Some(&text) {
+        let ageless = node.ageless();
+        if last.as_ref() != Some(&ageless) {
             print(&text);
-            last = Some(text);
+            last = Some(ageless);
         }
         if !watch {
             return Ok(ExitCode::SUCCESS);

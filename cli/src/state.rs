@@ -1,8 +1,10 @@
 //! How it stands with an object, as a broker decides it: what that means, and what the object waits for.
 
+use broker_api::condition;
 use broker_core::decision::{Decision, State};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 /// What a state means, for people.
 pub(crate) fn meaning(state: State) -> &'static str {
@@ -39,10 +41,82 @@ pub(crate) struct Wait {
     pub(crate) reason: String,
     /// The same in a sentence.
     pub(crate) message: String,
+    /// Since when, as the object's conditions have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) since: Option<String>,
 }
 
 /// What an object waits for.
 pub(crate) fn waits(decision: &Decision) -> Vec<Wait> {
     let warnings = decision.notes.iter().filter(|note| note.warning);
-    warnings.map(|note| Wait { reason: note.reason.to_string(), message: note.message.clone() }).collect()
+    let warnings = warnings.map(|note| (note.reason.to_string(), note.message.clone()));
+    let moving = decision.moving.iter().filter(|moving| !moving.waits_for.is_empty()).map(|moving| {
+        let told = format!("the move to {} waits for {}", moving.to.name(), moving.waits_for);
+        (condition::MOVING.to_owned(), told)
+    });
+    warnings.chain(moving).map(|(reason, message)| Wait { reason, message, since: None }).collect()
+}
+
+/// The same with what an object shows of it: since when, and why it stays where it is although it should move.
+pub(crate) fn waits_of(object: &Value, decision: &Decision) -> Vec<Wait> {
+    let text = |condition: &Value, field: &str| condition[field].as_str().unwrap_or_default().to_owned();
+    let shown = || object["status"]["conditions"].as_array().into_iter().flatten();
+    let mut all = waits(decision);
+    let stays = shown().find(|one| one["type"] == condition::MOVING && one["status"] == "False");
+    if let Some(stays) = stays.filter(|stays| all.iter().all(|wait| stays["reason"] != wait.reason.as_str())) {
+        all.push(Wait { reason: text(stays, "reason"), message: text(stays, "message"), since: None });
+    }
+    for wait in &mut all {
+        let is_of_it = |one: &&Value| {
+            one["reason"] == wait.reason.as_str() && one["status"] != "True"
+                || one["type"] == wait.reason.as_str() && one["status"] == "True"
+        };
+        wait.since = shown().find(is_of_it).map(|one| text(one, "lastTransitionTime"));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use broker_api::ClusterName;
+    use broker_core::movement::{Moving, Phase};
+    use runtime_effect::note::Note;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_waited_for_is_told_with_since_when() {
+        let mut decision = Decision::state(State::Moving);
+        decision.notes = vec![Note::warning("Refused", "nobody takes it")];
+        decision.moving = Some(Moving {
+            from: ClusterName::provider("theseus"),
+            to: ClusterName::provider("ariadne"),
+            epoch: 1,
+            phase: Phase::Copying,
+            waits_for: "the new copy".into(),
+        });
+        let condition = |kind: &str, status: &str, reason: &str, second: u8| {
+            json!({
+                "type": kind, "status": status, "reason": reason, "message": "m", "lastTransitionTime": format!("2026-01-01T00:00:0{second}Z"),
+            })
+        };
+        let object = |conditions: Value| json!({ "status": { "conditions": conditions } });
+        let told = |object: &Value, decision: &Decision| {
+            let all = waits_of(object, decision).into_iter();
+            all.map(|wait| (wait.reason, wait.message, wait.since.unwrap_or_default())).collect::<Vec<_>>()
+        };
+        let of = |reason: &str, message: &str, since: &str| (reason.to_owned(), message.to_owned(), since.to_owned());
+        let moves =
+            object(json!([condition("Moving", "True", "Copying", 1), condition("Brokered", "False", "Refused", 2)]));
+        let waits = "the move to ariadne waits for the new copy";
+        assert_eq!(
+            told(&moves, &decision),
+            [of("Refused", "nobody takes it", "2026-01-01T00:00:02Z"), of("Moving", waits, "2026-01-01T00:00:01Z")]
+        );
+        let stays = object(json!([condition("Moving", "False", "WaitingForTurn", 3)]));
+        let served = Decision::state(State::Served);
+        assert_eq!(told(&stays, &served), [of("WaitingForTurn", "m", "2026-01-01T00:00:03Z")]);
+        assert_eq!(told(&object(json!([])), &served), []);
+    }
 }

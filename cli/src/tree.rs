@@ -87,6 +87,13 @@ impl Node {
         self
     }
 
+    /// The same without what changes as time passes.
+    #[must_use]
+    pub(crate) fn ageless(&self) -> Self {
+        let children = self.children.iter().map(Self::ageless).collect();
+        Self { age_seconds: None, children, ..self.clone() }
+    }
+
     /// The tree, a line for each node and one more for each message.
     pub(crate) fn draw(&self, paint: Paint) -> String {
         let mut out = String::new();

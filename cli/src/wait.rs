@@ -10,6 +10,9 @@ use crate::paint::harmless;
 /// How often it is looked.
 const LOOK: Duration = Duration::from_millis(500);
 
+/// So long a request may fail, again and again, before nobody waits any more: what was asked for goes on meanwhile.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// Whether it is waited for.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Wait {
@@ -40,9 +43,22 @@ impl Wait {
         }
         let end = self.timeout.map(|seconds| Instant::now() + Duration::from_secs(seconds));
         let mut line = Line::default();
+        let mut failing: Option<Instant> = None;
         loop {
             let progress = tokio::select! {
-                progress = look() => progress?,
+                progress = look() => match progress {
+                    Ok(progress) => {
+                        failing = None;
+                        progress
+                    }
+                    Err(error) if failing.get_or_insert_with(Instant::now).elapsed() < PATIENCE => {
+                        Progress::Under(format!("{error:#}"))
+                    }
+                    Err(error) => {
+                        line.end();
+                        return Err(error.context("how far it is cannot be told; it goes on by itself"));
+                    }
+                },
                 _ = tokio::signal::ctrl_c() => {
                     line.leave();
                     return Ok(());

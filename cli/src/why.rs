@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail};
 use broker_api::{ClusterName, graphs::keys as graphs, keys};
 use broker_core::{
     decide::Explanation,
-    decision::{self, State},
+    decision::{self, Decision, State},
     memory,
 };
 use k8s_openapi::jiff::Timestamp;
@@ -59,8 +59,11 @@ pub(crate) struct Explained {
     state: State,
     /// What that means.
     meaning: &'static str,
-    /// The provider that it is at, or gets.
+    /// The provider that it is at, or gets; null: none, or that is not decided now.
     provider: Option<String>,
+    /// The provider that it says it is at, where that is not decided now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    says_provider: Option<String>,
     /// The provider that it says it moves to.
     moving_to: Option<String>,
     /// What it shows.
@@ -265,6 +268,19 @@ impl Why {
     }
 }
 
+/// Where nothing is decided of an object, as long as a person wants that or too little is known: what it says itself.
+fn says_provider(decision: &Decision, object: &Value) -> Option<String> {
+    let undecided = matches!(decision.state, State::Paused | State::Ignored | State::Unknown);
+    let says = annotation(object, keys::PROVIDER_CLUSTER).filter(|_| undecided && decision.provider.is_none())?;
+    Some(says.parse::<ClusterName>().map_or_else(|_| says.to_owned(), |name| name.name().to_owned()))
+}
+
+/// ` for 5m`.
+fn for_so_long(since: Option<&str>) -> String {
+    let seconds = since.and_then(|since| age::seconds(since, Timestamp::now()));
+    seconds.map(|seconds| format!(" for {}", age::told(seconds))).unwrap_or_default()
+}
+
 impl Explained {
     fn of(found: &Found, explanation: &Explanation, notes: Vec<String>, is_instance: bool) -> Self {
         let Explanation { decision, asked } = explanation;
@@ -278,9 +294,10 @@ impl Explained {
             state: decision.state,
             meaning: state::meaning(decision.state),
             provider: decision.provider.as_ref().map(|provider| provider.name().to_owned()),
+            says_provider: says_provider(decision, &found.object),
             moving_to: annotation(&found.object, keys::NEW_PROVIDER_CLUSTER).map(str::to_owned),
             shown: Shown { standing: summary, message, since },
-            waits_for: state::waits(decision),
+            waits_for: state::waits_of(&found.object, decision),
             would_write: decision.writes().map(Written::of).collect(),
             looks_again_in_seconds: decision.again.map(|again| again.as_secs()),
             asked: asked.iter().map(|asked| Said { score: Some(asked.score), ..Said::of(asked) }).collect(),
@@ -293,19 +310,25 @@ impl Explained {
         let Self { cluster, kind, namespace, name, state, meaning, provider, moving_to, .. } = self;
         let mut out = harmless(&format!("{cluster} {kind} {namespace}/{name}")) + "\n";
         let place = match (provider, moving_to) {
-            (None, _) => "at no provider".to_owned(),
+            (None, _) => match &self.says_provider {
+                Some(says) => format!("at provider {says}, as its annotation says"),
+                None => "at no provider".to_owned(),
+            },
             (Some(provider), None) => format!("at provider {provider}"),
             (Some(provider), Some(to)) => format!("at provider {provider}, on its way to {to}"),
         };
         out.push_str(&format!("  {}: {}; {meaning}\n", paint.bold(state.as_str()), harmless(&place)));
         let Shown { standing, message, since } = &self.shown;
         if !standing.is_empty() {
-            let since = since.as_deref().and_then(|since| age::seconds(since, Timestamp::now()));
-            let since = since.map(|seconds| format!(" for {}", age::told(seconds))).unwrap_or_default();
-            out.push_str(&format!("  it shows {}{since}\n", harmless(standing)));
+            out.push_str(&format!("  it shows {}{}\n", harmless(standing), for_so_long(since.as_deref())));
         }
-        for Wait { reason, message } in &self.waits_for {
-            out.push_str(&format!("  waits: {} ({})\n", harmless(message), harmless(reason)));
+        for Wait { reason, message, since } in &self.waits_for {
+            out.push_str(&format!(
+                "  waits: {} ({}){}\n",
+                harmless(message),
+                harmless(reason),
+                for_so_long(since.as_deref())
+            ));
         }
         if let (true, Some(message)) = (self.waits_for.is_empty(), message) {
             out.push_str(&format!("  because: {}\n", harmless(message)));
@@ -363,7 +386,6 @@ mod tests {
     use broker_core::{
         acceptance::AcceptId,
         decide::{Answer, Asked},
-        decision::Decision,
     };
     use runtime_effect::note::Note;
     use serde_json::json;

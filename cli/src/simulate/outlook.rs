@@ -116,7 +116,7 @@ impl Outlook {
             (false, _) => (*meaning).to_owned(),
         };
         out.push_str(&format!("  {}: {said}\n", paint.bold(state.as_str())));
-        for Wait { reason, message } in waits_for {
+        for Wait { reason, message, .. } in waits_for {
             out.push_str(&format!("  because: {} ({})\n", harmless(message), harmless(reason)));
         }
         out.push_str(if asked.is_empty() {

@@ -29,6 +29,20 @@ fn a_provider_leaves_once_nothing_is_placed_there_any_more() {
         is_said(at, "leave-waits.txt", &said.shown());
         assert!(hub.find(&SECRET, CLUSTERS, THESEUS).await.is_some(), "{said:?}");
 
+        // What no AcceptAPI counts is there all the same.
+        let accepts = theseus.get(&ACCEPT_API, ACCEPT_NAMESPACE, ACCEPTS).await;
+        theseus.delete(&ACCEPT_API, ACCEPT_NAMESPACE, ACCEPTS).await;
+        theseus.until_gone(&ACCEPT_API, ACCEPT_NAMESPACE, ACCEPTS).await;
+        let said = at.command(&[&DRAINING[..], &["--timeout", "1"]].concat()).await;
+        assert!(said.code == Some(2) && said.err.contains("1 copies are left"), "{said:?}");
+        let said = at.command(&[&DRAINING[..], &["--broker-namespace", "nowhere"]].concat()).await;
+        assert!(said.code == Some(2) && said.err.contains("name them with --watch-kind"), "{said:?}");
+        assert!(hub.find(&SECRET, CLUSTERS, THESEUS).await.is_some(), "{said:?}");
+        let again =
+            json!({"metadata": {"annotations": accepts.at("/metadata/annotations")}, "spec": accepts.at("/spec")});
+        theseus.create(&ACCEPT_API, ACCEPT_NAMESPACE, ACCEPTS, again).await;
+        theseus.until(&ACCEPT_API, ACCEPT_NAMESPACE, ACCEPTS, "to hold the object", holds).await;
+
         let empty = async {
             let drains = |seen: &Object| seen.annotation(keys::DRAIN) == Some(keys::TRUE);
             theseus.until(&ACCEPT_API, ACCEPT_NAMESPACE, ACCEPTS, "to be drained", drains).await;
