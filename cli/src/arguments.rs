@@ -106,7 +106,12 @@ pub(crate) enum Command {
     /// A provider takes objects again, and is no longer drained
     Uncordon(Provider),
     /// All objects of a provider move away
-    Drain(Provider),
+    Drain {
+        #[command(flatten)]
+        provider: Provider,
+        #[command(flatten)]
+        wait: Wait,
+    },
     /// Objects that would now be placed at a provider move there
     Rebalance(Provider),
     /// Moves an object to a provider
@@ -157,4 +162,62 @@ pub(crate) enum Command {
         #[arg(last = true)]
         words: Vec<String>,
     },
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::{fs, path::Path};
+
+    use clap::error::ErrorKind;
+
+    use super::*;
+
+    /// The words of a command as a shell sees them, up to what it is piped into.
+    fn words(line: &str) -> Vec<String> {
+        let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), None);
+        for letter in line.chars() {
+            match (quoted, letter) {
+                (Some(quote), _) if quote == letter => quoted = None,
+                (None, '"' | '\'') => quoted = Some(letter),
+                (None, '|' | '>' | '#' | ')' | ';' | '&') => break,
+                (None, ' ') => words.extend((!word.is_empty()).then(|| std::mem::take(&mut word))),
+                _ => word.push(letter),
+            }
+        }
+        words.extend((!word.is_empty()).then_some(word));
+        words
+    }
+
+    /// Each command of this program that a page shows in a block.
+    fn shown(page: &str) -> Vec<String> {
+        let page = page.replace("\\\n", "").replace("$kind", "Certificate.v1.example.org");
+        let blocks = page.split("```").skip(1).step_by(2);
+        let lines = blocks.flat_map(|block| block.lines().skip(1)).filter(|line| !line.contains('…'));
+        let commands = lines.filter_map(|line| {
+            let at = line.find("kubectl broker ")?;
+            // What a command says may speak of others.
+            let before = line[..at].trim_end();
+            let is_command = ["", "$", "source <("].contains(&before);
+            is_command.then(|| line[at..].replacen("kubectl broker", "kubectl-broker", 1))
+        });
+        commands.collect()
+    }
+
+    #[test]
+    fn each_command_that_the_docs_show_is_understood() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let docs = fs::read_dir(root.join("docs")).unwrap().map(|page| page.unwrap().path());
+        let pages = docs.chain([root.join("README.md")]).filter(|path| path.extension().is_some_and(|end| end == "md"));
+        let mut all = 0;
+        for page in pages {
+            for command in shown(&fs::read_to_string(&page).unwrap()) {
+                all += 1;
+                if let Err(error) = Arguments::try_parse_from(words(&command)) {
+                    assert_eq!(error.kind(), ErrorKind::DisplayHelp, "{}: {command}: {error}", page.display());
+                }
+            }
+        }
+        assert!(all > 20, "{all} commands were found");
+    }
 }

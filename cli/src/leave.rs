@@ -16,7 +16,7 @@ use crate::{
     join::member_role,
     lists::placed,
     manifest::Manifest,
-    providers::{self, Ask, Provider},
+    providers::{self, Provider},
     resource::Resource,
     wait::{Progress, Wait},
 };
@@ -83,8 +83,8 @@ async fn drained(clusters: &Clusters, provider: &Cluster, asked: &Leave) -> anyh
     let kinds = held::kinds(&clusters.hub, provider, &asked.broker_namespace, &asked.watch_kind).await?;
     let wait = Wait { no_wait: false, timeout: asked.timeout };
     if !accept_apis(provider).await?.is_empty() {
-        let whose = Provider { name: asked.name.clone(), acceptapi: None, wait };
-        providers::ask(clusters, &whose, Ask::Drain).await?;
+        let whose = Provider { name: asked.name.clone(), acceptapi: None };
+        providers::drain(clusters, &whose, wait).await?;
     }
     let look = async || {
         Ok(match held::copies(provider, &kinds).await? {

@@ -162,10 +162,16 @@ async fn run(Arguments { access, command }: Arguments) -> anyhow::Result<ExitCod
         Command::Graphs { printing } => return Ok(print_list(&rollouts::graphs(&clusters, &printing).await?)),
         Command::Rollouts { printing } => return Ok(print_list(&rollouts::list(&clusters, &printing).await?)),
         Command::Rollout(rollout) => rollouts::ask(&clusters, &rollout).await?,
-        Command::Cordon(provider) => providers::ask(&clusters, &provider, providers::Ask::Cordon).await?,
-        Command::Uncordon(provider) => providers::ask(&clusters, &provider, providers::Ask::Uncordon).await?,
-        Command::Drain(provider) => providers::ask(&clusters, &provider, providers::Ask::Drain).await?,
-        Command::Rebalance(provider) => providers::ask(&clusters, &provider, providers::Ask::Rebalance).await?,
+        Command::Cordon(provider) => {
+            providers::ask(&clusters, &provider, providers::Ask::Cordon).await?;
+        }
+        Command::Uncordon(provider) => {
+            providers::ask(&clusters, &provider, providers::Ask::Uncordon).await?;
+        }
+        Command::Drain { provider, wait } => providers::drain(&clusters, &provider, wait).await?,
+        Command::Rebalance(provider) => {
+            providers::ask(&clusters, &provider, providers::Ask::Rebalance).await?;
+        }
         Command::Migrate { subject, to, migration_namespace, wait } => {
             moves::migrate(&clusters, &subject, &to, &migration_namespace, wait).await?;
         }

@@ -23,8 +23,6 @@ pub(crate) struct Provider {
     /// Only this AcceptAPI of its: NAMESPACE/NAME; all of them unless it is given
     #[arg(long, value_name = "NAMESPACE/NAME")]
     pub(crate) acceptapi: Option<String>,
-    #[command(flatten)]
-    pub(crate) wait: Wait,
 }
 
 /// What is asked.
@@ -57,20 +55,23 @@ impl Ask {
     }
 }
 
-/// Asks it of all AcceptAPIs of a provider, or of one, and waits for what comes of it.
-pub(crate) async fn ask(clusters: &Clusters, asked: &Provider, ask: Ask) -> anyhow::Result<()> {
+/// Asks it of all AcceptAPIs of a provider, or of one. Returns how many objects these held before.
+pub(crate) async fn ask(clusters: &Clusters, asked: &Provider, ask: Ask) -> anyhow::Result<u64> {
     let provider = clusters.provider(&asked.name)?;
-    let before = accept_apis(provider, asked.acceptapi.as_deref()).await?;
+    let before = placed(&accept_apis(provider, asked.acceptapi.as_deref()).await?);
     let resource = Resource::ours("AcceptAPI", "acceptapis");
-    for full in placed(&before).into_keys() {
+    for full in before.keys() {
         let (namespace, name) = full.split_once('/').unwrap_or_default();
         provider.patch(&resource, Place { namespace, name }, &ask.patch()).await?;
-        println!("AcceptAPI {} of provider {}: {}", harmless(&full), provider.name.name(), told(ask));
+        println!("AcceptAPI {} of provider {}: {}", harmless(full), provider.name.name(), told(ask));
     }
-    if ask != Ask::Drain {
-        return Ok(());
-    }
-    let total: u64 = placed(&before).values().sum();
+    Ok(before.values().sum())
+}
+
+/// Asks for all objects to leave, and waits until they have.
+pub(crate) async fn drain(clusters: &Clusters, asked: &Provider, wait: Wait) -> anyhow::Result<()> {
+    let total = ask(clusters, asked, Ask::Drain).await?;
+    let provider = clusters.provider(&asked.name)?;
     let left = async || {
         let now = placed(&accept_apis(provider, asked.acceptapi.as_deref()).await?);
         let left: u64 = now.values().sum();
@@ -80,7 +81,7 @@ pub(crate) async fn ask(clusters: &Clusters, asked: &Provider, ask: Ask) -> anyh
             Progress::Under(format!("{} {left} of {} objects are left", bar(total.max(left), left), total.max(left)))
         })
     };
-    asked.wait.until(left).await
+    wait.until(left).await
 }
 
 /// How much is done: `[#####-----]`.
