@@ -73,8 +73,11 @@ pub(crate) async fn drain(clusters: &Clusters, asked: &Provider, wait: Wait) -> 
     let total = ask(clusters, asked, Ask::Drain).await?;
     let provider = clusters.provider(&asked.name)?;
     let left = async || {
-        let now = placed(&accept_apis(provider, asked.acceptapi.as_deref()).await?);
-        let left: u64 = now.values().sum();
+        let now = accept_apis(provider, asked.acceptapi.as_deref()).await?;
+        if !now.iter().all(is_counted) {
+            return Ok(Progress::Under("the broker has not said yet how many objects are left".to_owned()));
+        }
+        let left: u64 = placed(&now).values().sum();
         Ok(if left == 0 {
             Progress::Done(format!("provider {} holds no object any more", provider.name.name()))
         } else {
@@ -82,6 +85,12 @@ pub(crate) async fn drain(clusters: &Clusters, asked: &Provider, wait: Wait) -> 
         })
     };
     wait.until(left).await
+}
+
+/// Whether a broker has counted what an AcceptAPI holds since its spec was changed.
+fn is_counted(accept: &Value) -> bool {
+    let seen = accept["status"]["observedGeneration"].as_i64();
+    accept["status"]["placed"].is_u64() && seen >= accept["metadata"]["generation"].as_i64()
 }
 
 /// How much is done: `[#####-----]`.
@@ -125,6 +134,12 @@ mod tests {
         assert_eq!(Ask::Drain.patch()["spec"]["cordoned"], true);
         assert_eq!(Ask::Drain.patch()["metadata"]["annotations"][keys::DRAIN], "true");
         assert!(Ask::Uncordon.patch()["metadata"]["annotations"][keys::DRAIN].is_null());
+        let accept = |status: Value| json!({ "metadata": { "generation": 2 }, "status": status });
+        assert!(is_counted(&accept(json!({ "placed": 0, "observedGeneration": 2 }))));
+        for status in [json!({ "placed": 0, "observedGeneration": 1 }), json!({ "observedGeneration": 2 }), Value::Null]
+        {
+            assert!(!is_counted(&accept(status.clone())), "{status}");
+        }
         assert_eq!((bar(4, 4), bar(4, 1)), ("[--------------------]".into(), "[###############-----]".into()));
     }
 }

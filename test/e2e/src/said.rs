@@ -26,7 +26,7 @@ pub struct Said {
 pub async fn run(args: &[&str], prepare: impl FnOnce(&mut Command)) -> Said {
     let program = harness::binary("kubectl-broker").unwrap_or_else(|error| panic!("{error:#}"));
     let mut command = Command::new(program);
-    command.args(args).env("NO_COLOR", "1").stdin(Stdio::null()).kill_on_drop(true);
+    command.args(args).stdin(Stdio::null()).kill_on_drop(true);
     prepare(&mut command);
     let output = command.output().await.unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();

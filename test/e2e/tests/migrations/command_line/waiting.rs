@@ -1,0 +1,70 @@
+//! What stays in the foreground: Ctrl-C leaves going what was asked for, and says so; `--watch` prints what has changed.
+
+use std::process::Stdio;
+
+use e2e::{DEADLINE, World, said::text_alike};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncRead, BufReader, Lines},
+    process::{Child, Command},
+    time::timeout,
+};
+
+use super::{broker, forget_others, kubeconfigs};
+use crate::{ARIADNE, trip::at_home};
+
+/// `kubectl broker` with these arguments, which goes on.
+fn start(world: &World, args: &[&str]) -> Child {
+    let mut command = Command::new(harness::binary("kubectl-broker").unwrap());
+    command.args(args).args(kubeconfigs(world)).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.kill_on_drop(true).spawn().unwrap()
+}
+
+/// What a program says next.
+async fn next<R: AsyncRead + Unpin>(lines: &mut Lines<BufReader<R>>) -> Option<String> {
+    timeout(DEADLINE, lines.next_line()).await.expect("the program says something, or ends").unwrap()
+}
+
+#[test]
+fn ctrl_c_leaves_a_drain_going() {
+    at_home("cli-ctrl-c", Value::Null, async |trip| {
+        forget_others(trip).await;
+        let only = format!("default/{}", trip.accept);
+        let mut drain = start(trip.scene.world, &["drain", ARIADNE, "--acceptapi", &only]);
+        let mut told = BufReader::new(drain.stderr.take().unwrap()).lines();
+        while !next(&mut told).await.expect("it waits").ends_with(" 1 of 1 objects are left") {}
+        let pid = drain.id().unwrap().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().await.unwrap().success());
+        let ended = timeout(DEADLINE, drain.wait_with_output()).await.unwrap().unwrap();
+        let said = String::from_utf8(ended.stdout).unwrap();
+        assert_eq!((ended.status.code(), said.lines().last()), (Some(0), Some("it goes on by itself")), "{said}");
+
+        trip.scene.accept_kind(&trip.kind, trip.theseus, &[trip.scene.domain_filter()], Value::Null).await;
+        trip.item.until_served_by(trip.theseus).await;
+    });
+}
+
+#[test]
+fn what_is_watched_is_printed_when_it_changes_and_not_because_time_passes() {
+    at_home("cli-watch", Value::Null, async |trip| {
+        let (world, ns) = (trip.scene.world, trip.scene.ns());
+        let object = format!("{}/item", trip.kind.kind.to_lowercase());
+        let traced = ["trace", &object, "-n", ns];
+        let age = async || {
+            let told = broker(world, &[&traced[..], &["-o", "json"]].concat()).await.json();
+            told["ageSeconds"].as_i64().unwrap()
+        };
+        let mut watch = start(world, &[&traced[..], &["--watch"]].concat());
+        let mut said = BufReader::new(watch.stdout.take().unwrap()).lines();
+        let mut lines = vec![next(&mut said).await.unwrap()];
+        let first = age().await;
+        while age().await < first + 3 {}
+        trip.homer.edit(&trip.kind, ns, "item", json!({"spec": {"size": 4}})).await;
+        while !lines.last().is_some_and(|line| line.starts_with("consumer#") && line.contains("generation 2")) {
+            lines.push(next(&mut said).await.expect("it goes on"));
+        }
+        let text = text_alike(&lines.join("\n"));
+        let trees: Vec<&str> = text.split("consumer#").filter(|tree| !tree.is_empty()).collect();
+        assert!(trees.len() > 1 && trees.windows(2).all(|two| two[0] != two[1]), "{text}");
+    });
+}
