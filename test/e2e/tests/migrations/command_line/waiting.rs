@@ -63,8 +63,8 @@ fn what_is_watched_is_printed_when_it_changes_and_not_because_time_passes() {
         while !lines.last().is_some_and(|line| line.starts_with("consumer#") && line.contains("generation 2")) {
             lines.push(next(&mut said).await.expect("it goes on"));
         }
-        let text = text_alike(&lines.join("\n"));
-        let trees: Vec<&str> = text.split("consumer#").filter(|tree| !tree.is_empty()).collect();
+        let text = format!("\n{}", text_alike(&lines.join("\n")));
+        let trees: Vec<&str> = text.trim_end().split("\nconsumer#").skip(1).collect();
         assert!(trees.len() > 1 && trees.windows(2).all(|two| two[0] != two[1]), "{text}");
     });
 }
