@@ -350,9 +350,8 @@ impl Machine for DefinitionMachine {
             record.unseen = Some(revision::name(&key.name, last));
             steps.push(Step::Confirm);
         }
-        // What nobody is told of is news to whoever leads next.
-        let leads = graphs.engine.leads();
-        let news: Vec<Note> = decision.notes.into_iter().filter(|note| leads && record.told.is_news(note)).collect();
+        let is_news = |note: &Note| graphs.engine.is_news(&mut record.told, note);
+        let news: Vec<Note> = decision.notes.into_iter().filter(is_news).collect();
         let before = record.serves.as_ref().map(|(number, _)| *number);
         self.serve(key, &decision.serve, &rgd, &spokes, &mut record);
         let itself = rgd.present().map(|rgd| (rgd.uid.clone(), rgd.annotated_true(keys::ALLOW_BREAKING_CHANGES)));

@@ -354,9 +354,8 @@ impl Machine for InstanceMachine {
         if let Some(instance) = seen.present() {
             self.says(key, decision.says_error(instance), served, &mut record);
         }
-        // What nobody is told of is news to whoever leads next.
-        let leads = graphs.engine.leads();
-        let news: Vec<Note> = decision.notes.into_iter().filter(|note| leads && record.told.is_news(note)).collect();
+        let is_news = |note: &Note| graphs.engine.is_news(&mut record.told, note);
+        let news: Vec<Note> = decision.notes.into_iter().filter(is_news).collect();
         drop(record);
         for note in &news {
             self.tell(key, note);

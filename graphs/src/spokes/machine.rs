@@ -202,9 +202,9 @@ impl SpokeMachine {
         }
     }
 
-    /// Tells people, once. What nobody is told of is news to whoever leads next.
+    /// Tells people, once.
     fn say(&self, key: &DefinitionKey, note: &Note, record: &mut Record) {
-        if self.graphs.engine.leads() && record.told.is_news(note) {
+        if self.graphs.engine.is_news(&mut record.told, note) {
             self.tell(key, note);
         }
     }
