@@ -42,13 +42,13 @@ pub(crate) async fn candidates(command: Command, words: &[String]) -> String {
         Some(Sort::Object) if !typed.contains('/') => Taken::Begun,
         _ => Taken::Only,
     };
+    words.retain(|word| word.starts_with(typed));
     if let Some(sort) = sort
         && let Some(matches) = parsed(command, before)
         && let Ok(access) = Access::from_arg_matches(&matches)
     {
         words.extend(names::of(sort, &access, &asked(&matches, typed)).await);
     }
-    words.retain(|word| word.starts_with(typed));
     words.push(format!(":{}", taken as u8));
     words.join("\n") + "\n"
 }
@@ -158,6 +158,7 @@ mod tests {
         assert_eq!(sort(&["rollout", "undo"]), Some(Sort::Graph));
         assert_eq!(sort(&["leave"]), Some(Sort::Cluster));
         assert_eq!(sort(&["join"]), None, "its name is new");
+        assert_eq!(sort(&["join", "homer", "--watch-kind"]), None, "that takes version and group");
         assert_eq!(sort(&["--context"]), Some(Sort::Context));
     }
 

@@ -38,7 +38,7 @@ pub(crate) struct Doctor {
     #[arg(long, value_name = "NAMESPACE", default_value = "resource-broker-system")]
     broker_namespace: String,
     /// Brokered kind, as Kind.version.group, beside those of the broker's flags; repeatable
-    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    #[arg(long, value_name = "KIND.VERSION.GROUP", value_delimiter = ',')]
     watch_kind: Vec<KindFlag>,
 }
 

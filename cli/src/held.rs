@@ -44,9 +44,14 @@ pub(crate) async fn kinds(
     Ok(served)
 }
 
+/// The label selector of all copies of the broker's.
+pub(crate) fn selector() -> String {
+    format!("{}={},{}", keys::MANAGED_BY, keys::MANAGER, keys::CONSUMER)
+}
+
 /// How many copies of these kinds there are.
 pub(crate) async fn copies(provider: &Cluster, kinds: &[Resource]) -> Result<u64, Trouble> {
-    let selector = format!("{}={},{}", keys::MANAGED_BY, keys::MANAGER, keys::CONSUMER);
+    let selector = selector();
     let wanted = Wanted { selector: Some(&selector), metadata_only: true, ..Wanted::default() };
     let mut count = 0;
     for kind in kinds {

@@ -72,7 +72,7 @@ pub(crate) struct Join {
     #[arg(long, value_name = "URL")]
     server: Option<String>,
     /// Brokered kind, as Kind.version.group; those of the broker's flags unless it is given; repeatable
-    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    #[arg(long, value_name = "KIND.VERSION.GROUP", value_delimiter = ',')]
     watch_kind: Vec<KindFlag>,
     /// Namespace of the broker's own objects, where its flags are read
     #[arg(long, value_name = "NAMESPACE", default_value = "resource-broker-system")]

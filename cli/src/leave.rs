@@ -16,9 +16,9 @@ use crate::{
     join::member_role,
     lists::placed,
     manifest::Manifest,
-    providers::{self, Provider},
+    providers::{self, Ask, Provider, left_of},
     resource::Resource,
-    wait::{Progress, Wait},
+    wait::Wait,
 };
 
 /// Which cluster leaves.
@@ -40,7 +40,7 @@ pub(crate) struct Leave {
     #[arg(long, value_name = "NAMESPACE", default_value = "resource-broker-system")]
     broker_namespace: String,
     /// Brokered kind, as Kind.version.group, beside those of the broker's flags; repeatable
-    #[arg(long, value_name = "KIND", value_delimiter = ',', requires = "drain")]
+    #[arg(long, value_name = "KIND.VERSION.GROUP", value_delimiter = ',', requires = "drain")]
     watch_kind: Vec<KindFlag>,
 }
 
@@ -81,18 +81,13 @@ pub(crate) async fn leave(access: &Access, asked: &Leave) -> anyhow::Result<()> 
 /// has started again does not count what none of them accepts any more.
 async fn drained(clusters: &Clusters, provider: &Cluster, asked: &Leave) -> anyhow::Result<u64> {
     let kinds = held::kinds(&clusters.hub, provider, &asked.broker_namespace, &asked.watch_kind).await?;
-    let wait = Wait { no_wait: false, timeout: asked.timeout };
+    let total = held::copies(provider, &kinds).await?;
     if !accept_apis(provider).await?.is_empty() {
         let whose = Provider { name: asked.name.clone(), acceptapi: None };
-        providers::drain(clusters, &whose, wait).await?;
+        providers::ask(clusters, &whose, Ask::Drain).await?;
     }
-    let look = async || {
-        Ok(match held::copies(provider, &kinds).await? {
-            0 => Progress::Done(format!("no copy is left at provider {}", provider.name.name())),
-            left => Progress::Under(format!("{left} copies are left")),
-        })
-    };
-    wait.until(look).await?;
+    let look = async || Ok(left_of(provider, total, held::copies(provider, &kinds).await?, ["copy", "copies"]));
+    Wait { no_wait: false, timeout: asked.timeout }.until(look).await?;
     // Somebody may have ended the wait.
     Ok(held::copies(provider, &kinds).await?)
 }

@@ -120,15 +120,23 @@ async fn find(sort: Sort, access: &Access, asked: &Asked<'_>) -> anyhow::Result<
         Sort::Consumer => called(&mut clusters.in_role(Role::Consumer)),
         Sort::Cluster => called(&mut clusters.others()),
         Sort::AcceptApi => match asked.provider {
-            Some(provider) => accept_apis(clusters.provider(provider)?, full_name).await?,
+            Some(provider) => {
+                let accept_apis = Resource::ours("AcceptAPI", "acceptapis");
+                list(clusters.provider(provider)?, &accept_apis, names(None), full_name).await?
+            }
             None => BTreeSet::new(),
         },
         Sort::Migration => {
-            list(&clusters.hub, &Resource::ours("Migration", "migrations"), asked.namespace, name).await?
+            list(&clusters.hub, &Resource::ours("Migration", "migrations"), names(asked.namespace), name).await?
         }
-        Sort::Graph => list(&clusters.hub, &definitions(), None, name).await?,
+        Sort::Graph => list(&clusters.hub, &definitions(), names(None), name).await?,
         Sort::Context | Sort::File => BTreeSet::new(),
     })
+}
+
+/// No more than names.
+fn names(namespace: Option<&str>) -> Wanted<'_> {
+    Wanted { namespace, metadata_only: true, ..Wanted::default() }
 }
 
 fn name(object: &Value) -> Option<String> {
@@ -139,38 +147,27 @@ fn full_name(object: &Value) -> Option<String> {
     Some(format!("{}/{}", object["metadata"]["namespace"].as_str()?, name(object)?))
 }
 
+/// What the objects of a kind are called.
 async fn list(
     cluster: &Cluster,
     resource: &Resource,
-    namespace: Option<&str>,
+    wanted: Wanted<'_>,
     called: impl Fn(&Value) -> Option<String>,
 ) -> Result<BTreeSet<String>, Trouble> {
     let mut all = BTreeSet::new();
-    let wanted = Wanted { namespace, metadata_only: true, ..Wanted::default() };
     cluster.each(resource, wanted, |object| all.extend(called(&object))).await?;
-    Ok(all)
-}
-
-async fn accept_apis(
-    provider: &Cluster,
-    called: impl Fn(&Value) -> Option<String>,
-) -> Result<BTreeSet<String>, Trouble> {
-    let mut all = BTreeSet::new();
-    let resource = Resource::ours("AcceptAPI", "acceptapis");
-    provider.each(&resource, Wanted::default(), |object| all.extend(called(&object))).await?;
     Ok(all)
 }
 
 /// What providers accept and graphs serve, as kubectl calls kinds.
 async fn kinds(clusters: &Clusters) -> BTreeSet<String> {
+    let accept_apis = Resource::ours("AcceptAPI", "acceptapis");
     let accepted = |object: &Value| object["spec"]["gvr"]["resource"].as_str().map(str::to_owned);
-    let accepted = join_all(clusters.in_role(Role::Provider).map(|provider| accept_apis(provider, accepted)));
-    let served = async {
-        let mut all = BTreeSet::new();
-        let kind = |object: Value| all.extend(object["spec"]["schema"]["kind"].as_str().map(str::to_lowercase));
-        clusters.hub.each(&definitions(), Wanted::default(), kind).await.map(|()| all)
-    };
-    let (accepted, served) = futures::join!(accepted, served);
+    let accepted = clusters.in_role(Role::Provider).map(|one| list(one, &accept_apis, Wanted::default(), accepted));
+    let served = |object: &Value| object["spec"]["schema"]["kind"].as_str().map(str::to_lowercase);
+    let graphs = definitions();
+    let served = list(&clusters.hub, &graphs, Wanted::default(), served);
+    let (accepted, served) = futures::join!(join_all(accepted), served);
     accepted.into_iter().chain([served]).flatten().flatten().collect()
 }
 
@@ -180,7 +177,7 @@ async fn objects(clusters: &Clusters, kind: &str, asked: &Asked<'_>) -> anyhow::
     let looks = candidates.into_iter().map(async |cluster| {
         let Some(resource) = cluster.resources().await?.called(kind) else { return Ok(BTreeSet::new()) };
         let called = |object: &Value| Some(format!("{kind}/{}", name(object)?));
-        list(cluster, resource, asked.namespace, called).await
+        list(cluster, resource, names(asked.namespace), called).await
     });
     Ok(join_all(looks).await.into_iter().filter_map(Result::<_, Trouble>::ok).flatten().collect())
 }

@@ -77,14 +77,18 @@ pub(crate) async fn drain(clusters: &Clusters, asked: &Provider, wait: Wait) -> 
         if !now.iter().all(is_counted) {
             return Ok(Progress::Under("the broker has not said yet how many objects are left".to_owned()));
         }
-        let left: u64 = placed(&now).values().sum();
-        Ok(if left == 0 {
-            Progress::Done(format!("provider {} holds no object any more", provider.name.name()))
-        } else {
-            Progress::Under(format!("{} {left} of {} objects are left", bar(total.max(left), left), total.max(left)))
-        })
+        Ok(left_of(provider, total, placed(&now).values().sum(), ["object", "objects"]))
     };
     wait.until(left).await
+}
+
+/// How far a provider is that gives up what it holds; `called`: one of it, and several.
+pub(crate) fn left_of(provider: &Cluster, total: u64, left: u64, called: [&str; 2]) -> Progress {
+    let ([one, several], total) = (called, total.max(left));
+    match left {
+        0 => Progress::Done(format!("provider {} holds no {one} any more", provider.name.name())),
+        _ => Progress::Under(format!("{} {left} of {total} {several} are left", bar(total, left))),
+    }
 }
 
 /// Whether a broker has counted what an AcceptAPI holds since its spec was changed.

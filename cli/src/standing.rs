@@ -22,7 +22,7 @@ const GOOD: [&str; 5] = ["Brokered", "Ready", "Available", "Complete", "Succeede
 const MORE: [&str; 2] = ["Accepted", "Moving"];
 
 /// Words of `status.state` that say that something is wrong, whatever conditions an author writes.
-const WRONG: [&str; 5] = ["ERROR", "FAILED", "Failed", "Inactive", "Aborted"];
+const WRONG: [&str; 4] = ["ERROR", "FAILED", "Failed", "Inactive"];
 
 /// The word of `status.status` that says that all is well (the contract's first sign of readiness).
 const AVAILABLE: &str = "Available";

@@ -5,7 +5,7 @@ use std::{io::IsTerminal as _, time::Duration};
 use clap::Args;
 use tokio::time::{Instant, sleep};
 
-use crate::paint::harmless;
+use crate::{cluster::Trouble, paint::harmless};
 
 /// How often it is looked.
 const LOOK: Duration = Duration::from_millis(500);
@@ -51,7 +51,7 @@ impl Wait {
                         failing = None;
                         progress
                     }
-                    Err(error) if failing.get_or_insert_with(Instant::now).elapsed() < PATIENCE => {
+                    Err(error) if may_pass(&error) && failing.get_or_insert_with(Instant::now).elapsed() < PATIENCE => {
                         Progress::Under(format!("{error:#}"))
                     }
                     Err(error) => {
@@ -93,6 +93,11 @@ impl Wait {
     }
 }
 
+/// Whether the same may be answered in a moment: no answer came, or none that could be read.
+fn may_pass(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(Trouble::Other(_)))
+}
+
 /// One line that is written over on a terminal; elsewhere a line for each change.
 #[derive(Default)]
 struct Line {
@@ -122,5 +127,18 @@ impl Line {
     fn leave(&mut self) {
         self.end();
         println!("it goes on by itself");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_may_be_answered_in_a_moment_is_asked_again() {
+        assert!(may_pass(&Trouble::Other("no answer in time".into()).into()));
+        assert!(!may_pass(&Trouble::Forbidden("no right".into()).into()));
+        assert!(!may_pass(&Trouble::NotServed("no such kind".into()).into()));
+        assert!(!may_pass(&anyhow::anyhow!("there is no AcceptAPI")));
     }
 }

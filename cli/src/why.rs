@@ -26,8 +26,7 @@ use crate::{
     programs::{json, yaml},
     standing::Standing,
     state::{self, Wait},
-    subject::Found,
-    subject::Subject,
+    subject::{Found, Subject},
     trace::{annotation, origin_key},
 };
 

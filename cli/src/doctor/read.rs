@@ -7,7 +7,7 @@ use std::{
 
 use broker_api::{
     ClusterName, Role,
-    keys::{self, SIGNING_KEY_BACKUP, SIGNING_KEY_SECRET},
+    keys::{SIGNING_KEY_BACKUP, SIGNING_KEY_SECRET},
 };
 use futures::future::join_all;
 use k8s_openapi::jiff::Timestamp;
@@ -28,7 +28,7 @@ use crate::{
     broker::Deployed,
     cluster::{Cluster, Place, Trouble, Wanted},
     cluster_secret::{self, ClusterSecret, secrets},
-    clusters, identity,
+    clusters, held, identity,
     join::RELATED,
     permissions::{Kinds, rights},
     resource::{Resource, Resources},
@@ -256,8 +256,7 @@ async fn copies(cluster: &Cluster, kinds: &[KindFlag]) -> Vec<(Kind, Read<Vec<Co
     if cluster.name.role() != Role::Provider {
         return Vec::new();
     }
-    let selector = format!("{}={},{}", keys::MANAGED_BY, keys::MANAGER, keys::CONSUMER);
-    let (selector, served) = (&selector, served(cluster, kinds).await);
+    let (selector, served) = (&held::selector(), served(cluster, kinds).await);
     let lists = served.into_iter().map(|(kind, resource)| async move {
         let mut copies = Vec::new();
         let wanted = Wanted { selector: Some(selector), metadata_only: true, ..Wanted::default() };

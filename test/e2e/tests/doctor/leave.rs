@@ -26,13 +26,7 @@ fn a_provider_leaves_once_nothing_is_placed_there_any_more() {
         theseus.until(&ACCEPT_API, ACCEPT_NAMESPACE, ACCEPTS, "to hold the object", holds).await;
         let said = at.command(&[&DRAINING[..], &["--timeout", "1"]].concat()).await;
         assert_eq!(said.code, Some(2), "there is nowhere to go for the object: {said:?}");
-        // Whether the broker has counted by then is another matter.
-        let end = said.err.lines().last().unwrap_or_default();
-        assert!(
-            end.starts_with("error: not done within the time: ") && end.ends_with("; it goes on by itself"),
-            "{said:?}"
-        );
-        is_said(at, "leave-waits.txt", &said.out);
+        is_said(at, "leave-waits.txt", &said.shown());
         assert!(hub.find(&SECRET, CLUSTERS, THESEUS).await.is_some(), "{said:?}");
 
         // What no AcceptAPI counts is there all the same.
@@ -40,7 +34,7 @@ fn a_provider_leaves_once_nothing_is_placed_there_any_more() {
         theseus.delete(&ACCEPT_API, ACCEPT_NAMESPACE, ACCEPTS).await;
         theseus.until_gone(&ACCEPT_API, ACCEPT_NAMESPACE, ACCEPTS).await;
         let said = at.command(&[&DRAINING[..], &["--timeout", "1"]].concat()).await;
-        assert!(said.code == Some(2) && said.err.contains("1 copies are left"), "{said:?}");
+        assert!(said.code == Some(2) && said.err.contains("1 of 1 copies are left"), "{said:?}");
         let said = at.command(&[&DRAINING[..], &["--broker-namespace", "nowhere"]].concat()).await;
         assert!(said.code == Some(2) && said.err.contains("name them with --watch-kind"), "{said:?}");
         assert!(hub.find(&SECRET, CLUSTERS, THESEUS).await.is_some(), "{said:?}");

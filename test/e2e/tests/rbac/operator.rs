@@ -82,9 +82,9 @@ async fn the_operator_may_do_what_it_does_and_its_broker_what_that_does() {
     let cast = Box::pin(Cast::start(Hub::WithOperator)).await;
     let hub = &cast.world.hub;
     let bound = Mutex::new(Vec::new());
-    // Which verbs it needs is the other test's question: here some are granted twice. So is all that it does elsewhere: there
-    // it is who it is without an operator.
+    // Which verbs it needs is the other test's question: here some are granted twice.
     let broker = [Case::new(hub, cast.from(hub), &[])];
+    let elsewhere = [&cast.homer, &cast.ariadne, &cast.theseus].map(|place| Case::new(place, cast.from(place), &[]));
 
     binds_the_brokers_roles_only(&cast);
     let scenario = async {
@@ -116,7 +116,8 @@ async fn the_operator_may_do_what_it_does_and_its_broker_what_that_does() {
         let controller = [Case { besides: graphs::besides(), ..Case::new(hub, cast.from(hub), GRANTED) }];
         let judgement = judge(OPERATOR_USER, &operator, |_, _| false).await;
         let judgement = judgement.and(judge(GRAPHS_USER, &controller, |_, _| false).await);
-        judgement.and(judge(BROKER_USER, &broker, is_excused).await)
+        let judgement = judgement.and(judge(BROKER_USER, &broker, is_excused).await);
+        judgement.and(judge(crate::BROKER, &elsewhere, is_excused).await)
     };
     Box::pin(Judgement::of(scenario, judgement)).await.nothing_unused();
 }
