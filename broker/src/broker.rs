@@ -13,7 +13,7 @@ use broker_api::ClusterName;
 use broker_core::{assignment::KeyRing, naming::consumer_hash, snapshot::OriginKey};
 use runtime_cel::{expression::Evaluator, schema::Schema, shared::Shared};
 use runtime_effect::kind::Kind;
-use runtime_engine::engine::Engine;
+use runtime_engine::{engine::Engine, sources::News};
 use runtime_fleet::{
     GroupVersionKind,
     budget::Budget,
@@ -36,7 +36,6 @@ use crate::{
         statuses::{AcceptWork, Statuses},
     },
     brake::Brake,
-    cluster_secrets::SecretChange,
     conventions::CONVENTIONS,
     departures::Departures,
     intake::Intake,
@@ -75,7 +74,7 @@ pub struct Broker {
     /// Changes of AcceptAPIs, for the task that takes them in.
     pub accept_changes: mpsc::UnboundedSender<AcceptChange>,
     /// Changes of cluster Secrets.
-    pub secret_changes: mpsc::UnboundedSender<SecretChange>,
+    pub secret_changes: mpsc::UnboundedSender<News>,
     /// Migrations, and those of them to look at.
     pub migrations: Migrations,
     /// Objects of their stages.
@@ -132,7 +131,7 @@ pub struct Channels {
     /// See [`Broker::accept_changes`].
     pub accept_changes: mpsc::UnboundedReceiver<AcceptChange>,
     /// See [`Broker::secret_changes`].
-    pub secret_changes: mpsc::UnboundedReceiver<SecretChange>,
+    pub secret_changes: mpsc::UnboundedReceiver<News>,
     /// See [`Broker::configuration_changes`].
     pub configuration_changes: mpsc::UnboundedReceiver<ConfigurationChange>,
 }

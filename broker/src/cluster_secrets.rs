@@ -1,9 +1,9 @@
-//! `ClusterSecrets`: the Secrets that kubeconfigs of clusters are read from, and what changes of them.
+//! `ClusterSecrets`: the Secrets that kubeconfigs of clusters are read from.
 
 use std::sync::Arc;
 
 use broker_api::Role;
-use runtime_fleet::{object::ObjectKey, watch::WatchSpec};
+use runtime_fleet::watch::WatchSpec;
 
 /// The cluster Secrets of one namespace.
 #[derive(Debug, Clone)]
@@ -14,13 +14,4 @@ pub struct ClusterSecrets {
     pub roles: Vec<Role>,
     /// Their watch.
     pub spec: Arc<WatchSpec>,
-}
-
-/// A change of a cluster Secret, or the end of their first list.
-#[derive(Debug)]
-pub enum SecretChange {
-    /// Look at this one again.
-    Changed(ObjectKey),
-    /// All of them are in.
-    Complete,
 }

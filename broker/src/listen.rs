@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use broker_api::Role;
 use broker_core::acceptance::AcceptId;
+use runtime_engine::sources;
 use runtime_fleet::{
     fleet::Fleet,
     index::{Change, Index},
@@ -11,7 +12,7 @@ use runtime_fleet::{
     subscription::Subscription,
 };
 
-use crate::{acceptance::change::AcceptChange, broker::Broker, cluster_secrets::SecretChange, migrations, origins};
+use crate::{acceptance::change::AcceptChange, broker::Broker, migrations, origins};
 
 /// Asks for all watches that run from the start to the end.
 pub fn listen(broker: &Arc<Broker>, fleet: &Arc<Fleet>) -> Vec<Subscription> {
@@ -23,9 +24,8 @@ pub fn listen(broker: &Arc<Broker>, fleet: &Arc<Fleet>) -> Vec<Subscription> {
         fleet.listen(&hub, &watches.signing_key, &Arc::new(SigningKey(own()))),
         fleet.listen(&hub, &watches.signing_backup, &Arc::new(SigningBackup(own()))),
     ];
-    for secrets in &watches.cluster_secrets {
-        subscriptions.push(fleet.listen(&hub, &secrets.spec, &Arc::new(ClusterSecrets(own()))));
-    }
+    let secrets: Vec<_> = watches.cluster_secrets.iter().map(|secrets| Arc::clone(&secrets.spec)).collect();
+    subscriptions.extend(sources::listen(fleet, &hub, &secrets, &broker.secret_changes));
     subscriptions.extend(origins::listen(broker, fleet));
     subscriptions.extend(migrations::listen(broker, fleet));
     subscriptions
@@ -71,18 +71,5 @@ impl Listener for SigningBackup {
 
     fn completed(&self, _index: &Index) {
         self.0.signing.wake();
-    }
-}
-
-/// Secrets with kubeconfigs, in the coordination cluster.
-struct ClusterSecrets(Arc<Broker>);
-
-impl Listener for ClusterSecrets {
-    fn changed(&self, _index: &Index, change: &Change) {
-        let _ = self.0.secret_changes.send(SecretChange::Changed(change.key.clone()));
-    }
-
-    fn completed(&self, _index: &Index) {
-        let _ = self.0.secret_changes.send(SecretChange::Complete);
     }
 }

@@ -8,13 +8,17 @@ use std::{
 use broker_api::{ClusterName, Role, condition, keys};
 use broker_core::naming::consumer_hash;
 use runtime_effect::note::Note;
-use runtime_engine::recorder::Regarding;
+use runtime_engine::{
+    recorder::Regarding,
+    sources::{self, Engages, Files, News},
+};
 use runtime_fleet::{
     cluster::Labels,
     identity::Rank,
+    index::Lookup,
     kubeconfig::Kubeconfig,
     object::{Object, ObjectKey},
-    source::{Beside, Claims, Given, Provenance, SecretSource, SourceEvent, check_files, directory, file},
+    source::{Beside, Provenance, SecretSource, SourceEvent, check_files},
 };
 use runtime_process::clusters;
 use tokio::sync::mpsc;
@@ -24,7 +28,7 @@ use tracing::{error, info, warn};
 use crate::{
     acceptance::change::AcceptChange,
     broker::Broker,
-    cluster_secrets::{ClusterSecrets, SecretChange},
+    cluster_secrets::ClusterSecrets,
     conventions::CONVENTIONS,
     metrics::METRICS,
     options::Options,
@@ -65,57 +69,29 @@ pub fn check(options: &Options) -> anyhow::Result<()> {
 }
 
 /// Follows all sources until `stop`.
-pub async fn run(broker: Arc<Broker>, mut secrets: mpsc::UnboundedReceiver<SecretChange>, stop: CancellationToken) {
-    let (sender, mut events) = mpsc::channel(64);
+pub async fn run(broker: Arc<Broker>, secrets: mpsc::UnboundedReceiver<News>, stop: CancellationToken) {
     let mut given = broker.options.given();
     // Their credentials rotate, too.
     given.extend(broker.options.own_clusters());
-    let allow = broker.options.allow_local_credentials;
-    let mut claims = Claims::new(given.len());
-    for Given { role, path, directory: is_directory } in given {
-        let watch = if is_directory { directory::watch } else { file::watch };
-        watch(role, path, allow, sender.clone(), stop.clone());
-    }
-    let mut secret_source = SecretSource::new(&CONVENTIONS);
-    let mut engaged = Engaged { broker: &broker, rejected: BTreeSet::new(), newcomers: 0 };
     if broker.watches.cluster_secrets.is_empty() {
         broker.departures.secrets_read();
     }
-    if claims.is_synced() {
+    if given.is_empty() {
         broker.departures.files_read();
     }
-    loop {
-        let arrived = tokio::select! {
-            () = stop.cancelled() => return,
-            Some(event) = events.recv() => vec![event],
-            Some(change) = secrets.recv() => match change {
-                SecretChange::Changed(key) => broker.read_cluster_secret(&mut secret_source, &key),
-                SecretChange::Complete if !broker.are_secrets_read() => Vec::new(),
-                SecretChange::Complete => {
-                    let taking = broker.intake.begin();
-                    broker.departures.secrets_read();
-                    broker.look_for_departed();
-                    drop(taking);
-                    Vec::new()
-                }
-            },
-        };
-        for event in arrived {
-            for event in claims.apply(event) {
-                engaged.take(event).await;
-            }
-        }
-    }
+    let files = Files { given, allow_local_credentials: broker.options.allow_local_credentials };
+    let engaged = Engaged { broker, rejected: BTreeSet::new(), newcomers: 0 };
+    sources::run(engaged, files, SecretSource::new(&CONVENTIONS), secrets, stop).await;
 }
 
-struct Engaged<'a> {
-    broker: &'a Arc<Broker>,
+struct Engaged {
+    broker: Arc<Broker>,
     rejected: BTreeSet<String>,
     /// Clusters that came after all that was there at the start.
     newcomers: u64,
 }
 
-impl Engaged<'_> {
+impl Engaged {
     /// Where a cluster stands in the configuration, the same after each restart: files in the order of their flags, then
     /// Secrets in the order of their age. Whoever comes later is behind all that are there.
     fn rank(&mut self, from: &Provenance) -> Rank {
@@ -136,6 +112,26 @@ impl Engaged<'_> {
         }
     }
 
+}
+
+impl Engages for Engaged {
+    fn secret(&self, key: &ObjectKey) -> Lookup {
+        self.broker.look_for_secret(key)
+    }
+
+    fn roles(&self, namespace: &str) -> Vec<Role> {
+        self.broker.watches.secrets_of(namespace).map(|secrets| secrets.roles.clone()).unwrap_or_default()
+    }
+
+    fn listed(&self, _watch: usize) {
+        if self.broker.are_secrets_read() {
+            let taking = self.broker.intake.begin();
+            self.broker.departures.secrets_read();
+            self.broker.look_for_departed();
+            drop(taking);
+        }
+    }
+
     async fn take(&mut self, event: SourceEvent) {
         match event {
             SourceEvent::Upsert { name, kubeconfig, from, beside } => {
@@ -147,7 +143,8 @@ impl Engaged<'_> {
                 let mut provenance = self.broker.provenance.lock().unwrap_or_else(PoisonError::into_inner);
                 provenance.insert(name.clone(), from.clone());
                 drop(provenance);
-                self.broker.fleet().configure(&name, self.rank(&from));
+                let rank = self.rank(&from);
+                self.broker.fleet().configure(&name, rank);
                 self.broker.expect(&name);
                 self.broker.fleet().engage(&name, kubeconfig, labels);
                 self.broker.resettle(&name, None);
@@ -227,8 +224,14 @@ impl Broker {
     }
 
     fn cluster_secret(&self, key: &ObjectKey) -> Option<Arc<Object>> {
-        let spec = &self.watches.secrets_of(&key.namespace)?.spec;
-        self.fleet().in_role(Role::Coordination).iter().find_map(|hub| hub.index(spec)?.get(key).found())
+        self.look_for_secret(key).found()
+    }
+
+    fn look_for_secret(&self, key: &ObjectKey) -> Lookup {
+        // Of other namespaces none is a cluster's.
+        let Some(ClusterSecrets { spec, .. }) = self.watches.secrets_of(&key.namespace) else { return Lookup::Absent };
+        let index = self.hub().and_then(|hub| hub.index(spec));
+        index.map_or(Lookup::Unknown, |index| index.get(key))
     }
 
     /// Takes in what the platform says of a cluster. Returns its labels; `None`: they cannot be read.
@@ -248,16 +251,6 @@ impl Broker {
             error!(cluster = %name, %from, %errors, "its labels cannot be read; providers that select consumers get nothing new of it");
         }
         labels
-    }
-
-    fn read_cluster_secret(&self, source: &mut SecretSource, key: &ObjectKey) -> Vec<SourceEvent> {
-        let Some(secrets) = self.watches.secrets_of(&key.namespace) else { return Vec::new() };
-        let found = self.cluster_secret(key);
-        let secret = found.and_then(|object| serde_json::from_value(object.value().ok()?).ok());
-        match secret {
-            Some(secret) => source.apply(&secret, &secrets.roles),
-            None => source.remove(&key.namespace, &key.name),
-        }
     }
 
     /// A cluster cannot be reached with what its Secret says: the Secret's owner is told.

@@ -184,13 +184,7 @@ impl Graphs {
 
     /// From now on a holder needs these, each of a cluster.
     pub(crate) fn need_at(&self, holder: &Holder, places: BTreeSet<(ClusterName, Need)>) {
-        let changes = self.needed.set(holder, places);
-        for (cluster, need) in changes.new {
-            let subscription = self.listen(&cluster, &need);
-            drop(self.needed.keep((cluster, need), subscription));
-        }
-        // Watches end here, without any lock.
-        drop(changes.gone);
+        self.needed.set(holder, places, |(cluster, need)| self.listen(cluster, need));
     }
 
     fn listen(&self, cluster: &ClusterName, need: &Need) -> Subscription {

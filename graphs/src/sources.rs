@@ -1,20 +1,18 @@
 //! Which spokes are engaged: from Secrets to the fleet.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Weak},
-    time::Duration,
-};
+use std::sync::{Arc, Weak};
 
 use broker_api::{Role, graphs::keys};
-use k8s_openapi::api::core::v1::Secret;
 use runtime_effect::note::Note;
-use runtime_engine::recorder::Regarding;
+use runtime_engine::{
+    recorder::Regarding,
+    sources::{self, Engages, Files, News},
+};
 use runtime_fleet::{
     fleet::Fleet,
     identity::Rank,
-    index::{Change, Index, Lookup},
-    listener::{Listener, Selector},
+    index::Lookup,
+    listener::Selector,
     object::{Object, ObjectKey},
     source::{Beside, Provenance, SecretSource, SourceEvent},
     subscription::Subscription,
@@ -26,80 +24,39 @@ use tracing::{error, info};
 use crate::{conventions::CONVENTIONS, graphs::Graphs};
 
 /// Listens to Secrets of spokes.
-pub fn listen(graphs: &Arc<Graphs>, fleet: &Arc<Fleet>, changes: &mpsc::UnboundedSender<News>) -> Vec<Subscription> {
-    let hub = Selector::Name(graphs.hub.clone());
-    let listener = |watch| Arc::new(Secrets { news: changes.clone(), watch });
-    let watches = graphs.fixed.secrets.iter().enumerate();
-    watches.map(|(watch, spec)| fleet.listen(&hub, spec, &listener(watch))).collect()
-}
-
-/// After so long is looked again for a Secret of which nobody could tell.
-const AGAIN: Duration = Duration::from_secs(1);
-
-/// What happened to Secrets.
-pub enum News {
-    /// This one came, changed or went.
-    Changed(ObjectKey),
-    /// All that this watch saw at first were told of.
-    Listed(usize),
-}
-
-struct Secrets {
-    news: mpsc::UnboundedSender<News>,
-    watch: usize,
-}
-
-impl Listener for Secrets {
-    fn changed(&self, _index: &Index, change: &Change) {
-        let _ = self.news.send(News::Changed(change.key.clone()));
-    }
-
-    fn completed(&self, _index: &Index) {
-        let _ = self.news.send(News::Listed(self.watch));
-    }
+pub fn listen(graphs: &Graphs, fleet: &Arc<Fleet>, news: &mpsc::UnboundedSender<News>) -> Vec<Subscription> {
+    sources::listen(fleet, &Selector::Name(graphs.hub.clone()), &graphs.fixed.secrets, news)
 }
 
 /// Follows the Secrets until `stop`.
-pub async fn run(graphs: Weak<Graphs>, mut changes: mpsc::UnboundedReceiver<News>, stop: CancellationToken) {
+pub async fn run(graphs: Weak<Graphs>, news: mpsc::UnboundedReceiver<News>, stop: CancellationToken) {
     let Some(options) = graphs.upgrade().map(|graphs| graphs.options.clone()) else { return };
     let source = SecretSource::new(&CONVENTIONS).under(&options.cluster_secrets_key);
-    let mut source = source.also(&options.cluster_secrets_label, Role::Spoke);
-    // Of which nobody could tell whether they are there.
-    let mut unknown: VecDeque<ObjectKey> = VecDeque::new();
-    loop {
-        let news = tokio::select! {
-            () = stop.cancelled() => return,
-            Some(news) = changes.recv() => news,
-            () = tokio::time::sleep(AGAIN), if !unknown.is_empty() => match unknown.pop_front() {
-                Some(key) => News::Changed(key),
-                None => continue,
-            },
-        };
-        let Some(graphs) = graphs.upgrade() else { return };
-        let key = match news {
-            News::Changed(key) => key,
-            News::Listed(watch) => {
-                graphs.clusters.listed(watch);
-                graphs.look_at_rollouts();
-                continue;
-            }
-        };
-        let secret = match graphs.look_for_secret(&key) {
-            Lookup::Found(secret) => secret.value().ok(),
-            Lookup::Absent => None,
-            // It is not to be left because one of the two watches cannot tell.
-            Lookup::Unknown => {
-                unknown.retain(|other| *other != key);
-                unknown.push_back(key);
-                continue;
-            }
-        };
-        let secret = secret.and_then(|value| serde_json::from_value::<Secret>(value).ok());
-        let events = match &secret {
-            Some(secret) => source.apply(secret, &[Role::Spoke]),
-            None => source.remove(&key.namespace, &key.name),
-        };
-        for event in events {
+    let source = source.also(&options.cluster_secrets_label, Role::Spoke);
+    sources::run(Spokes(graphs), Files::default(), source, news, stop).await;
+}
+
+/// Engages spokes, as long as somebody wants them.
+struct Spokes(Weak<Graphs>);
+
+impl Engages for Spokes {
+    fn secret(&self, key: &ObjectKey) -> Lookup {
+        self.0.upgrade().map_or(Lookup::Unknown, |graphs| graphs.look_for_secret(key))
+    }
+
+    fn roles(&self, _namespace: &str) -> Vec<Role> {
+        vec![Role::Spoke]
+    }
+
+    fn listed(&self, watch: usize) {
+        if let Some(graphs) = self.0.upgrade() {
+            graphs.clusters.listed(watch);
+            graphs.look_at_rollouts();
+        }
+    }
+
+    async fn take(&mut self, event: SourceEvent) {
+        if let Some(graphs) = self.0.upgrade() {
             graphs.take_source(event).await;
         }
     }

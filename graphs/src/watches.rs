@@ -1,19 +1,11 @@
 //! `Watches`: what is watched always, and what is watched as long as somebody needs it.
 
-use std::{
-    collections::BTreeSet,
-    hash::Hash,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::Arc;
 
 use broker_api::{ClusterName, graphs::keys};
 use runtime_effect::kind::Kind;
-use runtime_fleet::{
-    GroupVersionKind,
-    hashed::{HashMap, HashSet},
-    subscription::Subscription,
-    watch::WatchSpec,
-};
+use runtime_engine::demand::Demand;
+use runtime_fleet::{GroupVersionKind, subscription::Subscription, watch::WatchSpec};
 
 use crate::{conventions::CONVENTIONS, definitions::DefinitionKey, instances::InstanceKey};
 
@@ -102,74 +94,5 @@ pub enum Holder {
     Generated(ClusterName, Arc<str>),
 }
 
-/// A need, in a cluster.
-type Place = (ClusterName, Need);
-
-#[derive(Default)]
-struct Held {
-    /// In order. Most need one or two, and there are three holders for each RGD in a spoke: as a set it would take more than a
-    /// kilobyte each.
-    of: HashMap<Holder, Box<[Place]>>,
-    by: HashMap<Place, HashSet<Holder>>,
-    subscriptions: HashMap<Place, Subscription>,
-}
-
-/// What somebody needs.
-#[derive(Default)]
-pub struct Needed(Mutex<Held>);
-
-/// What is no longer needed, to be dropped without any lock, and what is needed now.
-#[must_use]
-pub struct Changes {
-    /// What nobody needs any more.
-    pub gone: Vec<(Place, Option<Subscription>)>,
-    /// What nobody needed before.
-    pub new: Vec<Place>,
-}
-
-impl Needed {
-    fn held(&self) -> std::sync::MutexGuard<'_, Held> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// From now on this is what a holder needs.
-    pub fn set(&self, holder: &Holder, places: BTreeSet<Place>) -> Changes {
-        let mut changes = Changes { gone: Vec::new(), new: Vec::new() };
-        let mut held = self.held();
-        let before = held.of.get(holder).cloned().unwrap_or_default();
-        if before.iter().eq(&places) {
-            return changes;
-        }
-        for place in before.iter().filter(|place| !places.contains(place)) {
-            let last = held.by.get_mut(place).is_some_and(|by| by.remove(holder) && by.is_empty());
-            if last {
-                held.by.remove(place);
-                changes.gone.push((place.clone(), held.subscriptions.remove(place)));
-            }
-        }
-        for place in places.iter().filter(|place| before.binary_search(place).is_err()) {
-            let by = held.by.entry(place.clone()).or_default();
-            if by.is_empty() {
-                changes.new.push(place.clone());
-            }
-            by.insert(holder.clone());
-        }
-        if places.is_empty() {
-            held.of.remove(holder)
-        } else {
-            held.of.insert(holder.clone(), places.into_iter().collect())
-        };
-        changes
-    }
-
-    /// A watch that was begun for a need; given back where nobody needs it any more.
-    pub fn keep(&self, place: Place, subscription: Subscription) -> Option<Subscription> {
-        let mut held = self.held();
-        if held.by.contains_key(&place) { held.subscriptions.insert(place, subscription) } else { Some(subscription) }
-    }
-
-    /// Who needs something.
-    pub fn holders(&self, place: &Place) -> Vec<Holder> {
-        self.held().by.get(place).into_iter().flatten().cloned().collect()
-    }
-}
+/// What somebody needs: needs, each in a cluster.
+pub type Needed = Demand<Holder, (ClusterName, Need), Subscription>;

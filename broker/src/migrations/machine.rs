@@ -100,7 +100,7 @@ impl Machine for MigrationMachine {
         let Decided { writes, interests, notes, again, ended_stages, failed, .. } = decided;
         let listens = broker.migrations.listen(key, &interests) || watches;
         broker.migrations.set_ends(key, Ends { stages: ended_stages, failed });
-        if broker.leads() {
+        if self.owns(work) {
             for note in &notes {
                 broker.tell_migration(key, note);
             }

@@ -17,7 +17,7 @@ use tracing::warn;
 
 use super::{
     listen::StageObjects,
-    stages::{Running, ids},
+    stages::ids,
 };
 use crate::broker::Broker;
 
@@ -74,7 +74,7 @@ impl Broker {
         let Some(compute) = self.compute() else { return false };
         let start = |spec: &Arc<WatchSpec>| {
             let (selector, listener) = (Selector::Name(compute.name().clone()), StageObjects(self.itself()));
-            Box::new(self.fleet().listen(&selector, spec, &Arc::new(listener))) as Running
+            self.fleet().listen(&selector, spec, &Arc::new(listener))
         };
         self.stages.want(key, kinds, start)
     }

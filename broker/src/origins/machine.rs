@@ -81,10 +81,11 @@ impl Machine for Origins {
         self.broker.needs(key)
     }
 
-    fn decide(&self, Work(key): &Work, occasion: &Occasion) -> Result<Plan<Subject>, Outcome> {
+    fn decide(&self, work: &Work, occasion: &Occasion) -> Result<Plan<Subject>, Outcome> {
+        let Work(key) = work;
         let Taken { decision, known, listens } =
             self.broker.decide_and_remember(key, occasion).ok_or(Outcome::After(IDLE))?;
-        if self.broker.leads() {
+        if self.owns(work) {
             self.broker.tell(key, &decision, known);
         }
         let Decision { steps, interests, again, when_idle, complete, .. } = decision;

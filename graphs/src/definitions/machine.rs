@@ -350,7 +350,7 @@ impl Machine for DefinitionMachine {
             record.unseen = Some(revision::name(&key.name, last));
             steps.push(Step::Confirm);
         }
-        let is_news = |note: &Note| graphs.engine.is_news(&mut record.told, note);
+        let is_news = |note: &Note| self.is_news(key, &mut record.told, note);
         let news: Vec<Note> = decision.notes.into_iter().filter(is_news).collect();
         let before = record.serves.as_ref().map(|(number, _)| *number);
         self.serve(key, &decision.serve, &rgd, &spokes, &mut record);

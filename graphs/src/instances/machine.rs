@@ -354,7 +354,7 @@ impl Machine for InstanceMachine {
         if let Some(instance) = seen.present() {
             self.says(key, decision.says_error(instance), served, &mut record);
         }
-        let is_news = |note: &Note| graphs.engine.is_news(&mut record.told, note);
+        let is_news = |note: &Note| self.is_news(key, &mut record.told, note);
         let news: Vec<Note> = decision.notes.into_iter().filter(is_news).collect();
         drop(record);
         for note in &news {

@@ -204,7 +204,7 @@ impl SpokeMachine {
 
     /// Tells people, once.
     fn say(&self, key: &DefinitionKey, note: &Note, record: &mut Record) {
-        if self.graphs.engine.is_news(&mut record.told, note) {
+        if self.is_news(key, &mut record.told, note) {
             self.tell(key, note);
         }
     }

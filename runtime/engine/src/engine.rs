@@ -6,7 +6,7 @@ use std::{
 };
 
 use broker_api::ClusterName;
-use runtime_effect::{kind::Kind, note::Note};
+use runtime_effect::kind::Kind;
 use runtime_fleet::{
     call::Caller,
     cluster::Cluster,
@@ -21,7 +21,7 @@ use crate::{
     decisions::Decisions,
     meters::Meters,
     reads::Reads,
-    recorder::{Recorder, Told},
+    recorder::Recorder,
 };
 
 /// A leader stops 5 s before its lease can be taken; what it has begun may take this much of them.
@@ -87,12 +87,6 @@ impl Engine {
     /// Whether this process may write now.
     pub fn leads(&self) -> bool {
         !self.stop.is_cancelled() && self.leadership.get().is_some_and(Leadership::is_leader)
-    }
-
-    /// Notes that this is told of a key now. False where it was told already, or where another process leads: what nobody was told
-    /// of stays news to whoever leads next.
-    pub fn is_news(&self, told: &mut Told, note: &Note) -> bool {
-        self.leads() && told.is_news(note)
     }
 
     /// Does what only a leader may do. What would outlive the lease is given up: `None`; what became of it is seen by whoever

@@ -8,6 +8,7 @@ mod alone;
 pub mod bodies;
 pub mod clock;
 pub mod decisions;
+pub mod demand;
 pub mod engine;
 pub mod machine;
 pub mod meters;
@@ -17,6 +18,7 @@ pub mod recorder;
 pub mod records;
 mod refusal;
 mod sender;
+pub mod sources;
 #[cfg(test)]
 mod stub;
 mod stubs;

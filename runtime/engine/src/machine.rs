@@ -21,7 +21,7 @@ use runtime_fleet::{
 };
 use serde_json::Value;
 
-use crate::{bodies::Needs, clock, engine::Engine};
+use crate::{bodies::Needs, clock, engine::Engine, recorder::Told};
 
 /// What a machine wants done about a key, once it has taken its own decision in.
 #[derive(Debug)]
@@ -142,6 +142,12 @@ pub trait Machine: Send + Sync + Sized + 'static {
     /// Whether this process may write for a key now.
     fn owns(&self, _key: &Self::Key) -> bool {
         self.engine().leads()
+    }
+
+    /// Notes that this is told of a key now. False where it was told already, or where another process owns the key: what nobody
+    /// was told of stays news to whoever owns it next.
+    fn is_news(&self, key: &Self::Key, told: &mut Told, note: &Note) -> bool {
+        self.owns(key) && told.is_news(note)
     }
 
     /// What the next decision on a key needs. Most need nothing.

@@ -2,7 +2,7 @@
 
 use std::{future::pending, sync::Arc};
 
-use broker_api::ClusterName;
+use broker_api::{ClusterName, Role};
 use runtime_fleet::{
     budget::Budget,
     cluster::{Cluster, ClusterState},
@@ -16,20 +16,20 @@ use runtime_fleet::{
 
 use crate::{decisions::Decisions, engine::Engine, meters::Meters};
 
-static CONVENTIONS: Conventions = Conventions {
+pub(crate) static CONVENTIONS: Conventions = Conventions {
     program: "the test",
     manager: "test",
     words: b"",
     prefix: "example.org/",
     role: "example.org/role",
-    roles: &[],
+    roles: &[Role::Provider],
     reads_core_schemas: false,
 };
 
 static METERS: Meters =
     Meters { waited: |_| (), decided: |_| (), slow: || (), worked: |_| (), write_failed: |_| (), event_dropped: || () };
 
-const KUBECONFIG: &str = "apiVersion: v1
+pub(crate) const KUBECONFIG: &str = "apiVersion: v1
 kind: Config
 clusters: [{name: a, cluster: {server: 'https://a.invalid:6443'}}]
 users: [{name: a, user: {token: a}}]
