@@ -58,7 +58,7 @@ pub(crate) enum Command {
         #[arg(short, long)]
         watch: bool,
     },
-    /// Where an object and its copy differ, field by field, and who owns what differs
+    /// Where an object and its copy differ, or an instance's children and what its graph makes of it, and who owns what differs
     Diff {
         #[command(flatten)]
         subject: Subject,

@@ -1,163 +1,80 @@
-//! Where an object and its copy differ, field by field.
-
-use std::collections::{BTreeMap, BTreeSet};
+//! Where an object and its copy differ, or the children of an instance and what its graph makes of it, field by field.
 
 use anyhow::Context as _;
-use broker_api::{ClusterName, keys};
+use broker_api::{ClusterName, graphs::keys as graphs, keys};
 use broker_core::copy;
+use futures::future::join_all;
+use runtime_cel::schema::Schema;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::{
     cluster::Place,
     clusters::Clusters,
+    difference::{Difference, of_child, of_copy},
+    instance::{Instance, Live, There, called},
     paint::harmless,
+    resource::Resource,
+    simulate::schemas::published_of,
     subject::Found,
-    trace::{annotation, origin_key},
+    trace::{annotation, label, origin_key},
 };
 
-/// What is shown of a value.
-const SHOWN: usize = 120;
+/// Where something differs.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum Diff {
+    /// An object and its copy.
+    Copy(OfCopy),
+    /// What a graph renders and what is there.
+    Children(OfChildren),
+}
 
 /// Where an object and its copy differ.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Diff {
+pub(crate) struct OfCopy {
     /// The object's cluster, such as `consumer#homer`.
-    pub(crate) origin: String,
+    origin: String,
     /// The copy's.
-    pub(crate) copy: String,
+    copy: String,
     /// The fields that differ.
-    pub(crate) fields: Vec<Difference>,
+    fields: Vec<Difference>,
 }
 
-/// A field that differs.
+/// Where the children of an instance are not as its graph renders them.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Difference {
-    /// Which: `spec.list[1]`.
-    pub(crate) path: String,
-    /// Its value in the object; absent: it is not set.
+pub(crate) struct OfChildren {
+    /// Their cluster, such as `spoke#paris`.
+    cluster: String,
+    /// What renders them.
+    served_by: String,
+    /// All of them, also those that are as they should be.
+    children: Vec<OfChild>,
+    /// Nodes of which nothing is rendered, and why.
+    not_rendered: Vec<String>,
+}
+
+/// Where one child is not as it is rendered.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct OfChild {
+    /// Id of its node in the graph.
+    node: String,
+    /// Its kind.
+    kind: String,
+    /// `namespace/name`.
+    name: String,
+    /// The fields that differ.
+    fields: Vec<Difference>,
+    /// What else is wrong with it: it is not there, or nobody can tell.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) origin: Option<Value>,
-    /// Its value in the copy; absent: it is not set.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) copy: Option<Value>,
-    /// Who owns it in the copy.
-    pub(crate) owners: Vec<String>,
+    trouble: Option<String>,
 }
 
-/// A step on the way to a field.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Segment {
-    /// Into an object, by its key.
-    Key(String),
-    /// Into a list, by its position.
-    Item(usize),
-}
-
-/// All fields of an object that both sides are to have, and their values.
-fn fields(object: &Value) -> BTreeMap<Vec<Segment>, Value> {
-    let mut all = BTreeMap::new();
-    for (name, value) in object.as_object().into_iter().flatten() {
-        if !matches!(name.as_str(), "apiVersion" | "kind" | "metadata" | "status") {
-            walk(&mut vec![Segment::Key(name.clone())], value, &mut all);
-        }
-    }
-    all
-}
-
-fn walk(path: &mut Vec<Segment>, value: &Value, all: &mut BTreeMap<Vec<Segment>, Value>) {
-    match value {
-        Value::Object(map) if !map.is_empty() => {
-            for (key, value) in map {
-                path.push(Segment::Key(key.clone()));
-                walk(path, value, all);
-                path.pop();
-            }
-        }
-        Value::Array(list) if !list.is_empty() => {
-            for (index, value) in list.iter().enumerate() {
-                path.push(Segment::Item(index));
-                walk(path, value, all);
-                path.pop();
-            }
-        }
-        other => {
-            all.insert(path.clone(), other.clone());
-        }
-    }
-}
-
-/// A path for people.
-fn written(path: &[Segment]) -> String {
-    let mut out = String::new();
-    for segment in path {
-        match segment {
-            Segment::Item(index) => out.push_str(&format!("[{index}]")),
-            Segment::Key(key) if out.is_empty() => out.push_str(key),
-            Segment::Key(key) if key.contains('.') => out.push_str(&format!("[{key:?}]")),
-            Segment::Key(key) => out.push_str(&format!(".{key}")),
-        }
-    }
-    out
-}
-
-/// Who owns a field, by `metadata.managedFields`: the managers that have it or anything below it.
-fn owners(object: &Value, path: &[Segment]) -> Vec<String> {
-    let managers = object["metadata"]["managedFields"].as_array().into_iter().flatten();
-    let owning = managers.filter(|entry| {
-        let mut at = &entry["fieldsV1"];
-        for segment in path {
-            // Lists are owned by keys or values of their items: there it is the list that counts.
-            let Segment::Key(key) = segment else { break };
-            at = &at[format!("f:{key}")];
-            if at.is_null() {
-                return false;
-            }
-        }
-        true
-    });
-    let mut names: Vec<String> = owning.filter_map(|entry| entry["manager"].as_str().map(str::to_owned)).collect();
-    names.sort();
-    names.dedup();
-    names
-}
-
-/// The fields that differ.
-fn differences(origin: &Value, held: &Value) -> Vec<Difference> {
-    let (left, right) = (fields(origin), fields(held));
-    let paths: BTreeSet<&Vec<Segment>> = left.keys().chain(right.keys()).collect();
-    let differ = paths.into_iter().filter(|path| left.get(*path) != right.get(*path));
-    let difference = |path: &Vec<Segment>| Difference {
-        path: written(path),
-        origin: left.get(path).cloned(),
-        copy: right.get(path).cloned(),
-        owners: owners(held, path),
-    };
-    differ.map(difference).collect()
-}
-
-impl Difference {
-    fn draw(&self) -> String {
-        let Self { path, origin, copy, owners } = self;
-        let side = |value: Option<&Value>| value.map_or("(not set)".to_owned(), |value| short(&value.to_string()));
-        let owners = if owners.is_empty() { String::new() } else { format!("  owned there by {}", owners.join(", ")) };
-        harmless(&format!("{path}: {} → {}{owners}", side(origin.as_ref()), side(copy.as_ref())))
-    }
-}
-
-fn short(value: &str) -> String {
-    let cut: String = value.chars().take(SHOWN).collect();
-    if cut.len() < value.len() { format!("{cut}…") } else { cut }
-}
-
-impl Diff {
-    /// Of an object and its copy.
-    pub(crate) async fn of(clusters: &Clusters, found: &Found) -> anyhow::Result<Self> {
-        let provider = annotation(&found.object, keys::PROVIDER_CLUSTER);
-        let provider = provider.with_context(|| format!("{}: the object is at no provider", found.cluster.name))?;
+impl OfCopy {
+    async fn of(clusters: &Clusters, found: &Found, provider: &str) -> anyhow::Result<Self> {
         let provider = clusters
             .get(&ClusterName::provider(provider))
             .with_context(|| format!("provider {provider} is not among the clusters"))?;
@@ -167,11 +84,10 @@ impl Diff {
         let held = provider.get(&found.resource, place).await?;
         let held = held.with_context(|| format!("{}: there is no copy {}/{name}", provider.name, key.namespace))?;
         let (origin, copy) = (found.cluster.name.to_string(), provider.name.to_string());
-        Ok(Self { origin, copy, fields: differences(&found.object, &held) })
+        Ok(Self { origin, copy, fields: of_copy(&found.object, &held) })
     }
 
-    /// For people: a line for each field that differs.
-    pub(crate) fn draw(&self) -> String {
+    fn draw(&self) -> String {
         let Self { origin, copy, fields } = self;
         if fields.is_empty() {
             return format!("{origin} and {copy} say the same\n");
@@ -181,35 +97,90 @@ impl Diff {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
+/// How an API server reads objects of a kind; where it does not say that, as they are written.
+async fn schema_of(found: &Found, resource: Option<&Resource>) -> Schema {
+    let published = match resource {
+        Some(resource) => published_of(&found.cluster, resource).await.ok(),
+        None => None,
+    };
+    Schema::compile(&published.unwrap_or_default())
+}
 
-    use super::*;
+/// The children of one node.
+async fn of_node(found: &Found, node: &Live) -> Vec<OfChild> {
+    let Some((_, _, resource)) = node.pairs().next().filter(|_| !node.is_external) else { return Vec::new() };
+    let schema = schema_of(found, resource).await;
+    let child = |wanted: &serde_json::Value, there: &There| {
+        let (fields, trouble) = match there {
+            There::Yes(held) => (of_child(wanted, held, &schema), None),
+            There::No => (Vec::new(), Some("it is not there".to_owned())),
+            There::Foreign => (Vec::new(), Some("what is there of this name is not this instance's".to_owned())),
+            There::Unknown(why) => (Vec::new(), Some(format!("not known: {why}"))),
+        };
+        OfChild { node: node.id.clone(), kind: node.kind.kind.clone(), name: called(wanted), fields, trouble }
+    };
+    node.pairs().map(|(wanted, there, _)| child(wanted, there)).collect()
+}
 
-    #[test]
-    fn each_field_that_differs_is_told_with_its_owner() {
-        let origin = json!({ "kind": "K", "metadata": { "name": "a" }, "spec": { "a": 1, "list": [1, 2], "same": true }, "status": { "x": 1 } });
-        let held = json!({ "kind": "K", "metadata": { "name": "b", "managedFields": [
-            { "manager": "operator", "fieldsV1": { "f:spec": { "f:size": {}, "f:list": {} } } } ] },
-            "spec": { "a": 1, "list": [1, 3], "same": true, "size": "big\u{1b}[2J" } });
-        let told: Vec<String> = differences(&origin, &held).iter().map(Difference::draw).collect();
-        let size = "spec.size: (not set) → \"big\\u001b[2J\"  owned there by operator";
-        assert_eq!(told, ["spec.list[1]: 2 → 3  owned there by operator", size]);
-        assert!(differences(&origin, &origin).is_empty());
+impl OfChildren {
+    async fn of(clusters: &Clusters, found: &Found) -> anyhow::Result<Self> {
+        let instance = Instance::read(clusters, found).await?;
+        let children = join_all(instance.nodes.iter().map(|node| of_node(found, node))).await;
+        let told = instance.children();
+        let unrendered = instance.nodes.iter().zip(&told).filter(|(node, _)| node.is_unrendered());
+        let not_rendered = unrendered.map(|(_, told)| format!("{}: {}", told.id, told.standing())).collect();
+        Ok(Self {
+            cluster: found.cluster.name.to_string(),
+            served_by: instance.served.called(),
+            children: children.into_iter().flatten().collect(),
+            not_rendered,
+        })
     }
 
-    #[test]
-    fn keys_with_dots_and_keys_of_digits_have_their_owners() {
-        let object = |name: &str, port: u16| json!({ "spec": { "labels": { "app.kubernetes.io/name": name }, "ports": { "8080": port } } });
-        let (origin, mut held) = (object("web", 1), object("shop", 2));
-        held["metadata"] = json!({ "managedFields": [
-            { "manager": "labeller", "fieldsV1": { "f:spec": { "f:labels": { "f:app.kubernetes.io/name": {} } } } },
-            { "manager": "opener", "fieldsV1": { "f:spec": { "f:ports": { "f:8080": {} } } } },
-            { "manager": "other", "fieldsV1": { "f:spec": { "f:labels": { "f:app": {} }, "f:ports": { "f:9090": {} } } } },
-        ] });
-        let told: Vec<String> = differences(&origin, &held).iter().map(Difference::draw).collect();
-        let label = r#"spec.labels["app.kubernetes.io/name"]: "web" → "shop"  owned there by labeller"#;
-        assert_eq!(told, [label, "spec.ports.8080: 1 → 2  owned there by opener"]);
+    fn differs(&self) -> bool {
+        self.children.iter().any(|child| !child.fields.is_empty() || child.trouble.is_some())
+    }
+
+    fn draw(&self) -> String {
+        let Self { cluster, served_by, children, not_rendered } = self;
+        let mut out = harmless(&format!("{served_by} → {cluster}")) + "\n";
+        for OfChild { node, kind, name, fields, trouble } in children {
+            let same = if fields.is_empty() && trouble.is_none() { "  as rendered" } else { "" };
+            out.push_str(&format!("  {}\n", harmless(&format!("{node}  {kind} {name}{same}"))));
+            out.extend(trouble.iter().map(|trouble| format!("    {}\n", harmless(trouble))));
+            out.extend(fields.iter().map(|field| format!("    {}\n", field.draw())));
+        }
+        out.extend(not_rendered.iter().map(|node| format!("  {}\n", harmless(node))));
+        out
+    }
+}
+
+impl Diff {
+    /// Of an object and its copy; of an instance that has none, what its graph renders and what is there.
+    pub(crate) async fn of(clusters: &Clusters, found: &Found) -> anyhow::Result<Self> {
+        let provider = annotation(&found.object, keys::PROVIDER_CLUSTER);
+        if let Some(provider) = provider {
+            return OfCopy::of(clusters, found, provider).await.map(Self::Copy);
+        }
+        if label(&found.object, graphs::APPLYSET_ID).is_some() {
+            return OfChildren::of(clusters, found).await.map(Self::Children);
+        }
+        anyhow::bail!("{}: the object is at no provider, and it is no instance of a graph", found.cluster.name)
+    }
+
+    /// Whether anything differs.
+    pub(crate) fn differs(&self) -> bool {
+        match self {
+            Self::Copy(copy) => !copy.fields.is_empty(),
+            Self::Children(children) => children.differs(),
+        }
+    }
+
+    /// For people: a line for each field that differs.
+    pub(crate) fn draw(&self) -> String {
+        match self {
+            Self::Copy(copy) => copy.draw(),
+            Self::Children(children) => children.draw(),
+        }
     }
 }

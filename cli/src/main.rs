@@ -16,9 +16,11 @@ mod complete;
 mod completions;
 mod credentials;
 mod diff;
+mod difference;
 mod doctor;
 mod held;
 mod identity;
+mod instance;
 mod join;
 mod kubeconfig;
 mod leave;
@@ -151,7 +153,7 @@ async fn run(Arguments { access, command }: Arguments) -> anyhow::Result<ExitCod
                 Output::Json => json(&diff)?,
                 Output::Yaml => yaml(&diff)?,
             });
-            return Ok(if diff.fields.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(DIFFERS) });
+            return Ok(if diff.differs() { ExitCode::from(DIFFERS) } else { ExitCode::SUCCESS });
         }
         Command::Clusters { printing } => return Ok(print_list(&lists::clusters(&clusters, &printing).await?)),
         Command::AcceptApis { printing } => return Ok(print_list(&lists::accept_apis(&clusters, &printing).await?)),

@@ -13,7 +13,7 @@ mod offline;
 mod outlook;
 mod place;
 mod problem;
-mod schemas;
+pub(crate) mod schemas;
 mod shape;
 
 use std::{

@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::{
     cluster::{Cluster, Place, Trouble},
     clusters::Clusters,
+    instance::Instance,
     resource::Resource,
     subject::Found,
     tree::Node,
@@ -29,7 +30,7 @@ pub(crate) async fn trace(clusters: &Clusters, found: &Found) -> Node {
     below(clusters, cluster.clone(), resource.clone(), object.clone(), "", 0).await
 }
 
-fn text<'a>(object: &'a Value, path: &str) -> &'a str {
+pub(crate) fn text<'a>(object: &'a Value, path: &str) -> &'a str {
     object.pointer(path).and_then(Value::as_str).unwrap_or_default()
 }
 
@@ -37,7 +38,7 @@ pub(crate) fn annotation<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
     object["metadata"]["annotations"].get(key)?.as_str()
 }
 
-fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
+pub(crate) fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
     object["metadata"]["labels"].get(key)?.as_str()
 }
 
@@ -70,6 +71,8 @@ fn below<'a>(
         );
         node.children.extend(brokered);
         node.children.extend(children);
+        let found = Found { cluster, resource, object };
+        node.children.extend(lacking(clusters, &found, depth).await);
         node
     }
     .boxed()
@@ -261,6 +264,19 @@ async fn labelled(cluster: &Cluster, kind: &Kind, selector: &str, relation: &str
     }
 }
 
+/// The nodes of an instance that have no object, or lack one, and why.
+async fn lacking(clusters: &Clusters, found: &Found, depth: usize) -> Vec<Node> {
+    if label(&found.object, graphs::APPLYSET_ID).is_none() || depth >= DEPTH {
+        return Vec::new();
+    }
+    let instance = match Instance::read(clusters, found).await {
+        Ok(instance) => instance,
+        Err(why) => return vec![Node::place("node", &found.cluster, "", "", "?").with(Err(format!("{why:#}")))],
+    };
+    let nodes = instance.nodes.iter().zip(instance.children());
+    nodes.filter_map(|(live, told)| told.lacks(live).then(|| told.node(found))).collect()
+}
+
 /// The children of an instance of a graph, and theirs.
 async fn children(clusters: &Clusters, cluster: &Cluster, instance: &Value, depth: usize) -> Vec<Node> {
     let Some(set) = label(instance, graphs::APPLYSET_ID).filter(|_| depth < DEPTH) else { return Vec::new() };
@@ -284,9 +300,11 @@ async fn children(clusters: &Clusters, cluster: &Cluster, instance: &Value, dept
         let namespace = Some(namespace).filter(|_| !everywhere);
         match cluster.list(&resource, namespace, Some(&selector)).await {
             Ok(list) => {
-                let each = list
-                    .into_iter()
-                    .map(|child| below(clusters, cluster.clone(), resource.clone(), child, "child", depth + 1));
+                let each = list.into_iter().map(|child| async {
+                    let node = label(&child, graphs::NODE_ID).map(str::to_owned);
+                    let below = below(clusters, cluster.clone(), resource.clone(), child, "child", depth + 1).await;
+                    Node { node, ..below }
+                });
                 join_all(each).await
             }
             Err(why) => unknown(&why),

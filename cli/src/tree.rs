@@ -16,8 +16,12 @@ use crate::{
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Node {
-    /// What it is to the node above: `origin`, `copy`, `related`, `migration`, `stage object`, `instance`, `child`.
+    /// What it is to the node above: `origin`, `copy`, `related`, `migration`, `stage object`, `child`; `node`:
+    /// one of a graph's that has no object.
     pub(crate) relation: String,
+    /// Of a child of a graph's instance: the id of its node in the graph.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) node: Option<String>,
     /// Its cluster, such as `consumer#homer`.
     pub(crate) cluster: String,
     /// Its kind.
@@ -107,7 +111,9 @@ impl Node {
         // A server may call its kinds and objects what it likes.
         let (cluster, what) = (paint.faint(&self.cluster), harmless(&format!("{} {name}", self.kind)));
         let mut line = format!("{first}{cluster} {what}");
-        if !self.relation.is_empty() && self.relation != "copy" && self.relation != "child" {
+        if let Some(node) = &self.node {
+            line = format!("{first}{} {cluster} {what}", harmless(node));
+        } else if !self.relation.is_empty() && self.relation != "copy" && self.relation != "child" {
             line = format!("{first}{} {cluster} {what}", paint.faint(&self.relation));
         }
         if !self.standing.is_empty() {

@@ -20,6 +20,7 @@ use crate::{
     age,
     answers::Said,
     clusters::Clusters,
+    instance::Told,
     onlooker::{self, flag},
     output::Output,
     paint::{Paint, harmless},
@@ -80,6 +81,9 @@ pub(crate) struct Explained {
     /// Of an instance of a graph: its conditions.
     #[serde(skip_serializing_if = "Option::is_none")]
     conditions: Option<Vec<Condition>>,
+    /// Of an instance of a graph: its nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    graph: Option<Told>,
 }
 
 /// What an object shows.
@@ -151,7 +155,7 @@ impl From<memory::Subject> for About {
     }
 }
 
-/// An instance of a graph: its own conditions say which node waits for which value.
+/// An instance of a graph.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Instance {
     /// Its cluster, such as `spoke#paris`.
@@ -166,6 +170,8 @@ pub(crate) struct Instance {
     state: Option<String>,
     /// Its conditions.
     conditions: Vec<Condition>,
+    /// Its nodes: which waits for which value.
+    graph: Told,
 }
 
 /// A condition of an object.
@@ -204,9 +210,11 @@ impl Condition {
     }
 
     fn draw(&self) -> String {
-        let Self { kind, status, reason, message, .. } = self;
+        let Self { kind, status, reason, message, last_transition_time } = self;
         let colon = if message.is_empty() { "" } else { ": " };
-        format!("  {}\n", harmless(&format!("{kind}={status} ({reason}){colon}{message}")))
+        // What is as it should be is so since it came to be.
+        let since = last_transition_time.as_deref().filter(|_| status != "True");
+        format!("  {}\n", harmless(&format!("{kind}={status} ({reason}){}{colon}{message}", for_so_long(since))))
     }
 }
 
@@ -243,7 +251,8 @@ impl Why {
         let is_brokered = is_consumer && options.is_some();
         if !is_brokered {
             if is_instance {
-                return Ok(Self::Instance(Instance::of(&found)));
+                let graph = Told::of(&clusters, &found).await;
+                return Ok(Self::Instance(Instance::of(&found, graph)));
             }
             let kind = &found.resource.kind;
             bail!(
@@ -256,7 +265,8 @@ impl Why {
         let options = options.context("the broker's flags")?;
         let key = origin_key(&found.cluster.name, &found.resource, &found.object);
         let explained = onlooker::ask(options, access, &key.cluster, &mut notes, |broker| broker.explain(&key)).await?;
-        Ok(Self::Brokered(Box::new(Explained::of(&found, &explained, notes, is_instance))))
+        let graph = if is_instance { Some(Told::of(&clusters, &found).await) } else { None };
+        Ok(Self::Brokered(Box::new(Explained::of(&found, &explained, notes, graph))))
     }
 
     fn draw(&self, paint: Paint) -> String {
@@ -281,7 +291,7 @@ fn for_so_long(since: Option<&str>) -> String {
 }
 
 impl Explained {
-    fn of(found: &Found, explanation: &Explanation, notes: Vec<String>, is_instance: bool) -> Self {
+    fn of(found: &Found, explanation: &Explanation, notes: Vec<String>, graph: Option<Told>) -> Self {
         let Explanation { decision, asked } = explanation;
         let Standing { summary, message, since, .. } = Standing::of(&found.object);
         let metadata = &found.object["metadata"];
@@ -301,7 +311,8 @@ impl Explained {
             looks_again_in_seconds: decision.again.map(|again| again.as_secs()),
             asked: asked.iter().map(|asked| Said { score: Some(asked.score), ..Said::of(asked) }).collect(),
             not_known: notes,
-            conditions: is_instance.then(|| Condition::all(&found.object)),
+            conditions: graph.as_ref().map(|_| Condition::all(&found.object)),
+            graph,
         }
     }
 
@@ -333,6 +344,7 @@ impl Explained {
             out.push_str(&format!("  because: {}\n", harmless(message)));
         }
         out.extend(self.conditions.iter().flatten().map(Condition::draw));
+        out.extend(self.graph.iter().map(Told::draw));
         out.push_str(if self.asked.is_empty() {
             "\nNo provider has an AcceptAPI for this kind.\n"
         } else {
@@ -358,7 +370,7 @@ impl Explained {
 }
 
 impl Instance {
-    fn of(found: &Found) -> Self {
+    fn of(found: &Found, graph: Told) -> Self {
         let metadata = &found.object["metadata"];
         Self {
             cluster: found.cluster.name.to_string(),
@@ -367,14 +379,16 @@ impl Instance {
             name: text(&metadata["name"]),
             state: found.object["status"]["state"].as_str().map(str::to_owned),
             conditions: Condition::all(&found.object),
+            graph,
         }
     }
 
     fn draw(&self) -> String {
-        let Self { cluster, kind, namespace, name, state, conditions } = self;
+        let Self { cluster, kind, namespace, name, state, conditions, graph } = self;
         let mut out = harmless(&format!("{cluster} {kind} {namespace}/{name}")) + "\n";
         out.push_str(&format!("  {}\n", harmless(state.as_deref().unwrap_or_default())));
         out.extend(conditions.iter().map(Condition::draw));
+        out.push_str(&graph.draw());
         out
     }
 }
@@ -410,7 +424,7 @@ mod tests {
         for state in State::ALL {
             let decision = Decision { provider: Some(ClusterName::provider("theseus")), ..Decision::state(state) };
             let explanation = Explanation { decision, asked: Vec::new() };
-            let told = Explained::of(&found(), &explanation, Vec::new(), false).draw(Paint::plain());
+            let told = Explained::of(&found(), &explanation, Vec::new(), None).draw(Paint::plain());
             let line = format!("  {}: at provider theseus; {}\n", state.as_str(), state::meaning(state));
             assert!(told.contains(&line) && told.contains("No provider has an AcceptAPI"), "{told}");
         }
@@ -444,7 +458,7 @@ mod tests {
             asked("d", Answer::Unknown("it is unreachable".into())),
         ];
         let notes = vec!["bart has not answered".to_owned()];
-        let explained = Explained::of(&found(), &Explanation { decision, asked }, notes, false);
+        let explained = Explained::of(&found(), &Explanation { decision, asked }, notes, None);
         let value = serde_json::to_value(&explained).unwrap();
         assert_eq!((&value["state"], &value["asked"][2]["answer"]), (&json!("Waiting"), &json!("CannotTake")));
         assert_eq!(

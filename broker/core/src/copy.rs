@@ -22,7 +22,7 @@ fn slot(consumer: &str) -> &str {
 }
 
 /// Whether a person's label or annotation goes along with the copy. Kubernetes' own and ours do not.
-fn travels(key: &str) -> bool {
+pub fn travels(key: &str) -> bool {
     let prefix = key.split_once('/').map_or("", |(prefix, _)| prefix);
     !(key.starts_with(keys::PREFIX)
         || prefix == "kubectl.kubernetes.io"

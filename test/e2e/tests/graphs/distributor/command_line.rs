@@ -2,15 +2,21 @@
 
 use e2e::{
     Object, Said,
+    kind::CONFIG_MAP,
     said::{self, is_kept, json_alike, text_alike},
 };
 use harness::wait_for;
+use serde_json::json;
 
 use super::{
     fleet::{Fleet, PEACE, SECRETS, note},
     waves::waves,
 };
-use crate::FLEET;
+use crate::{
+    FLEET,
+    kinds::is_active,
+    rgd::{Node, Rgd},
+};
 
 /// Runs `kubectl broker` with these arguments.
 async fn broker(fleet: &Fleet, args: &[&str]) -> Said {
@@ -29,9 +35,14 @@ const JSON: (&str, &[&str]) = (".json", &["-o", "json"]);
 
 /// What it says, in these outputs, is as it is kept beside the tests.
 async fn is_said(fleet: &Fleet, name: &str, args: &[&str], outputs: &[(&str, &[&str])]) {
+    is_said_with(fleet, 0, name, args, outputs).await;
+}
+
+/// The same with this exit code.
+async fn is_said_with(fleet: &Fleet, code: i32, name: &str, args: &[&str], outputs: &[(&str, &[&str])]) {
     for (end, output) in outputs {
         let said = broker(fleet, &[args, output].concat()).await;
-        assert_eq!((said.code, &*said.err), (Some(0), ""), "{said:?}");
+        assert_eq!((said.code, &*said.err), (Some(code), ""), "{said:?}");
         let told = if *end == ".json" { format!("{:#}\n", json_alike(said.json())) } else { text_alike(&said.out) };
         is_kept("graphs", &format!("{name}{end}"), &told);
     }
@@ -83,5 +94,61 @@ fn a_graph_is_rolled_out_and_taken_back_and_an_instance_is_traced() {
         assert!(said.code == Some(2) && said.err.contains("there is no ResourceGraphRollout nothing"), "{said:?}");
         asked.push(said.shown());
         is_kept("graphs", "rollout.txt", &asked.join("\n"));
+    });
+}
+
+/// A graph of which one node is not ready, one waits for it, one is not included, and one is referred to.
+fn gated() -> Rgd {
+    Rgd::new("Gated")
+        .spec(json!({"text": "string"}))
+        .node(
+            Node::config("gate", "${schema.metadata.name}-gate", json!({"text": "${schema.spec.text}"}))
+                .ready_when("${gate.data.?open.orValue(\"no\") == \"yes\"}"),
+        )
+        .node(Node::config("after", "${schema.metadata.name}-after", json!({"text": "${gate.data.text}"})))
+        .node(Node::config("never", "${schema.metadata.name}-never", json!({})).include_when("${schema.spec.text == \"\"}"))
+        .node(Node::external("source", "v1", "ConfigMap", json!({"name": "source"})))
+}
+
+#[test]
+fn an_instance_that_waits_says_for_what_and_where_its_children_differ() {
+    FLEET.run(async |fleet| {
+        let _peace = PEACE.read().await;
+        fleet.join_all().await;
+        let kind = fleet.define("gated", &gated()).await;
+        fleet.runs("paris", &kind, "1").await;
+        let paris = fleet.spoke("paris");
+        paris.make_namespace("gated").await;
+        paris.create(&kind, "gated", "one", json!({"spec": {"text": "paris"}})).await;
+        let waits = |seen: &Object| {
+            let ready = seen.condition("ResourcesReady");
+            ready.is_some_and(|ready| ready.message.contains("gate") && ready.message.contains("source"))
+        };
+        paris.until(&kind, "gated", "one", "to wait for its gate", waits).await;
+        let object = format!("{}.{}/one", kind.plural, kind.group);
+        let args = |command| [command, &*object, "--namespace", "gated"];
+        for command in ["trace", "why"] {
+            is_said(fleet, &format!("gated-{command}"), &args(command), &[TEXT, JSON]).await;
+        }
+        let said = broker(fleet, &args("diff")).await;
+        assert_eq!(said.code, Some(0), "what is made is as it is rendered: {said:?}");
+
+        // Nobody corrects what is changed by hand.
+        let reconcile = |value: Option<&str>| json!({"metadata": {"annotations": {"kro.run/reconcile": value}}});
+        paris.edit(&kind, "gated", "one", reconcile(Some("suspended"))).await;
+        let rests = |seen: &Object| {
+            seen.condition("ResourcesReady").is_some_and(|ready| ready.message.contains("reconciliation suspended"))
+        };
+        paris.until(&kind, "gated", "one", "to rest", rests).await;
+        paris.edit(&CONFIG_MAP, "gated", "one-gate", json!({"data": {"text": "by hand", "mine": "x"}})).await;
+        is_said_with(fleet, 1, "gated-diff", &args("diff"), &[TEXT, JSON]).await;
+
+        paris.edit(&kind, "gated", "one", reconcile(None)).await;
+        paris.create(&CONFIG_MAP, "gated", "source", json!({})).await;
+        paris.edit(&CONFIG_MAP, "gated", "one-gate", json!({"data": {"open": "yes"}})).await;
+        paris.until(&kind, "gated", "one", "to be ACTIVE", is_active).await;
+        let said = broker(fleet, &args("why")).await;
+        assert!(said.code == Some(0) && !said.out.contains("waits") && !said.out.contains("not ready"), "{said:?}");
+        assert_eq!(broker(fleet, &args("diff")).await.code, Some(0));
     });
 }

@@ -1,0 +1,309 @@
+//! `Live`: a node of an instance, with what is there of it; `Child`: what is told of it.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use broker_api::graphs::keys;
+use futures::future::join_all;
+use graphs_core::{
+    graph,
+    node::{Node, Ready, Wanted},
+    selector::Selector,
+};
+use runtime_effect::kind::Kind;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{
+    cluster::Place,
+    paint::harmless,
+    resource::Resource,
+    subject::Found,
+    trace::{label, text},
+    tree,
+};
+
+/// Objects of one node that are asked for at the same time.
+const ABREAST: usize = 16;
+
+/// What is there of one object that is wanted.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum There {
+    /// It is there.
+    Yes(Arc<Value>),
+    /// It is not there.
+    No,
+    /// What is there of its name belongs to somebody else.
+    Foreign,
+    /// Nobody can tell, and why.
+    Unknown(String),
+}
+
+/// What was read of a node.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    /// Its kind, where the cluster serves it.
+    resource: Option<Resource>,
+    /// For each object that is wanted, in their order.
+    there: Vec<There>,
+    /// All that a selector matches.
+    listed: Option<Vec<Arc<Value>>>,
+}
+
+/// A node of an instance.
+#[derive(Debug)]
+pub(crate) struct Live {
+    /// Its id.
+    pub(crate) id: String,
+    /// Its kind.
+    pub(crate) kind: Kind,
+    /// Whether it is only read.
+    pub(crate) is_external: bool,
+    /// What the graph wants of it.
+    pub(crate) wanted: Wanted,
+    ready: Ready,
+    reading: Reading,
+}
+
+/// How a node stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) enum State {
+    /// It is there, and enough for those that use it.
+    Ready,
+    /// It is there, or comes; those that use it wait.
+    NotReady,
+    /// It waits for values of others.
+    Waiting,
+    /// It is not included.
+    Skipped,
+    /// A field of the instance that it needs is not set.
+    Unset,
+    /// It cannot be made.
+    Failed,
+    /// Nobody can tell.
+    Unknown,
+}
+
+/// What is told of a node.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Child {
+    /// Its id in the graph.
+    pub(crate) id: String,
+    /// Its kind.
+    pub(crate) kind: String,
+    /// How it stands.
+    pub(crate) state: State,
+    /// What it waits for, or what is wrong.
+    pub(crate) why: Option<String>,
+    /// Its objects, `namespace/name`.
+    pub(crate) objects: Vec<String>,
+}
+
+/// One object that a graph makes.
+async fn applied(found: &Found, resource: &Resource, wanted: &Value) -> There {
+    let (namespace, name) = (text(wanted, "/metadata/namespace"), text(wanted, "/metadata/name"));
+    let own = text(&found.object, "/metadata/namespace");
+    let namespace = if namespace.is_empty() { own } else { namespace };
+    match found.cluster.get(resource, Place { namespace, name }).await {
+        Ok(Some(object)) => {
+            let set = label(&object, keys::APPLYSET_PART_OF);
+            let is_ours = set.is_some() && set == label(&found.object, keys::APPLYSET_ID);
+            if is_ours { There::Yes(Arc::new(object)) } else { There::Foreign }
+        }
+        Ok(None) => There::No,
+        Err(trouble) => There::Unknown(trouble.to_string()),
+    }
+}
+
+/// One object that a graph reads.
+async fn referred(found: &Found, resource: &Resource, wanted: &Value) -> There {
+    let place = Place { namespace: text(wanted, "/metadata/namespace"), name: text(wanted, "/metadata/name") };
+    match found.cluster.get(resource, place).await {
+        Ok(Some(object)) => There::Yes(Arc::new(object)),
+        Ok(None) => There::No,
+        Err(trouble) => There::Unknown(trouble.to_string()),
+    }
+}
+
+/// One object that a graph makes, or only reads.
+async fn one(found: &Found, resource: &Resource, wanted: &Value, is_external: bool) -> There {
+    if is_external { referred(found, resource, wanted).await } else { applied(found, resource, wanted).await }
+}
+
+/// All that a graph's selector matches, in the API's order.
+async fn selected(found: &Found, resource: &Resource, wanted: &Value) -> Result<Vec<Arc<Value>>, String> {
+    let selector = Selector::read(&wanted["metadata"]["selector"])?;
+    let namespace = Some(text(wanted, "/metadata/namespace")).filter(|namespace| !namespace.is_empty());
+    let list = found.cluster.list(resource, namespace, None).await.map_err(|trouble| trouble.to_string())?;
+    let labels = |object: &Value| -> BTreeMap<String, String> {
+        let labels = object["metadata"]["labels"].as_object().into_iter().flatten();
+        labels.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
+    };
+    Ok(list.into_iter().filter(|object| selector.selects(&labels(object))).map(Arc::new).collect())
+}
+
+impl Reading {
+    /// Of all that is wanted nobody can tell.
+    fn unknown(resource: Option<Resource>, wanted: &[Value], why: &str) -> Self {
+        Self { resource, there: vec![There::Unknown(why.to_owned()); wanted.len()], listed: None }
+    }
+}
+
+impl Live {
+    /// Reads what is there of a node; `None`: it is not known yet how that is called.
+    pub(super) async fn read(found: &Found, resource: &graph::Resource, node: &Node) -> Option<Reading> {
+        let Wanted::Objects(wanted) = &node.wanted else { return None };
+        let name = &resource.kind.name;
+        let kind = Kind { group: name.group.clone(), version: name.version.clone(), kind: name.kind.clone() };
+        let served = match found.cluster.resources().await {
+            Ok(resources) => resources.of_kind(&kind).cloned(),
+            Err(trouble) => return Some(Reading::unknown(None, wanted, &trouble.to_string())),
+        };
+        let Some(served) = served else {
+            let why = format!("{} serves no {} of {}", found.cluster.name, kind.kind, kind.api_version());
+            return Some(Reading::unknown(None, wanted, &why));
+        };
+        if let (graph::Role::Selected, [selector]) = (resource.role, &wanted[..]) {
+            return Some(match selected(found, &served, selector).await {
+                Ok(all) => Reading { resource: Some(served), there: Vec::new(), listed: Some(all) },
+                Err(why) => Reading::unknown(Some(served), wanted, &why),
+            });
+        }
+        let is_external = resource.role.is_external();
+        let mut there = Vec::with_capacity(wanted.len());
+        for some in wanted.chunks(ABREAST) {
+            there.extend(join_all(some.iter().map(|object| one(found, &served, object, is_external))).await);
+        }
+        Some(Reading { resource: Some(served), there, listed: None })
+    }
+
+    /// A node as the last pass left it.
+    pub(super) fn of(resource: &graph::Resource, node: Node, reading: Option<Reading>) -> Self {
+        let name = &resource.kind.name;
+        let kind = Kind { group: name.group.clone(), version: name.version.clone(), kind: name.kind.clone() };
+        let Node { wanted, ready } = node;
+        let (id, is_external) = (resource.id.clone(), resource.role.is_external());
+        Self { id, kind, is_external, wanted, ready, reading: reading.unwrap_or_default() }
+    }
+
+    /// Whether nothing is rendered of it, nor is to be.
+    pub(crate) fn is_unrendered(&self) -> bool {
+        matches!(self.wanted, Wanted::Waiting(_) | Wanted::Unset(_) | Wanted::Failed(_))
+    }
+
+    /// Each object that it is to have, with what is there of it, and its kind as the cluster serves it.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&Value, &There, Option<&Resource>)> {
+        let wanted = match &self.wanted {
+            Wanted::Objects(objects) => &objects[..],
+            _ => &[],
+        };
+        wanted.iter().zip(&self.reading.there).map(|(wanted, there)| (wanted, there, self.reading.resource.as_ref()))
+    }
+}
+
+impl Reading {
+    /// What expressions see of it; `None`: nothing is known.
+    pub(super) fn observed(&self) -> Option<Vec<Arc<Value>>> {
+        if let Some(listed) = &self.listed {
+            return Some(listed.clone());
+        }
+        let there = self.there.iter().filter_map(|there| match there {
+            There::Yes(object) => Some(Arc::clone(object)),
+            There::No | There::Foreign | There::Unknown(_) => None,
+        });
+        Some(there.collect())
+    }
+}
+
+/// `team/shop`.
+pub(crate) fn called(object: &Value) -> String {
+    let (namespace, name) = (text(object, "/metadata/namespace"), text(object, "/metadata/name"));
+    if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
+}
+
+impl State {
+    /// In words.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Ready => "ready",
+            Self::NotReady => "not ready",
+            Self::Waiting => "waits",
+            Self::Skipped => "not included",
+            Self::Unset => "cannot be made, a field is not set",
+            Self::Failed => "fails",
+            Self::Unknown => "not known",
+        }
+    }
+}
+
+impl Child {
+    /// Of a node.
+    pub(super) fn of(live: &Live) -> Self {
+        let of_place = |wanted: &Value, there: &There| match there {
+            There::Yes(_) => None,
+            There::No => Some((State::NotReady, format!("{} {} is not there", live.kind.kind, called(wanted)))),
+            There::Foreign => {
+                let why = format!("{} {} is there, and is not this instance's", live.kind.kind, called(wanted));
+                Some((State::NotReady, why))
+            }
+            There::Unknown(why) => Some((State::Unknown, why.clone())),
+        };
+        let (state, why) = match (&live.wanted, &live.ready) {
+            (Wanted::Skipped, _) => (State::Skipped, None),
+            (Wanted::Waiting(why), _) => (State::Waiting, Some(why.clone())),
+            (Wanted::Unset(why), _) => (State::Unset, Some(why.clone())),
+            (Wanted::Failed(why), _) => (State::Failed, Some(why.clone())),
+            (Wanted::Objects(_), ready) => {
+                let lacks = live.pairs().find_map(|(wanted, there, _)| of_place(wanted, there));
+                match (lacks, ready) {
+                    (Some((state, why)), _) => (state, Some(why)),
+                    (None, Ready::Yes) => (State::Ready, None),
+                    (None, Ready::No(why)) => (State::NotReady, Some(why.clone())),
+                    (None, Ready::Failed(why)) => (State::Failed, Some(why.clone())),
+                }
+            }
+        };
+        let listed = live.reading.listed.iter().flatten().map(|object| called(object));
+        let objects = live.pairs().map(|(wanted, _, _)| called(wanted)).chain(listed).collect();
+        Self { id: live.id.clone(), kind: live.kind.kind.clone(), state, why, objects }
+    }
+
+    /// How it stands, in words.
+    pub(crate) fn standing(&self) -> String {
+        let why = self.why.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
+        harmless(&format!("{}{why}", self.state.words()))
+    }
+
+    /// Whether no object of it shows how it stands.
+    pub(crate) fn lacks(&self, live: &Live) -> bool {
+        let is_there = |(_, there, _): (_, &There, _)| matches!(there, There::Yes(_));
+        match self.state {
+            State::Ready => false,
+            State::Skipped | State::Waiting | State::Unset | State::Failed => true,
+            State::NotReady | State::Unknown => live.is_external || !live.pairs().all(is_there),
+        }
+    }
+
+    /// The same in a tree.
+    pub(crate) fn node(&self, found: &Found) -> tree::Node {
+        let good = match self.state {
+            State::Unset | State::Failed => Some(false),
+            State::Ready | State::NotReady | State::Waiting | State::Skipped | State::Unknown => None,
+        };
+        let node = tree::Node::place("node", &found.cluster, &self.kind, "", "");
+        let standing = self.state.words().to_owned();
+        tree::Node { node: Some(self.id.clone()), standing, good, message: self.why.clone(), ..node }
+    }
+
+    /// A line for people; ids are as wide as `width`.
+    pub(crate) fn draw(&self, width: usize) -> String {
+        let Self { id, kind, objects, .. } = self;
+        let objects = match &objects[..] {
+            [] => String::new(),
+            [one] => format!(" {one}"),
+            [first, rest @ ..] => format!(" {first} and {} more", rest.len()),
+        };
+        format!("    {id:<width$}  {}  {}\n", harmless(&format!("{kind}{objects}")), self.standing())
+    }
+}
