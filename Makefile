@@ -113,7 +113,7 @@ undeploy: ## Remove Brokers and operator from kubectl's current context; CRDs an
 
 .PHONY: check
 check: need-cargo need-cc fmt-check clippy ## Format, clippy, and the tests that need no API server (a minute)
-	cargo test --locked --workspace --lib --bin bench --bin mutants --bin suites --test core --test cel
+	cargo test --locked --workspace --lib --bin bench --bin kubectl-broker --bin mutants --bin suites --test core --test cel
 
 # One build of all binaries and tests comes first: `cargo test` alone would not build the binaries that the tests start, and
 # building those by themselves would compile a third of the dependencies a second time, with other features. Half of what

@@ -1,4 +1,6 @@
 //! The resource broker: observe (indexes to a snapshot of one origin), decide (`broker-core`), act (writes with preconditions).
+//!
+//! Knows no loop, no sender and no retry: those are `runtime-engine`'s. What is right for an object is for `broker-core` to say.
 
 pub mod acceptance;
 pub mod app;

@@ -111,7 +111,6 @@ impl Engaged {
             }
         }
     }
-
 }
 
 impl Engages for Engaged {

@@ -27,6 +27,8 @@ pub(crate) struct Deployed {
     pub(crate) wanted: i32,
     /// How many work.
     pub(crate) available: i32,
+    /// The ServiceAccount that its pods run as.
+    pub(crate) account: String,
     /// What its arguments mean to a broker of this release, or why they mean nothing.
     pub(crate) options: Result<Options, String>,
 }
@@ -38,7 +40,8 @@ impl Deployed {
         let labelled = deployment.metadata.labels.as_ref().and_then(|labels| labels.get(PROGRAM));
         let is_broker = labelled.is_some_and(|program| program == keys::MANAGER);
         let spec = deployment.spec?;
-        let mut containers = spec.template.spec?.containers;
+        let pod = spec.template.spec?;
+        let mut containers = pod.containers;
         let at = containers.iter().position(takes_kinds).or(is_broker.then_some(0))?;
         let container = if at < containers.len() { containers.swap_remove(at) } else { return None };
         let env = container.env.unwrap_or_default().into_iter();
@@ -51,6 +54,7 @@ impl Deployed {
             name: deployment.metadata.name.unwrap_or_default(),
             wanted: spec.replicas.unwrap_or(1),
             available: deployment.status.and_then(|status| status.available_replicas).unwrap_or_default(),
+            account: pod.service_account_name.unwrap_or_else(|| "default".to_owned()),
             options,
         })
     }

@@ -12,12 +12,13 @@ use crate::{
     cluster::Place,
     clusters::Clusters,
     difference::{Difference, of_child, of_copy},
-    instance::{Instance, Live, There, called},
+    instance::{Instance, Live, There},
+    object::{annotation, called, label},
     paint::harmless,
     resource::Resource,
     simulate::schemas::published_of,
     subject::Found,
-    trace::{annotation, label, origin_key},
+    trace::origin_key,
 };
 
 /// Where something differs.

@@ -146,9 +146,8 @@ pub(crate) fn of_child(rendered: &Value, held: &Value, schema: &Schema) -> Vec<D
     if schema.difference(&content(rendered), held).is_some() {
         wanted.extend(fields(rendered));
     }
-    let is_same = |path: &Vec<Segment>, value: &Value| {
-        at(held, path) == Some(value) || same_by(schema, path, value, held)
-    };
+    let is_same =
+        |path: &Vec<Segment>, value: &Value| at(held, path) == Some(value) || same_by(schema, path, value, held);
     let differ = wanted.iter().filter(|(path, value)| !is_same(path, value));
     differ.map(|(path, value)| difference(path, Some(value), at(held, path), held)).collect()
 }
@@ -232,8 +231,10 @@ mod tests {
 
     #[test]
     fn labels_and_annotations_of_a_copy_count_where_they_travel() {
-        let object = |labels: Value, annotations: Value| json!({ "metadata": { "labels": labels, "annotations": annotations } });
-        let origin = object(json!({ "team": "a", "same": "x" }), json!({ "note": "new", "kubectl.kubernetes.io/last": "x" }));
+        let object =
+            |labels: Value, annotations: Value| json!({ "metadata": { "labels": labels, "annotations": annotations } });
+        let origin =
+            object(json!({ "team": "a", "same": "x" }), json!({ "note": "new", "kubectl.kubernetes.io/last": "x" }));
         let held = object(
             json!({ "same": "x", "broker.platform-mesh.io/slot": "aa", "added": "by hand" }),
             json!({ "note": "old" }),
@@ -251,11 +252,13 @@ mod tests {
 
     #[test]
     fn a_child_differs_where_it_does_not_hold_what_is_rendered() {
-        let schema = Schema::compile(&json!({ "type": "object", "properties": { "spec": { "type": "object", "properties": {
+        let schema = Schema::compile(
+            &json!({ "type": "object", "properties": { "spec": { "type": "object", "properties": {
             "replicas": { "type": "integer" },
             "ports": { "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["port"], "items": {
                 "type": "object", "properties": { "port": { "type": "integer" }, "name": { "type": "string" } } } },
-        } } } }));
+        } } } }),
+        );
         let rendered = json!({ "metadata": { "name": "shop", "labels": { "app": "shop" } },
             "spec": { "replicas": 2, "ports": [{ "port": 80, "name": "http" }] } });
         let mut held = rendered.clone();

@@ -3,14 +3,18 @@
 mod node;
 mod served;
 
-use graphs_core::{graph::Graph, node::Node, render::{Observed, Pass}};
+use graphs_core::{
+    graph::Graph,
+    node::Node,
+    render::{Observed, Pass},
+};
 use runtime_cel::graph::Evaluator;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::node::Reading;
 pub(crate) use self::{
-    node::{Child, Live, There, called},
+    node::{Child, Live, There},
     served::Served,
 };
 use crate::{clusters::Clusters, paint::harmless, subject::Found};

@@ -243,8 +243,8 @@ impl Joining<'_> {
         let (uid, hub_uid, denied_there, denied_in_hub, resources, joined) = futures::join!(
             identity::uid(member),
             identity::uid(hub),
-            denied(member, there),
-            denied(hub, here),
+            denied(member, None, there),
+            denied(hub, None, here),
             member.resources(),
             self.joined(access)
         );

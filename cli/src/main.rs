@@ -28,6 +28,7 @@ mod lists;
 mod manifest;
 mod moves;
 mod names;
+mod object;
 mod onlooker;
 mod output;
 mod paint;

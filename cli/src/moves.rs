@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 use crate::{
     cluster::Place,
     clusters::Clusters,
+    object::annotation,
     resource::Resource,
     standing::Standing,
     subject::{Found, Subject},
-    trace::{annotation, origin_key},
+    trace::origin_key,
     wait::{Progress, Wait},
 };
 

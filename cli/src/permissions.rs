@@ -6,11 +6,15 @@ use std::collections::BTreeMap;
 use broker_api::Role;
 use manifests::permissions::{
     self, Grant,
-    broker::{CONSUMER, CONSUMER_KINDS, PROVIDER, PROVIDER_KINDS},
+    broker::{
+        CLUSTER_SECRETS, CONSUMER, CONSUMER_KINDS, COORDINATION_OWN, DASHBOARD_GRAPHS, DASHBOARD_REVIEWS, INSTANCE,
+        PROVIDER, PROVIDER_KINDS,
+    },
     graphs::SPOKE,
 };
-use resource_broker::watch_kind::KindFlag;
+use resource_broker::{options::Options, watch_kind::KindFlag};
 use runtime_effect::kind::Kind;
+use runtime_process::bind::Disabled;
 use serde_json::{Value, json};
 
 use crate::{resource::Resources, rights::Right};
@@ -156,6 +160,28 @@ fn related(rule: &Rule, kinds: &Kinds) -> Vec<Rule> {
 /// Each verb that a member's credentials need.
 pub(crate) fn rights(role: Role, kinds: &Kinds) -> Vec<Right> {
     roles(role, Some(kinds)).iter().flat_map(|(_, rules)| rules.iter().flat_map(Rule::rights)).collect()
+}
+
+/// Each verb that a broker with these flags needs in the coordination cluster; `own` is its namespace. What stages of
+/// migrations take is the cluster owner's to grant, and Migrations say what they lack.
+pub(crate) fn coordination(own: &str, options: &Options) -> Vec<Right> {
+    let within = |namespace: &str, role: &permissions::Role| {
+        let rights = role.rules.iter().flat_map(|rule| Rule::of(rule).rights());
+        rights.map(|right| Right { namespace: namespace.to_owned(), ..right }).collect::<Vec<_>>()
+    };
+    let mut rights = within("", &COORDINATION_OWN);
+    rights
+        .extend(within(own, &INSTANCE).into_iter().filter(|right| options.leader_elect || right.resource != "leases"));
+    for secrets in &options.cluster_secrets_namespace {
+        rights.extend(within(&secrets.namespace, &CLUSTER_SECRETS));
+    }
+    if let Disabled::On(address) = options.dashboard_bind_address {
+        rights.extend(within("", &DASHBOARD_GRAPHS));
+        if !address.ip().is_loopback() {
+            rights.extend(within("", &DASHBOARD_REVIEWS));
+        }
+    }
+    rights
 }
 
 #[cfg(test)]

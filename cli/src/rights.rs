@@ -36,19 +36,38 @@ impl Right {
         format!("{resource}{dot}{group}{name}{within}")
     }
 
-    /// What an API server is asked (`kubectl auth can-i`).
-    fn review(&self) -> Value {
+    /// What an API server is asked (`kubectl auth can-i`), about whoever asks or about somebody else.
+    fn review(&self, of: Option<&Account>) -> Value {
         let Self { group, resource, namespace, name, verb } = self;
         let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
-        json!({
+        let mut review = json!({
             "apiVersion": "authorization.k8s.io/v1",
-            "kind": "SelfSubjectAccessReview",
+            "kind": kind_of_review(of),
             "spec": { "resourceAttributes": {
                 "group": group, "resource": resource, "subresource": subresource,
                 "namespace": namespace, "name": name, "verb": verb,
             } },
-        })
+        });
+        if let Some(Account { namespace, name }) = of {
+            review["spec"]["user"] = json!(format!("system:serviceaccount:{namespace}:{name}"));
+            let all = ["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")];
+            review["spec"]["groups"] = json!([all[0], all[1], "system:authenticated"]);
+        }
+        review
     }
+}
+
+/// A ServiceAccount.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Account {
+    /// Its namespace.
+    pub(crate) namespace: String,
+    /// Its name.
+    pub(crate) name: String,
+}
+
+fn kind_of_review(of: Option<&Account>) -> &'static str {
+    if of.is_some() { "SubjectAccessReview" } else { "SelfSubjectAccessReview" }
 }
 
 /// Rights in one line, the verbs of one object together: `get, list secrets; create namespaces`.
@@ -66,20 +85,21 @@ pub(crate) fn told(rights: &[Right]) -> String {
     lines.join("; ")
 }
 
-/// Those that the credentials by which a cluster is asked do not allow.
-pub(crate) async fn denied(cluster: &Cluster, rights: Vec<Right>) -> Result<Vec<Right>, Trouble> {
+/// Those that the credentials by which a cluster is asked do not allow; `of`: those that somebody else has not.
+pub(crate) async fn denied(cluster: &Cluster, of: Option<&Account>, rights: Vec<Right>) -> Result<Vec<Right>, Trouble> {
     let answers = stream::iter(rights).map(|right| async move {
-        let allowed = allows(cluster, &right).await?;
+        let allowed = allows(cluster, of, &right).await?;
         Ok::<_, Trouble>((!allowed).then_some(right))
     });
     let answers: Vec<Option<Right>> = answers.buffered(AT_ONCE).try_collect().await?;
     Ok(answers.into_iter().flatten().collect())
 }
 
-async fn allows(cluster: &Cluster, right: &Right) -> Result<bool, Trouble> {
-    let reviews = Resource::named("authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews")
-        .cluster_wide();
-    let answer = cluster.create(&reviews, "", &right.review()).await?;
+async fn allows(cluster: &Cluster, of: Option<&Account>, right: &Right) -> Result<bool, Trouble> {
+    let kind = kind_of_review(of);
+    let plural = format!("{}s", kind.to_lowercase());
+    let reviews = Resource::named("authorization.k8s.io", "v1", kind, &plural).cluster_wide();
+    let answer = cluster.create(&reviews, "", &right.review(of)).await?;
     Ok(answer["status"]["allowed"] == true)
 }
 
@@ -110,9 +130,13 @@ mod tests {
 
     #[test]
     fn a_subresource_is_asked_for_as_one() {
-        let asked = right("patch", "certificates/status", "example.org").review();
+        let asked = right("patch", "certificates/status", "example.org").review(None);
         let attributes = &asked["spec"]["resourceAttributes"];
         assert_eq!((&attributes["resource"], &attributes["subresource"]), (&json!("certificates"), &json!("status")));
-        assert_eq!(right("get", "secrets", "").review()["spec"]["resourceAttributes"]["subresource"], "");
+        let of = Account { namespace: "system".into(), name: "broker".into() };
+        let asked = right("get", "secrets", "").review(Some(&of));
+        assert_eq!(asked["spec"]["resourceAttributes"]["subresource"], "");
+        assert_eq!(asked["kind"], "SubjectAccessReview");
+        assert_eq!(asked["spec"]["user"], "system:serviceaccount:system:broker");
     }
 }

@@ -9,9 +9,9 @@ use serde_json::Value;
 use crate::{
     age,
     cluster::{Cluster, Trouble},
+    object::annotation,
     standing::Standing,
     table::{AGE, Column, Row, WIDE_AGE, column, wide},
-    trace::annotation,
 };
 
 /// A text of an object; `None`: it has none there, or something else.

@@ -16,6 +16,7 @@ use crate::{
     cluster::{Cluster, Place, Trouble},
     clusters::Clusters,
     instance::Instance,
+    object::{annotation, label, text},
     resource::Resource,
     subject::Found,
     tree::Node,
@@ -28,18 +29,6 @@ const DEPTH: usize = 8;
 pub(crate) async fn trace(clusters: &Clusters, found: &Found) -> Node {
     let Found { cluster, resource, object } = found;
     below(clusters, cluster.clone(), resource.clone(), object.clone(), "", 0).await
-}
-
-pub(crate) fn text<'a>(object: &'a Value, path: &str) -> &'a str {
-    object.pointer(path).and_then(Value::as_str).unwrap_or_default()
-}
-
-pub(crate) fn annotation<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
-    object["metadata"]["annotations"].get(key)?.as_str()
-}
-
-pub(crate) fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
-    object["metadata"]["labels"].get(key)?.as_str()
 }
 
 /// The key of an object in a consumer.

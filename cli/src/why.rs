@@ -21,6 +21,7 @@ use crate::{
     answers::Said,
     clusters::Clusters,
     instance::Told,
+    object::annotation,
     onlooker::{self, flag},
     output::Output,
     paint::{Paint, harmless},
@@ -28,7 +29,7 @@ use crate::{
     standing::Standing,
     state::{self, Wait},
     subject::{Found, Subject},
-    trace::{annotation, origin_key},
+    trace::origin_key,
 };
 
 /// Why an object is where it is.

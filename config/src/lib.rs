@@ -1,5 +1,5 @@
 //! What is applied to clusters besides people's own objects: CRDs and permissions. `config/` is generated from here, and what
-//! `docs/kinds/` says of the kinds.
+//! `docs/kinds/` says of the kinds. Knows no client: others apply it.
 
 pub mod crds;
 mod document;

@@ -2,7 +2,7 @@
 //!
 //! [`reconcile`] is a short driver over `dereference → validate → build → apply → update_status`. What decides takes no
 //! client: [`invocation`], [`validate`], [`build`], [`apply::decision`], [`status`]. The status is made of what was
-//! applied, never of what was meant.
+//! applied, never of what was meant. Knows nothing of brokering but the flags of the two programs that it deploys.
 
 pub mod app;
 pub mod apply;

@@ -15,10 +15,7 @@ use runtime_fleet::{
 };
 use tracing::warn;
 
-use super::{
-    listen::StageObjects,
-    stages::ids,
-};
+use super::{listen::StageObjects, stages::ids};
 use crate::broker::Broker;
 
 impl Broker {

@@ -7,7 +7,7 @@ use super::{
     facts::{Facts, Within},
     finding::Finding,
 };
-use crate::{cluster::Trouble, resource::Resources, trace::annotation};
+use crate::{cluster::Trouble, object::annotation, resource::Resources};
 
 const CHECK: &str = "acceptapi";
 

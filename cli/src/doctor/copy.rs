@@ -12,7 +12,7 @@ use super::{
     finding::{Finding, More},
     origin,
 };
-use crate::trace::annotation;
+use crate::object::annotation;
 
 const CHECK: &str = "orphans";
 

@@ -1,10 +1,10 @@
 //! What the broker's credentials in a cluster do not allow, although the broker needs it.
 
 use super::{
-    facts::{Facts, Member},
+    facts::{Facts, Inside, Member, Read},
     finding::Finding,
 };
-use crate::rights::told;
+use crate::rights::{Right, told};
 
 const CHECK: &str = "permissions";
 
@@ -29,8 +29,27 @@ pub(crate) fn check(facts: &Facts) -> Vec<Finding> {
             }
         }
     };
-    facts.members.iter().filter_map(of_one).collect()
+    let here = facts.hub.inside.iter().flat_map(|inside| inside.denied.iter().map(move |one| (inside, one)));
+    let of_broker = |(inside, (name, denied)): (&Inside, (&String, &Read<Vec<Right>>))| {
+        let place = format!("{} Deployment {}/{name}", facts.hub.name, inside.namespace);
+        match denied {
+            Ok(denied) if denied.is_empty() => None,
+            Ok(denied) => {
+                let what = format!("its ServiceAccount is not allowed: {}", told(denied));
+                Some(Finding::error(CHECK, &place, what, HERE))
+            }
+            Err(why) => {
+                let needs = "create of subjectaccessreviews.authorization.k8s.io in the coordination cluster";
+                Some(Finding::unchecked(CHECK, &place, why, needs))
+            }
+        }
+    };
+    here.filter_map(of_broker).chain(facts.members.iter().filter_map(of_one)).collect()
 }
+
+/// What grants a broker's rights in the coordination cluster.
+const HERE: &str = "the operator binds its roles to it: see whether that works, and apply config/default (or the chart) again; without \
+                    the operator apply config/rbac/coordination.yaml, with your namespaces";
 
 fn remedy(member: &Member) -> String {
     let (name, role) = (member.name.name(), member.name.role());
@@ -89,5 +108,27 @@ mod tests {
         assert_eq!(given[0].what, "the credentials that were given do not allow: create stores.x.io");
         assert_eq!(given[0].severity, Severity::Warning);
         assert!(given[0].remedy.contains("(--provider-kubeconfig)"), "{given:?}");
+    }
+
+    #[test]
+    fn what_a_broker_s_account_lacks_in_the_coordination_cluster_is_told() {
+        let found = |denied: Read<Vec<Right>>| {
+            let mut inside = inside();
+            inside.denied.insert("broker".into(), denied);
+            check(&facts(inside, Vec::new()))
+        };
+        assert!(found(Ok(Vec::new())).is_empty());
+        let right = Right {
+            group: String::new(),
+            resource: "secrets".into(),
+            namespace: "clusters".into(),
+            name: String::new(),
+            verb: "list".into(),
+        };
+        let denied = found(Ok(vec![right]));
+        assert_eq!(denied[0].what, "its ServiceAccount is not allowed: list secrets in namespace clusters");
+        assert!(denied[0].severity == Severity::Error && denied[0].remedy.contains("coordination.yaml"), "{denied:?}");
+        let unread = found(Err(Trouble::Forbidden("no".into())));
+        assert!(unread[0].remedy.contains("create of subjectaccessreviews"), "{unread:?}");
     }
 }

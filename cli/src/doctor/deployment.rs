@@ -24,7 +24,7 @@ pub(crate) fn check(hub: &Hub, inside: &Inside) -> Vec<Finding> {
 }
 
 fn of_one(hub: &Hub, broker: &Deployed) -> Vec<Finding> {
-    let Deployed { namespace, name, wanted, available, options } = broker;
+    let Deployed { namespace, name, wanted, available, options, .. } = broker;
     let place = format!("{} Deployment {namespace}/{name}", hub.name);
     let mut findings = Vec::new();
     let pods = format!("kubectl -n {namespace} describe pods, and their logs, say why");

@@ -60,6 +60,8 @@ pub(crate) struct Inside {
     pub(crate) keys: BTreeMap<String, Pair>,
     /// The cluster Secrets, by namespace.
     pub(crate) secrets: BTreeMap<String, Read<Vec<ClusterSecret>>>,
+    /// What the ServiceAccounts of brokers lack there, by the Deployment's name.
+    pub(crate) denied: BTreeMap<String, Read<Vec<Right>>>,
     /// Migrations.
     pub(crate) migrations: Read<Vec<Value>>,
     /// MigrationConfigurations.
@@ -157,6 +159,7 @@ pub(crate) mod tests {
             leases: BTreeMap::new(),
             keys: BTreeMap::new(),
             secrets: BTreeMap::new(),
+            denied: BTreeMap::new(),
             migrations: Ok(Vec::new()),
             configurations: Ok(Vec::new()),
         }

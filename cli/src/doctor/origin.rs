@@ -9,7 +9,7 @@ use super::{
     facts::{Facts, Within},
     finding::{Finding, More, Severity},
 };
-use crate::{age, trace::annotation};
+use crate::{age, object::annotation};
 
 const WAITING: &str = "not-brokered";
 const ASIDE: &str = "set-aside";

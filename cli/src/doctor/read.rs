@@ -30,9 +30,9 @@ use crate::{
     cluster_secret::{self, ClusterSecret, secrets},
     clusters, held, identity,
     join::RELATED,
-    permissions::{Kinds, rights},
+    permissions::{Kinds, coordination, rights},
     resource::{Resource, Resources},
-    rights::denied,
+    rights::{Account, Right, denied},
 };
 
 /// How long all questions to one cluster may take together.
@@ -140,7 +140,8 @@ async fn inside(hub: &Cluster, access: &Access, asked: &Doctor) -> Inside {
     let options = || found.iter().filter_map(|broker| broker.options.as_ref().ok());
     let named = options().flat_map(|options| options.cluster_secrets_namespace.iter().map(|one| one.namespace.clone()));
     let places: BTreeSet<String> = access.cluster_secrets_namespace.iter().cloned().chain(named).collect();
-    let (leases, keys, secrets) = futures::join!(leases(hub, &found), pairs(hub, homes), clusters_of(hub, places));
+    let (leases, keys, secrets, denied) =
+        futures::join!(leases(hub, &found), pairs(hub, homes), clusters_of(hub, places), denied_here(hub, &found));
     Inside {
         namespace: namespace.clone(),
         resources: resources.cloned(),
@@ -149,6 +150,7 @@ async fn inside(hub: &Cluster, access: &Access, asked: &Doctor) -> Inside {
         leases,
         keys,
         secrets,
+        denied,
         migrations,
         configurations,
         deployed,
@@ -170,6 +172,19 @@ async fn leases(hub: &Cluster, brokers: &[&Deployed]) -> BTreeMap<String, Read<O
     let read = electing.map(|(broker, name)| async move {
         let lease = hub.get(leases, Place { namespace: broker.own_namespace(), name }).await;
         (broker.name.clone(), lease)
+    });
+    join_all(read).await.into_iter().collect()
+}
+
+/// What the ServiceAccount of each broker lacks. One that has a kubeconfig for this cluster is somebody else here.
+async fn denied_here(hub: &Cluster, brokers: &[&Deployed]) -> BTreeMap<String, Read<Vec<Right>>> {
+    let accounted = brokers.iter().filter_map(|broker| {
+        let options = broker.options.as_ref().ok().filter(|options| options.coordination().is_none())?;
+        Some((broker, coordination(broker.own_namespace(), options)))
+    });
+    let read = accounted.map(|(broker, rights)| async move {
+        let account = Account { namespace: broker.namespace.clone(), name: broker.account.clone() };
+        (broker.name.clone(), denied(hub, Some(&account), rights).await)
     });
     join_all(read).await.into_iter().collect()
 }
@@ -219,7 +234,7 @@ async fn within(cluster: &Cluster, flags: &Flags) -> Within {
     let resources = resources.cloned();
     let kinds = needed(cluster.name.role(), flags, resources.as_ref().ok(), accept_apis.as_deref().ok());
     let (denied, copies) =
-        futures::join!(denied(cluster, rights(cluster.name.role(), &kinds)), copies(cluster, &flags.brokered));
+        futures::join!(denied(cluster, None, rights(cluster.name.role(), &kinds)), copies(cluster, &flags.brokered));
     Within { uid, resources, denied, accept_apis, copies, origins: Vec::new() }
 }
 

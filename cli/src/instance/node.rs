@@ -16,10 +16,10 @@ use serde_json::Value;
 
 use crate::{
     cluster::Place,
+    object::{called, label, text},
     paint::harmless,
     resource::Resource,
     subject::Found,
-    trace::{label, text},
     tree,
 };
 
@@ -214,12 +214,6 @@ impl Reading {
         });
         Some(there.collect())
     }
-}
-
-/// `team/shop`.
-pub(crate) fn called(object: &Value) -> String {
-    let (namespace, name) = (text(object, "/metadata/namespace"), text(object, "/metadata/name"));
-    if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
 }
 
 impl State {

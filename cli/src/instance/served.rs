@@ -14,10 +14,10 @@ use serde_json::Value;
 use crate::{
     cluster::{Cluster, Place, Trouble},
     clusters::Clusters,
+    object::{annotation, label},
     resource::Resource,
     simulate::schemas::Schemas,
     subject::Found,
-    trace::{annotation, label},
 };
 
 /// A graph, and which revision of it.

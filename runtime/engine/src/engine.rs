@@ -16,13 +16,7 @@ use runtime_fleet::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    bodies::Bodies,
-    decisions::Decisions,
-    meters::Meters,
-    reads::Reads,
-    recorder::Recorder,
-};
+use crate::{bodies::Bodies, decisions::Decisions, meters::Meters, reads::Reads, recorder::Recorder};
 
 /// A leader stops 5 s before its lease can be taken; what it has begun may take this much of them.
 const FENCE: Duration = Duration::from_secs(4);

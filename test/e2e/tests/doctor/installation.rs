@@ -27,6 +27,9 @@ pub(crate) const SYSTEM: &str = "resource-broker-system";
 pub(crate) const CLUSTERS: &str = "resource-broker-clusters";
 /// The broker's Deployment.
 pub(crate) const DEPLOYED: &str = "broker";
+
+/// What the broker's ServiceAccount may do in the coordination cluster.
+pub(crate) const RIGHTS: &str = include_str!("../../../../config/rbac/coordination.yaml");
 /// The AcceptAPI of the provider: Certificates of a domain.
 pub(crate) const ACCEPTS: &str = "certificates";
 /// Namespace of the consumer's object.
@@ -104,9 +107,7 @@ impl Installation {
         );
         let mut at = Self { hub, homer, theseus, joined: Vec::new(), broker: Mutex::new(None), lab };
         at.write_kubeconfig();
-        for namespace in [SYSTEM, CLUSTERS] {
-            at.hub.make_namespace(namespace).await;
-        }
+        at.hub.apply(RIGHTS).await;
         at.deploy(&[]).await;
         for (name, role) in [(HOMER, "consumer"), (THESEUS, "provider")] {
             let said = at.join(name, role, &[]).await;
@@ -164,7 +165,7 @@ impl Installation {
         let args: Vec<String> = flags().into_iter().chain(more.iter().map(ToString::to_string)).collect();
         let labels = json!({"app.kubernetes.io/name": "resource-broker"});
         let container = json!({"name": "broker", "image": "localhost/resource-broker:e2e", "args": args});
-        let template = json!({"metadata": {"labels": labels}, "spec": {"containers": [container]}});
+        let template = json!({"metadata": {"labels": labels}, "spec": {"serviceAccountName": "resource-broker", "containers": [container]}});
         let spec = json!({"replicas": 1, "selector": {"matchLabels": labels}, "template": template});
         let deployment = DEPLOYMENT.object(SYSTEM, DEPLOYED, &json!({"metadata": {"labels": labels}, "spec": spec}));
         self.hub.apply(&deployment.to_string()).await;
@@ -216,7 +217,7 @@ impl Installation {
         for (place, mark) in self.places().into_iter().zip(marks) {
             let events = place.cluster.audit().settled_since(*mark).await.unwrap().writes();
             let events = events.only(|event| [PERSON, LIMITED].contains(&event.user.as_str()));
-            let events = events.only(|event| event.resource != "selfsubjectaccessreviews");
+            let events = events.only(|event| !event.resource.ends_with("subjectaccessreviews"));
             written.extend(events.iter().map(|event| format!("{}: {} {}", place.name(), event.verb, event.uri)));
         }
         written

@@ -12,7 +12,7 @@ use crate::alone;
 /// `ClusterRole`.
 pub(crate) const CLUSTER_ROLE: Kind = rbac("ClusterRole", "clusterroles");
 const CLUSTER_ROLE_BINDING: Kind = rbac("ClusterRoleBinding", "clusterrolebindings");
-const ROLE_BINDING: Kind = rbac("RoleBinding", "rolebindings");
+pub(crate) const ROLE_BINDING: Kind = rbac("RoleBinding", "rolebindings");
 
 /// The broker's ServiceAccount in a cluster that has joined.
 const ACCOUNT: &str = "resource-broker";

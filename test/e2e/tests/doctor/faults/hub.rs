@@ -10,7 +10,8 @@ use serde_json::{Map, Value, json};
 use super::LONG_AGO;
 use crate::{
     diagnosis::symptom,
-    installation::{DEPLOYED, DEPLOYMENT, SYSTEM},
+    installation::{CLUSTERS, DEPLOYED, DEPLOYMENT, RIGHTS, SYSTEM},
+    rights::ROLE_BINDING,
     rounds::Rounds,
 };
 
@@ -24,6 +25,7 @@ const KEY: &str = "0123456789012345678901234567890123456789";
 
 pub(crate) async fn faults(rounds: &mut Rounds<'_>) {
     deployment(rounds).await;
+    rights(rounds).await;
     lease(rounds).await;
     signing_keys(rounds).await;
     kinds(rounds).await;
@@ -56,6 +58,23 @@ async fn deployment(rounds: &mut Rounds<'_>) {
             &[symptom("deployment", &place, "--colour")],
             async || at.deploy(&["--colour=blue"]).await,
             async || at.deploy(&[]).await,
+        )
+        .await;
+}
+
+async fn rights(rounds: &mut Rounds<'_>) {
+    let hub = &rounds.at.hub;
+    let place = format!("coordination#coordination Deployment {SYSTEM}/{DEPLOYED}");
+    rounds
+        .fault(
+            "the broker's ServiceAccount has lost a role in the coordination cluster",
+            &[symptom(
+                "permissions",
+                &place,
+                "is not allowed: list, watch secrets in namespace resource-broker-clusters",
+            )],
+            async || hub.delete(&ROLE_BINDING, CLUSTERS, "resource-broker-cluster-secrets").await,
+            async || drop(hub.apply(RIGHTS).await),
         )
         .await;
 }

@@ -106,7 +106,10 @@ fn gated() -> Rgd {
                 .ready_when("${gate.data.?open.orValue(\"no\") == \"yes\"}"),
         )
         .node(Node::config("after", "${schema.metadata.name}-after", json!({"text": "${gate.data.text}"})))
-        .node(Node::config("never", "${schema.metadata.name}-never", json!({})).include_when("${schema.spec.text == \"\"}"))
+        .node(
+            Node::config("never", "${schema.metadata.name}-never", json!({}))
+                .include_when("${schema.spec.text == \"\"}"),
+        )
         .node(Node::external("source", "v1", "ConfigMap", json!({"name": "source"})))
 }
 
