@@ -8,7 +8,7 @@ use crate::{
     doctor::Doctor,
     join::Join,
     leave::Leave,
-    moves::Migration,
+    moves::{Followed, Migration},
     output::{Output, Printing},
     providers::Provider,
     rollouts::Rollout,
@@ -88,6 +88,9 @@ pub(crate) enum Command {
     Migrations {
         #[command(flatten)]
         printing: Printing,
+        /// Print it again whenever one of them changes
+        #[arg(short, long)]
+        watch: bool,
     },
     /// ResourceGraphDefinitions
     Graphs {
@@ -130,11 +133,11 @@ pub(crate) enum Command {
     /// A Migration goes no further until it is resumed
     Pause(Migration),
     /// A paused Migration goes on
-    Resume(Migration),
+    Resume(Followed),
     /// A Migration is given up, as far as it can be
-    Abort(Migration),
+    Abort(Followed),
     /// A Migration's failed stage runs once more
-    Retry(Migration),
+    Retry(Followed),
     /// What is not as it should be, in all clusters, and what to do about it
     Doctor(Doctor),
     /// A cluster becomes a consumer, a provider or a spoke

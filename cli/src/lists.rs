@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::{
     cluster::{Cluster, Trouble, Wanted},
     clusters::Clusters,
+    object::text,
     output::Printing,
     resource::Resource,
     rows::{AcceptApiRow, ClusterRow, MigrationRow, ObjectRow},
@@ -84,10 +85,11 @@ pub(crate) async fn objects(clusters: &Clusters, kind: &str, printing: &Printing
     listed(rows, printing, unknown)
 }
 
-/// `kubectl broker migrations`.
-pub(crate) async fn migrations(clusters: &Clusters, printing: &Printing) -> anyhow::Result<Listed> {
+/// `kubectl broker migrations`. Beside the table what is another as soon as one of them is.
+pub(crate) async fn migrations(clusters: &Clusters, printing: &Printing) -> anyhow::Result<(Listed, Vec<String>)> {
     let list = clusters.hub.list(&Resource::ours("Migration", "migrations"), None, None).await?;
-    listed(list.iter().map(MigrationRow::of).collect(), printing, Vec::new())
+    let versions = list.iter().map(|one| text(one, "/metadata/resourceVersion").to_owned()).collect();
+    Ok((listed(list.iter().map(MigrationRow::of).collect(), printing, Vec::new())?, versions))
 }
 
 /// How many objects each AcceptAPI of a provider holds, by `namespace/name`.

@@ -65,7 +65,6 @@ use crate::{
     paint::{Paint, harmless},
     programs::{json, yaml},
     subject::Found,
-    subject::Subject,
 };
 
 /// How often `--watch` looks.
@@ -145,7 +144,17 @@ async fn run(Arguments { access, command }: Arguments) -> anyhow::Result<ExitCod
         | Command::Complete { .. }
         | Command::Man(_) => {}
         Command::Trace { subject, output, watch } => {
-            return trace_once_or_more(&clusters, &subject, output, watch).await;
+            let look = async || {
+                let found = Found::find(&clusters, &subject).await?;
+                let node = trace::trace(&clusters, &found).await;
+                let text = match output {
+                    Output::Text | Output::Wide => node.draw(Paint::of_output()),
+                    Output::Json => json(&node)?,
+                    Output::Yaml => yaml(&node)?,
+                };
+                Ok((node.ageless(), Listed { text, unknown: Vec::new() }))
+            };
+            return watched(watch, look).await;
         }
         Command::Diff { subject, output } => {
             let diff = Diff::of(&clusters, &Found::find(&clusters, &subject).await?).await?;
@@ -161,7 +170,13 @@ async fn run(Arguments { access, command }: Arguments) -> anyhow::Result<ExitCod
         Command::Objects { kind, printing } => {
             return Ok(print_list(&lists::objects(&clusters, &kind, &printing).await?));
         }
-        Command::Migrations { printing } => return Ok(print_list(&lists::migrations(&clusters, &printing).await?)),
+        Command::Migrations { printing, watch } => {
+            return watched(watch, async || {
+                let (listed, versions) = lists::migrations(&clusters, &printing).await?;
+                Ok((versions, listed))
+            })
+            .await;
+        }
         Command::Graphs { printing } => return Ok(print_list(&rollouts::graphs(&clusters, &printing).await?)),
         Command::Rollouts { printing } => return Ok(print_list(&rollouts::list(&clusters, &printing).await?)),
         Command::Rollout(rollout) => rollouts::ask(&clusters, &rollout).await?,
@@ -178,36 +193,31 @@ async fn run(Arguments { access, command }: Arguments) -> anyhow::Result<ExitCod
         Command::Migrate { subject, to, migration_namespace, wait } => {
             moves::migrate(&clusters, &subject, &to, &migration_namespace, wait).await?;
         }
-        Command::Pause(which) => moves::ask(&clusters, &which, moves::Ask::Pause).await?,
-        Command::Resume(which) => moves::ask(&clusters, &which, moves::Ask::Resume).await?,
-        Command::Abort(which) => moves::ask(&clusters, &which, moves::Ask::Abort).await?,
-        Command::Retry(which) => moves::ask(&clusters, &which, moves::Ask::Retry).await?,
+        Command::Pause(which) => {
+            moves::ask(&clusters, &which, moves::Ask::Pause).await?;
+        }
+        Command::Resume(which) => moves::follow(&clusters, &which, moves::Ask::Resume).await?,
+        Command::Abort(which) => moves::follow(&clusters, &which, moves::Ask::Abort).await?,
+        Command::Retry(which) => moves::follow(&clusters, &which, moves::Ask::Retry).await?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-async fn trace_once_or_more(
-    clusters: &Clusters,
-    subject: &Subject,
-    output: Output,
+/// Prints what is looked up; `watch`: again and again, whenever what comes beside it is another.
+async fn watched<T: PartialEq>(
     watch: bool,
+    look: impl AsyncFn() -> anyhow::Result<(T, Listed)>,
 ) -> anyhow::Result<ExitCode> {
     let mut last = None;
     loop {
-        let found = Found::find(clusters, subject).await?;
-        let node = trace::trace(clusters, &found).await;
-        let text = match output {
-            Output::Text | Output::Wide => node.draw(Paint::of_output()),
-            Output::Json => json(&node)?,
-            Output::Yaml => yaml(&node)?,
-        };
-        let ageless = node.ageless();
-        if last.as_ref() != Some(&ageless) {
-            print(&text);
-            last = Some(ageless);
+        let (now, listed) = look().await?;
+        let mut code = ExitCode::SUCCESS;
+        if last.as_ref() != Some(&now) {
+            code = print_list(&listed);
+            last = Some(now);
         }
         if !watch {
-            return Ok(ExitCode::SUCCESS);
+            return Ok(code);
         }
         tokio::time::sleep(LOOK).await;
     }

@@ -28,6 +28,15 @@ pub(crate) struct Migration {
     pub(crate) namespace: Option<String>,
 }
 
+/// Which Migration, and whether its end is waited for.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Followed {
+    #[command(flatten)]
+    pub(crate) migration: Migration,
+    #[command(flatten)]
+    pub(crate) wait: Wait,
+}
+
 /// What is asked of a Migration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ask {
@@ -63,8 +72,20 @@ fn migrations() -> Resource {
     Resource::ours("Migration", "migrations")
 }
 
-/// Asks it of a Migration.
-pub(crate) async fn ask(clusters: &Clusters, which: &Migration, ask: Ask) -> anyhow::Result<()> {
+/// Asks it of a Migration, and follows its stages to the end.
+pub(crate) async fn follow(clusters: &Clusters, which: &Followed, asked: Ask) -> anyhow::Result<()> {
+    let migration = ask(clusters, &which.migration, asked).await?;
+    let place = |of: &'static str| migration["metadata"][of].as_str().unwrap_or_default();
+    let to = migration["spec"]["to"]["clusterName"].as_str().unwrap_or_default();
+    let ends = |now: &Value| match progress(now, to) {
+        Progress::Failed(why) if asked == Ask::Abort => Progress::Done(why),
+        other => other,
+    };
+    until_ended(clusters, place("namespace"), place("name"), ends, which.wait).await
+}
+
+/// Asks it of a Migration. Returns that, as it is now.
+pub(crate) async fn ask(clusters: &Clusters, which: &Migration, ask: Ask) -> anyhow::Result<Value> {
     let list = clusters.hub.list(&migrations(), which.namespace.as_deref(), None).await?;
     let mut found: Vec<&Value> = list.iter().filter(|one| one["metadata"]["name"] == *which.name).collect();
     let migration = match (found.pop(), found.is_empty()) {
@@ -73,9 +94,26 @@ pub(crate) async fn ask(clusters: &Clusters, which: &Migration, ask: Ask) -> any
         (None, _) => bail!("there is no Migration {}: `kubectl broker migrations` lists them", which.name),
     };
     let namespace = migration["metadata"]["namespace"].as_str().unwrap_or_default();
-    clusters.hub.patch(&migrations(), Place { namespace, name: &which.name }, &ask.patch(migration)).await?;
+    let now = clusters.hub.patch(&migrations(), Place { namespace, name: &which.name }, &ask.patch(migration)).await?;
     println!("Migration {namespace}/{} {}", which.name, ask.told());
-    Ok(())
+    Ok(now)
+}
+
+/// Waits until a Migration has ended, whichever way.
+async fn until_ended(
+    clusters: &Clusters,
+    namespace: &str,
+    name: &str,
+    ends: impl Fn(&Value) -> Progress,
+    wait: Wait,
+) -> anyhow::Result<()> {
+    let look = async || {
+        let Some(now) = clusters.hub.get(&migrations(), Place { namespace, name }).await? else {
+            return Ok(Progress::Failed(format!("Migration {namespace}/{name} was deleted")));
+        };
+        Ok(ends(&now))
+    };
+    wait.until(look).await
 }
 
 /// Moves an object to a provider.
@@ -104,14 +142,7 @@ pub(crate) async fn migrate(
     let made = clusters.hub.create(&migrations(), namespace, &migration).await?;
     let name = made["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     println!("Migration {namespace}/{name} moves it from provider {from} to provider {to}");
-    let look = async || {
-        let place = Place { namespace, name: &name };
-        let Some(now) = clusters.hub.get(&migrations(), place).await? else {
-            return Ok(Progress::Failed(format!("Migration {namespace}/{name} was deleted")));
-        };
-        Ok(progress(&now, &to))
-    };
-    wait.until(look).await
+    until_ended(clusters, namespace, &name, |now| progress(now, &to), wait).await
 }
 
 /// Room is left for what makes the name one of its own.

@@ -228,15 +228,20 @@ fn a_move_is_begun_traced_paused_and_resumed() {
         is_said(trip, "moving-trace.txt", &told(&said.out));
 
         let mut asked = vec![begun];
-        for (command, paused) in [("pause", true), ("resume", false)] {
-            let said = broker(world, &[command, migration.name(), "--namespace", trip.scene.ns()]).await;
+        let which = [migration.name(), "--namespace", trip.scene.ns()];
+        for (command, paused) in [(&["pause"][..], true), (&["resume", "--no-wait"], false), (&["pause"], true)] {
+            let said = broker(world, &[command, &which].concat()).await;
             assert_eq!(said.code, Some(0), "{said:?}");
             asked.push(said.shown());
             let now = trip.hub.get(&MIGRATION, trip.scene.ns(), migration.name()).await;
             assert_eq!(now.at("/spec/paused"), &json!(paused));
         }
+        // It is followed to its end.
+        let resume = [&["resume"][..], &which, &["--timeout", "60"]].concat();
+        let (said, _) = tokio::join!(broker(world, &resume), trip.say(&migration, "copy", "done"));
+        assert_eq!(said.code, Some(0), "{said:?}");
+        asked.push(said.out.clone());
         is_said(trip, "move.txt", &told(&asked.join("\n")));
-        trip.say(&migration, "copy", "done").await;
         trip.item.until_served_by(trip.theseus).await;
         let ended = |seen: &e2e::Object| seen.text("/status/state") == "CutoverCompleted";
         trip.until(&migration, "to complete", ended).await;
@@ -279,13 +284,15 @@ fn a_move_is_aborted_and_its_failed_stage_is_tried_again() {
         let migration = trip.migration("InitialInProgress").await;
         let world = trip.scene.world;
         let mut asked = Vec::new();
-        for (command, field, wanted) in [("retry", "/spec/retry", json!(1)), ("abort", "/spec/abort", json!(true))] {
-            let said = broker(world, &[command, migration.name()]).await;
-            assert_eq!(said.code, Some(0), "{said:?}");
-            asked.push(said.shown());
-            let now = trip.hub.get(&MIGRATION, trip.scene.ns(), migration.name()).await;
-            assert_eq!(now.at(field), &wanted);
-        }
+        let said = broker(world, &["retry", migration.name(), "--no-wait"]).await;
+        assert_eq!(said.code, Some(0), "{said:?}");
+        asked.push(said.shown());
+        let said = broker(world, &["abort", migration.name(), "--timeout", "60"]).await;
+        assert_eq!(said.code, Some(0), "{said:?}");
+        asked.push(said.out);
+        let now = trip.hub.get(&MIGRATION, trip.scene.ns(), migration.name()).await;
+        assert_eq!((now.at("/spec/retry"), now.at("/spec/abort")), (&json!(1), &json!(true)));
+        assert!(now.has("Succeeded", "False", "Aborted"), "{now}");
         is_said(trip, "given-up.txt", &asked.join("\n").replace(migration.name(), "MIGRATION"));
         // What nobody accepts is told of by each process that starts: another test counts that.
         trip.item.delete().await;

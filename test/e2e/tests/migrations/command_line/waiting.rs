@@ -11,7 +11,10 @@ use tokio::{
 };
 
 use super::{broker, forget_others, kubeconfigs};
-use crate::{ARIADNE, trip::at_home};
+use crate::{
+    ARIADNE,
+    trip::{at_home, on_its_way, stage},
+};
 
 /// `kubectl broker` with these arguments, which goes on.
 fn start(world: &World, args: &[&str]) -> Child {
@@ -66,5 +69,22 @@ fn what_is_watched_is_printed_when_it_changes_and_not_because_time_passes() {
         let text = format!("\n{}", text_alike(&lines.join("\n")));
         let trees: Vec<&str> = text.trim_end().split("\nconsumer#").skip(1).collect();
         assert!(trees.len() > 1 && trees.windows(2).all(|two| two[0] != two[1]), "{text}");
+    });
+}
+
+#[test]
+fn moves_are_watched_stage_by_stage() {
+    let stages = json!([stage("copy", json!({"progress": true})), stage("check", json!({"progress": true}))]);
+    on_its_way("cli-stages", stages, async |trip| {
+        let migration = trip.migration("InitialInProgress").await;
+        let only = format!("namespace={}", trip.scene.ns());
+        let mut watch = start(trip.scene.world, &["migrations", "--where", &only, "--watch"]);
+        let mut said = BufReader::new(watch.stdout.take().unwrap()).lines();
+        for name in ["copy", "check"] {
+            while !next(&mut said).await.expect("it goes on").contains(name) {}
+            trip.say(&migration, name, "done").await;
+        }
+        while !next(&mut said).await.expect("it goes on").contains("CutoverCompleted") {}
+        trip.until_arrived().await;
     });
 }
