@@ -17,6 +17,7 @@ mod completions;
 mod credentials;
 mod diff;
 mod difference;
+mod distribution;
 mod doctor;
 mod held;
 mod identity;

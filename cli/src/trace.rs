@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::{
     cluster::{Cluster, Place, Trouble},
     clusters::Clusters,
+    distribution,
     instance::Instance,
     object::{annotation, label, text},
     resource::Resource,
@@ -58,6 +59,9 @@ fn below<'a>(
             brokered(clusters, &cluster, &resource, &object),
             children(clusters, &cluster, &object, depth)
         );
+        if resource.kind.group == graphs::GROUP && resource.kind.kind == "ResourceGraphDefinition" {
+            node.children.extend(distribution::of(clusters, &cluster, &object).await);
+        }
         node.children.extend(brokered);
         node.children.extend(children);
         let found = Found { cluster, resource, object };

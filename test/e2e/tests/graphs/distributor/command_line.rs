@@ -72,6 +72,9 @@ fn a_graph_is_rolled_out_and_taken_back_and_an_instance_is_traced() {
             is_said(fleet, &format!("instance-{command}"), &args, &[TEXT, JSON]).await;
         }
 
+        let args = ["trace", "resourcegraphdefinition/typed"];
+        is_said(fleet, "graph-trace", &args, &[TEXT, JSON]).await;
+
         for (command, waits) in [("pause", true), ("resume", false)] {
             let said = broker(fleet, &["rollout", command, "typed"]).await;
             assert_eq!(said.code, Some(0), "{said:?}");
