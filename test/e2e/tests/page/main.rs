@@ -160,6 +160,30 @@ fn graphs_are_found_by_name_and_by_kind() {
     });
 }
 
+#[test]
+fn the_page_of_a_graph_is_whole_for_everybody_and_follows_it() {
+    in_the_shop(async |shop| {
+        graph::arrive(shop).await;
+        let path = graph::path();
+        let steps = json!([
+            {"shows": "does not serve ResourceGraphRollouts", "says": "alone"},
+            {"shows": "KindsMissing", "says": "failing"},
+        ]);
+        let mut look = shop.look("live", json!({"path": path, "steps": steps}));
+        look.hears("alone").await;
+        graph::fail(shop).await;
+        look.hears("failing").await;
+        look.found_nothing().await;
+        let shows = ["Inactive", "spoke#paris", "no kind Stall", "canary"];
+        let pages = json!([
+            {"path": path, "heading": format!("Graph {}", graph::NAME), "shows": shows},
+            {"path": "/graph?name=nobody", "status": 404, "heading": "No such graph"},
+        ]);
+        shop.look("pages", json!({"pages": pages})).found_nothing().await;
+        shop.look("colours", json!({"pages": [path]})).found_nothing().await;
+    });
+}
+
 /// What is shown of each kind of page.
 fn shown() -> [(&'static str, String, Value); 2] {
     let overview = json!(["4 of 4 ready", "2 of 4 served", "1 of 1 under way", "stage copy runs"]);
