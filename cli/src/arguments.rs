@@ -223,4 +223,40 @@ mod tests {
         }
         assert!(all > 20, "{all} commands were found");
     }
+
+    /// What krew asks of a manifest (<https://krew.sigs.k8s.io/docs/developer-guide/plugin-manifest/>).
+    #[test]
+    fn the_krew_manifest_is_one_once_its_variables_are_filled_in() {
+        let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("krew.yaml")).unwrap();
+        let mut filled = text.replace("${VERSION}", "0.1.0").replace("${URL}", "https://example.org/releases");
+        for (name, sum) in
+            ["LINUX_AMD64", "LINUX_ARM64", "DARWIN_AMD64", "DARWIN_ARM64"].iter().zip(["a", "b", "c", "d"])
+        {
+            filled = filled.replace(&format!("${{SHA256_{name}}}"), &sum.repeat(64));
+        }
+        let yaml: String = filled.lines().filter(|line| !line.starts_with('#')).flat_map(|line| [line, "\n"]).collect();
+        assert!(!yaml.contains('$'), "{yaml}");
+        let manifest: serde_json::Value = serde_saphyr::from_str(&yaml).unwrap();
+        assert_eq!(manifest["apiVersion"], "krew.googlecontainertools.github.com/v1alpha2");
+        let (kind, spec) = (&manifest["kind"], &manifest["spec"]);
+        assert_eq!(
+            (kind, &manifest["metadata"]["name"], &spec["version"]),
+            (&"Plugin".into(), &"broker".into(), &"v0.1.0".into())
+        );
+        let short = spec["shortDescription"].as_str().unwrap();
+        assert!(short.len() <= 50 && !short.ends_with('.'), "{} letters: {short}", short.len());
+        assert!(["description", "homepage", "caveats"].iter().all(|field| spec[field].is_string()), "{spec}");
+        let platforms = spec["platforms"].as_array().unwrap();
+        assert_eq!(platforms.len(), 4);
+        for platform in platforms {
+            let sum = platform["sha256"].as_str().unwrap();
+            assert!(sum.len() == 64 && sum.bytes().all(|byte| byte.is_ascii_hexdigit()), "{platform}");
+            let (os, arch) = (&platform["selector"]["matchLabels"]["os"], &platform["selector"]["matchLabels"]["arch"]);
+            let end = format!("_v0.1.0_{}_{}.tar.gz", os.as_str().unwrap(), arch.as_str().unwrap());
+            assert!(
+                platform["uri"].as_str().unwrap().ends_with(&end) && platform["bin"] == env!("CARGO_BIN_NAME"),
+                "{platform}"
+            );
+        }
+    }
 }

@@ -5,6 +5,7 @@ use broker_api::{ClusterName, graphs::keys as graphs, keys};
 use broker_core::copy;
 use futures::future::join_all;
 use runtime_cel::schema::Schema;
+use runtime_fleet::kind::may_be_built_in;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -98,22 +99,31 @@ impl OfCopy {
     }
 }
 
-/// How an API server reads objects of a kind; where it does not say that, as they are written.
-async fn schema_of(found: &Found, resource: Option<&Resource>) -> Schema {
-    let published = match resource {
-        Some(resource) => published_of(&found.cluster, resource).await.ok(),
-        None => None,
+/// How an API server reads objects of a kind, and whether it stores empty values of theirs. `Err`: why that is not known.
+async fn reading(found: &Found, resource: &Resource) -> Result<(Schema, bool), String> {
+    let schema = published_of(&found.cluster, resource).await?;
+    let name = format!("{}.{}", resource.plural, resource.kind.group);
+    let may_omit = may_be_built_in(&resource.kind.group);
+    let omits = match may_omit {
+        true => found.cluster.get(&Resource::crds(), Place { namespace: "", name: &name }).await,
+        false => return Ok((Schema::compile(&schema), false)),
     };
-    Schema::compile(&published.unwrap_or_default())
+    Ok((Schema::compile(&schema), omits.map_err(|trouble| trouble.to_string())?.is_none()))
 }
 
 /// The children of one node.
 async fn of_node(found: &Found, node: &Live) -> Vec<OfChild> {
     let Some((_, _, resource)) = node.pairs().next().filter(|_| !node.is_external) else { return Vec::new() };
-    let schema = schema_of(found, resource).await;
+    let read = match resource {
+        Some(resource) => reading(found, resource).await,
+        None => Err("its kind is not served".to_owned()),
+    };
     let child = |wanted: &serde_json::Value, there: &There| {
         let (fields, trouble) = match there {
-            There::Yes(held) => (of_child(wanted, held, &schema), None),
+            There::Yes(held) => match &read {
+                Ok((schema, omits_empty)) => (of_child(wanted, held, schema, *omits_empty), None),
+                Err(why) => (Vec::new(), Some(format!("not known: how its API server reads it: {why}"))),
+            },
             There::No => (Vec::new(), Some("it is not there".to_owned())),
             There::Foreign => (Vec::new(), Some("what is there of this name is not this instance's".to_owned())),
             There::Unknown(why) => (Vec::new(), Some(format!("not known: {why}"))),

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use graphs_core::instance::as_stored;
 use runtime_cel::schema::Schema;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,6 +12,9 @@ use crate::paint::harmless;
 
 /// What is shown of a value.
 const SHOWN: usize = 120;
+
+/// In place of a value of a Secret.
+const HIDDEN: &str = "(not shown)";
 
 /// A field that differs.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
@@ -136,20 +140,91 @@ pub(crate) fn of_copy(origin: &Value, held: &Value) -> Vec<Difference> {
     let (left, right) = (all(origin), all(held));
     let paths: BTreeSet<&Vec<Segment>> = left.keys().chain(right.keys()).collect();
     let differ = paths.into_iter().filter(|path| left.get(*path) != right.get(*path));
-    differ.map(|path| difference(path, left.get(path), right.get(path), held)).collect()
+    differ.map(|path| difference(path, left.get(path), right.get(path), held).hidden(held)).collect()
 }
 
-/// Where a child is not as its graph renders it. What others have set beside that is theirs; and what an API server writes in
-/// another way, by the kind's schema, is no difference.
-pub(crate) fn of_child(rendered: &Value, held: &Value, schema: &Schema) -> Vec<Difference> {
-    let mut wanted = marks(rendered, |_| true);
-    if schema.difference(&content(rendered), held).is_some() {
-        wanted.extend(fields(rendered));
+/// Where a child is not as its graph renders it, by the comparison of the controller: what others have set beside that is theirs,
+/// and what an API server writes in another way is no difference. Lists are told of as a whole. `omits_empty`: the API server
+/// stores no empty values.
+pub(crate) fn of_child(rendered: &Value, held: &Value, schema: &Schema, omits_empty: bool) -> Vec<Difference> {
+    let counts = |_: &str| true;
+    let (marks, there) = (marks(rendered, counts), marks(held, counts));
+    let mut differ: Vec<Difference> = Vec::new();
+    for (path, wanted) in &marks {
+        if there.get(path) != Some(wanted) {
+            differ.push(difference(path, Some(wanted), there.get(path), held));
+        }
     }
-    let is_same =
-        |path: &Vec<Segment>, value: &Value| at(held, path) == Some(value) || same_by(schema, path, value, held);
-    let differ = wanted.iter().filter(|(path, value)| !is_same(path, value));
-    differ.map(|(path, value)| difference(path, Some(value), at(held, path), held)).collect()
+    for name in ["finalizers", "ownerReferences"] {
+        let items = |object: &Value| object["metadata"][name].as_array().cloned().unwrap_or_default();
+        let there = items(held);
+        if items(rendered).iter().any(|item| !there.contains(item)) {
+            let path = ["metadata", name].map(|key| Segment::Key(key.to_owned()));
+            let side = |object: &Value| object["metadata"].get(name).cloned();
+            differ.push(difference(&path, side(rendered).as_ref(), side(held).as_ref(), held));
+        }
+    }
+    let wanted = as_stored(rendered, schema, omits_empty, held);
+    if schema.difference(&wanted, held).is_some() {
+        let mut search = Search { schema, stored: content(held), held, path: Vec::new(), differ: Vec::new() };
+        search.fields(&wanted);
+        differ.append(&mut search.differ);
+    }
+    differ.into_iter().map(|one| one.hidden(held)).collect()
+}
+
+/// Finds all fields that differ: each is put into what is stored, alone, and compared as a whole.
+struct Search<'a> {
+    schema: &'a Schema,
+    /// What is there, but for its metadata and status.
+    stored: Value,
+    held: &'a Value,
+    path: Vec<Segment>,
+    differ: Vec<Difference>,
+}
+
+impl Search<'_> {
+    /// Whether what is there would differ from the same with another value at this place; `None`: without any.
+    fn counts(&self, key: &str, value: Option<&Value>) -> bool {
+        let mut other = self.stored.clone();
+        let place = self.path.iter().try_fold(&mut other, |at, segment| match segment {
+            Segment::Key(key) => at.get_mut(key),
+            Segment::Item(index) => at.get_mut(index),
+        });
+        let Some(Value::Object(fields)) = place else { return true };
+        match value {
+            Some(value) => fields.insert(key.to_owned(), value.clone()),
+            None => fields.remove(key),
+        };
+        self.schema.difference(&other, self.held).is_some()
+    }
+
+    fn fields(&mut self, wanted: &Value) {
+        let there = at(&self.stored, &self.path).cloned().unwrap_or_default();
+        for (key, value) in wanted.as_object().into_iter().flatten() {
+            if !self.counts(key, Some(value)) {
+                continue;
+            }
+            let before = self.differ.len();
+            let found = there.get(key);
+            self.path.push(Segment::Key(key.clone()));
+            if value.is_object() && found.is_some_and(Value::is_object) {
+                self.fields(value);
+            }
+            if self.differ.len() == before {
+                self.differ.push(difference(&self.path, Some(value), found, self.held));
+            }
+            self.path.pop();
+        }
+        // Beside what is wanted there may be others' fields, but where a kind has what is applied as a whole.
+        for key in there.as_object().into_iter().flat_map(Map::keys).filter(|key| wanted.get(key).is_none()) {
+            if self.counts(key, None) {
+                self.path.push(Segment::Key(key.clone()));
+                self.differ.push(difference(&self.path, None, there.get(key), self.held));
+                self.path.pop();
+            }
+        }
+    }
 }
 
 /// An object without what is told of it apart.
@@ -168,21 +243,16 @@ fn at<'v>(object: &'v Value, path: &[Segment]) -> Option<&'v Value> {
     })
 }
 
-/// Whether what is there holds the value by the schema, written in another way.
-fn same_by(schema: &Schema, path: &[Segment], value: &Value, held: &Value) -> bool {
-    let Some(found) = at(held, path) else { return false };
-    // The same object with this one field as it is wanted.
-    let mut wanted = content(held);
-    let place = path.iter().try_fold(&mut wanted, |at, segment| match segment {
-        Segment::Key(key) => at.get_mut(key),
-        Segment::Item(index) => at.get_mut(index),
-    });
-    let Some(place) = place else { return false };
-    *place = value.clone();
-    found != value && schema.difference(&wanted, held).is_none()
-}
-
 impl Difference {
+    /// The same; of a Secret without what is in it.
+    fn hidden(self, object: &Value) -> Self {
+        if object["kind"] != "Secret" || object["apiVersion"] != "v1" || self.path.starts_with("metadata.") {
+            return self;
+        }
+        let hide = |value: Option<Value>| value.map(|_| Value::from(HIDDEN));
+        Self { wanted: hide(self.wanted), found: hide(self.found), ..self }
+    }
+
     /// A line for people.
     pub(crate) fn draw(&self) -> String {
         let Self { path, wanted, found, owners } = self;
@@ -266,13 +336,54 @@ mod tests {
         held["metadata"]["labels"]["more"] = json!("x");
         held["spec"]["added"] = json!(true);
         held["spec"]["ports"] = json!([{ "port": 22 }, { "port": 80, "name": "http" }]);
-        assert!(of_child(&rendered, &held, &schema).is_empty(), "{:?}", of_child(&rendered, &held, &schema));
+        let of = |rendered: &Value, held: &Value| -> Vec<String> {
+            of_child(rendered, held, &schema, false).iter().map(Difference::draw).collect()
+        };
+        assert_eq!(of(&rendered, &held), Vec::<String>::new());
         held["metadata"]["labels"]["app"] = json!("other");
         held["spec"]["replicas"] = json!(3);
         held["metadata"]["managedFields"] =
             json!([{ "manager": "scaler", "fieldsV1": { "f:spec": { "f:replicas": {} } } }]);
-        let told: Vec<String> = of_child(&rendered, &held, &schema).iter().map(Difference::draw).collect();
-        assert_eq!(told[0], r#"metadata.labels.app: "shop" → "other""#);
-        assert!(told.contains(&"spec.replicas: 2 → 3  owned there by scaler".to_owned()), "{told:?}");
+        let label = r#"metadata.labels.app: "shop" → "other""#;
+        assert_eq!(of(&rendered, &held), [label, "spec.replicas: 2 → 3  owned there by scaler"]);
+        held["metadata"]["labels"]["app"] = json!("shop");
+        held["spec"]["replicas"] = json!(2);
+        held["spec"]["ports"][1]["name"] = json!("web");
+        let ports = r#"spec.ports: [{"name":"http","port":80}] → [{"port":22},{"name":"web","port":80}]"#;
+        assert_eq!(of(&rendered, &held), [ports]);
+    }
+
+    #[test]
+    fn what_is_applied_as_a_whole_has_nothing_beside_it_and_what_is_not_stored_is_not_missed() {
+        let schema = Schema::compile(
+            &json!({ "type": "object", "properties": { "spec": { "type": "object", "properties": {
+            "args": { "type": "array", "items": { "type": "string" } },
+            "selector": { "type": "object", "x-kubernetes-map-type": "atomic", "additionalProperties": { "type": "string" } },
+            "memory": { "x-kubernetes-int-or-string": true, "anyOf": [{ "type": "integer" }, { "type": "string" }] },
+            "hostNetwork": { "type": "boolean" },
+        } } } }),
+        );
+        let rendered =
+            json!({ "spec": { "args": ["a"], "selector": { "app": "shop" }, "hostNetwork": false, "pruned": 1 } });
+        let stored = json!({ "spec": { "args": ["a"], "selector": { "app": "shop" } } });
+        assert_eq!(of_child(&rendered, &stored, &schema, true), []);
+        let told = |held: Value| -> Vec<String> {
+            of_child(&rendered, &held, &schema, true).iter().map(Difference::draw).collect()
+        };
+        let more = json!({ "spec": { "args": ["a", "b"], "selector": { "app": "shop", "tier": "x" } } });
+        assert_eq!(told(more), [r#"spec.args: ["a"] → ["a","b"]"#, r#"spec.selector.tier: (not set) → "x""#]);
+    }
+
+    #[test]
+    fn nothing_of_what_is_in_a_secret_is_told() {
+        let secret =
+            |field: &str, value: &str| json!({ "apiVersion": "v1", "kind": "Secret", field: { "password": value } });
+        let rendered = secret("stringData", "hunter2");
+        assert_eq!(of_child(&rendered, &secret("data", "aHVudGVyMg=="), &Schema::any(), true), []);
+        let told = of_child(&rendered, &secret("data", "b3RoZXI="), &Schema::any(), true);
+        let hidden = r#"data.password: "(not shown)" → "(not shown)""#;
+        assert_eq!(told.iter().map(Difference::draw).collect::<Vec<_>>(), [hidden]);
+        let told = of_copy(&secret("data", "aHVudGVyMg=="), &secret("data", "b3RoZXI="));
+        assert_eq!(told.iter().map(Difference::draw).collect::<Vec<_>>(), [hidden]);
     }
 }

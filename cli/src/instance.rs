@@ -35,6 +35,10 @@ fn pass(graph: &Graph, found: &Found, there: &Observed, evaluator: &Evaluator) -
 impl Instance {
     /// Reads what there is of each node as soon as it is known how that is called.
     pub(crate) async fn read(clusters: &Clusters, found: &Found) -> anyhow::Result<Self> {
+        anyhow::ensure!(
+            found.object["metadata"]["deletionTimestamp"].is_null(),
+            "it is being deleted: its children go"
+        );
         let evaluator = Evaluator::default();
         let served = Served::of(clusters, found, &evaluator).await?;
         let graph = &served.graph;
@@ -67,7 +71,7 @@ impl Instance {
 
     /// What is told of its nodes.
     pub(crate) fn children(&self) -> Vec<Child> {
-        self.nodes.iter().map(Child::of).collect()
+        Child::all(&self.nodes)
     }
 }
 

@@ -79,6 +79,7 @@ pub(crate) async fn follow(clusters: &Clusters, which: &Followed, asked: Ask) ->
     let to = migration["spec"]["to"]["clusterName"].as_str().unwrap_or_default();
     let ends = |now: &Value| match progress(now, to) {
         Progress::Failed(why) if asked == Ask::Abort => Progress::Done(why),
+        Progress::Done(said) if asked == Ask::Abort => Progress::Failed(format!("it came too late: {said}")),
         other => other,
     };
     until_ended(clusters, place("namespace"), place("name"), ends, which.wait).await

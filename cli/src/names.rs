@@ -13,7 +13,6 @@ use crate::{
     cluster::{Cluster, Trouble, Wanted},
     clusters::Clusters,
     resource::Resource,
-    rollouts::definitions,
     subject,
 };
 
@@ -129,7 +128,7 @@ async fn find(sort: Sort, access: &Access, asked: &Asked<'_>) -> anyhow::Result<
         Sort::Migration => {
             list(&clusters.hub, &Resource::ours("Migration", "migrations"), names(asked.namespace), name).await?
         }
-        Sort::Graph => list(&clusters.hub, &definitions(), names(None), name).await?,
+        Sort::Graph => list(&clusters.hub, &Resource::definitions(), names(None), name).await?,
         Sort::Context | Sort::File => BTreeSet::new(),
     })
 }
@@ -165,7 +164,7 @@ async fn kinds(clusters: &Clusters) -> BTreeSet<String> {
     let accepted = |object: &Value| object["spec"]["gvr"]["resource"].as_str().map(str::to_owned);
     let accepted = clusters.in_role(Role::Provider).map(|one| list(one, &accept_apis, Wanted::default(), accepted));
     let served = |object: &Value| object["spec"]["schema"]["kind"].as_str().map(str::to_lowercase);
-    let graphs = definitions();
+    let graphs = Resource::definitions();
     let served = list(&clusters.hub, &graphs, Wanted::default(), served);
     let (accepted, served) = futures::join!(join_all(accepted), served);
     accepted.into_iter().chain([served]).flatten().flatten().collect()

@@ -1,5 +1,6 @@
 //! `Resource`: a kind as an API server serves it, and how people call it.
 
+use broker_api::graphs::keys as graphs;
 use runtime_effect::kind::Kind;
 use serde::Deserialize;
 
@@ -33,6 +34,22 @@ impl Resource {
     /// A kind of the broker's own.
     pub(crate) fn ours(kind: &str, plural: &str) -> Self {
         Self::named(broker_api::keys::GROUP, "v1alpha1", kind, plural)
+    }
+
+    /// `CustomResourceDefinition`.
+    pub(crate) fn crds() -> Self {
+        let (group, kind) = ("apiextensions.k8s.io", "CustomResourceDefinition");
+        Self::named(group, "v1", kind, "customresourcedefinitions").cluster_wide()
+    }
+
+    /// `ResourceGraphDefinition`.
+    pub(crate) fn definitions() -> Self {
+        Self::named(graphs::GROUP, "v1alpha1", "ResourceGraphDefinition", "resourcegraphdefinitions").cluster_wide()
+    }
+
+    /// `GraphRevision`.
+    pub(crate) fn revisions() -> Self {
+        Self::named(graphs::INTERNAL_GROUP, "v1alpha1", "GraphRevision", "graphrevisions").cluster_wide()
     }
 
     /// The same kind, whose objects are in no namespace.

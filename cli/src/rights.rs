@@ -100,7 +100,13 @@ async fn allows(cluster: &Cluster, of: Option<&Account>, right: &Right) -> Resul
     let plural = format!("{}s", kind.to_lowercase());
     let reviews = Resource::named("authorization.k8s.io", "v1", kind, &plural).cluster_wide();
     let answer = cluster.create(&reviews, "", &right.review(of)).await?;
-    Ok(answer["status"]["allowed"] == true)
+    match answer["status"]["evaluationError"].as_str() {
+        // What an authorizer that fails would have allowed nobody knows.
+        Some(why) if answer["status"]["allowed"] != true => {
+            Err(Trouble::Other(format!("{} cannot tell what is allowed: {why}", cluster.name)))
+        }
+        _ => Ok(answer["status"]["allowed"] == true),
+    }
 }
 
 #[cfg(test)]

@@ -55,16 +55,6 @@ fn rollouts() -> Resource {
     Resource::ours("ResourceGraphRollout", "resourcegraphrollouts").cluster_wide()
 }
 
-/// `ResourceGraphDefinition`s.
-pub(crate) fn definitions() -> Resource {
-    let kind = "ResourceGraphDefinition";
-    Resource::named("kro.run", "v1alpha1", kind, "resourcegraphdefinitions").cluster_wide()
-}
-
-fn revisions() -> Resource {
-    Resource::named("internal.kro.run", "v1alpha1", "GraphRevision", "graphrevisions").cluster_wide()
-}
-
 /// All rollouts; none where the kind is not installed.
 async fn all(clusters: &Clusters) -> Result<Vec<Value>, Trouble> {
     match clusters.hub.list(&rollouts(), None, None).await {
@@ -75,7 +65,7 @@ async fn all(clusters: &Clusters) -> Result<Vec<Value>, Trouble> {
 
 /// `kubectl broker graphs`.
 pub(crate) async fn graphs(clusters: &Clusters, printing: &Printing) -> anyhow::Result<Listed> {
-    let definitions = definitions();
+    let definitions = Resource::definitions();
     let (list, rollouts) = futures::join!(clusters.hub.list(&definitions, None, None), all(clusters));
     let rollouts = rollouts?;
     let of = |one: &Value| {
@@ -130,7 +120,7 @@ pub(crate) async fn ask(clusters: &Clusters, Rollout { command }: &Rollout) -> a
 async fn previous(clusters: &Clusters, graph: &str, rollout: &Value) -> anyhow::Result<i64> {
     let target = rollout["status"]["targetRevision"].as_i64();
     let target = target.with_context(|| format!("ResourceGraphRollout {graph} has no target yet"))?;
-    let kept = clusters.hub.list(&revisions(), None, None).await?;
+    let kept = clusters.hub.list(&Resource::revisions(), None, None).await?;
     before(&kept, graph, target)
         .with_context(|| format!("no revision of {graph} before {target} is kept: `kubectl get graphrevisions`"))
 }

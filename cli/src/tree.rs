@@ -16,8 +16,8 @@ use crate::{
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Node {
-    /// What it is to the node above: `origin`, `copy`, `related`, `migration`, `stage object`, `child`; `node`:
-    /// one of a graph's that has no object.
+    /// What it is to the node above: `origin`, `copy`, `related`, `migration`, `stage object`, `child`;
+    /// `node`: one of a graph's that has no object; `stage`, `revision`, `rollout`, `served by`.
     pub(crate) relation: String,
     /// Of a child of a graph's instance: the id of its node in the graph.
     #[serde(skip_serializing_if = "Option::is_none")]

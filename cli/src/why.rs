@@ -21,7 +21,7 @@ use crate::{
     answers::Said,
     clusters::Clusters,
     instance::Told,
-    object::annotation,
+    object::{annotation, label},
     onlooker::{self, flag},
     output::Output,
     paint::{Paint, harmless},
@@ -247,7 +247,7 @@ impl Why {
         let found = Found::find(&clusters, subject).await?;
         let consumer = ClusterName::consumer(found.cluster.name.name());
         let is_consumer = clusters.get(&consumer).is_some();
-        let is_instance = found.object["metadata"]["labels"].get(graphs::OWNED).is_some();
+        let is_instance = [graphs::APPLYSET_ID, graphs::RGD_NAME].iter().any(|key| label(&found.object, key).is_some());
         let (options, mut notes) = onlooker::options(&clusters.hub, access, &found.resource.kind, namespace).await?;
         let is_brokered = is_consumer && options.is_some();
         if !is_brokered {

@@ -5,5 +5,5 @@ set -eu
 cd "$(dirname "$0")/../.."
 make --no-print-directory controlplane
 # Only what runs, with the features of the whole workspace: nothing is compiled twice.
-cargo build --locked --workspace --bin resource-broker --bin resource-broker-operator --bin resource-graphs --bin demo
+cargo build --locked --workspace --bin resource-broker --bin resource-broker-operator --bin resource-graphs --bin kubectl-broker --bin demo
 exec "${CARGO_TARGET_DIR:-target}/debug/demo" graphs "$@"

@@ -176,14 +176,17 @@ async fn leases(hub: &Cluster, brokers: &[&Deployed]) -> BTreeMap<String, Read<O
     join_all(read).await.into_iter().collect()
 }
 
-/// What the ServiceAccount of each broker lacks. One that has a kubeconfig for this cluster is somebody else here.
+/// What the ServiceAccount of each broker lacks. One that has a kubeconfig for this cluster is somebody else here, and nobody can
+/// tell who.
 async fn denied_here(hub: &Cluster, brokers: &[&Deployed]) -> BTreeMap<String, Read<Vec<Right>>> {
-    let accounted = brokers.iter().filter_map(|broker| {
-        let options = broker.options.as_ref().ok().filter(|options| options.coordination().is_none())?;
-        Some((broker, coordination(broker.own_namespace(), options)))
-    });
-    let read = accounted.map(|(broker, rights)| async move {
+    let accounted = brokers.iter().filter_map(|broker| Some((broker, broker.options.as_ref().ok()?)));
+    let read = accounted.map(|(broker, options)| async move {
+        if options.coordination().is_some() {
+            let why = "it comes with a kubeconfig of its own, which is in its Pod".to_owned();
+            return (broker.name.clone(), Err(Trouble::Other(why)));
+        }
         let account = Account { namespace: broker.namespace.clone(), name: broker.account.clone() };
+        let rights = coordination(broker.own_namespace(), options);
         (broker.name.clone(), denied(hub, Some(&account), rights).await)
     });
     join_all(read).await.into_iter().collect()

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use broker_api::graphs::keys;
 use futures::future::join_all;
 use graphs_core::{
-    graph,
+    applyset, graph,
     node::{Node, Ready, Wanted},
     selector::Selector,
 };
@@ -59,6 +59,8 @@ pub(crate) struct Live {
     pub(crate) kind: Kind,
     /// Whether it is only read.
     pub(crate) is_external: bool,
+    /// Ids of those that it uses.
+    dependencies: Vec<String>,
     /// What the graph wants of it.
     pub(crate) wanted: Wanted,
     ready: Ready,
@@ -107,8 +109,9 @@ async fn applied(found: &Found, resource: &Resource, wanted: &Value) -> There {
     let namespace = if namespace.is_empty() { own } else { namespace };
     match found.cluster.get(resource, Place { namespace, name }).await {
         Ok(Some(object)) => {
-            let set = label(&object, keys::APPLYSET_PART_OF);
-            let is_ours = set.is_some() && set == label(&found.object, keys::APPLYSET_ID);
+            let (name, kind) = (text(&found.object, "/metadata/name"), &found.resource.kind);
+            let set = applyset::id(name, own, &kind.kind, &kind.group);
+            let is_ours = label(&object, keys::APPLYSET_PART_OF) == Some(&set);
             if is_ours { There::Yes(Arc::new(object)) } else { There::Foreign }
         }
         Ok(None) => There::No,
@@ -184,7 +187,8 @@ impl Live {
         let kind = Kind { group: name.group.clone(), version: name.version.clone(), kind: name.kind.clone() };
         let Node { wanted, ready } = node;
         let (id, is_external) = (resource.id.clone(), resource.role.is_external());
-        Self { id, kind, is_external, wanted, ready, reading: reading.unwrap_or_default() }
+        let (dependencies, reading) = (resource.dependencies.clone(), reading.unwrap_or_default());
+        Self { id, kind, is_external, dependencies, wanted, ready, reading }
     }
 
     /// Whether nothing is rendered of it, nor is to be.
@@ -203,16 +207,15 @@ impl Live {
 }
 
 impl Reading {
-    /// What expressions see of it; `None`: nothing is known.
+    /// What expressions see of it; `None`: not all of it is known.
     pub(super) fn observed(&self) -> Option<Vec<Arc<Value>>> {
-        if let Some(listed) = &self.listed {
-            return Some(listed.clone());
-        }
-        let there = self.there.iter().filter_map(|there| match there {
-            There::Yes(object) => Some(Arc::clone(object)),
-            There::No | There::Foreign | There::Unknown(_) => None,
+        let each = self.there.iter().filter_map(|there| match there {
+            There::Yes(object) => Some(Some(Arc::clone(object))),
+            There::Unknown(_) => Some(None),
+            There::No | There::Foreign => None,
         });
-        Some(there.collect())
+        let each: Option<Vec<Arc<Value>>> = each.collect();
+        Some(self.listed.iter().flatten().cloned().chain(each?).collect())
     }
 }
 
@@ -232,8 +235,22 @@ impl State {
 }
 
 impl Child {
-    /// Of a node.
-    pub(super) fn of(live: &Live) -> Self {
+    /// Of all nodes, each behind those it uses. What uses a node of which nobody can tell is not known either.
+    pub(super) fn all(nodes: &[Live]) -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::with_capacity(nodes.len());
+        for live in nodes {
+            let told = Self::of(live);
+            let unknown = |id: &&String| all.iter().any(|one| one.id == **id && one.state == State::Unknown);
+            let unknown = live.dependencies.iter().find(unknown).filter(|_| told.state != State::Skipped);
+            all.push(match unknown {
+                Some(id) => Self { state: State::Unknown, why: Some(format!("{id} is not known")), ..told },
+                None => told,
+            });
+        }
+        all
+    }
+
+    fn of(live: &Live) -> Self {
         let of_place = |wanted: &Value, there: &There| match there {
             There::Yes(_) => None,
             There::No => Some((State::NotReady, format!("{} {} is not there", live.kind.kind, called(wanted)))),

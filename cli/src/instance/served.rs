@@ -2,19 +2,21 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use broker_api::graphs::{GraphRevisionSpec, ResourceGraphDefinitionSpec, keys};
 use graphs_core::{
+    crd::{self, Owner, Verdict, digest_of},
     graph::{Bounds, Graph, GraphError, compile},
-    revision,
+    labels, revision,
 };
 use runtime_cel::graph::Evaluator;
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use crate::{
     cluster::{Cluster, Place, Trouble},
     clusters::Clusters,
-    object::{annotation, label},
+    object::{annotation, label, text},
     resource::Resource,
     simulate::schemas::Schemas,
     subject::Found,
@@ -24,38 +26,44 @@ use crate::{
 pub(crate) struct Served {
     /// Name of the ResourceGraphDefinition.
     pub(crate) definition: String,
-    /// Its revision; `None`: none was issued yet.
-    pub(crate) revision: Option<i64>,
+    /// Its revision.
+    pub(crate) revision: i64,
     /// What it says, compiled with the schemas of the instance's cluster.
     pub(crate) graph: Arc<Graph>,
 }
 
-fn definitions() -> Resource {
-    Resource::named(keys::GROUP, "v1alpha1", "ResourceGraphDefinition", "resourcegraphdefinitions").cluster_wide()
-}
-
-fn revisions() -> Resource {
-    Resource::named(keys::INTERNAL_GROUP, "v1alpha1", "GraphRevision", "graphrevisions").cluster_wide()
-}
-
-/// The revision that a hub has brought to the instance's cluster; `None`: its graph is served there, by itself.
-async fn brought(found: &Found) -> Result<Option<i64>, Trouble> {
-    let crds = Resource::named("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions");
-    let name = format!("{}.{}", found.resource.plural, found.resource.kind.group);
-    let crd = found.cluster.get(&crds.cluster_wide(), Place { namespace: "", name: &name }).await?;
-    Ok(crd.and_then(|crd| annotation(&crd, keys::GRAPH_REVISION)?.parse().ok()))
-}
-
-/// Where its ResourceGraphDefinition is, and what that says.
-async fn home<'a>(clusters: &'a Clusters, found: &'a Found, name: &str) -> anyhow::Result<(&'a Cluster, Value)> {
-    for cluster in [&found.cluster, &clusters.hub] {
-        match cluster.get(&definitions(), Place { namespace: "", name }).await {
-            Ok(Some(definition)) => return Ok((cluster, definition)),
-            Ok(None) | Err(Trouble::NotServed(_)) => {}
-            Err(trouble) => bail!("{trouble}"),
+/// The ResourceGraphDefinition of a name that a CRD was made for, and where it is: in the instance's cluster, or in the hub that
+/// has brought it there.
+async fn home<'a>(
+    clusters: &'a Clusters,
+    found: &'a Found,
+    name: &str,
+    crd: &Value,
+) -> anyhow::Result<(&'a Cluster, Value)> {
+    // What a hub has brought says so; where it has, its credentials read nothing else of graphs.
+    let is_brought = annotation(crd, keys::GRAPH_REVISION).is_some();
+    for cluster in [&found.cluster, &clusters.hub].into_iter().skip(usize::from(is_brought)) {
+        match cluster.get(&Resource::definitions(), Place { namespace: "", name }).await {
+            Ok(Some(found)) if label(crd, keys::RGD_ID) == Some(text(&found, "/metadata/uid")) => {
+                return Ok((cluster, found));
+            }
+            Ok(_) | Err(Trouble::NotServed(_)) => {}
+            Err(trouble) => return Err(trouble.into()),
         }
     }
-    bail!("ResourceGraphDefinition {name} is neither in {} nor in {}", found.cluster.name, clusters.hub.name)
+    bail!(
+        "the ResourceGraphDefinition {name} that its CRD was made for is neither in {} nor in {}",
+        found.cluster.name,
+        clusters.hub.name
+    )
+}
+
+/// Why a revision cannot serve.
+enum Unfit {
+    /// It is wrong, or its kinds are not served: one before it may serve.
+    Wrong(anyhow::Error),
+    /// Nobody can tell.
+    Unknown(anyhow::Error),
 }
 
 /// Compiles a graph with the schemas of a cluster.
@@ -64,65 +72,94 @@ async fn compiled(
     name: &str,
     spec: &ResourceGraphDefinitionSpec,
     evaluator: &Evaluator,
-) -> anyhow::Result<Arc<Graph>> {
-    let schemas = Schemas::published(cluster, spec).await?;
+) -> Result<Arc<Graph>, Unfit> {
+    let schemas = Schemas::published(cluster, spec).await.map_err(|trouble| Unfit::Unknown(trouble.into()))?;
     compile(name, spec, &schemas, evaluator, Bounds::default()).map_err(|error| match error {
-        GraphError::Busy(why) => anyhow::anyhow!("this machine is too busy to compile {name}: {why}"),
-        GraphError::Invalid(why) => anyhow::anyhow!("{name} cannot be served: {why}"),
+        GraphError::Busy(why) => Unfit::Unknown(anyhow!("this machine is too busy to compile {name}: {why}")),
+        GraphError::Invalid(why) => Unfit::Wrong(anyhow!("{name} cannot be served: {why}")),
         GraphError::KindsMissing(missing) => {
             let kinds: Vec<String> = missing.iter().map(|missing| missing.kind.kind.clone()).collect();
-            anyhow::anyhow!("{} serves no {}", cluster.name, kinds.join(", "))
+            Unfit::Wrong(anyhow!("{} serves no {}", cluster.name, kinds.join(", ")))
         }
     })
 }
 
-/// What a GraphRevision holds.
-async fn snapshot(cluster: &Cluster, definition: &str, number: i64) -> anyhow::Result<ResourceGraphDefinitionSpec> {
-    let name = revision::name(definition, number);
-    let held = cluster.get(&revisions(), Place { namespace: "", name: &name }).await?;
-    let mut held = held.with_context(|| format!("{}: there is no GraphRevision {name}", cluster.name))?;
-    let spec: GraphRevisionSpec =
-        serde_json::from_value(held["spec"].take()).with_context(|| format!("GraphRevision {name} cannot be read"))?;
-    Ok(spec.snapshot.spec)
+/// The number and the spec of what a GraphRevision holds.
+fn snapshot(revision: &Value) -> anyhow::Result<(i64, ResourceGraphDefinitionSpec)> {
+    let spec = GraphRevisionSpec::deserialize(&revision["spec"])
+        .with_context(|| format!("GraphRevision {} cannot be read", text(revision, "/metadata/name")))?;
+    Ok((spec.revision, spec.snapshot.spec))
 }
 
 impl Served {
-    /// The one of an instance: that which its cluster was given, or the newest that can be served.
+    /// The one of an instance.
     pub(super) async fn of(clusters: &Clusters, found: &Found, evaluator: &Evaluator) -> anyhow::Result<Self> {
         let named = annotation(&found.object, keys::RGD_NAME).or_else(|| label(&found.object, keys::RGD_NAME));
-        let name = named.context("it does not say which ResourceGraphDefinition serves it")?.to_owned();
-        let cluster = &found.cluster;
-        if let Some(number) = brought(found).await? {
-            let spec = snapshot(&clusters.hub, &name, number).await?;
-            let graph = compiled(cluster, &name, &spec, evaluator).await?;
-            return Ok(Self { definition: name, revision: Some(number), graph });
+        let name = named.context("it does not say which ResourceGraphDefinition serves it")?;
+        let crd = format!("{}.{}", found.resource.plural, found.resource.kind.group);
+        let crd = found.cluster.get(&Resource::crds(), Place { namespace: "", name: &crd }).await?;
+        let crd = crd.with_context(|| format!("{} has no CRD of its kind any more", found.cluster.name))?;
+        let (home, definition) = home(clusters, found, name, &crd).await?;
+        if home.name != found.cluster.name {
+            return Self::brought(found, home, name, &crd, evaluator).await;
         }
-        let (home, mut definition) = home(clusters, found, &name).await?;
-        let newest = definition["status"]["lastIssuedRevision"].as_i64().filter(|number| *number > 0);
-        let Some(newest) = newest else {
-            let spec: ResourceGraphDefinitionSpec = serde_json::from_value(definition["spec"].take())
-                .with_context(|| format!("ResourceGraphDefinition {name} cannot be read"))?;
-            let graph = compiled(cluster, &name, &spec, evaluator).await?;
-            return Ok(Self { definition: name, revision: None, graph });
-        };
-        // Where the newest cannot be served, the one before goes on.
-        let mut first = None;
-        for number in (1..=newest).rev().take(2) {
-            let graph = match snapshot(home, &name, number).await {
-                Ok(spec) => compiled(cluster, &name, &spec, evaluator).await,
-                Err(why) => Err(why),
+        Self::chosen(home, &definition, &crd, evaluator).await
+    }
+
+    /// The revision that the hub has brought to a spoke, as the CRD there says it.
+    async fn brought(
+        found: &Found,
+        hub: &Cluster,
+        name: &str,
+        crd: &Value,
+        evaluator: &Evaluator,
+    ) -> anyhow::Result<Self> {
+        let number = annotation(crd, keys::GRAPH_REVISION).and_then(|number| number.parse().ok());
+        let number = number.context("its CRD does not say which revision it is of")?;
+        let issued = revision::name(name, number);
+        let held = hub.get(&Resource::revisions(), Place { namespace: "", name: &issued }).await?;
+        let held = held.with_context(|| format!("{}: there is no GraphRevision {issued}", hub.name))?;
+        let graph = compiled(&found.cluster, name, &snapshot(&held)?.1, evaluator).await;
+        let graph = graph.map_err(|(Unfit::Wrong(why) | Unfit::Unknown(why))| why)?;
+        Ok(Self { definition: name.to_owned(), revision: number, graph })
+    }
+
+    /// In its own cluster: the newest that compiles and that the CRD, as it is, was made for; where none was, the newest that
+    /// may change it. So the controller chooses, but for what it still knows of revisions that do not compile any more.
+    async fn chosen(home: &Cluster, definition: &Value, crd: &Value, evaluator: &Evaluator) -> anyhow::Result<Self> {
+        let (name, uid) = (text(definition, "/metadata/name"), text(definition, "/metadata/uid"));
+        let owner = Owner { name, uid, version: label(crd, keys::VERSION).unwrap_or_default() };
+        let allow_breaking = annotation(definition, keys::ALLOW_BREAKING_CHANGES) == Some(keys::TRUE);
+        let selector = format!("{}={}", keys::RGD_NAME, labels::value(name).value);
+        let mut kept = home.list(&Resource::revisions(), None, Some(&selector)).await?;
+        kept.retain(|one| text(one, "/spec/snapshot/name") == name);
+        kept.sort_by_key(|one| std::cmp::Reverse(one["spec"]["revision"].as_i64()));
+        let (mut fitting, mut wrong) = (None, None);
+        for one in &kept {
+            let (revision, spec) = snapshot(one)?;
+            let graph = match compiled(home, name, &spec, evaluator).await {
+                Ok(graph) => graph,
+                Err(Unfit::Unknown(why)) => return Err(why),
+                Err(Unfit::Wrong(why)) => {
+                    wrong = wrong.or(Some(why));
+                    continue;
+                }
             };
-            match graph {
-                Ok(graph) => return Ok(Self { definition: name, revision: Some(number), graph }),
-                Err(why) => first = first.or(Some(why)),
+            let plural = text(crd, "/spec/names/plural");
+            let wanted = crd::desired(owner, &spec.schema, plural, &graph.spec_schema, &graph.status_schema)?;
+            let served = Self { definition: name.to_owned(), revision, graph };
+            if digest_of(crd).is_some() && digest_of(crd) == digest_of(&wanted) {
+                return Ok(served);
             }
+            let verdict = crd::decide(Some(crd), &wanted, owner, allow_breaking);
+            fitting = fitting.or((!matches!(verdict, Verdict::Refuse(_))).then_some(served));
         }
-        Err(first.unwrap_or_else(|| anyhow::anyhow!("ResourceGraphDefinition {name} has no revision")))
+        let none = || wrong.unwrap_or_else(|| anyhow!("no revision of ResourceGraphDefinition {name} fits its CRD"));
+        fitting.ok_or_else(none)
     }
 
     /// `ResourceGraphDefinition web, revision 3`.
     pub(crate) fn called(&self) -> String {
-        let number = self.revision.map(|number| format!(", revision {number}")).unwrap_or_default();
-        format!("ResourceGraphDefinition {}{number}", self.definition)
+        format!("ResourceGraphDefinition {}, revision {}", self.definition, self.revision)
     }
 }

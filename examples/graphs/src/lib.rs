@@ -11,6 +11,7 @@ mod departure;
 mod drift;
 mod instance;
 mod mistake;
+mod questions;
 mod scene;
 mod summary;
 
@@ -27,6 +28,7 @@ pub async fn play(stage: &Stage) -> anyhow::Result<()> {
     drift::play(&scene, stage).await?;
     mistake::play(&scene, stage).await?;
     brokered::play(&scene, stage).await?;
+    questions::play(&scene, stage).await?;
     departure::play(&scene, stage).await?;
     summary::show(&scene, stage).await
 }

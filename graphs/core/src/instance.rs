@@ -29,7 +29,7 @@ use runtime_effect::{
 use serde_json::{Map, Value, json};
 
 pub use self::{
-    child::{adopting, adoption, belongs_elsewhere, gvk_text, target},
+    child::{adopting, adoption, as_stored, belongs_elsewhere, gvk_text, target},
     decision::{Decision, State, Write, says_error},
     nesting::{DEEPEST, TOO_DEEP, is_too_deep},
     snapshot::{Author, Authored, Form, Found, Graph, Members, NodeView, Rendered, Resource, Served, Snapshot},

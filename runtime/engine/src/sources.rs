@@ -1,6 +1,6 @@
 //! Which clusters are engaged: from files, directories and Secrets to whoever engages them.
 
-use std::{collections::VecDeque, future::Future, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, future::Future, sync::Arc, time::Duration};
 
 use broker_api::Role;
 use k8s_openapi::api::core::v1::Secret;
@@ -13,11 +13,11 @@ use runtime_fleet::{
     subscription::Subscription,
     watch::WatchSpec,
 };
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::error;
 
-/// After so long is looked again for a Secret of which nobody could tell.
+/// After so long is looked again for Secrets of which nobody could tell.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// What happened to Secrets.
@@ -94,8 +94,7 @@ pub async fn run<E: Engages>(
         let watch = if is_directory { directory::watch } else { file::watch };
         watch(role, path, files.allow_local_credentials, sender.clone(), stop.clone());
     }
-    // Of which nobody could tell whether they are there.
-    let mut unknown: VecDeque<ObjectKey> = VecDeque::new();
+    let mut doubtful = Doubtful::default();
     loop {
         let news = tokio::select! {
             () = stop.cancelled() => return,
@@ -104,39 +103,74 @@ pub async fn run<E: Engages>(
                 continue;
             }
             news = news.recv() => match news {
-                Some(news) => news,
+                Some(news) => Some(news),
                 // Nobody listens any more.
                 None => return,
             },
-            () = tokio::time::sleep(AGAIN), if !unknown.is_empty() => match unknown.pop_front() {
-                Some(key) => News::Changed(key),
-                None => continue,
-            },
+            () = doubtful.again() => None,
         };
-        let key = match news {
-            News::Changed(key) => key,
-            News::Listed(watch) => {
-                engages.listed(watch);
-                continue;
+        let keys = match news {
+            Some(News::Changed(key)) => vec![key],
+            // Whoever is told that all were listed is told of all first.
+            Some(News::Listed(watch)) => {
+                doubtful.listed.push(watch);
+                doubtful.take()
             }
+            None => doubtful.take(),
         };
-        unknown.retain(|other| *other != key);
-        let arrived = match engages.secret(&key) {
-            Lookup::Found(object) => match read(&object) {
-                Ok(secret) => secrets.apply(&secret, &engages.roles(&key.namespace)),
-                Err(why) => {
-                    error!(secret = %key, %why, "it cannot be read; what it said before stays");
+        for key in keys {
+            doubtful.unknown.remove(&key);
+            let arrived = match engages.secret(&key) {
+                Lookup::Found(object) => match read(&object) {
+                    Ok(secret) => secrets.apply(&secret, &engages.roles(&key.namespace)),
+                    Err(why) => {
+                        error!(secret = %key, %why, "it cannot be read; what it said before stays");
+                        continue;
+                    }
+                },
+                Lookup::Absent => secrets.remove(&key.namespace, &key.name),
+                // Its cluster is not to be left because nobody can tell.
+                Lookup::Unknown => {
+                    doubtful.add(key);
                     continue;
                 }
-            },
-            Lookup::Absent => secrets.remove(&key.namespace, &key.name),
-            // Its cluster is not to be left because nobody can tell.
-            Lookup::Unknown => {
-                unknown.push_back(key);
-                continue;
-            }
-        };
-        take(&mut engages, &mut claims, arrived).await;
+            };
+            take(&mut engages, &mut claims, arrived).await;
+        }
+        if doubtful.unknown.is_empty() {
+            doubtful.listed.drain(..).for_each(|watch| engages.listed(watch));
+        }
+    }
+}
+
+/// Secrets of which nobody could tell whether they are there.
+#[derive(Default)]
+struct Doubtful {
+    unknown: BTreeSet<ObjectKey>,
+    /// When they are looked for again.
+    again: Option<Instant>,
+    /// Watches whose first list is complete, and of which is told when nothing is unknown any more.
+    listed: Vec<usize>,
+}
+
+impl Doubtful {
+    fn add(&mut self, key: ObjectKey) {
+        self.unknown.insert(key);
+        self.again.get_or_insert_with(|| Instant::now() + AGAIN);
+    }
+
+    /// All of them, to be looked for now.
+    fn take(&mut self) -> Vec<ObjectKey> {
+        self.again = None;
+        std::mem::take(&mut self.unknown).into_iter().collect()
+    }
+
+    /// Waits until they are to be looked for again.
+    async fn again(&self) {
+        match self.again {
+            Some(at) => tokio::time::sleep_until(at).await,
+            None => std::future::pending().await,
+        }
     }
 }
 
@@ -156,6 +190,8 @@ fn read(object: &Object) -> Result<Secret, &'static str> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
+
     use runtime_fleet::{conventions::Conventions, source::secret::KEY};
     use serde_json::json;
     use tokio::sync::oneshot;
@@ -166,6 +202,7 @@ mod tests {
     /// Answers from a list, one after the other, and notes what it is told.
     struct Told {
         answers: std::sync::Mutex<VecDeque<Lookup>>,
+        listed: Arc<std::sync::Mutex<Vec<usize>>>,
         events: Vec<String>,
         done: Option<oneshot::Sender<Vec<String>>>,
     }
@@ -179,7 +216,9 @@ mod tests {
             vec![Role::Provider]
         }
 
-        fn listed(&self, _watch: usize) {}
+        fn listed(&self, watch: usize) {
+            self.listed.lock().unwrap().push(watch);
+        }
 
         async fn take(&mut self, event: SourceEvent) {
             let told = match event {
@@ -207,16 +246,24 @@ mod tests {
         let data = k8s_openapi::ByteString(KUBECONFIG.as_bytes().to_vec());
         let sound = secret(&CONVENTIONS, &json!({KEY: data}));
         let broken = secret(&CONVENTIONS, &json!("no map"));
-        let answers = VecDeque::from([Lookup::Unknown, sound, Lookup::Unknown, broken, Lookup::Absent]);
+        let answers =
+            VecDeque::from([Lookup::Unknown, Lookup::Unknown, sound, Lookup::Unknown, broken, Lookup::Absent]);
         let (done, told) = oneshot::channel();
-        let engages = Told { answers: std::sync::Mutex::new(answers), events: Vec::new(), done: Some(done) };
+        let listed = Arc::default();
+        let all = Arc::clone(&listed);
+        let engages =
+            Told { answers: std::sync::Mutex::new(answers), listed: all, events: Vec::new(), done: Some(done) };
         let (sender, news) = mpsc::unbounded_channel();
         let stop = CancellationToken::new();
         let running = tokio::spawn(run(engages, Files::default(), SecretSource::new(&CONVENTIONS), news, stop.clone()));
         let changed = || sender.send(News::Changed(ObjectKey::new("n", "east"))).unwrap();
-        // Unknown, and found when it is looked for again.
+        // Unknown, and found when it is looked for again; until then not all is known that was listed.
         changed();
+        sender.send(News::Listed(3)).unwrap();
+        tokio::time::sleep(AGAIN / 2).await;
+        assert!(listed.lock().unwrap().is_empty());
         tokio::time::sleep(AGAIN * 2).await;
+        assert_eq!(*listed.lock().unwrap(), [3]);
         // Unknown, and cannot be read when it is looked for again.
         changed();
         tokio::time::sleep(AGAIN * 2).await;

@@ -141,18 +141,24 @@ impl Child {
         if let Some(path) = METADATA.difference(&metadata(&self.body), &metadata(&observed.value)) {
             return Some(format!("metadata.{path}"));
         }
-        let mut content = content(&self.body);
-        if self.body.get("kind") == Some(&json!("Secret")) && self.body.get("apiVersion") == Some(&json!("v1")) {
-            store(&mut content);
-        }
         let any = Schema::any();
         let schema = resource.schema.as_deref().unwrap_or(&any);
-        let mut wanted = schema.fit(Value::Object(content), &mut Vec::new());
-        if resource.omits_empty {
-            omit_empty(&mut wanted, &observed.value);
-        }
-        schema.difference(&wanted, &observed.value)
+        schema.difference(&as_stored(&self.body, schema, resource.omits_empty, &observed.value), &observed.value)
     }
+}
+
+/// What is wanted of an object but for its metadata, as its API server stores it: a Secret's texts as its data, nothing that the
+/// kind does not have, and, where none is stored with an empty value, no such field but those of `stored`.
+pub fn as_stored(object: &Value, schema: &Schema, omits_empty: bool, stored: &Value) -> Value {
+    let mut content = content(object);
+    if object.get("kind") == Some(&json!("Secret")) && object.get("apiVersion") == Some(&json!("v1")) {
+        store(&mut content);
+    }
+    let mut wanted = schema.fit(Value::Object(content), &mut Vec::new());
+    if omits_empty {
+        omit_empty(&mut wanted, stored);
+    }
+    wanted
 }
 
 /// Whether Go's `omitempty` leaves out a value. Of a pointer to something empty it does not: that is there when it is stored.

@@ -35,11 +35,6 @@ impl Claims {
         Self { names: HashMap::default(), unsynced: sources }
     }
 
-    /// Whether all sources have reported what was there when they started.
-    pub fn is_synced(&self) -> bool {
-        self.unsynced == 0
-    }
-
     /// What follows from an event of a source.
     pub fn apply(&mut self, event: SourceEvent) -> Vec<SourceEvent> {
         match event {

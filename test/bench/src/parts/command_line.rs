@@ -46,7 +46,9 @@ impl CommandLine {
         let this = Self { extras, program: harness::binary("kubectl-broker")?, flags };
         let object = format!("{}/{}", widget::RESOURCE, name(WARM, 0));
         let why = ["why", &object, "--namespace", widget::NAMESPACE, "--broker-namespace", "default"];
-        for args in [&["clusters"][..], &["objects", widget::RESOURCE], &why] {
+        let trace = ["trace", &object, "--namespace", widget::NAMESPACE];
+        let tables = [&["clusters"][..], &["acceptapis"], &["migrations"], &["objects", widget::RESOURCE]];
+        for args in tables.into_iter().chain([&why[..], &trace]) {
             let mut took = Vec::new();
             for _ in 0..RUNS {
                 took.push(this.run(args).await?.0);

@@ -1,12 +1,17 @@
-//! `why`, of an object in each state that a broker decides on but for one: that not enough is known lasts for a moment only.
+//! `why`, of an object in each state that a broker decides on.
+
+use std::fs;
 
 use broker_api::keys;
 use e2e::{DEADLINE, Kind, Object, Said};
 use harness::wait_for;
 use serde_json::{Value, json};
 
-use super::{broker, forget_others, is_said, kubeconfig, of};
-use crate::trip::{Trip, at_home, on_its_way, stage};
+use super::{broker, forget_others, is_said, kubeconfig, kubeconfigs, of};
+use crate::{
+    ARIADNE,
+    trip::{Trip, at_home, on_its_way, stage},
+};
 
 /// A kind that the broker of this world is not told of: the one in the command is alone with its objects.
 const PARCEL: Kind = Kind::test("Parcel", "parcels");
@@ -120,5 +125,32 @@ fn an_object_waits_is_placed_or_cannot_be() {
         is_said(trip, "why-placing.txt", &asks("parcel/new").await);
         trip.homer.create(&REGION, "", "eu", json!({"spec": {}})).await;
         is_said(trip, "why-blocked.txt", &asks("region/eu").await);
+    });
+}
+
+/// Its provider does not answer the person, so that nothing is known of its copy.
+#[test]
+fn nothing_is_decided_of_an_object_of_which_too_little_is_known() {
+    at_home("cli-unknown", Value::Null, async |trip| {
+        forget_others(trip).await;
+        let world = trip.scene.world;
+        let lost = world.lab.directory().join("lost");
+        fs::create_dir_all(&lost).unwrap();
+        let lost = lost.join(format!("{ARIADNE}.kubeconfig"));
+        let text = fs::read_to_string(kubeconfig(world, trip.ariadne)).unwrap();
+        fs::write(&lost, text.replace(&trip.ariadne.cluster.server_url(), "https://127.0.0.1:1")).unwrap();
+        let own = kubeconfig(world, trip.ariadne).display().to_string();
+        let lost = lost.display().to_string();
+        let flags = kubeconfigs(world).into_iter().map(|flag| if flag == own { lost.clone() } else { flag });
+        let prepare = |command: &mut tokio::process::Command| {
+            command.args(flags);
+        };
+        let object = format!("{}/item", trip.kind.kind.to_lowercase());
+        let args = [&["why", &object, "--namespace", trip.scene.ns()][..], &FLAGS].concat();
+        let said = e2e::said::run(&args, prepare).await;
+        assert_eq!(said.code, Some(0), "{said:?}");
+        // How the operating system says that nobody listens there is its own matter.
+        let lines = said.out.lines().map(|line| line.split(" is unreachable: ").next().unwrap());
+        is_said(trip, "why-unknown.txt", &lines.flat_map(|line| [line, "\n"]).collect::<String>());
     });
 }
