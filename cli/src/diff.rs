@@ -103,16 +103,16 @@ impl OfCopy {
 async fn reading(found: &Found, resource: &Resource) -> Result<(Schema, bool), String> {
     let schema = published_of(&found.cluster, resource).await?;
     let name = format!("{}.{}", resource.plural, resource.kind.group);
-    let may_omit = may_be_built_in(&resource.kind.group);
-    let omits = match may_omit {
-        true => found.cluster.get(&Resource::crds(), Place { namespace: "", name: &name }).await,
-        false => return Ok((Schema::compile(&schema), false)),
+    // A built-in kind is one that no CRD defines.
+    let is_built_in = may_be_built_in(&resource.kind.group) && {
+        let crd = found.cluster.get(&Resource::crds(), Place { namespace: "", name: &name }).await;
+        crd.map_err(|trouble| trouble.to_string())?.is_none()
     };
-    Ok((Schema::compile(&schema), omits.map_err(|trouble| trouble.to_string())?.is_none()))
+    Ok((Schema::compile(&schema), is_built_in))
 }
 
 /// The children of one node.
-async fn of_node(found: &Found, node: &Live) -> Vec<OfChild> {
+async fn id_in_graph(found: &Found, node: &Live) -> Vec<OfChild> {
     let Some((_, _, resource)) = node.pairs().next().filter(|_| !node.is_external) else { return Vec::new() };
     let read = match resource {
         Some(resource) => reading(found, resource).await,
@@ -136,7 +136,7 @@ async fn of_node(found: &Found, node: &Live) -> Vec<OfChild> {
 impl OfChildren {
     async fn of(clusters: &Clusters, found: &Found) -> anyhow::Result<Self> {
         let instance = Instance::read(clusters, found).await?;
-        let children = join_all(instance.nodes.iter().map(|node| of_node(found, node))).await;
+        let children = join_all(instance.nodes.iter().map(|node| id_in_graph(found, node))).await;
         let told = instance.children();
         let unrendered = instance.nodes.iter().zip(&told).filter(|(node, _)| node.is_unrendered());
         let not_rendered = unrendered.map(|(_, told)| format!("{}: {}", told.id, told.standing())).collect();

@@ -294,9 +294,9 @@ async fn children(clusters: &Clusters, cluster: &Cluster, instance: &Value, dept
         match cluster.list(&resource, namespace, Some(&selector)).await {
             Ok(list) => {
                 let each = list.into_iter().map(|child| async {
-                    let node = label(&child, graphs::NODE_ID).map(str::to_owned);
+                    let id_in_graph = label(&child, graphs::NODE_ID).map(str::to_owned);
                     let below = below(clusters, cluster.clone(), resource.clone(), child, "child", depth + 1).await;
-                    Node { node, ..below }
+                    Node { id_in_graph, ..below }
                 });
                 join_all(each).await
             }

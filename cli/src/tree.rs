@@ -21,7 +21,7 @@ pub(crate) struct Node {
     pub(crate) relation: String,
     /// Of a child of a graph's instance: the id of its node in the graph.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) node: Option<String>,
+    pub(crate) id_in_graph: Option<String>,
     /// Its cluster, such as `consumer#homer`.
     pub(crate) cluster: String,
     /// Its kind.
@@ -111,7 +111,7 @@ impl Node {
         // A server may call its kinds and objects what it likes.
         let (cluster, what) = (paint.faint(&self.cluster), harmless(&format!("{} {name}", self.kind)));
         let mut line = format!("{first}{cluster} {what}");
-        if let Some(node) = &self.node {
+        if let Some(node) = &self.id_in_graph {
             line = format!("{first}{} {cluster} {what}", harmless(node));
         } else if !self.relation.is_empty() && self.relation != "copy" && self.relation != "child" {
             line = format!("{first}{} {cluster} {what}", paint.faint(&self.relation));

@@ -39,7 +39,7 @@ pub(crate) enum Why {
     /// Of one that is brokered.
     Brokered(Box<Explained>),
     /// Of an instance of a graph that is not.
-    Instance(Instance),
+    Instance(Box<Instance>),
 }
 
 /// Why a brokered object is where it is.
@@ -253,7 +253,7 @@ impl Why {
         if !is_brokered {
             if is_instance {
                 let graph = Told::of(&clusters, &found).await;
-                return Ok(Self::Instance(Instance::of(&found, graph)));
+                return Ok(Self::Instance(Box::new(Instance::of(&found, graph))));
             }
             let kind = &found.resource.kind;
             bail!(
@@ -347,7 +347,7 @@ impl Explained {
         out.extend(self.conditions.iter().flatten().map(Condition::draw));
         out.extend(self.graph.iter().map(Told::draw));
         out.push_str(if self.asked.is_empty() {
-            "\nNo provider has an AcceptAPI for this kind.\n"
+            "\nNo provider that answers has an AcceptAPI for this kind.\n"
         } else {
             "\nAcceptAPIs, in the order in which it would be placed now:\n"
         });
@@ -427,7 +427,7 @@ mod tests {
             let explanation = Explanation { decision, asked: Vec::new() };
             let told = Explained::of(&found(), &explanation, Vec::new(), None).draw(Paint::plain());
             let line = format!("  {}: at provider theseus; {}\n", state.as_str(), state::meaning(state));
-            assert!(told.contains(&line) && told.contains("No provider has an AcceptAPI"), "{told}");
+            assert!(told.contains(&line) && told.contains("No provider that answers has an AcceptAPI"), "{told}");
         }
     }
 

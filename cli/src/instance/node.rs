@@ -304,7 +304,7 @@ impl Child {
         };
         let node = tree::Node::place("node", &found.cluster, &self.kind, "", "");
         let standing = self.state.words().to_owned();
-        tree::Node { node: Some(self.id.clone()), standing, good, message: self.why.clone(), ..node }
+        tree::Node { id_in_graph: Some(self.id.clone()), standing, good, message: self.why.clone(), ..node }
     }
 
     /// A line for people; ids are as wide as `width`.

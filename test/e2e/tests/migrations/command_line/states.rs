@@ -1,6 +1,7 @@
-//! `why`, of an object in each state that a broker decides on.
+//! `why`, of an object in each state that a broker decides on but for one: that not enough is known lasts for a moment only, or
+//! is told with what blinds it.
 
-use std::fs;
+use std::{fs, path::Path};
 
 use broker_api::keys;
 use e2e::{DEADLINE, Kind, Object, Said};
@@ -17,6 +18,9 @@ use crate::{
 const PARCEL: Kind = Kind::test("Parcel", "parcels");
 /// A kind whose objects are in no namespace.
 const REGION: Kind = Kind::test("Region", "regions");
+
+/// A user who may do next to nothing.
+const LIMITED: &str = "limited";
 
 /// Where the flags of a broker's Deployment would be.
 const FLAGS: [&str; 2] = ["--broker-namespace", "default"];
@@ -128,29 +132,49 @@ fn an_object_waits_is_placed_or_cannot_be() {
     });
 }
 
-/// Its provider does not answer the person, so that nothing is known of its copy.
+/// What a person sees for whom the provider's kubeconfig is another.
+async fn why_with(trip: &Trip<'_>, provider: &Path) -> String {
+    let own = kubeconfig(trip.scene.world, trip.ariadne).display().to_string();
+    let other = provider.display().to_string();
+    let flags = kubeconfigs(trip.scene.world).into_iter().map(|flag| if flag == own { other.clone() } else { flag });
+    let prepare = |command: &mut tokio::process::Command| {
+        command.args(flags);
+    };
+    let object = format!("{}/item", trip.kind.kind.to_lowercase());
+    let args = [&["why", &object, "--namespace", trip.scene.ns()][..], &FLAGS].concat();
+    let said = e2e::said::run(&args, prepare).await;
+    assert_eq!(said.code, Some(0), "{said:?}");
+    // How the operating system says that nobody listens there is its own matter.
+    let lines = said.out.lines().map(|line| line.split(" is unreachable: ").next().unwrap());
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
 #[test]
-fn nothing_is_decided_of_an_object_of_which_too_little_is_known() {
-    at_home("cli-unknown", Value::Null, async |trip| {
+fn a_provider_does_not_answer_or_does_not_show_the_copy() {
+    at_home("cli-blind", Value::Null, async |trip| {
         forget_others(trip).await;
-        let world = trip.scene.world;
-        let lost = world.lab.directory().join("lost");
-        fs::create_dir_all(&lost).unwrap();
-        let lost = lost.join(format!("{ARIADNE}.kubeconfig"));
-        let text = fs::read_to_string(kubeconfig(world, trip.ariadne)).unwrap();
-        fs::write(&lost, text.replace(&trip.ariadne.cluster.server_url(), "https://127.0.0.1:1")).unwrap();
-        let own = kubeconfig(world, trip.ariadne).display().to_string();
-        let lost = lost.display().to_string();
-        let flags = kubeconfigs(world).into_iter().map(|flag| if flag == own { lost.clone() } else { flag });
-        let prepare = |command: &mut tokio::process::Command| {
-            command.args(flags);
-        };
-        let object = format!("{}/item", trip.kind.kind.to_lowercase());
-        let args = [&["why", &object, "--namespace", trip.scene.ns()][..], &FLAGS].concat();
-        let said = e2e::said::run(&args, prepare).await;
-        assert_eq!(said.code, Some(0), "{said:?}");
-        // How the operating system says that nobody listens there is its own matter.
-        let lines = said.out.lines().map(|line| line.split(" is unreachable: ").next().unwrap());
-        is_said(trip, "why-unknown.txt", &lines.flat_map(|line| [line, "\n"]).collect::<String>());
+        let folder = trip.scene.world.lab.directory().join("others");
+        fs::create_dir_all(&folder).unwrap();
+        let file = folder.join(format!("{ARIADNE}.kubeconfig"));
+        let text = fs::read_to_string(kubeconfig(trip.scene.world, trip.ariadne)).unwrap();
+        fs::write(&file, text.replace(&trip.ariadne.cluster.server_url(), "https://127.0.0.1:1")).unwrap();
+        is_said(trip, "why-unreachable.txt", &why_with(trip, &file).await);
+
+        let rules = json!([
+            {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]},
+            {"apiGroups": ["broker.platform-mesh.io"], "resources": ["acceptapis"], "verbs": ["list", "watch"]},
+        ]);
+        let (group, role) = ("rbac.authorization.k8s.io", "shows-no-copies");
+        let subject = json!({"apiGroup": group, "kind": "User", "name": LIMITED});
+        let binding = json!({
+            "apiVersion": format!("{group}/v1"), "kind": "ClusterRoleBinding", "metadata": {"name": role},
+            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role}, "subjects": [subject],
+        });
+        let metadata = json!({"name": role});
+        let role =
+            json!({"apiVersion": format!("{group}/v1"), "kind": "ClusterRole", "metadata": metadata, "rules": rules});
+        trip.ariadne.apply(&format!("{role}\n---\n{binding}")).await;
+        trip.ariadne.cluster.write_kubeconfig(LIMITED, &file).unwrap();
+        is_said(trip, "why-blind.txt", &why_with(trip, &file).await);
     });
 }
