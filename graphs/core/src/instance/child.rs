@@ -143,7 +143,8 @@ impl Child {
         }
         let any = Schema::any();
         let schema = resource.schema.as_deref().unwrap_or(&any);
-        schema.difference(&as_stored(&self.body, schema, resource.omits_empty, &observed.value), &observed.value)
+        let wanted = as_stored(&self.body, schema, resource.omits_empty, &observed.value);
+        schema.difference(&wanted, &observed.value)
     }
 }
 
