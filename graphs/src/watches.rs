@@ -69,7 +69,9 @@ impl Need {
             Self::Served(kind) => WatchSpec::kind(kind.to_gvk()).without_schema(),
             Self::Kind(kind) => WatchSpec::kind(kind.to_gvk()),
             Self::Children(kind) => children(kind),
-            Self::References(kind) | Self::Instances(kind) => WatchSpec::all(kind.to_gvk()),
+            // They are read, and never written: what they can hold is the business of whoever compiles a graph.
+            Self::References(kind) => WatchSpec::all(kind.to_gvk()).without_schema(),
+            Self::Instances(kind) => WatchSpec::all(kind.to_gvk()),
         })
     }
 }
