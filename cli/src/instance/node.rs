@@ -102,36 +102,29 @@ pub(crate) struct Child {
     pub(crate) objects: Vec<String>,
 }
 
-/// One object that a graph makes.
-async fn applied(found: &Found, resource: &Resource, wanted: &Value) -> There {
-    let (namespace, name) = (text(wanted, "/metadata/namespace"), text(wanted, "/metadata/name"));
-    let own = text(&found.object, "/metadata/namespace");
-    let namespace = if namespace.is_empty() { own } else { namespace };
-    match found.cluster.get(resource, Place { namespace, name }).await {
-        Ok(Some(object)) => {
-            let (name, kind) = (text(&found.object, "/metadata/name"), &found.resource.kind);
-            let set = applyset::id(name, own, &kind.kind, &kind.group);
-            let is_ours = label(&object, keys::APPLYSET_PART_OF) == Some(&set);
-            if is_ours { There::Yes(Arc::new(object)) } else { There::Foreign }
-        }
-        Ok(None) => There::No,
-        Err(trouble) => There::Unknown(trouble.to_string()),
-    }
+/// The kind of a graph's resource.
+fn kind_of(resource: &graph::Resource) -> Kind {
+    let name = &resource.kind.name;
+    Kind { group: name.group.clone(), version: name.version.clone(), kind: name.kind.clone() }
 }
 
-/// One object that a graph reads.
-async fn referred(found: &Found, resource: &Resource, wanted: &Value) -> There {
-    let place = Place { namespace: text(wanted, "/metadata/namespace"), name: text(wanted, "/metadata/name") };
-    match found.cluster.get(resource, place).await {
+/// The set of an instance's children, by what tells the instance apart: its own label may be edited.
+fn set_of(found: &Found) -> String {
+    let (name, namespace) = (text(&found.object, "/metadata/name"), text(&found.object, "/metadata/namespace"));
+    applyset::id(name, namespace, &found.resource.kind.kind, &found.resource.kind.group)
+}
+
+/// One object that a graph wants. `set`: of which it is to be; `None`: it is only read, and anybody's.
+async fn look(found: &Found, resource: &Resource, wanted: &Value, set: Option<&str>) -> There {
+    let (namespace, name) = (text(wanted, "/metadata/namespace"), text(wanted, "/metadata/name"));
+    let own = text(&found.object, "/metadata/namespace");
+    let namespace = if namespace.is_empty() && set.is_some() { own } else { namespace };
+    match found.cluster.get(resource, Place { namespace, name }).await {
+        Ok(Some(object)) if set.is_some() && label(&object, keys::APPLYSET_PART_OF) != set => There::Foreign,
         Ok(Some(object)) => There::Yes(Arc::new(object)),
         Ok(None) => There::No,
         Err(trouble) => There::Unknown(trouble.to_string()),
     }
-}
-
-/// One object that a graph makes, or only reads.
-async fn one(found: &Found, resource: &Resource, wanted: &Value, is_external: bool) -> There {
-    if is_external { referred(found, resource, wanted).await } else { applied(found, resource, wanted).await }
 }
 
 /// All that a graph's selector matches, in the API's order.
@@ -157,8 +150,7 @@ impl Live {
     /// Reads what is there of a node; `None`: it is not known yet how that is called.
     pub(super) async fn read(found: &Found, resource: &graph::Resource, node: &Node) -> Option<Reading> {
         let Wanted::Objects(wanted) = &node.wanted else { return None };
-        let name = &resource.kind.name;
-        let kind = Kind { group: name.group.clone(), version: name.version.clone(), kind: name.kind.clone() };
+        let kind = kind_of(resource);
         let served = match found.cluster.resources().await {
             Ok(resources) => resources.of_kind(&kind).cloned(),
             Err(trouble) => return Some(Reading::unknown(None, wanted, &trouble.to_string())),
@@ -173,22 +165,20 @@ impl Live {
                 Err(why) => Reading::unknown(Some(served), wanted, &why),
             });
         }
-        let is_external = resource.role.is_external();
+        let set = (!resource.role.is_external()).then(|| set_of(found));
         let mut there = Vec::with_capacity(wanted.len());
         for some in wanted.chunks(ABREAST) {
-            there.extend(join_all(some.iter().map(|object| one(found, &served, object, is_external))).await);
+            there.extend(join_all(some.iter().map(|object| look(found, &served, object, set.as_deref()))).await);
         }
         Some(Reading { resource: Some(served), there, listed: None })
     }
 
     /// A node as the last pass left it.
     pub(super) fn of(resource: &graph::Resource, node: Node, reading: Option<Reading>) -> Self {
-        let name = &resource.kind.name;
-        let kind = Kind { group: name.group.clone(), version: name.version.clone(), kind: name.kind.clone() };
         let Node { wanted, ready } = node;
         let (id, is_external) = (resource.id.clone(), resource.role.is_external());
         let (dependencies, reading) = (resource.dependencies.clone(), reading.unwrap_or_default());
-        Self { id, kind, is_external, dependencies, wanted, ready, reading }
+        Self { id, kind: kind_of(resource), is_external, dependencies, wanted, ready, reading }
     }
 
     /// Whether nothing is rendered of it, nor is to be.
