@@ -17,11 +17,11 @@ use runtime_fleet::{
 /// Objects of stages by the id of their Migration.
 pub const BY_ID: Sort = Sort { name: "id", by: |object| id(object).into_iter().map(Into::into).collect() };
 
-/// The stage objects of all Migrations.
-#[derive(Debug, Default)]
-pub struct Stages {
+/// The stage objects of all Migrations. `R` is what runs for each watch that is needed.
+#[derive(Debug)]
+pub struct Stages<R = Subscription> {
     /// The kinds that each Migration needs.
-    demand: Demand<ObjectKey, Kind, Vec<Subscription>>,
+    demand: Demand<ObjectKey, Kind, Vec<R>>,
     /// The namespaces where they may be; none: anywhere.
     scope: Vec<String>,
 }
@@ -47,7 +47,7 @@ pub fn ids(change: &Change) -> Vec<String> {
     ids
 }
 
-impl Stages {
+impl<R> Stages<R> {
     /// None, in these namespaces; where there are none, in all.
     pub fn within(scope: Vec<String>) -> Self {
         Self { demand: Demand::default(), scope }
@@ -60,12 +60,7 @@ impl Stages {
 
     /// A Migration needs these kinds from now on, and no others. `start` is called for each watch that is newly needed. Returns
     /// whether any is new to it.
-    pub fn want(
-        &self,
-        migration: &ObjectKey,
-        kinds: &BTreeSet<Kind>,
-        start: impl Fn(&Arc<WatchSpec>) -> Subscription,
-    ) -> bool {
+    pub fn want(&self, migration: &ObjectKey, kinds: &BTreeSet<Kind>, start: impl Fn(&Arc<WatchSpec>) -> R) -> bool {
         let start = |kind: &Kind| specs(kind, &self.scope).iter().map(&start).collect();
         self.demand.set(migration, kinds.clone(), start)
     }
@@ -95,9 +90,31 @@ impl Stages {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Mutex, PoisonError};
+
     use serde_json::json;
 
     use super::*;
+
+    /// What begins (`+`) and ends (`-`), by namespace.
+    type Log = Arc<Mutex<Vec<String>>>;
+
+    /// A watch of this namespace.
+    struct Watched(Log, String);
+
+    impl Watched {
+        fn begin(log: &Log, spec: &WatchSpec) -> Self {
+            let namespace = spec.namespace.clone().unwrap_or_default();
+            log.lock().unwrap().push(format!("+{namespace}"));
+            Self(log.clone(), namespace)
+        }
+    }
+
+    impl Drop for Watched {
+        fn drop(&mut self) {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(format!("-{}", self.1));
+        }
+    }
 
     fn kind(name: &str) -> Kind {
         Kind { group: "batch".into(), version: "v1".into(), kind: name.into() }
@@ -115,8 +132,10 @@ mod tests {
     #[test]
     fn where_stages_have_their_namespaces_nothing_else_is_watched() {
         let job = kind("Job");
-        let seen = |stages: &Stages, namespace: &str| {
-            stages.demand.set(&key("m"), BTreeSet::from([job.clone()]), |_| Vec::new());
+        let log = Log::default();
+        let want = |stages: &Stages<Watched>, kinds| stages.want(&key("m"), &kinds, |spec| Watched::begin(&log, spec));
+        let seen = |stages: &Stages<Watched>, namespace: &str| {
+            want(stages, BTreeSet::from([job.clone()]));
             let spec = stages.spec_of(&job, namespace);
             (stages.reaches(namespace), spec.map(|spec| spec.namespace.clone()))
         };
@@ -126,7 +145,9 @@ mod tests {
         assert_eq!(seen(&within, "c"), (false, None));
         assert_eq!((within.specs_of(&job).unwrap().len(), within.specs().len()), (2, 2));
         assert_eq!(within.wanting(&job), [key("m")]);
-        assert_eq!(seen(&Stages::default(), "c"), (true, Some(None)));
+        want(&within, BTreeSet::new());
+        assert_eq!(*log.lock().unwrap(), ["+a", "+b", "-a", "-b"], "one watch for each namespace, while it is needed");
+        assert_eq!(seen(&Stages::within(Vec::new()), "c"), (true, Some(None)));
     }
 
     #[test]

@@ -86,10 +86,14 @@ impl Brokers {
         .await
     }
 
+    /// Where their Lease is.
+    pub(crate) fn leases(&self) -> Api<Lease> {
+        Api::namespaced(self.client.clone(), SYSTEM)
+    }
+
     /// Who leads: the holder that the lease names, if any.
     pub(crate) async fn holder(&self) -> anyhow::Result<Option<String>> {
-        let leases: Api<Lease> = Api::namespaced(self.client.clone(), SYSTEM);
-        let lease = leases.get_opt(BROKER).await?;
+        let lease = self.leases().get_opt(BROKER).await?;
         Ok(lease.and_then(|lease| lease.spec?.holder_identity).filter(|holder| !holder.is_empty()))
     }
 

@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::{
     DEADLINE,
     brokers::{Brokers, SYSTEM},
+    holders::Holders,
     load::{Load, Service},
     world::World,
 };
@@ -45,6 +46,7 @@ async fn killed(world: &World) -> anyhow::Result<Service> {
     let restarts = restarts_of(&leader);
     let mut load = Load::start(&world.homer, &world.internal, "killed").await?;
     load.more(10).await?;
+    let holders = Holders::watch(brokers.leases()).await?;
     kill_process(process(&leader)?, Signal::KILL)?;
     brokers
         .until_pods("the killed container to run again", |pods| {
@@ -54,6 +56,8 @@ async fn killed(world: &World) -> anyhow::Result<Service> {
         .await?;
     brokers.until_ready(2).await?;
     another_leads(&brokers, &leader).await?;
+    let successions = holders.until_now().await?;
+    anyhow::ensure!(successions.iter().any(|succession| !succession.released), "a killed leader has handed over");
     load.more(10).await?;
     load.stop(&world.homer, &world.internal).await
 }

@@ -7,6 +7,11 @@ use crate::suite::{Ended, Outcome};
 /// Suites that take less are summed up in one line of the table.
 const SHORT: Duration = Duration::from_secs(5);
 
+/// Of a suite that failed, so many tests and so many of its last lines are told once more, each line up to so many characters.
+const PANICS: usize = 3;
+const LAST_LINES: usize = 8;
+const LONGEST_LINE: usize = 500;
+
 /// The suites that have ended.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
@@ -20,6 +25,16 @@ fn line(ended: &Ended) -> String {
         Outcome::NotRun(why) => &format!("not run: {why}"),
     };
     format!("{:>5} s  {:<32} {outcome} ({}, {} failed)", ended.took.as_secs(), ended.name, ended.passed, ended.failed)
+}
+
+/// What says most in what a suite said: how its first tests panicked, and its end. Of a run somebody may have kept no more than
+/// its last lines.
+fn why(said: &str) -> Vec<String> {
+    let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+    let end = lines.len().saturating_sub(LAST_LINES);
+    let panics = (0..end).filter(|at| lines[*at].contains(" panicked at ")).take(PANICS);
+    let panics = panics.flat_map(|at| &lines[at..(at + 2).min(end)]);
+    panics.chain(&lines[end..]).map(|line| line.chars().take(LONGEST_LINE).collect()).collect()
 }
 
 impl Report {
@@ -57,11 +72,32 @@ impl Report {
         println!("{:>5} s  in all, {lanes} at a time: {} s", sum.as_secs(), took.saturating_sub(built).as_secs());
         println!("{:>5} s  before them, until all was built", built.as_secs());
         println!("{:>5} s  from beginning to end", took.as_secs());
-        for ended in self.ended.iter().filter(|ended| matches!(ended.outcome, Outcome::Failed(_))) {
-            println!("FAILED: {}", ended.name);
+        for ended in &self.ended {
+            if let Outcome::Failed(said) = &ended.outcome {
+                println!("FAILED: {}", ended.name);
+                for line in why(said) {
+                    println!("    {line}");
+                }
+            }
         }
         let passed: u64 = self.ended.iter().map(|ended| ended.passed).sum();
         let failed: u64 = self.ended.iter().map(|ended| ended.failed).sum();
         println!("{passed} passed, {failed} failed");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_told_by_its_panics_and_its_end() {
+        let noise = (0..40).map(|number| number.to_string()).collect::<Vec<_>>().join("\n");
+        let said = format!("thread 'a' panicked at a.rs:1:\nit is not\n\n{noise}");
+        let told = why(&said);
+        assert_eq!(told[..3], ["thread 'a' panicked at a.rs:1:", "it is not", "32"]);
+        assert_eq!(told.last().map(String::as_str), Some("39"));
+        assert_eq!(why("it ends\n\n"), ["it ends"]);
+        assert_eq!(why(&"é".repeat(1000)), ["é".repeat(500)]);
     }
 }
