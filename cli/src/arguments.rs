@@ -11,6 +11,7 @@ use crate::{
     moves::{Followed, Migration},
     output::{Output, Printing},
     providers::Provider,
+    rebalance::Rebalance,
     rollouts::Rollout,
     schema,
     simulate::Simulate,
@@ -116,7 +117,7 @@ pub(crate) enum Command {
         wait: Wait,
     },
     /// Objects that would now be placed at a provider move there
-    Rebalance(Provider),
+    Rebalance(Rebalance),
     /// Moves an object to a provider
     Migrate {
         #[command(flatten)]

@@ -37,6 +37,7 @@ mod permissions;
 mod preflight;
 mod programs;
 mod providers;
+mod rebalance;
 mod reply;
 mod resource;
 mod rights;
@@ -188,9 +189,7 @@ async fn run(Arguments { access, command }: Arguments) -> anyhow::Result<ExitCod
             providers::ask(&clusters, &provider, providers::Ask::Uncordon).await?;
         }
         Command::Drain { provider, wait } => providers::drain(&clusters, &provider, wait).await?,
-        Command::Rebalance(provider) => {
-            providers::ask(&clusters, &provider, providers::Ask::Rebalance).await?;
-        }
+        Command::Rebalance(asked) => rebalance::rebalance(&access, &clusters, &asked).await?,
         Command::Migrate { subject, to, migration_namespace, wait } => {
             moves::migrate(&clusters, &subject, &to, &migration_namespace, wait).await?;
         }

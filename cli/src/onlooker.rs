@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use anyhow::Context as _;
 use broker_api::{ClusterName, Role, keys};
 use resource_broker::{
-    app::{Own, look_on},
+    app::{Onlooker, Own, look_on},
     broker::Broker,
     command_line::CommandLine,
     options::Options,
@@ -27,18 +27,18 @@ use crate::{
 };
 
 /// How long all clusters may take until what is known has to do.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The flags of the broker in the cluster, as far as they can be read, and what is not known of them; `None`: it does not
-/// broker the kind.
+/// The flags of the broker in the cluster, as far as they can be read, with these kinds and no others; and what is not known of
+/// them. `None`: it brokers none of these.
 pub(crate) async fn options(
     hub: &Cluster,
     access: &Access,
-    kind: &Kind,
+    kinds: &[Kind],
     namespace: &str,
 ) -> anyhow::Result<(Option<Options>, Vec<String>)> {
     let mut notes = Vec::new();
-    let kind = KindFlag(kind.clone());
+    let is_wanted = |flag: &KindFlag| kinds.contains(&flag.0);
     let found = match deployed(hub, namespace).await {
         Ok(found) => found,
         Err(Trouble::NotServed(_)) => Vec::new(),
@@ -49,7 +49,7 @@ pub(crate) async fn options(
     };
     let own = found.iter().map(Deployed::own_namespace).next().unwrap_or(namespace).to_owned();
     let read: Vec<Options> = found.into_iter().filter_map(|broker| broker.options.ok()).collect();
-    let brokering = read.iter().find(|options| options.watch_kind.contains(&kind));
+    let brokering = read.iter().find(|options| options.watch_kind.iter().any(is_wanted));
     let mut options = match (brokering, read.is_empty()) {
         (Some(options), _) => options.clone(),
         (None, false) => return Ok((None, notes)),
@@ -57,12 +57,12 @@ pub(crate) async fn options(
             notes.push(format!(
                 "no broker was found in namespace {namespace}: its flags are taken to be the usual ones"
             ));
-            CommandLine::parse_with_env([flag(&kind.0)], &BTreeMap::new())?.options
+            CommandLine::parse_with_env(kinds.iter().map(flag), &BTreeMap::new())?.options
         }
     };
     if options.max_objects_per_consumer.is_none() {
         // Other kinds have no say in this one.
-        options.watch_kind = vec![kind];
+        options.watch_kind.retain(is_wanted);
     }
     // Files of the Pod are not here.
     let files = options.consumer_kubeconfig.len()
@@ -94,6 +94,51 @@ pub(crate) fn flag(kind: &Kind) -> String {
     format!("--watch-kind={}.{}.{group}", kind.kind, kind.version)
 }
 
+/// The broker in this process. It ends when this is dropped.
+pub(crate) struct Looking(Onlooker);
+
+impl Drop for Looking {
+    fn drop(&mut self) {
+        self.0.broker.engine.stop.cancel();
+    }
+}
+
+impl Looking {
+    /// Begins to look at all clusters.
+    pub(crate) fn begin(options: Options, access: &Access) -> anyhow::Result<Self> {
+        let hub = (ClusterName::new(Role::Coordination, "coordination"), hub_kubeconfig(access)?);
+        let own = Own { hub, compute: None };
+        let (decisions, sockets) = (Decisions::start(METERS.slow)?, Arc::new(Sockets));
+        Ok(Self(look_on(options, own, decisions, Evaluator::new(), sockets)))
+    }
+
+    /// What it sees.
+    pub(crate) fn broker(&self) -> &Broker {
+        &self.0.broker
+    }
+
+    /// Waits until it has seen and decided all that there is now, for so long at the most. Returns whether it has.
+    pub(crate) async fn is_in_step(&self, patience: Duration) -> bool {
+        timeout(patience, self.0.broker.in_step()).await.is_ok()
+    }
+
+    /// Clusters of which not all is known.
+    pub(crate) fn unknown(&self) -> Vec<String> {
+        unknown(&self.0.broker)
+    }
+
+    /// Why it can decide nothing, if that is so.
+    pub(crate) fn blind(&self) -> Option<String> {
+        let broker = self.broker();
+        broker.ring.load().is_none().then(|| {
+            format!(
+                "the signing key is not known, without which no assignment can be believed: this takes get, list and watch of Secret {} in namespace {}",
+                keys::SIGNING_KEY_SECRET, broker.namespace
+            )
+        })
+    }
+}
+
 /// Lets the broker look at all clusters, and asks it about something in a consumer. What it does not know is added to the
 /// notes.
 pub(crate) async fn ask<T>(
@@ -103,24 +148,13 @@ pub(crate) async fn ask<T>(
     notes: &mut Vec<String>,
     question: impl FnOnce(&Broker) -> Option<T>,
 ) -> anyhow::Result<T> {
-    let hub = (ClusterName::new(Role::Coordination, "coordination"), hub_kubeconfig(access)?);
-    let own = Own { hub, compute: None };
-    let onlooker = look_on(options, own, Decisions::start(METERS.slow)?, Evaluator::new(), Arc::new(Sockets));
-    let broker = &onlooker.broker;
+    let looking = Looking::begin(options, access)?;
     // What is not known by then is told.
-    let _ = timeout(PATIENCE, broker.in_step()).await;
-    let answer = question(broker);
-    notes.extend(unknown(broker));
-    broker.engine.stop.cancel();
+    looking.is_in_step(PATIENCE).await;
+    let answer = question(looking.broker());
+    notes.extend(looking.unknown());
     answer.with_context(|| {
-        let what = if broker.ring.load().is_none() {
-            format!(
-                "the signing key is not known, without which no assignment can be believed: this takes get, list and watch of Secret {} in namespace {}",
-                keys::SIGNING_KEY_SECRET, broker.namespace
-            )
-        } else {
-            format!("{consumer} is not engaged")
-        };
+        let what = looking.blind().unwrap_or_else(|| format!("{consumer} is not engaged"));
         notes.iter().fold(what, |all, note| format!("{all}\n{note}"))
     })
 }

@@ -98,7 +98,7 @@ fn is_counted(accept: &Value) -> bool {
 }
 
 /// How much is done: `[#####-----]`.
-fn bar(total: u64, left: u64) -> String {
+pub(crate) fn bar(total: u64, left: u64) -> String {
     const WIDTH: u64 = 20;
     let done = (total - left) * WIDTH / total.max(1);
     let of = |letter: &str, count: u64| letter.repeat(usize::try_from(count).unwrap_or_default());
@@ -114,7 +114,8 @@ fn told(ask: Ask) -> &'static str {
     }
 }
 
-async fn accept_apis(provider: &Cluster, only: Option<&str>) -> anyhow::Result<Vec<Value>> {
+/// All AcceptAPIs of a provider, or one: it is an error where there is none.
+pub(crate) async fn accept_apis(provider: &Cluster, only: Option<&str>) -> anyhow::Result<Vec<Value>> {
     let mut list = provider.list(&Resource::ours("AcceptAPI", "acceptapis"), None, None).await?;
     let names: Vec<String> = placed(&list).into_keys().collect();
     if let Some(only) = only {

@@ -34,11 +34,16 @@ pub(crate) enum Progress {
     Under(String),
 }
 
+/// Says that nobody waits any more for what was asked for.
+pub(crate) fn goes_on() {
+    println!("it goes on by itself");
+}
+
 impl Wait {
     /// Looks until it is done. At Ctrl-C it goes on without us, and that is said.
     pub(crate) async fn until(self, look: impl AsyncFn() -> anyhow::Result<Progress>) -> anyhow::Result<()> {
         if self.no_wait {
-            println!("it goes on by itself");
+            goes_on();
             return Ok(());
         }
         let end = self.timeout.map(|seconds| Instant::now() + Duration::from_secs(seconds));
@@ -126,7 +131,7 @@ impl Line {
 
     fn leave(&mut self) {
         self.end();
-        println!("it goes on by itself");
+        goes_on();
     }
 }
 

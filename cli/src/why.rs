@@ -248,7 +248,8 @@ impl Why {
         let consumer = ClusterName::consumer(found.cluster.name.name());
         let is_consumer = clusters.get(&consumer).is_some();
         let is_instance = [graphs::APPLYSET_ID, graphs::RGD_NAME].iter().any(|key| label(&found.object, key).is_some());
-        let (options, mut notes) = onlooker::options(&clusters.hub, access, &found.resource.kind, namespace).await?;
+        let (options, mut notes) =
+            onlooker::options(&clusters.hub, access, std::slice::from_ref(&found.resource.kind), namespace).await?;
         let is_brokered = is_consumer && options.is_some();
         if !is_brokered {
             if is_instance {

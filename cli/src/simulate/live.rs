@@ -39,7 +39,7 @@ pub(crate) async fn explain_new(
     let served = consumer.resources().await?.of_kind(kind);
     let served =
         served.with_context(|| format!("{} serves no {} of {}", consumer.name, kind.kind, kind.api_version()))?;
-    let (options, mut notes) = onlooker::options(&clusters.hub, access, kind, namespace).await?;
+    let (options, mut notes) = onlooker::options(&clusters.hub, access, std::slice::from_ref(kind), namespace).await?;
     let options =
         options.with_context(|| format!("the broker is not told to broker {} ({})", kind.kind, flag(kind)))?;
     let key = object.key(&consumer.name);

@@ -172,7 +172,7 @@ fn a_provider_is_cordoned_and_drained_and_the_object_says_why_it_waits() {
         let world = trip.scene.world;
         let only = format!("default/{}", trip.accept);
         let mut asked = Vec::new();
-        let said = broker(world, &["rebalance", ARIADNE, "--acceptapi", &only]).await;
+        let said = broker(world, &["rebalance", ARIADNE, "--acceptapi", &only, "--no-wait"]).await;
         assert_eq!(said.code, Some(0), "{said:?}");
         asked.push(said.shown());
         let said = broker(world, &["cordon", ARIADNE, "--acceptapi", &only]).await;

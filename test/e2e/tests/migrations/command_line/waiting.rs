@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use e2e::{DEADLINE, World, said::text_alike};
+use e2e::{DEADLINE, World, said::text_alike, traveller::PROVIDER};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncRead, BufReader, Lines},
@@ -12,7 +12,7 @@ use tokio::{
 
 use super::{broker, forget_others, kubeconfigs};
 use crate::{
-    ARIADNE,
+    ARIADNE, THESEUS,
     trip::{at_home, on_its_way, stage},
 };
 
@@ -44,6 +44,30 @@ fn ctrl_c_leaves_a_drain_going() {
 
         trip.scene.accept_kind(&trip.kind, trip.theseus, &[trip.scene.domain_filter()], Value::Null).await;
         trip.item.until_served_by(trip.theseus).await;
+    });
+}
+
+#[test]
+fn a_share_that_is_asked_for_is_waited_for_until_it_has_come_and_not_where_it_is_not_allowed() {
+    at_home("cli-share", Value::Null, async |trip| {
+        let world = trip.scene.world;
+        let more = json!({"priority": 9});
+        let better = trip.scene.accept_kind(&trip.kind, trip.theseus, &[trip.scene.domain_filter()], more).await;
+        let only = format!("default/{better}");
+        let args = ["rebalance", THESEUS, "--acceptapi", &only, "--broker-namespace", "default"];
+        let said = broker(world, &args).await;
+        assert!(said.code == Some(2) && said.err.contains("error: provider theseus gets no share: "), "{said:?}");
+
+        for folder in ["person", "broker/provider"] {
+            let policy = world.lab.directory().join(folder).join("theseus.policy.yaml");
+            std::fs::write(policy, "allowRebalance: true\n").unwrap();
+        }
+        let said = broker(world, &args).await;
+        let last = said.out.lines().last();
+        assert_eq!((said.code, last), (Some(0), Some("nothing more is to come to provider theseus")), "{said:?}");
+        assert!(said.err.contains(" 1 of 1 objects are still to come"), "{said:?}");
+        assert_eq!(trip.item.get().await.annotation(PROVIDER), Some("theseus"));
+        trip.item.until_copy_gone(trip.ariadne).await;
     });
 }
 
