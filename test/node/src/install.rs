@@ -35,6 +35,7 @@ pub(crate) async fn play(world: &World, screen: &Screen) -> anyhow::Result<BTree
     screen.step(what, broker(world)).await?;
     let what = "each provider's AcceptAPI is in use";
     screen.step(what, offers(world)).await?;
+    screen.step("kubectl broker doctor: nothing is found", sound(world)).await?;
     Ok(before)
 }
 
@@ -98,6 +99,12 @@ async fn offers(world: &World) -> anyhow::Result<()> {
         world.kubectl.run(place.name(), &["apply", "-f", &offer]).await?;
         until_used(place).await?;
     }
+    Ok(())
+}
+
+async fn sound(world: &World) -> anyhow::Result<()> {
+    let found = world.kubectl.broker("hub", &["doctor"]).await?;
+    anyhow::ensure!(found.trim() == "nothing found in 4 clusters", "{found}");
     Ok(())
 }
 
