@@ -308,3 +308,100 @@ impl Child {
         format!("    {id:<width$}  {}  {}\n", harmless(&format!("{kind}{objects}")), self.standing())
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(name: &str) -> Value {
+        json!({"metadata": {"namespace": "shop", "name": name}})
+    }
+
+    fn here(name: &str) -> There {
+        There::Yes(Arc::new(object(name)))
+    }
+
+    /// A node with objects `a` and `b`, of which that is there.
+    fn live(id: &str, there: Vec<There>, ready: Ready) -> Live {
+        Live {
+            id: id.to_owned(),
+            kind: Kind { group: String::new(), version: "v1".into(), kind: "ConfigMap".into() },
+            is_external: false,
+            dependencies: Vec::new(),
+            wanted: Wanted::Objects(vec![object("a"), object("b")]),
+            ready,
+            reading: Reading { resource: None, there, listed: None },
+        }
+    }
+
+    fn of_it(wanted: Wanted) -> Live {
+        Live { wanted, ..live("it", Vec::new(), Ready::No("it is not read".into())) }
+    }
+
+    #[test]
+    fn a_node_stands_as_the_first_of_its_objects_that_is_not_there_and_else_as_its_graph_says() {
+        let unready = || Ready::No("readyWhen[0] is false".into());
+        let told = |there: [There; 2], ready| live("it", there.into(), ready);
+        let table = [
+            (told([here("a"), here("b")], Ready::Yes), State::Ready, None),
+            (told([here("a"), here("b")], unready()), State::NotReady, Some("readyWhen[0] is false")),
+            (told([here("a"), here("b")], Ready::Failed("no such key".into())), State::Failed, Some("no such key")),
+            (told([here("a"), There::No], unready()), State::NotReady, Some("ConfigMap shop/b is not there")),
+            (
+                told([There::Foreign, There::No], unready()),
+                State::NotReady,
+                Some("ConfigMap shop/a is there, and is not this instance's"),
+            ),
+            // Whatever the graph says of the others.
+            (told([here("a"), There::Unknown("no right".into())], Ready::Yes), State::Unknown, Some("no right")),
+            (of_it(Wanted::Waiting("for x".into())), State::Waiting, Some("for x")),
+            (of_it(Wanted::Unset("spec.x".into())), State::Unset, Some("spec.x")),
+            (of_it(Wanted::Failed("no name".into())), State::Failed, Some("no name")),
+            (of_it(Wanted::Skipped), State::Skipped, None),
+        ];
+        for (live, state, why) in table {
+            let child = Child::of(&live);
+            assert_eq!((child.state, child.why.as_deref()), (state, why), "{live:?}");
+        }
+    }
+
+    #[test]
+    fn what_uses_a_node_of_which_nobody_can_tell_is_not_known_unless_it_is_left_out() {
+        let unknown = There::Unknown("homer does not answer".into());
+        let root = live("root", vec![unknown, here("b")], Ready::Yes);
+        let uses =
+            |id: &str, of: &str, live: Live| Live { id: id.to_owned(), dependencies: vec![of.to_owned()], ..live };
+        let nodes = [
+            root,
+            uses("user", "root", live("", vec![here("a"), here("b")], Ready::Yes)),
+            uses("left out", "root", of_it(Wanted::Skipped)),
+            uses("far", "user", of_it(Wanted::Waiting("for user".into()))),
+        ];
+        let told: Vec<_> = Child::all(&nodes).into_iter().map(|one| (one.state, one.why.unwrap_or_default())).collect();
+        let unknown = |why: &str| (State::Unknown, why.to_owned());
+        assert_eq!(
+            told,
+            [
+                unknown("homer does not answer"),
+                unknown("root is not known"),
+                (State::Skipped, String::new()),
+                unknown("user is not known")
+            ]
+        );
+    }
+
+    #[test]
+    fn expressions_see_all_of_a_node_or_know_that_they_do_not() {
+        let seen = |there: Vec<There>, listed| {
+            let reading = Reading { resource: None, there, listed };
+            reading.observed().map(|all| all.iter().map(|object| called(object)).collect::<Vec<_>>())
+        };
+        assert_eq!(seen(vec![There::No, here("b"), There::Foreign], None).unwrap(), ["shop/b"]);
+        assert_eq!(seen(vec![here("a"), There::Unknown("no right".into())], None), None);
+        assert_eq!(seen(Vec::new(), Some(vec![Arc::new(object("c"))])).unwrap(), ["shop/c"]);
+        assert_eq!(seen(Vec::new(), None).unwrap(), Vec::<String>::new());
+    }
+}
