@@ -12,12 +12,14 @@ use crate::broker::Broker;
 /// How often it is asked until then.
 const TICK: Duration = Duration::from_millis(500);
 
-/// After so long counts are taken to be right, although the queue was never empty.
+/// So long it is waited for at the start.
 const LONG_ENOUGH: Duration = Duration::from_mins(1);
 
 /// Notes when the broker is in step with all clusters.
 pub(crate) async fn run(broker: Arc<Broker>, stop: CancellationToken) {
-    while !broker.looked_at_all() {
+    // Counts are taken to be right then, although the queue was never empty.
+    let is_late = || broker.started.elapsed() > LONG_ENOUGH;
+    while !(broker.looked_at_all() || is_late() && broker.waits_for_nobody()) {
         tokio::select! {
             () = stop.cancelled() => return,
             () = tokio::time::sleep(TICK) => {}
@@ -48,13 +50,15 @@ impl Broker {
         }
     }
 
+    /// Whether nobody is worth waiting for any longer.
+    fn waits_for_nobody(&self) -> bool {
+        self.ring.load().is_some() && !self.fleet().clusters().iter().any(|cluster| cluster.is_coming())
+    }
+
     fn looked_at_all(&self) -> bool {
-        let clusters = self.fleet().clusters();
-        let settled = !clusters.iter().any(|cluster| cluster.is_coming());
         // In this order: whoever has heard that all is there has put into the queue what is to be looked at.
-        let told = || clusters.iter().all(|cluster| cluster.has_told());
-        let late = self.started.elapsed() > LONG_ENOUGH;
-        settled && self.ring.load().is_some() && (late || told() && self.queue.is_idle())
+        let told = || self.fleet().clusters().iter().all(|cluster| cluster.has_told());
+        self.waits_for_nobody() && told() && self.queue.is_idle()
     }
 
     /// Whether what clusters have told is taken in, too: tasks of their own do that, in a moment.

@@ -15,7 +15,11 @@ use resource_broker::{
 use runtime_cel::expression::Evaluator;
 use runtime_effect::kind::Kind;
 use runtime_engine::decisions::Decisions;
-use runtime_fleet::{cluster::ClusterState, dial::Sockets};
+use runtime_fleet::{
+    cluster::{Cluster as Known, ClusterState},
+    dial::Sockets,
+    lag::Lag,
+};
 use runtime_process::metrics::METERS;
 use tokio::time::timeout;
 
@@ -29,8 +33,8 @@ use crate::{
 /// How long all clusters may take until what is known has to do.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The flags of the broker in the cluster, as far as they can be read, with these kinds and no others; and what is not known of
-/// them. `None`: it brokers none of these.
+/// The flags of the broker in the cluster that brokers any of these kinds, as far as they can be read, without other kinds where
+/// those have no say; and what is not known of them. `None`: none brokers any of these.
 pub(crate) async fn options(
     hub: &Cluster,
     access: &Access,
@@ -117,14 +121,14 @@ impl Looking {
         &self.0.broker
     }
 
-    /// Waits until it has seen and decided all that there is now, for so long at the most. Returns whether it has.
+    /// Waits until it has seen and decided all that can be seen now, for so long at the most. Returns whether it has.
     pub(crate) async fn is_in_step(&self, patience: Duration) -> bool {
         timeout(patience, self.0.broker.in_step()).await.is_ok()
     }
 
-    /// Clusters of which not all is known.
+    /// Of which clusters not all is known, and why.
     pub(crate) fn unknown(&self) -> Vec<String> {
-        unknown(&self.0.broker)
+        self.broker().fleet().clusters().iter().filter_map(|cluster| unknown_of(cluster)).collect()
     }
 
     /// Why it can decide nothing, if that is so.
@@ -159,13 +163,17 @@ pub(crate) async fn ask<T>(
     })
 }
 
-/// Clusters of which not all is known.
-fn unknown(broker: &Broker) -> Vec<String> {
-    let clusters = broker.fleet().clusters();
-    let told = clusters.iter().filter_map(|cluster| match cluster.state() {
-        ClusterState::Ready | ClusterState::Leaving => None,
-        ClusterState::Connecting => Some(format!("{} has not answered yet", cluster.name())),
-        ClusterState::Unreachable { why, .. } => Some(format!("{} is unreachable: {why}", cluster.name())),
-    });
-    told.collect()
+/// Why not all of a cluster is known, if so.
+fn unknown_of(cluster: &Known) -> Option<String> {
+    let name = cluster.name();
+    match cluster.state() {
+        ClusterState::Leaving => None,
+        ClusterState::Connecting => Some(format!("{name} has not answered yet")),
+        ClusterState::Unreachable { why, .. } => Some(format!("{name} is unreachable: {why}")),
+        ClusterState::Ready => cluster.indexes().iter().find_map(|index| match cluster.lag(index) {
+            Lag::Known => None,
+            Lag::Coming => Some(format!("{name} has not told of all its {} yet", index.spec().gvk.kind)),
+            Lag::Lagging(why) => Some(format!("{name} does not tell of its {}: {why}", index.spec().gvk.kind)),
+        }),
+    }
 }

@@ -1,18 +1,18 @@
 //! A provider that asks for its share of what is placed already, and how much of it has come.
 //!
-//! How much is still to come only a broker can tell. The production broker runs in this process as an onlooker and sees each move
-//! as it goes on; what the one in the cluster keeps in its memory only, such as a move that it has given up for an hour, is
-//! still to come here.
+//! How much is still to come only a broker can tell: the production broker decides it in this process, as an onlooker. What the
+//! one in the cluster keeps in its memory only is not known here: an object whose move it has given up for an hour is still to
+//! come. Unknown is never absent: as long as a cluster does not tell, it is not over.
 
 use std::{cell::Cell, time::Duration};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use broker_api::keys;
-use broker_core::movement::Route;
+use broker_core::{acceptance::AcceptId, movement::Route, snapshot::OriginKey};
 use clap::Args;
-use resource_broker::broker::Broker;
 use runtime_effect::kind::Kind;
 use serde_json::Value;
+use tokio::{task::yield_now, time::Instant};
 
 use crate::{
     access::Access,
@@ -29,6 +29,12 @@ use crate::{
 /// How long a look waits for what is being decided.
 const LOOK: Duration = Duration::from_secs(2);
 
+/// So long nothing must be to come: what has just changed is decided on after two seconds at the most.
+const SURE: Duration = Duration::from_secs(3);
+
+/// So many objects are decided on in one go.
+const BATCH: usize = 256;
+
 /// Who asks for its share.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Rebalance {
@@ -41,7 +47,7 @@ pub(crate) struct Rebalance {
     wait: Wait,
 }
 
-/// Asks for what would be placed there now, and waits until it has come.
+/// Asks for what would be placed there now, and waits until nothing more would come.
 pub(crate) async fn rebalance(access: &Access, clusters: &Clusters, asked: &Rebalance) -> anyhow::Result<()> {
     let Rebalance { provider, broker_namespace, wait } = asked;
     ask(clusters, provider, Ask::Rebalance).await?;
@@ -49,35 +55,145 @@ pub(crate) async fn rebalance(access: &Access, clusters: &Clusters, asked: &Reba
         goes_on();
         return Ok(());
     }
-    let cluster = clusters.provider(&provider.name)?;
-    let kinds = kinds(&accept_apis(cluster, provider.acceptapi.as_deref()).await?, cluster.resources().await?);
-    let (options, notes) = onlooker::options(&clusters.hub, access, &kinds, broker_namespace).await?;
-    let options = options.context("no broker brokers what this provider accepts: nothing will come")?;
-    for note in notes {
-        eprintln!("not known: {}", harmless(&note));
-    }
-    let looking = Looking::begin(options, access)?;
-    looking.is_in_step(PATIENCE).await;
-    if let Some(blind) = looking.blind() {
-        bail!("how much is to come cannot be told: {blind}");
-    }
-    let most = Cell::new(0);
-    wait.until(async || {
-        let is_settled = looking.is_in_step(LOOK).await;
-        let route = Route::Rebalance { to: cluster.name.clone() };
-        let left = looking.broker().records.in_route(&route);
-        most.set(most.get().max(left));
-        Ok(match (left, is_settled) {
-            (0, false) => Progress::Under("what is to come is not known yet".to_owned()),
-            (0, true) if !may_ask(looking.broker(), cluster) => Progress::Failed(format!(
-                "provider {} gets no share: the platform has to allow it (annotation {} on its cluster Secret, allowRebalance in its policy file), and an AcceptAPI has to be Ready",
-                cluster.name.name(), keys::ALLOW_REBALANCE
-            )),
-            (0, true) => Progress::Done(there_is_no_more(cluster, &looking.unknown())),
-            _ => Progress::Under(told(most.get(), left)),
+    let share = Share::of(access, clusters, provider, broker_namespace).await;
+    let share = share.context("it goes on by itself, and how far it is cannot be told")?;
+    wait.until(async || share.look().await).await
+}
+
+/// What a provider asks for, as a broker sees it.
+struct Share<'a> {
+    looking: Looking,
+    begun: Instant,
+    provider: &'a Cluster,
+    asked: Vec<AcceptId>,
+    /// How many objects were still to come at the most.
+    most: Cell<usize>,
+    /// Since when none is.
+    none_since: Cell<Option<Instant>>,
+}
+
+impl<'a> Share<'a> {
+    async fn of(
+        access: &Access,
+        clusters: &'a Clusters,
+        asked: &Provider,
+        broker_namespace: &str,
+    ) -> anyhow::Result<Self> {
+        let provider = clusters.provider(&asked.name)?;
+        let accept_apis = accept_apis(provider, asked.acceptapi.as_deref()).await?;
+        let kinds = kinds(&accept_apis, provider.resources().await?);
+        ensure!(!kinds.is_empty(), "{} serves nothing of what its AcceptAPIs speak of", provider.name);
+        let (options, notes) = onlooker::options(&clusters.hub, access, &kinds, broker_namespace).await?;
+        let options = options.context("no broker brokers what this provider accepts")?;
+        let left_out = |kind: &&Kind| !options.watch_kind.iter().any(|flag| flag.0 == **kind);
+        let left_out =
+            kinds.iter().filter(left_out).map(|kind| format!("{} is not brokered with the others", kind.kind));
+        for note in notes.into_iter().chain(left_out) {
+            eprintln!("not known: {}", harmless(&note));
+        }
+        let id = |one: &Value| AcceptId {
+            provider: provider.name.clone(),
+            namespace: text(one, "/metadata/namespace").into(),
+            name: text(one, "/metadata/name").into(),
+        };
+        Ok(Self {
+            looking: Looking::begin(options, access)?,
+            begun: Instant::now(),
+            provider,
+            asked: accept_apis.iter().map(id).collect(),
+            most: Cell::new(0),
+            none_since: Cell::new(None),
         })
-    })
-    .await
+    }
+
+    /// How far it is.
+    async fn look(&self) -> anyhow::Result<Progress> {
+        let is_settled = self.looking.is_in_step(LOOK).await;
+        if let Some(blind) = self.looking.blind().filter(|_| self.begun.elapsed() > PATIENCE) {
+            bail!("{blind}");
+        }
+        let unknown = self.unknown();
+        if !is_settled {
+            let why = unknown.first().map(|why| format!(": {why}")).unwrap_or_default();
+            return Ok(Progress::Under(format!("what is to come is not known yet{why}")));
+        }
+        let left = self.left().await;
+        self.most.set(self.most.get().max(left));
+        if left > 0 {
+            self.none_since.set(None);
+            return Ok(Progress::Under(told(self.most.get(), left)));
+        }
+        if let Some(why) = unknown.first() {
+            self.none_since.set(None);
+            return Ok(Progress::Under(format!("nothing more is seen to come, and not all is known: {why}")));
+        }
+        let name = self.provider.name.name();
+        let without: Vec<String> = self.without().map(ToString::to_string).collect();
+        let since = self.none_since.get().unwrap_or_else(Instant::now);
+        self.none_since.set(Some(since));
+        let end = |end: fn(String) -> Progress, said: String| {
+            if since.elapsed() < SURE {
+                Progress::Under("nothing more is to come, it seems".to_owned())
+            } else {
+                end(said)
+            }
+        };
+        Ok(if without.len() == self.asked.len() {
+            end(
+                Progress::Failed,
+                format!(
+                    "provider {name} gets no share: the platform has to allow it (annotation {} on its cluster Secret; allowRebalance in the policy beside its kubeconfig file), and an AcceptAPI has to be Ready",
+                    keys::ALLOW_REBALANCE
+                ),
+            )
+        } else if without.is_empty() {
+            end(Progress::Done, format!("nothing more is to come to provider {name}"))
+        } else {
+            let without = without.join(", ");
+            end(
+                Progress::Done,
+                format!(
+                    "nothing more is to come to provider {name}; without a share, for they are not Ready: {without}"
+                ),
+            )
+        })
+    }
+
+    /// What is not known on which it depends.
+    fn unknown(&self) -> Vec<String> {
+        let mut unknown = self.looking.unknown();
+        let broker = self.looking.broker();
+        let mut note = |known: bool, what: &str| {
+            if !known {
+                unknown.push(format!("{what} cannot be read"));
+            }
+        };
+        note(broker.migrations_known(), "Migrations in the coordination cluster");
+        note(broker.configurations_known(), "MigrationConfigurations in the coordination cluster");
+        note(broker.registry.load().knows(&self.provider.name), "AcceptAPIs of the provider");
+        unknown
+    }
+
+    /// How many objects move there, or would. All are decided anew: what an onlooker has decided before it never carries out.
+    async fn left(&self) -> usize {
+        let broker = self.looking.broker();
+        let route = Route::Rebalance { to: self.provider.name.clone() };
+        let mut left = 0;
+        for keys in broker.records.all().chunks(BATCH) {
+            let moves =
+                |key: &&OriginKey| broker.explain(key).is_some_and(|told| told.decision.route.as_ref() == Some(&route));
+            left += keys.iter().filter(moves).count();
+            // Somebody may have pressed Ctrl-C.
+            yield_now().await;
+        }
+        left
+    }
+
+    /// The AcceptAPIs that get no share, whatever they ask for.
+    fn without(&self) -> impl Iterator<Item = &AcceptId> {
+        let registry = self.looking.broker().registry.load_full();
+        self.asked.iter().filter(move |id| !registry.rebalances(id))
+    }
 }
 
 /// The kinds that AcceptAPIs speak of.
@@ -94,25 +210,13 @@ fn kinds(accept_apis: &[Value], served: &Resources) -> Vec<Kind> {
     kinds
 }
 
-/// Whether any AcceptAPI of a provider gets its share.
-fn may_ask(broker: &Broker, provider: &Cluster) -> bool {
-    let registry = broker.registry.load();
-    registry.entries_of(&provider.name).any(|(id, _)| registry.rebalances(id))
-}
-
 fn told(most: usize, left: usize) -> String {
     let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
     format!("{} {left} of {most} objects are still to come", bar(count(most), count(left)))
 }
 
-fn there_is_no_more(provider: &Cluster, unknown: &[String]) -> String {
-    let said = format!("nothing more is to come to provider {}", provider.name.name());
-    unknown.iter().fold(said, |said, why| format!("{said}\nnot known: {why}"))
-}
-
 #[cfg(test)]
 mod tests {
-    use broker_api::ClusterName;
     use serde_json::json;
 
     use super::*;
@@ -131,11 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_seen_is_not_said_to_have_come() {
-        let ariadne = Cluster::new(ClusterName::provider("ariadne"), Err("not asked".into()));
-        assert_eq!(there_is_no_more(&ariadne, &[]), "nothing more is to come to provider ariadne");
-        let said = there_is_no_more(&ariadne, &["homer is unreachable".into()]);
-        assert!(said.ends_with("\nnot known: homer is unreachable"), "{said}");
+    fn it_is_told_how_many_are_left_of_the_most_that_were() {
         assert_eq!(told(4, 1), "[###############-----] 1 of 4 objects are still to come");
     }
 }

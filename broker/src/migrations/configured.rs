@@ -100,7 +100,7 @@ impl Broker {
     }
 
     /// Whether all MigrationConfigurations are known. Where their kind is not installed there are none.
-    pub(crate) fn configurations_known(&self) -> bool {
+    pub fn configurations_known(&self) -> bool {
         let spec = &self.watches.configurations;
         let missing = self.hub().is_some_and(|hub| hub.kind(&spec.gvk) == KindState::Missing);
         missing || self.hub_knows(spec) && self.configurations.load().is_complete()

@@ -266,11 +266,6 @@ impl Records {
         inner.turns.may_move(key, &place, route, moves)
     }
 
-    /// How many move in a route, or wait for their turn to.
-    pub fn in_route(&self, route: &Route) -> usize {
-        self.lock().turns.in_route(route)
-    }
-
     /// How many origins an AcceptAPI holds.
     pub fn count(&self, id: &AcceptId) -> u64 {
         self.lock().counts.get(id).copied().unwrap_or_default()

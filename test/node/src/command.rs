@@ -13,9 +13,9 @@ pub(crate) async fn run(command: &mut Command) -> anyhow::Result<String> {
     let shown = shown(command);
     let ended = command.stdin(Stdio::null()).kill_on_drop(true).output().await;
     let output = ended.with_context(|| format!("cannot start {shown}"))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    anyhow::ensure!(output.status.success(), "{shown}: {}: {}", output.status, said.trim());
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    let [out, said] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    anyhow::ensure!(output.status.success(), "{shown}: {}: {}", output.status, format!("{out}{said}").trim());
+    Ok(out.into_owned())
 }
 
 fn shown(command: &Command) -> String {

@@ -1,6 +1,6 @@
 //! Who holds the brokers' Lease, one after the other: whether it was handed over, or had to run out.
 
-use std::{fmt, pin::pin};
+use std::{fmt, pin::pin, time::Duration};
 
 use anyhow::Context as _;
 use futures::StreamExt as _;
@@ -9,9 +9,16 @@ use kube::{
     Api, ResourceExt,
     api::{WatchEvent, WatchParams},
 };
-use tokio::{sync::mpsc, task::AbortHandle, time::timeout};
+use tokio::{
+    sync::mpsc,
+    task::AbortHandle,
+    time::{sleep, timeout},
+};
 
 use crate::{DEADLINE, brokers::BROKER};
+
+/// When a watch that ended is begun anew.
+const AGAIN: Duration = Duration::from_millis(200);
 
 /// What the Lease says from a moment on.
 pub(crate) struct Holders {
@@ -45,15 +52,25 @@ impl Holders {
         tell.send(now)?;
         let (ours, watched) = (WatchParams::default().fields(&format!("metadata.name={BROKER}")), leases.clone());
         let watch = tokio::spawn(async move {
-            // An API server ends a watch after some minutes.
-            while let Ok(events) = watched.watch(&ours, &version).await {
-                let mut events = pin!(events);
-                while let Some(Ok(WatchEvent::Added(lease) | WatchEvent::Modified(lease))) = events.next().await {
-                    version = lease.resource_version().unwrap_or_default();
-                    if tell.send(lease).is_err() {
-                        return;
+            // An API server ends a watch after some minutes, and a busy one does not always answer.
+            loop {
+                if let Ok(events) = watched.watch(&ours, &version).await {
+                    let mut events = pin!(events);
+                    while let Some(Ok(event)) = events.next().await {
+                        match event {
+                            WatchEvent::Added(lease) | WatchEvent::Modified(lease) => {
+                                version = lease.resource_version().unwrap_or_default();
+                                if tell.send(lease).is_err() {
+                                    return;
+                                }
+                            }
+                            WatchEvent::Bookmark(_) => {}
+                            // Whoever waits for what comes next is told that there is nothing.
+                            WatchEvent::Deleted(_) | WatchEvent::Error(_) => return,
+                        }
                     }
                 }
+                sleep(AGAIN).await;
             }
         });
         Ok(Self { leases, told, watch: watch.abort_handle() })
@@ -65,7 +82,7 @@ impl Holders {
         let mut holders = Vec::new();
         loop {
             let lease = timeout(DEADLINE, self.told.recv()).await.context("a change of the Lease was not told")?;
-            let lease = lease.context("the watch of the Lease has ended")?;
+            let lease = lease.context("the Lease was deleted, or its watch refused")?;
             let is_last = lease.resource_version() == version;
             holders.push(lease.spec.and_then(|spec| spec.holder_identity).unwrap_or_default());
             if is_last {

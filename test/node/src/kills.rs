@@ -57,7 +57,10 @@ async fn killed(world: &World) -> anyhow::Result<Service> {
     brokers.until_ready(2).await?;
     another_leads(&brokers, &leader).await?;
     let successions = holders.until_now().await?;
-    anyhow::ensure!(successions.iter().any(|succession| !succession.released), "a killed leader has handed over");
+    anyhow::ensure!(
+        successions.iter().any(|succession| !succession.released),
+        "nobody had to wait for the Lease of a killed leader"
+    );
     load.more(10).await?;
     load.stop(&world.homer, &world.internal).await
 }
@@ -87,7 +90,8 @@ async fn another_leads(brokers: &Brokers, dead: &Pod) -> anyhow::Result<()> {
     .await
 }
 
-fn restarts_of(pod: &Pod) -> i32 {
+/// How often containers of a pod were started again.
+pub(crate) fn restarts_of(pod: &Pod) -> i32 {
     let states = pod.status.iter().filter_map(|status| status.container_statuses.as_ref()).flatten();
     states.map(|held| held.restart_count).sum()
 }

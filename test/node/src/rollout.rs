@@ -20,26 +20,30 @@ const OTHER: &str = "rolled";
 
 /// A machine that has ten times as much to do as it can lets a Lease run out now and then, whoever is rolled. A leader that does not
 /// hand over never gets there.
-const TRIES: usize = 4;
+const TRIES: usize = 3;
 
 /// Rolls to another tag of the same image, under load.
 pub(crate) async fn play(world: &World, screen: &Screen) -> anyhow::Result<()> {
     let replicas = replicas(&Brokers::of(world)).await?;
     screen.heading("The image is rolled, and somebody creates an object every 100 ms");
     let what = format!("rolled, replicas: {replicas}: each leader hands over to the next");
-    let service = screen.step(&what, rolled(world)).await?;
+    let (service, ran_out) = screen.step(&what, rolled(world)).await?;
     tell(screen, &service);
+    for successions in ran_out {
+        screen.detail(&format!("before it, in a rollout: {}", successions.join("; ")));
+    }
     Ok(())
 }
 
-/// What the one who creates objects saw of a rollout in which nobody waited for a Lease to run out.
-async fn rolled(world: &World) -> anyhow::Result<Service> {
+/// What the one who creates objects saw of a rollout in which nobody waited for a Lease to run out; and who followed whom in
+/// those before it.
+async fn rolled(world: &World) -> anyhow::Result<(Service, Vec<Vec<String>>)> {
     let mut tries = Vec::new();
     while tries.len() < TRIES {
         let (service, successions) = roll(world).await?;
         anyhow::ensure!(!successions.is_empty(), "the brokers were rolled, and the same one leads");
         if successions.iter().all(|succession| succession.released) {
-            return Ok(service);
+            return Ok((service, tries));
         }
         tries.push(successions.iter().map(ToString::to_string).collect::<Vec<_>>());
     }

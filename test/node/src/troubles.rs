@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use crate::{
     DEADLINE,
     brokers::{Brokers, TRUE, is_ready},
+    kills::restarts_of,
     rollout::INSTALLED,
     world::World,
 };
@@ -63,7 +64,7 @@ async fn trouble(
     let held = brokers.until("Degraded", |held| held.status == TRUE && reasons.contains(&held.reason.as_str())).await?;
     brokers.until("Available", |held| held.status == TRUE).await?;
     // A probe that a busy machine answers late makes a pod unready for a moment.
-    let are_left = |pods: &[Pod]| running.iter().all(|name| ready(pods).contains(name));
+    let are_left = |pods: &[Pod]| running.iter().all(|one| ready(pods).contains(one));
     brokers.until_pods(&format!("{running:?}, which ran before"), are_left).await?;
     served(world, &format!("trouble-{number}")).await?;
     brokers.edit(json!({ "spec": right })).await?;
@@ -72,9 +73,9 @@ async fn trouble(
     Ok(format!("{}: {}", held.reason, held.message))
 }
 
-/// Names of the pods that are ready.
-fn ready(pods: &[Pod]) -> Vec<String> {
-    pods.iter().filter(|pod| is_ready(pod)).map(ResourceExt::name_any).collect()
+/// Names of the pods that are ready, and how often their containers were started again.
+fn ready(pods: &[Pod]) -> Vec<(String, i32)> {
+    pods.iter().filter(|pod| is_ready(pod)).map(|pod| (pod.name_any(), restarts_of(pod))).collect()
 }
 
 /// Whether a new object gets its copy. It goes again.

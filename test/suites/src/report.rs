@@ -7,8 +7,10 @@ use crate::suite::{Ended, Outcome};
 /// Suites that take less are summed up in one line of the table.
 const SHORT: Duration = Duration::from_secs(5);
 
-/// Of a suite that failed, so many tests and so many of its last lines are told once more, each line up to so many characters.
+/// Of a suite that failed, so many panics, so many lines of what each says, and so many of its last lines are told once more, each line
+/// up to so many characters.
 const PANICS: usize = 3;
+const PANIC_LINES: usize = 4;
 const LAST_LINES: usize = 8;
 const LONGEST_LINE: usize = 500;
 
@@ -33,7 +35,11 @@ fn why(said: &str) -> Vec<String> {
     let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
     let end = lines.len().saturating_sub(LAST_LINES);
     let panics = (0..end).filter(|at| lines[*at].contains(" panicked at ")).take(PANICS);
-    let panics = panics.flat_map(|at| &lines[at..(at + 2).min(end)]);
+    let panics = panics.flat_map(|at| {
+        let said = lines[at + 1..end].iter().take(PANIC_LINES);
+        let ends = |line: &&&str| !(line.starts_with("note: ") || line.contains(" panicked at "));
+        std::iter::once(&lines[at]).chain(said.take_while(ends))
+    });
     panics.chain(&lines[end..]).map(|line| line.chars().take(LONGEST_LINE).collect()).collect()
 }
 
@@ -93,9 +99,9 @@ mod tests {
     #[test]
     fn a_failure_is_told_by_its_panics_and_its_end() {
         let noise = (0..40).map(|number| number.to_string()).collect::<Vec<_>>().join("\n");
-        let said = format!("thread 'a' panicked at a.rs:1:\nit is not\n\n{noise}");
+        let said = format!("thread 'a' panicked at a.rs:1:\nit is not\n  left: 1\nnote: run\n\n{noise}");
         let told = why(&said);
-        assert_eq!(told[..3], ["thread 'a' panicked at a.rs:1:", "it is not", "32"]);
+        assert_eq!(told[..4], ["thread 'a' panicked at a.rs:1:", "it is not", "  left: 1", "32"]);
         assert_eq!(told.last().map(String::as_str), Some("39"));
         assert_eq!(why("it ends\n\n"), ["it ends"]);
         assert_eq!(why(&"é".repeat(1000)), ["é".repeat(500)]);

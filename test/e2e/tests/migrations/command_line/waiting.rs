@@ -49,7 +49,7 @@ fn ctrl_c_leaves_a_drain_going() {
 
 #[test]
 fn a_share_that_is_asked_for_is_waited_for_until_it_has_come_and_not_where_it_is_not_allowed() {
-    at_home("cli-share", Value::Null, async |trip| {
+    at_home("cli-share", json!([stage("copy", Value::Null)]), async |trip| {
         let world = trip.scene.world;
         let more = json!({"priority": 9});
         let better = trip.scene.accept_kind(&trip.kind, trip.theseus, &[trip.scene.domain_filter()], more).await;
@@ -58,14 +58,24 @@ fn a_share_that_is_asked_for_is_waited_for_until_it_has_come_and_not_where_it_is
         let said = broker(world, &args).await;
         assert!(said.code == Some(2) && said.err.contains("error: provider theseus gets no share: "), "{said:?}");
 
+        // A person's files have policies of their own.
         for folder in ["person", "broker/provider"] {
             let policy = world.lab.directory().join(folder).join("theseus.policy.yaml");
-            std::fs::write(policy, "allowRebalance: true\n").unwrap();
+            let new = policy.with_extension("new");
+            std::fs::write(&new, "allowRebalance: true\n").unwrap();
+            std::fs::rename(new, policy).unwrap();
         }
-        let said = broker(world, &args).await;
-        let last = said.out.lines().last();
-        assert_eq!((said.code, last), (Some(0), Some("nothing more is to come to provider theseus")), "{said:?}");
-        assert!(said.err.contains(" 1 of 1 objects are still to come"), "{said:?}");
+        let mut share = start(world, &args);
+        let mut told = BufReader::new(share.stderr.take().unwrap()).lines();
+        while !next(&mut told).await.expect("it waits").ends_with(" 1 of 1 objects are still to come") {}
+        let migration = trip.migration("InitialInProgress").await;
+        trip.object(&migration, &e2e::kind::CONFIG_MAP, "copy").await;
+        assert!(share.try_wait().unwrap().is_none(), "it is on its way");
+        trip.say(&migration, "copy", "done").await;
+        let ended = timeout(DEADLINE, share.wait_with_output()).await.unwrap().unwrap();
+        let said = String::from_utf8(ended.stdout).unwrap();
+        let last = "nothing more is to come to provider theseus";
+        assert_eq!((ended.status.code(), said.lines().last()), (Some(0), Some(last)), "{said}");
         assert_eq!(trip.item.get().await.annotation(PROVIDER), Some("theseus"));
         trip.item.until_copy_gone(trip.ariadne).await;
     });
