@@ -6,11 +6,12 @@ use broker_api::ClusterName;
 use http::{Method, Request, StatusCode, header};
 use k8s_openapi::jiff::Timestamp;
 use kube::client::Body;
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, json, value::RawValue};
 use tokio::{
     sync::OnceCell,
-    time::{Instant, timeout},
+    task::JoinHandle,
+    time::{Instant, error::Elapsed, timeout},
 };
 
 use crate::{
@@ -35,6 +36,23 @@ const PAGE: usize = 500;
 
 const JSON: &str = "application/json";
 const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+
+/// A page of a list, of which the objects are not read yet.
+#[derive(Deserialize)]
+struct Page {
+    metadata: Option<ListMeta>,
+    items: Option<Vec<Box<RawValue>>>,
+}
+
+/// What a list says of itself.
+#[derive(Default, Deserialize)]
+struct ListMeta {
+    /// By what the next page is asked for, if there is one.
+    r#continue: Option<String>,
+}
+
+/// A request that is on its way.
+type Asked<T> = JoinHandle<Result<Result<(T, usize), Refused>, Elapsed>>;
 
 /// Why nothing is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -201,11 +219,25 @@ impl Cluster {
     where
         T: DeserializeOwned + Send + 'static,
     {
+        self.answer(self.begin(request)?).await
+    }
+
+    /// Sends a request. The answer is waited for by [`Cluster::answer`].
+    fn begin<T>(&self, request: Request<Vec<u8>>) -> Result<Asked<T>, Trouble>
+    where
+        T: DeserializeOwned + Send + 'static,
+    {
         let client = self.client()?.clone();
         // A task of its own: what many clusters answer is read on all processors.
-        let asked = tokio::spawn(async move { timeout(DEADLINE, reply::ask(&client, request)).await });
-        let answer = asked.await.map_err(|error| Trouble::Other(format!("{}: {error}", self.name)))?;
-        answer.map_err(|_| self.late())
+        Ok(tokio::spawn(async move { timeout(DEADLINE, reply::ask(&client, request)).await }))
+    }
+
+    async fn answer<T>(&self, asked: Asked<T>) -> Result<Result<(T, usize), Refused>, Trouble> {
+        asked.await.map_err(|error| self.broken(&error))?.map_err(|_| self.late())
+    }
+
+    fn broken(&self, error: &dyn fmt::Display) -> Trouble {
+        Trouble::Other(format!("{}: {error}", self.name))
     }
 
     fn trouble(&self, refused: Refused) -> Trouble {
@@ -285,7 +317,7 @@ impl Cluster {
         let Wanted { namespace, selector, metadata_only } = wanted;
         let end = Instant::now() + PATIENCE;
         let (mut limit, mut read, mut next) = (PAGE, Progress::default(), String::new());
-        loop {
+        let ask = |limit: usize, next: &str| {
             let mut path = format!("{}?limit={limit}", resource.path(namespace, None));
             if let Some(selector) = selector {
                 path.push_str("&labelSelector=");
@@ -293,31 +325,40 @@ impl Cluster {
             }
             if !next.is_empty() {
                 path.push_str("&continue=");
-                path.push_str(&escaped(&next));
+                path.push_str(&escaped(next));
             }
-            let answer = self.exchange::<Value>(get(&path, if metadata_only { METADATA } else { JSON })?).await?;
-            let (mut page, bytes) = match answer {
+            self.begin::<Page>(get(&path, if metadata_only { METADATA } else { JSON })?)
+        };
+        let mut asked = ask(limit, &next)?;
+        loop {
+            let (page, bytes) = match self.answer(asked).await? {
                 Ok(answer) => answer,
                 Err(Refused::TooLong) if limit > 1 => {
                     limit = fewer(limit);
+                    asked = ask(limit, &next)?;
                     continue;
                 }
                 Err(refused) => return Err(self.trouble(refused)),
             };
-            read.bytes += bytes;
-            if let Some(Value::Array(items)) = page.get_mut("items").map(Value::take) {
-                read.objects += items.len();
-                items.into_iter().for_each(&mut take);
-            }
-            match page["metadata"]["continue"].as_str() {
-                Some(more) if !more.is_empty() => more.clone_into(&mut next),
-                _ => return Ok(()),
-            }
+            let Page { metadata, items } = page;
+            let more = metadata.unwrap_or_default().r#continue.unwrap_or_default();
+            let items = items.unwrap_or_default();
+            (read.bytes, read.objects) = (read.bytes + bytes, read.objects + items.len());
             read.late = Instant::now() >= end;
-            if let Some(bound) = read.beyond(heaviest) {
+            let goes_on = !more.is_empty();
+            let beyond = read.beyond(heaviest).filter(|_| goes_on);
+            // The API server prepares the next page while this one is read.
+            let ahead = if goes_on && beyond.is_none() { Some(ask(limit, &more)?) } else { None };
+            let objects =
+                tokio::spawn(async move { items.iter().map(|item| serde_json::from_str(item.get())).collect() });
+            let objects: Result<Vec<Value>, _> = objects.await.map_err(|error| self.broken(&error))?;
+            objects.map_err(|error| self.broken(&error))?.into_iter().for_each(&mut take);
+            if let Some(bound) = beyond {
                 let plural = &resource.plural;
                 return Err(Trouble::Other(format!("{}: its list of {plural} goes on beyond {bound}", self.name)));
             }
+            let Some(ahead) = ahead else { return Ok(()) };
+            (asked, next) = (ahead, more);
         }
     }
 }
