@@ -64,7 +64,7 @@ use self::{
     flow::Flow,
     fragment::Fragment,
     graphs::{Graph, Graphs},
-    listener::{Listener, Subject},
+    listener::{Listener, Source, Subject},
     query::Query,
     review::Reviewer,
     search::Search,
@@ -211,20 +211,8 @@ impl Dashboard {
         let Ok(seat) = Arc::clone(&self.seats).try_acquire_owned() else {
             return reply::line(StatusCode::SERVICE_UNAVAILABLE, "too many look at this already; load the page anew");
         };
-        reply::events(Listener::new(Arc::clone(self), subject, seat).events())
-    }
-
-    /// What somebody sees now. `None`: it could not be gathered.
-    async fn fragments(&self, subject: &Subject) -> Option<Vec<Fragment>> {
-        match subject {
-            Subject::All => self.summary().await,
-            Subject::One(key) => {
-                let key = key.clone();
-                let trace = self.look(move |broker| Trace::of(broker, &key)).await??;
-                Some(vec![object::fragment(&trace)])
-            }
-            Subject::Graph(name) => Some(vec![graph::fragment(&self.look_at_graph(name).await?)]),
-        }
+        let (may_end, stop) = (self.access.may_end(), self.stop.clone());
+        reply::events(Listener::new(Arc::clone(self), subject, seat, may_end, stop).events())
     }
 
     async fn look_at_graph(&self, name: &str) -> Option<Graph> {
@@ -253,6 +241,20 @@ impl Dashboard {
         let _turn = self.looks.acquire().await.ok();
         let broker = Arc::clone(&self.broker);
         blocking(move || look(&broker)).await.ok()
+    }
+}
+
+impl Source for Dashboard {
+    async fn fragments(&self, subject: &Subject) -> Option<Vec<Fragment>> {
+        match subject {
+            Subject::All => self.summary().await,
+            Subject::One(key) => {
+                let key = key.clone();
+                let trace = self.look(move |broker| Trace::of(broker, &key)).await??;
+                Some(vec![object::fragment(&trace)])
+            }
+            Subject::Graph(name) => Some(vec![graph::fragment(&self.look_at_graph(name).await?)]),
+        }
     }
 }
 

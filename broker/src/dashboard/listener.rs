@@ -8,8 +8,9 @@ use tokio::{
     sync::OwnedSemaphorePermit,
     time::{Instant, sleep_until},
 };
+use tokio_util::sync::CancellationToken;
 
-use super::{Dashboard, fragment::Fragment};
+use super::fragment::Fragment;
 
 /// How often it is looked whether anything has changed.
 const EVERY: Duration = Duration::from_secs(1);
@@ -31,9 +32,16 @@ pub(super) enum Subject {
     Graph(String),
 }
 
+/// Where it is looked up what somebody sees.
+pub(super) trait Source: Send + Sync + 'static {
+    /// What somebody sees now. `None`: it could not be gathered.
+    fn fragments(&self, subject: &Subject) -> impl Future<Output = Option<Vec<Fragment>>> + Send;
+}
+
 /// See the module.
-pub(super) struct Listener {
-    dashboard: Arc<Dashboard>,
+pub(super) struct Listener<S> {
+    source: Arc<S>,
+    stop: CancellationToken,
     subject: Subject,
     sent: Vec<Fragment>,
     next: Instant,
@@ -42,12 +50,18 @@ pub(super) struct Listener {
     _seat: OwnedSemaphorePermit,
 }
 
-impl Listener {
-    /// Who has just come, and has a seat.
-    pub(super) fn new(dashboard: Arc<Dashboard>, subject: Subject, seat: OwnedSemaphorePermit) -> Self {
+impl<S: Source> Listener<S> {
+    /// Who has just come, and has a seat. `may_end`: rights can be taken away. It ends with `stop`.
+    pub(super) fn new(
+        source: Arc<S>,
+        subject: Subject,
+        seat: OwnedSemaphorePermit,
+        may_end: bool,
+        stop: CancellationToken,
+    ) -> Self {
         let now = Instant::now();
-        let until = dashboard.access.may_end().then(|| now + LASTS);
-        Self { dashboard, subject, sent: Vec::new(), next: now, spoken: now, until, _seat: seat }
+        let until = may_end.then(|| now + LASTS);
+        Self { source, stop, subject, sent: Vec::new(), next: now, spoken: now, until, _seat: seat }
     }
 
     /// The events that he is sent: first all, then what has changed, until the process ends.
@@ -56,7 +70,7 @@ impl Listener {
     }
 
     async fn wait(mut self) -> Option<(Result<String, Infallible>, Self)> {
-        let stop = self.dashboard.stop.clone();
+        let stop = self.stop.clone();
         loop {
             tokio::select! {
                 biased;
@@ -68,7 +82,7 @@ impl Listener {
                 return None;
             }
             self.next = now + EVERY;
-            let fragments = self.dashboard.fragments(&self.subject).await?;
+            let fragments = self.source.fragments(&self.subject).await?;
             let mut events = String::new();
             for fragment in fragments.iter().filter(|fragment| !self.sent.contains(fragment)) {
                 fragment.write_event(&mut events);
