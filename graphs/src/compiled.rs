@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 use crate::{
     instances::generated::group_kind,
-    kinds::{Asked, Kinds, kind_of},
+    kinds::{Asked, Kinds},
     metrics::METRICS,
     watches::Need,
 };
@@ -93,7 +93,7 @@ impl Compiler<'_> {
                 if missing.iter().any(|missing| missing.unknown) {
                     failed(Outcome::Pending, false)
                 } else {
-                    let kinds = missing.iter().map(|missing| kind_of(&missing.kind)).collect();
+                    let kinds = missing.iter().map(|missing| Kind::from(&missing.kind)).collect();
                     failed(Outcome::WaitsFor { kinds, message: error.to_string() }, false)
                 }
             }
@@ -107,7 +107,7 @@ impl Compiler<'_> {
         spec: &ResourceGraphDefinitionSpec,
         graph: Arc<Graph>,
     ) -> std::result::Result<Compiled, String> {
-        let plural = (self.plural)(&group_kind(&kind_of(&graph.kind))).unwrap_or_else(|| graph.plural.clone());
+        let plural = (self.plural)(&group_kind(&Kind::from(&graph.kind))).unwrap_or_else(|| graph.plural.clone());
         let wanted = crd::desired(owner, &spec.schema, &plural, &graph.spec_schema, &graph.status_schema);
         let crd = wanted.map_err(|error| error.to_string())?;
         let dependencies: BTreeMap<String, Vec<String>> = graph
@@ -126,7 +126,7 @@ impl Compiler<'_> {
     }
 
     fn resource(&self, resource: &graph::Resource) -> Resource {
-        let kind = kind_of(&resource.kind.name);
+        let kind = Kind::from(&resource.kind.name);
         Resource {
             id: resource.id.clone(),
             schema: self.kinds.schema(self.cluster, self.others, &kind),
@@ -150,7 +150,7 @@ impl Compiled {
     /// What is to be watched for instances.
     pub fn needs(&self) -> BTreeSet<Need> {
         let need = |resource: &graph::Resource| {
-            let kind = kind_of(&resource.kind.name);
+            let kind = Kind::from(&resource.kind.name);
             if resource.role.is_external() { Need::References(kind) } else { Need::Children(kind) }
         };
         self.graph.resources.iter().map(need).collect()

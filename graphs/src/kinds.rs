@@ -50,11 +50,6 @@ pub struct Kinds {
     alike: Shared<(Arc<KindInfo>, Option<SchemaDigest>), graph::Kind>,
 }
 
-/// A kind by the name that graphs have for it.
-pub fn kind_of(name: &Gvk) -> Kind {
-    Kind { group: name.group.clone(), version: name.version.clone(), kind: name.kind.clone() }
-}
-
 fn name_of(gvk: &GroupVersionKind) -> Gvk {
     Gvk { group: gvk.group.clone(), version: gvk.version.clone(), kind: gvk.kind.clone() }
 }
@@ -206,7 +201,7 @@ impl<'a> Asked<'a> {
 
 impl graph::Kinds for Asked<'_> {
     fn find(&self, name: &Gvk) -> graph::Found {
-        let kind = kind_of(name);
+        let kind = Kind::from(name);
         let found = match self.kinds.find(self.cluster, self.others, &kind) {
             None | Some(Entry::Unread(_)) => graph::Found::Unknown,
             Some(Entry::NotServed(_)) => graph::Found::NotServed,

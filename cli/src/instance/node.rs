@@ -102,12 +102,6 @@ pub(crate) struct Child {
     pub(crate) objects: Vec<String>,
 }
 
-/// The kind of a graph's resource.
-fn kind_of(resource: &graph::Resource) -> Kind {
-    let name = &resource.kind.name;
-    Kind { group: name.group.clone(), version: name.version.clone(), kind: name.kind.clone() }
-}
-
 /// The set of an instance's children, by what tells the instance apart: its own label may be edited.
 fn set_of(found: &Found) -> String {
     let (name, namespace) = (text(&found.object, "/metadata/name"), text(&found.object, "/metadata/namespace"));
@@ -150,7 +144,7 @@ impl Live {
     /// Reads what is there of a node; `None`: it is not known yet how that is called.
     pub(super) async fn read(found: &Found, resource: &graph::Resource, node: &Node) -> Option<Reading> {
         let Wanted::Objects(wanted) = &node.wanted else { return None };
-        let kind = kind_of(resource);
+        let kind = Kind::from(&resource.kind.name);
         let served = match found.cluster.resources().await {
             Ok(resources) => resources.of_kind(&kind).cloned(),
             Err(trouble) => return Some(Reading::unknown(None, wanted, &trouble.to_string())),
@@ -178,7 +172,7 @@ impl Live {
         let Node { wanted, ready } = node;
         let (id, is_external) = (resource.id.clone(), resource.role.is_external());
         let (dependencies, reading) = (resource.dependencies.clone(), reading.unwrap_or_default());
-        Self { id, kind: kind_of(resource), is_external, dependencies, wanted, ready, reading }
+        Self { id, kind: Kind::from(&resource.kind.name), is_external, dependencies, wanted, ready, reading }
     }
 
     /// Whether nothing is rendered of it, nor is to be.

@@ -139,7 +139,7 @@ impl Schemas {
         let mut schemas = Self::default();
         let mut documents: BTreeMap<(String, String), Vec<Arc<KindInfo>>> = BTreeMap::new();
         for name in used(spec).into_keys() {
-            let kind = Kind { group: name.group.clone(), version: name.version.clone(), kind: name.kind.clone() };
+            let kind = Kind::from(&name);
             let Some(served) = resources.of_kind(&kind) else { continue };
             let info = KindInfo {
                 gvk: kind.to_gvk(),

@@ -13,7 +13,7 @@ use super::{
     listen::BY_DEFINITION,
     record::{Newest, Number},
 };
-use crate::{compiled::Compiled, graphs::Graphs, instances::generated::group_kind, kinds::kind_of, watches::Need};
+use crate::{compiled::Compiled, graphs::Graphs, instances::generated::group_kind, watches::Need};
 
 impl Graphs {
     /// Name of the CRD of an RGD.
@@ -92,7 +92,7 @@ impl Graphs {
     /// How many instances of an RGD say ERROR in the cluster of the key.
     pub(crate) fn errors(&self, key: &DefinitionKey) -> u32 {
         let Some((_, compiled)) = self.newest_revision(key) else { return 0 };
-        let kind = group_kind(&kind_of(&compiled.graph.kind));
+        let kind = group_kind(&Kind::from(&compiled.graph.kind));
         let failing = self.instances.verdicts.of(&key.cluster, &kind).errors;
         u32::try_from(failing).unwrap_or(u32::MAX)
     }

@@ -2,13 +2,15 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use runtime_effect::kind::Kind;
+
 use super::DefinitionKey;
-use crate::{graphs::Graphs, instances::generated::group_kind, kinds::kind_of, serving::Served, watches::Holder};
+use crate::{graphs::Graphs, instances::generated::group_kind, serving::Served, watches::Holder};
 
 impl Graphs {
     /// From now on an RGD serves its kind, in the cluster of the key, from this.
     pub(crate) fn serve_revision(&self, key: &DefinitionKey, served: Served) {
-        let kind = group_kind(&kind_of(&served.compiled.graph.kind));
+        let kind = group_kind(&Kind::from(&served.compiled.graph.kind));
         let needs = served.compiled.needs();
         for other in self.serving.kinds_of(key).into_iter().filter(|other| *other != kind) {
             self.serving.end(key);

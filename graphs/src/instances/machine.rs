@@ -48,7 +48,7 @@ use super::{
 use crate::{
     conventions::KRO_VERSION,
     graphs::Graphs,
-    kinds::{GONE, kind_of},
+    kinds::GONE,
     serving::Served,
     watches::{Holder, Need, children},
 };
@@ -217,7 +217,7 @@ impl InstanceMachine {
         let mut kinds: BTreeMap<GroupKind, Version> = BTreeMap::new();
         let resources = served.into_iter().flat_map(|served| &served.compiled.graph.resources);
         for resource in resources.filter(|resource| !resource.role.is_external()) {
-            let kind = kind_of(&resource.kind.name);
+            let kind = Kind::from(&resource.kind.name);
             kinds.insert(group_kind(&kind), Version::Is(kind));
         }
         for named in instance.present().into_iter().flat_map(inventory) {

@@ -3,7 +3,7 @@
 use graphs_core::rollout::Assigned;
 use runtime_effect::kind::Kind;
 
-use crate::{definitions::DefinitionKey, graphs::Graphs, kinds::kind_of};
+use crate::{definitions::DefinitionKey, graphs::Graphs};
 
 impl Graphs {
     /// Those of the kinds that a revision needs which the spoke lacks, and which another RGD is just bringing there.
@@ -19,7 +19,7 @@ impl Graphs {
     fn is_coming(&self, key: &DefinitionKey, kind: &Kind) -> bool {
         let defines = |other: &DefinitionKey| {
             let newest = self.newest_revision(other);
-            newest.is_some_and(|(_, compiled)| kind_of(&compiled.graph.kind) == *kind) && other.name != key.name
+            newest.is_some_and(|(_, compiled)| Kind::from(&compiled.graph.kind) == *kind) && other.name != key.name
         };
         self.definitions.known().into_iter().filter(defines).any(|other| {
             let there = DefinitionKey { cluster: key.cluster.clone(), name: other.name };

@@ -1,5 +1,6 @@
 //! `Kind`: a group, version and kind.
 
+use broker_api::Gvk;
 use kube::core::GroupVersionKind;
 
 /// A group, version and kind that is ordered, so that keys are.
@@ -27,6 +28,12 @@ impl Kind {
     /// `v1`, or `group/version`.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    }
+}
+
+impl From<&Gvk> for Kind {
+    fn from(gvk: &Gvk) -> Self {
+        Self { group: gvk.group.clone(), version: gvk.version.clone(), kind: gvk.kind.clone() }
     }
 }
 
