@@ -222,6 +222,7 @@ fn a_move_is_begun_traced_paused_and_resumed() {
         let begun = said.shown();
         let migration = trip.migration("InitialInProgress").await;
         trip.object(&migration, &e2e::kind::CONFIG_MAP, "copy").await;
+        trip.item.until("to say that it moves", |seen| seen.condition("Moving").is_some()).await;
         let told = |text: &str| text.replace(migration.name(), "MIGRATION").replace(migration.text("/status/id"), "ID");
         let said = of(trip, "trace", &[]).await;
         assert_eq!(said.code, Some(0), "{said:?}");
