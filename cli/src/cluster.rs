@@ -417,6 +417,7 @@ pub(crate) fn escaped(text: &str) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -433,6 +434,19 @@ mod tests {
         assert_eq!(Progress { bytes: KEPT + 1, ..most }.beyond(KEPT).as_deref(), Some("64 MiB"));
         assert_eq!(Progress { bytes: KEPT + 1, ..most }.beyond(HEAVIEST), None);
         assert_eq!(Progress { late: true, ..most }.beyond(KEPT).as_deref(), Some("60 s"));
+    }
+
+    #[test]
+    fn the_last_page_of_a_list_says_so_in_several_ways() {
+        let read = |text: &str| {
+            let Page { metadata, items } = serde_json::from_str(text).unwrap();
+            (metadata.unwrap_or_default().r#continue, items.unwrap_or_default().len())
+        };
+        for last in ["{}", r#"{"metadata": null, "items": null}"#, r#"{"metadata": {"continue": null}}"#] {
+            assert_eq!(read(last), (None, 0), "{last}");
+        }
+        assert_eq!(read(r#"{"items": [{}], "metadata": {"continue": ""}}"#), (Some(String::new()), 1));
+        assert_eq!(read(r#"{"metadata": {"continue": "x"}, "items": [{}, 1]}"#), (Some("x".into()), 2));
     }
 
     #[test]
