@@ -64,7 +64,7 @@ use self::{
     flow::Flow,
     fragment::Fragment,
     graphs::{Graph, Graphs},
-    listener::{Listener, Source, Subject},
+    listener::{Listener, Shows, Subject},
     query::Query,
     review::Reviewer,
     search::Search,
@@ -244,7 +244,7 @@ impl Dashboard {
     }
 }
 
-impl Source for Dashboard {
+impl Shows for Dashboard {
     async fn fragments(&self, subject: &Subject) -> Option<Vec<Fragment>> {
         match subject {
             Subject::All => self.summary().await,

@@ -19,7 +19,7 @@ const LONG_ENOUGH: Duration = Duration::from_mins(1);
 pub(crate) async fn run(broker: Arc<Broker>, stop: CancellationToken) {
     // Counts are taken to be right then, although the queue was never empty.
     let is_late = || broker.started.elapsed() > LONG_ENOUGH;
-    while !(broker.looked_at_all() || is_late() && broker.waits_for_nobody()) {
+    while !(broker.looked_at_all() || is_late() && broker.waits_for_nobody(&broker.fleet().clusters())) {
         tokio::select! {
             () = stop.cancelled() => return,
             () = tokio::time::sleep(TICK) => {}
@@ -51,14 +51,15 @@ impl Broker {
     }
 
     /// Whether nobody is worth waiting for any longer.
-    fn waits_for_nobody(&self) -> bool {
-        self.ring.load().is_some() && !self.fleet().clusters().iter().any(|cluster| cluster.is_coming())
+    fn waits_for_nobody(&self, clusters: &[Arc<Cluster>]) -> bool {
+        self.ring.load().is_some() && !clusters.iter().any(|cluster| cluster.is_coming())
     }
 
     fn looked_at_all(&self) -> bool {
+        let clusters = self.fleet().clusters();
         // In this order: whoever has heard that all is there has put into the queue what is to be looked at.
-        let told = || self.fleet().clusters().iter().all(|cluster| cluster.has_told());
-        self.waits_for_nobody() && told() && self.queue.is_idle()
+        let told = || clusters.iter().all(|cluster| cluster.has_told());
+        self.waits_for_nobody(&clusters) && told() && self.queue.is_idle()
     }
 
     /// Whether what clusters have told is taken in, too: tasks of their own do that, in a moment.

@@ -33,14 +33,14 @@ pub(super) enum Subject {
 }
 
 /// Where it is looked up what somebody sees.
-pub(super) trait Source: Send + Sync + 'static {
+pub(super) trait Shows: Send + Sync + 'static {
     /// What somebody sees now. `None`: it could not be gathered.
     fn fragments(&self, subject: &Subject) -> impl Future<Output = Option<Vec<Fragment>>> + Send;
 }
 
 /// See the module.
 pub(super) struct Listener<S> {
-    source: Arc<S>,
+    shows: Arc<S>,
     stop: CancellationToken,
     subject: Subject,
     sent: Vec<Fragment>,
@@ -50,10 +50,10 @@ pub(super) struct Listener<S> {
     _seat: OwnedSemaphorePermit,
 }
 
-impl<S: Source> Listener<S> {
+impl<S: Shows> Listener<S> {
     /// Who has just come, and has a seat. `may_end`: rights can be taken away. It ends with `stop`.
     pub(super) fn new(
-        source: Arc<S>,
+        shows: Arc<S>,
         subject: Subject,
         seat: OwnedSemaphorePermit,
         may_end: bool,
@@ -61,7 +61,7 @@ impl<S: Source> Listener<S> {
     ) -> Self {
         let now = Instant::now();
         let until = may_end.then(|| now + LASTS);
-        Self { source, stop, subject, sent: Vec::new(), next: now, spoken: now, until, _seat: seat }
+        Self { shows, stop, subject, sent: Vec::new(), next: now, spoken: now, until, _seat: seat }
     }
 
     /// The events that he is sent: first all, then what has changed, until the process ends.
@@ -82,7 +82,7 @@ impl<S: Source> Listener<S> {
                 return None;
             }
             self.next = now + EVERY;
-            let fragments = self.source.fragments(&self.subject).await?;
+            let fragments = self.shows.fragments(&self.subject).await?;
             let mut events = String::new();
             for fragment in fragments.iter().filter(|fragment| !self.sent.contains(fragment)) {
                 fragment.write_event(&mut events);

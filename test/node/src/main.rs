@@ -31,6 +31,8 @@ use crate::{options::Options, removal::Before, world::World};
 
 /// How long a fact may take on a machine that has other things to do: other suites run beside this one.
 const DEADLINE: Duration = Duration::from_mins(4);
+/// The same for kubectl.
+const TIMEOUT: &str = "--timeout=4m";
 
 #[tokio::main]
 async fn main() -> ExitCode {

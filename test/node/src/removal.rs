@@ -6,7 +6,7 @@ use example_stage::Screen;
 use harness::wait_for;
 
 use crate::{
-    DEADLINE,
+    DEADLINE, TIMEOUT,
     brokers::{BROKER, SYSTEM},
     install::OPERATOR,
     inventory::{Item, inventory},
@@ -38,7 +38,7 @@ pub(crate) async fn play(world: &World, screen: &Screen, before: &Before) -> any
 async fn broker(world: &World, before: &BTreeSet<Item>, kept: &[(&str, &str, &str)]) -> anyhow::Result<()> {
     let there = inventory(&world.hub.client).await?.len();
     anyhow::ensure!(there > before.len() + kept.len(), "the Broker has made nothing");
-    world.kubectl.run("hub", &["--namespace", SYSTEM, "delete", "broker", BROKER, "--timeout=4m"]).await?;
+    world.kubectl.run("hub", &["--namespace", SYSTEM, "delete", "broker", BROKER, TIMEOUT]).await?;
     wait_for(DEADLINE, "nothing of the Broker in hub", async || {
         let mut left = inventory(&world.hub.client).await?;
         left.retain(|item| !before.contains(item));
@@ -56,9 +56,9 @@ async fn broker(world: &World, before: &BTreeSet<Item>, kept: &[(&str, &str, &st
 async fn operator(world: &World, before: &BTreeSet<Item>) -> anyhow::Result<()> {
     world.kubectl.script("config/default/undeploy.sh", &[]).await?;
     let kubectl = &world.kubectl;
-    kubectl.run("hub", &["delete", "namespace", SYSTEM, "resource-broker-clusters", "--timeout=4m"]).await?;
+    kubectl.run("hub", &["delete", "namespace", SYSTEM, "resource-broker-clusters", TIMEOUT]).await?;
     for crds in ["config/crd", "config/crd-graphs"] {
-        kubectl.run("hub", &["delete", "-k", crds, "--timeout=4m"]).await?;
+        kubectl.run("hub", &["delete", "-k", crds, TIMEOUT]).await?;
     }
     kubectl.run("hub", &["delete", "-f", "config/rbac/compute-roles.yaml"]).await?;
     wait_for(DEADLINE, "nothing of ours in hub", async || {

@@ -8,7 +8,7 @@ use kube::{Api, ResourceExt, api::EvictParams};
 use serde_json::json;
 
 use crate::{
-    DEADLINE,
+    DEADLINE, TIMEOUT,
     brokers::{BROKER, Brokers, SYSTEM, TRUE},
     kills::tell,
     load::{Load, Service},
@@ -72,7 +72,7 @@ async fn drain(world: &World) -> anyhow::Result<Service> {
     let node = node_of(&leader).to_owned();
     let mut load = Load::start(&world.homer, &world.internal, "drained").await?;
     load.more(10).await?;
-    world.kubectl.run("hub", &["drain", &node, "--ignore-daemonsets", "--timeout=4m"]).await?;
+    world.kubectl.run("hub", &["drain", &node, "--ignore-daemonsets", TIMEOUT]).await?;
     let pods = brokers.until_ready(REPLICAS).await?;
     anyhow::ensure!(pods.iter().all(|pod| node_of(pod) != node), "pods are left on {node}");
     brokers.leader().await?;
