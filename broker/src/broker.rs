@@ -328,4 +328,17 @@ impl Broker {
         let engine = Engine::new(Decisions::start(METERS.slow).unwrap(), &METERS);
         Self::new(options, "ours".into(), &engine, Evaluator::new(), Arc::new(Sockets))
     }
+
+    /// Engages a cluster to which nobody can connect.
+    pub(crate) fn engage_unreachable(&self, cluster: &ClusterName) {
+        use broker_api::Role;
+        use runtime_fleet::kubeconfig::{Kubeconfig, Trust};
+
+        let text = "current-context: m\ncontexts: [{name: m, context: {cluster: c, user: u}}]\n\
+                    clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\nusers: [{name: u, user: {token: t}}]\n";
+        self.fleet().engage(cluster, Arc::new(Kubeconfig::parse(text, &Trust::Secret).unwrap()), None);
+        if cluster.role() == Role::Consumer {
+            self.note_consumer(cluster, true);
+        }
+    }
 }

@@ -85,10 +85,7 @@ mod tests {
 
     use broker_api::MigrationState;
     use runtime_engine::view::view;
-    use runtime_fleet::{
-        kubeconfig::{Kubeconfig, Trust},
-        subscription::Subscription,
-    };
+    use runtime_fleet::subscription::Subscription;
     use serde_json::json;
 
     use super::*;
@@ -99,13 +96,6 @@ mod tests {
         let broker = Broker::of_one_kind().0;
         let subscriptions = listen(&broker, broker.fleet());
         (broker, subscriptions)
-    }
-
-    /// Of an API server that nobody answers for.
-    fn kubeconfig() -> Arc<Kubeconfig> {
-        let text = "current-context: m\ncontexts: [{name: m, context: {cluster: c, user: u}}]\n\
-                    clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\nusers: [{name: u, user: {token: t}}]\n";
-        Arc::new(Kubeconfig::parse(text, &Trust::Secret).unwrap())
     }
 
     fn names(providers: &BTreeSet<ClusterName>) -> Vec<&str> {
@@ -123,7 +113,7 @@ mod tests {
             conventions::object(&json!({"metadata": metadata})).1
         };
         let holds = ClusterName::provider("holds");
-        broker.fleet().engage(&holds, kubeconfig(), None);
+        broker.engage_unreachable(&holds);
         let cluster = broker.fleet().cluster(&holds).unwrap();
         assert!(cluster.learn(&brokered.spec, copy.clone(), object(json!({}))).is_some());
         broker.unsettled.look_at(&holds, &brokered.kind, || true);
@@ -159,7 +149,7 @@ mod tests {
         broker.expect(&new);
         assert_eq!(names(&broker.concerned(&brokered.kind, &copy, None, &[])), ["new"], "from its first moment on");
         broker.expect(&ClusterName::consumer("homer"));
-        broker.fleet().engage(&new, kubeconfig(), None);
+        broker.engage_unreachable(&new);
         broker.resettle(&new, None);
         assert_eq!(names(&broker.concerned(&brokered.kind, &copy, None, &[])), ["new"], "it is not connected yet");
         assert_eq!(broker.identities.may_be(None), [new.clone()].into());

@@ -198,10 +198,7 @@ mod tests {
         decision::{Decision, State},
         snapshot::OriginKey,
     };
-    use runtime_fleet::{
-        kubeconfig::{Kubeconfig, Trust},
-        queue::Outcome,
-    };
+    use runtime_fleet::queue::Outcome;
     use serde_json::json;
 
     use super::*;
@@ -217,14 +214,9 @@ mod tests {
         fn new() -> Self {
             let broker = Broker::of_one_kind().0;
             let scene = Self { _listens: listen(&broker, broker.fleet()), broker };
-            // To which nobody connects.
-            let text = "current-context: m\ncontexts: [{name: m, context: {cluster: c, user: u}}]\n\
-                        clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\nusers: [{name: u, user: {token: t}}]\n";
             for cluster in [Self::homer(), Self::east()] {
-                let kubeconfig = Arc::new(Kubeconfig::parse(text, &Trust::Secret).unwrap());
-                scene.broker.fleet().engage(&cluster, kubeconfig, None);
+                scene.broker.engage_unreachable(&cluster);
             }
-            scene.broker.note_consumer(&Self::homer(), true);
             scene
         }
 

@@ -242,7 +242,6 @@ mod tests {
         assignment::{Key, KeyRing},
         decide::{Answer, Asked},
     };
-    use runtime_fleet::kubeconfig::{Kubeconfig, Trust};
     use serde_json::json;
 
     use super::*;
@@ -250,13 +249,6 @@ mod tests {
         acceptance::registry::{Entry, Registry},
         conventions,
     };
-
-    /// Of an API server that nobody answers for.
-    fn kubeconfig() -> Arc<Kubeconfig> {
-        let text = "current-context: m\ncontexts: [{name: m, context: {cluster: c, user: u}}]\n\
-                    clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\nusers: [{name: u, user: {token: t}}]\n";
-        Arc::new(Kubeconfig::parse(text, &Trust::Secret).unwrap())
-    }
 
     #[tokio::test]
     async fn an_object_that_is_not_there_is_judged_by_what_providers_accept() {
@@ -270,7 +262,7 @@ mod tests {
         for (provider, size) in [("large", "large"), ("small", "small")] {
             let provider = ClusterName::provider(provider);
             broker.plurals.set(&provider, &kind, "ks");
-            broker.fleet().engage(&provider, kubeconfig(), None);
+            broker.engage_unreachable(&provider);
             let (at, api) = conventions::object(&json!({
                 "apiVersion": "broker.platform-mesh.io/v1alpha1", "kind": "AcceptAPI",
                 "metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1", "generation": 1},
@@ -286,7 +278,7 @@ mod tests {
         let ring = KeyRing::new(vec![Key { id: "k".into(), secret: vec![1; 32] }]).unwrap();
         broker.ring.store(Some(Arc::new(ring)));
         assert!(broker.explain_new(&key, object.clone()).is_none(), "no such consumer");
-        broker.fleet().engage(&consumer, kubeconfig(), None);
+        broker.engage_unreachable(&consumer);
         let explained = broker.explain_new(&key, object).unwrap();
         let answer = |name: &str| {
             let of = |asked: &&Asked| asked.id.provider.name() == name;

@@ -203,6 +203,8 @@ impl Broker {
             if assigned.is_none() && is_signed(object, keys::ASSIGNMENT) {
                 assigned = Some(format!("{} {key} in {}", brokered.kind.kind, cluster.name()));
             }
+            // Too large to be held, it may be signed.
+            object.has_body()
         });
         Consumer { name: cluster.name().clone(), known, assigned }
     }
@@ -212,13 +214,16 @@ impl Broker {
         let known = self.known(cluster, |_, key, object| {
             // What another broker has placed here is not ours.
             let consumer = leading_hash(&key.name).and_then(|(hash, _)| self.consumer_by_hash(hash));
-            copies_of.extend(consumer.filter(|_| is_signed(object, keys::ORIGIN)));
+            // Of one that came before its consumer was known only the name is held. It says enough: whether anything is
+            // signed with a lost key, the consumer's object has to say, too.
+            copies_of.extend(consumer.filter(|_| !object.has_body() || is_signed(object, keys::ORIGIN)));
+            true
         });
         Provider { name: cluster.name().clone(), known, copies_of }
     }
 
-    /// Looks at every brokered object of a cluster. An object too large to be held is not known.
-    fn known(&self, cluster: &Cluster, mut look: impl FnMut(&Brokered, &ObjectKey, &Object)) -> Known {
+    /// Looks at every brokered object of a cluster. `look`: whether it could be told what the object says.
+    fn known(&self, cluster: &Cluster, mut look: impl FnMut(&Brokered, &ObjectKey, &Object) -> bool) -> Known {
         let mut all = true;
         for brokered in &self.watches.brokered {
             let missing = cluster.is_ready() && cluster.kind(&brokered.gvk) == KindState::Missing;
@@ -227,8 +232,7 @@ impl Broker {
                 continue;
             };
             for (key, object) in index.snapshot() {
-                look(brokered, &key, &object);
-                all &= object.has_body();
+                all &= look(brokered, &key, &object);
             }
             all &= index.is_complete() || missing;
         }
@@ -302,4 +306,54 @@ fn secrets(hub: &Cluster) -> Result<Reached, CallError> {
     let missing = || CallError::Unreachable(format!("{} is not ready", hub.name()));
     let kind = runtime_fleet::well_known(&secret()).ok_or_else(missing)?;
     Ok((hub.connection().ok_or_else(missing)?.caller.clone().patient(), kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use broker_api::ClusterName;
+    use broker_core::copy;
+
+    use super::*;
+    use crate::{conventions, listen};
+
+    /// All that a cluster holds of the kind.
+    fn list(broker: &Broker, cluster: &ClusterName, objects: Vec<(ObjectKey, Object)>) {
+        broker.fleet().cluster(cluster).unwrap().index(&broker.watches.brokered[0].spec).unwrap().replace(objects, 1);
+    }
+
+    fn marked(name: &str, annotation: &str) -> (ObjectKey, Object) {
+        conventions::object(&json!({"metadata": {
+            "namespace": "n", "name": name, "uid": name, "resourceVersion": "1", "annotations": {annotation: "v1.k1.x"},
+        }}))
+    }
+
+    /// As its listener keeps those of consumers that are not known.
+    fn unread(name: &str) -> (ObjectKey, Object) {
+        let (key, mut object) = marked(name, keys::ORIGIN);
+        object.forget_body();
+        (key, object)
+    }
+
+    #[tokio::test]
+    async fn copies_that_came_before_their_consumer_was_known_are_found_by_their_names() {
+        let broker = Broker::of_one_kind().0;
+        let _listens = listen::listen(&broker, broker.fleet());
+        broker.departures.files_read();
+        broker.departures.secrets_read();
+        let (homer, east) = (ClusterName::consumer("homer"), ClusterName::provider("east"));
+        let key = Broker::origin_key(&homer, &broker.watches.brokered[0].kind, &ObjectKey::new("n", "a"));
+        let copy = copy::name(&key);
+        broker.engage_unreachable(&east);
+        list(&broker, &east, vec![unread(&copy), unread("foreign")]);
+        broker.engage_unreachable(&homer);
+        assert_eq!(broker.marks(), Marks::Unknown(homer.to_string()));
+        list(&broker, &homer, vec![marked("a", keys::ASSIGNMENT)]);
+        assert!(matches!(broker.marks(), Marks::Found(told) if told.contains("n/a in consumer#homer")));
+        // What nobody keeps of others' objects keeps nobody waiting.
+        list(&broker, &east, vec![unread("foreign")]);
+        assert_eq!(broker.marks(), Marks::None);
+        list(&broker, &homer, vec![unread("b")]);
+        list(&broker, &east, vec![marked(&copy, keys::ORIGIN)]);
+        assert_eq!(broker.marks(), Marks::Unknown(homer.to_string()), "the consumer's is too large to be held");
+    }
 }
