@@ -64,7 +64,7 @@ use self::{
     flow::Flow,
     fragment::Fragment,
     graphs::{Graph, Graphs},
-    listener::{Listener, Shows, Subject},
+    listener::{Listener, Shown, Shows},
     query::Query,
     review::Reviewer,
     search::Search,
@@ -163,7 +163,7 @@ impl Dashboard {
     }
 
     async fn first(&self) -> Option<Response> {
-        let fragments = self.fragments(&Subject::All).await?;
+        let fragments = self.fragments(&Shown::All).await?;
         Some(reply::page(StatusCode::OK, page::page(&fragments)))
     }
 
@@ -198,21 +198,21 @@ impl Dashboard {
 
     fn events(self: &Arc<Self>, query: Query<'_>) -> Response {
         let graph = query.value("graph");
-        let subject = if query.is_empty() {
-            Subject::All
+        let what = if query.is_empty() {
+            Shown::All
         } else if graph.is_empty() {
             match trace::key_of(&self.broker, query) {
-                Some(key) => Subject::One(key),
+                Some(key) => Shown::One(key),
                 None => return reply::line(StatusCode::NOT_FOUND, "there is no such object"),
             }
         } else {
-            Subject::Graph(graph)
+            Shown::Graph(graph)
         };
         let Ok(seat) = Arc::clone(&self.seats).try_acquire_owned() else {
             return reply::line(StatusCode::SERVICE_UNAVAILABLE, "too many look at this already; load the page anew");
         };
         let (may_end, stop) = (self.access.may_end(), self.stop.clone());
-        reply::events(Listener::new(Arc::clone(self), subject, seat, may_end, stop).events())
+        reply::events(Listener::new(Arc::clone(self), what, seat, may_end, stop).events())
     }
 
     async fn look_at_graph(&self, name: &str) -> Option<Graph> {
@@ -245,15 +245,15 @@ impl Dashboard {
 }
 
 impl Shows for Dashboard {
-    async fn fragments(&self, subject: &Subject) -> Option<Vec<Fragment>> {
-        match subject {
-            Subject::All => self.summary().await,
-            Subject::One(key) => {
+    async fn fragments(&self, what: &Shown) -> Option<Vec<Fragment>> {
+        match what {
+            Shown::All => self.summary().await,
+            Shown::One(key) => {
                 let key = key.clone();
                 let trace = self.look(move |broker| Trace::of(broker, &key)).await??;
                 Some(vec![object::fragment(&trace)])
             }
-            Subject::Graph(name) => Some(vec![graph::fragment(&self.look_at_graph(name).await?)]),
+            Shown::Graph(name) => Some(vec![graph::fragment(&self.look_at_graph(name).await?)]),
         }
     }
 }

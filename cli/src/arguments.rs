@@ -15,7 +15,7 @@ use crate::{
     rollouts::Rollout,
     schema,
     simulate::Simulate,
-    subject::Subject,
+    sought::Sought,
     wait::Wait,
 };
 
@@ -37,7 +37,7 @@ pub(crate) enum Command {
     /// Why an object is where it is, and what it waits for: what the broker decides on what is there now
     Why {
         #[command(flatten)]
-        subject: Subject,
+        sought: Sought,
         /// How it is printed
         #[arg(short, long, value_enum, default_value = "text")]
         output: Output,
@@ -51,7 +51,7 @@ pub(crate) enum Command {
     /// What belongs to an object, as a tree over all clusters
     Trace {
         #[command(flatten)]
-        subject: Subject,
+        sought: Sought,
         /// How it is printed
         #[arg(short, long, value_enum, default_value = "text")]
         output: Output,
@@ -62,7 +62,7 @@ pub(crate) enum Command {
     /// Where an object and its copy differ, or an instance's children and what its graph makes of it, and who owns what differs
     Diff {
         #[command(flatten)]
-        subject: Subject,
+        sought: Sought,
         /// How it is printed
         #[arg(short, long, value_enum, default_value = "text")]
         output: Output,
@@ -121,7 +121,7 @@ pub(crate) enum Command {
     /// Moves an object to a provider
     Migrate {
         #[command(flatten)]
-        subject: Subject,
+        sought: Sought,
         /// The provider
         #[arg(long, value_name = "PROVIDER")]
         to: String,

@@ -18,7 +18,7 @@ use crate::{
     paint::harmless,
     resource::Resource,
     simulate::schemas::published_of,
-    subject::Found,
+    sought::Found,
     trace::origin_key,
 };
 

@@ -17,7 +17,7 @@ pub(crate) use self::{
     node::{Child, Live, There},
     served::Served,
 };
-use crate::{clusters::Clusters, paint::harmless, subject::Found};
+use crate::{clusters::Clusters, paint::harmless, sought::Found};
 
 /// An instance, with what its graph wants and what is there of it.
 pub(crate) struct Instance {

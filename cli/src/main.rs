@@ -45,9 +45,9 @@ mod rollouts;
 mod rows;
 mod schema;
 mod simulate;
+mod sought;
 mod standing;
 mod state;
-mod subject;
 mod table;
 mod trace;
 mod tree;
@@ -66,7 +66,7 @@ use crate::{
     output::Output,
     paint::{Paint, harmless},
     programs::{json, yaml},
-    subject::Found,
+    sought::Found,
 };
 
 /// How often `--watch` looks.
@@ -105,8 +105,8 @@ fn print_list(Listed { text, unknown }: &Listed) -> ExitCode {
 
 async fn run(Arguments { access, command }: Arguments) -> anyhow::Result<ExitCode> {
     match &command {
-        Command::Why { subject, output, broker_namespace } => {
-            print(&why::why(&access, subject, *output, broker_namespace).await?);
+        Command::Why { sought, output, broker_namespace } => {
+            print(&why::why(&access, sought, *output, broker_namespace).await?);
             return Ok(ExitCode::SUCCESS);
         }
         Command::Simulate(asked) => return simulate::simulate(&access, asked).await,
@@ -145,9 +145,9 @@ async fn run(Arguments { access, command }: Arguments) -> anyhow::Result<ExitCod
         | Command::Completions { .. }
         | Command::Complete { .. }
         | Command::Man(_) => {}
-        Command::Trace { subject, output, watch } => {
+        Command::Trace { sought, output, watch } => {
             let look = async || {
-                let found = Found::find(&clusters, &subject).await?;
+                let found = Found::find(&clusters, &sought).await?;
                 let node = trace::trace(&clusters, &found).await;
                 let text = match output {
                     Output::Text | Output::Wide => node.draw(Paint::of_output()),
@@ -158,8 +158,8 @@ async fn run(Arguments { access, command }: Arguments) -> anyhow::Result<ExitCod
             };
             return watched(watch, look).await;
         }
-        Command::Diff { subject, output } => {
-            let diff = Diff::of(&clusters, &Found::find(&clusters, &subject).await?).await?;
+        Command::Diff { sought, output } => {
+            let diff = Diff::of(&clusters, &Found::find(&clusters, &sought).await?).await?;
             print(&match output {
                 Output::Text | Output::Wide => diff.draw(),
                 Output::Json => json(&diff)?,
@@ -190,8 +190,8 @@ async fn run(Arguments { access, command }: Arguments) -> anyhow::Result<ExitCod
         }
         Command::Drain { provider, wait } => providers::drain(&clusters, &provider, wait).await?,
         Command::Rebalance(asked) => rebalance::rebalance(&access, &clusters, &asked).await?,
-        Command::Migrate { subject, to, migration_namespace, wait } => {
-            moves::migrate(&clusters, &subject, &to, &migration_namespace, wait).await?;
+        Command::Migrate { sought, to, migration_namespace, wait } => {
+            moves::migrate(&clusters, &sought, &to, &migration_namespace, wait).await?;
         }
         Command::Pause(which) => {
             moves::ask(&clusters, &which, moves::Ask::Pause).await?;

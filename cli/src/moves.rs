@@ -11,8 +11,8 @@ use crate::{
     clusters::Clusters,
     object::annotation,
     resource::Resource,
+    sought::{Found, Sought},
     standing::Standing,
-    subject::{Found, Subject},
     trace::origin_key,
     wait::{Progress, Wait},
 };
@@ -120,12 +120,12 @@ async fn until_ended(
 /// Moves an object to a provider.
 pub(crate) async fn migrate(
     clusters: &Clusters,
-    subject: &Subject,
+    sought: &Sought,
     to: &str,
     namespace: &str,
     wait: Wait,
 ) -> anyhow::Result<()> {
-    let found = Found::find(clusters, subject).await?;
+    let found = Found::find(clusters, sought).await?;
     let to = clusters.provider(to)?.name.name().to_owned();
     let from = annotation(&found.object, keys::PROVIDER_CLUSTER);
     let from = from.with_context(|| format!("{}: the object is at no provider", found.cluster.name))?;

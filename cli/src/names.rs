@@ -13,7 +13,7 @@ use crate::{
     cluster::{Cluster, Trouble, Wanted},
     clusters::Clusters,
     resource::Resource,
-    subject,
+    sought,
 };
 
 /// So long somebody waits for names.
@@ -172,7 +172,7 @@ async fn kinds(clusters: &Clusters) -> BTreeSet<String> {
 
 /// Objects of a kind, wherever `why` and `trace` look for them.
 async fn objects(clusters: &Clusters, kind: &str, asked: &Asked<'_>) -> anyhow::Result<BTreeSet<String>> {
-    let candidates = subject::candidates(clusters, asked.cluster)?;
+    let candidates = sought::candidates(clusters, asked.cluster)?;
     let looks = candidates.into_iter().map(async |cluster| {
         let Some(resource) = cluster.resources().await?.called(kind) else { return Ok(BTreeSet::new()) };
         let called = |object: &Value| Some(format!("{kind}/{}", name(object)?));

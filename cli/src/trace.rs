@@ -19,7 +19,7 @@ use crate::{
     instance::Instance,
     object::{annotation, label, text},
     resource::Resource,
-    subject::Found,
+    sought::Found,
     tree::Node,
 };
 

@@ -26,9 +26,9 @@ use crate::{
     output::Output,
     paint::{Paint, harmless},
     programs::{json, yaml},
+    sought::{Found, Sought},
     standing::Standing,
     state::{self, Wait},
-    subject::{Found, Subject},
     trace::origin_key,
 };
 
@@ -102,7 +102,7 @@ pub(crate) struct Shown {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Written {
     /// What it is about.
-    what: About,
+    what: WriteSubject,
     /// Where.
     cluster: String,
     /// Kind of the object.
@@ -115,7 +115,7 @@ pub(crate) struct Written {
 
 /// What a write is about, in a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-pub(crate) enum About {
+pub(crate) enum WriteSubject {
     /// Finalizer and annotations of the object.
     Marks,
     /// Its copy.
@@ -130,7 +130,7 @@ pub(crate) enum About {
     Migration,
 }
 
-impl About {
+impl WriteSubject {
     fn as_str(self) -> &'static str {
         match self {
             Self::Marks => "Marks",
@@ -143,7 +143,7 @@ impl About {
     }
 }
 
-impl From<memory::Subject> for About {
+impl From<memory::Subject> for WriteSubject {
     fn from(subject: memory::Subject) -> Self {
         match subject {
             memory::Subject::Marks => Self::Marks,
@@ -232,8 +232,8 @@ impl Written {
 }
 
 /// Answers `why`.
-pub(crate) async fn why(access: &Access, subject: &Subject, output: Output, namespace: &str) -> anyhow::Result<String> {
-    let why = Why::of(access, subject, namespace).await?;
+pub(crate) async fn why(access: &Access, sought: &Sought, output: Output, namespace: &str) -> anyhow::Result<String> {
+    let why = Why::of(access, sought, namespace).await?;
     match output {
         Output::Text | Output::Wide => Ok(why.draw(Paint::of_output())),
         Output::Json => json(&why),
@@ -242,9 +242,9 @@ pub(crate) async fn why(access: &Access, subject: &Subject, output: Output, name
 }
 
 impl Why {
-    async fn of(access: &Access, subject: &Subject, namespace: &str) -> anyhow::Result<Self> {
+    async fn of(access: &Access, sought: &Sought, namespace: &str) -> anyhow::Result<Self> {
         let clusters = Clusters::connect(access).await?;
-        let found = Found::find(&clusters, subject).await?;
+        let found = Found::find(&clusters, sought).await?;
         let consumer = ClusterName::consumer(found.cluster.name.name());
         let is_consumer = clusters.get(&consumer).is_some();
         let is_instance = [graphs::APPLYSET_ID, graphs::RGD_NAME].iter().any(|key| label(&found.object, key).is_some());
@@ -444,7 +444,7 @@ mod tests {
             (Migration, "Migration"),
         ];
         for (subject, name) in named {
-            let about = About::from(subject);
+            let about = WriteSubject::from(subject);
             assert_eq!((about.as_str(), json!(about)), (name, json!(name)));
         }
     }

@@ -9,7 +9,7 @@ use broker_api::{ClusterName, graphs::ResourceGraphDefinitionSpec};
 use graphs_core::{
     applyset::GroupKind,
     crd::{self, Owner},
-    definition::{self, Outcome},
+    definition::{self, Compilation},
     graph::{self, Bounds, Graph, GraphError, Role},
     instance::{Form, Resource},
 };
@@ -42,7 +42,7 @@ pub struct Compiled {
 /// What came of compiling a spec.
 pub struct Result {
     /// For decisions.
-    pub outcome: Outcome,
+    pub outcome: Compilation,
     /// If it compiles.
     pub compiled: Option<Arc<Compiled>>,
     /// The kinds that this depends on.
@@ -82,19 +82,19 @@ impl Compiler<'_> {
             Ok(graph) => match self.complete(owner, spec, graph) {
                 Ok(compiled) => {
                     let compiled = Arc::new(compiled);
-                    (Outcome::Compiled(Arc::clone(&compiled.definition)), Some(compiled), false)
+                    (Compilation::Compiled(Arc::clone(&compiled.definition)), Some(compiled), false)
                 }
-                Err(why) => failed(Outcome::Invalid(why), false),
+                Err(why) => failed(Compilation::Invalid(why), false),
             },
-            Err(GraphError::Busy(_)) => failed(Outcome::Pending, true),
-            Err(GraphError::Invalid(why)) => failed(Outcome::Invalid(why), false),
+            Err(GraphError::Busy(_)) => failed(Compilation::Pending, true),
+            Err(GraphError::Invalid(why)) => failed(Compilation::Invalid(why), false),
             Err(error @ GraphError::KindsMissing(_)) => {
                 let missing = error.missing_kinds();
                 if missing.iter().any(|missing| missing.unknown) {
-                    failed(Outcome::Pending, false)
+                    failed(Compilation::Pending, false)
                 } else {
                     let kinds = missing.iter().map(|missing| Kind::from(&missing.kind)).collect();
-                    failed(Outcome::WaitsFor { kinds, message: error.to_string() }, false)
+                    failed(Compilation::WaitsFor { kinds, message: error.to_string() }, false)
                 }
             }
         };

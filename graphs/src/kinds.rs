@@ -25,7 +25,7 @@ pub const GONE: Duration = Duration::from_secs(10);
 /// A kind that is served.
 #[derive(Clone)]
 struct Served {
-    kind: Arc<graph::Kind>,
+    kind: Arc<graph::ServedKind>,
     /// Of what was published.
     digest: Option<SchemaDigest>,
     schema: Arc<Schema>,
@@ -47,7 +47,7 @@ pub struct Kinds {
     /// Each of them once, however many clusters and kinds have it.
     compiled: Shared<SchemaDigest, Schema>,
     /// As graphs have them, by how they are served and what they can hold: once, however many clusters serve them alike.
-    alike: Shared<(Arc<KindInfo>, Option<SchemaDigest>), graph::Kind>,
+    alike: Shared<(Arc<KindInfo>, Option<SchemaDigest>), graph::ServedKind>,
 }
 
 fn name_of(gvk: &GroupVersionKind) -> Gvk {
@@ -107,10 +107,10 @@ impl Kinds {
         info: &Arc<KindInfo>,
         digest: Option<SchemaDigest>,
         schema: impl FnOnce() -> Value,
-    ) -> Arc<graph::Kind> {
+    ) -> Arc<graph::ServedKind> {
         self.alike.get_or_make((Arc::clone(info), digest), || {
             let (name, plural) = (name_of(&info.gvk), info.plural.clone());
-            graph::Kind { name, plural, namespaced: info.namespaced, schema: schema() }
+            graph::ServedKind { name, plural, namespaced: info.namespaced, schema: schema() }
         })
     }
 

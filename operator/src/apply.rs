@@ -16,7 +16,7 @@ use crate::{
     call::{CallError, call, call_opt},
     context::Context,
     dereference::{Dereferenced, typed},
-    desired::{Desired, Key, Kind},
+    desired::{Desired, Key, OwnedKind},
     owner::Owner,
     program::Program,
     status::rollout::is_rolled_out,
@@ -146,8 +146,8 @@ async fn refused_beforehand(
     let params = PatchParams::apply(NAME).force().dry_run();
     for (desired, live) in pairs {
         let reason = match desired.key.kind {
-            Kind::Deployment => INVALID_SPEC,
-            Kind::RoleBinding => APPLY_FAILED,
+            OwnedKind::Deployment => INVALID_SPEC,
+            OwnedKind::RoleBinding => APPLY_FAILED,
             _ => continue,
         };
         let live = live.as_ref();
@@ -224,7 +224,8 @@ async fn remove(
     needed: impl Fn(&Key) -> bool,
 ) -> Result<(), ApplyError> {
     for (key, object) in left {
-        let identity = matches!(key.kind, Kind::ServiceAccount | Kind::RoleBinding | Kind::ClusterRoleBinding);
+        let identity =
+            matches!(key.kind, OwnedKind::ServiceAccount | OwnedKind::RoleBinding | OwnedKind::ClusterRoleBinding);
         if !is_leftover(owner, &key, &object) || identity && needed(&key) {
             continue;
         }
@@ -242,12 +243,12 @@ async fn remove(
 fn is_leftover(owner: &Owner, key: &Key, object: &DynamicObject) -> bool {
     let removable = match key.kind {
         // The broker's are always wanted.
-        Kind::Deployment | Kind::NetworkPolicy => key.name == Program::Graphs.name(owner),
-        Kind::RoleBinding | Kind::ClusterRoleBinding => {
+        OwnedKind::Deployment | OwnedKind::NetworkPolicy => key.name == Program::Graphs.name(owner),
+        OwnedKind::RoleBinding | OwnedKind::ClusterRoleBinding => {
             bindings::broker_of(&key.name) == Some((&owner.namespace, &owner.name))
         }
-        Kind::Service => key.name.ends_with("-metrics"),
-        Kind::ServiceAccount | Kind::PodDisruptionBudget | Kind::ServiceMonitor => {
+        OwnedKind::Service => key.name.ends_with("-metrics"),
+        OwnedKind::ServiceAccount | OwnedKind::PodDisruptionBudget | OwnedKind::ServiceMonitor => {
             Program::ALL.into_iter().any(|program| key.name == program.name(owner))
         }
     };
@@ -295,17 +296,17 @@ mod tests {
                 "deletionTimestamp": "2026-01-01T00:00:00Z"}}))
             .unwrap();
         for (kind, name, expected) in [
-            (Kind::PodDisruptionBudget, "b", true),
-            (Kind::PodDisruptionBudget, "copy", false),
-            (Kind::Service, "b-metrics", true),
-            (Kind::RoleBinding, "resource-broker:n:b:cluster-secrets", true),
-            (Kind::RoleBinding, "resource-broker:n:c:cluster-secrets", false),
-            (Kind::ClusterRoleBinding, "admins", false),
-            (Kind::Deployment, "copy", false),
-            (Kind::Deployment, "b", false),
-            (Kind::Deployment, "b-graphs", true),
-            (Kind::NetworkPolicy, "b-graphs", true),
-            (Kind::ServiceAccount, "b-graphs", true),
+            (OwnedKind::PodDisruptionBudget, "b", true),
+            (OwnedKind::PodDisruptionBudget, "copy", false),
+            (OwnedKind::Service, "b-metrics", true),
+            (OwnedKind::RoleBinding, "resource-broker:n:b:cluster-secrets", true),
+            (OwnedKind::RoleBinding, "resource-broker:n:c:cluster-secrets", false),
+            (OwnedKind::ClusterRoleBinding, "admins", false),
+            (OwnedKind::Deployment, "copy", false),
+            (OwnedKind::Deployment, "b", false),
+            (OwnedKind::Deployment, "b-graphs", true),
+            (OwnedKind::NetworkPolicy, "b-graphs", true),
+            (OwnedKind::ServiceAccount, "b-graphs", true),
         ] {
             let key = Key { kind, namespace: None, name: name.into() };
             assert_eq!(is_leftover(&owner, &key, &object), expected, "{key}");

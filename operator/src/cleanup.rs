@@ -8,7 +8,7 @@ use crate::{
     build::bindings,
     call::{CallError, call, call_opt},
     context::Context,
-    desired::{Key, Kind},
+    desired::{Key, OwnedKind},
     finalizer,
     owner::Owner,
 };
@@ -31,7 +31,7 @@ impl CleanupError {
 /// Deletes the bindings of a Broker, wherever they are, and lets the Broker go.
 pub async fn clean(context: &Context, owner: &Owner, broker: &DynamicObject) -> Result<(), CleanupError> {
     let failed = |what: String| move |error| CleanupError { what, error };
-    for kind in [Kind::ClusterRoleBinding, Kind::RoleBinding] {
+    for kind in [OwnedKind::ClusterRoleBinding, OwnedKind::RoleBinding] {
         let labelled = ListParams::default().labels(&owner.selector());
         let list = call(kind.api(&context.client, None).list(&labelled)).await;
         for object in list.map_err(failed(format!("{kind:?}s")))?.items {

@@ -21,7 +21,7 @@ use tracing::warn;
 use crate::{
     call::{CallError, call, call_opt},
     context::Context,
-    desired::{Key, Kind},
+    desired::{Key, OwnedKind},
     invocation::Invocation,
     owner::Owner,
     program::Program,
@@ -138,9 +138,9 @@ pub async fn surroundings(
 ) -> Result<Dereferenced, DereferenceError> {
     let client = &context.client;
     let lists = try_join_all(
-        Kind::ALL
+        OwnedKind::ALL
             .into_iter()
-            .filter(|kind| *kind != Kind::ServiceMonitor || context.has_monitors())
+            .filter(|kind| *kind != OwnedKind::ServiceMonitor || context.has_monitors())
             .map(|kind| list(client, kind, owner)),
     );
     let pods: Api<Pod> = Api::namespaced(client.clone(), &owner.namespace);
@@ -154,7 +154,7 @@ pub async fn surroundings(
     );
     let listed: BTreeMap<Key, DynamicObject> = lists?.into_iter().flatten().collect();
     let key = |program: Program| Key {
-        kind: Kind::Deployment,
+        kind: OwnedKind::Deployment,
         namespace: Some(owner.namespace.clone()),
         name: program.name(owner),
     };
@@ -175,8 +175,8 @@ pub async fn surroundings(
     })
 }
 
-async fn list(client: &Client, kind: Kind, owner: &Owner) -> Result<Vec<(Key, DynamicObject)>, DereferenceError> {
-    let namespace = (kind != Kind::RoleBinding).then_some(owner.namespace.as_str());
+async fn list(client: &Client, kind: OwnedKind, owner: &Owner) -> Result<Vec<(Key, DynamicObject)>, DereferenceError> {
+    let namespace = (kind != OwnedKind::RoleBinding).then_some(owner.namespace.as_str());
     let labelled = ListParams::default().labels(&owner.selector());
     match call(kind.api(client, namespace).list(&labelled)).await {
         Ok(list) => {
@@ -187,7 +187,7 @@ async fn list(client: &Client, kind: Kind, owner: &Owner) -> Result<Vec<(Key, Dy
             Ok(objects.map(|object| (Key::of(kind, &object), object)).collect())
         }
         // The CRD went a moment ago.
-        Err(error) if kind == Kind::ServiceMonitor && error.code() == Some(404) => Ok(Vec::new()),
+        Err(error) if kind == OwnedKind::ServiceMonitor && error.code() == Some(404) => Ok(Vec::new()),
         Err(error) => reading(format!("{kind:?}s"), Err(error)),
     }
 }

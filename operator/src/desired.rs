@@ -23,7 +23,7 @@ pub const APPLIED: &str = "operator.broker.platform-mesh.io/applied";
 
 /// Kinds of objects that a Broker has. In the order in which they are applied: pods need their account and permissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum OwnedKind {
     /// Whom the pods are to the API server.
     ServiceAccount,
     /// What they may do in a namespace.
@@ -42,7 +42,7 @@ pub enum Kind {
     ServiceMonitor,
 }
 
-impl Kind {
+impl OwnedKind {
     /// All, in the order in which they are applied.
     pub const ALL: [Self; 8] = [
         Self::ServiceAccount,
@@ -90,7 +90,7 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// Kind.
-    pub kind: Kind,
+    pub kind: OwnedKind,
     /// None where the kind is not in namespaces.
     pub namespace: Option<String>,
     /// Name.
@@ -99,7 +99,7 @@ pub struct Key {
 
 impl Key {
     /// Of an object that came from the API server.
-    pub fn of(kind: Kind, object: &DynamicObject) -> Self {
+    pub fn of(kind: OwnedKind, object: &DynamicObject) -> Self {
         let metadata = &object.metadata;
         Self { kind, namespace: metadata.namespace.clone(), name: metadata.name.clone().unwrap_or_default() }
     }
@@ -132,7 +132,7 @@ pub struct Desired {
 
 impl Desired {
     /// Marks a body.
-    pub fn new(kind: Kind, mut object: Value) -> Self {
+    pub fn new(kind: OwnedKind, mut object: Value) -> Self {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let metadata = &object["metadata"];
         let key =
@@ -144,7 +144,7 @@ impl Desired {
 
     /// Whether it is the Deployment of this program.
     pub fn is_deployment_of(&self, program: Program, owner: &Owner) -> bool {
-        self.key.kind == Kind::Deployment && self.key.name == program.name(owner)
+        self.key.kind == OwnedKind::Deployment && self.key.name == program.name(owner)
     }
 }
 
@@ -164,11 +164,11 @@ mod tests {
     #[test]
     fn a_body_is_marked_with_its_hash() {
         let body = json!({"kind": "Service", "metadata": {"name": "a", "namespace": "n", "annotations": {"x": "y"}}});
-        let desired = Desired::new(Kind::Service, body.clone());
+        let desired = Desired::new(OwnedKind::Service, body.clone());
         assert_eq!(desired.hash, hash(&body));
         assert_eq!(desired.object["metadata"]["annotations"], json!({"x": "y", APPLIED: desired.hash}));
         assert_eq!(desired.key.to_string(), "Service n/a");
-        let other = Desired::new(Kind::Service, json!({"metadata": {"name": "a", "namespace": "m"}}));
+        let other = Desired::new(OwnedKind::Service, json!({"metadata": {"name": "a", "namespace": "m"}}));
         assert_ne!(other.hash, desired.hash);
     }
 

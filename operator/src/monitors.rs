@@ -14,7 +14,7 @@ use kube::{
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
-use crate::{NAME, context::Context, desired::Kind, owner::MANAGED_BY_LABEL};
+use crate::{NAME, context::Context, desired::OwnedKind, owner::MANAGED_BY_LABEL};
 
 /// Name of the CRD.
 const CRD: &str = "servicemonitors.monitoring.coreos.com";
@@ -63,7 +63,7 @@ pub async fn follow(context: Arc<Context>, mut changes: mpsc::Sender<()>) {
 /// Tells each change of ServiceMonitors that are this operator's.
 async fn objects(context: Arc<Context>, mut changes: mpsc::Sender<()>) {
     let ours = watcher::Config::default().labels(&format!("{MANAGED_BY_LABEL}={NAME}"));
-    let api = Kind::ServiceMonitor.api(&context.client, None);
+    let api = OwnedKind::ServiceMonitor.api(&context.client, None);
     let mut events = pin!(watcher(api, ours).default_backoff());
     while let Some(event) = events.next().await {
         // A list that is complete may lack what was there before.

@@ -23,7 +23,7 @@ const LASTS: Duration = Duration::from_mins(1);
 
 /// What somebody looks at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Subject {
+pub(super) enum Shown {
     /// The first page.
     All,
     /// One object.
@@ -35,14 +35,14 @@ pub(super) enum Subject {
 /// Where it is looked up what somebody sees.
 pub(super) trait Shows: Send + Sync + 'static {
     /// What somebody sees now. `None`: it could not be gathered.
-    fn fragments(&self, subject: &Subject) -> impl Future<Output = Option<Vec<Fragment>>> + Send;
+    fn fragments(&self, what: &Shown) -> impl Future<Output = Option<Vec<Fragment>>> + Send;
 }
 
 /// See the module.
 pub(super) struct Listener<S> {
     shows: Arc<S>,
     stop: CancellationToken,
-    subject: Subject,
+    what: Shown,
     sent: Vec<Fragment>,
     next: Instant,
     spoken: Instant,
@@ -54,14 +54,14 @@ impl<S: Shows> Listener<S> {
     /// Who has just come, and has a seat. `may_end`: rights can be taken away. It ends with `stop`.
     pub(super) fn new(
         shows: Arc<S>,
-        subject: Subject,
+        what: Shown,
         seat: OwnedSemaphorePermit,
         may_end: bool,
         stop: CancellationToken,
     ) -> Self {
         let now = Instant::now();
         let until = may_end.then(|| now + LASTS);
-        Self { shows, stop, subject, sent: Vec::new(), next: now, spoken: now, until, _seat: seat }
+        Self { shows, stop, what, sent: Vec::new(), next: now, spoken: now, until, _seat: seat }
     }
 
     /// The events that he is sent: first all, then what has changed, until the process ends.
@@ -82,7 +82,7 @@ impl<S: Shows> Listener<S> {
                 return None;
             }
             self.next = now + EVERY;
-            let fragments = self.shows.fragments(&self.subject).await?;
+            let fragments = self.shows.fragments(&self.what).await?;
             let mut events = String::new();
             for fragment in fragments.iter().filter(|fragment| !self.sent.contains(fragment)) {
                 fragment.write_event(&mut events);

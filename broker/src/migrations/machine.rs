@@ -6,7 +6,7 @@ use broker_api::{Role, condition, keys};
 use broker_core::{
     decision::Write,
     memory::{Memory, Subject},
-    migration::{about::About, observed::Decided},
+    migration::{moved_origin::MovedOrigin, observed::Decided},
     related,
 };
 use runtime_effect::{interest::Interest, note::Note, step::Step, write::Op};
@@ -86,7 +86,7 @@ impl Machine for MigrationMachine {
         let broker = &self.broker;
         let key = &work.key;
         let (known, mut about, memory) = broker.migrations.get(key).ok_or(Outcome::Done)?;
-        if !matches!(about, About::Origin(..)) {
+        if !matches!(about, MovedOrigin::Known(..)) {
             let again = broker.about(&known);
             if again != about {
                 about = again.clone();

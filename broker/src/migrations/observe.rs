@@ -7,10 +7,10 @@ use broker_core::{
     assignment::Maker,
     memory::Memory,
     migration::{
-        about::{About, Engaged, Surroundings},
         known::{Known, Side},
         machine::migrate,
         maker::maker,
+        moved_origin::{Engaged, MovedOrigin, Surroundings},
         observed::{Applicable, Decided, Observed, StageView},
         standing::{Bearer, Standing, movement},
     },
@@ -98,7 +98,7 @@ impl Broker {
     }
 
     /// Which origin a Migration is about, as far as the indexes tell.
-    pub(crate) fn about(&self, known: &Known) -> About {
+    pub(crate) fn about(&self, known: &Known) -> MovedOrigin {
         let from = &known.from;
         let brokered = self.watches.brokered.iter().find(|brokered| *brokered.kind == from.kind);
         let engaged = |provider: &ClusterName| match self.fleet().cluster(provider) {
@@ -116,7 +116,7 @@ impl Broker {
             ring: ring.as_deref(),
             is_made: &|| self.migrations.makes_for(known),
         };
-        About::of(known, &around)
+        MovedOrigin::of(known, &around)
     }
 
     /// Who bears an origin's name.
@@ -133,7 +133,7 @@ impl Broker {
     }
 
     /// What is known of the move that a Migration is about.
-    fn movement(&self, known: &Known, about: &About) -> Movement {
+    fn movement(&self, known: &Known, about: &MovedOrigin) -> Movement {
         let said = |record: &mut Record| {
             let standing = Standing { state: record.state(), moving: record.moving(), requests: &record.requests };
             standing.movement(known)
@@ -142,13 +142,13 @@ impl Broker {
     }
 
     /// Who made a Migration.
-    fn maker(&self, known: &Known, about: &About) -> Maker {
+    fn maker(&self, known: &Known, about: &MovedOrigin) -> Maker {
         let moving = |record: &mut Record| record.moving().cloned();
         maker(known, about, |origin| self.records.with(origin, moving).flatten())
     }
 
     /// Observes a Migration and decides. `None`: it, the compute cluster or the keys are not known.
-    pub(super) fn migrate(&self, known: &Known, about: &About, memory: &Memory) -> Option<Decided> {
+    pub(super) fn migrate(&self, known: &Known, about: &MovedOrigin, memory: &Memory) -> Option<Decided> {
         let ring = self.ring.load_full().filter(|_| known.judged)?;
         let (hub, compute) = (self.hub()?, self.compute()?);
         let object = self.engine.look(&hub, &self.watches.migrations, &known.key);
@@ -166,8 +166,8 @@ impl Broker {
             object,
             movement: self.movement(known, about),
             origin: match about {
-                About::Origin(origin, uid) => Some((origin, &**uid)),
-                About::Unknown | About::Refused(..) => None,
+                MovedOrigin::Known(origin, uid) => Some((origin, &**uid)),
+                MovedOrigin::Unknown | MovedOrigin::Refused(..) => None,
             },
             applicable,
             from: self.copy_at(&known.from),

@@ -11,7 +11,7 @@ use std::{
 use broker_api::{ClusterName, MigrationState};
 use broker_core::{
     memory::Memory,
-    migration::{about::About, known::Known},
+    migration::{known::Known, moved_origin::MovedOrigin},
     movement::MigrationView,
     snapshot::OriginKey,
 };
@@ -73,7 +73,7 @@ impl Ends {
 /// What is remembered of one Migration.
 struct Entry {
     known: Arc<Known>,
-    about: About,
+    about: MovedOrigin,
     memory: Memory,
     interests: Vec<Interest>,
     told: Told,
@@ -108,7 +108,7 @@ fn remove<K: Hash + Eq>(map: &mut HashMap<K, BTreeSet<ObjectKey>>, key: &K, migr
 }
 
 impl Inner {
-    fn link(&mut self, key: &ObjectKey, known: &Known, about: &About) {
+    fn link(&mut self, key: &ObjectKey, known: &Known, about: &MovedOrigin) {
         if let Some(origin) = about.origin() {
             self.by_origin.entry(origin.clone()).or_default().insert(key.clone());
         }
@@ -119,7 +119,7 @@ impl Inner {
         self.by_copy.entry(known.to.key.clone()).or_default().insert(key.clone());
     }
 
-    fn unlink(&mut self, key: &ObjectKey, known: &Known, about: &About) {
+    fn unlink(&mut self, key: &ObjectKey, known: &Known, about: &MovedOrigin) {
         if let Some(origin) = about.origin() {
             remove(&mut self.by_origin, origin, key);
         }
@@ -160,7 +160,7 @@ impl Migrations {
     }
 
     /// Takes in what a Migration is now, or that it is gone. Returns the origins that are to be looked at because of it.
-    pub fn update(&self, key: &ObjectKey, after: Option<(Known, About)>) -> Vec<OriginKey> {
+    pub fn update(&self, key: &ObjectKey, after: Option<(Known, MovedOrigin)>) -> Vec<OriginKey> {
         let mut inner = self.lock();
         let before = inner.entries.remove(key);
         if let Some(before) = &before {
@@ -197,7 +197,7 @@ impl Migrations {
     }
 
     /// It has turned out which origin a Migration is about. Returns the origins that are to be looked at because of it.
-    pub fn set_about(&self, key: &ObjectKey, uid: &str, about: About) -> Vec<OriginKey> {
+    pub fn set_about(&self, key: &ObjectKey, uid: &str, about: MovedOrigin) -> Vec<OriginKey> {
         let mut inner = self.lock();
         let Inner { entries, by_origin, .. } = &mut *inner;
         let Some(entry) = entries.get_mut(key).filter(|entry| *entry.known.uid == *uid && entry.about != about) else {
@@ -217,7 +217,7 @@ impl Migrations {
     }
 
     /// What is known of a Migration, which origin it is about, and what earlier decisions left.
-    pub fn get(&self, key: &ObjectKey) -> Option<(Arc<Known>, About, Memory)> {
+    pub fn get(&self, key: &ObjectKey) -> Option<(Arc<Known>, MovedOrigin, Memory)> {
         let inner = self.lock();
         let entry = inner.entries.get(key)?;
         Some((Arc::clone(&entry.known), entry.about.clone(), entry.memory.clone()))
@@ -392,8 +392,8 @@ mod tests {
         Broker::origin_key(&ClusterName::consumer("homer"), &Arc::new(kind), &ObjectKey::new("n", name))
     }
 
-    fn about(name: &str) -> About {
-        About::Origin(origin(name), "1".into())
+    fn about(name: &str) -> MovedOrigin {
+        MovedOrigin::Known(origin(name), "1".into())
     }
 
     fn named(name: &str, created: &str) -> Known {
@@ -426,7 +426,7 @@ mod tests {
         let all = Migrations::default();
         let known = migration(&json!({}));
         let key = known.key.clone();
-        all.update(&key, Some((known, About::Unknown)));
+        all.update(&key, Some((known, MovedOrigin::Unknown)));
         assert!(all.of(&origin("x"), "1").is_empty());
         assert!(all.set_about(&key, "of another", about("x")).is_empty());
         assert_eq!(all.set_about(&key, "u", about("x")), [origin("x")]);

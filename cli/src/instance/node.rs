@@ -19,7 +19,7 @@ use crate::{
     object::{called, label, text},
     paint::harmless,
     resource::Resource,
-    subject::Found,
+    sought::Found,
     tree,
 };
 

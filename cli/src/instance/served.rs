@@ -19,7 +19,7 @@ use crate::{
     object::{annotation, label, text},
     resource::Resource,
     simulate::schemas::Schemas,
-    subject::Found,
+    sought::Found,
 };
 
 /// A graph, and which revision of it.

@@ -245,7 +245,7 @@ mod tests {
     use std::sync::{Arc, LazyLock};
 
     use broker_api::Gvk;
-    use graphs_core::graph::{Bounds, Found, Kind, Kinds, compile};
+    use graphs_core::graph::{Bounds, Found, Kinds, ServedKind, compile};
     use runtime_cel::graph::Evaluator;
     use serde_json::{Value, json};
 
@@ -263,7 +263,7 @@ mod tests {
             let texts = json!({ "type": "object", "additionalProperties": { "type": "string" } });
             let schema = json!({ "type": "object", "properties": { "data": texts } });
             let (name, plural) = (name.clone(), "things".to_owned());
-            Found::Served(Arc::new(Kind { namespaced: name.kind != "Zone", name, plural, schema }))
+            Found::Served(Arc::new(ServedKind { namespaced: name.kind != "Zone", name, plural, schema }))
         }
     }
 

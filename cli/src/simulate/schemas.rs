@@ -10,7 +10,7 @@ use broker_api::{
     graphs::{GeneratedScope, Resource, ResourceGraphDefinitionSpec},
 };
 use graphs_core::{
-    graph::{Found, Kind as Compiled, Kinds},
+    graph::{Found, Kinds, ServedKind},
     plural,
 };
 use runtime_effect::kind::Kind;
@@ -178,7 +178,7 @@ impl Schemas {
     }
 
     fn take(&mut self, name: Gvk, plural: String, namespaced: bool, schema: Value) {
-        let kind = Compiled { name: name.clone(), plural, namespaced, schema };
+        let kind = ServedKind { name: name.clone(), plural, namespaced, schema };
         self.kinds.insert(name, Found::Served(Arc::new(kind)));
     }
 

@@ -25,5 +25,7 @@ pub use self::{
     decide::decide,
     decision::{Decision, Serve, Subject, Write},
     instance::{AT_ONCE, Instance},
-    snapshot::{Controller, Distributed, Elsewhere, Flags, Graph, Instances, Outcome, Revision, Revisions, Snapshot},
+    snapshot::{
+        Compilation, Controller, Distributed, Elsewhere, Flags, Graph, Instances, Revision, Revisions, Snapshot,
+    },
 };

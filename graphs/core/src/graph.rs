@@ -29,7 +29,7 @@ pub use self::{
     compile::compile,
     conditions::AuthoredCondition,
     error::{GraphError, MissingKind},
-    kinds::{Found, Kind, Kinds},
+    kinds::{Found, Kinds, ServedKind},
     resource::{Dimension, Resource, Role},
     status::{StatusField, StatusTree},
     tree::{Computed, Tree},

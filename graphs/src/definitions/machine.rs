@@ -10,8 +10,7 @@ use graphs_core::{
     applyset::GroupKind,
     crd::Owner,
     definition::{
-        self, Decision, Distributed, Elsewhere, Flags, Instances, Outcome as Compiling, Revisions, Serve, Snapshot,
-        Subject,
+        self, Compilation, Decision, Distributed, Elsewhere, Flags, Instances, Revisions, Serve, Snapshot, Subject,
     },
     revision,
 };
@@ -133,13 +132,13 @@ impl DefinitionMachine {
             Err(error) => Attempt {
                 uid: view.uid.clone(),
                 generation: view.generation(),
-                outcome: Compiling::Invalid(format!("the revision cannot be read: {error}")),
+                outcome: Compilation::Invalid(format!("the revision cannot be read: {error}")),
                 compiled: None,
                 kinds: Arc::default(),
                 busy: false,
             },
         };
-        let is_told = !matches!(attempt.outcome, Compiling::Pending);
+        let is_told = !matches!(attempt.outcome, Compilation::Pending);
         record.revisions.retain(|held| held.uid != attempt.uid);
         record.revisions.push(attempt);
         is_told
@@ -178,7 +177,7 @@ impl DefinitionMachine {
             None => Seen::Absent,
         };
         let controller = Graphs::controller(&cluster, &crd, spokes.serves_hub);
-        let (now, pending) = (clock::now(), Compiling::Pending);
+        let (now, pending) = (clock::now(), Compilation::Pending);
         let mut decision = Decision::default();
         for _ in 0..COMPILED {
             let revisions = graphs.revisions(&cluster, &key.name, record);
@@ -220,7 +219,7 @@ impl DefinitionMachine {
             for &number in &spokes.kept.revisions {
                 let name = revision::name(&key.name, number);
                 let is_pending = |revision: &&definition::Revision| {
-                    revision.view.value["metadata"]["name"] == name.as_str() && revision.outcome == Compiling::Pending
+                    revision.view.value["metadata"]["name"] == name.as_str() && revision.outcome == Compilation::Pending
                 };
                 if record.serves.as_ref().is_none_or(|(serves, _)| *serves != number)
                     && revisions.iter().any(|revision| is_pending(&revision))

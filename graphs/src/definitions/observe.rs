@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use broker_api::ClusterName;
 use graphs_core::{
     applyset::GroupKind,
-    definition::{self, Controller, Instance, Outcome, Revision},
+    definition::{self, Compilation, Controller, Instance, Revision},
 };
 use runtime_effect::{seen::Seen, view::View};
 use runtime_engine::{bodies::Needs, view::view};
@@ -85,7 +85,7 @@ impl Graphs {
         let all = index.sorted(BY_DEFINITION.name, name).into_iter().filter_map(|key| {
             let view = view(&*index.get(&key).found()?)?;
             let outcome = record.revisions.iter().find(|attempt| attempt.uid == view.uid);
-            let outcome = outcome.map_or(Outcome::Pending, |attempt| attempt.outcome.clone());
+            let outcome = outcome.map_or(Compilation::Pending, |attempt| attempt.outcome.clone());
             Some(Revision { view, outcome })
         });
         Some(all.collect())

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use graphs_core::definition::{Outcome, Revision, Subject};
+use graphs_core::definition::{Compilation, Revision, Subject};
 use runtime_effect::{kind::Kind, memory::Memory, view::View};
 use runtime_engine::recorder::Told;
 
@@ -16,7 +16,7 @@ pub struct Attempt {
     /// `metadata.generation` of that object; a revision's spec stays what it is.
     pub generation: i64,
     /// For decisions.
-    pub outcome: Outcome,
+    pub outcome: Compilation,
     /// If it compiles.
     pub compiled: Option<Arc<Compiled>>,
     /// The kinds that this depends on.
@@ -93,7 +93,7 @@ impl Record {
             let attempt = attempt.or_else(|| self.own.as_ref().filter(|_| Some(number) == first))?;
             match (&attempt.compiled, &attempt.outcome) {
                 (Some(compiled), _) => return Some(Some((number, Arc::clone(compiled)))),
-                (None, Outcome::Pending) => return None,
+                (None, Compilation::Pending) => return None,
                 (None, _) => {}
             }
         }
@@ -122,7 +122,7 @@ impl Record {
 
     /// Forgets what could not be told.
     pub fn forget_pending(&mut self) {
-        self.forget(|attempt| attempt.outcome == Outcome::Pending);
+        self.forget(|attempt| attempt.outcome == Compilation::Pending);
     }
 
     fn forget(&mut self, is_one: impl Fn(&Attempt) -> bool) -> bool {

@@ -8,7 +8,7 @@ use crate::{
     NAME,
     build::bindings,
     compare::contains,
-    desired::{APPLIED, Desired, Kind},
+    desired::{APPLIED, Desired, OwnedKind},
     owner::{MANAGED_BY_LABEL, Owner},
 };
 
@@ -35,7 +35,7 @@ pub fn decide(owner: &Owner, desired: &Desired, live: Option<&DynamicObject>, me
             return Decision::Wait;
         }
         // Somebody made an account for the broker, with an identity at a cloud perhaps: it is used as it is.
-        return if desired.key.kind == Kind::ServiceAccount { Decision::Keep } else { Decision::Conflict };
+        return if desired.key.kind == OwnedKind::ServiceAccount { Decision::Keep } else { Decision::Conflict };
     }
     if live.metadata.deletion_timestamp.is_some() {
         return Decision::Wait;
@@ -77,13 +77,13 @@ mod tests {
         Owner { name: "b".into(), namespace: "n".into(), uid: "u".into() }
     }
 
-    fn desired(kind: Kind) -> Desired {
+    fn desired(kind: OwnedKind) -> Desired {
         let metadata =
             json!({"name": "b", "labels": Program::Broker.labels(&owner()), "ownerReferences": [owner().reference()]});
         Desired::new(kind, json!({"apiVersion": "v1", "kind": "X", "metadata": metadata, "spec": {"replicas": 1}}))
     }
 
-    fn decided(kind: Kind, change: impl FnOnce(&mut Value)) -> Decision {
+    fn decided(kind: OwnedKind, change: impl FnOnce(&mut Value)) -> Decision {
         let desired = desired(kind);
         let mut live = desired.object.clone();
         live["metadata"]["uid"] = "x".into();
@@ -95,36 +95,36 @@ mod tests {
 
     #[test]
     fn nothing_is_written_where_nothing_changed() {
-        assert_eq!(decided(Kind::Deployment, |_| {}), Decision::Keep);
-        assert_eq!(decided(Kind::Deployment, |live| live["spec"]["paused"] = true.into()), Decision::Keep);
-        assert_eq!(decide(&owner(), &desired(Kind::Deployment), None, &Memory::default()), Decision::Write);
+        assert_eq!(decided(OwnedKind::Deployment, |_| {}), Decision::Keep);
+        assert_eq!(decided(OwnedKind::Deployment, |live| live["spec"]["paused"] = true.into()), Decision::Keep);
+        assert_eq!(decide(&owner(), &desired(OwnedKind::Deployment), None, &Memory::default()), Decision::Write);
     }
 
     #[test]
     fn what_others_changed_is_put_back() {
-        assert_eq!(decided(Kind::Deployment, |live| live["spec"]["replicas"] = 2.into()), Decision::Write);
-        assert_eq!(decided(Kind::Deployment, |live| live["metadata"]["labels"] = json!({})), Decision::Write);
-        assert_eq!(decided(Kind::Deployment, |live| live["metadata"]["annotations"] = json!({})), Decision::Write);
+        assert_eq!(decided(OwnedKind::Deployment, |live| live["spec"]["replicas"] = 2.into()), Decision::Write);
+        assert_eq!(decided(OwnedKind::Deployment, |live| live["metadata"]["labels"] = json!({})), Decision::Write);
+        assert_eq!(decided(OwnedKind::Deployment, |live| live["metadata"]["annotations"] = json!({})), Decision::Write);
         let orphan = |live: &mut Value| live["metadata"]["ownerReferences"] = json!([]);
-        assert_eq!(decided(Kind::Deployment, orphan), Decision::Write, "its label is still ours");
+        assert_eq!(decided(OwnedKind::Deployment, orphan), Decision::Write, "its label is still ours");
     }
 
     #[test]
     fn an_older_version_of_it_is_written_anew() {
         let older = |live: &mut Value| live["metadata"]["annotations"][APPLIED] = "0".into();
-        assert_eq!(decided(Kind::Deployment, older), Decision::Write);
+        assert_eq!(decided(OwnedKind::Deployment, older), Decision::Write);
     }
 
     #[test]
     fn what_is_somebody_else_s_is_left_alone() {
         let foreign = |live: &mut Value| live["metadata"] = json!({"name": "b"});
-        assert_eq!(decided(Kind::Deployment, foreign), Decision::Conflict);
-        assert_eq!(decided(Kind::ServiceAccount, foreign), Decision::Keep);
+        assert_eq!(decided(OwnedKind::Deployment, foreign), Decision::Conflict);
+        assert_eq!(decided(OwnedKind::ServiceAccount, foreign), Decision::Keep);
     }
 
     #[test]
     fn what_an_earlier_broker_of_this_name_left_is_waited_out() {
-        for kind in [Kind::Deployment, Kind::ServiceAccount] {
+        for kind in [OwnedKind::Deployment, OwnedKind::ServiceAccount] {
             let earlier = |live: &mut Value| live["metadata"]["ownerReferences"][0]["uid"] = "before".into();
             assert_eq!(decided(kind, earlier), Decision::Wait);
             let other = |live: &mut Value| {
@@ -138,14 +138,14 @@ mod tests {
     #[test]
     fn what_is_going_is_waited_for() {
         let going = |live: &mut Value| live["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
-        assert_eq!(decided(Kind::Service, going), Decision::Wait);
+        assert_eq!(decided(OwnedKind::Service, going), Decision::Wait);
     }
 
     #[test]
     fn a_binding_to_another_role_is_made_anew() {
-        let mut wanted = desired(Kind::RoleBinding).object;
+        let mut wanted = desired(OwnedKind::RoleBinding).object;
         wanted["roleRef"] = json!({"name": "new"});
-        let wanted = Desired::new(Kind::RoleBinding, wanted);
+        let wanted = Desired::new(OwnedKind::RoleBinding, wanted);
         let mut live = wanted.object.clone();
         live["roleRef"] = json!({"name": "old"});
         let live: DynamicObject = serde_json::from_value(live).unwrap();
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_form_that_nobody_foresaw_is_written_once() {
-        let (desired, memory) = (desired(Kind::Deployment), Memory::default());
+        let (desired, memory) = (desired(OwnedKind::Deployment), Memory::default());
         let mut live = desired.object.clone();
         live["spec"]["replicas"] = "one".into();
         let live: DynamicObject = serde_json::from_value(live).unwrap();

@@ -18,7 +18,7 @@ use crate::{
 
 /// What the API server made of what was applied, by Broker.
 #[derive(Debug, Default)]
-pub struct Memory(Mutex<HashMap<String, HashMap<Key, Outcome>>>);
+pub struct Memory(Mutex<HashMap<String, HashMap<Key, Applied>>>);
 
 /// So many writes of the same within [`FIGHT`] are a fight.
 const WRITES: usize = 5;
@@ -26,7 +26,7 @@ const WRITES: usize = 5;
 const FIGHT: Duration = Duration::from_mins(1);
 
 #[derive(Debug)]
-struct Outcome {
+struct Applied {
     desired: String,
     live: String,
     written: Vec<Instant>,
@@ -41,7 +41,7 @@ impl Memory {
         let mut written = before.map(|before| before.written).unwrap_or_default();
         written.retain(|at| at.elapsed() < FIGHT);
         written.push(Instant::now());
-        let outcome = Outcome { desired: desired.hash.clone(), live: digest(live), written };
+        let outcome = Applied { desired: desired.hash.clone(), live: digest(live), written };
         objects.insert(desired.key.clone(), outcome);
     }
 
@@ -84,7 +84,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::desired::Kind;
+    use crate::desired::OwnedKind;
 
     fn live(spec: &Value, version: &str) -> DynamicObject {
         serde_json::from_value(json!({"metadata": {"name": "b", "resourceVersion": version}, "spec": spec,
@@ -97,7 +97,7 @@ mod tests {
         let memory = Memory::default();
         let owner = Owner { name: "b".into(), namespace: "n".into(), uid: "u".into() };
         let desired = |replicas: i32| {
-            Desired::new(Kind::Deployment, json!({"metadata": {"name": "b"}, "spec": {"replicas": replicas}}))
+            Desired::new(OwnedKind::Deployment, json!({"metadata": {"name": "b"}, "spec": {"replicas": replicas}}))
         };
         for count in 1..=WRITES {
             assert!(!memory.is_fought(&owner, &desired(1)), "{count}");
@@ -112,7 +112,7 @@ mod tests {
         let memory = Memory::default();
         let owner = Owner { name: "b".into(), namespace: "n".into(), uid: "u".into() };
         let desired = |replicas: i32| {
-            Desired::new(Kind::Deployment, json!({"metadata": {"name": "b"}, "spec": {"replicas": replicas}}))
+            Desired::new(OwnedKind::Deployment, json!({"metadata": {"name": "b"}, "spec": {"replicas": replicas}}))
         };
         let normalised = json!({"replicas": "one"});
         assert!(!memory.knows(&owner, &desired(1), &live(&normalised, "1")));

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::metadata::labelled;
 use crate::{
-    desired::{Desired, Key, Kind},
+    desired::{Desired, Key, OwnedKind},
     graphs::Graphs,
     invocation::Invocation,
     owner::Owner,
@@ -44,7 +44,7 @@ struct Binder<'a> {
 }
 
 impl Binder<'_> {
-    fn bind(&self, kind: Kind, name: &str, namespace: Option<&str>, role: &str) -> Desired {
+    fn bind(&self, kind: OwnedKind, name: &str, namespace: Option<&str>, role: &str) -> Desired {
         let api = "rbac.authorization.k8s.io";
         let object: Value = json!({
             "apiVersion": format!("{api}/v1"),
@@ -57,11 +57,11 @@ impl Binder<'_> {
     }
 
     fn everywhere(&self, what: &str, role: &str) -> Desired {
-        self.bind(Kind::ClusterRoleBinding, &name(self.owner, what), None, role)
+        self.bind(OwnedKind::ClusterRoleBinding, &name(self.owner, what), None, role)
     }
 
     fn within(&self, what: &str, namespace: &str, role: &str) -> Desired {
-        self.bind(Kind::RoleBinding, &name(self.owner, what), Some(namespace), role)
+        self.bind(OwnedKind::RoleBinding, &name(self.owner, what), Some(namespace), role)
     }
 }
 
@@ -88,7 +88,7 @@ pub(super) fn build_graphs(owner: &Owner, graphs: &Graphs) -> Vec<Desired> {
 /// The program that an account or a binding of a Broker is for.
 pub fn program_of(owner: &Owner, key: &Key) -> Program {
     let is_graphs = match key.kind {
-        Kind::RoleBinding | Kind::ClusterRoleBinding => {
+        OwnedKind::RoleBinding | OwnedKind::ClusterRoleBinding => {
             key.name.rsplit_once(':').is_some_and(|(_, what)| GRAPHS.iter().any(|(name, _)| *name == what))
         }
         _ => key.name == Program::Graphs.name(owner),
@@ -102,7 +102,7 @@ pub(super) fn build(owner: &Owner, account: &str, running: &BTreeSet<String>, in
     let subjects = accounts.map(|account| subject(owner, account)).collect();
     let binder = Binder { owner, program: Program::Broker, subjects };
 
-    let mut bindings = vec![binder.bind(Kind::RoleBinding, &owner.name, Some(&owner.namespace), roles::INSTANCE)];
+    let mut bindings = vec![binder.bind(OwnedKind::RoleBinding, &owner.name, Some(&owner.namespace), roles::INSTANCE)];
     for namespace in invocation.secrets_namespaces() {
         bindings.push(binder.within("cluster-secrets", &namespace, roles::CLUSTER_SECRETS));
     }

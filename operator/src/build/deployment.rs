@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::metadata::owned;
 use crate::{
-    desired::{Desired, Kind},
+    desired::{Desired, OwnedKind},
     image::Image,
     owner::Owner,
     program::Program,
@@ -144,7 +144,7 @@ pub(super) fn build(owner: &Owner, program: Program, deployed: &Deployed) -> Des
             "template": {"metadata": {"labels": own_labels, "annotations": annotations}, "spec": pod},
         },
     });
-    Desired::new(Kind::Deployment, object)
+    Desired::new(OwnedKind::Deployment, object)
 }
 
 /// A new instance is ready before an old one goes, and takes over its lease. Without one election there may never be two.

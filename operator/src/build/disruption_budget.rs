@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::metadata::owned;
 use crate::{
-    desired::{Desired, Kind},
+    desired::{Desired, OwnedKind},
     owner::Owner,
     program::Program,
 };
@@ -12,7 +12,7 @@ use crate::{
 /// One at a time: another one takes over, and a drained node never waits for ever.
 pub(super) fn build(owner: &Owner, program: Program) -> Desired {
     Desired::new(
-        Kind::PodDisruptionBudget,
+        OwnedKind::PodDisruptionBudget,
         json!({
             "apiVersion": "policy/v1",
             "kind": "PodDisruptionBudget",

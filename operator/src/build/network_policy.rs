@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::metadata::owned;
 use crate::{
-    desired::{Desired, Kind},
+    desired::{Desired, OwnedKind},
     owner::Owner,
     program::Program,
 };
@@ -15,7 +15,7 @@ pub(super) fn build(owner: &Owner, program: Program, metrics_port: Option<u16>) 
     let ingress: Vec<Value> =
         metrics_port.iter().map(|port| json!({"ports": [{"protocol": "TCP", "port": port}]})).collect();
     Desired::new(
-        Kind::NetworkPolicy,
+        OwnedKind::NetworkPolicy,
         json!({
             "apiVersion": "networking.k8s.io/v1",
             "kind": "NetworkPolicy",

@@ -4,14 +4,14 @@ use serde_json::json;
 
 use super::metadata::owned;
 use crate::{
-    desired::{Desired, Kind},
+    desired::{Desired, OwnedKind},
     owner::Owner,
     program::Program,
 };
 
 pub(super) fn build(owner: &Owner, program: Program, port: u16) -> Desired {
     Desired::new(
-        Kind::Service,
+        OwnedKind::Service,
         json!({
             "apiVersion": "v1",
             "kind": "Service",

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::metadata::owned;
 use crate::{
-    desired::{Desired, Kind},
+    desired::{Desired, OwnedKind},
     owner::Owner,
     program::Program,
 };
@@ -12,7 +12,7 @@ use crate::{
 /// Its token is not handed to other pods that happen to run as it; the broker's pods ask for it.
 pub(super) fn build(owner: &Owner, program: Program) -> Desired {
     Desired::new(
-        Kind::ServiceAccount,
+        OwnedKind::ServiceAccount,
         json!({
             "apiVersion": "v1",
             "kind": "ServiceAccount",

@@ -4,14 +4,14 @@ use serde_json::json;
 
 use super::metadata::owned;
 use crate::{
-    desired::{Desired, Kind},
+    desired::{Desired, OwnedKind},
     owner::Owner,
     program::Program,
 };
 
 pub(super) fn build(owner: &Owner, program: Program) -> Desired {
     Desired::new(
-        Kind::ServiceMonitor,
+        OwnedKind::ServiceMonitor,
         json!({
             "apiVersion": "monitoring.coreos.com/v1",
             "kind": "ServiceMonitor",

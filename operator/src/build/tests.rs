@@ -10,7 +10,7 @@ use crate::{
     build::build,
     defaults::Defaults,
     dereference::Secrets,
-    desired::{Desired, Key, Kind},
+    desired::{Desired, Key, OwnedKind},
     image::Image,
     invocation::Invocation,
     owner::{Owner, UID_LABEL},
@@ -59,7 +59,7 @@ fn keys(objects: &[Desired]) -> Vec<String> {
     objects.iter().map(|desired| desired.key.to_string()).collect()
 }
 
-fn only(objects: &[Desired], kind: Kind) -> Value {
+fn only(objects: &[Desired], kind: OwnedKind) -> Value {
     let mut found = objects.iter().filter(|desired| desired.key.kind == kind);
     let object = found.next().unwrap().object.clone();
     assert!(found.next().is_none());
@@ -67,7 +67,7 @@ fn only(objects: &[Desired], kind: Kind) -> Value {
 }
 
 fn deployment(spec: &Value) -> Value {
-    only(&built(spec), Kind::Deployment)
+    only(&built(spec), OwnedKind::Deployment)
 }
 
 #[test]
@@ -98,14 +98,14 @@ fn a_broker_with_all_there_is() {
 
 #[test]
 fn what_a_broker_goes_without() {
-    let has = |spec: Value, kind: Kind| built_with(&spec, true).iter().any(|desired| desired.key.kind == kind);
-    assert!(!has(json!({"serviceAccountName": "own"}), Kind::ServiceAccount));
-    assert!(!has(json!({"metrics": {"enabled": false}}), Kind::Service));
-    assert!(!has(json!({"metrics": {"enabled": false}}), Kind::ServiceMonitor));
-    assert!(!has(json!({"extraArgs": ["-metrics-bind-address=0"]}), Kind::Service));
+    let has = |spec: Value, kind: OwnedKind| built_with(&spec, true).iter().any(|desired| desired.key.kind == kind);
+    assert!(!has(json!({"serviceAccountName": "own"}), OwnedKind::ServiceAccount));
+    assert!(!has(json!({"metrics": {"enabled": false}}), OwnedKind::Service));
+    assert!(!has(json!({"metrics": {"enabled": false}}), OwnedKind::ServiceMonitor));
+    assert!(!has(json!({"extraArgs": ["-metrics-bind-address=0"]}), OwnedKind::Service));
     assert!(
-        !has(json!({"replicas": 1}), Kind::PodDisruptionBudget)
-            && !has(json!({"replicas": 0}), Kind::PodDisruptionBudget)
+        !has(json!({"replicas": 1}), OwnedKind::PodDisruptionBudget)
+            && !has(json!({"replicas": 0}), OwnedKind::PodDisruptionBudget)
     );
     let within = json!({"extraArgs": ["--migration-namespace=team-a,team-b"]});
     let roles: Vec<String> = keys(&built(&within)).into_iter().filter(|key| key.contains(":compute")).collect();
@@ -156,16 +156,17 @@ fn objects_in_its_namespace_are_owned_and_those_elsewhere_are_labelled() {
 fn bindings_name_the_account_that_runs() {
     for (spec, account) in [(json!({}), "b"), (json!({"serviceAccountName": "own"}), "own")] {
         let objects = built(&spec);
-        let bindings =
-            objects.iter().filter(|desired| matches!(desired.key.kind, Kind::RoleBinding | Kind::ClusterRoleBinding));
+        let bindings = objects
+            .iter()
+            .filter(|desired| matches!(desired.key.kind, OwnedKind::RoleBinding | OwnedKind::ClusterRoleBinding));
         for binding in bindings {
             let subjects = json!([{"kind": "ServiceAccount", "name": account, "namespace": "n"}]);
             assert_eq!(binding.object["subjects"], subjects);
         }
-        let pod = &only(&objects, Kind::Deployment)["spec"]["template"]["spec"];
+        let pod = &only(&objects, OwnedKind::Deployment)["spec"]["template"]["spec"];
         assert_eq!(pod["serviceAccountName"], account);
     }
-    let instance = built(&json!({})).into_iter().find(|desired| desired.key.kind == Kind::RoleBinding).unwrap();
+    let instance = built(&json!({})).into_iter().find(|desired| desired.key.kind == OwnedKind::RoleBinding).unwrap();
     assert_eq!(
         instance.object["roleRef"],
         json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "resource-broker-instance"})
@@ -181,7 +182,7 @@ fn pods_that_still_run_as_another_account_keep_their_permissions() {
         let names: Vec<_> = binding.object["subjects"].as_array().unwrap().iter().map(|it| &it["name"]).collect();
         assert_eq!(names, ["own", "b"], "{}", binding.key);
     }
-    assert!(objects.iter().all(|desired| desired.key.kind != Kind::ServiceAccount));
+    assert!(objects.iter().all(|desired| desired.key.kind != OwnedKind::ServiceAccount));
     assert_eq!(keys(&built(&json!({"serviceAccountName": "b"}))), keys(&built(&json!({}))), "the operator's own");
 }
 
@@ -296,21 +297,21 @@ fn without_an_election_there_are_never_two() {
 #[test]
 fn ports_follow_the_arguments() {
     let objects = built(&json!({"metrics": {"port": 9090}, "extraArgs": ["-health-probe-bind-address=:9090"]}));
-    let container = only(&objects, Kind::Deployment)["spec"]["template"]["spec"]["containers"][0].clone();
+    let container = only(&objects, OwnedKind::Deployment)["spec"]["template"]["spec"]["containers"][0].clone();
     assert_eq!(container["ports"], json!([{"name": "metrics", "containerPort": 9090, "protocol": "TCP"}]));
     assert_eq!(container["livenessProbe"]["httpGet"]["port"], 9090);
-    assert_eq!(only(&objects, Kind::Service)["spec"]["ports"][0]["port"], 9090);
-    let policy = only(&objects, Kind::NetworkPolicy);
+    assert_eq!(only(&objects, OwnedKind::Service)["spec"]["ports"][0]["port"], 9090);
+    let policy = only(&objects, OwnedKind::NetworkPolicy);
     assert_eq!(policy["spec"]["ingress"], json!([{"ports": [{"protocol": "TCP", "port": 9090}]}]));
     let objects = built(&json!({"metrics": {"enabled": false}, "extraArgs": ["-health-probe-bind-address=0"]}));
-    let container = only(&objects, Kind::Deployment)["spec"]["template"]["spec"]["containers"][0].clone();
+    let container = only(&objects, OwnedKind::Deployment)["spec"]["template"]["spec"]["containers"][0].clone();
     assert!(container["livenessProbe"].is_null() && container["ports"] == json!([]), "{container}");
-    assert_eq!(only(&objects, Kind::NetworkPolicy)["spec"]["ingress"], json!([]));
+    assert_eq!(only(&objects, OwnedKind::NetworkPolicy)["spec"]["ingress"], json!([]));
 }
 
 #[test]
 fn pods_never_reach_the_addresses_where_clouds_hand_out_credentials() {
-    let policy = only(&built(&json!({})), Kind::NetworkPolicy);
+    let policy = only(&built(&json!({})), OwnedKind::NetworkPolicy);
     assert_eq!(policy["spec"]["policyTypes"], json!(["Ingress", "Egress"]));
     let egress = &policy["spec"]["egress"];
     let [rule] = &egress.as_array().unwrap()[..] else { panic!("{egress}") };
@@ -337,5 +338,5 @@ fn the_same_broker_becomes_the_same_objects() {
         .filter(|desired| !built(&spec).contains(desired))
         .map(|desired| desired.key)
         .collect();
-    assert!(matches!(&changed[..], [key] if key.kind == Kind::Deployment), "{changed:?}");
+    assert!(matches!(&changed[..], [key] if key.kind == OwnedKind::Deployment), "{changed:?}");
 }

@@ -261,14 +261,14 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    enum About {
+    enum Part {
         Marks,
         Copy,
         Status,
         Related,
     }
 
-    impl Subject for About {
+    impl Subject for Part {
         const MOST: usize = 4;
 
         fn is_many(self) -> bool {
@@ -280,7 +280,7 @@ mod tests {
         }
     }
 
-    type Memory = super::Memory<About>;
+    type Memory = super::Memory<Part>;
 
     const INTENT: [u8; 8] = [1; 8];
 
@@ -290,17 +290,17 @@ mod tests {
         let mut now = 1_000_000;
         let mut waits = Vec::new();
         for _ in 0..8 {
-            if let Pace::Wait(wait) = memory.pace(About::Copy, INTENT, now) {
+            if let Pace::Wait(wait) = memory.pace(Part::Copy, INTENT, now) {
                 waits.push(wait);
                 now += wait;
             }
-            assert_eq!(memory.pace(About::Copy, INTENT, now), Pace::Go);
-            memory.wrote(About::Copy, INTENT, None, now);
+            assert_eq!(memory.pace(Part::Copy, INTENT, now), Pace::Go);
+            memory.wrote(Part::Copy, INTENT, None, now);
         }
-        assert!(memory.is_fought(About::Copy, now));
+        assert!(memory.is_fought(Part::Copy, now));
         assert_eq!(waits, [1000, 2000, 4000, 8000]);
-        assert_eq!(memory.pace(About::Copy, [2; 8], now), Pace::Go, "a new intent goes out at once");
-        assert!(!memory.is_fought(About::Copy, now + QUIET_MILLIS));
+        assert_eq!(memory.pace(Part::Copy, [2; 8], now), Pace::Go, "a new intent goes out at once");
+        assert!(!memory.is_fought(Part::Copy, now + QUIET_MILLIS));
     }
 
     #[test]
@@ -315,7 +315,7 @@ mod tests {
                 now += wait;
             }
             assert_eq!(memory.allowance(0, now), Pace::Go);
-            memory.wrote(About::Status, [intent; 8], None, now);
+            memory.wrote(Part::Status, [intent; 8], None, now);
         }
         assert_eq!(waits, [1000; 3], "five at once");
         assert_eq!(memory.allowance(0, 1_000_000), Pace::Go, "the clock was set back");
@@ -323,8 +323,8 @@ mod tests {
         assert_eq!(memory.allowance(4, calm), Pace::Go, "five at once again");
         assert_eq!(memory.allowance(5, calm), Pace::Wait(1000), "those of one decision count, too");
         let before = memory.clone();
-        memory.wrote(About::Copy, [9; 8], None, calm);
-        memory.wrote(About::Marks, [9; 8], None, calm);
+        memory.wrote(Part::Copy, [9; 8], None, calm);
+        memory.wrote(Part::Marks, [9; 8], None, calm);
         assert_eq!(memory.full_at, before.full_at, "what the consumer's spec asks for is free");
     }
 
@@ -332,27 +332,27 @@ mod tests {
     fn what_the_server_made_of_it_is_not_written_again() {
         let mut memory = Memory::default();
         let made = json!({"a": 1});
-        memory.wrote(About::Copy, INTENT, Some(&made), 1);
-        assert!(memory.is_settled(About::Copy, INTENT, &made));
-        assert!(!memory.is_settled(About::Copy, INTENT, &json!({"a": 2})));
-        assert!(!memory.is_settled(About::Copy, [2; 8], &made));
+        memory.wrote(Part::Copy, INTENT, Some(&made), 1);
+        assert!(memory.is_settled(Part::Copy, INTENT, &made));
+        assert!(!memory.is_settled(Part::Copy, INTENT, &json!({"a": 2})));
+        assert!(!memory.is_settled(Part::Copy, [2; 8], &made));
     }
 
     #[test]
     fn a_write_is_wanted_again_only_where_the_last_one_was_the_same() {
         let mut memory = Memory::default();
-        assert!(!memory.wants_again(About::Copy, INTENT), "nothing was written yet");
-        assert!(!memory.wants_again(About::Copy, [0; 8]));
-        memory.wrote(About::Copy, INTENT, None, 5);
-        assert!(memory.wants_again(About::Copy, INTENT));
-        assert!(!memory.wants_again(About::Copy, [2; 8]), "another intent");
-        assert!(!memory.wants_again(About::Status, INTENT), "another subject");
-        memory.wrote(About::Copy, [2; 8], None, 6);
-        assert!(!memory.wants_again(About::Copy, INTENT), "that was before the last one");
-        memory.wrote(About::Related, INTENT, None, 7);
-        memory.wrote(About::Related, [2; 8], None, 8);
-        assert!(memory.wants_again(About::Related, INTENT), "each related copy is remembered for itself");
-        assert!(!memory.wants_again(About::Related, [3; 8]));
+        assert!(!memory.wants_again(Part::Copy, INTENT), "nothing was written yet");
+        assert!(!memory.wants_again(Part::Copy, [0; 8]));
+        memory.wrote(Part::Copy, INTENT, None, 5);
+        assert!(memory.wants_again(Part::Copy, INTENT));
+        assert!(!memory.wants_again(Part::Copy, [2; 8]), "another intent");
+        assert!(!memory.wants_again(Part::Status, INTENT), "another subject");
+        memory.wrote(Part::Copy, [2; 8], None, 6);
+        assert!(!memory.wants_again(Part::Copy, INTENT), "that was before the last one");
+        memory.wrote(Part::Related, INTENT, None, 7);
+        memory.wrote(Part::Related, [2; 8], None, 8);
+        assert!(memory.wants_again(Part::Related, INTENT), "each related copy is remembered for itself");
+        assert!(!memory.wants_again(Part::Related, [3; 8]));
     }
 
     #[test]
@@ -360,49 +360,49 @@ mod tests {
         let mut memory = Memory::default();
         let now = 1_000_000_000;
         for _ in 0..=REPEATS {
-            memory.wrote(About::Copy, INTENT, None, now);
+            memory.wrote(Part::Copy, INTENT, None, now);
         }
-        assert!(matches!(memory.pace(About::Copy, INTENT, now), Pace::Wait(_)));
-        assert!(matches!(memory.pace(About::Copy, INTENT, now - SLOWEST_MILLIS), Pace::Wait(_)));
-        assert_eq!(memory.pace(About::Copy, INTENT, now - SLOWEST_MILLIS - 1), Pace::Go);
+        assert!(matches!(memory.pace(Part::Copy, INTENT, now), Pace::Wait(_)));
+        assert!(matches!(memory.pace(Part::Copy, INTENT, now - SLOWEST_MILLIS), Pace::Wait(_)));
+        assert_eq!(memory.pace(Part::Copy, INTENT, now - SLOWEST_MILLIS - 1), Pace::Go);
     }
 
     #[test]
     fn a_fight_is_one_over_the_same_write_in_a_short_time() {
         let mut memory = Memory::default();
         for round in 0..=u64::from(REPEATS) {
-            assert!(!memory.is_fought(About::Status, 5 + round));
-            memory.wrote(About::Status, INTENT, None, 5 + round);
+            assert!(!memory.is_fought(Part::Status, 5 + round));
+            memory.wrote(Part::Status, INTENT, None, 5 + round);
         }
-        assert!(memory.is_fought(About::Status, 10) && !memory.is_fought(About::Copy, 10));
-        memory.wrote(About::Status, [2; 8], None, 10);
-        assert!(!memory.is_fought(About::Status, 10), "something else is wanted now");
+        assert!(memory.is_fought(Part::Status, 10) && !memory.is_fought(Part::Copy, 10));
+        memory.wrote(Part::Status, [2; 8], None, 10);
+        assert!(!memory.is_fought(Part::Status, 10), "something else is wanted now");
         for round in 0..8 {
-            memory.wrote(About::Marks, INTENT, None, round * QUIET_MILLIS + 5);
+            memory.wrote(Part::Marks, INTENT, None, round * QUIET_MILLIS + 5);
         }
-        assert!(!memory.is_fought(About::Marks, 7 * QUIET_MILLIS + 6), "seldom enough is no fight");
+        assert!(!memory.is_fought(Part::Marks, 7 * QUIET_MILLIS + 6), "seldom enough is no fight");
     }
 
     #[test]
     fn refused_related_copies_wait_each_for_itself() {
         let mut memory = Memory::default();
         let refuse =
-            |memory: &mut Memory, intent| memory.refused(About::Related, intent, "Forbidden", "no".into(), 1, 0);
+            |memory: &mut Memory, intent| memory.refused(Part::Related, intent, "Forbidden", "no".into(), 1, 0);
         refuse(&mut memory, [1; 8]);
         refuse(&mut memory, [2; 8]);
-        assert_eq!(memory.pace(About::Related, [1; 8], 1), Pace::Wait(2000));
-        assert_eq!(memory.pace(About::Related, [2; 8], 1), Pace::Wait(2000));
-        memory.wrote(About::Related, [1; 8], None, 2);
-        assert_eq!(memory.pace(About::Related, [1; 8], 2), Pace::Go);
-        assert!(memory.trouble_with(About::Related, [2; 8]).is_some());
+        assert_eq!(memory.pace(Part::Related, [1; 8], 1), Pace::Wait(2000));
+        assert_eq!(memory.pace(Part::Related, [2; 8], 1), Pace::Wait(2000));
+        memory.wrote(Part::Related, [1; 8], None, 2);
+        assert_eq!(memory.pace(Part::Related, [1; 8], 2), Pace::Go);
+        assert!(memory.trouble_with(Part::Related, [2; 8]).is_some());
     }
 
     /// The waits, in seconds, after one refusal after the other.
     fn waits(reason: &'static str, luck: u64) -> Vec<u64> {
         let (mut memory, mut now) = (Memory::default(), 1_000_000);
         let mut next = || {
-            memory.refused(About::Copy, INTENT, reason, "no".into(), now, luck);
-            let Pace::Wait(wait) = memory.pace(About::Copy, INTENT, now) else { return 0 };
+            memory.refused(Part::Copy, INTENT, reason, "no".into(), now, luck);
+            let Pace::Wait(wait) = memory.pace(Part::Copy, INTENT, now) else { return 0 };
             now += wait;
             wait / 1000
         };
@@ -431,25 +431,25 @@ mod tests {
     #[test]
     fn another_intent_for_the_one_copy_replaces_what_was_refused() {
         let mut memory = Memory::default();
-        memory.refused(About::Copy, [1; 8], "Invalid", "no".into(), 1, 0);
-        memory.refused(About::Copy, [2; 8], "Forbidden", "no".into(), 1, 0);
-        assert_eq!(memory.trouble(About::Copy).map(|trouble| trouble.reason), Some("Forbidden"));
-        assert_eq!(memory.pace(About::Copy, [1; 8], 1), Pace::Go);
+        memory.refused(Part::Copy, [1; 8], "Invalid", "no".into(), 1, 0);
+        memory.refused(Part::Copy, [2; 8], "Forbidden", "no".into(), 1, 0);
+        assert_eq!(memory.trouble(Part::Copy).map(|trouble| trouble.reason), Some("Forbidden"));
+        assert_eq!(memory.pace(Part::Copy, [1; 8], 1), Pace::Go);
     }
 
     #[test]
     fn of_many_the_oldest_is_forgotten_and_of_one_none() {
         let mut memory = Memory::default();
-        memory.wrote(About::Copy, INTENT, None, 1);
+        memory.wrote(Part::Copy, INTENT, None, 1);
         for intent in 1..=5 {
-            memory.wrote(About::Related, [intent; 8], None, u64::from(intent));
+            memory.wrote(Part::Related, [intent; 8], None, u64::from(intent));
         }
-        assert!(memory.wants_again(About::Copy, INTENT), "it is not one of the many");
-        assert!(!memory.wants_again(About::Related, [1; 8]), "there is room for four");
-        assert!((2..=5).all(|intent| memory.wants_again(About::Related, [intent; 8])));
-        memory.wrote(About::Related, [6; 8], None, QUIET_MILLIS + 5);
-        let held: Vec<u8> = (1..=6).filter(|intent| memory.wants_again(About::Related, [*intent; 8])).collect();
+        assert!(memory.wants_again(Part::Copy, INTENT), "it is not one of the many");
+        assert!(!memory.wants_again(Part::Related, [1; 8]), "there is room for four");
+        assert!((2..=5).all(|intent| memory.wants_again(Part::Related, [intent; 8])));
+        memory.wrote(Part::Related, [6; 8], None, QUIET_MILLIS + 5);
+        let held: Vec<u8> = (1..=6).filter(|intent| memory.wants_again(Part::Related, [*intent; 8])).collect();
         assert_eq!(held, [6], "those of long ago are no matter");
-        assert!(memory.wants_again(About::Copy, INTENT));
+        assert!(memory.wants_again(Part::Copy, INTENT));
     }
 }

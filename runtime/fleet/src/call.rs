@@ -280,7 +280,10 @@ pub const JSON: &str = "application/json";
 
 #[cfg(test)]
 mod tests {
-    use std::convert::Infallible;
+    use std::{
+        convert::Infallible,
+        sync::atomic::{AtomicUsize, Ordering},
+    };
 
     use super::*;
 
@@ -310,5 +313,19 @@ mod tests {
         };
         assert_eq!(asked(&root).await, "/api/v1/secrets?limit=1");
         assert_eq!(asked(&root.within("/clusters/a")).await, "/clusters/a/api/v1/secrets?limit=1");
+    }
+    #[tokio::test]
+    async fn no_redirect_is_followed() {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&asked);
+        let elsewhere = tower::service_fn(move |_: Request<Body>| {
+            count.fetch_add(1, Ordering::Relaxed);
+            let answer = Response::builder().status(307).header("location", "https://elsewhere.example");
+            std::future::ready(Ok::<_, Infallible>(answer.body(Body::empty()).unwrap()))
+        });
+        let caller = Caller::new(crate::dial::sends(elsewhere), "host", &crate::conventions::PLAIN, |_, _, _, _| {});
+        let refused = caller.call(get("/api/v1/secrets", JSON).unwrap(), 100).await.unwrap_err();
+        assert!(refused.to_string().contains("never followed"), "{refused}");
+        assert_eq!(asked.load(Ordering::Relaxed), 1);
     }
 }

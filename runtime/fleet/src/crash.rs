@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::task::{AbortHandle, JoinHandle};
 
-use crate::lock::lock;
+use crate::{lock::lock, wall::Wall};
 
 tokio::task_local! {
     static OF: Crash;
@@ -13,7 +13,11 @@ tokio::task_local! {
 
 /// Ends all tasks of a program at once. Cloning it yields the same one.
 #[derive(Debug, Clone, Default)]
-pub struct Crash(Arc<Mutex<State>>);
+pub struct Crash {
+    state: Arc<Mutex<State>>,
+    /// What the program's wall clock shows. `None`: what all others' do.
+    wall: Option<Wall>,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -24,6 +28,11 @@ struct State {
 }
 
 impl Crash {
+    /// Of a program with a wall clock of its own.
+    pub fn showing(wall: Wall) -> Self {
+        Self { wall: Some(wall), ..Self::default() }
+    }
+
     /// Runs what begins a program: its tasks, and theirs, are this one's to end.
     pub async fn of<T>(&self, main: impl Future<Output = T>) -> T {
         OF.scope(self.clone(), main).await
@@ -31,7 +40,7 @@ impl Crash {
 
     /// Ends them all where they stand; what they would begin does not begin.
     pub fn now(&self) {
-        let mut state = lock(&self.0);
+        let mut state = lock(&self.state);
         state.crashed = true;
         for task in state.tasks.drain(..) {
             task.abort();
@@ -39,7 +48,7 @@ impl Crash {
     }
 
     fn ends(&self, task: AbortHandle) {
-        let mut state = lock(&self.0);
+        let mut state = lock(&self.state);
         if state.crashed {
             task.abort();
             return;
@@ -50,6 +59,11 @@ impl Crash {
         }
         state.tasks.push(task);
     }
+}
+
+/// The wall clock of the program that asks, where it has one of its own.
+pub(crate) fn wall() -> Option<Wall> {
+    OF.try_with(|crash| crash.wall).ok().flatten()
 }
 
 /// Begins a task. It ends with the program that it belongs to, where a simulator can let that crash.
@@ -69,11 +83,12 @@ where
 
 #[cfg(test)]
 mod tests {
-    use std::future::pending;
+    use std::{future::pending, time::Duration};
 
-    use tokio::sync::mpsc;
+    use tokio::{sync::mpsc, time::Instant};
 
     use super::*;
+    use crate::wall;
 
     #[tokio::test]
     async fn a_crash_ends_all_that_its_program_began_and_nothing_else() {
@@ -101,12 +116,23 @@ mod tests {
         assert!(late.unwrap_err().is_cancelled());
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn each_program_has_its_own_clock() {
+        let showing = |epoch| Crash::showing(Wall { since: Instant::now(), epoch: Duration::from_secs(epoch) });
+        let tells = || async { spawn(async { wall::now().as_second() }).await.unwrap() };
+        let (early, late) = (showing(1_000), showing(5_000));
+        assert_eq!((early.of(tells()).await, late.of(tells()).await), (1_000, 5_000));
+        tokio::time::sleep(Duration::from_secs(7)).await;
+        assert_eq!(early.of(tells()).await, 1_007);
+        assert!(Crash::default().of(tells()).await > 1_700_000_000, "as all others");
+    }
+
     #[tokio::test]
     async fn those_that_have_ended_are_forgotten() {
         let crash = Crash::default();
         for _ in 0..1000 {
             crash.of(async { spawn(async {}).await }).await.unwrap();
         }
-        assert!(lock(&crash.0).tasks.len() <= 64);
+        assert!(lock(&crash.state).tasks.len() <= 64);
     }
 }

@@ -1,4 +1,4 @@
-//! The one wall clock: the system's, unless a simulator has set that of its thread.
+//! The one wall clock: the system's, unless a simulator has set that of its thread, or of one of its programs.
 //!
 //! For stamps that people and other processes read. What is waited for, and how long, the runtime's steady clock says.
 
@@ -6,6 +6,8 @@ use std::{cell::Cell, time::Duration};
 
 use k8s_openapi::jiff::Timestamp;
 use tokio::time::Instant;
+
+use crate::crash;
 
 thread_local! {
     static SET: Cell<Option<Wall>> = const { Cell::new(None) };
@@ -33,15 +35,15 @@ pub fn set(epoch: Duration) {
     SET.set(Some(Wall { since: Instant::now(), epoch }));
 }
 
-/// The clock of this thread, where a simulator has set it.
+/// The clock of this program, or of this thread, where a simulator has set it.
 pub fn simulated() -> Option<Wall> {
-    SET.get()
+    crash::wall().or(SET.get())
 }
 
 /// What time it is.
 pub fn now() -> Timestamp {
     let told = |wall: Wall| Timestamp::from_microsecond(i64::try_from(wall.now().as_micros()).unwrap_or(i64::MAX)).ok();
-    SET.get().and_then(told).unwrap_or_else(Timestamp::now)
+    simulated().and_then(told).unwrap_or_else(Timestamp::now)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@
 //! - a restart: from the broker's start until its indexes are complete, its queue is empty and its last request is answered.
 //! - an edit: from the edit until the copy has it, and until the consumer shows what the provider says of it.
 //! - the page (`--dashboard-bind-address`): from before the connection until its first and its last byte, and until those of its
-//!   assets; while nothing happens, and while a tenant edits.
+//!   assets; while nothing happens, and while a tenant edits. And until it is painted first, where there is Chromium.
 //! - a loss: from the moment at which a provider answers nobody any more until the last of its objects has another copy.
 
 mod answer;
@@ -26,6 +26,7 @@ mod line;
 mod loss;
 mod object;
 mod page;
+mod paint;
 mod real;
 mod refusal;
 mod restart;

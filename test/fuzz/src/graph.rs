@@ -8,7 +8,7 @@ use std::{
 
 use broker_api::{Gvk, graphs::ResourceGraphDefinitionSpec};
 use graphs_core::{
-    graph::{self, Bounds, Found, Graph, GraphError, Kind, Kinds, Resource, Role},
+    graph::{self, Bounds, Found, Graph, GraphError, Kinds, Resource, Role, ServedKind},
     node::Wanted,
     render::{Observed, Pass},
 };
@@ -27,7 +27,7 @@ struct Input {
     instance: Value,
 }
 
-struct Served(BTreeMap<Gvk, Arc<Kind>>);
+struct Served(BTreeMap<Gvk, Arc<ServedKind>>);
 
 /// Those of the recorded graphs.
 static SERVED: LazyLock<Served> = LazyLock::new(|| {
@@ -40,8 +40,12 @@ static SERVED: LazyLock<Served> = LazyLock::new(|| {
         let (group, version) = version.rsplit_once('/').unwrap_or(("", &version));
         let name = Gvk { group: group.to_owned(), version: version.to_owned(), kind };
         let plural = format!("{}s", name.kind.to_lowercase());
-        let kind =
-            Kind { name: name.clone(), plural, namespaced: entry["cluster"] == false, schema: entry["schema"].take() };
+        let kind = ServedKind {
+            name: name.clone(),
+            plural,
+            namespaced: entry["cluster"] == false,
+            schema: entry["schema"].take(),
+        };
         (name, Arc::new(kind))
     });
     Served(kinds.collect())

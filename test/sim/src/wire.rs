@@ -77,6 +77,21 @@ impl Weather {
         stale: 0,
         slow: Duration::ZERO,
     };
+
+    /// How much goes wrong in which way, of a thousand, each by its name.
+    pub fn shares(&mut self) -> [(&'static str, &mut u64); 8] {
+        let Self { lost, unanswered, refused, conflicts, late, cut, astray, stale, slow: _ } = self;
+        [
+            ("lost", lost),
+            ("unanswered", unanswered),
+            ("refused", refused),
+            ("conflicts", conflicts),
+            ("late", late),
+            ("cut", cut),
+            ("astray", astray),
+            ("stale", stale),
+        ]
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,16 +124,18 @@ struct State {
     sent: BTreeMap<String, u64>,
     weather: Weather,
     writes: u64,
+    /// Those of `writes` that were no renewals of leases, which are made for ever.
+    work: u64,
     breaks_after: Option<u64>,
     /// Until then nothing gets through.
     frozen: Option<Instant>,
 }
 
 impl Wire {
-    /// A wire for a process that calls itself `program`. It breaks when that many writes of it are done: the last one's
+    /// A wire for a process that calls itself `program`. It breaks when that many writes of it are done, leases aside: the last one's
     /// answer is not heard any more.
     pub fn new(world: &Arc<World>, program: &str, seed: u64, weather: Weather, breaks_after: Option<u64>) -> Self {
-        let state = State { seed, sent: BTreeMap::new(), weather, writes: 0, breaks_after, frozen: None };
+        let state = State { seed, sent: BTreeMap::new(), weather, writes: 0, work: 0, breaks_after, frozen: None };
         let (world, program) = (Arc::clone(world), program.to_owned());
         Self(Arc::new(Inner { world, program, state: Mutex::new(state), broken: watch::Sender::new(false) }))
     }
@@ -135,6 +152,11 @@ impl Wire {
     /// How many writes were done.
     pub fn writes(&self) -> u64 {
         self.state().writes
+    }
+
+    /// How many of them were of no lease: those after which it may break.
+    pub fn work(&self) -> u64 {
+        self.state().work
     }
 
     /// For so long nothing gets through. What was being written arrives afterwards, whoever still wants it.
@@ -207,6 +229,7 @@ impl Wire {
         let query = request.uri().query().unwrap_or_default();
         let watches = query.split('&').any(|pair| pair == "watch=1" || pair == "watch=true");
         let writes = request.method() != Method::GET;
+        let leases = request.uri().path().starts_with("/apis/coordination.k8s.io/");
         let what = format!("{} {}", request.method(), request.uri().path());
         let fate = self.fate(server.name(), &what, writes, watches);
         if fate != Fate::Passes {
@@ -226,7 +249,8 @@ impl Wire {
         match self.0.world.outage(server.name()) {
             Some(Outage::Refused) => return Err("connection refused".into()),
             Some(Outage::Silent) => return pending().await,
-            None => {}
+            Some(Outage::Forbidden) if is_about_objects(request.uri().path()) => return refusal(403, "you may not"),
+            Some(Outage::Forbidden) | None => {}
         }
         let slow = self.state().weather.slow;
         // A sleep takes a millisecond at the least.
@@ -238,7 +262,7 @@ impl Wire {
         }
         let answer = server.sends().oneshot(request).await?;
         if writes && answer.status().is_success() {
-            self.written();
+            self.written(!leases);
         }
         match fate {
             Fate::Unanswered { silently: true } => return pending().await,
@@ -273,10 +297,11 @@ impl Wire {
         pending().await
     }
 
-    fn written(&self) {
+    fn written(&self, works: bool) {
         let mut state = self.state();
         state.writes += 1;
-        let breaks = state.breaks_after.is_some_and(|limit| state.writes >= limit);
+        state.work += u64::from(works);
+        let breaks = works && state.breaks_after.is_some_and(|limit| state.work >= limit);
         drop(state);
         if breaks {
             self.cut();
@@ -351,6 +376,18 @@ impl Watched {
     }
 }
 
+/// Whether somebody asks for objects, not for what is served: whoever is known may ask for that.
+fn is_about_objects(path: &str) -> bool {
+    let mut parts = path.split('/').skip(1);
+    let left = match parts.next() {
+        // Version, and group and version.
+        Some("api") => parts.skip(1).count(),
+        Some("apis") => parts.skip(2).count(),
+        _ => 0,
+    };
+    left > 0
+}
+
 /// Whether a deletion, or a write of a status, says which object it means, by its uid or version.
 async fn is_guarded(request: &mut Request<Body>) -> Result<bool, BoxError> {
     let deletes = request.method() == Method::DELETE;
@@ -371,6 +408,7 @@ fn never(never: Infallible) -> BoxError {
 
 fn refusal(code: u16, message: &str) -> Result<Response<Content>, BoxError> {
     let reason = match code {
+        403 => "Forbidden",
         409 => "Conflict",
         429 => "TooManyRequests",
         503 => "ServiceUnavailable",

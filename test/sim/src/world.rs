@@ -27,6 +27,8 @@ pub enum Outage {
     Refused,
     /// Nothing arrives, and nobody is told.
     Silent,
+    /// Whoever asks for objects may not: somebody has taken the rights away.
+    Forbidden,
 }
 
 /// 2026-01-01T00:00:00Z: when every world begins.

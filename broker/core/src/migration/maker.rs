@@ -1,6 +1,6 @@
 //! `maker`: who made a Migration.
 
-use super::{about::About, known::Known};
+use super::{known::Known, moved_origin::MovedOrigin};
 use crate::{assignment::Maker, migration_object, movement::Moving, snapshot::OriginKey};
 
 /// Whether a Migration is where, and is called as, the broker makes it for this move.
@@ -13,8 +13,8 @@ fn is_for(known: &Known, origin: &OriginKey, uid: &str, moving: &Moving) -> bool
 
 /// Who made a Migration. What bears no mark, and is to the letter what the move that is under way waits for, is the
 /// broker's: an earlier release signed none, and somebody may have taken the mark away.
-pub fn maker(known: &Known, about: &About, moving: impl FnOnce(&OriginKey) -> Option<Moving>) -> Maker {
-    let (Maker::Person, About::Origin(origin, uid)) = (known.maker(), about) else { return known.maker() };
+pub fn maker(known: &Known, about: &MovedOrigin, moving: impl FnOnce(&OriginKey) -> Option<Moving>) -> Maker {
+    let (Maker::Person, MovedOrigin::Known(origin, uid)) = (known.maker(), about) else { return known.maker() };
     let own = moving(origin).filter(|moving| is_for(known, origin, uid, moving));
     own.map_or(Maker::Person, |moving| Maker::Broker(moving.epoch))
 }
@@ -68,12 +68,12 @@ mod tests {
 
     #[test]
     fn what_is_proven_counts_before_what_it_looks_like() {
-        let about = About::Origin(origin(), "1".into());
+        let about = MovedOrigin::Known(origin(), "1".into());
         let now = |epoch| move |_: &OriginKey| Some(moving("two", epoch));
         assert_eq!(maker(&named("n"), &about, now(7)), Maker::Broker(7));
         assert_eq!(maker(&named("n"), &about, now(8)), Maker::Person);
         assert_eq!(maker(&named("n"), &about, |_| None), Maker::Person);
-        assert_eq!(maker(&named("n"), &About::Unknown, now(7)), Maker::Person);
+        assert_eq!(maker(&named("n"), &MovedOrigin::Unknown, now(7)), Maker::Person);
         assert_eq!(maker(&ours(7), &about, now(8)), Maker::Broker(7));
     }
 }

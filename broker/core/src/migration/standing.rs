@@ -2,7 +2,7 @@
 
 use runtime_effect::object_key::ObjectKey;
 
-use super::{about::About, known::Known};
+use super::{known::Known, moved_origin::MovedOrigin};
 use crate::{
     decision::{Decision, State},
     movement::{Movement, Moving, Request},
@@ -44,14 +44,14 @@ pub enum Bearer {
 /// last decision said, if there was one.
 pub fn movement(
     known: &Known,
-    about: &About,
+    about: &MovedOrigin,
     bearer: impl FnOnce(&OriginKey) -> Bearer,
     said: impl FnOnce(&OriginKey) -> Option<Movement>,
 ) -> Movement {
     let (origin, uid) = match about {
-        About::Unknown => return Movement::Unknown,
-        About::Refused(reason, why) => return Movement::Refused(reason, why.clone()),
-        About::Origin(origin, uid) => (origin, uid),
+        MovedOrigin::Unknown => return Movement::Unknown,
+        MovedOrigin::Refused(reason, why) => return Movement::Refused(reason, why.clone()),
+        MovedOrigin::Known(origin, uid) => (origin, uid),
     };
     let gone = || Standing { state: State::Gone, ..Standing::default() }.movement(known);
     match bearer(origin) {
@@ -204,7 +204,8 @@ mod tests {
     fn an_origin_that_is_not_there_any_more_says_nothing() {
         let kind = Kind { group: "g".into(), version: "v1".into(), kind: "K".into() };
         let (cluster, gvk) = (ClusterName::consumer("homer"), Arc::new(kind));
-        let about = About::Origin(OriginKey { cluster, gvk, namespace: "n".into(), name: "cert".into() }, "1".into());
+        let about =
+            MovedOrigin::Known(OriginKey { cluster, gvk, namespace: "n".into(), name: "cert".into() }, "1".into());
         let waits = || Movement::Waits("room".into());
         let seen = |bearer| movement(&ours(7), &about, |_| bearer, |_| Some(waits()));
         assert_eq!(seen(Bearer::Object("1".into())), waits());
@@ -213,8 +214,8 @@ mod tests {
         assert!(matches!(seen(Bearer::Object("2".into())), Movement::Over("OriginGone", _)), "another of its name");
         let undecided = movement(&ours(7), &about, |_| Bearer::Object("1".into()), |_| None);
         assert_eq!(undecided, Movement::Unknown);
-        let of = |about: &About| movement(&ours(7), about, |_| panic!("looked"), |_| panic!("asked"));
-        assert_eq!(of(&About::Unknown), Movement::Unknown);
-        assert_eq!(of(&About::Refused("No", "why".into())), Movement::Refused("No", "why".into()));
+        let of = |about: &MovedOrigin| movement(&ours(7), about, |_| panic!("looked"), |_| panic!("asked"));
+        assert_eq!(of(&MovedOrigin::Unknown), Movement::Unknown);
+        assert_eq!(of(&MovedOrigin::Refused("No", "why".into())), Movement::Refused("No", "why".into()));
     }
 }

@@ -62,8 +62,8 @@ mod tests {
     use broker_api::ClusterName;
     use broker_core::{
         migration::{
-            about::About,
             known::{Known, Side},
+            moved_origin::MovedOrigin,
         },
         movement::MigrationView,
     };
@@ -114,7 +114,7 @@ mod tests {
         ];
         for (name, state, created) in of {
             let known = known(name, state, created);
-            all.update(&known.key.clone(), Some((known, About::Unknown)));
+            all.update(&known.key.clone(), Some((known, MovedOrigin::Unknown)));
         }
         let names = |most| {
             let overview = all.overview(most);

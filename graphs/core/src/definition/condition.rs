@@ -38,13 +38,13 @@ impl Said {
     }
 
     /// The entry that says it.
-    pub(super) fn entry(&self, kind: &str, about: &About<'_>) -> Value {
-        about.entry(kind, self.status, self.reason, &self.message)
+    pub(super) fn entry(&self, kind: &str, bearer: &Bearer<'_>) -> Value {
+        bearer.entry(kind, self.status, self.reason, &self.message)
     }
 }
 
 /// The object whose conditions are made, and when.
-pub(super) struct About<'a> {
+pub(super) struct Bearer<'a> {
     /// Its status as it is.
     pub held: &'a Value,
     pub generation: i64,
@@ -52,7 +52,7 @@ pub(super) struct About<'a> {
     pub now: &'a str,
 }
 
-impl<'a> About<'a> {
+impl<'a> Bearer<'a> {
     /// The entry of this type that is there.
     pub(super) fn held(&self, kind: &str) -> Option<&'a Value> {
         self.held["conditions"].as_array().into_iter().flatten().find(|entry| entry["type"] == kind)

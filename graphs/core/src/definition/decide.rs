@@ -9,7 +9,7 @@ use super::{
     decision::{Decision, Serve, Subject, Write},
     history::{History, content_of_rgd},
     issue::Issue,
-    snapshot::{Graph, Outcome, Revisions, Snapshot},
+    snapshot::{Compilation, Graph, Revisions, Snapshot},
     status::Told,
 };
 use crate::{crd::Owner, revision::Content};
@@ -33,7 +33,7 @@ pub(super) struct Pass<'a> {
 pub(super) struct Known<'a> {
     pub(super) rgd: &'a View,
     /// What came of compiling it.
-    pub(super) outcome: &'a Outcome,
+    pub(super) outcome: &'a Compilation,
     /// What it says, if that can be read.
     pub(super) content: Option<Content>,
     pub(super) history: History<'a>,
@@ -48,9 +48,9 @@ impl<'a> Known<'a> {
     pub(super) fn newest_graph(&self) -> Result<Option<(i64, &'a Graph)>, String> {
         for issued in &self.history.own {
             match issued.outcome {
-                Outcome::Compiled(graph) => return Ok(Some((issued.number, graph))),
-                Outcome::Pending => return Err(issued.name().to_owned()),
-                Outcome::Invalid(_) | Outcome::WaitsFor { .. } => {}
+                Compilation::Compiled(graph) => return Ok(Some((issued.number, graph))),
+                Compilation::Pending => return Err(issued.name().to_owned()),
+                Compilation::Invalid(_) | Compilation::WaitsFor { .. } => {}
             }
         }
         Ok(None)
@@ -69,9 +69,9 @@ impl Pass<'_> {
 
     fn live(&mut self, rgd: &View) {
         let content = content_of_rgd(rgd);
-        let unreadable = content.as_ref().err().map(|why| Outcome::Invalid(why.clone()));
+        let unreadable = content.as_ref().err().map(|why| Compilation::Invalid(why.clone()));
         let outcome = unreadable.as_ref().unwrap_or(self.snapshot.outcome);
-        if let Outcome::WaitsFor { kinds, .. } = outcome {
+        if let Compilation::WaitsFor { kinds, .. } = outcome {
             self.decision.waits_for.extend_from_slice(kinds);
         }
         let Revisions::Known { list, confirmed } = self.snapshot.revisions else {
@@ -247,11 +247,11 @@ impl Pass<'_> {
 }
 
 /// What is said of the graph.
-pub(super) fn accepted(outcome: &Outcome) -> Option<Said> {
+pub(super) fn accepted(outcome: &Compilation) -> Option<Said> {
     match outcome {
-        Outcome::Pending => None,
-        Outcome::Compiled(_) => Some(Said::yes(words::VALID, words::VALID_MESSAGE)),
-        Outcome::Invalid(why) | Outcome::WaitsFor { message: why, .. } => {
+        Compilation::Pending => None,
+        Compilation::Compiled(_) => Some(Said::yes(words::VALID, words::VALID_MESSAGE)),
+        Compilation::Invalid(why) | Compilation::WaitsFor { message: why, .. } => {
             Some(Said::no(words::INVALID_RESOURCE_GRAPH, why.clone()))
         }
     }

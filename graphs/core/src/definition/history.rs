@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::{
     condition::name_of,
-    snapshot::{Outcome, Revision},
+    snapshot::{Compilation, Revision},
 };
 use crate::revision::{self, Content};
 
@@ -16,7 +16,7 @@ pub(super) struct Issued<'a> {
     /// The object.
     pub view: &'a View,
     /// What came of compiling it.
-    pub outcome: &'a Outcome,
+    pub outcome: &'a Compilation,
     /// Its number, at least 1.
     pub number: i64,
 }
@@ -37,7 +37,7 @@ pub(super) struct History<'a> {
 
 impl<'a> History<'a> {
     /// Of the RGD with this uid. Where the newest says what the RGD says it comes to the same, and need not be compiled twice.
-    pub(super) fn of(list: &'a [Revision], uid: &str, content: Option<Content>, outcome: &'a Outcome) -> Self {
+    pub(super) fn of(list: &'a [Revision], uid: &str, content: Option<Content>, outcome: &'a Compilation) -> Self {
         let mut history = Self { own: Vec::new(), others: Vec::new() };
         for Revision { view, outcome } in list {
             match number(view).filter(|_| is_owned(view, uid)) {
@@ -47,7 +47,7 @@ impl<'a> History<'a> {
         }
         history.own.sort_by(|one, other| other.number.cmp(&one.number).then_with(|| one.name().cmp(other.name())));
         if let Some(first) = history.own.first_mut()
-            && *first.outcome == Outcome::Pending
+            && *first.outcome == Compilation::Pending
             && content.is_some()
             && content_of(first.view) == content
         {

@@ -9,7 +9,7 @@ use super::{
     decide::{Known, Pass},
     decision::{Serve, Subject},
     history::Issued,
-    snapshot::{Controller, Outcome},
+    snapshot::{Compilation, Controller},
 };
 use crate::crd::{self, Verdict, digest_of, ownership};
 
@@ -33,8 +33,8 @@ impl Pass<'_> {
         let (mut fitting, mut pending) = (None, None);
         for issued in &known.history.own {
             match issued.outcome {
-                Outcome::Pending => _ = pending.get_or_insert_with(|| issued.name().to_owned()),
-                Outcome::Compiled(graph) => {
+                Compilation::Pending => _ = pending.get_or_insert_with(|| issued.name().to_owned()),
+                Compilation::Compiled(graph) => {
                     if digest.is_some() && digest == digest_of(&graph.crd) {
                         return serving(issued);
                     }
@@ -42,8 +42,8 @@ impl Pass<'_> {
                     let verdict = crd::decide(Some(&held.value), &graph.crd, owner, allow_breaking);
                     fitting = fitting.or((!matches!(verdict, Verdict::Refuse(_))).then_some(issued));
                 }
-                Outcome::WaitsFor { kinds, .. } => self.decision.waits_for.extend_from_slice(kinds),
-                Outcome::Invalid(_) => {}
+                Compilation::WaitsFor { kinds, .. } => self.decision.waits_for.extend_from_slice(kinds),
+                Compilation::Invalid(_) => {}
             }
         }
         if pending.is_some() {

@@ -18,7 +18,7 @@ pub struct Snapshot<'a> {
     /// The RGD.
     pub rgd: &'a Seen,
     /// What came of compiling the spec of that very RGD.
-    pub outcome: &'a Outcome,
+    pub outcome: &'a Compilation,
     /// Its revisions.
     pub revisions: Revisions<'a>,
     /// The CRD that has the name of its own, see [`super::crd_name`]: the whole of it, whoever made it.
@@ -54,7 +54,7 @@ pub struct Flags<'a> {
 
 /// What came of compiling a spec.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub enum Outcome {
+pub enum Compilation {
     /// It has not been compiled yet.
     #[default]
     Pending,
@@ -71,7 +71,7 @@ pub enum Outcome {
     },
 }
 
-impl Outcome {
+impl Compilation {
     /// The graph, if it compiles.
     pub fn graph(&self) -> Option<&Graph> {
         match self {
@@ -120,9 +120,9 @@ pub enum Revisions<'a> {
 pub struct Revision {
     /// The object.
     pub view: View,
-    /// What came of compiling its snapshot. May be [`Outcome::Pending`] for good for those that nobody asks for, see
+    /// What came of compiling its snapshot. May be [`Compilation::Pending`] for good for those that nobody asks for, see
     /// [`super::Decision::compile`], and for the newest when it says what the RGD says.
-    pub outcome: Outcome,
+    pub outcome: Compilation,
 }
 
 /// What is known of an RGD's instances.

@@ -5,10 +5,10 @@ use runtime_effect::{note::Note, view::View};
 use serde_json::{Value, json};
 
 use super::{
-    condition::{About, Said, TRUE},
+    condition::{Bearer, Said, TRUE},
     decide::{Known, Pass, accepted, last_issued, rgd_kind},
     decision::Subject,
-    snapshot::{Distributed, Graph, Outcome},
+    snapshot::{Compilation, Distributed, Graph},
 };
 
 /// What is said of each aspect; `None`: it is not known now, and what was said of it stands.
@@ -26,13 +26,13 @@ impl Told {
     }
 
     /// In the order of the list.
-    fn entries(&self, about: &About<'_>) -> Vec<Value> {
+    fn entries(&self, bearer: &Bearer<'_>) -> Vec<Value> {
         let Self { resolved, accepted, kind, controller } = self;
         let said = [resolved, accepted, kind, controller];
-        let entry = |(kind, said): (&str, &Option<Said>)| match (said, about.held(kind)) {
-            (Some(said), _) => said.entry(kind, about),
+        let entry = |(kind, said): (&str, &Option<Said>)| match (said, bearer.held(kind)) {
+            (Some(said), _) => said.entry(kind, bearer),
             (None, Some(held)) => held.clone(),
-            (None, None) => Said::awaiting().entry(kind, about),
+            (None, None) => Said::awaiting().entry(kind, bearer),
         };
         words::RGD_TYPES.into_iter().zip(said).map(entry).collect()
     }
@@ -40,7 +40,7 @@ impl Told {
 
 impl Pass<'_> {
     /// Says what little is known: once for each generation, for it will soon be more.
-    pub(super) fn tell_early(&mut self, rgd: &View, outcome: &Outcome, resolved: Said) {
+    pub(super) fn tell_early(&mut self, rgd: &View, outcome: &Compilation, resolved: Said) {
         let told = Told { resolved: Some(resolved), accepted: accepted(outcome), kind: None, controller: None };
         if !is_told(rgd) {
             let held = held_status(rgd);
@@ -84,19 +84,19 @@ impl Pass<'_> {
         if !status.is_object() {
             status = json!({});
         }
-        let about = About { held: held_status(rgd), generation: rgd.generation(), now: &self.snapshot.now.text };
-        let mut entries = told.entries(&about);
-        let root = about.root(&entries);
+        let bearer = Bearer { held: held_status(rgd), generation: rgd.generation(), now: &self.snapshot.now.text };
+        let mut entries = told.entries(&bearer);
+        let root = bearer.root(&entries);
         let needed = [words::GRAPH_ACCEPTED, words::KIND_READY, words::CONTROLLER_READY];
         let is_true = |kind: &str| entries.iter().any(|entry| entry["type"] == kind && entry["status"] == TRUE);
         let state = if needed.into_iter().all(is_true) { words::ACTIVE } else { words::INACTIVE };
         let is_ours = |kind: &str| {
             words::RGD_TYPES.contains(&kind) || [words::READY, words::RGD_OBSOLETE, words::DISTRIBUTED].contains(&kind)
         };
-        let held = about.held["conditions"].as_array().into_iter().flatten();
+        let held = bearer.held["conditions"].as_array().into_iter().flatten();
         let others = held.filter(|entry| entry["type"].as_str().is_some_and(|kind| !is_ours(kind)));
         entries.extend(others.cloned());
-        entries.extend(distributed(self.snapshot.distributed, &about));
+        entries.extend(distributed(self.snapshot.distributed, &bearer));
         entries.push(root);
         status["conditions"] = Value::Array(entries);
         status["state"] = state.into();
@@ -105,21 +105,21 @@ impl Pass<'_> {
 }
 
 /// What is said of how it gets to other clusters. No part of whether it is ready.
-fn distributed(distributed: &Distributed, about: &About<'_>) -> Option<Value> {
+fn distributed(distributed: &Distributed, bearer: &Bearer<'_>) -> Option<Value> {
     let said = match distributed {
         Distributed::Off => return None,
-        Distributed::Unknown => return about.held(words::DISTRIBUTED).cloned(),
+        Distributed::Unknown => return bearer.held(words::DISTRIBUTED).cloned(),
         Distributed::All(message) => Said::yes(words::ALL_CLUSTERS, message),
         Distributed::Progressing(message) => Said::unknown(words::PROGRESSING, message),
         Distributed::Partial(message) => Said::no(words::PARTIAL, message),
     };
-    Some(said.entry(words::DISTRIBUTED, about))
+    Some(said.entry(words::DISTRIBUTED, bearer))
 }
 
 /// Whether all conditions have been said of this generation, or what of them could be.
 fn is_told(rgd: &View) -> bool {
-    let about = About { held: held_status(rgd), generation: rgd.generation(), now: "" };
-    about.held(words::READY).is_some_and(|ready| ready["observedGeneration"] == rgd.generation())
+    let bearer = Bearer { held: held_status(rgd), generation: rgd.generation(), now: "" };
+    bearer.held(words::READY).is_some_and(|ready| ready["observedGeneration"] == rgd.generation())
 }
 
 fn held_status(rgd: &View) -> &Value {

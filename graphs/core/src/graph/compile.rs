@@ -165,7 +165,7 @@ fn kind_of(written: &graphs::Resource) -> Result<Gvk, GraphError> {
 
 fn sketch<'a>(
     written: &'a graphs::Resource,
-    kind: Arc<super::Kind>,
+    kind: Arc<super::ServedKind>,
     cluster: bool,
     compiler: &mut Compiler<'_>,
 ) -> Result<Sketch<'a>, GraphError> {

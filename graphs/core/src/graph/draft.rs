@@ -11,7 +11,7 @@ use runtime_cel::{
 use super::{
     error::GraphError,
     expression::{Compiler, known, shown, type_of},
-    kinds::Kind,
+    kinds::ServedKind,
     resource::Role,
     tree::{Computed, Tree},
 };
@@ -39,7 +39,7 @@ pub(super) enum Wanted {
 /// A resource before its expressions are checked.
 pub(super) struct Sketch<'a> {
     pub(super) written: &'a graphs::Resource,
-    pub(super) kind: Arc<Kind>,
+    pub(super) kind: Arc<ServedKind>,
     pub(super) role: Role,
     pub(super) template: Tree,
     pub(super) expressions: Vec<Draft>,

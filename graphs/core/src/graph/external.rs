@@ -9,7 +9,7 @@ use super::{
     draft::{Draft, Wanted},
     error::GraphError,
     expression::{Compiler, Text},
-    kinds::Kind,
+    kinds::ServedKind,
     object::check_namespace,
     path::Step,
     resource::Role,
@@ -78,7 +78,7 @@ impl Reference {
         &self,
         id: &str,
         written: &ExternalRef,
-        kind: &Kind,
+        kind: &ServedKind,
         cluster_instance: bool,
         compiler: &mut Compiler<'_>,
     ) -> Result<(Tree, Vec<Draft>), GraphError> {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// A kind that is served.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Kind {
+pub struct ServedKind {
     /// Its group (empty for the core group), version and name.
     pub name: Gvk,
     /// Name of its collection, such as `deployments`.
@@ -22,7 +22,7 @@ pub struct Kind {
 #[derive(Debug, Clone)]
 pub enum Found {
     /// It is served.
-    Served(Arc<Kind>),
+    Served(Arc<ServedKind>),
     /// It is not.
     NotServed,
     /// Nobody has looked yet.

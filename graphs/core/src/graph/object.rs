@@ -11,7 +11,7 @@ use super::{
     draft::Draft,
     error::GraphError,
     expression::{Compiler, shown},
-    kinds::{Kind, group_version},
+    kinds::{ServedKind, group_version},
     path::Step,
     schema::Field,
     template::Reader,
@@ -73,7 +73,7 @@ pub(super) fn gvk(id: &str, api_version: &str, kind: &str) -> Result<Gvk, GraphE
 pub(super) fn read(
     id: &str,
     template: &FreeObject,
-    kind: &Kind,
+    kind: &ServedKind,
     cluster_instance: bool,
     compiler: &mut Compiler<'_>,
 ) -> Result<(Tree, Vec<Draft>), GraphError> {
@@ -123,7 +123,7 @@ pub(super) fn read(
 fn check_metadata(
     id: &str,
     metadata: Option<&Map<String, Value>>,
-    kind: &Kind,
+    kind: &ServedKind,
     cluster_instance: bool,
 ) -> Result<(), GraphError> {
     let field = |name: &str| metadata.and_then(|metadata| metadata.get(name));
@@ -152,7 +152,7 @@ fn check_metadata(
 pub(super) fn check_namespace(
     id: &str,
     namespace: Option<&Value>,
-    kind: &Kind,
+    kind: &ServedKind,
     cluster_instance: bool,
 ) -> Result<(), GraphError> {
     let stated = !matches!(namespace, None | Some(Value::Null)) && namespace.and_then(Value::as_str) != Some("");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use runtime_cel::graph::{Program, ValueType};
 
 use super::{
-    kinds::Kind,
+    kinds::ServedKind,
     tree::{Computed, Tree},
 };
 
@@ -51,7 +51,7 @@ pub struct Resource {
     /// Name by which expressions know it.
     pub id: String,
     /// The kind of its objects.
-    pub kind: Arc<Kind>,
+    pub kind: Arc<ServedKind>,
     /// What it is to the graph.
     pub role: Role,
     /// What an object is to be, or what is referred to: `{apiVersion, kind, metadata: {name, namespace} | {selector,

@@ -17,8 +17,9 @@ use super::{
     interpret::{Interpreter, Sums},
     joined, macros,
     names::{self, Asked},
-    origin::Origin,
-    plain, result,
+    plain,
+    provenance::Provenance,
+    result,
     scope::{Bound, Evaluate as _},
     text::{Part, TextTemplate},
     value_type::ValueType,
@@ -223,7 +224,7 @@ impl Evaluator {
             return Err(ExpressionError::Quarantined { expression: shown(program.source()) });
         }
         let bound = variables.iter().map(|variable| Bound {
-            origin: Origin { name: variable.name.to_owned(), whole: variable.whole },
+            origin: Provenance { name: variable.name.to_owned(), whole: variable.whole },
             json: Arc::clone(&variable.value),
             of: variable.of.clone(),
         });

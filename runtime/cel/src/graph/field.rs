@@ -7,14 +7,14 @@ use super::{
     failure::{Answer, Failure},
     go::number,
     macros::CONDITION_KEYS,
-    origin::Origin,
+    provenance::Provenance,
     value::{List, Map, Value},
 };
 
 /// What was found, or where it was looked for.
 enum Found<'v> {
     Value(Value<'v>),
-    Nothing(Option<&'v Origin>),
+    Nothing(Option<&'v Provenance>),
 }
 
 /// `a.b`, `a[b]`. Behind an optional value it is optional itself. `root` is the variable that the expression begins with,
@@ -22,7 +22,7 @@ enum Found<'v> {
 pub(super) fn get<'v>(
     of: &Value<'v>,
     key: &Value<'v>,
-    root: impl FnOnce() -> Option<&'v Origin>,
+    root: impl FnOnce() -> Option<&'v Provenance>,
     place: impl FnOnce() -> String,
 ) -> Answer<Value<'v>> {
     match of {
@@ -79,7 +79,7 @@ fn find<'v>(of: &Value<'v>, key: &Value<'v>) -> Answer<Found<'v>> {
     Ok(found.map_or_else(|| Found::Nothing(origin(of)), Found::Value))
 }
 
-fn origin<'v>(of: &Value<'v>) -> Option<&'v Origin> {
+fn origin<'v>(of: &Value<'v>) -> Option<&'v Provenance> {
     match of {
         Value::Map(Map::Given(given)) => Some(given.origin),
         Value::List(List::Given(given)) => Some(given.origin),
@@ -104,7 +104,7 @@ fn shown(text: &str) -> String {
     text.chars().take(80).collect()
 }
 
-fn missing(origin: Option<&Origin>, key: &Value<'_>, place: impl FnOnce() -> String) -> Failure {
+fn missing(origin: Option<&Provenance>, key: &Value<'_>, place: impl FnOnce() -> String) -> Failure {
     if let Some(origin) = origin
         && origin.whole
     {

@@ -17,7 +17,7 @@ use super::{
     field, fold,
     function::{self, Style},
     operator,
-    origin::Origin,
+    provenance::Provenance,
     scope::{self, Bound, Evaluate, Names},
     value::{Key, TYPES, Text, Value},
 };
@@ -80,7 +80,7 @@ impl<'v> Interpreter<'v> {
     }
 
     /// The variable that a chain of fields begins with.
-    fn root(&self, expression: &'v Expression, names: Names<'_, 'v>) -> Option<&'v Origin> {
+    fn root(&self, expression: &'v Expression, names: Names<'_, 'v>) -> Option<&'v Provenance> {
         let mut expression = expression;
         loop {
             expression = match &expression.expr {

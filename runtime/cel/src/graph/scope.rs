@@ -7,14 +7,14 @@ use serde_json::Value as Json;
 
 use super::{
     failure::{Answer, Failure},
-    origin::Origin,
+    provenance::Provenance,
     value::Value,
     value_type::ValueType,
 };
 
 /// A variable that was handed in.
 pub(super) struct Bound {
-    pub(super) origin: Origin,
+    pub(super) origin: Provenance,
     pub(super) json: Arc<Json>,
     pub(super) of: ValueType,
 }

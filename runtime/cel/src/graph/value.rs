@@ -9,7 +9,7 @@ use super::{
     failure::{Answer, Failure, charge, charge_text},
     go::{duration, number, timestamp::Timestamp, url::Url},
     network::Cidr,
-    origin::Origin,
+    provenance::Provenance,
     quantity::Quantity,
     value_type::{ValueType, unescaped},
 };
@@ -72,7 +72,7 @@ impl Deref for Text<'_> {
 pub(super) struct Given<'v, T> {
     pub(super) json: &'v T,
     pub(super) of: &'v ValueType,
-    pub(super) origin: &'v Origin,
+    pub(super) origin: &'v Provenance,
 }
 
 impl<T> Clone for Given<'_, T> {
@@ -165,7 +165,7 @@ impl<'v> Key<'v> {
 impl<'v> Value<'v> {
     /// The value of a piece of a variable: nothing is copied, and lists and objects are opened only where the expression
     /// looks into them.
-    pub(super) fn given(json: &'v Json, of: &'v ValueType, origin: &'v Origin) -> Answer<Self> {
+    pub(super) fn given(json: &'v Json, of: &'v ValueType, origin: &'v Provenance) -> Answer<Self> {
         let misfit = |what: &str| {
             Err(Failure::Wrong(format!("{:?} holds {}, where its schema has {what}", origin.name, kind_of(json))))
         };
@@ -397,7 +397,7 @@ fn same_keys<'k>(key: &Value<'k>) -> [Option<Key<'k>>; 2] {
     [first, second]
 }
 
-fn of_text<'v>(text: &'v str, of: &ValueType, origin: &Origin) -> Answer<Value<'v>> {
+fn of_text<'v>(text: &'v str, of: &ValueType, origin: &Provenance) -> Answer<Value<'v>> {
     charge_text(text.len())?;
     let (value, wanted) = match of {
         ValueType::Bytes => (STANDARD.decode(text).ok().map(Value::bytes), "base64"),

@@ -10,14 +10,14 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use super::layout::Layout;
-use super::{Scale, say};
+use super::{Scale, paint, say};
 use crate::broker::Broker;
 use crate::latency::Latencies;
 use crate::probe;
 use crate::report::{Goal, Report, ratio};
 
 const PART: &str = "scale: the page while nothing happens";
-/// What a person may wait until it can be painted, in milliseconds.
+/// What a person may wait until it is painted, in milliseconds.
 const PAINT: f64 = 300.0;
 /// What all of it may have, in KB.
 const SIZE: f64 = 200.0;
@@ -130,11 +130,20 @@ pub(super) async fn measure(scale: &mut Scale) -> anyhow::Result<()> {
         anyhow::ensure!(found.body.contains("There is none"), "something was found by {SEARCH}");
         searches.push(found.whole);
     }
+    let paints = paint::paints(&page.address, scale.ground.layout.loads, EVERY).await?;
     let alone = busy(&scale.broker).await?;
     let heard = listened_to(&page.address, &scale.broker).await?;
 
     let report = &mut scale.ground.report;
     tell(report, PART, &loads)?;
+    match paints {
+        Ok(paints) => {
+            let paints = Latencies::new(paints)?;
+            report.note(PART, "painted first in Chromium p50", paints.percentile(50), "ms");
+            report.judge(PART, "painted first in Chromium p99", paints.percentile(99), "ms", Goal::AtMost(PAINT));
+        }
+        Err(why) => say(&format!("not painted in Chromium: {why}")),
+    }
     let searches = Latencies::new(searches)?;
     report.note(PART, "a search that finds nothing p50", searches.percentile(50), "ms");
     report.judge(PART, "a search that finds nothing p99", searches.percentile(99), "ms", Goal::AtMost(PAINT));

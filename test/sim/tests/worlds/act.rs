@@ -94,6 +94,13 @@ pub(crate) enum Act {
     Strip(Thing, Mark),
     /// Somebody at the provider deletes its copies.
     Drop(Thing),
+    /// The same, and makes objects of his own of the same names.
+    Squat(Thing),
+    /// Those go.
+    Yield(Thing),
+    /// Somebody holds it with a finalizer of his own, and lets go of it.
+    Hold(Thing),
+    Release(Thing),
     /// A provider copies the marks of another tenant's copy to an object of its own.
     Steal(&'static str),
     Policy(&'static str, Policy),
@@ -123,7 +130,11 @@ impl Act {
             | Self::Pause(thing)
             | Self::Resume(thing)
             | Self::Strip(thing, _)
-            | Self::Drop(thing) => Some(thing),
+            | Self::Drop(thing)
+            | Self::Squat(thing)
+            | Self::Yield(thing)
+            | Self::Hold(thing)
+            | Self::Release(thing) => Some(thing),
             _ => None,
         }
     }
@@ -182,6 +193,28 @@ pub(crate) fn draw(chance: &mut Chance) -> Vec<(Act, Duration)> {
         acts.push(act);
     }
     acts.into_iter().map(|act| (act, Duration::from_secs(chance.one_of(&[0, 1, 5, 20, 20, 70, 150])))).collect()
+}
+
+/// In some stories somebody else lays hands on it, right after something has happened, and takes them off again; or a tenant
+/// takes the rights away for so long that what was seen there counts no more.
+pub(crate) fn meddle(acts: &mut Vec<(Act, Duration)>, chance: &mut Chance) {
+    let at = usize::try_from(chance.below(6 * acts.len() as u64)).unwrap();
+    let (kind, at) = (at % 6, at / 6);
+    let thing = acts[..=at].iter().rev().find_map(|(act, _)| act.thing()).unwrap_or(Thing::FIRST);
+    let (begins, meanwhile, ends) = match kind {
+        0 => (Act::Squat(thing), Act::Edit(thing, 6), Act::Yield(thing)),
+        1 => (Act::Hold(thing), Act::Edit(thing, 6), Act::Release(thing)),
+        2 => (Act::Outage(thing.tenant, Outage::Forbidden), Act::Strip(thing, Mark::Labels), Act::Heal(thing.tenant)),
+        _ => return,
+    };
+    let mut soon = |most: &[u64]| Duration::from_secs(chance.one_of(most));
+    let pause = std::mem::replace(&mut acts[at].1, soon(&[0, 0, 1, 3]));
+    let until = if kind == 2 { soon(&[70, 100]) } else { soon(&[0, 1, 3]) };
+    acts.insert(at + 1, (begins, until));
+    acts.insert(at + 2, (meanwhile, pause.max(soon(&[5, 20]))));
+    let left = acts.len() - (at + 3);
+    let at = at + 3 + usize::try_from(chance.below(left as u64 + 1)).unwrap();
+    acts.insert(at, (ends, Duration::from_secs(5)));
 }
 
 fn forgery(chance: &mut Chance, provider: &'static str) -> Forgery {

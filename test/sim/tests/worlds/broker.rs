@@ -1,6 +1,6 @@
 //! `Broker`: the broker, started as the binary starts it.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use broker_api::{ClusterName, Role};
 use clap::Parser as _;
@@ -26,7 +26,7 @@ pub(crate) struct Broker {
     pub(crate) at: usize,
     /// It is not the only one.
     pub(crate) elects: bool,
-    /// So many seconds the clock is wrong from its first restart to its second, and so on.
+    /// So many seconds the clocks of every other process, and of every other broker, are wrong.
     pub(crate) skew: i64,
 }
 
@@ -51,13 +51,8 @@ impl Starts for Broker {
         ["resource-broker", "resource-broker-2", "resource-broker-3"][self.at]
     }
 
-    fn wall(&self, process: u64, wall: Duration) -> Duration {
-        let skew = Duration::from_secs(self.skew.unsigned_abs());
-        match (process % 2, self.skew.is_negative()) {
-            (0, _) => wall,
-            (_, true) => wall.saturating_sub(skew),
-            (_, false) => wall + skew,
-        }
+    fn skew(&self, process: u64) -> i64 {
+        if (process + self.at as u64).is_multiple_of(2) { 0 } else { self.skew }
     }
 
     fn start(&self, wire: Wire) -> BoxFuture<'_, Running> {

@@ -14,7 +14,7 @@ use tokio::{
 use crate::{
     act::{Act, Forgery, Thing},
     person::Person,
-    stage::{CERTIFICATE, SHOP, certificate, certificates},
+    stage::{CERTIFICATE, FOREIGN, SHOP, certificate, certificates},
 };
 
 /// So often somebody tries again who has to wait.
@@ -69,6 +69,8 @@ async fn perform(world: &World, server: &ApiServer, act: Act) {
         }
         Act::Pause(thing) => annotate(&ann, thing, &json!({keys::PAUSED: "true"})).await,
         Act::Resume(thing) => annotate(&ann, thing, &json!({keys::PAUSED: null})).await,
+        Act::Hold(thing) => hold(&ann, thing, true).await,
+        Act::Release(thing) => hold(&ann, thing, false).await,
         Act::Forge(thing, forgery) => forge(world, &ann, thing, forgery).await,
         _ => {}
     }
@@ -96,6 +98,20 @@ async fn ask(ann: &Person<'_>, thing: Thing) {
 pub(crate) async fn annotate(ann: &Person<'_>, thing: Thing, annotations: &Value) {
     let path = format!("{}/{}", certificates(SHOP), thing.name);
     ann.ask("PATCH", &path, &json!({"metadata": {"annotations": annotations}})).await;
+}
+
+/// With a finalizer of nobody's business, or without it; the others stay.
+pub(crate) async fn hold(ann: &Person<'_>, thing: Thing, holds: bool) {
+    let place = (SHOP.to_owned(), thing.name.to_owned());
+    let Some(held) = ann.server.objects(CERTIFICATE).remove(&place) else { return };
+    let finalizers = held["metadata"]["finalizers"].as_array().cloned().unwrap_or_default();
+    if finalizers.contains(&json!(FOREIGN)) == holds {
+        return;
+    }
+    let others = finalizers.into_iter().filter(|name| *name != FOREIGN);
+    let all: Vec<Value> = others.chain(holds.then(|| json!(FOREIGN))).collect();
+    let path = format!("{}/{}", certificates(SHOP), thing.name);
+    ann.ask("PATCH", &path, &json!({"metadata": {"finalizers": all}})).await;
 }
 
 async fn forge(world: &World, ann: &Person<'_>, thing: Thing, forgery: Forgery) {

@@ -4,16 +4,17 @@ use std::{collections::BTreeMap, time::Duration};
 
 use broker_api::keys;
 use serde_json::{Value, json};
+use sim::ApiServer;
 use tokio::time::sleep;
 
 use crate::{
     act::{Act, Mark, Policy, Thing},
-    customer::{Customer, annotate},
+    customer::{Customer, annotate, hold},
     person::Person,
     provider::Mood,
     stage::{
-        ACCEPT, CERTIFICATE, CLUSTERS, CONFIGURATIONS, HUB, PRIVATE, Stage, acceptance, certificates, cluster_secret,
-        configuration,
+        ACCEPT, CERTIFICATE, CLUSTERS, CONFIGURATIONS, FOREIGN, HUB, PRIVATE, Stage, acceptance, certificate,
+        certificates, cluster_secret, configuration,
     },
 };
 
@@ -45,9 +46,13 @@ impl<'a> Director<'a> {
             | Act::GiveBack(thing)
             | Act::Forge(thing, _)
             | Act::Pause(thing)
-            | Act::Resume(thing) => self.customers[&thing].tell(act),
+            | Act::Resume(thing)
+            | Act::Hold(thing)
+            | Act::Release(thing) => self.customers[&thing].tell(act),
             Act::Strip(thing, mark) => self.strip(thing, mark).await,
             Act::Drop(thing) => self.on_copies(thing, "DELETE", &Value::Null).await,
+            Act::Squat(thing) => self.squat(thing).await,
+            Act::Yield(_) => self.yield_all().await,
             Act::Steal(provider) => self.steal(provider).await,
             Act::Policy(provider, policy) => self.set_policy(provider, policy).await,
             Act::Mood(provider, mood) => _ = self.stage.moods[provider].send_replace(mood),
@@ -75,6 +80,7 @@ impl<'a> Director<'a> {
             self.stage.moods[provider].send_replace(Mood::Prompt);
             self.set_policy(provider, Policy::Open).await;
         }
+        self.yield_all().await;
         let Self { stage, customers } = self;
         let resume = async {
             loop {
@@ -106,16 +112,47 @@ impl<'a> Director<'a> {
     }
 
     async fn on_copies(&self, thing: Thing, method: &str, body: &Value) {
+        for (server, namespace, name) in self.copies(thing) {
+            let owner = Person { name: "owner", server: &server };
+            owner.ask(method, &format!("{}/{name}", certificates(&namespace)), body).await;
+        }
+    }
+
+    /// Where it has copies: at whom, namespace and name.
+    fn copies(&self, thing: Thing) -> Vec<(ApiServer, String, String)> {
+        let mut found = Vec::new();
         for provider in self.stage.providers {
             let server = self.stage.server(provider);
-            let owner = Person { name: "owner", server: &server };
             for ((namespace, name), copy) in server.objects(CERTIFICATE) {
                 let annotations = &copy["metadata"]["annotations"];
                 let is_its = annotations[keys::CONSUMER_CLUSTER] == thing.tenant
                     && annotations[keys::CONSUMER_NAME] == thing.name
                     && !name.starts_with("forged");
                 if is_its {
-                    owner.ask(method, &format!("{}/{name}", certificates(&namespace)), body).await;
+                    found.push((server.clone(), namespace, name));
+                }
+            }
+        }
+        found
+    }
+
+    async fn squat(&self, thing: Thing) {
+        for (server, namespace, name) in self.copies(thing) {
+            let owner = Person { name: "owner", server: &server };
+            owner.ask("DELETE", &format!("{}/{name}", certificates(&namespace)), &Value::Null).await;
+            let mut own = certificate(&namespace, &name, "squatter.example.org");
+            own["metadata"]["labels"] = json!({FOREIGN: "true"});
+            owner.ask("POST", &certificates(&namespace), &own).await;
+        }
+    }
+
+    async fn yield_all(&self) {
+        for provider in self.stage.providers {
+            let server = self.stage.server(provider);
+            let owner = Person { name: "owner", server: &server };
+            for ((namespace, name), object) in server.objects(CERTIFICATE) {
+                if object["metadata"]["labels"][FOREIGN].is_string() {
+                    owner.ask("DELETE", &format!("{}/{name}", certificates(&namespace)), &Value::Null).await;
                 }
             }
         }
@@ -178,6 +215,8 @@ impl<'a> Director<'a> {
 async fn resume_all(stage: &Stage) {
     for thing in Thing::all(stage.tenants) {
         let server = stage.server(thing.tenant);
-        annotate(&Person { name: "ann", server: &server }, thing, &json!({keys::PAUSED: null})).await;
+        let ann = Person { name: "ann", server: &server };
+        annotate(&ann, thing, &json!({keys::PAUSED: null})).await;
+        hold(&ann, thing, false).await;
     }
 }

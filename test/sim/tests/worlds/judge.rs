@@ -18,7 +18,7 @@ use self::{
     copies::Copies, held::Held, secrets::check_secret, stages::Stages, statuses::check_status,
     strangers::check_stranger, wishes::Wishes,
 };
-use crate::stage::{CERTIFICATE, PRIVATE, PROVIDERS, SHOP};
+use crate::stage::{CERTIFICATE, FOREIGN, PRIVATE, PROVIDERS, SHOP};
 
 /// The first step that must not have happened; `is_calm`: nothing goes wrong but what people and clusters do.
 pub(crate) fn judge(entries: &[Entry], is_calm: bool) -> Result<(), String> {
@@ -85,7 +85,13 @@ impl Step<'_> {
             && PROVIDERS.contains(&self.server())
             && self.change.namespace != PRIVATE
             && !self.change.name.starts_with("forged")
+            && ![self.before(), self.after()].into_iter().flatten().any(is_foreign)
     }
+}
+
+/// Whether it is of somebody whom the broker does not know.
+fn is_foreign(object: &Value) -> bool {
+    object["metadata"]["labels"][FOREIGN].is_string()
 }
 
 fn annotation<'a>(object: &'a Value, key: &str) -> &'a str {

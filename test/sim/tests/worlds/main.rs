@@ -33,7 +33,7 @@ use crate::{
     act::{Act, Thing},
     crowd::crowd,
     plan::Plan,
-    shrink::{shrink, try_out},
+    shrink::shrink,
     story::{Told, tell},
 };
 
@@ -123,14 +123,18 @@ fn whoever_leads_again_goes_on_with_what_it_left() {
 
 #[test]
 fn worlds_that_go_wrong_get_to_the_same_end() {
+    // Those with a name are elsewhere.
+    if read("SCENARIO").is_some() {
+        return;
+    }
     if let Some(seed) = number("SEED") {
         return tell_one(seed);
     }
     let first = number("FIRST").unwrap_or(1);
     let seeds: Vec<u64> = (first..first + number("SEEDS").unwrap_or(8)).collect();
     let failures = crowd(&seeds);
-    if let Some(first) = failures.first().and_then(|seed| try_out(&Plan::drawn(*seed))) {
-        println!("{}", shrink(first).text());
+    if let Some(first) = failures.first().and_then(|seed| shrink(Plan::drawn(*seed))) {
+        println!("{first}");
     }
     println!("{} worlds, {} went wrong: {failures:?}", seeds.len(), failures.len());
     assert!(failures.is_empty());
@@ -139,7 +143,7 @@ fn worlds_that_go_wrong_get_to_the_same_end() {
 /// The story of one seed, as it is or without some of its parts.
 fn tell_one(seed: u64) {
     let without = read("WITHOUT").unwrap_or_default();
-    let plan = Plan::drawn(seed).without(without.split_whitespace());
+    let plan = Plan::drawn(seed).leaving_out(without.split_whitespace());
     let (calm, told) = (tell(&plan.calm()), tell(&plan));
     println!("{}\n\n{}\n", calm.text(), told.text());
     if let Err(why) = told.check(&calm) {

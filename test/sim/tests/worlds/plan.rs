@@ -5,8 +5,10 @@ use std::{collections::BTreeSet, fmt, time::Duration};
 use sim::Weather;
 
 use crate::{
-    act::{Act, Thing, draw},
+    act::{Act, Thing, draw, meddle},
     chance::Chance,
+    shrink::{Cut, Failure},
+    story::tell,
 };
 
 /// So many different stories there are; what goes wrong in each is another matter.
@@ -54,7 +56,9 @@ impl Plan {
 
     /// What a seed says.
     pub(crate) fn drawn(seed: u64) -> Self {
-        let mut plan = Self::of(seed, draw(&mut Chance::of(seed % STORIES, "acts")));
+        let mut acts = draw(&mut Chance::of(seed % STORIES, "acts"));
+        meddle(&mut acts, &mut Chance::of(seed % STORIES, "others"));
+        let mut plan = Self::of(seed, acts);
         let mut chance = Chance::of(seed, "faults");
         let mut share = || chance.one_of(&[0, 0, 10, 50, 200]);
         let weather = Weather {
@@ -112,26 +116,13 @@ impl Plan {
         format!("{:?}", self.calm().acts)
     }
 
-    /// What can be taken out of it, each by its name.
-    pub(crate) fn parts(&self) -> Vec<String> {
-        let acts = self.acts.iter().enumerate().filter(|(_, (act, _))| *act != Act::Nothing);
-        let acts = acts.map(|(at, _)| format!("act{at}"));
-        let faults = self.faults().into_iter().filter(|(_, share)| *share > 0).map(|(name, _)| name.to_owned());
-        let processes = (1..self.crashes.len()).rev().take(1).map(|at| format!("process{at}"));
-        let crashes = self.crashes.iter().enumerate().filter(|(_, crashes)| !crashes.is_empty());
-        let crashes = crashes.map(|(at, _)| format!("crashes{at}"));
-        let skew = (self.skew != 0).then(|| "skew".to_owned());
-        let all = processes.chain(faults).chain(skew).chain(crashes).chain(acts);
-        all.filter(|part| !self.without.contains(part)).collect()
-    }
-
     fn faults(&self) -> [(&'static str, u64); 8] {
         let mut weather = self.weather;
-        shares(&mut weather).map(|(name, share)| (name, *share))
+        weather.shares().map(|(name, share)| (name, *share))
     }
 
-    /// Without some of its [`parts`](Self::parts).
-    pub(crate) fn without<'a>(&self, parts: impl IntoIterator<Item = &'a str>) -> Self {
+    /// Without some of its [`parts`](Cut::parts).
+    pub(crate) fn leaving_out<'a>(&self, parts: impl IntoIterator<Item = &'a str>) -> Self {
         let mut plan = self.clone();
         plan.without.extend(parts.into_iter().map(str::to_owned));
         let is_out = |part: &str| plan.without.contains(part);
@@ -141,7 +132,7 @@ impl Plan {
                 *act = Act::Nothing;
             }
         }
-        for (name, share) in shares(&mut plan.weather) {
+        for (name, share) in plan.weather.shares() {
             if is_out(name) {
                 *share = 0;
             }
@@ -159,28 +150,40 @@ impl Plan {
         plan.crashes.truncate(processes.unwrap_or(usize::MAX));
         plan
     }
+}
 
-    /// How to tell it once more.
-    pub(crate) fn command(&self) -> String {
+impl Cut for Plan {
+    fn parts(&self) -> Vec<String> {
+        let acts = self.acts.iter().enumerate().filter(|(_, (act, _))| *act != Act::Nothing);
+        let acts = acts.map(|(at, _)| format!("act{at}"));
+        let faults = self.faults().into_iter().filter(|(_, share)| *share > 0).map(|(name, _)| name.to_owned());
+        let processes = (1..self.crashes.len()).rev().take(1).map(|at| format!("process{at}"));
+        let crashes = self.crashes.iter().enumerate().filter(|(_, crashes)| !crashes.is_empty());
+        let crashes = crashes.map(|(at, _)| format!("crashes{at}"));
+        let skew = (self.skew != 0).then(|| "skew".to_owned());
+        let all = processes.chain(faults).chain(skew).chain(crashes).chain(acts);
+        all.filter(|part| !self.without.contains(part)).collect()
+    }
+
+    fn without(&self, part: &str) -> Self {
+        self.leaving_out([part])
+    }
+
+    fn try_out(&self) -> Option<Failure> {
+        let calm = tell(&self.calm());
+        if let Err(why) = calm.check(&calm) {
+            return Some(Failure { text: calm.text(), why });
+        }
+        let told = tell(self);
+        let why = told.check(&calm).err()?;
+        Some(Failure { text: told.text(), why })
+    }
+
+    fn command(&self) -> String {
         let without: Vec<&str> = self.without.iter().map(String::as_str).collect();
         let without = if without.is_empty() { String::new() } else { format!(" WITHOUT='{}'", without.join(" ")) };
         format!("make simulate SEED={}{without}", self.seed)
     }
-}
-
-/// How much goes wrong in which way, of a thousand.
-fn shares(weather: &mut Weather) -> [(&'static str, &mut u64); 8] {
-    let Weather { lost, unanswered, refused, conflicts, late, cut, astray, stale, slow: _ } = weather;
-    [
-        ("lost", lost),
-        ("unanswered", unanswered),
-        ("refused", refused),
-        ("conflicts", conflicts),
-        ("late", late),
-        ("cut", cut),
-        ("astray", astray),
-        ("stale", stale),
-    ]
 }
 
 impl fmt::Display for Plan {

@@ -3,9 +3,13 @@
 use std::{any::Any, sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
-use runtime_fleet::{crash::Crash, fleet::Fleet, wall};
+use runtime_fleet::{crash::Crash, fleet::Fleet, wall::Wall};
 use sim::{Weather, Wire, World};
-use tokio::{sync::watch, task::JoinHandle, time::sleep};
+use tokio::{
+    sync::watch,
+    task::JoinHandle,
+    time::{Instant, sleep},
+};
 
 /// How long it takes until a process is started anew.
 const RESTART: Duration = Duration::from_secs(1);
@@ -34,10 +38,8 @@ pub(crate) trait Starts: Send + 'static {
     /// What it calls itself.
     fn name(&self) -> &'static str;
 
-    /// What its clock shows when the n-th process starts, where others show `wall`, since 1970.
-    fn wall(&self, _process: u64, wall: Duration) -> Duration {
-        wall
-    }
+    /// So many seconds the wall clock of its n-th process is wrong.
+    fn skew(&self, process: u64) -> i64;
 
     /// Starts a process that reaches API servers through `wire`.
     fn start(&self, wire: Wire) -> BoxFuture<'_, Running>;
@@ -72,6 +74,11 @@ impl Program {
         self.wire.borrow().as_ref().map_or(0, Wire::writes)
     }
 
+    /// How much of it was of no lease.
+    pub(crate) fn work(&self) -> u64 {
+        self.wire.borrow().as_ref().map_or(0, Wire::work)
+    }
+
     /// The process that runs now is stopped for so long.
     pub(crate) fn freeze(&self, lasts: Duration) {
         if let Some(wire) = self.wire.borrow().as_ref() {
@@ -98,8 +105,8 @@ async fn supervise(
         let wire = Wire::new(&world, name, seed.wrapping_add(process << 32), *weather.borrow(), crashes.next());
         tell.send_replace(Some(wire.clone()));
         world.tell("", name, "starts".to_owned());
-        wall::set(starts.wall(process, world.clock().wall()));
-        let crash = Crash::default();
+        let shows = skewed(world.clock().wall(), starts.skew(process));
+        let crash = Crash::showing(Wall { since: Instant::now(), epoch: shows });
         let running = crash.of(starts.start(wire.clone())).await;
         wire.broken().await;
         world.tell("", name, "crashes".to_owned());
@@ -107,4 +114,10 @@ async fn supervise(
         drop(running);
         sleep(RESTART).await;
     }
+}
+
+/// What a clock shows that is wrong by so many seconds, since 1970.
+fn skewed(wall: Duration, skew: i64) -> Duration {
+    let wrong = Duration::from_secs(skew.unsigned_abs());
+    if skew.is_negative() { wall.saturating_sub(wrong) } else { wall + wrong }
 }

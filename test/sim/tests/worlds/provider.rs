@@ -8,7 +8,7 @@ use tokio::{sync::watch, time::sleep};
 
 use crate::{
     person::Person,
-    stage::{CERTIFICATE, PRIVATE, certificates},
+    stage::{CERTIFICATE, FOREIGN, PRIVATE, certificates},
 };
 
 /// How a provider works.
@@ -41,8 +41,9 @@ pub(crate) async fn run(server: ApiServer, mut mood: watch::Receiver<Mood>) {
         let now = *mood.borrow_and_update();
         for ((namespace, name), object) in server.objects(CERTIFICATE) {
             let leaves = object["metadata"]["deletionTimestamp"].is_string();
-            // What it has stolen it does not care for.
-            let is_copy = namespace != PRIVATE && !name.starts_with("forged");
+            // What it has stolen it does not care for, nor for what somebody makes who is in the way.
+            let is_copy =
+                namespace != PRIVATE && !name.starts_with("forged") && object["metadata"]["labels"][FOREIGN].is_null();
             if is_copy && !leaves && now != Mood::Idle {
                 realise(&server, now, &namespace, &name, &object).await;
             }

@@ -7,14 +7,16 @@ use sim::Outage as How;
 use crate::{
     act::{
         Act::{
-            self, Ask, Configure, Drop, Edit, Forge, GiveBack, Heal, Leave, Mood, Nothing, Outage, Pause, Policy,
-            Resume, Return, Steal, Strip,
+            self, Ask, Configure, Drop, Edit, Forge, GiveBack, Heal, Hold, Leave, Mood, Nothing, Outage, Pause, Policy,
+            Release, Resume, Return, Squat, Steal, Strip, Yield,
         },
         Forgery, Mark, Policy as Says, Thing,
     },
     crowd::each,
+    number,
     plan::Plan,
     provider::Mood as Works,
+    read,
     stage::{PROVIDERS, TENANTS},
     story::tell,
 };
@@ -48,6 +50,8 @@ fn scenarios() -> Vec<(&'static str, Vec<Act>)> {
         ("its copy loses its labels", vec![Ask(ONE), Strip(ONE, Mark::Labels)]),
         ("its copy loses all marks", vec![Ask(ONE), Strip(ONE, Mark::All)]),
         ("its copy is deleted", vec![Ask(ONE), Drop(ONE)]),
+        ("somebody else has the name of its copy", vec![Ask(ONE), Squat(ONE), Edit(ONE, 1), Yield(ONE)]),
+        ("somebody else holds it", vec![Ask(ONE), Hold(ONE), GiveBack(ONE), Release(ONE)]),
         ("its marks are stolen", vec![Ask(ONE), Ask(OTHERS), Steal(A), Steal(B)]),
         ("its provider is drained", from_a(&[Policy(A, Says::Drained)])),
         ("its provider closes", from_a(&[Policy(A, Says::Closed)])),
@@ -64,6 +68,18 @@ fn scenarios() -> Vec<(&'static str, Vec<Act>)> {
         ("its provider leaves and returns", from_a(&[Leave(A), Nothing, Nothing, Return(A)])),
         ("its provider cannot be reached", from_a(&[Outage(A, How::Silent), Edit(ONE, 1), Heal(A)])),
         ("its consumer cannot be reached", vec![Ask(ONE), Outage(HOMER, How::Refused), GiveBack(ONE), Heal(HOMER)]),
+        (
+            "its consumer takes the rights away",
+            vec![
+                Ask(ONE),
+                Outage(HOMER, How::Forbidden),
+                Nothing,
+                Nothing,
+                Nothing,
+                Strip(ONE, Mark::Labels),
+                Heal(HOMER),
+            ],
+        ),
         ("its provider names a token", vec![Mood(A, Works::Tokens), Mood(B, Works::Tokens), Ask(ONE)]),
         ("its provider names what is another's", vec![Mood(A, Works::Foreign), Mood(B, Works::Foreign), Ask(ONE)]),
         ("it moves in stages", staged(&[])),
@@ -82,21 +98,22 @@ fn plan(acts: &[Act]) -> Plan {
 }
 
 /// Tells these with a crash after each `step`-th write, and returns how many worlds that were.
-fn crash_everywhere(step: usize, is_told: impl Fn(usize) -> bool) -> usize {
+fn crash_everywhere(step: usize, is_told: impl Fn(usize, &str) -> bool) -> usize {
     let mut worlds = 0;
     for (at, (name, acts)) in scenarios().into_iter().enumerate() {
-        if !is_told(at) {
+        if !is_told(at, name) {
             continue;
         }
         let plan = plan(&acts);
         let calm = tell(&plan);
         calm.hold(&calm);
         assert!(calm.writes > 5, "{name}: {}", calm.writes);
-        let writes: Vec<u64> = (1..=calm.writes).step_by(step).collect();
+        let crashes = number("CRASH").map_or(1..=calm.writes, |after| after..=after);
+        let writes: Vec<u64> = crashes.step_by(step).collect();
         worlds += writes.len();
         let failed = each(&writes, |after| tell(&plan.clone().crashing(*after)).check(&calm).err());
         if let Some(after) = failed.first() {
-            println!("{name}, a crash after {after} writes");
+            println!("{name}, a crash after {after} writes: make simulate SCENARIO='{name}' CRASH={after}");
             tell(&plan.clone().crashing(**after)).hold(&calm);
         }
     }
@@ -105,7 +122,10 @@ fn crash_everywhere(step: usize, is_told: impl Fn(usize) -> bool) -> usize {
 
 #[test]
 fn a_broker_that_crashes_after_any_write_gets_to_the_same_end() {
-    let all = std::env::var("SCENARIOS").is_ok_and(|which| which == "all");
-    let worlds = if all { crash_everywhere(1, |_| true) } else { crash_everywhere(5, |at| at % 11 == 0) };
+    let worlds = match (read("SCENARIO"), read("SCENARIOS").as_deref()) {
+        (Some(only), _) => crash_everywhere(1, |_, name| name == only),
+        (None, Some("all")) => crash_everywhere(1, |_, _| true),
+        (None, _) => crash_everywhere(5, |at, _| at % 11 == 0),
+    };
     println!("{worlds} worlds with a crash");
 }

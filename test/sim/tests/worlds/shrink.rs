@@ -1,42 +1,40 @@
 //! Cuts a world that goes wrong down to what it takes.
 
-use crate::{
-    plan::Plan,
-    story::{Told, tell},
-};
+/// A story of which parts can be left out.
+pub(crate) trait Cut: Sized {
+    /// What can be left out, each by its name.
+    fn parts(&self) -> Vec<String>;
 
-/// A story that goes wrong, and why.
+    /// The story without one of its [`parts`](Self::parts).
+    fn without(&self, part: &str) -> Self;
+
+    /// Tells it. `Some`: it goes wrong.
+    fn try_out(&self) -> Option<Failure>;
+
+    /// How to tell it once more.
+    fn command(&self) -> String;
+}
+
+/// How a story goes wrong.
 pub(crate) struct Failure {
-    pub(crate) told: Told,
+    /// What happens.
+    pub(crate) text: String,
     pub(crate) why: String,
 }
 
-/// Tells a plan and its calm twin. `Some`: it goes wrong.
-pub(crate) fn try_out(plan: &Plan) -> Option<Failure> {
-    let calm = tell(&plan.calm());
-    if let Err(why) = calm.check(&calm) {
-        return Some(Failure { told: calm, why });
+/// What a story that goes wrong takes, for people: what happens, why that is wrong, and how to see it once more. It is the same
+/// failure with fewer acts and faults, as far as one by one can be left out. `None`: it does not go wrong.
+pub(crate) fn shrink<C: Cut>(mut story: C) -> Option<String> {
+    let mut failure = story.try_out()?;
+    let smaller = |story: &C| {
+        story.parts().into_iter().find_map(|part| {
+            let smaller = story.without(&part);
+            smaller.try_out().map(|failure| (smaller, failure))
+        })
+    };
+    while let Some(less) = smaller(&story) {
+        (story, failure) = less;
     }
-    let told = tell(plan);
-    told.check(&calm).err().map(|why| Failure { told, why })
-}
-
-/// The same failure with fewer acts and faults, as far as one by one can be left out.
-pub(crate) fn shrink(mut failure: Failure) -> Failure {
-    loop {
-        let plan = failure.told.plan.clone();
-        let smaller = plan.parts().into_iter().find_map(|part| try_out(&plan.without([&*part])));
-        match smaller {
-            Some(smaller) => failure = smaller,
-            None => return failure,
-        }
-    }
-}
-
-impl Failure {
-    /// For people: what happens, why that is wrong, and how to see it once more.
-    pub(crate) fn text(&self) -> String {
-        let Self { told, why } = self;
-        format!("{}\n\nseed {}: {why}\nthe story of it: {}", told.text(), told.plan.seed, told.plan.command())
-    }
+    let Failure { text, why } = failure;
+    Some(format!("{text}\n\n{why}\nthe story of it: {}", story.command()))
 }

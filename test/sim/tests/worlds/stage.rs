@@ -28,6 +28,9 @@ pub(crate) const CERTIFICATE: &str = "certificates.example.platform-mesh.io";
 /// Namespace of objects that are nobody's business but their owners'.
 pub(crate) const PRIVATE: &str = "private";
 
+/// Label of objects, and finalizer, of somebody whom the broker does not know.
+pub(crate) const FOREIGN: &str = "sim.io/foreign";
+
 /// Whose kinds are served.
 const GROUPS: [&str; 2] = [keys::GROUP, "example.platform-mesh.io"];
 

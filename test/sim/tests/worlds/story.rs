@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_hours(3);
 pub(crate) struct Told {
     pub(crate) plan: Plan,
     pub(crate) entries: Vec<Entry>,
-    /// How much the processes wrote that live at the end.
+    /// How much the processes wrote that live at the end, leases aside.
     pub(crate) writes: u64,
     pub(crate) served: Ending,
     pub(crate) gone: Ending,
@@ -73,7 +73,7 @@ async fn run(plan: Plan) -> Told {
     };
     let gone = ending(&stage);
     let entries = stage.world.journal().take();
-    let writes = programs.iter().map(Program::writes).sum();
+    let writes = programs.iter().map(Program::work).sum();
     programs.into_iter().for_each(Program::end);
     stage.world.end();
     Told { plan, entries, writes, served, gone, failure }

@@ -10,10 +10,10 @@ use broker_core::{
     decision::Decision,
     memory::Memory,
     migration::{
-        about::About,
         configuration::Configuration,
         known::Known,
         machine::migrate,
+        moved_origin::MovedOrigin,
         observed::{Applicable, Decided, Observed, StageView},
     },
     migration_object,
@@ -55,7 +55,7 @@ pub(crate) enum Setting {
 struct Entry {
     known: Known,
     memory: Memory,
-    about: About,
+    about: MovedOrigin,
     /// Version of the Migration that `about` was told of.
     version: Value,
     watches: BTreeSet<Kind>,
@@ -243,8 +243,8 @@ impl Joint {
             object: &object,
             movement,
             origin: match &entry.about {
-                About::Origin(key, uid) => Some((key, &**uid)),
-                About::Unknown | About::Refused(..) => None,
+                MovedOrigin::Known(key, uid) => Some((key, &**uid)),
+                MovedOrigin::Unknown | MovedOrigin::Refused(..) => None,
             },
             applicable,
             from: copy_at(&self.world, &known.from),

@@ -5,9 +5,9 @@ use broker_core::{
     assignment::Maker,
     decision::{Decision, State},
     migration::{
-        about::{About, Engaged, Surroundings},
         known::{Known, Side},
         maker::maker,
+        moved_origin::{Engaged, MovedOrigin, Surroundings},
         standing::{self, Bearer, Standing},
     },
     movement::{Movement, Moving, Request},
@@ -65,7 +65,7 @@ pub(crate) fn copy_at(world: &World, side: &Side) -> Seen {
 }
 
 /// Which origin a Migration is about, as far as can be told now. `is_made`: another makes the copy that it is to leave.
-pub(crate) fn about(world: &World, known: &Known, is_made: &dyn Fn() -> bool) -> About {
+pub(crate) fn about(world: &World, known: &Known, is_made: &dyn Fn() -> bool) -> MovedOrigin {
     let kind = web().gvk;
     let left = |provider: &ClusterName| world.moves.left.contains_key(provider);
     let around = Surroundings {
@@ -77,11 +77,11 @@ pub(crate) fn about(world: &World, known: &Known, is_made: &dyn Fn() -> bool) ->
         ring: Some(&world.ring),
         is_made,
     };
-    About::of(known, &around)
+    MovedOrigin::of(known, &around)
 }
 
 /// What is known of the move that a Migration is about, and who made it.
-pub(crate) fn linked(world: &World, known: &Known, about: &About, record: Option<&Record>) -> (Movement, Maker) {
+pub(crate) fn linked(world: &World, known: &Known, about: &MovedOrigin, record: Option<&Record>) -> (Movement, Maker) {
     let bearer = |key: &_| match world.servers[&web().cluster].seen(&World::origin_at(key)) {
         Seen::Unknown => Bearer::Unknown,
         Seen::Absent => Bearer::Nobody,

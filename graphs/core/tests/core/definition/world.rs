@@ -9,8 +9,8 @@ use broker_api::{ClusterName, Role};
 use graphs_core::{
     crd::{self, Owner},
     definition::{
-        Controller, Decision, Distributed, Elsewhere, Flags, Graph, Instance, Instances, Outcome, Revision, Revisions,
-        Serve, Snapshot, Subject, Write, decide,
+        Compilation, Controller, Decision, Distributed, Elsewhere, Flags, Graph, Instance, Instances, Revision,
+        Revisions, Serve, Snapshot, Subject, Write, decide,
     },
     plural,
 };
@@ -196,13 +196,13 @@ impl World {
         }
     }
 
-    pub(crate) fn compile(&self, spec: &Value) -> Outcome {
+    pub(crate) fn compile(&self, spec: &Value) -> Compilation {
         let resources: Vec<&Value> = spec["resources"].as_array().into_iter().flatten().collect();
         if resources.iter().any(|resource| resource["id"].as_str().unwrap().starts_with("bad")) {
-            return Outcome::Invalid("node bad is bad".to_owned());
+            return Compilation::Invalid("node bad is bad".to_owned());
         }
         if !self.later && resources.iter().any(|resource| resource["template"]["kind"] == "Later") {
-            return Outcome::WaitsFor { kinds: vec![later_kind()], message: "schema not found: Later".to_owned() };
+            return Compilation::WaitsFor { kinds: vec![later_kind()], message: "schema not found: Later".to_owned() };
         }
         let id = |resource: &Value| resource["id"].as_str().unwrap().to_owned();
         let needs = |resource: &Value| serde_json::from_value(resource["template"]["needs"].clone()).unwrap();
@@ -212,7 +212,7 @@ impl World {
         let uid = self.rgd.as_ref().map(|rgd| text(&rgd["metadata"]["uid"])).unwrap_or_default();
         let owner = Owner { name: NAME, uid: &uid, version: "v1" };
         let fields = json!({"type": "object", "properties": fields});
-        Outcome::Compiled(Arc::new(Graph {
+        Compilation::Compiled(Arc::new(Graph {
             topological_order: resources.iter().map(|resource| id(resource)).collect(),
             dependencies: resources.iter().map(|resource| (id(resource), needs(resource))).collect(),
             crd: crd::desired(owner, &schema, &plural::of("WebApp"), &fields, &json!({})).unwrap(),
@@ -230,7 +230,7 @@ impl World {
         let crd = seen(self.crd.as_ref(), self.blind.crd, self.applied.is_some());
         let outcome = match &self.rgd {
             Some(rgd) if !self.blind.outcome => self.compile(&rgd["spec"]),
-            _ => Outcome::Pending,
+            _ => Compilation::Pending,
         };
         let hidden = self.lagging && !self.confirmed;
         let newest = self.revisions.keys().next_back();
@@ -238,7 +238,8 @@ impl World {
         let list: Vec<Revision> = shown
             .map(|(name, object)| {
                 let asked = self.compiled.contains(name);
-                let outcome = if asked { self.compile(&object["spec"]["snapshot"]["spec"]) } else { Outcome::Pending };
+                let outcome =
+                    if asked { self.compile(&object["spec"]["snapshot"]["spec"]) } else { Compilation::Pending };
                 Revision { view: view(object, true), outcome }
             })
             .collect();

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use broker_api::{Gvk, graphs::ResourceGraphDefinitionSpec};
-use graphs_core::graph::{Bounds, Found, Graph, GraphError, Kind, Kinds, compile};
+use graphs_core::graph::{Bounds, Found, Graph, GraphError, Kinds, ServedKind, compile};
 use runtime_cel::graph::Evaluator;
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ impl Kinds for Served {
             _ => return Found::NotServed,
         };
         let plural = format!("{}s", name.kind.to_lowercase());
-        Found::Served(Arc::new(Kind { name: name.clone(), plural, namespaced: name.kind != "Zone", schema }))
+        Found::Served(Arc::new(ServedKind { name: name.clone(), plural, namespaced: name.kind != "Zone", schema }))
     }
 }
 

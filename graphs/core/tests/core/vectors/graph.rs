@@ -7,7 +7,7 @@ use broker_api::{
     Gvk,
     graphs::{ResourceGraphDefinition, ResourceGraphDefinitionSpec},
 };
-use graphs_core::graph::{self, Bounds, Found, Graph, GraphError, Kind, Kinds};
+use graphs_core::graph::{self, Bounds, Found, Graph, GraphError, Kinds, ServedKind};
 use runtime_cel::graph::Evaluator;
 use serde_json::{Map, Value, json};
 
@@ -43,14 +43,14 @@ const TOLD: [&str; 22] = [
 pub(super) static EVALUATOR: LazyLock<Evaluator> = LazyLock::new(Evaluator::default);
 
 /// The kinds of the recorded graphs.
-pub(super) struct Served(BTreeMap<Gvk, Arc<Kind>>);
+pub(super) struct Served(BTreeMap<Gvk, Arc<ServedKind>>);
 
 pub(super) static SERVED: LazyLock<Served> = LazyLock::new(|| {
     let kinds = read("graph-kinds.json").into_iter().map(|mut entry| {
         let version = text(&entry, "apiVersion").to_owned();
         let (group, version) = version.rsplit_once('/').unwrap_or(("", &version));
         let name = Gvk { group: group.to_owned(), version: version.to_owned(), kind: text(&entry, "kind").to_owned() };
-        let kind = Kind {
+        let kind = ServedKind {
             name: name.clone(),
             plural: format!("{}s", name.kind.to_lowercase()),
             namespaced: entry["cluster"] == false,

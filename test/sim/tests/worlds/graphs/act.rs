@@ -93,7 +93,8 @@ impl Act {
         }
     }
 
-    pub(crate) async fn play(&self, stage: &Stage) {
+    /// `outage`: how it is noticed of a server that it is lost.
+    pub(crate) async fn play(&self, stage: &Stage, outage: Outage) {
         let server = stage.server(self.server);
         let ann = Person { name: "ann", server: &server };
         match &self.deed {
@@ -112,7 +113,7 @@ impl Act {
                 let claim = json!({"metadata": {"annotations": {keys::CLAIM: identity(&stage.server(hub))}}});
                 ann.ask("PATCH", path, &claim).await;
             }
-            Deed::Lose => stage.world.set_outage(self.server, Some(Outage::Refused)),
+            Deed::Lose => stage.world.set_outage(self.server, Some(outage)),
             Deed::Find => stage.world.set_outage(self.server, None),
         }
     }

@@ -7,6 +7,8 @@ mod controller;
 mod ending;
 mod fleet;
 mod judge;
+mod plan;
+mod play;
 mod rgds;
 mod scenario;
 mod seeded;
@@ -16,24 +18,27 @@ mod tale;
 use std::{
     cell::OnceCell,
     collections::{BTreeMap, BTreeSet},
-    env,
     sync::Mutex,
 };
 
+use plan::Plan;
+use play::{Play, calm, named, scenario};
 use scenario::Scenario;
-use tale::{Plan, Told, tell};
+use tale::tell;
 
 use crate::{
     crowd::{each, goes_wrong},
-    number,
+    number, read,
+    shrink::{Cut as _, shrink},
 };
 
-/// All scenarios, or those whose names say so. Those with two processes write leases all the time: they take long.
+/// All scenarios, or the one that is named. Those with two processes write leases all the time: they take long.
 fn wanted() -> Vec<Scenario> {
-    let only = env::var("SCENARIO").unwrap_or_default();
-    let all = alone::all().into_iter().chain(fleet::all());
+    if let Some(name) = read("SCENARIO") {
+        return scenario(&name).into_iter().collect();
+    }
     let takes_long = |scenario: &Scenario| scenario.args.contains(&"--leader-elect");
-    all.filter(|scenario| scenario.name.contains(&only) && (simulates() || !takes_long(scenario))).collect()
+    named().filter(|scenario| simulates() || !takes_long(scenario)).collect()
 }
 
 /// Whether as many worlds are wanted as there can be.
@@ -41,35 +46,19 @@ fn simulates() -> bool {
     number("SEEDS").or(number("SEED")).is_some()
 }
 
-/// A scenario, told with a seed while this goes wrong.
-type Play = (Scenario, u64, Plan);
-
 /// So many tellings of a story are held against one in which nothing goes wrong: of all stories together there is no room.
 const TOGETHER: usize = 16;
 
 /// The places of those that are the same story.
 fn by_story(plays: &[Play]) -> Vec<Vec<usize>> {
     let mut stories: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (at, (scenario, _, _)) in plays.iter().enumerate() {
-        stories.entry(&scenario.name).or_default().push(at);
+    for (at, play) in plays.iter().enumerate() {
+        stories.entry(&play.scenario.name).or_default().push(at);
     }
     let mut some: Vec<Vec<usize>> =
         stories.values().flat_map(|places| places.chunks(TOGETHER).map(<[usize]>::to_vec)).collect();
     some.sort_unstable();
     some
-}
-
-fn calm(scenario: &Scenario, seed: u64) -> Told {
-    tell(scenario, seed, &Plan::calm()).without_entries()
-}
-
-/// What is wrong with a play. It ends as where nothing goes wrong, with whatever seed that is told: with `twin`'s, or else with
-/// its own.
-fn check((scenario, seed, plan): &Play, twin: &Told) -> Option<String> {
-    let told = tell(scenario, *seed, plan);
-    let why = told.check(twin).err()?;
-    let why = if twin.seed == *seed { why } else { told.check(&calm(scenario, *seed)).err()? };
-    Some(format!("{}, seed {seed}, {plan:?}: {why}", scenario.name))
 }
 
 /// Plays scenarios while something goes wrong, and tells the story of the first that does not end as it should.
@@ -79,16 +68,19 @@ fn all_hold(plays: &[Play]) {
         let twin = OnceCell::new();
         for at in places {
             let play = &plays[*at];
-            if goes_wrong(*at, || check(play, twin.get_or_init(|| calm(&play.0, play.1)))) {
+            if goes_wrong(*at, || play.check(twin.get_or_init(|| calm(&play.scenario, play.seed)))) {
                 failed.lock().unwrap().insert(*at);
             }
         }
         None
     });
     let failed = failed.into_inner().unwrap();
-    if let Some((scenario, seed, plan)) = failed.first().map(|at| &plays[*at]) {
-        let told = tell(scenario, *seed, plan);
-        println!("{}\n{:?}", told.text(), told.check(&calm(scenario, *seed)));
+    if let Some(first) = failed.first().map(|at| &plays[*at]) {
+        let cut = shrink(first.clone());
+        println!(
+            "{}",
+            cut.unwrap_or_else(|| format!("held against its own twin nothing is wrong: {}", first.command()))
+        );
     }
     println!("{} worlds of graphs, {} went wrong", plays.len(), failed.len());
     assert!(failed.is_empty());
@@ -97,7 +89,7 @@ fn all_hold(plays: &[Play]) {
 /// Every other one here, all of them in `make simulate`.
 #[test]
 fn worlds_that_go_wrong_nowhere_end_as_each_scenario_of_graphs_says() {
-    if number("SEED").is_some() {
+    if number("SEED").or(number("CRASH")).is_some() {
         return;
     }
     let mut failures = Vec::new();
@@ -122,37 +114,43 @@ fn worlds_that_go_wrong_because_a_process_ends_after_any_write() {
     }
     let (all, every) = if simulates() { (true, 1) } else { (false, 6) };
     let plays = wanted().into_iter().enumerate().step_by(every).flat_map(|(at, scenario)| {
-        // How many there are says a calm story. Leases are written for ever.
-        let writes = if !all || scenario.processes.len() > 1 { 60 } else { tell(&scenario, 1, &Plan::calm()).writes };
-        let crashes = if all { 1..=writes } else { 1 + at as u64 % 9..=1 + at as u64 % 9 };
-        crashes.map(move |write| (scenario.clone(), 1, Plan::crash(write)))
+        // How many there are says a calm story.
+        let some = 1 + at as u64 % 9;
+        let crashes = if all { 1..=tell(&scenario, 1, &Plan::calm()).writes } else { some..=some };
+        let crashes = number("CRASH").map_or(crashes, |write| write..=write);
+        crashes.map(move |write| Play::new(scenario.clone(), 1, Plan::crash(write)))
     });
     all_hold(&plays.collect::<Vec<_>>());
 }
 
-/// A named scenario for each seed, and one that it makes up.
+/// A named scenario for each seed, and one that it makes up; or only the one that is named, or without what is taken out.
 #[test]
 fn worlds_that_go_wrong_as_their_seeds_say() {
+    if number("CRASH").is_some() {
+        return;
+    }
     let first = number("FIRST").unwrap_or(1);
     let seeds = match number("SEED") {
         Some(seed) => seed..=seed,
         None => first..=first + number("SEEDS").unwrap_or(1) - 1,
     };
-    let named = wanted();
+    let without = read("WITHOUT").unwrap_or_default();
+    let (named, only) = (wanted(), read("SCENARIO").is_some());
     let mut last: Option<(u64, Scenario)> = None;
     let plays = seeds.flat_map(|seed| {
-        let one = named[usize::try_from(seed).unwrap() % named.len()].clone();
-        let story = seeded::story(seed);
-        let made_up = match last.take() {
-            Some((of, scenario)) if of == story => scenario,
-            _ => seeded::scenario(story),
-        };
-        last = Some((story, made_up.clone()));
-        [one, made_up].map(|scenario| (scenario, seed, Plan::stormy(seed)))
+        let one = named.get(usize::try_from(seed).unwrap() % named.len().max(1)).cloned();
+        let made_up = (!only).then(|| {
+            let story = seeded::story(seed);
+            let of = last.take().filter(|(of, _)| *of == story);
+            let (_, scenario) = last.insert(of.unwrap_or_else(|| (story, seeded::scenario(story))));
+            scenario.clone()
+        });
+        let plan = Plan::stormy(seed).leaving_out(without.split_whitespace());
+        one.into_iter().chain(made_up).map(move |scenario| Play::new(scenario, seed, plan.clone()))
     });
     let plays: Vec<_> = plays.collect();
-    for (scenario, seed, plan) in plays.iter().filter(|_| number("SEED").is_some()) {
-        println!("{}\n", tell(scenario, *seed, plan).text());
+    for play in plays.iter().filter(|_| number("SEED").is_some()) {
+        println!("{}\n", play.tell().text());
     }
     all_hold(&plays);
 }
@@ -166,10 +164,10 @@ fn what_went_wrong_once_does_not_again() {
     // What was in ERROR when a revision was taken back was what could be seen at that moment.
     let found = [("nested", 10), ("edits", 32), ("secrets", 517), ("leaving, Delete", 1734), ("taken back", 2193)];
     let plays = found.into_iter().flat_map(|(name, seed)| {
-        let all = alone::all().into_iter().chain(fleet::all());
-        all.filter(move |scenario| scenario.name == name).map(move |scenario| (scenario, seed, Plan::stormy(seed)))
+        named().filter(move |scenario| scenario.name == name).map(move |scenario| (scenario, seed))
     });
     // A child was deleted that somebody had made his while its cluster was lost.
-    let made_up = [10_325].map(|seed| (seeded::scenario(seeded::story(seed)), seed, Plan::stormy(seed)));
-    all_hold(&plays.chain(made_up).collect::<Vec<_>>());
+    let made_up = [10_325].map(|seed| (seeded::scenario(seeded::story(seed)), seed));
+    let plays = plays.chain(made_up).map(|(scenario, seed)| Play::new(scenario, seed, Plan::windy(seed)));
+    all_hold(&plays.collect::<Vec<_>>());
 }

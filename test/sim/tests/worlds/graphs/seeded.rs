@@ -15,6 +15,9 @@ use super::{
 /// So many seeds that follow each other tell one story, each with faults of its own, and share what that is held against.
 const ALIKE: u64 = 4;
 
+/// How their names begin.
+pub(super) const NAME: &str = "seeded";
+
 /// Names of instances.
 const NAMES: [&str; 3] = ["one", "two", "three"];
 
@@ -187,6 +190,6 @@ pub(crate) fn scenario(story: u64) -> Scenario {
     scenes.push(Scene::new(found.into_iter().chain(gone)));
     scenes.push(Scene::new([Act::delete(DEFINITIONS, "site")]));
     let args: &[&str] = if author.has_spokes { &["--enable-multicluster"] } else { &[] };
-    let scenario = Scenario::new(&format!("seeded {story}"), args, scenes);
+    let scenario = Scenario::new(&format!("{NAME} {story}"), args, scenes);
     if author.one_in(6) { scenario.by_two() } else { scenario }
 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fmt::Write as _, ops::Range, sync::Arc, time::Duration};
 
 use broker_api::graphs::keys;
-use runtime_fleet::random;
+use runtime_fleet::{random, wall};
 use serde_json::Value;
 use sim::{Deed, Entry, Weather, World};
 use tokio::{
@@ -15,6 +15,7 @@ use super::{
     controller::Controller,
     ending::{Ending, UNTOLD, ending, without_numbers},
     judge::{Deeds, HEARD, Place, is_ours, judge, label},
+    plan::{Plan, What},
     scenario::Scenario,
     stage::{PLATFORM, SPOKES, Stage},
 };
@@ -28,42 +29,6 @@ const QUIET: Duration = Duration::from_mins(15);
 
 /// It has to become quiet within this.
 const PATIENCE: Duration = Duration::from_hours(3);
-
-/// What goes wrong.
-#[derive(Debug, Clone)]
-pub(crate) struct Plan {
-    weather: Weather,
-    /// After how many of its writes each process crashes; those of the first of them.
-    crashes: Vec<u64>,
-}
-
-impl Plan {
-    pub(crate) fn calm() -> Self {
-        Self { weather: Weather::CALM, crashes: Vec::new() }
-    }
-
-    pub(crate) fn crash(after: u64) -> Self {
-        Self { crashes: vec![after], ..Self::calm() }
-    }
-
-    /// As bad as a seed says.
-    pub(crate) fn stormy(seed: u64) -> Self {
-        let of = |salt: u64| seed.wrapping_add(salt).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        let share = |salt| [0, 10, 50, 200][usize::try_from(of(salt) % 4).unwrap()];
-        let weather = Weather {
-            lost: share(1),
-            unanswered: share(2),
-            refused: share(3),
-            conflicts: share(4),
-            late: share(5),
-            cut: share(6) * 4,
-            stale: share(7) * 2,
-            ..Weather::CALM
-        };
-        let crashes = (0..of(8) % 4).map(|crash| 1 + of(9 + crash) % 20).collect();
-        Self { weather, crashes }
-    }
-}
 
 /// What was seen of a scene.
 struct Seen {
@@ -81,7 +46,7 @@ pub(crate) struct Told {
     pub(crate) seed: u64,
     plan: Plan,
     entries: Vec<Entry>,
-    /// How much the process wrote that lives at the end.
+    /// How much the processes wrote that live at the end, leases aside.
     pub(crate) writes: u64,
     seen: Vec<Seen>,
     failure: Option<String>,
@@ -98,9 +63,10 @@ pub(crate) fn tell(scenario: &Scenario, seed: u64, plan: &Plan) -> Told {
 async fn play(scenario: Scenario, seed: u64, plan: Plan) -> Told {
     random::seed(seed);
     let stage = Stage::set(seed, scenario.hubs(), scenario.spokes()).await;
+    wall::set(stage.world.clock().wall());
     let start = |(process, hub): (u64, &&'static str)| {
         let crashes = if process == 0 { plan.crashes.clone() } else { Vec::new() };
-        let controller = Controller { hub, args: scenario.args.clone() };
+        let controller = Controller { at: process, hub, args: scenario.args.clone(), skew: plan.skew };
         Program::start(controller, &stage.world, seed.wrapping_add(process << 48), crashes)
     };
     let programs: Vec<Program> = (0..).zip(&scenario.processes).map(start).collect();
@@ -112,7 +78,10 @@ async fn play(scenario: Scenario, seed: u64, plan: Plan) -> Told {
         }
         for act in &scene.acts {
             stage.world.tell("", "ann", format!("scene {number}: {act}"));
-            act.play(&stage).await;
+            act.play(&stage, plan.outage).await;
+        }
+        for what in plan.befalls(number, scenario.scenes.len()) {
+            befall(what, &stage, &programs);
         }
         sleep(TROUBLE).await;
         for program in &programs {
@@ -134,10 +103,21 @@ async fn play(scenario: Scenario, seed: u64, plan: Plan) -> Told {
             seen.deeds.without_revisions();
         }
     }
-    let writes = programs.iter().map(Program::writes).sum();
+    let writes = programs.iter().map(Program::work).sum();
     programs.into_iter().for_each(Program::end);
     stage.world.end();
     Told { scenario, seed, plan, entries, writes, seen, failure }
+}
+
+fn befall(what: What, stage: &Stage, programs: &[Program]) {
+    match what {
+        What::Freeze(seconds) => {
+            if let Some(busiest) = programs.iter().max_by_key(|program| program.writes()) {
+                busiest.freeze(Duration::from_secs(seconds));
+            }
+        }
+        What::Compact => stage.servers().for_each(|server| server.compact()),
+    }
 }
 
 /// Children whose instance is gone.

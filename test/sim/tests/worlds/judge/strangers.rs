@@ -1,10 +1,10 @@
 //! What belongs to others is never touched.
 
 use broker_api::keys;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{Step, annotation};
-use crate::stage::{CERTIFICATE, HUB, PRIVATE, PROVIDERS};
+use super::{Step, annotation, is_foreign};
+use crate::stage::{CERTIFICATE, FOREIGN, HUB, PRIVATE, PROVIDERS};
 
 /// Whether a write of the broker is to what is its own, or to what it may write to.
 pub(super) fn check_stranger(step: &Step<'_>) -> Result<(), String> {
@@ -13,6 +13,14 @@ pub(super) fn check_stranger(step: &Step<'_>) -> Result<(), String> {
         return Err("this is none of its business".to_owned());
     }
     let Some(before) = &change.before else { return Ok(()) };
+    if is_foreign(before) {
+        return Err("this is somebody else's".to_owned());
+    }
+    let holds =
+        |object: &Value| object["metadata"]["finalizers"].as_array().is_some_and(|all| all.contains(&json!(FOREIGN)));
+    if holds(before) && !change.after.as_deref().is_some_and(holds) {
+        return Err("somebody else holds this".to_owned());
+    }
     let server = step.server();
     let fine = match &*change.resource {
         CERTIFICATE if PROVIDERS.contains(&server) => is_ours(before) || has_been_stripped(&change.name),

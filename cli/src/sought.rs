@@ -36,7 +36,7 @@ impl FromStr for Written {
 
 /// Which object.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Subject {
+pub(crate) struct Sought {
     /// The object: KIND/NAME, such as certificate/website; kinds as kubectl takes them
     #[arg(value_name = "KIND/NAME")]
     pub(crate) object: Written,
@@ -62,9 +62,9 @@ pub(crate) struct Found {
 
 impl Found {
     /// Finds what a person means: in consumers first, then in spokes, then in the coordination cluster.
-    pub(crate) async fn find(clusters: &Clusters, subject: &Subject) -> anyhow::Result<Self> {
-        let candidates = candidates(clusters, subject.cluster.as_deref())?;
-        let looked = join_all(candidates.iter().map(|cluster| look(cluster, subject))).await;
+    pub(crate) async fn find(clusters: &Clusters, sought: &Sought) -> anyhow::Result<Self> {
+        let candidates = candidates(clusters, sought.cluster.as_deref())?;
+        let looked = join_all(candidates.iter().map(|cluster| look(cluster, sought))).await;
         let mut found = Vec::new();
         let mut troubles = clusters.unknown.clone();
         let mut served = false;
@@ -78,12 +78,12 @@ impl Found {
         }
         let best = found.first().map(|first| first.cluster.name.role());
         found.retain(|one| Some(one.cluster.name.role()) == best);
-        let Written { kind, name } = &subject.object;
+        let Written { kind, name } = &sought.object;
         match found.len() {
             1 => Ok(found.remove(0)),
             0 => {
                 let what = if served || !troubles.is_empty() {
-                    format!("{kind} {}/{name} is in none of the clusters that could be asked", subject.namespace)
+                    format!("{kind} {}/{name} is in none of the clusters that could be asked", sought.namespace)
                 } else {
                     format!("no cluster serves a kind {kind}")
                 };
@@ -91,7 +91,7 @@ impl Found {
             }
             _ => {
                 let names: Vec<String> = found.iter().map(|one| one.cluster.name.to_string()).collect();
-                bail!("{kind} {}/{name} is in {}: say which with --in", subject.namespace, names.join(", "));
+                bail!("{kind} {}/{name} is in {}: say which with --in", sought.namespace, names.join(", "));
             }
         }
     }
@@ -119,9 +119,9 @@ enum Looked {
     NoKind,
 }
 
-async fn look(cluster: &Cluster, subject: &Subject) -> Result<Looked, Trouble> {
-    let Some(resource) = cluster.resources().await?.called(&subject.object.kind) else { return Ok(Looked::NoKind) };
-    let place = Place { namespace: &subject.namespace, name: &subject.object.name };
+async fn look(cluster: &Cluster, sought: &Sought) -> Result<Looked, Trouble> {
+    let Some(resource) = cluster.resources().await?.called(&sought.object.kind) else { return Ok(Looked::NoKind) };
+    let place = Place { namespace: &sought.namespace, name: &sought.object.name };
     Ok(match cluster.get(resource, place).await? {
         Some(object) => Looked::Found(resource.clone(), object),
         None => Looked::Absent,

@@ -1,4 +1,4 @@
-//! `About`: which origin a Migration is about: the one that its annotations name, or the one that the copy that it is to
+//! `MovedOrigin`: which origin a Migration is about: the one that its annotations name, or the one that the copy that it is to
 //! leave was made from.
 
 use std::sync::Arc;
@@ -11,26 +11,26 @@ use crate::{assignment::KeyRing, copy, naming::leading_hash, snapshot::OriginKey
 
 /// Which origin a Migration is about.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum About {
+pub enum MovedOrigin {
     /// Not known yet.
     #[default]
     Unknown,
     /// This one, with this uid.
-    Origin(OriginKey, Box<str>),
+    Known(OriginKey, Box<str>),
     /// None: CamelCase word, and why.
     Refused(&'static str, String),
 }
 
-impl About {
+impl MovedOrigin {
     /// Whether it is the object with this uid.
     pub fn is_of(&self, uid: &str) -> bool {
-        matches!(self, Self::Origin(_, own) if **own == *uid)
+        matches!(self, Self::Known(_, own) if **own == *uid)
     }
 
     /// The origin, if it is known.
     pub fn origin(&self) -> Option<&OriginKey> {
         match self {
-            Self::Origin(key, _) => Some(key),
+            Self::Known(key, _) => Some(key),
             Self::Unknown | Self::Refused(..) => None,
         }
     }
@@ -59,8 +59,8 @@ fn flaw(known: &Known) -> Option<(&'static str, String)> {
     None
 }
 
-fn no_copy(from: &Side, why: &str) -> About {
-    About::Refused(
+fn no_copy(from: &Side, why: &str) -> MovedOrigin {
+    MovedOrigin::Refused(
         "FromIsNoCopy",
         format!("{} {} at {} {why}; name a copy in spec.from", from.kind.kind, from.key, from.provider.name()),
     )
@@ -109,16 +109,16 @@ fn signed(kind: &Arc<Kind>, from: &Side, copy: &View, ring: &KeyRing) -> Option<
 }
 
 /// The origin of the copy in `spec.from`, by what there is under its name.
-fn by_copy(kind: &Arc<Kind>, from: &Side, found: impl FnOnce() -> Seen, ring: Option<&KeyRing>) -> About {
+fn by_copy(kind: &Arc<Kind>, from: &Side, found: impl FnOnce() -> Seen, ring: Option<&KeyRing>) -> MovedOrigin {
     // Copies are named so; what is not is never read.
     if leading_hash(&from.key.name).is_none() {
         return no_copy(from, "is not named like a copy");
     }
     match (found(), ring) {
-        (Seen::Unknown, _) | (_, None) => About::Unknown,
+        (Seen::Unknown, _) | (_, None) => MovedOrigin::Unknown,
         (Seen::Absent, _) => no_copy(from, "does not exist"),
         (Seen::Present(copy), Some(ring)) => match signed(kind, from, &copy, ring) {
-            Some((origin, uid)) => About::Origin(origin, uid),
+            Some((origin, uid)) => MovedOrigin::Known(origin, uid),
             None => no_copy(from, "does not carry the broker's signature"),
         },
     }
@@ -153,7 +153,7 @@ pub struct Surroundings<'a> {
     pub is_made: &'a dyn Fn() -> bool,
 }
 
-impl About {
+impl MovedOrigin {
     /// Which origin a Migration is about, as far as can be told.
     pub fn of(known: &Known, around: &Surroundings<'_>) -> Self {
         let from = &known.from;
@@ -176,7 +176,7 @@ impl About {
         if let Some((carried, _)) = &known.carried {
             let origin = carried.origin(kind);
             if is_copy_of(from, &origin) && is_copy_of(&known.to, &origin) {
-                return Self::Origin(origin, carried.uid.clone());
+                return Self::Known(origin, carried.uid.clone());
             }
         }
         for (side, field) in [(from, "spec.from"), (&known.to, "spec.to")] {
@@ -240,11 +240,11 @@ mod tests {
         Seen::Present(view(&object))
     }
 
-    fn reason(about: &About) -> &str {
+    fn reason(about: &MovedOrigin) -> &str {
         match about {
-            About::Refused(reason, _) => reason,
-            About::Unknown => "Unknown",
-            About::Origin(..) => "Origin",
+            MovedOrigin::Refused(reason, _) => reason,
+            MovedOrigin::Unknown => "Unknown",
+            MovedOrigin::Known(..) => "Origin",
         }
     }
 
@@ -252,7 +252,7 @@ mod tests {
     fn the_origin_is_that_of_a_signed_copy_only() {
         let known = migration(&json!({}));
         let about = by_copy(&kind(), &known.from, || copy("one"), Some(&ring(1)));
-        assert_eq!(about, About::Origin(origin("consumer#cluster"), "1".into()));
+        assert_eq!(about, MovedOrigin::Known(origin("consumer#cluster"), "1".into()));
         // Signed for another provider, or by somebody else.
         for (found, ring) in [(copy("two"), ring(1)), (copy("one"), ring(2))] {
             let about = by_copy(&kind(), &known.from, || found, Some(&ring));
@@ -285,8 +285,8 @@ mod tests {
     fn what_is_not_known_yet_is_no_refusal() {
         let known = migration(&json!({}));
         let about = |found: Seen, ring: Option<&KeyRing>| by_copy(&kind(), &known.from, || found, ring);
-        assert_eq!(about(Seen::Unknown, Some(&ring(1))), About::Unknown);
-        assert_eq!(about(copy("one"), None), About::Unknown);
+        assert_eq!(about(Seen::Unknown, Some(&ring(1))), MovedOrigin::Unknown);
+        assert_eq!(about(copy("one"), None), MovedOrigin::Unknown);
         assert_eq!(reason(&about(Seen::Absent, Some(&ring(1)))), "FromIsNoCopy");
     }
 
@@ -319,7 +319,7 @@ mod tests {
     const WELL: Scene =
         Scene { reserved: false, brokered: true, engaged: |_| Engaged::Yes, copy: || copy("one"), made: false };
 
-    fn about(known: &Known, scene: &Scene) -> About {
+    fn about(known: &Known, scene: &Scene) -> MovedOrigin {
         let (kind, ring) = (kind(), ring(1));
         let around = Surroundings {
             own: "own",
@@ -330,7 +330,7 @@ mod tests {
             ring: Some(&ring),
             is_made: &|| scene.made,
         };
-        About::of(known, &around)
+        MovedOrigin::of(known, &around)
     }
 
     #[test]
@@ -355,11 +355,11 @@ mod tests {
             };
             let engaged = |provider: &ClusterName| if provider.name() == "three" { Engaged::Yes } else { Engaged::No };
             let why = format!("{field} names {provider}, which is no provider of this broker");
-            let refused = About::Refused("ProviderUnknown", why);
+            let refused = MovedOrigin::Refused("ProviderUnknown", why);
             assert_eq!(about(&known, &Scene { engaged, ..unlooked }), refused);
             let engaged =
                 |provider: &ClusterName| if provider.name() == "three" { Engaged::Yes } else { Engaged::Unknown };
-            assert_eq!(about(&known, &Scene { engaged, ..unlooked }), About::Unknown);
+            assert_eq!(about(&known, &Scene { engaged, ..unlooked }), MovedOrigin::Unknown);
         }
     }
 
@@ -378,7 +378,7 @@ mod tests {
         let alone = Scene { engaged: |_| Engaged::No, copy: || panic!("looked"), ..WELL };
         let mut known = ours(7);
         known.carried.as_mut().unwrap().0.cluster = ClusterName::consumer("consumer#cluster");
-        assert_eq!(about(&known, &alone), About::Origin(origin("consumer#cluster"), "1".into()));
+        assert_eq!(about(&known, &alone), MovedOrigin::Known(origin("consumer#cluster"), "1".into()));
         // What it carries is not what its sides name.
         let other = || ObjectKey::new("n", "a8b70b353e97-other");
         let (mut from, mut to) = (known.clone(), known);
@@ -393,7 +393,7 @@ mod tests {
         let known = migration(&json!({}));
         let absent = Scene { copy: || Seen::Absent, ..WELL };
         assert_eq!(reason(&about(&known, &absent)), "FromIsNoCopy");
-        assert_eq!(about(&known, &Scene { made: true, ..absent }), About::Unknown);
+        assert_eq!(about(&known, &Scene { made: true, ..absent }), MovedOrigin::Unknown);
         assert!(about(&known, &Scene { made: true, ..WELL }).is_of("1"), "it is there");
     }
 }

@@ -1,0 +1,142 @@
+//! `Plan`: what goes wrong in a world of graphs. All of it follows from a seed.
+
+use std::collections::BTreeSet;
+
+use sim::{Outage, Weather};
+
+use crate::chance::Chance;
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    pub(crate) weather: Weather,
+    /// After how many of its writes each process crashes; those of the first of them.
+    pub(crate) crashes: Vec<u64>,
+    /// So many seconds the clocks of every other process are wrong.
+    pub(crate) skew: i64,
+    /// How it is noticed of a cluster that it is lost.
+    pub(crate) outage: Outage,
+    /// What befalls some scenes.
+    blows: Vec<Blow>,
+    /// What was taken out of it, to see whether it matters.
+    without: BTreeSet<String>,
+}
+
+/// Something sudden in a scene: the one of this number, if there are no more than so many of them.
+#[derive(Debug, Clone, Copy)]
+struct Blow {
+    scene: usize,
+    what: What,
+}
+
+/// What happens suddenly.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum What {
+    /// The process that has written most is stopped for so many seconds.
+    Freeze(u64),
+    /// All API servers forget what has happened.
+    Compact,
+}
+
+impl Plan {
+    pub(crate) fn calm() -> Self {
+        Self {
+            weather: Weather::CALM,
+            crashes: Vec::new(),
+            skew: 0,
+            outage: Outage::Refused,
+            blows: Vec::new(),
+            without: BTreeSet::new(),
+        }
+    }
+
+    pub(crate) fn crash(after: u64) -> Self {
+        Self { crashes: vec![after], ..Self::calm() }
+    }
+
+    /// Requests, watches and processes fail, as often as a seed says.
+    pub(crate) fn windy(seed: u64) -> Self {
+        let of = |salt: u64| seed.wrapping_add(salt).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let share = |salt| [0, 10, 50, 200][usize::try_from(of(salt) % 4).unwrap()];
+        let weather = Weather {
+            lost: share(1),
+            unanswered: share(2),
+            refused: share(3),
+            conflicts: share(4),
+            late: share(5),
+            cut: share(6) * 4,
+            stale: share(7) * 2,
+            ..Weather::CALM
+        };
+        let crashes = (0..of(8) % 4).map(|crash| 1 + of(9 + crash) % 20).collect();
+        Self { weather, crashes, ..Self::calm() }
+    }
+
+    /// As bad as a seed says.
+    pub(crate) fn stormy(seed: u64) -> Self {
+        let mut plan = Self::windy(seed);
+        let mut chance = Chance::of(seed, "storm");
+        plan.weather.astray = chance.one_of(&[0, 0, 2, 12, 50]);
+        plan.skew = chance.one_of(&[0, 0, 0, 0, 3600, -3600]);
+        plan.outage = chance.one_of(&[Outage::Refused, Outage::Silent]);
+        for _ in 0..chance.below(4) {
+            let what = if chance.below(2) == 0 { What::Freeze(10 + chance.below(60)) } else { What::Compact };
+            plan.blows.push(Blow { scene: usize::try_from(chance.below(16)).unwrap(), what });
+        }
+        plan
+    }
+
+    /// After how many writes a process crashes, where nothing else goes wrong.
+    pub(crate) fn crash_alone(&self) -> Option<u64> {
+        match &*self.crashes {
+            [after] if self.weather == Weather::CALM => Some(*after),
+            _ => None,
+        }
+    }
+
+    /// What befalls a scene, of so many.
+    pub(crate) fn befalls(&self, scene: usize, of: usize) -> impl Iterator<Item = What> {
+        let blows = self.blows.iter().enumerate().filter(|(at, _)| !self.without.contains(&format!("blow{at}")));
+        blows.filter(move |(_, blow)| blow.scene % of == scene).map(|(_, blow)| blow.what)
+    }
+
+    /// What can be taken out of it, each by its name.
+    pub(crate) fn parts(&self) -> Vec<String> {
+        let mut weather = self.weather;
+        let faults = weather.shares().into_iter().filter(|(_, share)| **share > 0);
+        let faults = faults.map(|(name, _)| name.to_owned()).collect::<Vec<_>>().into_iter();
+        let skew = (self.skew != 0).then(|| "skew".to_owned());
+        let silence = (self.outage == Outage::Silent).then(|| "silence".to_owned());
+        let crashes = (!self.crashes.is_empty()).then(|| "crashes".to_owned());
+        let blows = (0..self.blows.len()).map(|at| format!("blow{at}"));
+        let all = faults.chain(skew).chain(silence).chain(crashes).chain(blows);
+        all.filter(|part| !self.without.contains(part)).collect()
+    }
+
+    /// Without some of its [`parts`](Self::parts).
+    pub(crate) fn leaving_out<'a>(&self, parts: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut plan = self.clone();
+        plan.without.extend(parts.into_iter().map(str::to_owned));
+        let is_out = |part: &str| plan.without.contains(part);
+        for (name, share) in plan.weather.shares() {
+            if is_out(name) {
+                *share = 0;
+            }
+        }
+        if is_out("skew") {
+            plan.skew = 0;
+        }
+        if is_out("silence") {
+            plan.outage = Outage::Refused;
+        }
+        if is_out("crashes") {
+            plan.crashes.clear();
+        }
+        plan
+    }
+
+    /// What was taken out, for a command line.
+    pub(crate) fn left_out(&self) -> String {
+        self.without.iter().map(String::as_str).collect::<Vec<_>>().join(" ")
+    }
+}
