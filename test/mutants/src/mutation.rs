@@ -23,12 +23,21 @@ pub(crate) struct Mutation {
     pub(crate) is: String,
     /// What is done instead. Where it has the word `MUTANT` it takes that place as it is, and the word says whether it counts.
     pub(crate) becomes: String,
+    /// Numbers of others that are broken at the same time: while they hold, nothing comes of this one.
+    #[serde(default)]
+    with: Vec<u32>,
     /// Whose worlds are to notice it; else it follows from where it is.
     #[serde(default)]
     worlds: Option<Worlds>,
 }
 
 impl Mutation {
+    /// What is broken, as the worlds are told.
+    pub(crate) fn numbers(&self) -> String {
+        let all = std::iter::once(&self.number).chain(&self.with);
+        all.map(u32::to_string).collect::<Vec<_>>().join(",")
+    }
+
     pub(crate) fn worlds(&self) -> Worlds {
         let of_graphs = self.file.starts_with("graphs/");
         self.worlds.unwrap_or(if of_graphs { Worlds::Graphs } else { Worlds::Broker })

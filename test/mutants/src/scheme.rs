@@ -8,7 +8,7 @@ use crate::mutation::Mutation;
 fn counts(number: u32) -> String {
     format!(
         "({{ static ON: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| \
-         std::env::var(\"MUTANT\").is_ok_and(|number| number == \"{number}\")); *ON }})"
+         std::env::var(\"MUTANT\").is_ok_and(|all| all.split(',').any(|number| number == \"{number}\"))); *ON }})"
     )
 }
 

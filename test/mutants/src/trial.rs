@@ -98,7 +98,7 @@ impl Trial<'_> {
     pub(crate) fn of(&self, mutation: &Mutation) -> anyhow::Result<Found> {
         let mut tried = Vec::new();
         for stage in mutation.worlds().stages() {
-            match self.run(&mutation.number.to_string(), stage)? {
+            match self.run(&mutation.numbers(), stage)? {
                 Ended::Failed { seed, why } => {
                     let at = match seed {
                         Some(seed) => format!("{} {seed}", stage.name),

@@ -58,6 +58,17 @@ pub(crate) enum Mark {
     All,
 }
 
+/// What somebody does as soon as others have written something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Haste {
+    /// Edits the copy.
+    Edits,
+    /// Deletes it.
+    Drops,
+    /// Holds the object with a finalizer, or lets go of it.
+    Holds,
+}
+
 /// What a provider's AcceptAPI says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Policy {
@@ -98,9 +109,13 @@ pub(crate) enum Act {
     Squat(Thing),
     /// Those go.
     Yield(Thing),
+    /// Somebody at the provider deletes the namespaces of its copies.
+    Raze(Thing),
     /// Somebody holds it with a finalizer of his own, and lets go of it.
     Hold(Thing),
     Release(Thing),
+    /// From now on somebody reacts to what others write there, a few times.
+    Hasten(Thing, Haste),
     /// A provider copies the marks of another tenant's copy to an object of its own.
     Steal(&'static str),
     Policy(&'static str, Policy),
@@ -133,6 +148,8 @@ impl Act {
             | Self::Drop(thing)
             | Self::Squat(thing)
             | Self::Yield(thing)
+            | Self::Raze(thing)
+            | Self::Hasten(thing, _)
             | Self::Hold(thing)
             | Self::Release(thing) => Some(thing),
             _ => None,
@@ -196,20 +213,25 @@ pub(crate) fn draw(chance: &mut Chance) -> Vec<(Act, Duration)> {
 }
 
 /// In some stories somebody else lays hands on it, right after something has happened, and takes them off again; or a tenant
-/// takes the rights away for so long that what was seen there counts no more.
+/// takes the rights away for so long that what was seen there counts no more; or where copies are is deleted; or somebody
+/// reacts to whatever is written.
 pub(crate) fn meddle(acts: &mut Vec<(Act, Duration)>, chance: &mut Chance) {
-    let at = usize::try_from(chance.below(6 * acts.len() as u64)).unwrap();
-    let (kind, at) = (at % 6, at / 6);
+    let at = usize::try_from(chance.below(9 * acts.len() as u64)).unwrap();
+    let (kind, at) = (at % 9, at / 9);
     let thing = acts[..=at].iter().rev().find_map(|(act, _)| act.thing()).unwrap_or(Thing::FIRST);
     let (begins, meanwhile, ends) = match kind {
         0 => (Act::Squat(thing), Act::Edit(thing, 6), Act::Yield(thing)),
         1 => (Act::Hold(thing), Act::Edit(thing, 6), Act::Release(thing)),
-        2 => (Act::Outage(thing.tenant, Outage::Forbidden), Act::Strip(thing, Mark::Labels), Act::Heal(thing.tenant)),
+        4 => (Act::Outage(thing.tenant, Outage::Forbidden), Act::Strip(thing, Mark::Labels), Act::Heal(thing.tenant)),
+        5 => (Act::Raze(thing), Act::Edit(thing, 6), Act::Nothing),
+        6 => (Act::Hasten(thing, Haste::Edits), Act::Edit(thing, 6), Act::Nothing),
+        7 => (Act::Hasten(thing, Haste::Drops), Act::Edit(thing, 6), Act::Drop(thing)),
+        8 => (Act::Hasten(thing, Haste::Holds), Act::Edit(thing, 6), Act::Release(thing)),
         _ => return,
     };
     let mut soon = |most: &[u64]| Duration::from_secs(chance.one_of(most));
     let pause = std::mem::replace(&mut acts[at].1, soon(&[0, 0, 1, 3]));
-    let until = if kind == 2 { soon(&[70, 100]) } else { soon(&[0, 1, 3]) };
+    let until = if kind == 4 { soon(&[70, 100]) } else { soon(&[0, 1, 3]) };
     acts.insert(at + 1, (begins, until));
     acts.insert(at + 2, (meanwhile, pause.max(soon(&[5, 20]))));
     let left = acts.len() - (at + 3);

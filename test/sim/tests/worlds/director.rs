@@ -10,6 +10,7 @@ use tokio::time::sleep;
 use crate::{
     act::{Act, Mark, Policy, Thing},
     customer::{Customer, annotate, hold},
+    hasty,
     person::Person,
     provider::Mood,
     stage::{
@@ -52,6 +53,8 @@ impl<'a> Director<'a> {
             Act::Strip(thing, mark) => self.strip(thing, mark).await,
             Act::Drop(thing) => self.on_copies(thing, "DELETE", &Value::Null).await,
             Act::Squat(thing) => self.squat(thing).await,
+            Act::Hasten(thing, haste) => hasty::start(self.stage, thing, haste),
+            Act::Raze(thing) => self.raze(thing).await,
             Act::Yield(_) => self.yield_all().await,
             Act::Steal(provider) => self.steal(provider).await,
             Act::Policy(provider, policy) => self.set_policy(provider, policy).await,
@@ -120,20 +123,12 @@ impl<'a> Director<'a> {
 
     /// Where it has copies: at whom, namespace and name.
     fn copies(&self, thing: Thing) -> Vec<(ApiServer, String, String)> {
-        let mut found = Vec::new();
-        for provider in self.stage.providers {
-            let server = self.stage.server(provider);
-            for ((namespace, name), copy) in server.objects(CERTIFICATE) {
-                let annotations = &copy["metadata"]["annotations"];
-                let is_its = annotations[keys::CONSUMER_CLUSTER] == thing.tenant
-                    && annotations[keys::CONSUMER_NAME] == thing.name
-                    && !name.starts_with("forged");
-                if is_its {
-                    found.push((server.clone(), namespace, name));
-                }
-            }
-        }
-        found
+        let servers = self.stage.providers.iter().map(|provider| self.stage.server(provider));
+        let at = |server: ApiServer| {
+            let copies = copies_at(&server, thing).into_iter();
+            copies.map(move |(namespace, name, _)| (server.clone(), namespace, name)).collect::<Vec<_>>()
+        };
+        servers.flat_map(at).collect()
     }
 
     async fn squat(&self, thing: Thing) {
@@ -143,6 +138,13 @@ impl<'a> Director<'a> {
             let mut own = certificate(&namespace, &name, "squatter.example.org");
             own["metadata"]["labels"] = json!({FOREIGN: "true"});
             owner.ask("POST", &certificates(&namespace), &own).await;
+        }
+    }
+
+    async fn raze(&self, thing: Thing) {
+        for (server, namespace, _) in self.copies(thing) {
+            let owner = Person { name: "owner", server: &server };
+            owner.ask("DELETE", &format!("/api/v1/namespaces/{namespace}"), &Value::Null).await;
         }
     }
 
@@ -210,6 +212,18 @@ impl<'a> Director<'a> {
         });
         owner.ask("PATCH", &path, &patch).await;
     }
+}
+
+/// The copies of it that a provider has: namespace, name, and all of it.
+pub(crate) fn copies_at(provider: &ApiServer, thing: Thing) -> Vec<(String, String, Value)> {
+    let all = provider.objects(CERTIFICATE).into_iter();
+    let its = all.filter(|((_, name), copy)| {
+        let annotations = &copy["metadata"]["annotations"];
+        annotations[keys::CONSUMER_CLUSTER] == thing.tenant
+            && annotations[keys::CONSUMER_NAME] == thing.name
+            && !name.starts_with("forged")
+    });
+    its.map(|((namespace, name), copy)| (namespace, name, (*copy).clone())).collect()
 }
 
 async fn resume_all(stage: &Stage) {

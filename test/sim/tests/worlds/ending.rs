@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::{
     furnished::Furnished,
     provider::base64,
-    stage::{CERTIFICATE, DEFINITIONS, HUB, PRIVATE, PROVIDERS, SHOP, Stage},
+    stage::{CERTIFICATE, DEFINITIONS, FOREIGN, HUB, PRIVATE, PROVIDERS, SHOP, Stage},
 };
 
 /// Who moved what how often is chance, and so are Events: of what went wrong some tell more.
@@ -44,6 +44,9 @@ pub(crate) fn ending(stage: &Stage) -> Ending {
         }
         if stage.tenants.contains(&server.name()) {
             ending.look_at_tenant(stage, server.name(), &contents);
+        }
+        if server.name() == HUB {
+            ending.look_at_migrations(&contents);
         }
         for ((resource, namespace, name), object) in contents {
             let of_provider = is_provider && resource == "namespaces" && name == SHOP;
@@ -98,6 +101,18 @@ fn take_out_unmarked(contents: &mut Contents) -> u64 {
 }
 
 impl Ending {
+    /// Whatever moved has come to an end.
+    fn look_at_migrations(&mut self, contents: &Contents) {
+        let all = contents.iter().filter(|((kind, _, _), _)| kind == "migrations.broker.platform-mesh.io");
+        let open = all.filter(|(_, migration)| {
+            let state = &migration["status"]["state"];
+            *state != "CutoverCompleted" && *state != "Failed"
+        });
+        self.wrong.extend(
+            open.map(|((_, _, name), migration)| format!("Migration {name} is still {}", migration["status"]["state"])),
+        );
+    }
+
     fn look_at_provider(&mut self, stage: &Stage, name: &str, contents: &Contents, unmarked: u64) {
         let copies = contents.iter().filter(|((kind, namespace, copy), _)| {
             kind == CERTIFICATE && namespace != PRIVATE && !copy.starts_with("forged")
@@ -208,6 +223,8 @@ fn plain(value: &mut Value, providers: &[&str]) {
         Value::Array(items) => {
             // That it once moved.
             items.retain(|item| !(item["type"] == "Moving" && item["status"] == "False"));
+            // Whoever holds it lets go when he likes.
+            items.retain(|item| *item != FOREIGN);
             for item in items.iter_mut() {
                 plain(item, providers);
             }

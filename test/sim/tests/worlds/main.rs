@@ -13,6 +13,7 @@ mod director;
 mod ending;
 mod furnished;
 mod graphs;
+mod hasty;
 mod judge;
 mod mover;
 mod person;

@@ -8,7 +8,7 @@ use crate::{
     act::{
         Act::{
             self, Ask, Configure, Drop, Edit, Forge, GiveBack, Heal, Hold, Leave, Mood, Nothing, Outage, Pause, Policy,
-            Release, Resume, Return, Squat, Steal, Strip, Yield,
+            Raze, Release, Resume, Return, Squat, Steal, Strip, Yield,
         },
         Forgery, Mark, Policy as Says, Thing,
     },
@@ -52,6 +52,7 @@ fn scenarios() -> Vec<(&'static str, Vec<Act>)> {
         ("its copy is deleted", vec![Ask(ONE), Drop(ONE)]),
         ("somebody else has the name of its copy", vec![Ask(ONE), Squat(ONE), Edit(ONE, 1), Yield(ONE)]),
         ("somebody else holds it", vec![Ask(ONE), Hold(ONE), GiveBack(ONE), Release(ONE)]),
+        ("the namespace of its copy is deleted", vec![Ask(ONE), Raze(ONE), Edit(ONE, 1)]),
         ("its marks are stolen", vec![Ask(ONE), Ask(OTHERS), Steal(A), Steal(B)]),
         ("its provider is drained", from_a(&[Policy(A, Says::Drained)])),
         ("its provider closes", from_a(&[Policy(A, Says::Closed)])),
