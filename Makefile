@@ -130,7 +130,7 @@ test: need-cargo need-cc fmt-check $(if $(ONE_BUILD),,clippy) controlplane helm 
 
 # One world a seed, and the named stories with a crash after every single write; SEED=… is one world, with its story.
 .PHONY: simulate
-simulate: need-cargo need-cc ## Run broker and graphs through worlds that go wrong (SEEDS=1000: how many; SEED=7: one, with its story)
+simulate: need-cargo need-cc ## Run broker and graphs through worlds that go wrong (SEEDS=1000: how many; SEED=7: one, with its story; SCENARIO='it is edited' CRASH=3: one with a name)
 	SEEDS=$(or $(SEEDS),1000) SEED=$(SEED) WITHOUT='$(WITHOUT)' SCENARIOS=all cargo test --locked --profile simulate \
 		--package sim --test worlds -- --nocapture --test-threads 1 worlds_that_go_wrong $(if $(SEED),,a_broker_that_crashes)
 

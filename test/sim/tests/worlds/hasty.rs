@@ -44,7 +44,7 @@ async fn react(server: ApiServer, thing: Thing, haste: Haste) {
                     owner.ask("PATCH", &path, &json!({"spec": {"fqdn": fqdn}})).await;
                 }
                 Haste::Drops => _ = owner.ask("DELETE", &path, &Value::Null).await,
-                Haste::Holds => hold(&Person { name: "ann", server: &server }, thing, left % 2 == 0).await,
+                Haste::Holds => hold(&Person { name: "ann", server: &server }, thing, left.is_multiple_of(2)).await,
             }
             // Nor is what it has done itself.
             known.extend(watched(&server, thing, haste).iter().map(|one| version(&one.2, haste)));

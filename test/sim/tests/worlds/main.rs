@@ -28,7 +28,7 @@ mod story;
 use std::{env, time::Duration};
 
 use mimalloc::MiMalloc;
-use sim::Weather;
+use sim::{Entry, Weather};
 
 use crate::{
     act::{Act, Thing},
@@ -59,10 +59,15 @@ fn calm(plan: &Plan) -> Told {
 
 fn hold_same(plan: &Plan) {
     let (first, second) = (tell(plan), tell(plan));
-    for (one, other) in first.entries.iter().zip(&second.entries) {
-        assert!(one == other, "{plan}{one}\nand then: {other}\n{one:?}\n{other:?}");
+    same_story(&plan.to_string(), &first.entries, &second.entries);
+}
+
+/// What was told twice was the same both times.
+pub(crate) fn same_story(told: &str, first: &[Entry], second: &[Entry]) {
+    for (one, other) in first.iter().zip(second) {
+        assert!(one == other, "{told}{one}\nand then: {other}\n{one:?}\n{other:?}");
     }
-    assert_eq!(first.entries.len(), second.entries.len(), "{plan}");
+    assert_eq!(first.len(), second.len(), "{told}");
 }
 
 #[test]

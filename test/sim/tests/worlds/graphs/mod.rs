@@ -28,7 +28,7 @@ use tale::tell;
 
 use crate::{
     crowd::{each, goes_wrong},
-    number, read,
+    number, read, same_story,
     shrink::{Cut as _, shrink},
 };
 
@@ -153,6 +153,14 @@ fn worlds_that_go_wrong_as_their_seeds_say() {
         println!("{}\n", play.tell().text());
     }
     all_hold(&plays);
+}
+
+#[test]
+fn the_same_seed_tells_the_same_story_of_graphs() {
+    for seed in 1..=number("TWICE").unwrap_or(2) {
+        let play = Play::new(seeded::scenario(seeded::story(seed)), seed, Plan::stormy(seed));
+        same_story(&play.command(), play.tell().entries(), play.tell().entries());
+    }
 }
 
 /// What was found once by its seed, and mended.
