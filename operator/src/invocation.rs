@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn what_the_broker_would_not_take_is_told_in_one_line() {
         for (extra, words) in [
-            (&["--watch-kind=certificates"][..], ["--watch-kind", "OwnedKind.version.group"]),
+            (&["--watch-kind=certificates"][..], ["--watch-kind", "Kind.version.group"]),
             (&["-kcp-kubeconfig=/kcp"], ["--kcp-kubeconfig", "unexpected argument"]),
             (&["--ready-timeout=soon"], ["--ready-timeout", "no duration"]),
             (&["-version"], ["help", "version"]),

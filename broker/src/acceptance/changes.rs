@@ -16,7 +16,7 @@ use broker_core::acceptance::AcceptId;
 use futures::FutureExt as _;
 use runtime_engine::decisions::Urgency;
 use runtime_fleet::{
-    crash::spawn,
+    crash::{spawn, within},
     hashed::{HashMap, HashSet},
     index::Lookup,
     object::ObjectKey,
@@ -133,12 +133,12 @@ pub async fn run(broker: Arc<Broker>, mut changes: mpsc::UnboundedReceiver<Accep
         for (name, pending) in &mut providers {
             let Some(batch) = pending.begin(now) else { continue };
             let (broker, name) = (Arc::clone(&broker), name.clone());
-            batches.spawn(async move {
+            batches.spawn(within(async move {
                 if AssertUnwindSafe(broker.take_in(&name, batch)).catch_unwind().await.is_err() {
                     warn!(provider = %name, "its AcceptAPIs could not be taken in");
                 }
                 name
-            });
+            }));
         }
         providers.retain(|_, pending| !pending.is_over(now));
         let due = providers.values().filter_map(|pending| pending.due(now)).min();

@@ -66,6 +66,17 @@ pub(crate) fn wall() -> Option<Wall> {
     OF.try_with(|crash| crash.wall).ok().flatten()
 }
 
+/// A task that is begun by other means than [`spawn`], and ended by whoever begins it: it belongs to the program, too.
+pub fn within<T>(task: impl Future<Output = T>) -> impl Future<Output = T> {
+    let crash = OF.try_with(Clone::clone);
+    async move {
+        match crash {
+            Ok(crash) => OF.scope(crash, task).await,
+            Err(_) => task.await,
+        }
+    }
+}
+
 /// Begins a task. It ends with the program that it belongs to, where a simulator can let that crash.
 pub fn spawn<F>(task: F) -> JoinHandle<F::Output>
 where
@@ -124,6 +135,8 @@ mod tests {
         assert_eq!((early.of(tells()).await, late.of(tells()).await), (1_000, 5_000));
         tokio::time::sleep(Duration::from_secs(7)).await;
         assert_eq!(early.of(tells()).await, 1_007);
+        let elsewhere = async { tokio::spawn(within(async { wall::now().as_second() })).await.unwrap() };
+        assert_eq!(early.of(elsewhere).await, 1_007);
         assert!(Crash::default().of(tells()).await > 1_700_000_000, "as all others");
     }
 

@@ -15,8 +15,9 @@ const DEADLINE = 60_000;
 const [url, times, pause] = process.argv.slice(2);
 
 // Told of it where it is still to come, too.
-const painted = () =>
-  new Promise((resolve) => {
+const painted = (deadline) =>
+  new Promise((resolve, reject) => {
+    setTimeout(() => reject(new Error("nothing is painted")), deadline);
     const told = (list) => {
       const [first] = list.getEntriesByName("first-contentful-paint");
       if (first) resolve(first.startTime);
@@ -30,7 +31,7 @@ try {
   for (let time = 0; time < Number(times); time += 1) {
     const tab = await browser.tab({ url, deadline: DEADLINE });
     await tab.open("/");
-    console.log(await tab.page.evaluate(painted));
+    console.log(await tab.page.evaluate(painted, DEADLINE));
     complaints.push(...tab.complaints);
     await tab.page.context().close();
     await setTimeout(Number(pause));

@@ -23,7 +23,8 @@ pub(crate) struct Mutation {
     pub(crate) is: String,
     /// What is done instead. Where it has the word `MUTANT` it takes that place as it is, and the word says whether it counts.
     pub(crate) becomes: String,
-    /// Numbers of others that are broken at the same time: while they hold, nothing comes of this one.
+    /// Numbers of others that are broken at the same time: while they hold, nothing comes of this one. It is noticed where they
+    /// alone are not.
     #[serde(default)]
     with: Vec<u32>,
     /// Whose worlds are to notice it; else it follows from where it is.
@@ -36,6 +37,12 @@ impl Mutation {
     pub(crate) fn numbers(&self) -> String {
         let all = std::iter::once(&self.number).chain(&self.with);
         all.map(u32::to_string).collect::<Vec<_>>().join(",")
+    }
+
+    /// What is broken beside it. `None`: nothing.
+    pub(crate) fn beside(&self) -> Option<String> {
+        let all: Vec<String> = self.with.iter().map(u32::to_string).collect();
+        (!all.is_empty()).then(|| all.join(","))
     }
 
     pub(crate) fn worlds(&self) -> Worlds {
@@ -51,6 +58,8 @@ pub(crate) fn list() -> anyhow::Result<Vec<Mutation>> {
     let mutations: Vec<Mutation> = serde_saphyr::from_str(&text).with_context(|| path.display().to_string())?;
     for (mutation, number) in mutations.iter().zip(1..) {
         ensure!(mutation.number == number, "no. {} is listed where {number} is to be", mutation.number);
+        let is_another = |with: &u32| *with != number && (1..=mutations.len()).contains(&(*with as usize));
+        ensure!(mutation.with.iter().all(is_another), "no. {number} is broken with one that is not in the list");
     }
     Ok(mutations)
 }

@@ -88,7 +88,7 @@ impl Trial<'_> {
     pub(crate) fn unbroken(&self, worlds: Worlds) -> anyhow::Result<Option<String>> {
         for stage in worlds.stages() {
             let few = Stage { seeds: stage.seeds.min(UNBROKEN), ..*stage };
-            if let Ended::Failed { why, .. } = self.run("none", &few)? {
+            if let Ended::Failed { why, .. } = self.run("none", &few, 1)? {
                 return Ok(Some(format!("{}: {why}", stage.test)));
             }
         }
@@ -98,7 +98,7 @@ impl Trial<'_> {
     pub(crate) fn of(&self, mutation: &Mutation) -> anyhow::Result<Found> {
         let mut tried = Vec::new();
         for stage in mutation.worlds().stages() {
-            match self.run(&mutation.numbers(), stage)? {
+            match self.due_to(mutation, stage)? {
                 Ended::Failed { seed, why } => {
                     let at = match seed {
                         Some(seed) => format!("{} {seed}", stage.name),
@@ -113,16 +113,35 @@ impl Trial<'_> {
         Ok(Found::Survived(tried.join(", ")))
     }
 
-    fn run(&self, mutant: &str, stage: &Stage) -> anyhow::Result<Ended> {
+    /// What comes of it in the first worlds in which what is broken beside it does not do the same alone.
+    fn due_to(&self, mutation: &Mutation, stage: &Stage) -> anyhow::Result<Ended> {
+        let Some(beside) = mutation.beside() else { return self.run(&mutation.numbers(), stage, 1) };
+        let mut first = 1;
+        while first <= stage.seeds {
+            let rest = Stage { seeds: stage.seeds + 1 - first, ..*stage };
+            let ended = self.run(&mutation.numbers(), &rest, first)?;
+            let Ended::Failed { seed: Some(seed), .. } = ended else { return Ok(ended) };
+            let one = Stage { seeds: 1, ..*stage };
+            if let Ended::Passed = self.run(&beside, &one, seed)? {
+                return Ok(ended);
+            }
+            first = seed + 1;
+        }
+        // Stories with a name are told by all of them alike.
+        Ok(Ended::Passed)
+    }
+
+    /// `first`: the seed of the first world.
+    fn run(&self, mutant: &str, stage: &Stage, first: u64) -> anyhow::Result<Ended> {
         let mut command = Command::new(self.program);
         command.args(["--nocapture", "--test-threads", "1", stage.test]).current_dir(self.folder);
         command.envs([("MUTANT", mutant), ("THREADS", "1"), ("SCENARIOS", "all"), ("CARGO_MANIFEST_DIR", ".")]);
         if stage.seeds > 0 {
-            command.env("SEEDS", stage.seeds.to_string());
+            command.envs([("SEEDS", stage.seeds.to_string()), ("FIRST", first.to_string())]);
         }
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let mut child = child.with_context(|| self.program.display().to_string())?;
-        let ended = listen(&mut child, self.patience);
+        let ended = listen(&mut child, self.patience, first);
         // It has said what there is to say, and goes on with other worlds.
         let _ = child.kill();
         child.wait()?;
@@ -131,7 +150,8 @@ impl Trial<'_> {
 }
 
 /// What a program says, until it says what goes wrong.
-fn listen(child: &mut Child, patience: Duration) -> Ended {
+/// `first`: the seed of its first world.
+fn listen(child: &mut Child, patience: Duration, first: u64) -> Ended {
     let (tell, told) = mpsc::channel();
     if let Some(out) = child.stdout.take() {
         thread::spawn(move || {
@@ -155,7 +175,7 @@ fn listen(child: &mut Child, patience: Duration) -> Ended {
     loop {
         match told.recv_timeout(until.saturating_duration_since(Instant::now())) {
             Ok(line) => {
-                if let Some((seed, why)) = failure(&line) {
+                if let Some((seed, why)) = failure(&line, first) {
                     return Ended::Failed { seed: Some(seed), why };
                 }
                 passed |= line.starts_with("test result: ok. 1 passed");
@@ -170,16 +190,15 @@ fn listen(child: &mut Child, patience: Duration) -> Ended {
     }
 }
 
-/// A line that says that a world goes wrong: which, and why.
-fn failure(line: &str) -> Option<(u64, String)> {
+/// A line that says that a world goes wrong: which, and why. `first`: the seed of the first.
+fn failure(line: &str, first: u64) -> Option<(u64, String)> {
     let (number, said) = line.strip_prefix("no. ")?.split_once(": ")?;
     // A world that is not the only one of its seed says which it is of, and how it was told.
     let of_seed = || {
-        let (_, rest) = said.split_once(", seed ")?;
-        let (seed, rest) = rest.split_once(", Plan {")?;
-        Some((seed.parse().ok()?, rest.split_once("}: ")?.1.to_owned()))
+        let (seed, why) = said.split_once(", seed ")?.1.split_once(": ")?;
+        Some((seed.parse().ok()?, why.to_owned()))
     };
-    Some(of_seed().unwrap_or((number.parse().ok()?, said.to_owned())))
+    Some(of_seed().unwrap_or((number.parse::<u64>().ok()? + first - 1, said.to_owned())))
 }
 
 /// What a program said last that panicked.
@@ -197,10 +216,10 @@ mod tests {
 
     #[test]
     fn what_goes_wrong_is_told_by_a_line() {
-        assert_eq!(failure("no. 17: two copies: and so on"), Some((17, "two copies: and so on".to_owned())));
-        let line = "no. 6: life, seed 3, Plan { weather: Weather { lost: 1 }, crashes: [] }: it is not quiet";
-        assert_eq!(failure(line), Some((3, "it is not quiet".to_owned())));
-        assert_eq!(failure("12 worlds, 0 went wrong: []"), None);
+        assert_eq!(failure("no. 17: two copies: and so on", 4), Some((20, "two copies: and so on".to_owned())));
+        let line = "no. 6: life, crash 2, seed 3: it is not quiet";
+        assert_eq!(failure(line, 1), Some((3, "it is not quiet".to_owned())));
+        assert_eq!(failure("12 worlds, 0 went wrong: []", 1), None);
     }
 
     #[test]

@@ -132,8 +132,8 @@ struct State {
 }
 
 impl Wire {
-    /// A wire for a process that calls itself `program`. It breaks when that many writes of it are done, leases aside: the last one's
-    /// answer is not heard any more.
+    /// A wire for a process that calls itself `program`. It breaks when that many writes of it are done, renewals of leases
+    /// aside: the last one's answer is not heard any more.
     pub fn new(world: &Arc<World>, program: &str, seed: u64, weather: Weather, breaks_after: Option<u64>) -> Self {
         let state = State { seed, sent: BTreeMap::new(), weather, writes: 0, work: 0, breaks_after, frozen: None };
         let (world, program) = (Arc::clone(world), program.to_owned());
@@ -154,7 +154,7 @@ impl Wire {
         self.state().writes
     }
 
-    /// How many of them were of no lease: those after which it may break.
+    /// How many of them renewed no lease: those after which it may break.
     pub fn work(&self) -> u64 {
         self.state().work
     }
@@ -229,7 +229,8 @@ impl Wire {
         let query = request.uri().query().unwrap_or_default();
         let watches = query.split('&').any(|pair| pair == "watch=1" || pair == "watch=true");
         let writes = request.method() != Method::GET;
-        let leases = request.uri().path().starts_with("/apis/coordination.k8s.io/");
+        // Who holds one already says so for ever.
+        let renews = request.method() != Method::POST && request.uri().path().starts_with("/apis/coordination.k8s.io/");
         let what = format!("{} {}", request.method(), request.uri().path());
         let fate = self.fate(server.name(), &what, writes, watches);
         if fate != Fate::Passes {
@@ -262,7 +263,7 @@ impl Wire {
         }
         let answer = server.sends().oneshot(request).await?;
         if writes && answer.status().is_success() {
-            self.written(!leases);
+            self.written(!renews);
         }
         match fate {
             Fate::Unanswered { silently: true } => return pending().await,

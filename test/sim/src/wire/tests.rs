@@ -114,6 +114,9 @@ async fn who_cannot_be_reached_is_asked_in_vain() {
     assert_eq!(ask(&wire, Method::GET, MAPS, "").await, Some(Err("connection refused".to_owned())));
     world.set_outage("a", Some(Outage::Silent));
     assert_eq!(ask(&wire, Method::GET, MAPS, "").await, None);
+    world.set_outage("a", Some(Outage::Forbidden));
+    assert_eq!(ask(&wire, Method::GET, MAPS, "").await, Some(Ok(403)));
+    assert_eq!(ask(&wire, Method::GET, "/api/v1", "").await, Some(Ok(200)), "what is served is no secret");
     world.set_outage("a", None);
     assert_eq!(ask(&wire, Method::GET, MAPS, "").await, Some(Ok(200)));
 }

@@ -227,6 +227,7 @@ pub(crate) fn meddle(acts: &mut Vec<(Act, Duration)>, chance: &mut Chance) {
         6 => (Act::Hasten(thing, Haste::Edits), Act::Edit(thing, 6), Act::Nothing),
         7 => (Act::Hasten(thing, Haste::Drops), Act::Edit(thing, 6), Act::Drop(thing)),
         8 => (Act::Hasten(thing, Haste::Holds), Act::Edit(thing, 6), Act::Release(thing)),
+        // In the others nobody does: the stories that are told again by their seeds (`main.rs`) are of these.
         _ => return,
     };
     let mut soon = |most: &[u64]| Duration::from_secs(chance.one_of(most));

@@ -1,4 +1,4 @@
-//! Somebody who reacts at once to what others write, before they have heard the answer: a few times.
+//! Somebody who reacts at once to what others write, a few times: where their answers are late, before they have heard them.
 
 use std::collections::BTreeSet;
 

@@ -65,7 +65,7 @@ fn hold_same(plan: &Plan) {
 /// What was told twice was the same both times.
 pub(crate) fn same_story(told: &str, first: &[Entry], second: &[Entry]) {
     for (one, other) in first.iter().zip(second) {
-        assert!(one == other, "{told}{one}\nand then: {other}\n{one:?}\n{other:?}");
+        assert!(one == other, "{told}\n{one}\nand then: {other}\n{one:?}\n{other:?}");
     }
     assert_eq!(first.len(), second.len(), "{told}");
 }

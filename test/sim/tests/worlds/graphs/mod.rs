@@ -136,6 +136,7 @@ fn worlds_that_go_wrong_as_their_seeds_say() {
     };
     let without = read("WITHOUT").unwrap_or_default();
     let (named, only) = (wanted(), read("SCENARIO").is_some());
+    assert!(!(named.is_empty() && number("SEED").is_some()), "graphs have no such scenario");
     let mut last: Option<(u64, Scenario)> = None;
     let plays = seeds.flat_map(|seed| {
         let one = named.get(usize::try_from(seed).unwrap() % named.len().max(1)).cloned();

@@ -22,7 +22,7 @@ pub(crate) struct Plan {
     without: BTreeSet<String>,
 }
 
-/// Something sudden in a scene: the one of this number, if there are no more than so many of them.
+/// Something sudden in a scene: that of this number, where they are counted round and round.
 #[derive(Debug, Clone, Copy)]
 struct Blow {
     scene: usize,
@@ -54,8 +54,13 @@ impl Plan {
         Self { crashes: vec![after], ..Self::calm() }
     }
 
-    /// Requests, watches and processes fail, as often as a seed says.
+    /// As bad as a seed says, and nothing sudden.
     pub(crate) fn windy(seed: u64) -> Self {
+        Self::stormy(seed).leaving_out(["astray", "skew", "silence", "blow0", "blow1", "blow2"])
+    }
+
+    /// As bad as a seed says.
+    pub(crate) fn stormy(seed: u64) -> Self {
         let of = |salt: u64| seed.wrapping_add(salt).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         let share = |salt| [0, 10, 50, 200][usize::try_from(of(salt) % 4).unwrap()];
         let weather = Weather {
@@ -69,12 +74,7 @@ impl Plan {
             ..Weather::CALM
         };
         let crashes = (0..of(8) % 4).map(|crash| 1 + of(9 + crash) % 20).collect();
-        Self { weather, crashes, ..Self::calm() }
-    }
-
-    /// As bad as a seed says.
-    pub(crate) fn stormy(seed: u64) -> Self {
-        let mut plan = Self::windy(seed);
+        let mut plan = Self { weather, crashes, ..Self::calm() };
         let mut chance = Chance::of(seed, "storm");
         plan.weather.astray = chance.one_of(&[0, 0, 2, 12, 50]);
         plan.skew = chance.one_of(&[0, 0, 0, 0, 3600, -3600]);
@@ -89,7 +89,7 @@ impl Plan {
     /// After how many writes a process crashes, where nothing else goes wrong.
     pub(crate) fn crash_alone(&self) -> Option<u64> {
         match &*self.crashes {
-            [after] if self.weather == Weather::CALM => Some(*after),
+            [after] if self.weather == Weather::CALM && self.skew == 0 && self.blows.is_empty() => Some(*after),
             _ => None,
         }
     }

@@ -37,7 +37,8 @@ impl Play {
         let told = self.tell();
         let why = told.check(twin).err()?;
         let why = if twin.seed == self.seed { why } else { told.check(&calm(&self.scenario, self.seed)).err()? };
-        Some(format!("{}, seed {}, {:?}: {why}", self.scenario.name, self.seed, self.plan))
+        let crash = self.plan.crash_alone().map_or(String::new(), |after| format!(", crash {after}"));
+        Some(format!("{}{crash}, seed {}: {why}", self.scenario.name, self.seed))
     }
 }
 
@@ -59,7 +60,8 @@ impl Cut for Play {
     fn command(&self) -> String {
         let without = self.plan.left_out();
         let without = if without.is_empty() { String::new() } else { format!(" WITHOUT='{without}'") };
-        let crash = self.plan.crash_alone().map_or(format!(" SEED={}", self.seed), |after| format!(" CRASH={after}"));
+        let alone = self.plan.crash_alone().filter(|_| self.seed == 1);
+        let crash = alone.map_or(format!(" SEED={}", self.seed), |after| format!(" CRASH={after}"));
         format!("make simulate SCENARIO='{}'{crash}{without}", self.scenario.name)
     }
 }
