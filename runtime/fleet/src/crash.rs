@@ -5,7 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use tokio::task::{AbortHandle, JoinHandle};
 
-use crate::{lock::lock, wall::Wall};
+use crate::{
+    lock::lock,
+    wall::{self, Wall},
+};
 
 tokio::task_local! {
     static OF: Crash;
@@ -35,7 +38,12 @@ impl Crash {
 
     /// Runs what begins a program: its tasks, and theirs, are this one's to end.
     pub async fn of<T>(&self, main: impl Future<Output = T>) -> T {
-        OF.scope(self.clone(), main).await
+        self.scope(main).await
+    }
+
+    /// A task of the program.
+    fn scope<F: Future>(&self, task: F) -> impl Future<Output = F::Output> + use<F> {
+        OF.scope(self.clone(), wall::shown(self.wall, task))
     }
 
     /// Ends them all where they stand; what they would begin does not begin.
@@ -61,17 +69,12 @@ impl Crash {
     }
 }
 
-/// The wall clock of the program that asks, where it has one of its own.
-pub(crate) fn wall() -> Option<Wall> {
-    OF.try_with(|crash| crash.wall).ok().flatten()
-}
-
 /// A task that is begun by other means than [`spawn`], and ended by whoever begins it: it belongs to the program, too.
 pub fn within<T>(task: impl Future<Output = T>) -> impl Future<Output = T> {
     let crash = OF.try_with(Clone::clone);
     async move {
         match crash {
-            Ok(crash) => OF.scope(crash, task).await,
+            Ok(crash) => crash.scope(task).await,
             Err(_) => task.await,
         }
     }
@@ -84,7 +87,7 @@ where
 {
     match OF.try_with(Clone::clone) {
         Ok(crash) => {
-            let begun = tokio::spawn(OF.scope(crash.clone(), task));
+            let begun = tokio::spawn(crash.scope(task));
             crash.ends(begun.abort_handle());
             begun
         }
@@ -99,7 +102,6 @@ mod tests {
     use tokio::{sync::mpsc, time::Instant};
 
     use super::*;
-    use crate::wall;
 
     #[tokio::test]
     async fn a_crash_ends_all_that_its_program_began_and_nothing_else() {

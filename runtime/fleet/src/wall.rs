@@ -7,10 +7,12 @@ use std::{cell::Cell, time::Duration};
 use k8s_openapi::jiff::Timestamp;
 use tokio::time::Instant;
 
-use crate::crash;
-
 thread_local! {
     static SET: Cell<Option<Wall>> = const { Cell::new(None) };
+}
+
+tokio::task_local! {
+    static OWN: Option<Wall>;
 }
 
 /// A wall clock that goes with the runtime's, which simulators pause.
@@ -35,9 +37,14 @@ pub fn set(epoch: Duration) {
     SET.set(Some(Wall { since: Instant::now(), epoch }));
 }
 
+/// To a task the wall clock shows this, where it is anything; what it begins is told so by [`crate::crash::spawn`].
+pub(crate) fn shown<F: Future>(own: Option<Wall>, task: F) -> impl Future<Output = F::Output> {
+    OWN.scope(own, task)
+}
+
 /// The clock of this program, or of this thread, where a simulator has set it.
 pub fn simulated() -> Option<Wall> {
-    crash::wall().or(SET.get())
+    OWN.try_with(|own| *own).ok().flatten().or(SET.get())
 }
 
 /// What time it is.
