@@ -35,8 +35,7 @@ pub(crate) struct Mutation {
 impl Mutation {
     /// What is broken, as the worlds are told.
     pub(crate) fn numbers(&self) -> String {
-        let all = std::iter::once(&self.number).chain(&self.with);
-        all.map(u32::to_string).collect::<Vec<_>>().join(",")
+        self.beside().map_or(self.number.to_string(), |beside| format!("{},{beside}", self.number))
     }
 
     /// What is broken beside it. `None`: nothing.

@@ -78,8 +78,19 @@ impl Weather {
         slow: Duration::ZERO,
     };
 
-    /// How much goes wrong in which way, of a thousand, each by its name.
-    pub fn shares(&mut self) -> [(&'static str, &mut u64); 8] {
+    /// How much goes wrong in which way, of a thousand, each by its name; what does not is left out.
+    pub fn faults(mut self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.shares().map(|(name, share)| (name, *share)).into_iter().filter(|(_, share)| *share > 0)
+    }
+
+    /// Nothing goes wrong any more in these ways.
+    pub fn calm_down(&mut self, is_out: impl Fn(&str) -> bool) {
+        for (_, share) in self.shares().into_iter().filter(|(name, _)| is_out(name)) {
+            *share = 0;
+        }
+    }
+
+    fn shares(&mut self) -> [(&'static str, &mut u64); 8] {
         let Self { lost, unanswered, refused, conflicts, late, cut, astray, stale, slow: _ } = self;
         [
             ("lost", lost),

@@ -7,7 +7,7 @@ use sim::Weather;
 use crate::{
     act::{Act, Thing, draw, meddle},
     chance::Chance,
-    shrink::{Cut, Failure},
+    shrink::{Cut, Failure, without},
     story::tell,
 };
 
@@ -116,11 +116,6 @@ impl Plan {
         format!("{:?}", self.calm().acts)
     }
 
-    fn faults(&self) -> [(&'static str, u64); 8] {
-        let mut weather = self.weather;
-        weather.shares().map(|(name, share)| (name, *share))
-    }
-
     /// Without some of its [`parts`](Cut::parts).
     pub(crate) fn leaving_out<'a>(&self, parts: impl IntoIterator<Item = &'a str>) -> Self {
         let mut plan = self.clone();
@@ -132,11 +127,7 @@ impl Plan {
                 *act = Act::Nothing;
             }
         }
-        for (name, share) in plan.weather.shares() {
-            if is_out(name) {
-                *share = 0;
-            }
-        }
+        plan.weather.calm_down(is_out);
         if is_out("skew") {
             plan.skew = 0;
         }
@@ -156,7 +147,7 @@ impl Cut for Plan {
     fn parts(&self) -> Vec<String> {
         let acts = self.acts.iter().enumerate().filter(|(_, (act, _))| *act != Act::Nothing);
         let acts = acts.map(|(at, _)| format!("act{at}"));
-        let faults = self.faults().into_iter().filter(|(_, share)| *share > 0).map(|(name, _)| name.to_owned());
+        let faults = self.weather.faults().map(|(name, _)| name.to_owned());
         let processes = (1..self.crashes.len()).rev().take(1).map(|at| format!("process{at}"));
         let crashes = self.crashes.iter().enumerate().filter(|(_, crashes)| !crashes.is_empty());
         let crashes = crashes.map(|(at, _)| format!("crashes{at}"));
@@ -180,9 +171,7 @@ impl Cut for Plan {
     }
 
     fn command(&self) -> String {
-        let without: Vec<&str> = self.without.iter().map(String::as_str).collect();
-        let without = if without.is_empty() { String::new() } else { format!(" WITHOUT='{}'", without.join(" ")) };
-        format!("make simulate SEED={}{without}", self.seed)
+        format!("make simulate SEED={}{}", self.seed, without(&self.without))
     }
 }
 
@@ -193,7 +182,7 @@ impl fmt::Display for Plan {
         for (at, (act, pause)) in acts.iter().enumerate().filter(|(_, (act, _))| *act != Act::Nothing) {
             writeln!(f, "  act{at}: {act:?}, then {} s", pause.as_secs())?;
         }
-        for (name, share) in self.faults().into_iter().filter(|(_, share)| *share > 0) {
+        for (name, share) in self.weather.faults() {
             writeln!(f, "  {name}: {share} of 1000")?;
         }
         if self.skew != 0 {

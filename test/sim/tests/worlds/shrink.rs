@@ -1,5 +1,7 @@
 //! Cuts a world that goes wrong down to what it takes.
 
+use std::collections::BTreeSet;
+
 /// A story of which parts can be left out.
 pub(crate) trait Cut: Sized {
     /// What can be left out, each by its name.
@@ -20,6 +22,12 @@ pub(crate) struct Failure {
     /// What happens.
     pub(crate) text: String,
     pub(crate) why: String,
+}
+
+/// What was left out of a story, for its command line.
+pub(crate) fn without(parts: &BTreeSet<String>) -> String {
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    if parts.is_empty() { String::new() } else { format!(" WITHOUT='{}'", parts.join(" ")) }
 }
 
 /// What a story that goes wrong takes, for people: what happens, why that is wrong, and how to see it once more. It is the same

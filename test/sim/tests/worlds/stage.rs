@@ -28,7 +28,7 @@ pub(crate) const CERTIFICATE: &str = "certificates.example.platform-mesh.io";
 /// Namespace of objects that are nobody's business but their owners'.
 pub(crate) const PRIVATE: &str = "private";
 
-/// Label of objects, and finalizer, of somebody whom the broker does not know.
+/// Label of objects, and finalizer, of somebody whom neither broker nor controller knows: nobody but their owner may touch them.
 pub(crate) const FOREIGN: &str = "sim.io/foreign";
 
 /// Whose kinds are served.

@@ -237,9 +237,8 @@ impl World {
         let shown = self.revisions.iter().filter(|(name, _)| !(hidden && Some(*name) == newest));
         let list: Vec<Revision> = shown
             .map(|(name, object)| {
-                let asked = self.compiled.contains(name);
-                let outcome =
-                    if asked { self.compile(&object["spec"]["snapshot"]["spec"]) } else { Compilation::Pending };
+                let spec = &object["spec"]["snapshot"]["spec"];
+                let outcome = if self.compiled.contains(name) { self.compile(spec) } else { Compilation::Pending };
                 Revision { view: view(object, true), outcome }
             })
             .collect();

@@ -10,8 +10,8 @@ use super::{
         site_rgd, site_status,
     },
     scenario::{Scenario, Scene},
-    stage::FOREIGN,
 };
+use crate::stage::FOREIGN;
 
 /// As the journal has them.
 pub(crate) const RGDS: &str = "resourcegraphdefinitions.kro.run";

@@ -8,8 +8,9 @@ use super::{
     alone::{CRD, NOTE, RGDS},
     rgds::{CRDS, DEFINITIONS, NOTES, ROLLOUTS, crd, note, note_rgd, note_rgd_with_widget, rollout, waves},
     scenario::{Scenario, Scene},
-    stage::{FOREIGN, RIVAL, SPOKES, membership},
+    stage::{RIVAL, SPOKES, membership},
 };
+use crate::stage::FOREIGN;
 
 const MULTI: [&str; 1] = ["--enable-multicluster"];
 const SECRETS: &str = "/api/v1/namespaces/clusters/secrets";

@@ -12,8 +12,9 @@ use sim::{Change, Deed, Entry};
 use super::{
     ending::UNTOLD,
     rgds::WIDGETS,
-    stage::{FOREIGN, PRIVATE, SPOKES},
+    stage::{PRIVATE, SPOKES},
 };
+use crate::stage::FOREIGN;
 
 const CRDS: &str = "customresourcedefinitions.apiextensions.k8s.io";
 const REVISIONS: &str = "graphrevisions.internal.kro.run";

@@ -19,7 +19,7 @@ pub(crate) struct Plan {
     /// What befalls some scenes.
     blows: Vec<Blow>,
     /// What was taken out of it, to see whether it matters.
-    without: BTreeSet<String>,
+    pub(crate) without: BTreeSet<String>,
 }
 
 /// Something sudden in a scene: that of this number, where they are counted round and round.
@@ -102,9 +102,7 @@ impl Plan {
 
     /// What can be taken out of it, each by its name.
     pub(crate) fn parts(&self) -> Vec<String> {
-        let mut weather = self.weather;
-        let faults = weather.shares().into_iter().filter(|(_, share)| **share > 0);
-        let faults = faults.map(|(name, _)| name.to_owned()).collect::<Vec<_>>().into_iter();
+        let faults = self.weather.faults().map(|(name, _)| name.to_owned());
         let skew = (self.skew != 0).then(|| "skew".to_owned());
         let silence = (self.outage == Outage::Silent).then(|| "silence".to_owned());
         let crashes = (!self.crashes.is_empty()).then(|| "crashes".to_owned());
@@ -118,11 +116,7 @@ impl Plan {
         let mut plan = self.clone();
         plan.without.extend(parts.into_iter().map(str::to_owned));
         let is_out = |part: &str| plan.without.contains(part);
-        for (name, share) in plan.weather.shares() {
-            if is_out(name) {
-                *share = 0;
-            }
-        }
+        plan.weather.calm_down(is_out);
         if is_out("skew") {
             plan.skew = 0;
         }
@@ -133,10 +127,5 @@ impl Plan {
             plan.crashes.clear();
         }
         plan
-    }
-
-    /// What was taken out, for a command line.
-    pub(crate) fn left_out(&self) -> String {
-        self.without.iter().map(String::as_str).collect::<Vec<_>>().join(" ")
     }
 }

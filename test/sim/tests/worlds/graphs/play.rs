@@ -7,7 +7,7 @@ use super::{
     seeded,
     tale::{Told, tell},
 };
-use crate::shrink::{Cut, Failure};
+use crate::shrink::{Cut, Failure, without};
 
 /// See the module.
 #[derive(Clone)]
@@ -58,11 +58,9 @@ impl Cut for Play {
     }
 
     fn command(&self) -> String {
-        let without = self.plan.left_out();
-        let without = if without.is_empty() { String::new() } else { format!(" WITHOUT='{without}'") };
         let alone = self.plan.crash_alone().filter(|_| self.seed == 1);
         let crash = alone.map_or(format!(" SEED={}", self.seed), |after| format!(" CRASH={after}"));
-        format!("make simulate SCENARIO='{}'{crash}{without}", self.scenario.name)
+        format!("make simulate SCENARIO='{}'{crash}{}", self.scenario.name, without(&self.plan.without))
     }
 }
 

@@ -11,7 +11,7 @@ use sim::{ApiServer, Definitions, World};
 use tokio::{task::JoinSet, time::sleep};
 
 use super::rgds::{self, WIDGETS};
-use crate::person::Person;
+use crate::{person::Person, stage::FOREIGN};
 
 pub(crate) const HUB: &str = "hub";
 /// Another hub, with the same spokes.
@@ -20,9 +20,6 @@ pub(crate) const SPOKES: [&str; 3] = ["lima", "paris", "tokyo"];
 
 /// Namespace of objects that are nobody's business but their owners'.
 pub(crate) const PRIVATE: &str = "private";
-
-/// Label of all that nobody but its owner may touch.
-pub(crate) const FOREIGN: &str = "sim/foreign";
 
 /// Who furnishes a stage.
 pub(crate) const PLATFORM: &str = "platform";
