@@ -33,4 +33,8 @@ pub(crate) struct Access {
     /// Kubeconfig of a provider, which is named by the file's stem; repeatable
     #[arg(long, global = true, value_name = "FILE", value_delimiter = ',')]
     pub(crate) provider_kubeconfig: Vec<PathBuf>,
+
+    /// Kubeconfig of a spoke, which is named by the file's stem; repeatable
+    #[arg(long, global = true, value_name = "FILE", value_delimiter = ',')]
+    pub(crate) spoke_kubeconfig: Vec<PathBuf>,
 }

@@ -125,9 +125,9 @@ pub(crate) enum Command {
         /// The provider
         #[arg(long, value_name = "PROVIDER")]
         to: String,
-        /// Namespace of the coordination cluster in which the Migration is made
-        #[arg(long, value_name = "NAMESPACE", default_value = "default")]
-        migration_namespace: String,
+        /// Namespace of the coordination cluster in which the Migration is made; the object's unless it is given
+        #[arg(long, value_name = "NAMESPACE")]
+        migration_namespace: Option<String>,
         #[command(flatten)]
         wait: Wait,
     },

@@ -54,7 +54,7 @@ impl Clusters {
         }
         if others.is_empty() && !unknown.is_empty() {
             bail!(
-                "{}\nyour credentials need get and list of secrets there; or name clusters with --consumer-kubeconfig and --provider-kubeconfig",
+                "{}\nyour credentials need get and list of secrets there; or name clusters with --consumer-kubeconfig, --provider-kubeconfig and --spoke-kubeconfig",
                 unknown.join("\n")
             );
         }
@@ -93,7 +93,11 @@ pub(crate) async fn hub(access: &Access) -> anyhow::Result<Cluster> {
 /// The clusters whose kubeconfigs are given.
 pub(crate) async fn given(access: &Access) -> anyhow::Result<BTreeMap<ClusterName, Cluster>> {
     let mut clusters = BTreeMap::new();
-    let given = [(Role::Consumer, &access.consumer_kubeconfig), (Role::Provider, &access.provider_kubeconfig)];
+    let given = [
+        (Role::Consumer, &access.consumer_kubeconfig),
+        (Role::Provider, &access.provider_kubeconfig),
+        (Role::Spoke, &access.spoke_kubeconfig),
+    ];
     for (role, files) in given {
         for file in files {
             let (name, kubeconfig) = read(role, file, true).await?;

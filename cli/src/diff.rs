@@ -84,7 +84,9 @@ impl OfCopy {
         let name = copy::name(&key);
         let place = Place { namespace: &key.namespace, name: &name };
         let held = provider.get(&found.resource, place).await?;
-        let held = held.with_context(|| format!("{}: there is no copy {}/{name}", provider.name, key.namespace))?;
+        let held = held.with_context(|| {
+            format!("{}: there is no copy {}/{name}: {}", provider.name, key.namespace, found.ask_why())
+        })?;
         let (origin, copy) = (found.cluster.name.to_string(), provider.name.to_string());
         Ok(Self { origin, copy, fields: of_copy(&found.object, &held) })
     }
@@ -176,7 +178,8 @@ impl Diff {
         if label(&found.object, graphs::APPLYSET_ID).is_some() {
             return OfChildren::of(clusters, found).await.map(Self::Children);
         }
-        anyhow::bail!("{}: the object is at no provider, and it is no instance of a graph", found.cluster.name)
+        let (cluster, why) = (&found.cluster.name, found.ask_why());
+        anyhow::bail!("{cluster}: the object is at no provider, and it is no instance of a graph: {why}")
     }
 
     /// Whether anything differs.

@@ -15,7 +15,7 @@ use serde::Serialize;
 use self::node::Reading;
 pub(crate) use self::{
     node::{Child, Live, There},
-    served::Served,
+    served::{Served, crd_of},
 };
 use crate::{clusters::Clusters, paint::harmless, sought::Found};
 

@@ -1,5 +1,7 @@
 //! `kubectl broker leave`: a cluster is one of the broker's no longer.
 
+use std::path::PathBuf;
+
 use anyhow::{bail, ensure};
 use broker_api::{ClusterName, Role, keys};
 use broker_core::naming::consumer_hash;
@@ -11,12 +13,13 @@ use crate::{
     access::Access,
     cluster::{Cluster, Place, Trouble},
     cluster_secret::{self, ClusterSecret, secrets},
-    clusters::Clusters,
+    clusters::{self, Clusters},
     held,
     join::member_role,
     lists::placed,
     manifest::Manifest,
     providers::{self, Ask, Provider, left_of},
+    removal::Removal,
     resource::Resource,
     wait::Wait,
 };
@@ -33,6 +36,13 @@ pub(crate) struct Leave {
     /// Of a provider: first all of its objects move away
     #[arg(long)]
     drain: bool,
+    /// Context of the cluster itself, by which what `join` made there is deleted; it is told how to do that unless this or a
+    /// kubeconfig is given
+    #[arg(long, value_name = "CONTEXT")]
+    member_context: Option<String>,
+    /// Kubeconfig of the cluster itself, for the same
+    #[arg(long, value_name = "FILE")]
+    member_kubeconfig: Option<PathBuf>,
     /// Wait no longer than this many seconds for that; without it, until it is done
     #[arg(long, value_name = "SECONDS", requires = "drain")]
     timeout: Option<u64>,
@@ -51,6 +61,10 @@ pub(crate) async fn leave(access: &Access, asked: &Leave) -> anyhow::Result<()> 
     let clusters = Clusters::connect(access).await?;
     let secret = find(&clusters.hub, access, name, *role).await?;
     let leaving = ClusterName::new(*role, name.as_str());
+    let removal = match asked.member(access).await? {
+        Some(member) => Some(Removal::plan(member, &leaving, clusters.get(&leaving)).await?),
+        None => None,
+    };
     let mut left = 0;
     if *role == Role::Provider {
         let provider = clusters.provider(name)?;
@@ -71,10 +85,30 @@ pub(crate) async fn leave(access: &Access, asked: &Leave) -> anyhow::Result<()> 
     let place = Place { namespace: &secret.namespace, name };
     clusters.hub.delete(&secrets(), place, &secret.uid).await?;
     println!("{leaving} has left: Secret {}/{name} is deleted", secret.namespace);
-    for line in stays(&leaving, left)? {
+    for line in stays(&leaving, left) {
+        println!("{line}");
+    }
+    let lines = match removal {
+        Some(removal) => removal.run().await?,
+        None => by_hand(leaving.role())?,
+    };
+    for line in lines {
         println!("{line}");
     }
     Ok(())
+}
+
+impl Leave {
+    /// The cluster itself, as the person reaches it, where that is said.
+    async fn member(&self, access: &Access) -> anyhow::Result<Option<Cluster>> {
+        if self.member_context.is_none() && self.member_kubeconfig.is_none() {
+            return Ok(None);
+        }
+        let file = self.member_kubeconfig.as_deref().or(access.kubeconfig.as_deref());
+        let reached = clusters::kubeconfig(file, self.member_context.as_deref(), "the cluster that leaves")?;
+        let name = ClusterName::new(self.role, self.name.as_str());
+        Ok(Some(Cluster::new(name, clusters::dial(&reached).await)))
+    }
 }
 
 /// All that a provider holds moves away. Returns how many copies are left: those that no AcceptAPI counts, too, for a broker that
@@ -117,8 +151,8 @@ async fn accept_apis(provider: &Cluster) -> Result<Vec<Value>, Trouble> {
     }
 }
 
-/// What stays behind, and what removes it, for people. `left`: objects that a provider still holds.
-fn stays(leaving: &ClusterName, left: u64) -> anyhow::Result<Vec<String>> {
+/// What stays behind, for people. `left`: objects that a provider still holds.
+fn stays(leaving: &ClusterName, left: u64) -> Vec<String> {
     let mut lines = Vec::new();
     match leaving.role() {
         Role::Provider if left > 0 => lines.push(format!(
@@ -139,10 +173,15 @@ fn stays(leaving: &ClusterName, left: u64) -> anyhow::Result<Vec<String>> {
         }
         _ => {}
     }
-    lines.push(
+    lines
+}
+
+/// What removes what `join` made in the cluster, for people.
+fn by_hand(role: Role) -> anyhow::Result<Vec<String>> {
+    let mut lines = vec![
         "in the cluster the broker's ServiceAccount, its token and its rights stay; this removes them:".to_owned(),
-    );
-    lines.extend(Manifest::of(leaving.role(), None)?.removal().into_iter().map(|line| format!("  {line}")));
+    ];
+    lines.extend(Manifest::of(role, None)?.removal().into_iter().map(|line| format!("  {line}")));
     lines.push(
         "leave the last two where the cluster has joined in another role as well; until then the token that was handed out is good"
             .to_owned(),
@@ -157,16 +196,19 @@ mod tests {
 
     #[test]
     fn what_stays_is_told_with_what_removes_it() {
-        let consumer = stays(&ClusterName::consumer("homer"), 0).unwrap().join("\n");
+        let told = |leaving: &ClusterName, left: u64| {
+            [stays(leaving, left), by_hand(leaving.role()).unwrap()].concat().join("\n")
+        };
+        let consumer = told(&ClusterName::consumer("homer"), 0);
         assert!(consumer.contains("broker.platform-mesh.io/consumer="), "{consumer}");
         assert!(
             consumer.contains("delete clusterrole resource-broker-consumer-kinds resource-broker-consumer\n"),
             "{consumer}"
         );
         assert!(consumer.contains("-n resource-broker-system delete secret resource-broker-token\n"), "{consumer}");
-        let provider = stays(&ClusterName::provider("theseus"), 3).unwrap().join("\n");
+        let provider = told(&ClusterName::provider("theseus"), 3);
         assert!(provider.contains("the 3 objects") && !provider.contains("finalizer"), "{provider}");
-        let spoke = stays(&ClusterName::spoke("eu"), 0).unwrap().join("\n");
+        let spoke = told(&ClusterName::spoke("eu"), 0);
         assert!(spoke.contains("delete secret resource-graphs-token"), "{spoke}");
     }
 }

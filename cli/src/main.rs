@@ -38,6 +38,7 @@ mod preflight;
 mod programs;
 mod providers;
 mod rebalance;
+mod removal;
 mod reply;
 mod resource;
 mod rights;
@@ -191,7 +192,7 @@ async fn run(Arguments { access, command }: Arguments) -> anyhow::Result<ExitCod
         Command::Drain { provider, wait } => providers::drain(&clusters, &provider, wait).await?,
         Command::Rebalance(asked) => rebalance::rebalance(&access, &clusters, &asked).await?,
         Command::Migrate { sought, to, migration_namespace, wait } => {
-            moves::migrate(&clusters, &sought, &to, &migration_namespace, wait).await?;
+            moves::migrate(&clusters, &sought, &to, migration_namespace.as_deref(), wait).await?;
         }
         Command::Pause(which) => {
             moves::ask(&clusters, &which, moves::Ask::Pause).await?;
@@ -203,22 +204,35 @@ async fn run(Arguments { access, command }: Arguments) -> anyhow::Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints what is looked up; `watch`: again and again, whenever what comes beside it is another.
+/// Prints what is looked up; `watch`: again and again, whenever what comes beside it is another. Who watches is told once of
+/// each way in which it cannot be looked up, and goes on watching.
 async fn watched<T: PartialEq>(
     watch: bool,
     look: impl AsyncFn() -> anyhow::Result<(T, Listed)>,
 ) -> anyhow::Result<ExitCode> {
-    let mut last = None;
+    let (mut last, listed) = look().await?;
+    let code = print_list(&listed);
+    if !watch {
+        return Ok(code);
+    }
+    let mut trouble = None;
     loop {
-        let (now, listed) = look().await?;
-        let mut code = ExitCode::SUCCESS;
-        if last.as_ref() != Some(&now) {
-            code = print_list(&listed);
-            last = Some(now);
-        }
-        if !watch {
-            return Ok(code);
-        }
         tokio::time::sleep(LOOK).await;
+        match look().await {
+            Ok((now, listed)) => {
+                // What was told in between is followed by how it is, even if that is the same.
+                if trouble.take().is_some() || last != now {
+                    print_list(&listed);
+                    last = now;
+                }
+            }
+            Err(error) => {
+                let told = format!("{error:#}");
+                if trouble.as_ref() != Some(&told) {
+                    eprintln!("{}", harmless(&told));
+                    trouble = Some(told);
+                }
+            }
+        }
     }
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::{
-    cluster::Place,
+    cluster::{Place, Trouble},
     clusters::Clusters,
     object::annotation,
     resource::Resource,
@@ -122,15 +122,18 @@ pub(crate) async fn migrate(
     clusters: &Clusters,
     sought: &Sought,
     to: &str,
-    namespace: &str,
+    namespace: Option<&str>,
     wait: Wait,
 ) -> anyhow::Result<()> {
     let found = Found::find(clusters, sought).await?;
     let to = clusters.provider(to)?.name.name().to_owned();
     let from = annotation(&found.object, keys::PROVIDER_CLUSTER);
-    let from = from.with_context(|| format!("{}: the object is at no provider", found.cluster.name))?;
+    let from =
+        from.with_context(|| format!("{}: the object is at no provider: {}", found.cluster.name, found.ask_why()))?;
     anyhow::ensure!(from != to, "the object is at provider {to} already");
     let key = origin_key(&found.cluster.name, &found.resource, &found.object);
+    // Where the broker makes its own, and anywhere but in its own namespace the only one that it takes.
+    let namespace = namespace.unwrap_or(&key.namespace);
     let kind = &found.resource.kind;
     let gvk = json!({ "group": kind.group, "version": kind.version, "kind": kind.kind });
     let side = |provider: &str| json!({ "gvk": gvk, "clusterName": provider, "namespace": key.namespace, "name": copy::name(&key) });
@@ -140,10 +143,25 @@ pub(crate) async fn migrate(
         "metadata": { "generateName": format!("{}-", cut(&key.name)), "namespace": namespace },
         "spec": { "from": side(from), "to": side(&to) },
     });
-    let made = clusters.hub.create(&migrations(), namespace, &migration).await?;
+    let made = clusters
+        .hub
+        .create(&migrations(), namespace, &migration)
+        .await
+        .map_err(|trouble| no_room(trouble, namespace))?;
     let name = made["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     println!("Migration {namespace}/{name} moves it from provider {from} to provider {to}");
     until_ended(clusters, namespace, &name, |now| progress(now, &to), wait).await
+}
+
+/// A consumer's namespaces need not be in the coordination cluster.
+fn no_room(trouble: Trouble, namespace: &str) -> anyhow::Error {
+    if !trouble.to_string().contains(&format!("namespaces \"{namespace}\" not found")) {
+        return trouble.into();
+    }
+    anyhow::anyhow!(
+        "the coordination cluster has no namespace {namespace}, where a Migration of this object would be: create it, or \
+         name the broker's own, which may hold any, with --migration-namespace"
+    )
 }
 
 /// Room is left for what makes the name one of its own.

@@ -1,13 +1,17 @@
 //! Graphs and how they get to clusters: tables, and what is asked of a rollout.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
+use futures::future::join_all;
 use serde_json::{Value, json};
 
 use crate::{
-    cluster::{Place, Trouble},
+    cluster::{Cluster, Place, Trouble},
     clusters::Clusters,
     lists::{Listed, listed},
+    object::text,
     output::Printing,
     resource::Resource,
     rows::{GraphRow, RolloutRow},
@@ -66,13 +70,31 @@ async fn all(clusters: &Clusters) -> Result<Vec<Value>, Trouble> {
 /// `kubectl broker graphs`.
 pub(crate) async fn graphs(clusters: &Clusters, printing: &Printing) -> anyhow::Result<Listed> {
     let definitions = Resource::definitions();
-    let (list, rollouts) = futures::join!(clusters.hub.list(&definitions, None, None), all(clusters));
+    let places: Vec<&Cluster> = std::iter::once(&clusters.hub).chain(clusters.others()).collect();
+    let lists = join_all(places.iter().map(|cluster| cluster.list(&definitions, None, None)));
+    let (lists, rollouts) = futures::join!(lists, all(clusters));
     let rollouts = rollouts?;
-    let of = |one: &Value| {
-        let rollout = rollouts.iter().find(|rollout| rollout["metadata"]["name"] == one["metadata"]["name"]);
-        GraphRow::of(one, rollout)
-    };
-    listed(list?.iter().map(of).collect(), printing, Vec::new())
+    let (mut rows, mut unknown) = (Vec::new(), clusters.unknown.clone());
+    // An API server may be several clusters.
+    let mut seen = BTreeSet::new();
+    for (cluster, list) in places.into_iter().zip(lists) {
+        // Only a hub brings its definitions to others.
+        let is_hub = cluster.name == clusters.hub.name;
+        let of = |one: &Value| {
+            let same = |rollout: &&Value| rollout["metadata"]["name"] == one["metadata"]["name"];
+            GraphRow::of(cluster, one, rollouts.iter().filter(|_| is_hub).find(same))
+        };
+        match list {
+            Ok(list) => {
+                rows.extend(list.iter().filter(|one| seen.insert(text(one, "/metadata/uid").to_owned())).map(of))
+            }
+            Err(Trouble::NotServed(_)) => {}
+            // What a broker may do in its members has nothing to do with definitions.
+            Err(Trouble::Forbidden(_)) if !is_hub => {}
+            Err(trouble) => unknown.push(trouble.to_string()),
+        }
+    }
+    listed(rows, printing, unknown)
 }
 
 /// `kubectl broker rollouts`.
@@ -142,8 +164,8 @@ fn progress(rollout: &Value) -> Progress {
     let target = status["targetRevision"].as_i64().unwrap_or_default();
     let current = status["observedGeneration"] == rollout["metadata"]["generation"];
     let line = format!(
-        "revision {target}, wave {}: {} of {} clusters updated, {} failed, {} unreachable",
-        status["wave"].as_str().unwrap_or("-"),
+        "revision {target}, {}: {} of {} clusters updated, {} failed, {} unreachable",
+        waves(rollout),
         count("updated"),
         count("total"),
         count("failed"),
@@ -157,12 +179,48 @@ fn progress(rollout: &Value) -> Progress {
     }
     match condition("Degraded") {
         Some(degraded) if condition("Progressing").is_none() => {
-            Progress::Failed(format!("{line}: {}", message(degraded)))
+            Progress::Failed(format!("{line}: {}{}", message(degraded), failing(status)))
         }
-        Some(_) | None if rollout["spec"]["paused"] == true => Progress::Failed(format!("{line}; it is paused")),
+        Some(_) | None if rollout["spec"]["paused"] == true => {
+            Progress::Failed(format!("{line}; it is paused{}", failing(status)))
+        }
         Some(degraded) => Progress::Under(format!("{line}: {}", message(degraded))),
         None => Progress::Under(line),
     }
+}
+
+/// How it stands with each wave, in their order; the last is of all clusters that are in none.
+fn waves(rollout: &Value) -> String {
+    let named = rollout["spec"]["waves"].as_array().into_iter().flatten();
+    let mut names: Vec<&str> = named.filter_map(|wave| wave["name"].as_str()).collect();
+    names.push("");
+    let now = rollout["status"]["wave"].as_str().map(|now| names.iter().position(|name| *name == now));
+    let stands = |at: usize| match now {
+        // Before the first revision there is no wave whose turn it is, either.
+        None if rollout["status"]["targetRevision"].is_null() => "to come",
+        None => "done",
+        Some(None) => "not told",
+        Some(Some(now)) if at < now => "done",
+        Some(Some(now)) if at == now => "now",
+        Some(Some(_)) => "to come",
+    };
+    let all = names.iter().enumerate().map(|(at, name)| {
+        let name = match (*name, names.len()) {
+            ("", 1) => "all clusters",
+            ("", _) => "the others",
+            (name, _) => name,
+        };
+        format!("{name} {}", stands(at))
+    });
+    all.collect::<Vec<_>>().join(", ")
+}
+
+/// The clusters that fail, a line each.
+fn failing(status: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let all = status["failing"].as_array().into_iter().flatten();
+    all.map(|one| format!("\n  {}: {}: {}", text(&one["cluster"]), text(&one["reason"]), text(&one["message"])))
+        .collect()
 }
 
 #[cfg(test)]
@@ -187,5 +245,25 @@ mod tests {
         assert!(matches!(progress(&rollout(1, "True")), Progress::Under(_)));
         assert!(matches!(progress(&rollout(2, "False")), Progress::Under(_)));
         assert!(matches!(progress(&rollout(2, "True")), Progress::Done(_)));
+    }
+
+    #[test]
+    fn each_wave_is_told_and_the_clusters_that_fail() {
+        let mut rollout = json!({ "metadata": { "generation": 1 },
+            "spec": { "waves": [{ "name": "canary" }, { "name": "europe" }] },
+            "status": { "observedGeneration": 1, "targetRevision": 3, "wave": "europe",
+                "clusters": { "total": 9, "updated": 2, "failed": 1 },
+                "failing": [{ "cluster": "spoke#paris", "reason": "Denied", "message": "no right" }],
+                "conditions": [{ "type": "Degraded", "status": "True", "message": "too many fail" }] } });
+        let Progress::Failed(said) = progress(&rollout) else { panic!("it goes no further") };
+        assert_eq!(
+            said,
+            "revision 3, canary done, europe now, the others to come: 2 of 9 clusters updated, 1 failed, 0 unreachable: \
+             too many fail\n  spoke#paris: Denied: no right"
+        );
+        rollout["status"]["wave"] = json!("");
+        assert_eq!(waves(&rollout), "canary done, europe done, the others now");
+        rollout["spec"] = json!({});
+        assert_eq!(waves(&rollout), "all clusters now");
     }
 }

@@ -263,6 +263,8 @@ impl MigrationRow {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct GraphRow {
+    /// Its cluster, such as `coordination#coordination`.
+    pub(crate) cluster: String,
     /// Its name.
     pub(crate) name: String,
     /// The kind that it defines.
@@ -285,6 +287,7 @@ pub(crate) struct GraphRow {
 
 impl Row for GraphRow {
     const COLUMNS: &'static [Column] = &[
+        column("CLUSTER"),
         column("NAME"),
         column("KIND"),
         wide("GROUP"),
@@ -299,10 +302,11 @@ impl Row for GraphRow {
 
 impl GraphRow {
     /// Of a ResourceGraphDefinition, and the rollout of its name.
-    pub(crate) fn of(one: &Value, rollout: Option<&Value>) -> Self {
+    pub(crate) fn of(cluster: &Cluster, one: &Value, rollout: Option<&Value>) -> Self {
         let schema = &one["spec"]["schema"];
         let group = schema["group"].as_str().filter(|group| !group.is_empty());
         Self {
+            cluster: cluster.name.to_string(),
             name: part(one, "name"),
             kind: text(&schema["kind"]),
             group: group.unwrap_or("kro.run").to_owned(),
@@ -401,11 +405,12 @@ mod tests {
 
     #[test]
     fn a_graph_has_what_its_rollout_says() {
+        let hub = Cluster::new(ClusterName::new(Role::Coordination, "coordination"), Err("asked nothing".into()));
         let one = json!({ "metadata": { "name": "web" }, "spec": { "schema": { "kind": "Web" } } });
         let rollout = json!({ "status": { "wave": "canary", "clusters": { "updated": 1, "total": 3 } } });
-        let alone = GraphRow::of(&one, None);
+        let alone = GraphRow::of(&hub, &one, None);
         assert_eq!((&*alone.group, alone.clusters, alone.age_seconds), ("kro.run", None, None));
-        let rolled = GraphRow::of(&one, Some(&rollout));
+        let rolled = GraphRow::of(&hub, &one, Some(&rollout));
         assert_eq!((rolled.wave.as_deref(), rolled.clusters.as_deref()), (Some("canary"), Some("1/3")));
     }
 }

@@ -6,6 +6,7 @@ mod children;
 mod defaults;
 mod definition;
 mod document;
+mod instance;
 mod live;
 mod mistake;
 mod object;
@@ -33,8 +34,8 @@ use serde_json::Value;
 
 use self::{
     accept_apis::{AcceptApis, Given},
-    children::Children,
     definition::{Checked, Definition},
+    instance::Instance,
     object::Object,
     outlook::Outlook,
     problem::Problem,
@@ -57,8 +58,8 @@ pub(crate) struct Simulate {
     /// File with one object, YAML or JSON; - for standard input
     #[arg(short = 'f', long = "filename", value_name = "FILE", required_unless_present = "rgd")]
     filename: Option<PathBuf>,
-    /// The consumer that it would be made in; the only one, unless it is given
-    #[arg(long = "in", value_name = "CONSUMER")]
+    /// The consumer that it would be made in, or the spoke; the only consumer, unless it is given
+    #[arg(long = "in", value_name = "CLUSTER")]
     consumer: Option<String>,
     /// Its namespace, where it names none; `default` unless it is given
     #[arg(short, long)]
@@ -71,7 +72,8 @@ pub(crate) struct Simulate {
     #[arg(long, requires = "accept_apis")]
     plural: Option<String>,
     /// File with ResourceGraphDefinitions: with -f, the one of the object's kind says which children it would have; alone,
-    /// all of them are checked. With --context or --kubeconfig by that cluster's schemas
+    /// all of them are checked. With --context or --kubeconfig by that cluster's schemas. Without it, where no AcceptAPIs are
+    /// given, the one that serves that kind in its cluster counts
     #[arg(long, value_name = "FILE")]
     rgd: Option<PathBuf>,
     /// How it is printed; wide: with the children's objects
@@ -105,14 +107,12 @@ async fn answer(access: &Access, asked: &Simulate) -> anyhow::Result<Told> {
     let apis = AcceptApis::read(&asked.accept_apis, &evaluator)?;
     let offline = Offline { asked, apis, evaluator };
     if let Some(rgd) = &asked.rgd {
-        return instance(access, &offline, rgd, &object).await;
+        return instance::by_files(access, &offline, rgd, &object).await;
     }
-    let outlook = if offline.apis.is_empty() {
-        live::explain_new(access, &object, asked.consumer.as_deref(), &asked.broker_namespace).await?
-    } else {
-        offline.of(&object)?
-    };
-    Ok(Told::outlook(outlook))
+    if offline.apis.is_empty() {
+        return live::explain_new(access, &object, asked.consumer.as_deref(), &asked.broker_namespace).await;
+    }
+    Ok(Told::outlook(offline.of(&object)?))
 }
 
 /// What came of it.
@@ -127,22 +127,6 @@ pub(crate) enum Simulated {
     Definitions(Definitions),
     /// Of an instance whose ResourceGraphDefinition cannot be served.
     Problems(Problems),
-}
-
-/// What an instance of a graph would have.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Instance {
-    /// What would become of itself; null where no AcceptAPI speaks of its kind.
-    object: Option<Outlook>,
-    /// Name of its ResourceGraphDefinition.
-    definition: String,
-    /// Its children.
-    children: Children,
-    /// What an API server would refuse of it, or drop.
-    problems: Vec<Problem>,
-    /// Which checks were left out, and why.
-    not_checked: Option<String>,
 }
 
 /// ResourceGraphDefinitions, and whether they can be served.
@@ -336,51 +320,6 @@ fn defining(file: &Path, object: &Object) -> anyhow::Result<Result<Definition, V
         file.display(),
         kinds.join(", ")
     )
-}
-
-/// What an instance of a graph would have, and who would take it and them.
-async fn instance(access: &Access, offline: &Offline<'_>, file: &Path, object: &Object) -> anyhow::Result<Told> {
-    let definition = match defining(file, object)? {
-        Ok(definition) => definition,
-        Err(problems) => return Ok(Told::problems(problems)),
-    };
-    let cluster = cluster(access).await?;
-    let evaluator = graph::Evaluator::default();
-    let checked = definition.check(cluster.as_ref(), &evaluator).await?;
-    let graph = match checked.graph {
-        Ok(graph) => graph,
-        Err(problems) => return Ok(Told::problems(problems)),
-    };
-    let mut children = Children::of(&graph, &object.value, &evaluator);
-    for child in children.nodes.iter_mut().filter(|child| child.is_made()) {
-        // All of them are of one kind: each is brokered, or none is.
-        let outlooks = child.objects.iter().filter_map(|object| offline.of_child(object).transpose());
-        child.placement = outlooks.collect::<anyhow::Result<Vec<_>>>()?;
-    }
-    let speaking = offline.apis.speaking(&object.kind, &offline.plural(object));
-    let outlook = if speaking.is_empty() { None } else { Some(offline.of(object)?) };
-    let refused = object.document.flaws(&children.flaws);
-    let not_checked = left_out(cluster.as_ref(), &checked.unknown);
-    let paint = Paint::of_output();
-    let draw = |whole: bool| -> anyhow::Result<String> {
-        let mut text = lines(&refused);
-        if let Some(outlook) = &outlook {
-            text.push_str(&format!("{}\n", outlook.draw(paint)));
-        }
-        let key = object.key(&offline.consumer());
-        let head = format!("{key} would have, by ResourceGraphDefinition {}:", definition.name());
-        text.push_str(&format!("{}\n{}", harmless(&head), children.draw(paint, whole)?));
-        if let Some(not_checked) = &not_checked {
-            text.push_str(&format!("\n{}\n", harmless(&format!("not checked: {not_checked}"))));
-        }
-        Ok(text)
-    };
-    let own = outlook.as_ref().map_or(0, code);
-    let code = if own == 0 { u8::from(!children.is_sound()) } else { own };
-    let (text, wide) = (draw(false)?, draw(true)?);
-    let definition = definition.name().to_owned();
-    let value = Instance { object: outlook, definition, children, problems: refused, not_checked };
-    Ok(Told { text, wide: Some(wide), value: Simulated::Instance(Box::new(value)), code })
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::{
     cluster::{Cluster, Place, Trouble},
     clusters::Clusters,
+    object::text,
     resource::Resource,
 };
 
@@ -61,6 +62,13 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    /// What tells a person why it is not elsewhere.
+    pub(crate) fn ask_why(&self) -> String {
+        let (kind, part) = (&self.resource.kind.kind, |at: &str| text(&self.object, at));
+        let (namespace, name) = (part("/metadata/namespace"), part("/metadata/name"));
+        format!("`kubectl broker why {kind}/{name} -n {namespace}` says why")
+    }
+
     /// Finds what a person means: in consumers first, then in spokes, then in the coordination cluster.
     pub(crate) async fn find(clusters: &Clusters, sought: &Sought) -> anyhow::Result<Self> {
         let candidates = candidates(clusters, sought.cluster.as_deref())?;
@@ -83,9 +91,13 @@ impl Found {
             1 => Ok(found.remove(0)),
             0 => {
                 let what = if served || !troubles.is_empty() {
-                    format!("{kind} {}/{name} is in none of the clusters that could be asked", sought.namespace)
+                    format!(
+                        "{kind} {}/{name} is in none of the clusters that could be asked: -n names another namespace, and \
+                         --in a provider, where nothing is looked for by itself",
+                        sought.namespace
+                    )
                 } else {
-                    format!("no cluster serves a kind {kind}")
+                    format!("no cluster serves a kind {kind}: `kubectl broker clusters` lists those that are asked")
                 };
                 bail!("{}", troubles.iter().fold(what, |told, trouble| format!("{told}\nunknown: {trouble}")));
             }

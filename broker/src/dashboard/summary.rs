@@ -16,10 +16,10 @@ use super::{
 use crate::{broker::Broker, migrations::registry::overview::Overview, origins::records::spread::Spread};
 
 /// Clusters that are shown.
-const CLUSTERS: usize = 200;
+const CLUSTERS: usize = 100;
 
 /// Providers that are shown with how many objects they have.
-const PROVIDERS: usize = 100;
+const PROVIDERS: usize = 50;
 
 /// Migrations that are shown.
 const MIGRATIONS: usize = 50;
@@ -235,7 +235,7 @@ mod tests {
         let clusters = Clusters::new(all);
         let names: Vec<&str> = clusters.rows.iter().take(3).map(|row| row.name.name()).collect();
         assert_eq!(names, ["c0999", "c0998", "c0000"]);
-        assert_eq!((clusters.rows.len(), clusters.more, clusters.totals()), (CLUSTERS, 800, (1000, 998)));
+        assert_eq!((clusters.rows.len(), clusters.more, clusters.totals()), (CLUSTERS, 900, (1000, 998)));
     }
 
     #[test]
@@ -249,7 +249,7 @@ mod tests {
         });
         assert_eq!((objects.total(), objects.in_state(State::Served), objects.in_state(State::Moving)), (8, 7, 0));
         assert_eq!(objects.states(), [State::Waiting, State::Served].into());
-        assert_eq!((objects.providers[0].1, objects.providers.len(), objects.more), (149, PROVIDERS, 50));
+        assert_eq!((objects.providers[0].1, objects.providers.len(), objects.more), (149, PROVIDERS, 100));
     }
 
     #[tokio::test]

@@ -55,13 +55,14 @@ pub(crate) struct Origin {
     aside: Option<&'static str>,
     /// Whether it bears the marks of a copy. Anybody may write those.
     marked: bool,
-    /// Why no provider serves it.
+    /// Why no provider serves it, or why it is not gone.
     waits: Option<Waits>,
 }
 
-/// An object that no provider serves.
+/// An object that no provider serves, or that somebody has deleted and the broker keeps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Waits {
+    leaves: bool,
     since: Option<Timestamp>,
     reason: String,
     message: String,
@@ -82,18 +83,38 @@ impl Origin {
             uid: text(&metadata["uid"]),
             aside,
             marked: metadata["labels"].get(keys::CONSUMER).is_some() && annotation(object, keys::ORIGIN).is_some(),
-            waits: if aside.is_some() || leaves { None } else { waits(object) },
+            waits: match (aside, leaves) {
+                (Some(_), _) => None,
+                (None, true) => is_kept(object),
+                (None, false) => waits(object),
+            },
         }
     }
 }
 
+fn time(value: &Value) -> Option<Timestamp> {
+    value.as_str()?.parse().ok()
+}
+
+/// One that is being deleted, and that the broker has not let go.
+fn is_kept(object: &Value) -> Option<Waits> {
+    let mut finalizers = object["metadata"]["finalizers"].as_array().into_iter().flatten();
+    finalizers.any(|one| one == keys::FINALIZER).then(|| {
+        let mut conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+        let brokered = conditions.find(|one| one["type"] == condition::BROKERED);
+        let text = |name: &str| brokered.and_then(|one| one[name].as_str()).unwrap_or_default().to_owned();
+        let since = time(&object["metadata"]["deletionTimestamp"]);
+        Waits { leaves: true, since, reason: text("reason"), message: text("message") }
+    })
+}
+
 fn waits(object: &Value) -> Option<Waits> {
-    let time = |value: &Value| value.as_str()?.parse::<Timestamp>().ok();
     let made = time(&object["metadata"]["creationTimestamp"]);
     let mut conditions = object["status"]["conditions"].as_array().into_iter().flatten();
     let Some(brokered) = conditions.find(|one| one["type"] == condition::BROKERED) else {
         // Where the kind's status has no conditions the annotation is all that there is.
         return annotation(object, keys::PROVIDER_CLUSTER).is_none().then(|| Waits {
+            leaves: false,
             since: made,
             reason: String::new(),
             message: "the broker has said nothing of it".to_owned(),
@@ -101,6 +122,7 @@ fn waits(object: &Value) -> Option<Waits> {
     };
     let text = |name: &str| brokered[name].as_str().unwrap_or_default().to_owned();
     (brokered["status"] != "True").then(|| Waits {
+        leaves: false,
         since: time(&brokered["lastTransitionTime"]).or(made),
         reason: text("reason"),
         message: text("message"),
@@ -154,8 +176,21 @@ pub(crate) fn check(facts: &Facts) -> Vec<Finding> {
 }
 
 fn told(seconds: i64, place: &str, waits: &Waits) -> Finding {
-    let Waits { reason, message, .. } = waits;
+    let Waits { leaves, reason, message, .. } = waits;
     let since = age::told(seconds);
+    if *leaves {
+        let last = if message.is_empty() { String::new() } else { format!("; the broker said last: {message}") };
+        return Finding {
+            severity: Severity::Error,
+            check: WAITING,
+            place: place.to_owned(),
+            what: format!("it was deleted {since} ago, and the broker keeps it until its copies are gone{last}"),
+            remedy: format!(
+                "`kubectl broker why` tells which copy it waits for; the annotation {} lets it go with copies left behind",
+                keys::FORCE_DELETE
+            ),
+        };
+    }
     let silent = reason.is_empty();
     let what = if silent {
         format!("no provider serves it, for {since}: {message}")
@@ -272,10 +307,28 @@ mod tests {
         paused["metadata"]["annotations"] = json!({ keys::PAUSED: "true" });
         let mut ignored = object("b", "2026-01-01T01:00:00Z", "NoProvider");
         ignored["metadata"]["labels"] = json!({ keys::IGNORE: "true" });
+        // Others hold it, or nobody.
         let mut leaving = object("c", "2026-01-01T01:00:00Z", "NoProvider");
         leaving["metadata"]["deletionTimestamp"] = json!("2026-01-01T01:00:00Z");
         let found = found(&[paused, ignored, leaving]);
         assert_eq!(found.iter().map(|one| one.severity).collect::<Vec<_>>(), [Severity::Info, Severity::Info]);
+    }
+
+    #[test]
+    fn what_is_deleted_and_does_not_go_is_found() {
+        let leaving = |since: &str| {
+            let mut object = object("a", "2026-01-01T01:00:00Z", "Placed");
+            object["metadata"]["deletionTimestamp"] = json!(since);
+            object["metadata"]["finalizers"] = json!([keys::FINALIZER]);
+            found(&[object])
+        };
+        let found = leaving("2026-01-01T10:00:00Z");
+        assert_eq!(found.iter().map(|one| one.severity).collect::<Vec<_>>(), [Severity::Error]);
+        assert!(
+            found[0].what.starts_with("it was deleted 2h ago, ") && found[0].what.ends_with(": because"),
+            "{found:?}"
+        );
+        assert_eq!(leaving("2026-01-01T11:59:00Z"), [], "that takes a while");
     }
 
     #[test]

@@ -36,13 +36,13 @@ pub(crate) struct Served {
 /// has brought it there.
 async fn home<'a>(
     clusters: &'a Clusters,
-    found: &'a Found,
+    own: &'a Cluster,
     name: &str,
     crd: &Value,
 ) -> anyhow::Result<(&'a Cluster, Value)> {
     // What a hub has brought says so; where it has, its credentials read nothing else of graphs.
     let is_brought = annotation(crd, keys::GRAPH_REVISION).is_some();
-    for cluster in [&found.cluster, &clusters.hub].into_iter().skip(usize::from(is_brought)) {
+    for cluster in [own, &clusters.hub].into_iter().skip(usize::from(is_brought)) {
         match cluster.get(&Resource::definitions(), Place { namespace: "", name }).await {
             Ok(Some(found)) if label(crd, keys::RGD_ID) == Some(text(&found, "/metadata/uid")) => {
                 return Ok((cluster, found));
@@ -53,7 +53,7 @@ async fn home<'a>(
     }
     bail!(
         "the ResourceGraphDefinition {name} that its CRD was made for is neither in {} nor in {}",
-        found.cluster.name,
+        own.name,
         clusters.hub.name
     )
 }
@@ -91,24 +91,52 @@ fn snapshot(revision: &Value) -> anyhow::Result<(i64, ResourceGraphDefinitionSpe
     Ok((spec.revision, spec.snapshot.spec))
 }
 
+/// The CRD of a kind in a cluster; `None`: it has none, such as one that is built in.
+pub(crate) async fn crd_of(cluster: &Cluster, resource: &Resource) -> Result<Option<Value>, Trouble> {
+    let name = format!("{}.{}", resource.plural, resource.kind.group);
+    cluster.get(&Resource::crds(), Place { namespace: "", name: &name }).await
+}
+
 impl Served {
     /// The one of an instance.
     pub(super) async fn of(clusters: &Clusters, found: &Found, evaluator: &Evaluator) -> anyhow::Result<Self> {
+        let crd = crd_of(&found.cluster, &found.resource).await?;
+        let crd = crd.with_context(|| format!("{} has no CRD of its kind any more", found.cluster.name))?;
         let named = annotation(&found.object, keys::RGD_NAME).or_else(|| label(&found.object, keys::RGD_NAME));
         let name = named.context("it does not say which ResourceGraphDefinition serves it")?;
-        let crd = format!("{}.{}", found.resource.plural, found.resource.kind.group);
-        let crd = found.cluster.get(&Resource::crds(), Place { namespace: "", name: &crd }).await?;
-        let crd = crd.with_context(|| format!("{} has no CRD of its kind any more", found.cluster.name))?;
-        let (home, definition) = home(clusters, found, name, &crd).await?;
-        if home.name != found.cluster.name {
-            return Self::brought(found, home, name, &crd, evaluator).await;
+        Self::in_cluster(clusters, &found.cluster, name, &crd, evaluator).await
+    }
+
+    /// The one of the instances of a kind in a cluster, by its CRD; `None`: no graph serves them.
+    pub(crate) async fn of_kind(
+        clusters: &Clusters,
+        cluster: &Cluster,
+        crd: &Value,
+        evaluator: &Evaluator,
+    ) -> anyhow::Result<Option<Self>> {
+        match annotation(crd, keys::RGD_NAME).or_else(|| label(crd, keys::RGD_NAME)) {
+            Some(name) => Self::in_cluster(clusters, cluster, name, crd, evaluator).await.map(Some),
+            None => Ok(None),
         }
-        Self::chosen(home, &definition, &crd, evaluator).await
+    }
+
+    async fn in_cluster(
+        clusters: &Clusters,
+        cluster: &Cluster,
+        name: &str,
+        crd: &Value,
+        evaluator: &Evaluator,
+    ) -> anyhow::Result<Self> {
+        let (home, definition) = home(clusters, cluster, name, crd).await?;
+        if home.name != cluster.name {
+            return Self::brought(cluster, home, name, crd, evaluator).await;
+        }
+        Self::chosen(home, &definition, crd, evaluator).await
     }
 
     /// The revision that the hub has brought to a spoke, as the CRD there says it.
     async fn brought(
-        found: &Found,
+        spoke: &Cluster,
         hub: &Cluster,
         name: &str,
         crd: &Value,
@@ -119,7 +147,7 @@ impl Served {
         let issued = revision::name(name, number);
         let held = hub.get(&Resource::revisions(), Place { namespace: "", name: &issued }).await?;
         let held = held.with_context(|| format!("{}: there is no GraphRevision {issued}", hub.name))?;
-        let graph = compiled(&found.cluster, name, &snapshot(&held)?.1, evaluator).await;
+        let graph = compiled(spoke, name, &snapshot(&held)?.1, evaluator).await;
         let graph = graph.map_err(|(Unfit::Wrong(why) | Unfit::Unknown(why))| why)?;
         Ok(Self { definition: name.to_owned(), revision: number, graph })
     }

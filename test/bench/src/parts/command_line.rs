@@ -47,8 +47,9 @@ impl CommandLine {
         let object = format!("{}/{}", widget::RESOURCE, name(WARM, 0));
         let why = ["why", &object, "--namespace", widget::NAMESPACE, "--broker-namespace", "default"];
         let trace = ["trace", &object, "--namespace", widget::NAMESPACE];
-        let tables = [&["clusters"][..], &["acceptapis"], &["migrations"], &["objects", widget::RESOURCE]];
-        for args in tables.into_iter().chain([&why[..], &trace]) {
+        let diff = ["diff", &object, "--namespace", widget::NAMESPACE];
+        let tables = [&["clusters"][..], &["acceptapis"], &["migrations"], &["objects", widget::RESOURCE], &["graphs"]];
+        for args in tables.into_iter().chain([&why[..], &trace, &diff]) {
             let mut took = Vec::new();
             for _ in 0..RUNS {
                 took.push(this.run(args).await?.0);

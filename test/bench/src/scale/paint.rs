@@ -39,9 +39,7 @@ pub(super) async fn paints(
     look.arg(paint).arg(format!("http://{address}")).arg(times.to_string());
     look.arg(pause.as_millis().to_string()).env("PAGE_MODULES", &driver);
     let look = run(&mut look).await?;
-    if !look.status.success() {
-        return Ok(Err(format!("paint.mjs: {}\n{}", look.status, String::from_utf8_lossy(&look.stderr))));
-    }
+    anyhow::ensure!(look.status.success(), "paint.mjs: {}\n{}", look.status, String::from_utf8_lossy(&look.stderr));
     let told = String::from_utf8(look.stdout)?;
     let each = told.lines().map(|line| Ok(Duration::from_secs_f64(line.parse::<f64>()? / 1_000.0)));
     Ok(Ok(each.collect::<anyhow::Result<_>>().context("paint.mjs")?))

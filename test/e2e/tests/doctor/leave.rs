@@ -2,7 +2,7 @@
 
 use broker_api::keys;
 use e2e::{
-    Object,
+    Kind, Object,
     kind::{ACCEPT_API, CERTIFICATE, SECRET},
     scene::ACCEPT_NAMESPACE,
 };
@@ -11,9 +11,12 @@ use serde_json::json;
 use crate::{
     alone,
     diagnosis::symptom,
-    installation::{ACCEPTS, CLUSTERS, HOMER, SHOP, THESEUS, WEB},
+    installation::{ACCEPTS, CLUSTERS, HOMER, SHOP, SYSTEM, THESEUS, WEB},
+    rights::{CLUSTER_ROLE, CLUSTER_ROLE_BINDING},
     said::is_said,
 };
+
+const SERVICE_ACCOUNT: Kind = Kind::core("ServiceAccount", "serviceaccounts");
 
 const DRAINING: [&str; 5] = ["leave", THESEUS, "--role", "provider", "--drain"];
 
@@ -69,8 +72,20 @@ fn a_provider_leaves_once_nothing_is_placed_there_any_more() {
 fn a_consumer_leaves_its_copies_and_they_are_told_of_until_it_is_back() {
     alone(async |at| {
         at.until_sound("before the consumer leaves").await;
-        let said = at.command(&["leave", HOMER, "--role", "consumer"]).await;
+        let leave = ["leave", HOMER, "--role", "consumer", "--member-context"];
+        let said = at.command(&[&leave[..], &[THESEUS]].concat()).await;
+        assert!(said.code == Some(2) && said.err.contains("is not consumer#homer: nothing was changed"), "{said:?}");
+        assert!(at.hub.find(&SECRET, CLUSTERS, HOMER).await.is_some(), "{said:?}");
+        let said = at.command(&[&leave[..], &[HOMER]].concat()).await;
         assert_eq!(said.code, Some(0), "{said:?}");
+        for (kind, namespace, name) in [
+            (&CLUSTER_ROLE_BINDING, "", "resource-broker-consumer"),
+            (&CLUSTER_ROLE, "", "resource-broker-consumer-kinds"),
+            (&SERVICE_ACCOUNT, SYSTEM, "resource-broker"),
+            (&SECRET, SYSTEM, "resource-broker-token"),
+        ] {
+            assert!(at.homer.find(kind, namespace, name).await.is_none(), "{name}: {said:?}");
+        }
         is_said(at, "leave-consumer.txt", &said.shown());
         assert!(at.hub.find(&SECRET, CLUSTERS, HOMER).await.is_none(), "{said:?}");
         let words = "1 copies of consumer homer, which is not among the clusters";

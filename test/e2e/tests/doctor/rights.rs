@@ -11,7 +11,7 @@ use crate::alone;
 
 /// `ClusterRole`.
 pub(crate) const CLUSTER_ROLE: Kind = rbac("ClusterRole", "clusterroles");
-const CLUSTER_ROLE_BINDING: Kind = rbac("ClusterRoleBinding", "clusterrolebindings");
+pub(crate) const CLUSTER_ROLE_BINDING: Kind = rbac("ClusterRoleBinding", "clusterrolebindings");
 pub(crate) const ROLE_BINDING: Kind = rbac("RoleBinding", "rolebindings");
 
 /// The broker's ServiceAccount in a cluster that has joined.

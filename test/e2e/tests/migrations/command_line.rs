@@ -217,7 +217,7 @@ fn a_move_is_begun_traced_paused_and_resumed() {
         let world = trip.scene.world;
         trip.scene.accept_kind(&trip.kind, trip.theseus, &[trip.scene.domain_filter()], Value::Null).await;
         trip.hub.make_namespace(trip.scene.ns()).await;
-        let said = of(trip, "migrate", &["--to", THESEUS, "--migration-namespace", trip.scene.ns(), "--no-wait"]).await;
+        let said = of(trip, "migrate", &["--to", THESEUS, "--no-wait"]).await;
         assert_eq!(said.code, Some(0), "{said:?}");
         let begun = said.shown();
         let migration = trip.migration("InitialInProgress").await;
@@ -264,7 +264,7 @@ fn a_move_is_waited_for() {
     at_home("cli-wait", stages, async |trip| {
         trip.scene.accept_kind(&trip.kind, trip.theseus, &[trip.scene.domain_filter()], Value::Null).await;
         trip.hub.make_namespace(trip.scene.ns()).await;
-        let asked = ["--to", THESEUS, "--migration-namespace", trip.scene.ns(), "--timeout", "60"];
+        let asked = ["--to", THESEUS, "--timeout", "60"];
         let work = async {
             let migration = trip.migration("InitialInProgress").await;
             trip.say(&migration, "copy", "done").await;

@@ -138,6 +138,13 @@ fn an_instance_that_waits_says_for_what_and_where_its_children_differ() {
         }
         let said = broker(fleet, &args("diff")).await;
         assert_eq!(said.code, Some(0), "what is made is as it is rendered: {said:?}");
+        // Another, before it is made.
+        let file = fleet.lab.directory().join("gated.yaml");
+        let two = json!({"apiVersion": kind.api_version(), "kind": kind.kind, "metadata": {"name": "two"}, "spec": {"text": "paris"}});
+        std::fs::write(&file, two.to_string()).unwrap();
+        let file = file.display().to_string();
+        let simulate = ["simulate", "-f", &file, "--in", "spoke#paris", "--namespace", "gated"];
+        is_said(fleet, "gated-simulate", &simulate, &[TEXT, JSON]).await;
 
         // Nobody corrects what is changed by hand.
         let reconcile = |value: Option<&str>| json!({"metadata": {"annotations": {"kro.run/reconcile": value}}});

@@ -103,6 +103,15 @@ fn what_is_watched_is_printed_when_it_changes_and_not_because_time_passes() {
         let text = format!("\n{}", text_alike(&lines.join("\n")));
         let trees: Vec<&str> = text.trim_end().split("\nconsumer#").skip(1).collect();
         assert!(trees.len() > 1 && trees.windows(2).all(|two| two[0] != two[1]), "{text}");
+
+        // Whoever watches is told of what cannot be looked at, and sees it again when it can.
+        let mut errors = BufReader::new(watch.stderr.take().unwrap()).lines();
+        let spec = trip.item.get().await.at("/spec").clone();
+        trip.item.delete().await;
+        trip.item.until_gone().await;
+        while !next(&mut errors).await.expect("it goes on").contains("is in none of the clusters") {}
+        trip.homer.create(&trip.kind, ns, "item", json!({"spec": spec})).await;
+        while !next(&mut said).await.expect("it goes on").contains("generation 1") {}
     });
 }
 
