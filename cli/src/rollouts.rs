@@ -86,7 +86,7 @@ pub(crate) async fn graphs(clusters: &Clusters, printing: &Printing) -> anyhow::
         };
         match list {
             Ok(list) => {
-                rows.extend(list.iter().filter(|one| seen.insert(text(one, "/metadata/uid").to_owned())).map(of))
+                rows.extend(list.iter().filter(|one| seen.insert(text(one, "/metadata/uid").to_owned())).map(of));
             }
             Err(Trouble::NotServed(_)) => {}
             // What a broker may do in its members has nothing to do with definitions.
@@ -191,8 +191,8 @@ fn progress(rollout: &Value) -> Progress {
 
 /// How it stands with each wave, in their order; the last is of all clusters that are in none.
 fn waves(rollout: &Value) -> String {
-    let named = rollout["spec"]["waves"].as_array().into_iter().flatten();
-    let mut names: Vec<&str> = named.filter_map(|wave| wave["name"].as_str()).collect();
+    let waves = rollout["spec"]["waves"].as_array().into_iter().flatten();
+    let mut names: Vec<&str> = waves.filter_map(|wave| wave["name"].as_str()).collect();
     names.push("");
     let now = rollout["status"]["wave"].as_str().map(|now| names.iter().position(|name| *name == now));
     let stands = |at: usize| match now {
@@ -217,10 +217,11 @@ fn waves(rollout: &Value) -> String {
 
 /// The clusters that fail, a line each.
 fn failing(status: &Value) -> String {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let all = status["failing"].as_array().into_iter().flatten();
-    all.map(|one| format!("\n  {}: {}: {}", text(&one["cluster"]), text(&one["reason"]), text(&one["message"])))
-        .collect()
+    all.fold(String::new(), |told, one| {
+        let part = |name: &str| one[name].as_str().unwrap_or_default();
+        told + &format!("\n  {}: {}: {}", part("cluster"), part("reason"), part("message"))
+    })
 }
 
 #[cfg(test)]
