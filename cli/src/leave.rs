@@ -82,17 +82,18 @@ pub(crate) async fn leave(access: &Access, asked: &Leave) -> anyhow::Result<()> 
         };
         ensure!(!drain || left == 0, "{leaving} still holds {left} copies: it stays until they have moved away");
     }
+    // Before its Secret goes: whoever is interrupted asks once more.
+    let by_hand = match removal {
+        Some(removal) => {
+            removal.run().await?.iter().for_each(|line| println!("{line}"));
+            Vec::new()
+        }
+        None => by_hand(leaving.role())?,
+    };
     let place = Place { namespace: &secret.namespace, name };
     clusters.hub.delete(&secrets(), place, &secret.uid).await?;
     println!("{leaving} has left: Secret {}/{name} is deleted", secret.namespace);
-    for line in stays(&leaving, left) {
-        println!("{line}");
-    }
-    let lines = match removal {
-        Some(removal) => removal.run().await?,
-        None => by_hand(leaving.role())?,
-    };
-    for line in lines {
+    for line in stays(&leaving, left).into_iter().chain(by_hand) {
         println!("{line}");
     }
     Ok(())
