@@ -64,11 +64,20 @@ pub(crate) async fn clusters(clusters: &Clusters, printing: &Printing) -> anyhow
     listed(rows, printing, unknown)
 }
 
+/// A row of each AcceptAPI of all providers.
+pub(crate) async fn accept_apis_of<R>(
+    clusters: &Clusters,
+    row: impl Fn(&Cluster, &Value) -> R,
+    unknown: &mut Vec<String>,
+) -> Vec<R> {
+    let resource = async |_: &Cluster| Ok::<_, Trouble>(Some(Resource::ours("AcceptAPI", "acceptapis")));
+    everywhere(clusters.in_role(Role::Provider), resource, row, unknown).await
+}
+
 /// `kubectl broker acceptapis`.
 pub(crate) async fn accept_apis(clusters: &Clusters, printing: &Printing) -> anyhow::Result<Listed> {
     let mut unknown = clusters.unknown.clone();
-    let resource = async |_: &Cluster| Ok::<_, Trouble>(Some(Resource::ours("AcceptAPI", "acceptapis")));
-    let rows = everywhere(clusters.in_role(Role::Provider), resource, AcceptApiRow::of, &mut unknown).await;
+    let rows = accept_apis_of(clusters, AcceptApiRow::of, &mut unknown).await;
     listed(rows, printing, unknown)
 }
 

@@ -96,12 +96,17 @@ fn time(value: &Value) -> Option<Timestamp> {
     value.as_str()?.parse().ok()
 }
 
+/// What the broker says of an object.
+fn brokered(object: &Value) -> Option<&Value> {
+    let mut conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.find(|one| one["type"] == condition::BROKERED)
+}
+
 /// One that is being deleted, and that the broker has not let go.
 fn is_kept(object: &Value) -> Option<Waits> {
     let mut finalizers = object["metadata"]["finalizers"].as_array().into_iter().flatten();
     finalizers.any(|one| one == keys::FINALIZER).then(|| {
-        let mut conditions = object["status"]["conditions"].as_array().into_iter().flatten();
-        let brokered = conditions.find(|one| one["type"] == condition::BROKERED);
+        let brokered = brokered(object);
         let text = |name: &str| brokered.and_then(|one| one[name].as_str()).unwrap_or_default().to_owned();
         let since = time(&object["metadata"]["deletionTimestamp"]);
         Waits { leaves: true, since, reason: text("reason"), message: text("message") }
@@ -110,8 +115,7 @@ fn is_kept(object: &Value) -> Option<Waits> {
 
 fn waits(object: &Value) -> Option<Waits> {
     let made = time(&object["metadata"]["creationTimestamp"]);
-    let mut conditions = object["status"]["conditions"].as_array().into_iter().flatten();
-    let Some(brokered) = conditions.find(|one| one["type"] == condition::BROKERED) else {
+    let Some(brokered) = brokered(object) else {
         // Where the kind's status has no conditions the annotation is all that there is.
         return annotation(object, keys::PROVIDER_CLUSTER).is_none().then(|| Waits {
             leaves: false,

@@ -91,6 +91,11 @@ fn snapshot(revision: &Value) -> anyhow::Result<(i64, ResourceGraphDefinitionSpe
     Ok((spec.revision, spec.snapshot.spec))
 }
 
+/// The ResourceGraphDefinition that an instance or a CRD is of, as it says itself: a label holds no long name.
+fn named(object: &Value) -> Option<&str> {
+    annotation(object, keys::RGD_NAME).or_else(|| label(object, keys::RGD_NAME))
+}
+
 /// The CRD of a kind in a cluster; `None`: it has none, such as one that is built in.
 pub(crate) async fn crd_of(cluster: &Cluster, resource: &Resource) -> Result<Option<Value>, Trouble> {
     let name = format!("{}.{}", resource.plural, resource.kind.group);
@@ -102,8 +107,7 @@ impl Served {
     pub(super) async fn of(clusters: &Clusters, found: &Found, evaluator: &Evaluator) -> anyhow::Result<Self> {
         let crd = crd_of(&found.cluster, &found.resource).await?;
         let crd = crd.with_context(|| format!("{} has no CRD of its kind any more", found.cluster.name))?;
-        let named = annotation(&found.object, keys::RGD_NAME).or_else(|| label(&found.object, keys::RGD_NAME));
-        let name = named.context("it does not say which ResourceGraphDefinition serves it")?;
+        let name = named(&found.object).context("it does not say which ResourceGraphDefinition serves it")?;
         Self::in_cluster(clusters, &found.cluster, name, &crd, evaluator).await
     }
 
@@ -114,7 +118,7 @@ impl Served {
         crd: &Value,
         evaluator: &Evaluator,
     ) -> anyhow::Result<Option<Self>> {
-        match annotation(crd, keys::RGD_NAME).or_else(|| label(crd, keys::RGD_NAME)) {
+        match named(crd) {
             Some(name) => Self::in_cluster(clusters, cluster, name, crd, evaluator).await.map(Some),
             None => Ok(None),
         }

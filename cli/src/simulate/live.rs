@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use anyhow::{Context as _, bail};
 use broker_api::{ClusterName, Role};
 use broker_core::{decide::Explanation, snapshot::OriginKey};
-use futures::future::join_all;
 use runtime_cel::graph;
 use runtime_effect::kind::Kind;
 use serde_json::Value;
@@ -22,9 +21,11 @@ use super::{
 };
 use crate::{
     access::Access,
-    cluster::{Cluster, Place, Trouble},
+    cluster::{Cluster, Place},
     clusters::Clusters,
     instance::{Served, crd_of},
+    lists::accept_apis_of,
+    object::text,
     onlooker::{self, flag},
     resource::Resource,
 };
@@ -220,21 +221,10 @@ impl Would<'_> {
 
     /// The resources that any AcceptAPI speaks of.
     async fn accepted(&self, notes: &mut Vec<String>) -> BTreeSet<[String; 3]> {
-        let providers: Vec<&Cluster> = self.clusters.in_role(Role::Provider).collect();
-        let resource = Resource::ours("AcceptAPI", "acceptapis");
-        let lists = join_all(providers.iter().map(|provider| provider.list(&resource, None, None))).await;
-        let mut accepted = BTreeSet::new();
-        for (provider, list) in providers.into_iter().zip(lists) {
-            match list {
-                Ok(list) => accepted.extend(list.iter().map(|one| {
-                    ["group", "version", "resource"]
-                        .map(|part| one["spec"]["gvr"][part].as_str().unwrap_or_default().to_owned())
-                })),
-                Err(Trouble::NotServed(_)) => {}
-                Err(trouble) => notes.push(format!("what {} accepts: {trouble}", provider.name)),
-            }
-        }
-        accepted
+        let parts = ["group", "version", "resource"];
+        let gvr =
+            |_: &Cluster, one: &Value| parts.map(|part| text(&one["spec"]["gvr"], &format!("/{part}")).to_owned());
+        accept_apis_of(&self.clusters, gvr, notes).await.into_iter().collect()
     }
 }
 
