@@ -5,8 +5,8 @@ use broker_api::keys;
 use resource_broker::watch_kind::KindFlag;
 
 use crate::{
-    broker::deployed,
     cluster::{Cluster, Trouble, Wanted},
+    deployed::brokers,
     resource::Resource,
 };
 
@@ -20,7 +20,7 @@ pub(crate) async fn kinds(
 ) -> anyhow::Result<Vec<Resource>> {
     let mut brokered = named.to_vec();
     let mut why = format!("no broker is in namespace {broker_namespace}");
-    match deployed(hub, broker_namespace).await {
+    match brokers(hub, broker_namespace).await {
         Ok(brokers) => {
             for broker in brokers {
                 match broker.options {

@@ -18,10 +18,10 @@ use tokio::time::{Instant, sleep};
 
 use crate::{
     access::Access,
-    broker::{Deployed, deployed},
     cluster::{Applying, Cluster, Place, Trouble},
     cluster_secret::{self, ClusterSecret, secrets},
     clusters,
+    deployed::{Deployed, brokers},
     identity::{self, Identity},
     kubeconfig::{self, MASK, Token},
     manifest::{self, Manifest, called},
@@ -208,7 +208,7 @@ impl Joining<'_> {
         if *role == Role::Spoke {
             return Ok(None);
         }
-        let brokers = deployed(&self.hub, broker_namespace).await;
+        let brokers = brokers(&self.hub, broker_namespace).await;
         let options: Vec<_> = brokers.iter().flatten().filter_map(|broker| broker.options.as_ref().ok()).collect();
         let mut brokered = watch_kind.clone();
         if brokered.is_empty() {
@@ -387,7 +387,7 @@ impl Joining<'_> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::{broker::tests::broker, rights::told};
+    use crate::{deployed::tests::broker, rights::told};
 
     #[test]
     fn names_are_those_of_secrets() {

@@ -25,9 +25,9 @@ use tokio::time::timeout;
 
 use crate::{
     access::Access,
-    broker::{Deployed, deployed},
     cluster::{Cluster, Trouble},
     clusters::hub_kubeconfig,
+    deployed::{Deployed, brokers},
 };
 
 /// How long all clusters may take until what is known has to do.
@@ -43,7 +43,7 @@ pub(crate) async fn options(
 ) -> anyhow::Result<(Option<Options>, Vec<String>)> {
     let mut notes = Vec::new();
     let is_wanted = |flag: &KindFlag| kinds.contains(&flag.0);
-    let found = match deployed(hub, namespace).await {
+    let found = match brokers(hub, namespace).await {
         Ok(found) => found,
         Err(Trouble::NotServed(_)) => Vec::new(),
         Err(trouble) => {

@@ -10,9 +10,10 @@ use manifests::permissions::{
         CLUSTER_SECRETS, CONSUMER, CONSUMER_KINDS, COORDINATION_OWN, DASHBOARD_GRAPHS, DASHBOARD_REVIEWS, INSTANCE,
         PROVIDER, PROVIDER_KINDS,
     },
-    graphs::SPOKE,
+    graphs::{GRAPHS_CRD_DELETION, GRAPHS_LEASE, GRAPHS_OWN, GRAPHS_ROLLOUTS, GRAPHS_SPOKE_SECRETS, SPOKE},
 };
 use resource_broker::{options::Options, watch_kind::KindFlag};
+use resource_graphs::options::Options as GraphsOptions;
 use runtime_effect::kind::Kind;
 use runtime_process::bind::Disabled;
 use serde_json::{Value, json};
@@ -162,13 +163,15 @@ pub(crate) fn rights(role: Role, kinds: &Kinds) -> Vec<Right> {
     roles(role, Some(kinds)).iter().flat_map(|(_, rules)| rules.iter().flat_map(Rule::rights)).collect()
 }
 
+/// Each verb that a role allows in a namespace; empty: in the whole cluster.
+fn within(namespace: &str, role: &permissions::Role) -> Vec<Right> {
+    let rights = role.rules.iter().flat_map(|rule| Rule::of(rule).rights());
+    rights.map(|right| Right { namespace: namespace.to_owned(), ..right }).collect()
+}
+
 /// Each verb that a broker with these flags needs in the coordination cluster; `own` is its namespace. What stages of
 /// migrations take is the cluster owner's to grant, and Migrations say what they lack.
-pub(crate) fn coordination(own: &str, options: &Options) -> Vec<Right> {
-    let within = |namespace: &str, role: &permissions::Role| {
-        let rights = role.rules.iter().flat_map(|rule| Rule::of(rule).rights());
-        rights.map(|right| Right { namespace: namespace.to_owned(), ..right }).collect::<Vec<_>>()
-    };
+pub(crate) fn of_broker(own: &str, options: &Options) -> Vec<Right> {
     let mut rights = within("", &COORDINATION_OWN);
     rights
         .extend(within(own, &INSTANCE).into_iter().filter(|right| options.leader_elect || right.resource != "leases"));
@@ -180,6 +183,24 @@ pub(crate) fn coordination(own: &str, options: &Options) -> Vec<Right> {
         if !address.ip().is_loopback() {
             rights.extend(within("", &DASHBOARD_REVIEWS));
         }
+    }
+    rights
+}
+
+/// Each verb that a controller of ResourceGraphDefinitions with these flags needs in the coordination cluster; `own` is the
+/// namespace of its Lease. What instances and their children take is the cluster owner's to grant, and instances say what they
+/// lack.
+pub(crate) fn of_graphs(own: &str, options: &GraphsOptions) -> Vec<Right> {
+    let mut rights = within("", &GRAPHS_OWN);
+    if options.allow_crd_deletion {
+        rights.extend(within("", &GRAPHS_CRD_DELETION));
+    }
+    if options.leader_elect {
+        rights.extend(within(own, &GRAPHS_LEASE));
+    }
+    if options.enable_multicluster {
+        rights.extend(within("", &GRAPHS_ROLLOUTS));
+        rights.extend(within(options.cluster_secrets_namespace.as_deref().unwrap_or(own), &GRAPHS_SPOKE_SECRETS));
     }
     rights
 }
@@ -222,6 +243,28 @@ mod tests {
         assert_eq!(kinds.brokered, [plural("example.org", "stores")]);
         assert_eq!(kinds.related, [plural("", "secrets")]);
         assert_eq!(missing.iter().map(|kind| &*kind.kind).collect::<Vec<_>>(), ["Other"]);
+    }
+
+    #[test]
+    fn a_graphs_controller_needs_what_its_flags_ask_for() {
+        let told = |args: &[&str]| {
+            let options = crate::deployed::tests::graphs(args, 1, 1).options;
+            told(&options.map(|options| of_graphs("kro", &options)).unwrap_or_default())
+        };
+        let least = told(&[]);
+        assert!(least.contains("create, patch customresourcedefinitions") && !least.contains("leases"), "{least}");
+        assert!(!least.contains("delete customresourcedefinitions") && !least.contains("secrets"), "{least}");
+        let all = told(&["--allow-crd-deletion", "--leader-elect", "--enable-multicluster"]);
+        for part in [
+            "patch, delete customresourcedefinitions",
+            "create leases.coordination.k8s.io in namespace kro",
+            "resourcegraphrollouts.broker.platform-mesh.io",
+            "get, list, watch, patch secrets in namespace kro",
+        ] {
+            assert!(all.contains(part), "{part}: {all}");
+        }
+        let elsewhere = told(&["--enable-multicluster", "--cluster-secrets-namespace=spokes"]);
+        assert!(elsewhere.contains("secrets in namespace spokes"), "{elsewhere}");
     }
 
     #[test]

@@ -183,10 +183,10 @@ mod tests {
 
     use super::*;
     use crate::{
-        broker::tests::broker,
         cluster::Trouble,
+        deployed::tests::broker,
         doctor::{
-            facts::tests::{facts, inside, member},
+            facts::tests::{brokers, facts, inside, member},
             origin::Origin,
         },
     };
@@ -212,7 +212,7 @@ mod tests {
         let mut theseus = member(ClusterName::provider("theseus"));
         theseus.within.as_mut().unwrap().copies = vec![(kind(), Ok(copies))];
         let mut inside = inside();
-        inside.deployed = Ok(vec![broker(flags, 1, 1)]);
+        inside.deployed = brokers(vec![broker(flags, 1, 1)]);
         facts(inside, vec![homer, theseus])
     }
 

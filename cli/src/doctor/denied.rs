@@ -36,7 +36,8 @@ pub(crate) fn check(facts: &Facts) -> Vec<Finding> {
             Ok(denied) if denied.is_empty() => None,
             Ok(denied) => {
                 let what = format!("its ServiceAccount is not allowed: {}", told(denied));
-                Some(Finding::error(CHECK, &place, what, HERE))
+                let is_graphs = inside.deployed_graphs().iter().any(|graphs| graphs.name == *name);
+                Some(Finding::error(CHECK, &place, what, if is_graphs { GRAPHS_HERE } else { HERE }))
             }
             Err(why) => {
                 let needs = "create of subjectaccessreviews.authorization.k8s.io in the coordination cluster";
@@ -50,6 +51,10 @@ pub(crate) fn check(facts: &Facts) -> Vec<Finding> {
 /// What grants a broker's rights in the coordination cluster.
 const HERE: &str = "the operator binds its roles to it: see whether that works, and apply config/default (or the chart) again; without \
                     the operator apply config/rbac/coordination.yaml, with your namespaces";
+
+/// What grants a graphs controller's.
+const GRAPHS_HERE: &str = "the operator binds its roles to it: see whether that works, and apply config/default (or the chart) again; \
+                           without the operator apply config/rbac/graphs-roles.yaml, and bind them to it with your namespaces";
 
 fn remedy(member: &Member) -> String {
     let (name, role) = (member.name.name(), member.name.role());

@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use super::{copy::Copied, origin::Origin, signing::Keys};
 use crate::{
-    broker::Deployed,
     cluster::{Probe, Trouble},
     cluster_secret::ClusterSecret,
+    deployed::{Deployed, Graphs, Operator},
     resource::Resources,
     rights::Right,
 };
@@ -44,28 +44,48 @@ pub(crate) struct Hub {
 
 /// What is in the coordination cluster.
 pub(crate) struct Inside {
-    /// Namespace that was looked into for brokers.
+    /// Namespace that was looked into for our programs.
     pub(crate) namespace: String,
     /// What it serves.
     pub(crate) resources: Read<Resources>,
-    /// Whether the operator's Deployment is there.
-    pub(crate) operator: Read<bool>,
     /// Brokers, the objects.
     pub(crate) brokers: Read<Vec<Value>>,
-    /// Brokers, the Deployments.
-    pub(crate) deployed: Read<Vec<Deployed>>,
-    /// The Lease of each broker that takes part in an election, by the Deployment's name.
+    /// Our programs, the Deployments.
+    pub(crate) deployed: Read<Programs>,
+    /// The Lease of each broker and graphs controller that takes part in an election, by the Deployment's name.
     pub(crate) leases: BTreeMap<String, Read<Option<Value>>>,
     /// The signing keys, by namespace.
     pub(crate) keys: BTreeMap<String, Pair>,
     /// The cluster Secrets, by namespace.
     pub(crate) secrets: BTreeMap<String, Read<Vec<ClusterSecret>>>,
-    /// What the ServiceAccounts of brokers lack there, by the Deployment's name.
+    /// What the ServiceAccounts of brokers and graphs controllers lack there, by the Deployment's name.
     pub(crate) denied: BTreeMap<String, Read<Vec<Right>>>,
     /// Migrations.
     pub(crate) migrations: Read<Vec<Value>>,
     /// MigrationConfigurations.
     pub(crate) configurations: Read<Vec<Value>>,
+}
+
+/// Our programs in one namespace, as their Deployments have them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Programs {
+    /// Brokers.
+    pub(crate) brokers: Vec<Deployed>,
+    /// Controllers of ResourceGraphDefinitions.
+    pub(crate) graphs: Vec<Graphs>,
+    /// Operators: one, or none.
+    pub(crate) operators: Vec<Operator>,
+}
+
+impl Programs {
+    /// Of all Deployments there.
+    pub(crate) fn of(deployments: &[Value]) -> Self {
+        Self {
+            brokers: deployments.iter().filter_map(Deployed::broker).collect(),
+            graphs: deployments.iter().filter_map(Deployed::graphs).collect(),
+            operators: deployments.iter().filter_map(Deployed::operator).collect(),
+        }
+    }
 }
 
 /// The Secret of the signing keys, and its copy.
@@ -105,17 +125,26 @@ pub(crate) struct Within {
 }
 
 impl Inside {
+    /// The brokers, as far as they are known.
+    pub(crate) fn deployed_brokers(&self) -> &[Deployed] {
+        self.deployed.as_ref().map_or(&[], |programs| &programs.brokers)
+    }
+
+    /// The controllers of ResourceGraphDefinitions, as far as they are known.
+    pub(crate) fn deployed_graphs(&self) -> &[Graphs] {
+        self.deployed.as_ref().map_or(&[], |programs| &programs.graphs)
+    }
+
     /// The flags of all brokers, as far as they can be read.
     pub(crate) fn options(&self) -> impl Iterator<Item = &Options> {
-        self.deployed.iter().flatten().filter_map(|broker| broker.options.as_ref().ok())
+        self.deployed_brokers().iter().filter_map(|broker| broker.options.as_ref().ok())
     }
 
     /// Whether all consumers of the brokers are known: their flags are, they take none from files, and all Secrets were read.
     pub(crate) fn knows_all_consumers(&self) -> bool {
-        let brokers = self.deployed.as_ref().is_ok_and(|brokers| {
-            !brokers.is_empty() && brokers.iter().all(|broker| broker.options.as_ref().is_ok_and(|it| !has_files(it)))
-        });
-        brokers && self.secrets.values().all(Result::is_ok)
+        let brokers = self.deployed_brokers();
+        let known = brokers.iter().all(|broker| broker.options.as_ref().is_ok_and(|it| !has_files(it)));
+        !brokers.is_empty() && known && self.secrets.values().all(Result::is_ok)
     }
 }
 
@@ -153,9 +182,8 @@ pub(crate) mod tests {
         Inside {
             namespace: "system".into(),
             resources: Ok(Resources::default()),
-            operator: Ok(false),
             brokers: Ok(Vec::new()),
-            deployed: Ok(Vec::new()),
+            deployed: Ok(Programs::default()),
             leases: BTreeMap::new(),
             keys: BTreeMap::new(),
             secrets: BTreeMap::new(),
@@ -163,6 +191,11 @@ pub(crate) mod tests {
             migrations: Ok(Vec::new()),
             configurations: Ok(Vec::new()),
         }
+    }
+
+    /// These brokers, and no other program.
+    pub(crate) fn brokers(brokers: Vec<Deployed>) -> Read<Programs> {
+        Ok(Programs { brokers, ..Programs::default() })
     }
 
     /// A member that answers, and in which nothing is.
@@ -192,17 +225,17 @@ pub(crate) mod tests {
 
     #[test]
     fn consumers_are_known_where_flags_and_secrets_are() {
-        use crate::broker::tests::broker;
+        use crate::deployed::tests::broker;
         let knows = |args: &[&str]| {
             let mut inside = inside();
-            inside.deployed = Ok(vec![broker(args, 1, 1)]);
+            inside.deployed = brokers(vec![broker(args, 1, 1)]);
             inside.knows_all_consumers()
         };
         assert!(knows(&["--watch-kind=A.v1.x.io"]));
         assert!(!knows(&["--watch-kind=A.v1.x.io", "--consumer-kubeconfig=/homer"]));
         assert!(!knows(&["--nonsense", "--watch-kind=A.v1.x.io"]));
         let mut denied = inside();
-        denied.deployed = Ok(vec![broker(&["--watch-kind=A.v1.x.io"], 1, 1)]);
+        denied.deployed = brokers(vec![broker(&["--watch-kind=A.v1.x.io"], 1, 1)]);
         denied.secrets.insert("clusters".into(), Err(Trouble::Forbidden("no".into())));
         assert!(!denied.knows_all_consumers() && !inside().knows_all_consumers());
     }

@@ -1,6 +1,6 @@
 //! The coordination cluster: whether it answers, whether the broker's kinds are there, and what Brokers say of themselves.
 
-use broker_api::keys;
+use broker_api::{graphs::keys as graphs, keys};
 use serde_json::Value;
 
 use super::{
@@ -12,6 +12,9 @@ use crate::cluster::Trouble;
 const REACH: &str = "coordination";
 const CRD: &str = "crd";
 const BROKER: &str = "broker";
+
+/// The folder with the CRDs of the graphs controller.
+const GRAPHS: &str = "crd-graphs";
 
 /// Group of `Broker`.
 const OPERATOR_GROUP: &str = "operator.broker.platform-mesh.io";
@@ -48,11 +51,18 @@ fn kinds(hub: &Hub, inside: &Inside) -> Vec<Finding> {
         Ok(resources) => resources,
         Err(why) => return vec![Finding::unchecked(CRD, &hub.name, why, "get of /api and /apis")],
     };
-    let mut wanted = vec![(keys::GROUP, "Migration"), (keys::GROUP, "MigrationConfiguration")];
-    if matches!(inside.operator, Ok(true)) {
-        wanted.push((OPERATOR_GROUP, "Broker"));
+    let mut wanted = vec![("crd", keys::GROUP, "Migration"), ("crd", keys::GROUP, "MigrationConfiguration")];
+    if inside.deployed.as_ref().is_ok_and(|programs| !programs.operators.is_empty()) {
+        wanted.push(("crd", OPERATOR_GROUP, "Broker"));
     }
-    let missing = wanted.into_iter().filter_map(|(group, kind)| {
+    if let Some(graphs) = inside.deployed_graphs().first() {
+        wanted.push((GRAPHS, graphs::GROUP, "ResourceGraphDefinition"));
+        wanted.push((GRAPHS, graphs::INTERNAL_GROUP, "GraphRevision"));
+        if graphs.options.as_ref().is_ok_and(|options| options.enable_multicluster) {
+            wanted.push((GRAPHS, keys::GROUP, "ResourceGraphRollout"));
+        }
+    }
+    let missing = wanted.into_iter().filter_map(|(folder, group, kind)| {
         let versions = resources.versions(group, kind);
         let what = if versions.is_empty() {
             format!("kind {kind} of {group} is not served: its CRD is not installed, or not established")
@@ -61,7 +71,9 @@ fn kinds(hub: &Hub, inside: &Inside) -> Vec<Finding> {
         } else {
             format!("kind {kind} of {group} is served in {} only, not in {VERSION}", versions.join(", "))
         };
-        let remedy = "kubectl apply --server-side -k config/crd; `kubectl get crds` says whether one is not accepted";
+        let remedy = format!(
+            "kubectl apply --server-side -k config/{folder}; `kubectl get crds` says whether one is not accepted"
+        );
         Some(Finding::error(CRD, &hub.name, what, remedy))
     });
     missing.collect()
@@ -102,7 +114,11 @@ mod tests {
 
     use super::*;
     use crate::{
-        doctor::facts::tests::{facts, inside},
+        deployed::tests::{graphs, operator},
+        doctor::facts::{
+            Programs,
+            tests::{facts, inside},
+        },
         resource::{Resource, Resources},
     };
 
@@ -110,20 +126,37 @@ mod tests {
         check(&facts(inside, Vec::new()).hub)
     }
 
-    fn with_kinds(operator: bool, version: &str) -> Inside {
+    fn with_kinds(deployed: Programs, version: &str) -> Inside {
         let of = |kind: &str, plural: &str| Resource::named(keys::GROUP, version, kind, plural);
         let kinds = [of("Migration", "migrations"), of("MigrationConfiguration", "migrationconfigurations")];
-        Inside { resources: Ok(Resources::these(kinds)), operator: Ok(operator), ..inside() }
+        Inside { resources: Ok(Resources::these(kinds)), deployed: Ok(deployed), ..inside() }
     }
 
     #[test]
     fn its_kinds_are_there_in_the_version_that_is_read() {
-        assert!(found(with_kinds(false, VERSION)).is_empty());
+        let nothing = Programs::default;
+        assert!(found(with_kinds(nothing(), VERSION)).is_empty());
         assert_eq!(found(inside()).len(), 2);
-        let other = found(with_kinds(false, "v9"));
+        let other = found(with_kinds(nothing(), "v9"));
         assert!(other.len() == 2 && other[0].what.contains("served in v9 only"), "{other:?}");
-        let operator = found(with_kinds(true, VERSION));
+        let operator = Programs { operators: vec![operator(1, 1)], ..nothing() };
+        let operator = found(with_kinds(operator, VERSION));
         assert!(matches!(&operator[..], [one] if one.what.contains("kind Broker")), "{operator:?}");
+    }
+
+    #[test]
+    fn a_graphs_controller_has_kinds_of_its_own() {
+        for (args, kinds) in [
+            (&[][..], &["ResourceGraphDefinition", "GraphRevision"][..]),
+            (&["--enable-multicluster"], &["ResourceGraphDefinition", "GraphRevision", "ResourceGraphRollout"]),
+        ] {
+            let deployed = Programs { graphs: vec![graphs(args, 1, 1)], ..Programs::default() };
+            let found = found(with_kinds(deployed, VERSION));
+            assert_eq!(found.len(), kinds.len(), "{found:?}");
+            for (finding, kind) in found.iter().zip(kinds) {
+                assert!(finding.what.contains(kind) && finding.remedy.contains("config/crd-graphs;"), "{finding:?}");
+            }
+        }
     }
 
     #[test]
@@ -140,7 +173,7 @@ mod tests {
         let broker = |conditions: Value| {
             let object =
                 json!({ "metadata": { "name": "b", "namespace": "n" }, "status": { "conditions": conditions } });
-            let mut inside = with_kinds(false, VERSION);
+            let mut inside = with_kinds(Programs::default(), VERSION);
             inside.brokers = Ok(vec![object]);
             found(inside)
         };

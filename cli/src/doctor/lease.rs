@@ -1,12 +1,13 @@
-//! The Lease of brokers that elect a leader: whether somebody holds it, and lives.
+//! The Lease of programs that elect a leader: whether somebody holds it, and lives.
 
+use broker_api::graphs::keys;
 use serde_json::Value;
 
 use super::{
-    facts::{Facts, Inside},
+    facts::{Facts, Inside, Programs},
     finding::Finding,
 };
-use crate::{age, broker::Deployed};
+use crate::{age, cluster::Place};
 
 const CHECK: &str = "lease";
 
@@ -16,21 +17,52 @@ const GRACE: i64 = 5;
 /// The same where the Lease does not say it.
 const DURATION: i64 = 15;
 
-/// Judges that of each broker.
-pub(crate) fn check(facts: &Facts, inside: &Inside) -> Vec<Finding> {
-    let brokers = inside.deployed.iter().flatten().filter(|broker| broker.wanted > 0);
-    brokers.filter_map(|broker| of_one(facts, inside, broker)).collect()
+/// Whoever takes part in one.
+pub(crate) struct Election<'a> {
+    /// What it is, in sentences for people.
+    program: &'static str,
+    /// Its Deployment.
+    pub(crate) deployment: Place<'a>,
+    /// The Lease.
+    pub(crate) place: Place<'a>,
 }
 
-fn of_one(facts: &Facts, inside: &Inside, broker: &Deployed) -> Option<Finding> {
-    let options = broker.options.as_ref().ok().filter(|options| options.leader_elect)?;
-    let namespace = broker.own_namespace();
-    let place = format!("{} Lease {namespace}/{}", facts.hub.name, options.lease_name);
-    let log =
-        || format!("see the log of Deployment {}/{}, and its condition in the Broker", broker.namespace, broker.name);
-    let lease = match inside.leases.get(&broker.name)? {
+impl<'a> Election<'a> {
+    /// Those of all programs that are to run.
+    pub(crate) fn all(programs: &'a Programs) -> Vec<Self> {
+        let brokers = programs.brokers.iter().filter(|broker| broker.wanted > 0).filter_map(|broker| {
+            let options = broker.options.as_ref().ok().filter(|options| options.leader_elect)?;
+            let place = Place { namespace: broker.own_namespace(), name: &options.lease_name };
+            Some(Self { program: "broker", deployment: broker.place(), place })
+        });
+        let graphs = programs.graphs.iter().filter(|graphs| graphs.wanted > 0).filter_map(|graphs| {
+            graphs.options.as_ref().ok().filter(|options| options.leader_elect)?;
+            let place = Place { namespace: graphs.lease_namespace(), name: keys::LEASE };
+            Some(Self { program: "graphs controller", deployment: graphs.place(), place })
+        });
+        brokers.chain(graphs).collect()
+    }
+}
+
+/// Judges that of each program.
+pub(crate) fn check(facts: &Facts, inside: &Inside) -> Vec<Finding> {
+    let elections = inside.deployed.iter().flat_map(Election::all);
+    elections.filter_map(|election| of_one(facts, inside, &election)).collect()
+}
+
+fn of_one(facts: &Facts, inside: &Inside, election: &Election<'_>) -> Option<Finding> {
+    let Election { program, deployment, place: Place { namespace, name } } = election;
+    let place = format!("{} Lease {namespace}/{name}", facts.hub.name);
+    let log = || {
+        let Place { namespace, name } = deployment;
+        format!("see the log of Deployment {namespace}/{name}, and its condition in the Broker")
+    };
+    let lease = match inside.leases.get(deployment.name)? {
         Ok(Some(lease)) => lease,
-        Ok(None) => return Some(Finding::error(CHECK, &place, "it is not there: no broker has ever led", log())),
+        Ok(None) => {
+            let what = format!("it is not there: no {program} has ever led");
+            return Some(Finding::error(CHECK, &place, what, log()));
+        }
         Err(why) => {
             let needs = format!("get of leases.coordination.k8s.io in namespace {namespace}");
             return Some(Finding::unchecked(CHECK, &place, why, &needs));
@@ -38,12 +70,13 @@ fn of_one(facts: &Facts, inside: &Inside, broker: &Deployed) -> Option<Finding> 
     };
     let spec = &lease["spec"];
     let Some(holder) = spec["holderIdentity"].as_str().filter(|holder| !holder.is_empty()) else {
-        return Some(Finding::error(CHECK, &place, "nobody holds it: no broker leads, and nothing is written", log()));
+        let what = format!("nobody holds it: no {program} leads, and nothing is written");
+        return Some(Finding::error(CHECK, &place, what, log()));
     };
     let silent = silent(spec, facts)?;
     let allowed = spec["leaseDurationSeconds"].as_i64().unwrap_or(DURATION) + GRACE;
     (silent > allowed).then(|| {
-        let what = format!("{holder} holds it and has not renewed it for {}: no broker leads", age::told(silent));
+        let what = format!("{holder} holds it and has not renewed it for {}: no {program} leads", age::told(silent));
         Finding::error(CHECK, &place, what, log())
     })
 }
@@ -59,11 +92,11 @@ mod tests {
 
     use super::*;
     use crate::{
-        broker::tests::broker,
         cluster::{Probe, Trouble},
+        deployed::tests::{broker, graphs},
         doctor::facts::{
             Read,
-            tests::{facts, inside},
+            tests::{brokers, facts, inside},
         },
     };
 
@@ -71,7 +104,7 @@ mod tests {
         let mut facts = facts(inside(), Vec::new());
         facts.hub.probe = Ok(Probe { version: "v1.36.0".into(), ahead: Some(ahead) });
         let mut inside = inside();
-        inside.deployed = Ok(vec![broker(&[args, &["--watch-kind=A.v1.x.io"]].concat(), 1, 1)]);
+        inside.deployed = brokers(vec![broker(&[args, &["--watch-kind=A.v1.x.io"]].concat(), 1, 1)]);
         inside.leases.insert("broker".into(), lease);
         check(&facts, &inside)
     }
@@ -91,6 +124,17 @@ mod tests {
         assert!(clock.is_empty(), "its clock and the cluster's are behind ours");
         assert!(found(ELECTS, 0, Ok(Some(lease("", "2026-01-01T11:59:50.000000Z"))))[0].what.contains("nobody"));
         assert!(found(ELECTS, 0, Ok(None))[0].what.contains("not there"));
+    }
+
+    #[test]
+    fn a_graphs_controller_has_one_of_its_own() {
+        let facts = facts(inside(), Vec::new());
+        let mut inside = inside();
+        inside.deployed = Ok(Programs { graphs: vec![graphs(ELECTS, 1, 1)], ..Programs::default() });
+        inside.leases.insert("resource-graphs".into(), Ok(Some(lease("a", "2026-01-01T11:58:00.000000Z"))));
+        let found = check(&facts, &inside);
+        assert!(matches!(&found[..], [one] if one.what.ends_with("no graphs controller leads")), "{found:?}");
+        assert_eq!(found[0].place, "coordination#coordination Lease system/controller.kro.run");
     }
 
     #[test]

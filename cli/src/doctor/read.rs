@@ -19,20 +19,22 @@ use tokio::time::timeout;
 use super::{
     Doctor,
     copy::{Copied, Orphan, suspects},
-    facts::{Facts, Hub, Inside, Member, Pair, Read, Within},
+    facts::{Facts, Hub, Inside, Member, Pair, Programs, Read, Within},
+    lease::Election,
     origin::Origin,
     signing::Keys,
 };
 use crate::{
     access::Access,
-    broker::Deployed,
     cluster::{Cluster, Place, Trouble, Wanted},
     cluster_secret::{self, ClusterSecret, secrets},
-    clusters, held, identity,
+    clusters,
+    deployed::{Deployed, Graphs, deployments},
+    held, identity,
     join::RELATED,
-    permissions::{Kinds, coordination, rights},
+    permissions::{Kinds, of_broker, of_graphs, rights},
     resource::{Resource, Resources},
-    rights::{Account, Right, denied},
+    rights::{Right, denied},
 };
 
 /// How long all questions to one cluster may take together.
@@ -40,9 +42,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How many copies without an origin are looked for once more. Of others nothing is told: they may be on their way.
 const LOOKED: usize = 100;
-
-/// Name of the operator's Deployment, and the value of its label.
-const OPERATOR: &str = "resource-broker-operator";
 
 /// The kinds of all brokers' flags.
 struct Flags {
@@ -120,19 +119,19 @@ fn whose(
 async fn inside(hub: &Cluster, access: &Access, asked: &Doctor) -> Inside {
     let namespace = &asked.broker_namespace;
     let brokers = Resource::named("operator.broker.platform-mesh.io", "v1alpha1", "Broker", "brokers");
-    let deployments = Resource::named("apps", "v1", "Deployment", "deployments");
     let migrations = Resource::ours("Migration", "migrations");
     let configurations = Resource::ours("MigrationConfiguration", "migrationconfigurations");
     let (resources, brokers, deployments, migrations, configurations) = futures::join!(
         hub.resources(),
         hub.list(&brokers, None, None),
-        hub.list(&deployments, Some(namespace), None),
+        deployments(hub, namespace),
         hub.list(&migrations, None, None),
         hub.list(&configurations, None, None)
     );
-    let operator = deployments.as_ref().map(|list| list.iter().any(is_operator)).map_err(Clone::clone);
-    let deployed: Read<Vec<Deployed>> = deployments.map(|list| list.into_iter().filter_map(Deployed::read).collect());
-    let found: Vec<&Deployed> = deployed.iter().flatten().collect();
+    let deployed: Read<Programs> = deployments.map(|list| Programs::of(&list));
+    let nothing = Programs::default();
+    let programs = deployed.as_ref().unwrap_or(&nothing);
+    let found = &programs.brokers;
     let mut homes: BTreeSet<String> = found.iter().map(|broker| broker.own_namespace().to_owned()).collect();
     if homes.is_empty() {
         homes.insert(namespace.clone());
@@ -141,11 +140,10 @@ async fn inside(hub: &Cluster, access: &Access, asked: &Doctor) -> Inside {
     let named = options().flat_map(|options| options.cluster_secrets_namespace.iter().map(|one| one.namespace.clone()));
     let places: BTreeSet<String> = access.cluster_secrets_namespace.iter().cloned().chain(named).collect();
     let (leases, keys, secrets, denied) =
-        futures::join!(leases(hub, &found), pairs(hub, homes), clusters_of(hub, places), denied_here(hub, &found));
+        futures::join!(leases(hub, programs), pairs(hub, homes), clusters_of(hub, places), denied_here(hub, programs));
     Inside {
         namespace: namespace.clone(),
         resources: resources.cloned(),
-        operator,
         brokers,
         leases,
         keys,
@@ -157,37 +155,36 @@ async fn inside(hub: &Cluster, access: &Access, asked: &Doctor) -> Inside {
     }
 }
 
-fn is_operator(deployment: &Value) -> bool {
-    let metadata = &deployment["metadata"];
-    metadata["name"] == OPERATOR || metadata["labels"]["app.kubernetes.io/name"] == OPERATOR
-}
-
-/// The Lease of each broker that takes part in an election.
-async fn leases(hub: &Cluster, brokers: &[&Deployed]) -> BTreeMap<String, Read<Option<Value>>> {
+/// The Lease of each program that takes part in an election.
+async fn leases(hub: &Cluster, programs: &Programs) -> BTreeMap<String, Read<Option<Value>>> {
     let leases = &Resource::named("coordination.k8s.io", "v1", "Lease", "leases");
-    let electing = brokers.iter().filter_map(|broker| {
-        let options = broker.options.as_ref().ok().filter(|options| options.leader_elect)?;
-        Some((broker, &options.lease_name))
-    });
-    let read = electing.map(|(broker, name)| async move {
-        let lease = hub.get(leases, Place { namespace: broker.own_namespace(), name }).await;
-        (broker.name.clone(), lease)
+    let read = Election::all(programs).into_iter().map(|Election { deployment, place, .. }| async move {
+        (deployment.name.to_owned(), hub.get(leases, place).await)
     });
     join_all(read).await.into_iter().collect()
 }
 
-/// What the ServiceAccount of each broker lacks. One that has a kubeconfig for this cluster is somebody else here, and nobody can
+/// What the ServiceAccount of each program lacks. One that has a kubeconfig for this cluster is somebody else here, and nobody can
 /// tell who.
-async fn denied_here(hub: &Cluster, brokers: &[&Deployed]) -> BTreeMap<String, Read<Vec<Right>>> {
-    let accounted = brokers.iter().filter_map(|broker| Some((broker, broker.options.as_ref().ok()?)));
-    let read = accounted.map(|(broker, options)| async move {
-        if options.coordination().is_some() {
+async fn denied_here(hub: &Cluster, programs: &Programs) -> BTreeMap<String, Read<Vec<Right>>> {
+    let of_broker = |broker: &Deployed| {
+        let options = broker.options.as_ref().ok()?;
+        let rights = options.coordination().is_none().then(|| of_broker(broker.own_namespace(), options));
+        Some((broker.name.clone(), broker.account(), rights))
+    };
+    let of_graphs = |graphs: &Graphs| {
+        let options = graphs.options.as_ref().ok()?;
+        let rights = options.kubeconfig.is_none().then(|| of_graphs(graphs.lease_namespace(), options));
+        Some((graphs.name.clone(), graphs.account(), rights))
+    };
+    let brokers = programs.brokers.iter().filter_map(of_broker);
+    let all = brokers.chain(programs.graphs.iter().filter_map(of_graphs));
+    let read = all.map(|(name, account, rights)| async move {
+        let Some(rights) = rights else {
             let why = "it comes with a kubeconfig of its own, which is in its Pod".to_owned();
-            return (broker.name.clone(), Err(Trouble::Other(why)));
-        }
-        let account = Account { namespace: broker.namespace.clone(), name: broker.account.clone() };
-        let rights = coordination(broker.own_namespace(), options);
-        (broker.name.clone(), denied(hub, Some(&account), rights).await)
+            return (name, Err(Trouble::Other(why)));
+        };
+        (name, denied(hub, Some(&account), rights).await)
     });
     join_all(read).await.into_iter().collect()
 }
@@ -355,12 +352,5 @@ mod tests {
             assert_eq!(said, Err(format!("{name} cannot be asked: {whose}")));
             assert_eq!(asked.given, whose == "a person's");
         }
-    }
-
-    #[test]
-    fn the_operator_is_known_by_name_or_label() {
-        assert!(is_operator(&json!({ "metadata": { "name": OPERATOR } })));
-        assert!(is_operator(&json!({ "metadata": { "name": "x", "labels": { "app.kubernetes.io/name": OPERATOR } } })));
-        assert!(!is_operator(&json!({ "metadata": { "name": "broker" } })));
     }
 }

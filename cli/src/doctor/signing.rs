@@ -61,7 +61,7 @@ fn digest(data: &BTreeMap<String, Vec<u8>>) -> [u8; 32] {
 
 /// Judges them.
 pub(crate) fn check(facts: &Facts, inside: &Inside) -> Vec<Finding> {
-    let works = inside.deployed.iter().flatten().any(|broker| broker.available > 0);
+    let works = inside.deployed_brokers().iter().any(|broker| broker.available > 0);
     inside.keys.iter().flat_map(|(namespace, pair)| of_one(facts, namespace, pair, works)).collect()
 }
 
@@ -115,9 +115,9 @@ mod tests {
 
     use super::*;
     use crate::{
-        broker::tests::broker,
+        deployed::tests::broker,
         doctor::{
-            facts::tests::{facts, inside},
+            facts::tests::{brokers, facts, inside},
             finding::Severity,
         },
     };
@@ -130,7 +130,7 @@ mod tests {
     fn found(first: Keys, backup: Keys) -> Vec<Finding> {
         let facts = facts(inside(), Vec::new());
         let mut inside = inside();
-        inside.deployed = Ok(vec![broker(&["--watch-kind=A.v1.x.io"], 1, 1)]);
+        inside.deployed = brokers(vec![broker(&["--watch-kind=A.v1.x.io"], 1, 1)]);
         inside.keys.insert("system".into(), Pair { first: Ok(first), backup: Ok(backup) });
         check(&facts, &inside)
     }

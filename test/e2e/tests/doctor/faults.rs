@@ -6,6 +6,7 @@ mod hub;
 mod members;
 mod migrations;
 mod objects;
+mod programs;
 
 use crate::{alone, rounds::Rounds, said::is_said};
 
@@ -23,6 +24,7 @@ fn each_fault_is_found_until_it_is_mended_and_nothing_else_is() {
         Box::pin(objects::faults(&mut rounds)).await;
         Box::pin(migrations::faults(&mut rounds)).await;
         Box::pin(hub::faults(&mut rounds)).await;
+        Box::pin(programs::faults(&mut rounds)).await;
         assert!(rounds.count() >= 20, "{} faults", rounds.count());
         is_said(at, "faults.txt", &rounds.told());
     });

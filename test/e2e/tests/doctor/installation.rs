@@ -4,7 +4,7 @@
 use std::{fs, path::PathBuf};
 
 use e2e::{
-    Broker, BrokerSetup, Kind, Object, Place, Said,
+    Broker, BrokerSetup, Object, Place, Said,
     kind::{ACCEPT_API, CERTIFICATE, MIGRATION, MIGRATION_CONFIGURATION},
     place::PERSON,
     scene::ACCEPT_NAMESPACE,
@@ -15,7 +15,7 @@ use harness::{ClusterOptions, Lab, LabOptions, Mark};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
-use crate::command::run;
+use crate::{command::run, program::Program};
 
 /// The consumer.
 pub(crate) const HOMER: &str = "homer";
@@ -27,6 +27,10 @@ pub(crate) const SYSTEM: &str = "resource-broker-system";
 pub(crate) const CLUSTERS: &str = "resource-broker-clusters";
 /// The broker's Deployment.
 pub(crate) const DEPLOYED: &str = "broker";
+/// The broker, as the coordination cluster has it.
+pub(crate) const BROKER: Program = Program { program: "resource-broker", name: DEPLOYED, account: "resource-broker" };
+/// Tag of images that say nothing of a release.
+pub(crate) const TAG: &str = "e2e";
 
 /// What the broker's ServiceAccount may do in the coordination cluster.
 pub(crate) const RIGHTS: &str = include_str!("../../../../config/rbac/coordination.yaml");
@@ -40,9 +44,6 @@ pub(crate) const WEB: &str = "web";
 pub(crate) const NOWHERE: &str = "https://127.0.0.1:1";
 /// A user whom nobody has allowed anything.
 const LIMITED: &str = "limited";
-
-/// `Deployment`.
-pub(crate) const DEPLOYMENT: Kind = Kind { group: "apps", version: "v1", kind: "Deployment", plural: "deployments" };
 
 /// All of it.
 pub(crate) struct Installation {
@@ -162,20 +163,14 @@ impl Installation {
 
     /// Applies the broker's Deployment, with further arguments, and says that it works.
     pub(crate) async fn deploy(&self, more: &[&str]) {
-        let args: Vec<String> = flags().into_iter().chain(more.iter().map(ToString::to_string)).collect();
-        let labels = json!({"app.kubernetes.io/name": "resource-broker"});
-        let container = json!({"name": "broker", "image": "localhost/resource-broker:e2e", "args": args});
-        let template = json!({"metadata": {"labels": labels}, "spec": {"serviceAccountName": "resource-broker", "containers": [container]}});
-        let spec = json!({"replicas": 1, "selector": {"matchLabels": labels}, "template": template});
-        let deployment = DEPLOYMENT.object(SYSTEM, DEPLOYED, &json!({"metadata": {"labels": labels}, "spec": spec}));
-        self.hub.apply(&deployment.to_string()).await;
-        self.work(1).await;
+        self.deploy_tagged(TAG, more).await;
     }
 
-    /// So many of its instances work.
-    pub(crate) async fn work(&self, count: u32) {
-        let status = json!({"replicas": 1, "updatedReplicas": 1, "readyReplicas": count, "availableReplicas": count});
-        self.hub.set_status(&DEPLOYMENT, SYSTEM, DEPLOYED, status).await;
+    /// The same, with this tag of its image.
+    pub(crate) async fn deploy_tagged(&self, tag: &str, more: &[&str]) {
+        let args: Vec<String> = flags().into_iter().chain(more.iter().map(ToString::to_string)).collect();
+        BROKER.deploy(&self.hub, tag, &args).await;
+        BROKER.work(&self.hub, 1).await;
     }
 
     /// The consumer asks for its object, and the provider serves it.

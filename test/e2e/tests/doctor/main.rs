@@ -11,6 +11,7 @@ mod installation;
 mod join;
 mod leave;
 mod look;
+mod program;
 mod rights;
 mod rounds;
 mod said;

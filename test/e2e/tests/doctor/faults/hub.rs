@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::LONG_AGO;
 use crate::{
     diagnosis::symptom,
-    installation::{CLUSTERS, DEPLOYED, DEPLOYMENT, RIGHTS, SYSTEM},
+    installation::{BROKER, CLUSTERS, DEPLOYED, RIGHTS, SYSTEM},
     rights::ROLE_BINDING,
     rounds::Rounds,
 };
@@ -40,7 +40,7 @@ async fn deployment(rounds: &mut Rounds<'_>) {
         .fault(
             "the broker's Deployment is missing",
             &[symptom("deployment", &namespace, "there is no broker's Deployment")],
-            async || hub.delete(&DEPLOYMENT, SYSTEM, DEPLOYED).await,
+            async || BROKER.remove(hub).await,
             async || at.deploy(&[]).await,
         )
         .await;
@@ -48,8 +48,8 @@ async fn deployment(rounds: &mut Rounds<'_>) {
         .fault(
             "no instance of the broker works",
             &[symptom("deployment", &place, "none of its 1 instances works")],
-            async || at.work(0).await,
-            async || at.work(1).await,
+            async || BROKER.work(hub, 0).await,
+            async || BROKER.work(hub, 1).await,
         )
         .await;
     rounds
@@ -57,6 +57,14 @@ async fn deployment(rounds: &mut Rounds<'_>) {
             "a flag of the broker cannot be read",
             &[symptom("deployment", &place, "--colour")],
             async || at.deploy(&["--colour=blue"]).await,
+            async || at.deploy(&[]).await,
+        )
+        .await;
+    rounds
+        .fault(
+            "the broker is of another release",
+            &[symptom("version", &place, "its image is of release 0.0.1")],
+            async || at.deploy_tagged("v0.0.1", &[]).await,
             async || at.deploy(&[]).await,
         )
         .await;
