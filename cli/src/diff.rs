@@ -1,6 +1,6 @@
 //! Where an object and its copy differ, or the children of an instance and what its graph makes of it, field by field.
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use broker_api::{ClusterName, graphs::keys as graphs, keys};
 use broker_core::copy;
 use futures::future::join_all;
@@ -20,6 +20,7 @@ use crate::{
     simulate::schemas::published_of,
     sought::Found,
     trace::origin_key,
+    whose::Whose,
 };
 
 /// Where something differs.
@@ -42,6 +43,9 @@ pub(crate) struct OfCopy {
     copy: String,
     /// The fields that differ.
     fields: Vec<Difference>,
+    /// While it moves: the copy at the provider that it moves to, where there is one yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moves_to: Option<Box<OfCopy>>,
 }
 
 /// Where the children of an instance are not as its graph renders them.
@@ -77,27 +81,44 @@ pub(crate) struct OfChild {
 
 impl OfCopy {
     async fn of(clusters: &Clusters, found: &Found, provider: &str) -> anyhow::Result<Self> {
+        let next = annotation(&found.object, keys::NEW_PROVIDER_CLUSTER);
+        let ask = async || match next {
+            Some(next) => Self::at(clusters, found, next).await,
+            None => Ok(None),
+        };
+        let (here, there) = futures::join!(Self::at(clusters, found, provider), ask());
+        let here = here?.with_context(|| format!("provider#{provider}: there is no copy: {}", found.ask_why()))?;
+        Ok(Self { moves_to: there?.map(Box::new), ..here })
+    }
+
+    /// The copy at one provider; `None`: there is none.
+    async fn at(clusters: &Clusters, found: &Found, provider: &str) -> anyhow::Result<Option<Self>> {
         let provider = clusters
             .get(&ClusterName::provider(provider))
             .with_context(|| format!("provider {provider} is not among the clusters"))?;
         let key = origin_key(&found.cluster.name, &found.resource, &found.object);
         let name = copy::name(&key);
         let place = Place { namespace: &key.namespace, name: &name };
-        let held = provider.get(&found.resource, place).await?;
-        let held = held.with_context(|| {
-            format!("{}: there is no copy {}/{name}: {}", provider.name, key.namespace, found.ask_why())
-        })?;
+        let Some(held) = provider.get(&found.resource, place).await? else { return Ok(None) };
+        if let Some(told) = Whose::of(&held, &found.object).told() {
+            bail!("{}: {}/{name} is not its copy: {told}", provider.name, key.namespace);
+        }
         let (origin, copy) = (found.cluster.name.to_string(), provider.name.to_string());
-        Ok(Self { origin, copy, fields: of_copy(&found.object, &held) })
+        Ok(Some(Self { origin, copy, fields: of_copy(&found.object, &held), moves_to: None }))
+    }
+
+    fn differs(&self) -> bool {
+        !self.fields.is_empty() || self.moves_to.as_ref().is_some_and(|there| there.differs())
     }
 
     fn draw(&self) -> String {
-        let Self { origin, copy, fields } = self;
+        let Self { origin, copy, fields, moves_to } = self;
+        let there = moves_to.as_ref().map(|there| there.draw()).unwrap_or_default();
         if fields.is_empty() {
-            return format!("{origin} and {copy} say the same\n");
+            return format!("{origin} and {copy} say the same\n{there}");
         }
         let lines: Vec<String> = fields.iter().map(Difference::draw).collect();
-        format!("{origin} → {copy}\n  {}\n", lines.join("\n  "))
+        format!("{origin} → {copy}\n  {}\n{there}", lines.join("\n  "))
     }
 }
 
@@ -179,13 +200,13 @@ impl Diff {
             return OfChildren::of(clusters, found).await.map(Self::Children);
         }
         let (cluster, why) = (&found.cluster.name, found.ask_why());
-        anyhow::bail!("{cluster}: the object is at no provider, and it is no instance of a graph: {why}")
+        bail!("{cluster}: the object is at no provider, and it is no instance of a graph: {why}")
     }
 
     /// Whether anything differs.
     pub(crate) fn differs(&self) -> bool {
         match self {
-            Self::Copy(copy) => !copy.fields.is_empty(),
+            Self::Copy(copy) => copy.differs(),
             Self::Children(children) => children.differs(),
         }
     }

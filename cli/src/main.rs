@@ -53,6 +53,7 @@ mod table;
 mod trace;
 mod tree;
 mod wait;
+mod whose;
 mod why;
 
 use std::{io::Write as _, process::ExitCode, time::Duration};

@@ -1,7 +1,7 @@
 //! Moves between providers, by a person's hand.
 
 use anyhow::{Context as _, bail};
-use broker_api::keys;
+use broker_api::{keys, migration::STALLED};
 use broker_core::copy;
 use clap::Args;
 use serde_json::{Value, json};
@@ -178,12 +178,28 @@ fn progress(migration: &Value, to: &str) -> Progress {
         Some((true, _)) => Progress::Done(format!("it is at provider {to}")),
         Some((false, why)) => Progress::Failed(format!("the Migration failed: {why}")),
         None => {
+            if let Some(why) = held(migration) {
+                return Progress::Failed(format!("it is held, and all stays as it is: {why}"));
+            }
             let stage =
                 migration["status"]["stage"].as_str().map(|stage| format!(", stage {stage}")).unwrap_or_default();
             let why = said.message.map(|why| format!(": {why}")).unwrap_or_default();
             Progress::Under(format!("{}{stage}{why}", said.summary))
         }
     }
+}
+
+/// Why a Migration waits for a person: its stage has failed, and nothing has been asked for since.
+fn held(migration: &Value) -> Option<&str> {
+    let (spec, status) = (&migration["spec"], &migration["status"]);
+    if spec["abort"] == true || spec["force"] == true {
+        return None;
+    }
+    let retry = |of: &Value| of["retry"].as_i64().unwrap_or_default();
+    let mut stages = status["stages"].as_array().into_iter().flatten();
+    stages.find(|stage| stage["state"] == "Failed" && retry(stage) >= retry(spec))?;
+    let mut conditions = status["conditions"].as_array().into_iter().flatten();
+    conditions.find(|one| one["type"] == STALLED && one["status"] == "True")?["message"].as_str()
 }
 
 #[cfg(test)]
@@ -195,5 +211,21 @@ mod tests {
         let migration = json!({ "metadata": { "resourceVersion": "7" }, "spec": { "retry": 2 } });
         let patch = Ask::Retry.patch(&migration);
         assert_eq!((&patch["spec"]["retry"], &patch["metadata"]["resourceVersion"]), (&json!(3), &json!("7")));
+    }
+
+    #[test]
+    fn a_stage_that_is_held_is_waited_for_only_when_it_was_asked_for_again() {
+        let of = |asked: i64, abort: bool, state: &str| {
+            let stalled = json!({ "type": "Stalled", "status": "True", "message": "stage copy has failed" });
+            progress(
+                &json!({ "spec": { "retry": asked, "abort": abort },
+                    "status": { "stages": [{ "name": "copy", "state": state, "retry": 1 }], "conditions": [stalled] } }),
+                "theseus",
+            )
+        };
+        assert!(matches!(of(1, false, "Failed"), Progress::Failed(why) if why.contains("stage copy has failed")));
+        for (asked, abort, state) in [(2, false, "Failed"), (1, true, "Failed"), (1, false, "Running")] {
+            assert!(matches!(of(asked, abort, state), Progress::Under(_)), "{asked} {abort} {state}");
+        }
     }
 }

@@ -40,18 +40,22 @@ pub(crate) enum RolloutCommand {
         /// The graph
         graph: String,
     },
-    /// It goes on
+    /// It goes on, until it is done
     Resume {
         /// The graph
         graph: String,
+        #[command(flatten)]
+        wait: Wait,
     },
-    /// All clusters that are not pinned get an earlier revision
+    /// All clusters that are not pinned get an earlier revision, until all have it
     Undo {
         /// The graph
         graph: String,
         /// Which; the one before the target unless it is given
         #[arg(long, value_name = "NUMBER")]
         to_revision: Option<i64>,
+        #[command(flatten)]
+        wait: Wait,
     },
 }
 
@@ -115,19 +119,21 @@ async fn get(clusters: &Clusters, graph: &str) -> anyhow::Result<Value> {
 
 /// Asks it of a rollout.
 pub(crate) async fn ask(clusters: &Clusters, Rollout { command }: &Rollout) -> anyhow::Result<()> {
-    let (graph, spec, told) = match command {
+    let (graph, spec, told, wait) = match command {
         RolloutCommand::Status { graph, wait } => {
             get(clusters, graph).await?;
-            return wait.until(async || Ok(progress(&get(clusters, graph).await?))).await;
+            return follow(clusters, graph, *wait).await;
         }
-        RolloutCommand::Pause { graph } => (graph, json!({ "paused": true }), "no further cluster begins".to_owned()),
-        RolloutCommand::Resume { graph } => (graph, json!({ "paused": false }), "goes on".to_owned()),
-        RolloutCommand::Undo { graph, to_revision } => {
+        RolloutCommand::Pause { graph } => {
+            (graph, json!({ "paused": true }), "no further cluster begins".to_owned(), None)
+        }
+        RolloutCommand::Resume { graph, wait } => (graph, json!({ "paused": false }), "goes on".to_owned(), Some(wait)),
+        RolloutCommand::Undo { graph, to_revision, wait } => {
             let to = match to_revision {
                 Some(revision) => *revision,
                 None => previous(clusters, graph, &get(clusters, graph).await?).await?,
             };
-            (graph, json!({ "revision": to }), format!("goes back to revision {to}"))
+            (graph, json!({ "revision": to }), format!("goes back to revision {to}"), Some(wait))
         }
     };
     let rollout = get(clusters, graph).await?;
@@ -135,7 +141,15 @@ pub(crate) async fn ask(clusters: &Clusters, Rollout { command }: &Rollout) -> a
     let patch = json!({ "metadata": { "resourceVersion": rollout["metadata"]["resourceVersion"] }, "spec": spec });
     clusters.hub.patch(&rollouts(), Place { namespace: "", name: graph }, &patch).await?;
     println!("ResourceGraphRollout {graph}: {told}");
-    Ok(())
+    match wait {
+        Some(wait) => follow(clusters, graph, *wait).await,
+        None => Ok(()),
+    }
+}
+
+/// Tells how far it is, until it is done.
+async fn follow(clusters: &Clusters, graph: &str, wait: Wait) -> anyhow::Result<()> {
+    wait.until(async || Ok(progress(&get(clusters, graph).await?))).await
 }
 
 /// The newest revision before the target that is still kept.

@@ -4,11 +4,17 @@
 use std::sync::Arc;
 
 use broker_api::{ClusterName, Role, graphs::keys as graphs, keys};
-use broker_core::{copy, naming::strip_prefix, snapshot::OriginKey};
+use broker_core::{
+    assignment::{Proven, claimed},
+    copy,
+    naming::strip_prefix,
+    snapshot::OriginKey,
+};
 use futures::{
     FutureExt as _,
     future::{BoxFuture, join_all},
 };
+use k8s_openapi::jiff::Timestamp;
 use runtime_effect::kind::Kind;
 use serde_json::Value;
 
@@ -21,6 +27,7 @@ use crate::{
     resource::Resource,
     sought::Found,
     tree::Node,
+    whose::Whose,
 };
 
 /// How deep instances within instances are followed: `resource-graphs` itself nests no deeper.
@@ -82,34 +89,71 @@ async fn brokered(clusters: &Clusters, cluster: &Cluster, resource: &Resource, o
     let key = origin_key(&cluster.name, resource, object);
     let next = annotation(object, keys::NEW_PROVIDER_CLUSTER);
     let providers = clusters.in_role(Role::Provider);
+    let origin = Origin { clusters, cluster, resource, object, key };
     let copies = providers.map(|provider| async {
         let is_assigned = [assigned, next].contains(&Some(provider.name.name()));
-        copy_at(clusters, cluster, provider, resource, &key, is_assigned).await
+        (provider.name.name(), copy_at(&origin, provider, is_assigned).await)
     });
-    let (copies, migrations) = futures::join!(join_all(copies), migrations(clusters, &key));
-    let mut nodes: Vec<Node> = copies.into_iter().flatten().collect();
-    for named in [assigned, next].into_iter().flatten() {
-        if clusters.get(&ClusterName::provider(named)).is_none() {
-            let mut gone = Node { relation: "copy".into(), kind: resource.kind.kind.clone(), ..Node::default() };
-            gone.cluster = ClusterName::provider(named).to_string();
-            gone.namespace = key.namespace.to_string();
-            gone.name = copy::name(&key);
-            nodes.push(gone.with(Err("the object is assigned to this provider, which is not among the clusters")));
-        }
+    let (copies, migrations) = futures::join!(join_all(copies), migrations(clusters, &origin.key));
+    let mut copies: Vec<(&str, Node)> =
+        copies.into_iter().filter_map(|(provider, copy)| Some((provider, copy?))).collect();
+    let mut nodes = Vec::new();
+    for (named, moves) in [(assigned, false), (next, true)] {
+        let Some(named) = named else { continue };
+        let at = copies.iter().position(|(provider, _)| *provider == named);
+        let copy = at.map_or_else(|| origin.copy_nowhere(named), |at| copies.remove(at).1);
+        nodes.push(origin.assignment(named, moves, copy));
     }
+    nodes.extend(copies.into_iter().map(|(_, copy)| copy));
     nodes.extend(migrations);
     nodes
 }
 
+/// An object in a consumer, and its copies.
+struct Origin<'a> {
+    clusters: &'a Clusters,
+    cluster: &'a Cluster,
+    resource: &'a Resource,
+    object: &'a Value,
+    key: OriginKey,
+}
+
+impl Origin<'_> {
+    /// Which provider it is assigned to, as it says itself, and the copy there.
+    fn assignment(&self, provider: &str, moves: bool, copy: Node) -> Node {
+        let mut node = Node::place("assignment", self.cluster, "provider", "", provider);
+        let said = annotation(self.object, keys::ASSIGNMENT);
+        let mut words = Vec::new();
+        match said.map(claimed) {
+            Some(Some(Proven { epoch, pinned, .. })) => {
+                // It is the moment in milliseconds, and at least one more than the last.
+                let made = i64::try_from(epoch / 1000).unwrap_or(i64::MAX);
+                node.age_seconds = Some(Timestamp::now().as_second().saturating_sub(made));
+                words.extend(pinned.then(|| "chosen by a person".to_owned()));
+            }
+            Some(None) => node.message = Some("its signature cannot be read: nobody believes it".into()),
+            None => node.message = Some("it is not signed: nobody believes it".into()),
+        }
+        words.extend(moves.then(|| "moves there".to_owned()));
+        node.standing = words.join(", ");
+        node.children = vec![copy];
+        node
+    }
+
+    /// Its copy at a provider that is not there.
+    fn copy_nowhere(&self, provider: &str) -> Node {
+        let Self { key, resource, .. } = self;
+        let mut gone = Node { relation: "copy".into(), kind: resource.kind.kind.clone(), ..Node::default() };
+        gone.cluster = ClusterName::provider(provider).to_string();
+        gone.namespace = key.namespace.to_string();
+        gone.name = copy::name(key);
+        gone.with(Err("the object is assigned to this provider, which is not among the clusters"))
+    }
+}
+
 /// The copy at a provider. Where it is not assigned, only what is there is told of, and what cannot be known.
-async fn copy_at(
-    clusters: &Clusters,
-    cluster: &Cluster,
-    provider: &Cluster,
-    resource: &Resource,
-    key: &OriginKey,
-    is_assigned: bool,
-) -> Option<Node> {
+async fn copy_at(origin: &Origin<'_>, provider: &Cluster, is_assigned: bool) -> Option<Node> {
+    let Origin { clusters, cluster, resource, object, key } = origin;
     let name = copy::name(key);
     let place = Place { namespace: &key.namespace, name: &name };
     let read = provider.get(resource, place).await;
@@ -122,6 +166,12 @@ async fn copy_at(
         Err(why) => return Some(node.with(Err(why))),
     };
     let mut node = node.with(Ok::<_, Trouble>(Some(found)));
+    if let Some(told) = Whose::of(found, object).told() {
+        node.standing = "not its copy".into();
+        node.good = Some(false);
+        node.message = Some(told.into());
+        return Some(node);
+    }
     let of_instance = label(found, graphs::OWNED).is_some() || label(found, graphs::APPLYSET_ID).is_some();
     node.children.extend(
         join_all(related(found).map(|one| related_pair(cluster, provider, key, one))).await.into_iter().flatten(),

@@ -16,7 +16,7 @@ use crate::{
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Node {
-    /// What it is to the node above: `origin`, `copy`, `related`, `migration`, `stage object`, `child`;
+    /// What it is to the node above: `origin`, `assignment`, `copy`, `related`, `migration`, `stage object`, `child`;
     /// `node`: one of a graph's that has no object; `stage`, `revision`, `rollout`, `served by`.
     pub(crate) relation: String,
     /// Of a child of a graph's instance: the id of its node in the graph.
@@ -44,7 +44,7 @@ pub(crate) struct Node {
     /// Its `metadata.generation`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) generation: Option<i64>,
-    /// Seconds since it was made.
+    /// Seconds since it was made; of an assignment: since it was signed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) age_seconds: Option<i64>,
     /// What belongs to it.

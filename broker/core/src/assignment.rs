@@ -241,14 +241,7 @@ impl KeyRing {
         text: &str,
     ) -> Option<Proven> {
         let (id, [field], mac) = split(text)?;
-        let before = field.strip_suffix(PINNED_BEFORE);
-        let field = before.unwrap_or(field);
-        let epoch = field.strip_suffix(PINNED);
-        let proven = Proven {
-            epoch: parse_epoch(epoch.unwrap_or(field))?,
-            pinned: epoch.is_some(),
-            pinned_before: before.is_some(),
-        };
+        let proven = parse_assignment(field)?;
         self.verify(id, mac, |mac| {
             feed_assignment(mac, subject, provider, new_provider, proven);
         })?;
@@ -344,6 +337,23 @@ fn split<const N: usize>(text: &str) -> Option<(&str, [&str; N], &str)> {
 }
 
 /// Only the form that we print: `+1` and `01` are not ours.
+/// What an assignment's text says, whoever wrote it: for people, who have no key.
+pub fn claimed(text: &str) -> Option<Proven> {
+    let (_, [field], _) = split(text)?;
+    parse_assignment(field)
+}
+
+fn parse_assignment(field: &str) -> Option<Proven> {
+    let before = field.strip_suffix(PINNED_BEFORE);
+    let field = before.unwrap_or(field);
+    let epoch = field.strip_suffix(PINNED);
+    Some(Proven {
+        epoch: parse_epoch(epoch.unwrap_or(field))?,
+        pinned: epoch.is_some(),
+        pinned_before: before.is_some(),
+    })
+}
+
 fn parse_epoch(text: &str) -> Option<u64> {
     text.parse().ok().filter(|epoch: &u64| epoch.to_string() == text)
 }

@@ -212,7 +212,7 @@ mod tests {
         let mut theseus = member(ClusterName::provider("theseus"));
         theseus.within.as_mut().unwrap().copies = vec![(kind(), Ok(copies))];
         let mut inside = inside();
-        inside.deployed = brokers(vec![broker(flags, 1, 1)]);
+        inside.deployed = Ok(brokers(vec![broker(flags, 1, 1)]));
         facts(inside, vec![homer, theseus])
     }
 

@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_broker_runs_with_flags_that_can_be_read() {
-        assert!(found(brokers(vec![broker(&[FLAG], 2, 2)])).is_empty());
+        assert!(found(Ok(brokers(vec![broker(&[FLAG], 2, 2)]))).is_empty());
         for (deployed, severity, words) in [
             (broker(&[FLAG], 2, 1), Severity::Warning, "only 1 of its 2"),
             (broker(&[FLAG], 1, 0), Severity::Error, "none of its 1"),
@@ -130,7 +130,7 @@ mod tests {
             (broker(&["--watch-kind=a"], 1, 1), Severity::Error, "flags mean nothing"),
             (broker(&[FLAG, "--provider-kubeconfig=/p"], 1, 1), Severity::Info, "from files"),
         ] {
-            let found = found(brokers(vec![deployed]));
+            let found = found(Ok(brokers(vec![deployed])));
             assert!(matches!(&found[..], [one] if one.severity == severity && one.what.contains(words)), "{found:?}");
         }
     }
@@ -158,14 +158,14 @@ mod tests {
     fn a_program_of_another_release_is_told() {
         let mut old = broker(&[FLAG], 1, 1);
         old.image = "registry.example.org/resource-broker:v0.0.1".into();
-        let found = found(brokers(vec![old]));
+        let found = found(Ok(brokers(vec![old])));
         assert!(matches!(&found[..], [one] if one.check == VERSION), "{found:?}");
         assert!(found[0].what.contains("of release 0.0.1, this") && found[0].remedy.contains("of 0.0.1"), "{found:?}");
     }
 
     #[test]
     fn none_and_one_that_may_not_be_read_are_told() {
-        assert!(found(brokers(Vec::new()))[0].remedy.contains("--broker-namespace"));
+        assert!(found(Ok(Programs::default()))[0].remedy.contains("--broker-namespace"));
         assert!(found(Err(Trouble::Forbidden("no".into())))[0].remedy.contains("list of deployments"));
     }
 }

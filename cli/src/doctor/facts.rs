@@ -194,8 +194,8 @@ pub(crate) mod tests {
     }
 
     /// These brokers, and no other program.
-    pub(crate) fn brokers(brokers: Vec<Deployed>) -> Read<Programs> {
-        Ok(Programs { brokers, ..Programs::default() })
+    pub(crate) fn brokers(brokers: Vec<Deployed>) -> Programs {
+        Programs { brokers, ..Programs::default() }
     }
 
     /// A member that answers, and in which nothing is.
@@ -228,14 +228,14 @@ pub(crate) mod tests {
         use crate::deployed::tests::broker;
         let knows = |args: &[&str]| {
             let mut inside = inside();
-            inside.deployed = brokers(vec![broker(args, 1, 1)]);
+            inside.deployed = Ok(brokers(vec![broker(args, 1, 1)]));
             inside.knows_all_consumers()
         };
         assert!(knows(&["--watch-kind=A.v1.x.io"]));
         assert!(!knows(&["--watch-kind=A.v1.x.io", "--consumer-kubeconfig=/homer"]));
         assert!(!knows(&["--nonsense", "--watch-kind=A.v1.x.io"]));
         let mut denied = inside();
-        denied.deployed = brokers(vec![broker(&["--watch-kind=A.v1.x.io"], 1, 1)]);
+        denied.deployed = Ok(brokers(vec![broker(&["--watch-kind=A.v1.x.io"], 1, 1)]));
         denied.secrets.insert("clusters".into(), Err(Trouble::Forbidden("no".into())));
         assert!(!denied.knows_all_consumers() && !inside().knows_all_consumers());
     }

@@ -104,7 +104,7 @@ mod tests {
         let mut facts = facts(inside(), Vec::new());
         facts.hub.probe = Ok(Probe { version: "v1.36.0".into(), ahead: Some(ahead) });
         let mut inside = inside();
-        inside.deployed = brokers(vec![broker(&[args, &["--watch-kind=A.v1.x.io"]].concat(), 1, 1)]);
+        inside.deployed = Ok(brokers(vec![broker(&[args, &["--watch-kind=A.v1.x.io"]].concat(), 1, 1)]));
         inside.leases.insert("broker".into(), lease);
         check(&facts, &inside)
     }

@@ -130,7 +130,7 @@ mod tests {
     fn found(first: Keys, backup: Keys) -> Vec<Finding> {
         let facts = facts(inside(), Vec::new());
         let mut inside = inside();
-        inside.deployed = brokers(vec![broker(&["--watch-kind=A.v1.x.io"], 1, 1)]);
+        inside.deployed = Ok(brokers(vec![broker(&["--watch-kind=A.v1.x.io"], 1, 1)]));
         inside.keys.insert("system".into(), Pair { first: Ok(first), backup: Ok(backup) });
         check(&facts, &inside)
     }

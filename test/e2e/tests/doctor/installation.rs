@@ -28,7 +28,7 @@ pub(crate) const CLUSTERS: &str = "resource-broker-clusters";
 /// The broker's Deployment.
 pub(crate) const DEPLOYED: &str = "broker";
 /// The broker, as the coordination cluster has it.
-pub(crate) const BROKER: Program = Program { program: "resource-broker", name: DEPLOYED, account: "resource-broker" };
+pub(crate) const BROKER: Program = Program { label: "resource-broker", name: DEPLOYED, account: "resource-broker" };
 /// Tag of images that say nothing of a release.
 pub(crate) const TAG: &str = "e2e";
 

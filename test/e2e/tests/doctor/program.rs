@@ -12,7 +12,7 @@ pub(crate) const DEPLOYMENT: Kind = Kind { group: "apps", version: "v1", kind: "
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Program {
     /// What it is, as its label and its image say.
-    pub(crate) program: &'static str,
+    pub(crate) label: &'static str,
     /// Name of its Deployment.
     pub(crate) name: &'static str,
     /// Its ServiceAccount.
@@ -22,9 +22,8 @@ pub(crate) struct Program {
 impl Program {
     /// Applies its Deployment; `tag` is that of its image.
     pub(crate) async fn deploy(&self, hub: &Place, tag: &str, args: &[String]) {
-        let labels = json!({"app.kubernetes.io/name": self.program});
-        let container =
-            json!({"name": self.program, "image": format!("localhost/{}:{tag}", self.program), "args": args});
+        let labels = json!({"app.kubernetes.io/name": self.label});
+        let container = json!({"name": self.label, "image": format!("localhost/{}:{tag}", self.label), "args": args});
         let template = json!({"metadata": {"labels": labels}, "spec": {"serviceAccountName": self.account, "containers": [container]}});
         let spec = json!({"replicas": 1, "selector": {"matchLabels": labels}, "template": template});
         let object = json!({"metadata": {"labels": labels}, "spec": spec});

@@ -153,6 +153,13 @@ fn an_object_that_is_served_is_explained_traced_and_listed() {
         assert_eq!(said.code, Some(1), "{said:?}");
         is_said(trip, "diff.txt", &said.shown());
         is_told(trip, "diff.json", &of(trip, "diff", &["-o", "json"]).await);
+
+        // What another provider holds under the copy's name is not the copy.
+        trip.theseus.make_namespace(trip.scene.ns()).await;
+        let name = trip.item.copy_name();
+        trip.theseus.create(&trip.kind, trip.scene.ns(), &name, json!({"spec": {}})).await;
+        is_said(trip, "stranger-trace.txt", &of(trip, "trace", &[]).await.out);
+        trip.theseus.delete(&trip.kind, trip.scene.ns(), &name).await;
     });
 }
 
@@ -227,6 +234,12 @@ fn a_move_is_begun_traced_paused_and_resumed() {
         let said = of(trip, "trace", &[]).await;
         assert_eq!(said.code, Some(0), "{said:?}");
         is_said(trip, "moving-trace.txt", &told(&said.out));
+        // It is written at both.
+        let spec = json!({"spec": {"renewBefore": "720h"}});
+        trip.theseus.edit(&trip.kind, trip.scene.ns(), &trip.item.copy_name(), spec).await;
+        let said = of(trip, "diff", &[]).await;
+        assert_eq!(said.code, Some(1), "{said:?}");
+        is_said(trip, "moving-diff.txt", &said.shown());
 
         let mut asked = vec![begun];
         let which = [migration.name(), "--namespace", trip.scene.ns()];
@@ -288,11 +301,25 @@ fn a_move_is_aborted_and_its_failed_stage_is_tried_again() {
         let said = broker(world, &["retry", migration.name(), "--no-wait"]).await;
         assert_eq!(said.code, Some(0), "{said:?}");
         asked.push(said.shown());
+        // It fails again, and nobody waits for what only a person can end.
+        let first = trip.say(&migration, "copy", "failed").await;
+        trip.until_stalled(&migration, "StageFailed").await;
+        let retry = ["retry", migration.name(), "--timeout", "60"];
+        let fails_again = async {
+            let again = |seen: &e2e::Object| seen.uid() != first.uid();
+            let (kind, ns) = (&e2e::kind::CONFIG_MAP, trip.scene.ns());
+            trip.hub.until(kind, ns, first.name(), "to be made again", again).await;
+            trip.say(&migration, "copy", "failed").await;
+        };
+        let (said, ()) = tokio::join!(broker(world, &retry), fails_again);
+        let held = said.err.lines().last().unwrap_or_default();
+        assert!(said.code == Some(2) && held.contains("it is held"), "{said:?}");
+        asked.push(format!("{}{held}\n", said.out));
         let said = broker(world, &["abort", migration.name(), "--timeout", "60"]).await;
         assert_eq!(said.code, Some(0), "{said:?}");
         asked.push(said.out);
         let now = trip.hub.get(&MIGRATION, trip.scene.ns(), migration.name()).await;
-        assert_eq!((now.at("/spec/retry"), now.at("/spec/abort")), (&json!(1), &json!(true)));
+        assert_eq!((now.at("/spec/retry"), now.at("/spec/abort")), (&json!(2), &json!(true)));
         assert!(now.has("Succeeded", "False", "Aborted"), "{now}");
         is_said(trip, "given-up.txt", &asked.join("\n").replace(migration.name(), "MIGRATION"));
         // What nobody accepts is told of by each process that starts: another test counts that.

@@ -14,9 +14,9 @@ use crate::{
 
 const SERVICE_ACCOUNT: Kind = Kind { group: "", version: "v1", kind: "ServiceAccount", plural: "serviceaccounts" };
 
-const GRAPHS: Program = Program { program: "resource-graphs", name: "graphs", account: "graphs" };
+const GRAPHS: Program = Program { label: "resource-graphs", name: "graphs", account: "graphs" };
 const OPERATOR: Program =
-    Program { program: "resource-broker-operator", name: "resource-broker-operator", account: "operator" };
+    Program { label: "resource-broker-operator", name: "resource-broker-operator", account: "operator" };
 
 /// What the graphs controller may do.
 const ROLES: &str = include_str!("../../../../../config/rbac/graphs-roles.yaml");

@@ -10,7 +10,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{broker, forget_others, kubeconfigs};
+use super::{broker, forget_others, is_said, kubeconfigs};
 use crate::{
     ARIADNE, THESEUS,
     trip::{at_home, on_its_way, stage},
@@ -57,6 +57,7 @@ fn a_share_that_is_asked_for_is_waited_for_until_it_has_come_and_not_where_it_is
         let args = ["rebalance", THESEUS, "--acceptapi", &only, "--broker-namespace", "default"];
         let said = broker(world, &args).await;
         assert!(said.code == Some(2) && said.err.contains("error: provider theseus gets no share: "), "{said:?}");
+        let refused = said.out + said.err.lines().last().unwrap();
 
         // A person's files have policies of their own.
         for folder in ["person", "broker/provider"] {
@@ -76,6 +77,8 @@ fn a_share_that_is_asked_for_is_waited_for_until_it_has_come_and_not_where_it_is
         let said = String::from_utf8(ended.stdout).unwrap();
         let last = "nothing more is to come to provider theseus";
         assert_eq!((ended.status.code(), said.lines().last()), (Some(0), Some(last)), "{said}");
+        // How far it was at each look is another matter.
+        is_said(trip, "rebalance.txt", &format!("{refused}\n\n{said}"));
         assert_eq!(trip.item.get().await.annotation(PROVIDER), Some("theseus"));
         trip.item.until_copy_gone(trip.ariadne).await;
     });
