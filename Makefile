@@ -21,6 +21,7 @@ BEGAN := $(shell date +%s)
 ONCE ?=
 TESTS ?=
 REGISTRY ?=
+URL ?=
 SEEDS ?=
 SEED ?=
 WITHOUT ?=
@@ -85,6 +86,14 @@ demo-provider: need-cargo need-cc ## Copy the template of a provider, and have i
 build: need-cargo need-cc ## Build the release binaries, target/release/resource-broker, resource-broker-operator, resource-graphs, kubectl-broker
 	cargo build --locked --release --package resource-broker --package resource-broker-operator --package resource-graphs \
 		--package kubectl-broker
+
+# What uname calls them, as krew does.
+KREW_PLATFORM := $(shell uname -s | tr '[:upper:]' '[:lower:]')_$(patsubst x86_64,amd64,$(patsubst aarch64,arm64,$(shell uname -m)))
+
+.PHONY: krew
+krew: need-cargo need-cc ## Build what krew installs of kubectl-broker for this platform, target/krew/ (URL=…: where its archive will be)
+	cargo build --locked --release --package kubectl-broker
+	@URL='$(URL)' cli/krew.sh $(KREW_PLATFORM)=$(TARGET)/release/kubectl-broker
 
 ##@ Install
 

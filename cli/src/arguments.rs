@@ -225,39 +225,51 @@ mod tests {
         assert!(all > 20, "{all} commands were found");
     }
 
+    /// What `cli/krew.sh` makes for these platforms: the manifest, and the archives beside it.
+    fn packed(platforms: &[&str]) -> (serde_json::Value, tempfile::TempDir) {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let out = tempfile::tempdir().unwrap();
+        // Which program it is makes no difference.
+        let of = |platform: &&str| format!("{platform}={}", here.join("krew.yaml").display());
+        let mut pack = std::process::Command::new(here.join("krew.sh"));
+        pack.args(platforms.iter().map(of)).env("KREW_OUT", out.path()).env("URL", "https://example.org/releases");
+        let packed = pack.output().unwrap();
+        assert!(packed.status.success(), "{}", String::from_utf8_lossy(&packed.stderr));
+        let manifest = fs::read_to_string(out.path().join("broker.yaml")).unwrap();
+        assert!(!manifest.contains('$'), "{manifest}");
+        (serde_saphyr::from_str(&manifest).unwrap(), out)
+    }
+
     /// What krew asks of a manifest (<https://krew.sigs.k8s.io/docs/developer-guide/plugin-manifest/>).
     #[test]
-    fn the_krew_manifest_is_one_once_its_variables_are_filled_in() {
-        let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("krew.yaml")).unwrap();
-        let mut filled = text.replace("${VERSION}", "0.1.0").replace("${URL}", "https://example.org/releases");
-        for (name, sum) in
-            ["LINUX_AMD64", "LINUX_ARM64", "DARWIN_AMD64", "DARWIN_ARM64"].iter().zip(["a", "b", "c", "d"])
-        {
-            filled = filled.replace(&format!("${{SHA256_{name}}}"), &sum.repeat(64));
-        }
-        let yaml: String = filled.lines().filter(|line| !line.starts_with('#')).flat_map(|line| [line, "\n"]).collect();
-        assert!(!yaml.contains('$'), "{yaml}");
-        let manifest: serde_json::Value = serde_saphyr::from_str(&yaml).unwrap();
+    fn krew_is_given_an_archive_for_each_platform_and_a_manifest_of_those() {
+        const ALL: [&str; 4] = ["linux_amd64", "linux_arm64", "darwin_amd64", "darwin_arm64"];
+        let version = env!("CARGO_PKG_VERSION");
+        let (manifest, out) = packed(&ALL);
         assert_eq!(manifest["apiVersion"], "krew.googlecontainertools.github.com/v1alpha2");
         let (kind, spec) = (&manifest["kind"], &manifest["spec"]);
-        assert_eq!(
-            (kind, &manifest["metadata"]["name"], &spec["version"]),
-            (&"Plugin".into(), &"broker".into(), &"v0.1.0".into())
-        );
+        assert_eq!((kind, &manifest["metadata"]["name"]), (&"Plugin".into(), &"broker".into()));
+        assert_eq!(spec["version"], format!("v{version}"));
         let short = spec["shortDescription"].as_str().unwrap();
         assert!(short.len() <= 50 && !short.ends_with('.'), "{} letters: {short}", short.len());
         assert!(["description", "homepage", "caveats"].iter().all(|field| spec[field].is_string()), "{spec}");
         let platforms = spec["platforms"].as_array().unwrap();
-        assert_eq!(platforms.len(), 4);
-        for platform in platforms {
-            let sum = platform["sha256"].as_str().unwrap();
-            assert!(sum.len() == 64 && sum.bytes().all(|byte| byte.is_ascii_hexdigit()), "{platform}");
-            let (os, arch) = (&platform["selector"]["matchLabels"]["os"], &platform["selector"]["matchLabels"]["arch"]);
-            let end = format!("_v0.1.0_{}_{}.tar.gz", os.as_str().unwrap(), arch.as_str().unwrap());
-            assert!(
-                platform["uri"].as_str().unwrap().ends_with(&end) && platform["bin"] == env!("CARGO_BIN_NAME"),
-                "{platform}"
-            );
+        assert_eq!(platforms.len(), ALL.len());
+        for (platform, name) in platforms.iter().zip(ALL) {
+            let labels = &platform["selector"]["matchLabels"];
+            assert_eq!(format!("{}_{}", labels["os"].as_str().unwrap(), labels["arch"].as_str().unwrap()), name);
+            let archive = format!("kubectl-broker_v{version}_{name}.tar.gz");
+            assert_eq!(platform["uri"], format!("https://example.org/releases/{archive}"));
+            assert_eq!(platform["bin"], env!("CARGO_BIN_NAME"));
+            let archive = out.path().join(archive);
+            let sum = std::process::Command::new("sha256sum").arg(&archive).output().unwrap();
+            let sum = String::from_utf8(sum.stdout).unwrap();
+            assert_eq!(platform["sha256"].as_str(), sum.split(' ').next(), "{platform}");
+            let listed = std::process::Command::new("tar").arg("tzf").arg(archive).output().unwrap();
+            assert_eq!(listed.stdout, b"kubectl-broker\nLICENSE\n");
         }
+        let (one, _out) = packed(&ALL[1..2]);
+        let platforms = one["spec"]["platforms"].as_array().unwrap();
+        assert!(platforms.len() == 1 && platforms[0]["selector"]["matchLabels"]["arch"] == "arm64", "{one}");
     }
 }

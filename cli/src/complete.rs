@@ -5,6 +5,7 @@ use clap::{Arg, ArgMatches, Command, FromArgMatches as _};
 use crate::{
     access::Access,
     names::{self, Sort},
+    rows,
 };
 
 /// How what may come next is taken: cobra's `ShellCompDirective`s, by which kubectl goes.
@@ -40,6 +41,8 @@ pub(crate) async fn candidates(command: Command, words: &[String]) -> String {
     let taken = match sort {
         Some(Sort::File) => Taken::File,
         Some(Sort::Object) if !typed.contains('/') => Taken::Begun,
+        // What is wanted in the column comes behind it.
+        _ if !words.is_empty() && words.iter().all(|word| word.ends_with('=')) => Taken::Begun,
         _ => Taken::Only,
     };
     words.retain(|word| word.starts_with(typed));
@@ -61,9 +64,13 @@ fn parsed(command: Command, before: &[String]) -> Option<ArgMatches> {
 
 /// What narrows names down.
 fn asked<'a>(matches: &'a ArgMatches, typed: &'a str) -> names::Asked<'a> {
-    let below = matches.subcommand().map(|(_, below)| below);
-    let value = |id: &str| below?.try_get_one::<String>(id).ok().flatten().map(String::as_str);
-    names::Asked { typed, namespace: value("namespace"), cluster: value("cluster"), provider: value("name") }
+    let mut below = matches;
+    while let Some((_, further)) = below.subcommand() {
+        below = further;
+    }
+    let value = |id: &str| below.try_get_one::<String>(id).ok().flatten().map(String::as_str);
+    let (namespace, cluster, provider, graph) = (value("namespace"), value("cluster"), value("name"), value("graph"));
+    names::Asked { typed, namespace, cluster, provider, graph }
 }
 
 /// The argument of which this is the value; whatever is typed as `--flag=value` stands for itself.
@@ -94,7 +101,7 @@ fn next(command: &Command, before: &[String], typed: &str) -> Next {
         }
     }
     if let Some(arg) = awaited {
-        return Next { words: values(arg), sort: Sort::of(arg) };
+        return Next { words: values(at, arg), sort: Sort::of(arg) };
     }
     if typed.starts_with('-') {
         let flags = at.get_arguments().filter(|arg| !arg.is_hide_set()).filter_map(Arg::get_long);
@@ -102,11 +109,18 @@ fn next(command: &Command, before: &[String], typed: &str) -> Next {
     }
     let commands = at.get_subcommands().filter(|below| !below.is_hide_set()).map(|below| below.get_name().to_owned());
     let positional = at.get_positionals().nth(given);
-    let words = commands.chain(positional.into_iter().flat_map(values)).collect();
+    let words = commands.chain(positional.into_iter().flat_map(|arg| values(at, arg))).collect();
     Next { words, sort: positional.and_then(Sort::of) }
 }
 
-fn values(arg: &Arg) -> Vec<String> {
+/// What an argument of a command takes, as far as that is known without a cluster.
+fn values(command: &Command, arg: &Arg) -> Vec<String> {
+    let columns = |end: &str| rows::columns(command.get_name()).iter().map(|column| column.field() + end).collect();
+    match arg.get_value_names().and_then(<[_]>::first).map(clap::builder::Str::as_str) {
+        Some("COLUMN") => return columns(""),
+        Some("COLUMN=TEXT") => return columns("="),
+        _ => {}
+    }
     let shown = arg.get_possible_values().into_iter().filter(|value| !value.is_hide_set());
     shown.map(|value| value.get_name().to_owned()).collect()
 }
@@ -134,6 +148,8 @@ mod tests {
         assert_eq!(told(&["doc"]).await, "doctor\n:4\n");
         assert_eq!(told(&["--context", "hub", "join", "homer", "--role", ""]).await, "consumer\nprovider\nspoke\n:4\n");
         assert_eq!(told(&["doctor", "-o", "j"]).await, "json\n:4\n");
+        assert_eq!(told(&["objects", "--sort-by", "na"]).await, "namespace\nname\n:4\n");
+        assert_eq!(told(&["clusters", "--where", "ro"]).await, "role=\n:6\n");
         assert_eq!(told(&["doctor", "-o", "x", "--out"]).await, "--output\n:4\n");
         assert_eq!(told(&["completions", "f"]).await, "fish\n:4\n");
         assert_eq!(told(&["completions", "fish", ""]).await, ":4\n");
@@ -156,6 +172,9 @@ mod tests {
         assert_eq!(sort(&["objects"]), Some(Sort::Kind));
         assert_eq!(sort(&["pause"]), Some(Sort::Migration));
         assert_eq!(sort(&["rollout", "undo"]), Some(Sort::Graph));
+        assert_eq!(sort(&["rollout", "undo", "web", "--to-revision"]), Some(Sort::Revision));
+        assert_eq!(sort(&["why", "certificate/web", "-n"]), Some(Sort::Namespace));
+        assert_eq!(sort(&["doctor", "--broker-namespace"]), Some(Sort::Namespace));
         assert_eq!(sort(&["leave"]), Some(Sort::Cluster));
         assert_eq!(sort(&["join"]), None, "its name is new");
         assert_eq!(sort(&["join", "homer", "--watch-kind"]), None, "that takes version and group");
@@ -173,5 +192,7 @@ mod tests {
         assert_eq!((asked.cluster, asked.namespace), (Some("homer"), Some("team")));
         let matches = parsed(Arguments::command(), &words(&["drain", "theseus", "--acceptapi"])).unwrap();
         assert_eq!(super::asked(&matches, "").provider, Some("theseus"));
+        let matches = parsed(Arguments::command(), &words(&["rollout", "undo", "web", "--to-revision"])).unwrap();
+        assert_eq!(super::asked(&matches, "").graph, Some("web"));
     }
 }

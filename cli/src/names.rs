@@ -41,6 +41,10 @@ pub(crate) enum Sort {
     Migration,
     /// A ResourceGraphDefinition.
     Graph,
+    /// A namespace of the clusters in which objects are looked for.
+    Namespace,
+    /// A revision of the graph that is named before.
+    Revision,
     /// A context of the kubeconfig.
     Context,
     /// A file or a directory: the shell knows them.
@@ -63,6 +67,8 @@ impl Sort {
             "NAMESPACE/NAME" => Self::AcceptApi,
             "MIGRATION" => Self::Migration,
             "GRAPH" => Self::Graph,
+            "NAMESPACE" => Self::Namespace,
+            "REVISION" => Self::Revision,
             "CONTEXT" => Self::Context,
             "FILE" | "DIRECTORY" => Self::File,
             _ => return None,
@@ -81,6 +87,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) cluster: Option<&'a str>,
     /// The provider that it is of.
     pub(crate) provider: Option<&'a str>,
+    /// The graph that it is of.
+    pub(crate) graph: Option<&'a str>,
 }
 
 /// Names of a sort, in order; fewer, or none, where clusters cannot be asked in time.
@@ -129,6 +137,19 @@ async fn find(sort: Sort, access: &Access, asked: &Asked<'_>) -> anyhow::Result<
             list(&clusters.hub, &Resource::ours("Migration", "migrations"), names(asked.namespace), name).await?
         }
         Sort::Graph => list(&clusters.hub, &Resource::definitions(), names(None), name).await?,
+        Sort::Namespace => {
+            let namespaces = Resource::named("", "v1", "Namespace", "namespaces").cluster_wide();
+            let lists = sought::candidates(&clusters, asked.cluster)?;
+            let lists = lists.into_iter().map(|cluster| list(cluster, &namespaces, names(None), name));
+            join_all(lists).await.into_iter().filter_map(Result::ok).flatten().collect()
+        }
+        Sort::Revision => {
+            let of_graph = |revision: &Value| {
+                let is_ours = revision["spec"]["snapshot"]["name"].as_str() == asked.graph;
+                is_ours.then(|| revision["spec"]["revision"].as_i64().map(|number| number.to_string()))?
+            };
+            list(&clusters.hub, &Resource::revisions(), Wanted::default(), of_graph).await?
+        }
         Sort::Context | Sort::File => BTreeSet::new(),
     })
 }

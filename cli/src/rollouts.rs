@@ -52,7 +52,7 @@ pub(crate) enum RolloutCommand {
         /// The graph
         graph: String,
         /// Which; the one before the target unless it is given
-        #[arg(long, value_name = "NUMBER")]
+        #[arg(long, value_name = "REVISION")]
         to_revision: Option<i64>,
         #[command(flatten)]
         wait: Wait,

@@ -386,6 +386,19 @@ impl RolloutRow {
     }
 }
 
+/// The columns of the table that a command prints; none where it prints none.
+pub(crate) fn columns(command: &str) -> &'static [Column] {
+    match command {
+        "clusters" => ClusterRow::COLUMNS,
+        "acceptapis" => AcceptApiRow::COLUMNS,
+        "objects" => ObjectRow::COLUMNS,
+        "migrations" => MigrationRow::COLUMNS,
+        "graphs" => GraphRow::COLUMNS,
+        "rollouts" => RolloutRow::COLUMNS,
+        _ => &[],
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

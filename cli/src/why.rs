@@ -347,10 +347,10 @@ impl Explained {
         }
         out.extend(self.conditions.iter().flatten().map(Condition::draw));
         out.extend(self.graph.iter().map(Told::draw));
-        out.push_str(if self.asked.is_empty() {
-            "\nNo provider that answers has an AcceptAPI for this kind.\n"
-        } else {
-            "\nAcceptAPIs, in the order in which it would be placed now:\n"
+        out.push_str(match (self.asked.is_empty(), self.state) {
+            (false, _) => "\nAcceptAPIs, in the order in which it would be placed now:\n",
+            (true, State::Unknown) => "\nWhat AcceptAPIs say of it is not known.\n",
+            (true, _) => "\nNo provider that answers has an AcceptAPI for this kind.\n",
         });
         for (index, said) in self.asked.iter().enumerate() {
             let weighed = format!("priority {}, score {:.2}", said.priority, said.score.unwrap_or_default());
@@ -428,7 +428,9 @@ mod tests {
             let explanation = Explanation { decision, asked: Vec::new() };
             let told = Explained::of(&found(), &explanation, Vec::new(), None).draw(Paint::plain());
             let line = format!("  {}: at provider theseus; {}\n", state.as_str(), state::meaning(state));
-            assert!(told.contains(&line) && told.contains("No provider that answers has an AcceptAPI"), "{told}");
+            let nobody =
+                if state == State::Unknown { "is not known." } else { "No provider that answers has an AcceptAPI" };
+            assert!(told.contains(&line) && told.contains(nobody), "{told}");
         }
     }
 

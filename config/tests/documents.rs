@@ -124,6 +124,35 @@ fn every_block_of_shell_commands_is_taken_by_a_shell() {
     assert!(seen > 20, "{seen} blocks only: are they looked for in the right way?");
 }
 
+/// Each target that a page tells to make: in a block at the beginning of a line, in the text as `make …`.
+fn made(text: &str) -> BTreeSet<String> {
+    let target = |rest: &str| {
+        let word = rest.split(|end: char| !(end.is_ascii_lowercase() || end.is_ascii_digit() || end == '-')).next();
+        word.filter(|word| !word.is_empty()).map(str::to_owned)
+    };
+    let in_text = text.split("`make ").skip(1).filter_map(target);
+    in_text.chain(text.lines().filter_map(|line| target(line.strip_prefix("make ")?))).collect()
+}
+
+#[test]
+fn what_people_are_told_to_make_can_be_made() {
+    let makefile = fs::read_to_string(root().join("Makefile")).unwrap();
+    let targets: BTreeSet<&str> = makefile.lines().filter_map(|line| line.strip_prefix(".PHONY: ")).collect();
+    let mut seen = BTreeSet::new();
+    for document in documents() {
+        let text = fs::read_to_string(&document).unwrap();
+        for target in made(&text) {
+            let place = document.strip_prefix(root()).unwrap().display().to_string();
+            // Words at the beginning of a line of prose are no command.
+            let is_prose = prose(&text).iter().any(|line| line.starts_with(&format!("make {target}")));
+            assert!(is_prose || targets.contains(target.as_str()), "{place}: make {target}");
+            seen.insert(target);
+        }
+    }
+    assert!(seen.len() > 10, "{seen:?}");
+    assert_eq!(made("`make a-b`\nmake c X=1\nto make d"), BTreeSet::from(["a-b".into(), "c".into()]));
+}
+
 #[test]
 fn headings_are_linked_as_github_does_it() {
     assert_eq!(anchor("## What is *wrong*, and `why`?"), "what-is-wrong-and-why");

@@ -16,6 +16,7 @@ use crate::{report::Report, suite::Suite};
 #[derive(Debug, Deserialize)]
 struct Message {
     reason: String,
+    package_id: Option<String>,
     manifest_path: Option<PathBuf>,
     target: Option<Target>,
     profile: Option<Profile>,
@@ -53,8 +54,15 @@ fn suite(message: Message) -> Option<Suite> {
         return None;
     }
     let folder = message.manifest_path?.parent()?.to_owned();
-    let package = folder.file_name()?.to_string_lossy().into_owned();
+    let package = package(message.package_id.as_deref().unwrap_or_default(), &folder)?;
     Some(Suite::tests(&format!("{package} {}", message.target?.name), executable, folder))
+}
+
+/// What a package is called, for two may have folders of one name: by its id, which says so only where its folder says
+/// another (The Cargo Book, Package ID Specifications).
+fn package(id: &str, folder: &Path) -> Option<String> {
+    let named = id.rsplit_once('#').and_then(|(_, end)| end.split_once('@')).map(|(name, _)| name.to_owned());
+    named.or_else(|| Some(folder.file_name()?.to_string_lossy().into_owned()))
 }
 
 /// How many seconds the longest suites took somewhere: for a checkout where none has run.
@@ -90,14 +98,22 @@ mod tests {
     fn a_program_with_tests_is_a_suite() {
         let artifact = |test: bool, executable: &str| {
             format!(
-                r#"{{"reason":"compiler-artifact","manifest_path":"/w/broker/core/Cargo.toml","target":{{"name":"decide","kind":["test"]}},
+                r#"{{"reason":"compiler-artifact","package_id":"path+file:///w/broker/core#broker-core@0.1.0","manifest_path":"/w/broker/core/Cargo.toml","target":{{"name":"decide","kind":["test"]}},
                     "profile":{{"test":{test},"opt_level":"0"}},"executable":{executable},"fresh":true}}"#
             )
         };
-        assert_eq!(of(&artifact(true, r#""/t/decide-1""#)).unwrap().name, "core decide");
+        assert_eq!(of(&artifact(true, r#""/t/decide-1""#)).unwrap().name, "broker-core decide");
         assert!(of(&artifact(false, r#""/t/broker""#)).is_none(), "a program that tests start");
         assert!(of(&artifact(true, "null")).is_none());
         assert!(of(r#"{"reason":"build-finished","success":true}"#).is_none());
+    }
+
+    #[test]
+    fn a_package_is_called_as_its_id_or_its_folder_says() {
+        let of = |id: &str| package(id, Path::new("/w/test/e2e")).unwrap();
+        assert_eq!(of("path+file:///w/test/e2e#0.1.0"), "e2e");
+        assert_eq!(of("path+file:///w/test/e2e#other@0.1.0"), "other");
+        assert_eq!(of(""), "e2e");
     }
 
     #[test]

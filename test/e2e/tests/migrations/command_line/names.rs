@@ -78,5 +78,7 @@ fn names_of_clusters_and_objects_are_offered() {
         is_offered(trip, &path, &["why", kind], &[&begun]).await;
         is_offered(trip, &path, &["why", "-n", namespace, &begun], &[&whole]).await;
         is_offered(trip, &path, &["why", "-n", "nowhere", &begun], &[]).await;
+        is_offered(trip, &path, &["why", &whole, "-n", namespace], &[namespace]).await;
+        is_offered(trip, &path, &["objects", "--sort-by", "namesp"], &["namespace"]).await;
     });
 }

@@ -1,10 +1,9 @@
-//! `why`, of an object in each state that a broker decides on but for one: that not enough is known lasts for a moment only, or
-//! is told with what blinds it.
+//! `why`, of an object in each state that a broker decides on.
 
 use std::{fs, path::Path};
 
 use broker_api::keys;
-use e2e::{DEADLINE, Kind, Object, Said};
+use e2e::{DEADLINE, Kind, Object, Place, Said};
 use harness::wait_for;
 use serde_json::{Value, json};
 
@@ -132,10 +131,10 @@ fn an_object_waits_is_placed_or_cannot_be() {
     });
 }
 
-/// What a person sees for whom the provider's kubeconfig is another.
-async fn why_with(trip: &Trip<'_>, provider: &Path) -> String {
-    let own = kubeconfig(trip.scene.world, trip.ariadne).display().to_string();
-    let other = provider.display().to_string();
+/// What a person sees for whom the kubeconfig of a cluster is another.
+async fn why_with(trip: &Trip<'_>, place: &Place, file: &Path) -> String {
+    let own = kubeconfig(trip.scene.world, place).display().to_string();
+    let other = file.display().to_string();
     let flags = kubeconfigs(trip.scene.world).into_iter().map(|flag| if flag == own { other.clone() } else { flag });
     let prepare = |command: &mut tokio::process::Command| {
         command.args(flags);
@@ -158,23 +157,45 @@ fn a_provider_does_not_answer_or_does_not_show_the_copy() {
         let file = folder.join(format!("{ARIADNE}.kubeconfig"));
         let text = fs::read_to_string(kubeconfig(trip.scene.world, trip.ariadne)).unwrap();
         fs::write(&file, text.replace(&trip.ariadne.cluster.server_url(), "https://127.0.0.1:1")).unwrap();
-        is_said(trip, "why-unreachable.txt", &why_with(trip, &file).await);
+        is_said(trip, "why-unreachable.txt", &why_with(trip, trip.ariadne, &file).await);
 
         let rules = json!([
             {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]},
             {"apiGroups": ["broker.platform-mesh.io"], "resources": ["acceptapis"], "verbs": ["list", "watch"]},
         ]);
-        let (group, role) = ("rbac.authorization.k8s.io", "shows-no-copies");
-        let subject = json!({"apiGroup": group, "kind": "User", "name": LIMITED});
-        let binding = json!({
-            "apiVersion": format!("{group}/v1"), "kind": "ClusterRoleBinding", "metadata": {"name": role},
-            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role}, "subjects": [subject],
-        });
-        let metadata = json!({"name": role});
-        let role =
-            json!({"apiVersion": format!("{group}/v1"), "kind": "ClusterRole", "metadata": metadata, "rules": rules});
-        trip.ariadne.apply(&format!("{role}\n---\n{binding}")).await;
+        allow(trip.ariadne, "shows-no-copies", &rules).await;
         trip.ariadne.cluster.write_kubeconfig(LIMITED, &file).unwrap();
-        is_said(trip, "why-blind.txt", &why_with(trip, &file).await);
+        is_said(trip, "why-blind.txt", &why_with(trip, trip.ariadne, &file).await);
+    });
+}
+
+/// Lets [`LIMITED`] do this in a cluster.
+async fn allow(place: &Place, role: &str, rules: &Value) {
+    let group = "rbac.authorization.k8s.io";
+    let subject = json!({"apiGroup": group, "kind": "User", "name": LIMITED});
+    let binding = json!({
+        "apiVersion": format!("{group}/v1"), "kind": "ClusterRoleBinding", "metadata": {"name": role},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role}, "subjects": [subject],
+    });
+    let metadata = json!({"name": role});
+    let role =
+        json!({"apiVersion": format!("{group}/v1"), "kind": "ClusterRole", "metadata": metadata, "rules": rules});
+    place.apply(&format!("{role}\n---\n{binding}")).await;
+}
+
+#[test]
+fn a_consumer_shows_the_object_and_not_its_kind() {
+    at_home("cli-unseen", Value::Null, async |trip| {
+        forget_others(trip).await;
+        let rules = json!([
+            {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]},
+            {"apiGroups": [trip.kind.group], "resources": [trip.kind.plural], "verbs": ["get"]},
+        ]);
+        allow(trip.homer, "shows-one-object", &rules).await;
+        let folder = trip.scene.world.lab.directory().join("unseen");
+        fs::create_dir_all(&folder).unwrap();
+        let file = folder.join(format!("{}.kubeconfig", trip.homer.name()));
+        trip.homer.cluster.write_kubeconfig(LIMITED, &file).unwrap();
+        is_said(trip, "why-unknown.txt", &why_with(trip, trip.homer, &file).await);
     });
 }
