@@ -10,6 +10,7 @@ pub mod resource;
 pub mod revision;
 pub mod rgd;
 pub mod rollout;
+mod wave;
 mod wire;
 
 pub use resource::{ExternalRef, ExternalRefMetadata, Resource, Selector};
@@ -19,4 +20,5 @@ pub use rgd::{
     ResourceGraphDefinitionStatus, ResourceInformation,
 };
 pub use rollout::{ResourceGraphRollout, ResourceGraphRolloutSpec, ResourceGraphRolloutStatus};
+pub use wave::WaveState;
 pub use wire::FreeObject;

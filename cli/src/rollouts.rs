@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, bail};
+use broker_api::graphs::WaveState;
 use clap::{Args, Subcommand};
 use futures::future::join_all;
 use serde_json::{Value, json};
@@ -206,25 +207,17 @@ fn progress(rollout: &Value) -> Progress {
 /// How it stands with each wave, in their order; the last is of all clusters that are in none.
 fn waves(rollout: &Value) -> String {
     let waves = rollout["spec"]["waves"].as_array().into_iter().flatten();
-    let mut names: Vec<&str> = waves.filter_map(|wave| wave["name"].as_str()).collect();
-    names.push("");
-    let now = rollout["status"]["wave"].as_str().map(|now| names.iter().position(|name| *name == now));
-    let stands = |at: usize| match now {
-        // Before the first revision there is no wave whose turn it is, either.
-        None if rollout["status"]["targetRevision"].is_null() => "to come",
-        None => "done",
-        Some(None) => "not told",
-        Some(Some(now)) if at < now => "done",
-        Some(Some(now)) if at == now => "now",
-        Some(Some(_)) => "to come",
-    };
-    let all = names.iter().enumerate().map(|(at, name)| {
-        let name = match (*name, names.len()) {
+    let mut names: Vec<String> = waves.filter_map(|wave| wave["name"].as_str().map(str::to_owned)).collect();
+    names.push(String::new());
+    let (turn, target) = (rollout["status"]["wave"].as_str(), &rollout["status"]["targetRevision"]);
+    let stands = WaveState::of_each(&names, turn, !target.is_null());
+    let all = names.iter().zip(stands).map(|(name, stands)| {
+        let name = match (name.as_str(), names.len()) {
             ("", 1) => "all clusters",
             ("", _) => "the others",
             (name, _) => name,
         };
-        format!("{name} {}", stands(at))
+        format!("{name} {}", stands.word().to_lowercase())
     });
     all.collect::<Vec<_>>().join(", ")
 }

@@ -1,5 +1,7 @@
 //! The part of the first page about graphs: a [`GraphList`] as HTML. Knows no broker, and asks nobody.
 
+use broker_api::graphs::WaveState;
+
 use super::{
     definition::Definition,
     frame::{begin_table, end_table, heads, more, rows},
@@ -7,7 +9,7 @@ use super::{
     html::Html,
     kept::{Listed, Shown, ShownKind},
     query::Encoded,
-    rollout::{Clusters, Rollout, Wave},
+    rollout::{Clusters, Rollout},
     sight::Sight,
     tone::Tone,
 };
@@ -129,7 +131,7 @@ fn rollout_table(html: &mut Html, rollouts: &Listed<Rollout>) {
 /// Waves of a rollout as a list: so many, the one whose turn it is among them.
 pub(super) fn waves(html: &mut Html, rollout: &Rollout, most: usize) {
     let all = &rollout.waves;
-    let now = all.iter().position(|(_, wave)| *wave == Wave::Now).unwrap_or_default();
+    let now = all.iter().position(|(_, wave)| *wave == WaveState::Now).unwrap_or_default();
     let first = now.saturating_sub(1).min(all.len().saturating_sub(most));
     html.raw("<ol class=\"stages\" start=\"").text(first + 1).raw("\">");
     for (name, wave) in all.iter().skip(first).take(most) {

@@ -38,9 +38,10 @@ pub(crate) fn rollout(name: &str, why: &str) -> Rollout {
         message: why.into(),
         since: "2026-01-01T00:00:00Z".into(),
     };
-    let waves = (0..16).map(|number| (format!("{name}{number}"), if number == 0 { Wave::Done } else { Wave::ToCome }));
-    let mut waves: Vec<_> = waves.chain([(String::new(), Wave::ToCome)]).collect();
-    waves[1].1 = Wave::Now;
+    let waves = (0..16)
+        .map(|number| (format!("{name}{number}"), if number == 0 { WaveState::Done } else { WaveState::ToCome }));
+    let mut waves: Vec<_> = waves.chain([(String::new(), WaveState::ToCome)]).collect();
+    waves[1].1 = WaveState::Now;
     Rollout {
         name: name.into(),
         target: Some(7),

@@ -1,7 +1,10 @@
 //! `Rollout`: one ResourceGraphRollout as it is shown: how a graph gets to clusters, wave by wave.
 
 use broker_api::{
-    graphs::rollout::{DEGRADED, PROGRESSING},
+    graphs::{
+        WaveState,
+        rollout::{DEGRADED, PROGRESSING},
+    },
     keys,
 };
 use serde_json::Value;
@@ -37,7 +40,7 @@ pub(super) struct Rollout {
     /// Whether a person has paused it.
     pub(super) paused: bool,
     /// Its waves in their order, and how it stands with each; the name of the last, of all other clusters, is empty.
-    pub(super) waves: Vec<(String, Wave)>,
+    pub(super) waves: Vec<(String, WaveState)>,
     /// How many clusters stand how.
     pub(super) clusters: Clusters,
     /// Some of the clusters that fail or cannot be reached.
@@ -46,19 +49,6 @@ pub(super) struct Rollout {
     pub(super) why: String,
     /// What its conditions say.
     pub(super) conditions: Vec<Said>,
-}
-
-/// How it stands with a wave.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wave {
-    /// Nothing is told of that.
-    Untold,
-    /// It is done.
-    Done,
-    /// It is its turn.
-    Now,
-    /// Its turn is to come.
-    ToCome,
 }
 
 /// How many clusters stand how.
@@ -93,24 +83,12 @@ pub(super) struct Failing {
     pub(super) since: String,
 }
 
-impl Wave {
-    /// The word for it.
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Untold => "Not told",
-            Self::Done => "Done",
-            Self::Now => "Now",
-            Self::ToCome => "To come",
-        }
-    }
-}
-
-impl From<Wave> for Tone {
-    fn from(wave: Wave) -> Self {
+impl From<WaveState> for Tone {
+    fn from(wave: WaveState) -> Self {
         match wave {
-            Wave::Done => Self::Good,
-            Wave::Now => Self::Busy,
-            Wave::Untold | Wave::ToCome => Self::Plain,
+            WaveState::Done => Self::Good,
+            WaveState::Now => Self::Busy,
+            WaveState::Untold | WaveState::ToCome => Self::Plain,
         }
     }
 }
@@ -142,23 +120,13 @@ impl Failing {
 }
 
 /// Those of a spec, by a status that is of it (`None`: there is none).
-fn waves(spec: &Value, status: Option<&Value>) -> Vec<(String, Wave)> {
+fn waves(spec: &Value, status: Option<&Value>) -> Vec<(String, WaveState)> {
     let mut names: Vec<String> = entries(&spec["waves"], WAVES).map(|wave| text(&wave["name"])).collect();
     names.push(String::new());
-    let stands = |at: usize| {
-        let Some(status) = status else { return Wave::Untold };
-        let now = status["wave"].as_str().map(|name| names.iter().position(|one| one == name));
-        match now {
-            // Before the first revision there is no wave whose turn it is, either.
-            None if status["targetRevision"].is_null() => Wave::ToCome,
-            None => Wave::Done,
-            Some(None) => Wave::Untold,
-            Some(Some(now)) if at < now => Wave::Done,
-            Some(Some(now)) if at == now => Wave::Now,
-            Some(Some(_)) => Wave::ToCome,
-        }
+    let stands = match status {
+        Some(status) => WaveState::of_each(&names, status["wave"].as_str(), !status["targetRevision"].is_null()),
+        None => vec![WaveState::Untold; names.len()],
     };
-    let stands: Vec<Wave> = (0..names.len()).map(stands).collect();
     names.into_iter().zip(stands).collect()
 }
 

@@ -25,7 +25,7 @@ fn status(wave: Option<&str>, reason: &str) -> Value {
     })
 }
 
-fn stands(status: &Value) -> [Wave; 3] {
+fn stands(status: &Value) -> [WaveState; 3] {
     let waves = rollout(status).waves;
     let names: Vec<&str> = waves.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["canary", "rest", ""]);
@@ -46,7 +46,7 @@ fn it_is_told_as_the_status_has_it() {
 
 #[test]
 fn waves_are_done_up_to_the_one_that_is_named() {
-    use Wave::{Done, Now, ToCome, Untold};
+    use WaveState::{Done, Now, ToCome, Untold};
     assert_eq!(stands(&status(Some("canary"), "RollingOut")), [Now, ToCome, ToCome]);
     assert_eq!(stands(&status(Some("rest"), "RollingOut")), [Done, Now, ToCome]);
     assert_eq!(stands(&status(Some(""), "RollingOut")), [Done, Done, Now], "clusters that are in no wave");
@@ -62,9 +62,9 @@ fn what_is_said_of_an_earlier_edit_is_not_taken_for_now() {
     let mut earlier = status(None, "Complete");
     earlier["observedGeneration"] = json!(2);
     let shown = rollout(&earlier);
-    assert_eq!((&*shown.word, shown.waves[0].1, shown.clusters.total), (UNTOLD, Wave::Untold, 14));
+    assert_eq!((&*shown.word, shown.waves[0].1, shown.clusters.total), (UNTOLD, WaveState::Untold, 14));
     assert_eq!(rollout(&Value::Null).word, UNTOLD);
-    assert_eq!(Rollout::of("web", &Value::Null).waves, [(String::new(), Wave::Untold)]);
+    assert_eq!(Rollout::of("web", &Value::Null).waves, [(String::new(), WaveState::Untold)]);
 }
 
 #[test]
