@@ -167,18 +167,18 @@ async fn leases(hub: &Cluster, programs: &Programs) -> BTreeMap<String, Read<Opt
 /// What the ServiceAccount of each program lacks. One that has a kubeconfig for this cluster is somebody else here, and nobody can
 /// tell who.
 async fn denied_here(hub: &Cluster, programs: &Programs) -> BTreeMap<String, Read<Vec<Right>>> {
-    let of_broker = |broker: &Deployed| {
+    let broker_asks = |broker: &Deployed| {
         let options = broker.options.as_ref().ok()?;
         let rights = options.coordination().is_none().then(|| of_broker(broker.own_namespace(), options));
         Some((broker.name.clone(), broker.account(), rights))
     };
-    let of_graphs = |graphs: &Graphs| {
+    let graphs_ask = |graphs: &Graphs| {
         let options = graphs.options.as_ref().ok()?;
         let rights = options.kubeconfig.is_none().then(|| of_graphs(graphs.lease_namespace(), options));
         Some((graphs.name.clone(), graphs.account(), rights))
     };
-    let brokers = programs.brokers.iter().filter_map(of_broker);
-    let all = brokers.chain(programs.graphs.iter().filter_map(of_graphs));
+    let brokers = programs.brokers.iter().filter_map(broker_asks);
+    let all = brokers.chain(programs.graphs.iter().filter_map(graphs_ask));
     let read = all.map(|(name, account, rights)| async move {
         let Some(rights) = rights else {
             let why = "it comes with a kubeconfig of its own, which is in its Pod".to_owned();
