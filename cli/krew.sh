@@ -15,13 +15,18 @@ fail() {
 }
 
 [ $# -gt 0 ] || fail "usage: $0 OS_ARCH=BINARY…, such as linux_amd64=target/release/kubectl-broker"
-tar --version 2>/dev/null | grep -q 'GNU tar' || fail 'GNU tar is missing: apt-get install tar'
+tar=$(command -v gtar || command -v tar || true)
+"${tar:-false}" --version 2>/dev/null | grep -q 'GNU tar' || fail 'GNU tar is missing: apt-get install tar, or brew install gnu-tar'
+if command -v sha256sum >/dev/null; then sums=(sha256sum); else sums=(shasum -a 256); fi
+command -v "${sums[0]}" >/dev/null || fail 'sha256sum is missing: apt-get install coreutils'
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"$/\1/p' "$root/Cargo.toml")
 [ -n "$version" ] || fail "$root/Cargo.toml: [workspace.package] has no version"
 url=${URL:-https://example.org/releases/v$version}
 
 mkdir -p "$out"
-manifest=$(grep -v '^#' "$root/cli/krew.yaml" | sed -e "s|\${VERSION}|$version|g" -e "s|\${URL}|$url|g")
+manifest=$(grep -v '^#' "$root/cli/krew.yaml")
+manifest=${manifest//'${VERSION}'/"$version"}
+manifest=${manifest//'${URL}'/"$url"}
 for platform in "$@"; do
     name=${platform%%=*} binary=${platform#*=}
     variable=SHA256_$(printf %s "$name" | tr '[:lower:]' '[:upper:]')
@@ -31,9 +36,9 @@ for platform in "$@"; do
     install -m 755 "$binary" "$staged/kubectl-broker"
     install -m 644 "$root/LICENSE" "$staged/LICENSE"
     archive=$out/kubectl-broker_v${version}_$name.tar.gz
-    tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -C "$staged" -cf - kubectl-broker LICENSE | gzip -n >"$archive"
+    "$tar" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -C "$staged" -cf - kubectl-broker LICENSE | gzip -n >"$archive"
     rm -rf "$staged"
-    sum=$(sha256sum "$archive" | cut -d' ' -f1)
+    sum=$("${sums[@]}" "$archive" | cut -d' ' -f1)
     manifest=${manifest//"\${$variable}"/$sum}
     printf '%s\n' "$archive"
 done

@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(sort(&["rollout", "undo"]), Some(Sort::Graph));
         assert_eq!(sort(&["rollout", "undo", "web", "--to-revision"]), Some(Sort::Revision));
         assert_eq!(sort(&["why", "certificate/web", "-n"]), Some(Sort::Namespace));
-        assert_eq!(sort(&["doctor", "--broker-namespace"]), Some(Sort::Namespace));
+        assert_eq!(sort(&["doctor", "--broker-namespace"]), Some(Sort::HubNamespace));
         assert_eq!(sort(&["leave"]), Some(Sort::Cluster));
         assert_eq!(sort(&["join"]), None, "its name is new");
         assert_eq!(sort(&["join", "homer", "--watch-kind"]), None, "that takes version and group");

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use broker_api::keys;
+use clap::CommandFactory as _;
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::Container};
 use resource_broker::{command_line::CommandLine, options::Options};
 use resource_graphs::options::Options as GraphsOptions;
@@ -91,13 +92,14 @@ impl<O> Deployed<O> {
         Account { namespace: self.namespace.clone(), name: self.account.clone() }
     }
 
-    /// The version that its image's tag names: `0.1.0`. `None`: the tag is something else, or a digest says more.
+    /// The version that its image's tag names: `0.1.0`. `None`: the tag is something else, a digest says more, or the image is
+    /// called otherwise than ours.
     pub(crate) fn version(&self) -> Option<&str> {
-        let (_, tag) = self.image.rsplit('/').next()?.split_once(':')?;
+        let (name, tag) = self.image.rsplit('/').next()?.split_once(':')?;
         let version = tag.strip_prefix('v').unwrap_or(tag);
-        let mut parts = version.splitn(3, '.');
-        let mut is_number = || parts.next().is_some_and(|part| part.starts_with(|first: char| first.is_ascii_digit()));
-        (!tag.contains('@') && is_number() && is_number() && is_number()).then_some(version)
+        let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        let is_version = version.split('.').count() == 3 && version.split('.').all(is_number);
+        (is_version && [keys::MANAGER, GRAPHS, OPERATOR].contains(&name)).then_some(version)
     }
 }
 
@@ -119,7 +121,19 @@ impl Deployed {
 impl Graphs {
     /// A Deployment, where it is that of a controller of ResourceGraphDefinitions of ours.
     pub(crate) fn graphs(deployment: &Value) -> Option<Self> {
-        Self::of(deployment, GRAPHS, is_graphs, |args, _| GraphsOptions::of(args).map_err(|error| first_line(&error)))
+        Self::of(deployment, GRAPHS, is_graphs, |args, env| {
+            let command = GraphsOptions::command();
+            // What is said in an argument goes before the variable.
+            let of_env = command.get_arguments().filter_map(|arg| {
+                let value = env.get(arg.get_env()?.to_str()?)?;
+                Some(format!("--{}={value}", arg.get_long()?))
+            });
+            let all: Vec<String> = of_env.chain(args.into_iter().map(|arg| expanded(arg, env))).collect();
+            if all.iter().any(|arg| arg.contains("$(")) {
+                return Err("it has variables from elsewhere among its arguments".to_owned());
+            }
+            GraphsOptions::of(all).map_err(|error| first_line(&error))
+        })
     }
 
     /// Namespace of its Lease.
@@ -135,6 +149,11 @@ impl Operator {
         let is_named = deployment["metadata"]["name"] == OPERATOR;
         Self::of(deployment, OPERATOR, |_| is_named, |_, _| Ok(()))
     }
+}
+
+/// With the values of its own variables, as the kubelet puts them in.
+fn expanded(arg: String, env: &BTreeMap<String, String>) -> String {
+    env.iter().fold(arg, |arg, (name, value)| arg.replace(&format!("$({name})"), value))
 }
 
 fn first_line(error: &impl ToString) -> String {
@@ -225,6 +244,14 @@ pub(crate) mod tests {
         let graphs = with_image("registry.example.org:5000/team/resource-graphs@sha256:00").unwrap();
         assert_eq!((graphs.lease_namespace(), graphs.version()), ("own", None));
         assert!(with_image("registry.example.org/resource-graphs-of-mine:1").is_none());
+        let mut it = deployment(GRAPHS, &["--rgd-max-collection-size=$(MOST)", "--kubeconfig=$(ELSEWHERE)"], 1, 1);
+        let container = &mut it["spec"]["template"]["spec"]["containers"][0];
+        container["env"] =
+            json!([{ "name": "MOST", "value": "7" }, { "name": "RESOURCE_GRAPHS_LEADER_ELECT", "value": "true" }]);
+        assert!(Deployed::graphs(&it).unwrap().options.unwrap_err().contains("from elsewhere"));
+        it["spec"]["template"]["spec"]["containers"][0]["args"] = json!(["--rgd-max-collection-size=$(MOST)"]);
+        let options = Deployed::graphs(&it).unwrap().options.unwrap();
+        assert!(options.leader_elect && options.rgd_max_collection_size == 7);
         assert!(self::graphs(&["--colour"], 1, 1).options.unwrap_err().contains("--colour"));
         let named = |name: &str| {
             let mut it = deployment("x", &[], 1, 1);
@@ -244,12 +271,14 @@ pub(crate) mod tests {
             it.image = image.into();
             it.version().map(str::to_owned)
         };
-        for image in ["a/b:0.1.0", "localhost:5000/b:v0.1.0", "b:0.1.0"] {
+        for image in
+            ["a/resource-broker:0.1.0", "localhost:5000/resource-graphs:v0.1.0", "resource-broker-operator:0.1.0"]
+        {
             assert_eq!(of(image).as_deref(), Some("0.1.0"), "{image}");
         }
-        assert_eq!(of("b:1.2.3-rc.1").as_deref(), Some("1.2.3-rc.1"));
-        for image in ["b", "a:5000/b", "b:e2e", "b:latest", "b:1.2", "b:0.1.0@sha256:00", ""] {
-            assert_eq!(of(image), None, "{image}");
+        for tag in ["", ":e2e", ":latest", ":1.2", ":0.1.0-arm64", ":0.1.0@sha256:00"] {
+            assert_eq!(of(&format!("resource-broker{tag}")), None, "{tag}");
         }
+        assert_eq!(of("a:5000/mine:0.1.0"), None, "it is somebody's own");
     }
 }

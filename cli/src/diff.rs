@@ -46,6 +46,9 @@ pub(crate) struct OfCopy {
     /// While it moves: the copy at the provider that it moves to, where there is one yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     moves_to: Option<Box<OfCopy>>,
+    /// The same: why it cannot be compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moves_to_unknown: Option<String>,
 }
 
 /// Where the children of an instance are not as its graph renders them.
@@ -88,7 +91,10 @@ impl OfCopy {
         };
         let (here, there) = futures::join!(Self::at(clusters, found, provider), ask());
         let here = here?.with_context(|| format!("provider#{provider}: there is no copy: {}", found.ask_why()))?;
-        Ok(Self { moves_to: there?.map(Box::new), ..here })
+        Ok(match there {
+            Ok(there) => Self { moves_to: there.map(Box::new), ..here },
+            Err(why) => Self { moves_to_unknown: Some(format!("{why:#}")), ..here },
+        })
     }
 
     /// The copy at one provider; `None`: there is none.
@@ -104,16 +110,19 @@ impl OfCopy {
             bail!("{}: {}/{name} is not its copy: {told}", provider.name, key.namespace);
         }
         let (origin, copy) = (found.cluster.name.to_string(), provider.name.to_string());
-        Ok(Some(Self { origin, copy, fields: of_copy(&found.object, &held), moves_to: None }))
+        Ok(Some(Self { origin, copy, fields: of_copy(&found.object, &held), moves_to: None, moves_to_unknown: None }))
     }
 
     fn differs(&self) -> bool {
-        !self.fields.is_empty() || self.moves_to.as_ref().is_some_and(|there| there.differs())
+        !self.fields.is_empty()
+            || self.moves_to_unknown.is_some()
+            || self.moves_to.as_ref().is_some_and(|there| there.differs())
     }
 
     fn draw(&self) -> String {
-        let Self { origin, copy, fields, moves_to } = self;
-        let there = moves_to.as_ref().map(|there| there.draw()).unwrap_or_default();
+        let Self { origin, copy, fields, moves_to, moves_to_unknown } = self;
+        let mut there = moves_to.as_ref().map(|there| there.draw()).unwrap_or_default();
+        there.extend(moves_to_unknown.iter().map(|why| format!("where it moves to: not known: {}\n", harmless(why))));
         if fields.is_empty() {
             return format!("{origin} and {copy} say the same\n{there}");
         }

@@ -78,7 +78,7 @@ pub(crate) async fn follow(clusters: &Clusters, which: &Followed, asked: Ask) ->
     let place = |of: &'static str| migration["metadata"][of].as_str().unwrap_or_default();
     let to = migration["spec"]["to"]["clusterName"].as_str().unwrap_or_default();
     let ends = |now: &Value| match progress(now, to) {
-        Progress::Failed(why) if asked == Ask::Abort => Progress::Done(why),
+        Progress::Failed(why) if asked == Ask::Abort && held(now).is_none() => Progress::Done(why),
         Progress::Done(said) if asked == Ask::Abort => Progress::Failed(format!("it came too late: {said}")),
         other => other,
     };
@@ -192,7 +192,9 @@ fn progress(migration: &Value, to: &str) -> Progress {
 /// Why a Migration waits for a person: its stage has failed, and nothing has been asked for since.
 fn held(migration: &Value) -> Option<&str> {
     let (spec, status) = (&migration["spec"], &migration["status"]);
-    if spec["abort"] == true || spec["force"] == true {
+    let state = status["state"].as_str().unwrap_or_default();
+    let may_be_aborted = ["", "Pending", "InitialInProgress"].contains(&state);
+    if spec["abort"] == true && may_be_aborted || spec["force"] == true {
         return None;
     }
     let retry = |of: &Value| of["retry"].as_i64().unwrap_or_default();
@@ -224,6 +226,10 @@ mod tests {
             )
         };
         assert!(matches!(of(1, false, "Failed"), Progress::Failed(why) if why.contains("stage copy has failed")));
+        let late = json!({ "spec": { "abort": true }, "status": { "state": "CutoverInProgress",
+            "stages": [{ "state": "Failed" }],
+            "conditions": [{ "type": "Stalled", "status": "True", "message": "it came too late" }] } });
+        assert_eq!(held(&late), Some("it came too late"));
         for (asked, abort, state) in [(2, false, "Failed"), (1, true, "Failed"), (1, false, "Running")] {
             assert!(matches!(of(asked, abort, state), Progress::Under(_)), "{asked} {abort} {state}");
         }

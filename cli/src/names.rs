@@ -43,6 +43,8 @@ pub(crate) enum Sort {
     Graph,
     /// A namespace of the clusters in which objects are looked for.
     Namespace,
+    /// A namespace of the coordination cluster.
+    HubNamespace,
     /// A revision of the graph that is named before.
     Revision,
     /// A context of the kubeconfig.
@@ -67,7 +69,8 @@ impl Sort {
             "NAMESPACE/NAME" => Self::AcceptApi,
             "MIGRATION" => Self::Migration,
             "GRAPH" => Self::Graph,
-            "NAMESPACE" => Self::Namespace,
+            "NAMESPACE" if arg.get_id() == "namespace" => Self::Namespace,
+            "NAMESPACE" => Self::HubNamespace,
             "REVISION" => Self::Revision,
             "CONTEXT" => Self::Context,
             "FILE" | "DIRECTORY" => Self::File,
@@ -117,6 +120,7 @@ async fn find(sort: Sort, access: &Access, asked: &Asked<'_>) -> anyhow::Result<
     let clusters = Clusters::connect(access).await?;
     let called =
         |clusters: &mut dyn Iterator<Item = &Cluster>| clusters.map(|one| one.name.name().to_owned()).collect();
+    let namespaces = Resource::named("", "v1", "Namespace", "namespaces").cluster_wide();
     Ok(match sort {
         Sort::Object => match asked.typed.split_once('/') {
             Some((kind, _)) => objects(&clusters, kind, asked).await?,
@@ -137,8 +141,8 @@ async fn find(sort: Sort, access: &Access, asked: &Asked<'_>) -> anyhow::Result<
             list(&clusters.hub, &Resource::ours("Migration", "migrations"), names(asked.namespace), name).await?
         }
         Sort::Graph => list(&clusters.hub, &Resource::definitions(), names(None), name).await?,
+        Sort::HubNamespace => list(&clusters.hub, &namespaces, names(None), name).await?,
         Sort::Namespace => {
-            let namespaces = Resource::named("", "v1", "Namespace", "namespaces").cluster_wide();
             let lists = sought::candidates(&clusters, asked.cluster)?;
             let lists = lists.into_iter().map(|cluster| list(cluster, &namespaces, names(None), name));
             join_all(lists).await.into_iter().filter_map(Result::ok).flatten().collect()

@@ -123,13 +123,16 @@ impl Origin<'_> {
     fn assignment(&self, provider: &str, moves: bool, copy: Node) -> Node {
         let mut node = Node::place("assignment", self.cluster, "provider", "", provider);
         let said = annotation(self.object, keys::ASSIGNMENT);
+        let is_left = !moves && annotation(self.object, keys::NEW_PROVIDER_CLUSTER).is_some();
         let mut words = Vec::new();
         match said.map(claimed) {
-            Some(Some(Proven { epoch, pinned, .. })) => {
-                // It is the moment in milliseconds, and at least one more than the last.
+            Some(Some(Proven { epoch, pinned, pinned_before })) => {
+                // It is the moment in milliseconds, and at least one more than the last; while it moves, that at which this
+                // began.
                 let made = i64::try_from(epoch / 1000).unwrap_or(i64::MAX);
-                node.age_seconds = Some(Timestamp::now().as_second().saturating_sub(made));
-                words.extend(pinned.then(|| "chosen by a person".to_owned()));
+                node.age_seconds = (!is_left).then(|| Timestamp::now().as_second().saturating_sub(made));
+                let chosen = if is_left { pinned_before } else { pinned };
+                words.extend(chosen.then(|| "chosen by a person".to_owned()));
             }
             Some(None) => node.message = Some("its signature cannot be read: nobody believes it".into()),
             None => node.message = Some("it is not signed: nobody believes it".into()),

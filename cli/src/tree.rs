@@ -30,7 +30,7 @@ pub(crate) struct Node {
     pub(crate) namespace: String,
     /// Its name.
     pub(crate) name: String,
-    /// Whether it is there; absent: unknown, and `message` says why.
+    /// Whether it is there; absent: unknown, and `message` says why, or it is no object, as an assignment and a stage are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) exists: Option<bool>,
     /// How it does, in a few words.

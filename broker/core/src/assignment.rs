@@ -336,7 +336,6 @@ fn split<const N: usize>(text: &str) -> Option<(&str, [&str; N], &str)> {
     parts.next().is_none().then_some((id, fields, mac))
 }
 
-/// Only the form that we print: `+1` and `01` are not ours.
 /// What an assignment's text says, whoever wrote it: for people, who have no key.
 pub fn claimed(text: &str) -> Option<Proven> {
     let (_, [field], _) = split(text)?;
@@ -354,6 +353,7 @@ fn parse_assignment(field: &str) -> Option<Proven> {
     })
 }
 
+/// Only the form that we print: `+1` and `01` are not ours.
 fn parse_epoch(text: &str) -> Option<u64> {
     text.parse().ok().filter(|epoch: &u64| epoch.to_string() == text)
 }

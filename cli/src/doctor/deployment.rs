@@ -45,7 +45,11 @@ fn of_operator(hub: &Hub, operator: &Operator) -> Vec<Finding> {
 
 fn of_graphs(hub: &Hub, graphs: &Graphs) -> Vec<Finding> {
     let what = "no ResourceGraphDefinition is served";
-    let unread = graphs.options.as_ref().err().map(|why| unread(hub, graphs, "graphs controller", why));
+    // The operator takes an image of somebody else's, with flags of its own.
+    let unread = graphs.options.as_ref().err().map(|why| {
+        let what = format!("its flags mean nothing to a graphs controller of this release, and are not judged: {why}");
+        Finding::warning(CHECK, &place(hub, graphs), what, "correct them in its Broker, unless they are meant so")
+    });
     let instances = instances(hub, graphs, what, "raise spec.graphs.replicas of its Broker when that is over");
     instances.into_iter().chain(version(hub, graphs)).chain(unread).collect()
 }
@@ -54,7 +58,12 @@ fn of_broker(hub: &Hub, broker: &Deployed) -> Vec<Finding> {
     let instances =
         instances(hub, broker, "nothing is brokered", "raise spec.replicas of its Broker when that is over");
     let flags = match &broker.options {
-        Err(why) => Some(unread(hub, broker, "broker", why)),
+        Err(why) => Some(Finding::error(
+            CHECK,
+            &place(hub, broker),
+            format!("its flags mean nothing to a broker of this release: {why}"),
+            "correct them in its Broker; or take the command line of the broker's own release",
+        )),
         Ok(options) if has_files(options) => Some(Finding::info(
             CHECK,
             &place(hub, broker),
@@ -83,17 +92,14 @@ fn instances<O>(hub: &Hub, deployed: &Deployed<O>, undone: &str, raise: &str) ->
     }
 }
 
-fn unread<O>(hub: &Hub, deployed: &Deployed<O>, program: &str, why: &str) -> Finding {
-    let what = format!("its flags mean nothing to a {program} of this release: {why}");
-    let remedy = format!("correct them in its Broker; or take the command line of the {program}'s own release");
-    Finding::error(CHECK, &place(hub, deployed), what, remedy)
-}
-
 /// What is asked and granted here is this release's.
 fn version<O>(hub: &Hub, deployed: &Deployed<O>) -> Option<Finding> {
     let other = deployed.version().filter(|version| *version != RELEASE)?;
     let what = format!("its image is of release {other}, this command line of {RELEASE}");
-    let remedy = format!("take the command line of {other}; or apply config/default (or the chart) of {RELEASE}");
+    let remedy = format!(
+        "take the command line of {other}; or bring all of it to one release: config/default (or the chart), and the tag where its \
+         Broker names one"
+    );
     Some(Finding::warning(VERSION, &place(hub, deployed), what, remedy))
 }
 

@@ -55,12 +55,15 @@ fn kinds(hub: &Hub, inside: &Inside) -> Vec<Finding> {
     if inside.deployed.as_ref().is_ok_and(|programs| !programs.operators.is_empty()) {
         wanted.push(("crd", OPERATOR_GROUP, "Broker"));
     }
-    if let Some(graphs) = inside.deployed_graphs().first() {
+    // Whoever has a kubeconfig may serve another cluster.
+    let here = inside.deployed_graphs().iter().filter_map(|graphs| graphs.options.as_ref().ok());
+    let here: Vec<_> = here.filter(|options| options.kubeconfig.is_none()).collect();
+    if !here.is_empty() {
         wanted.push((GRAPHS, graphs::GROUP, "ResourceGraphDefinition"));
         wanted.push((GRAPHS, graphs::INTERNAL_GROUP, "GraphRevision"));
-        if graphs.options.as_ref().is_ok_and(|options| options.enable_multicluster) {
-            wanted.push((GRAPHS, keys::GROUP, "ResourceGraphRollout"));
-        }
+    }
+    if here.iter().any(|options| options.enable_multicluster) {
+        wanted.push((GRAPHS, keys::GROUP, "ResourceGraphRollout"));
     }
     let missing = wanted.into_iter().filter_map(|(folder, group, kind)| {
         let versions = resources.versions(group, kind);

@@ -36,7 +36,8 @@ impl<'a> Election<'a> {
             Some(Self { program: "broker", deployment: broker.place(), place })
         });
         let graphs = programs.graphs.iter().filter(|graphs| graphs.wanted > 0).filter_map(|graphs| {
-            graphs.options.as_ref().ok().filter(|options| options.leader_elect)?;
+            // Whoever has a kubeconfig may serve another cluster, where its Lease is.
+            graphs.options.as_ref().ok().filter(|options| options.leader_elect && options.kubeconfig.is_none())?;
             let place = Place { namespace: graphs.lease_namespace(), name: keys::LEASE };
             Some(Self { program: "graphs controller", deployment: graphs.place(), place })
         });

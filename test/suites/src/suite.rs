@@ -19,7 +19,7 @@ const CANNOT: i32 = 77;
 /// A program to run.
 #[derive(Debug)]
 pub(crate) struct Suite {
-    /// For people: the package's folder and the target.
+    /// For people: the package and the target.
     pub(crate) name: String,
     program: PathBuf,
     /// Where it runs: `cargo test` runs tests in their package's folder.

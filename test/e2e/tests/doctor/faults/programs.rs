@@ -33,6 +33,15 @@ fn place(program: Program) -> String {
     format!("coordination#coordination Deployment {SYSTEM}/{}", program.name)
 }
 
+/// What lets it take its Lease.
+fn lease_binding() -> Value {
+    let mut binding = binding();
+    binding["kind"] = json!("RoleBinding");
+    binding["metadata"]["namespace"] = json!(SYSTEM);
+    binding["roleRef"]["name"] = json!("resource-broker-graphs-lease");
+    binding
+}
+
 fn binding() -> Value {
     json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": GRAPHS.account},
@@ -49,6 +58,7 @@ async fn graphs(rounds: &mut Rounds<'_>) {
     }
     hub.apply(&SERVICE_ACCOUNT.object(SYSTEM, GRAPHS.account, &json!({})).to_string()).await;
     hub.apply(&binding().to_string()).await;
+    hub.apply(&lease_binding().to_string()).await;
     GRAPHS.deploy(hub, TAG, &[]).await;
     GRAPHS.work(hub, 1).await;
 
