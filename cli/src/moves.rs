@@ -78,7 +78,7 @@ pub(crate) async fn follow(clusters: &Clusters, which: &Followed, asked: Ask) ->
     let place = |of: &'static str| migration["metadata"][of].as_str().unwrap_or_default();
     let to = migration["spec"]["to"]["clusterName"].as_str().unwrap_or_default();
     let ends = |now: &Value| match progress(now, to) {
-        Progress::Failed(why) if asked == Ask::Abort && held(now).is_none() => Progress::Done(why),
+        Progress::Failed(why) if asked == Ask::Abort && succeeded(now).is_some() => Progress::Done(why),
         Progress::Done(said) if asked == Ask::Abort => Progress::Failed(format!("it came too late: {said}")),
         other => other,
     };
@@ -170,11 +170,14 @@ fn cut(name: &str) -> &str {
     name[..end].trim_end_matches(['.', '-'])
 }
 
+/// The condition that only one that has ended has.
+fn succeeded(migration: &Value) -> Option<&Value> {
+    migration["status"]["conditions"].as_array().into_iter().flatten().find(|one| one["type"] == "Succeeded")
+}
+
 fn progress(migration: &Value, to: &str) -> Progress {
     let said = Standing::of(migration);
-    let succeeded =
-        migration["status"]["conditions"].as_array().into_iter().flatten().find(|one| one["type"] == "Succeeded");
-    match succeeded.map(|one| (one["status"] == "True", one["message"].as_str().unwrap_or_default())) {
+    match succeeded(migration).map(|one| (one["status"] == "True", one["message"].as_str().unwrap_or_default())) {
         Some((true, _)) => Progress::Done(format!("it is at provider {to}")),
         Some((false, why)) => Progress::Failed(format!("the Migration failed: {why}")),
         None => {
