@@ -192,6 +192,13 @@ pub enum MigrationState {
     Failed,
 }
 
+impl MigrationState {
+    /// Whether stages may still be undone: the consumer is served by the old copy, and is to be.
+    pub fn is_before_switch(self) -> bool {
+        matches!(self, Self::Unknown | Self::Pending | Self::InitialInProgress)
+    }
+}
+
 /// What became of one stage.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

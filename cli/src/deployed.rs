@@ -7,7 +7,6 @@ use clap::CommandFactory as _;
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::Container};
 use resource_broker::{command_line::CommandLine, options::Options};
 use resource_graphs::options::Options as GraphsOptions;
-use serde_json::Value;
 
 use crate::{
     cluster::{Cluster, Place, Trouble},
@@ -56,26 +55,25 @@ impl<O> Deployed<O> {
     /// A Deployment, where it is that of `program`: by its label, or for what `is_it` sees in a container. `read`: what arguments
     /// and environment mean.
     fn of(
-        deployment: &Value,
+        deployment: &Deployment,
         program: &str,
         is_it: impl Fn(&Container) -> bool,
         read: impl FnOnce(Vec<String>, &BTreeMap<String, String>) -> Result<O, String>,
     ) -> Option<Self> {
-        let deployment: Deployment = serde_json::from_value(deployment.clone()).ok()?;
-        let labelled = deployment.metadata.labels.as_ref().and_then(|labels| labels.get(PROGRAM));
+        let Deployment { metadata, spec, status } = deployment.clone();
+        let labelled = metadata.labels.as_ref().and_then(|labels| labels.get(PROGRAM));
         let is_labelled = labelled.is_some_and(|label| label == program);
-        let spec = deployment.spec?;
+        let spec = spec?;
         let pod = spec.template.spec?;
-        let mut containers = pod.containers;
-        let at = containers.iter().position(is_it).or(is_labelled.then_some(0))?;
-        let container = if at < containers.len() { containers.swap_remove(at) } else { return None };
+        let of_label = pod.containers.first().filter(|_| is_labelled);
+        let container = pod.containers.iter().find(|container| is_it(container)).or(of_label)?.clone();
         let env = container.env.unwrap_or_default().into_iter();
         let env = env.filter_map(|variable| Some((variable.name, variable.value?))).collect();
         Some(Self {
-            namespace: deployment.metadata.namespace.unwrap_or_default(),
-            name: deployment.metadata.name.unwrap_or_default(),
+            namespace: metadata.namespace.unwrap_or_default(),
+            name: metadata.name.unwrap_or_default(),
             wanted: spec.replicas.unwrap_or(1),
-            available: deployment.status.and_then(|status| status.available_replicas).unwrap_or_default(),
+            available: status.and_then(|status| status.available_replicas).unwrap_or_default(),
             account: pod.service_account_name.unwrap_or_else(|| "default".to_owned()),
             image: container.image.unwrap_or_default(),
             options: read(container.args.unwrap_or_default(), &env),
@@ -105,7 +103,7 @@ impl<O> Deployed<O> {
 
 impl Deployed {
     /// A Deployment, where it is a broker's.
-    pub(crate) fn broker(deployment: &Value) -> Option<Self> {
+    pub(crate) fn broker(deployment: &Deployment) -> Option<Self> {
         Self::of(deployment, keys::MANAGER, takes_kinds, |args, env| {
             CommandLine::parse_with_env(args, env).map(|read| read.options).map_err(|error| first_line(&error))
         })
@@ -120,7 +118,7 @@ impl Deployed {
 
 impl Graphs {
     /// A Deployment, where it is that of a controller of ResourceGraphDefinitions of ours.
-    pub(crate) fn graphs(deployment: &Value) -> Option<Self> {
+    pub(crate) fn graphs(deployment: &Deployment) -> Option<Self> {
         Self::of(deployment, GRAPHS, is_graphs, |args, env| {
             let command = GraphsOptions::command();
             // What is said in an argument goes before the variable.
@@ -145,8 +143,8 @@ impl Graphs {
 
 impl Operator {
     /// A Deployment, where it is the operator's.
-    pub(crate) fn operator(deployment: &Value) -> Option<Self> {
-        let is_named = deployment["metadata"]["name"] == OPERATOR;
+    pub(crate) fn operator(deployment: &Deployment) -> Option<Self> {
+        let is_named = deployment.metadata.name.as_deref() == Some(OPERATOR);
         Self::of(deployment, OPERATOR, |_| is_named, |_, _| Ok(()))
     }
 }
@@ -177,8 +175,10 @@ fn is_graphs(container: &Container) -> bool {
 }
 
 /// All Deployments in a namespace.
-pub(crate) async fn deployments(hub: &Cluster, namespace: &str) -> Result<Vec<Value>, Trouble> {
-    hub.list(&Resource::named("apps", "v1", "Deployment", "deployments"), Some(namespace), None).await
+pub(crate) async fn deployments(hub: &Cluster, namespace: &str) -> Result<Vec<Deployment>, Trouble> {
+    let deployments = Resource::named("apps", "v1", "Deployment", "deployments");
+    let found = hub.list(&deployments, Some(namespace), None).await?.into_iter();
+    Ok(found.filter_map(|one| serde_json::from_value(one).ok()).collect())
 }
 
 /// The brokers in a namespace.
@@ -189,7 +189,7 @@ pub(crate) async fn brokers(hub: &Cluster, namespace: &str) -> Result<Vec<Deploy
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 pub(crate) mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -202,28 +202,34 @@ pub(crate) mod tests {
         })
     }
 
+    fn typed(deployment: Value) -> Deployment {
+        serde_json::from_value(deployment).unwrap()
+    }
+
     /// A broker with these arguments.
     pub(crate) fn broker(args: &[&str], wanted: i32, available: i32) -> Deployed {
-        let mut broker = Deployed::broker(&deployment(keys::MANAGER, args, wanted, available)).unwrap();
+        let mut broker = Deployed::broker(&typed(deployment(keys::MANAGER, args, wanted, available))).unwrap();
         broker.name = "broker".into();
         broker
     }
 
     /// A controller of ResourceGraphDefinitions with these arguments.
     pub(crate) fn graphs(args: &[&str], wanted: i32, available: i32) -> Graphs {
-        Deployed::graphs(&deployment(GRAPHS, args, wanted, available)).unwrap()
+        Deployed::graphs(&typed(deployment(GRAPHS, args, wanted, available))).unwrap()
     }
 
     /// An operator.
     pub(crate) fn operator(wanted: i32, available: i32) -> Operator {
-        Deployed::operator(&deployment(OPERATOR, &["--anything"], wanted, available)).unwrap()
+        Deployed::operator(&typed(deployment(OPERATOR, &["--anything"], wanted, available))).unwrap()
     }
 
     #[test]
     fn a_broker_is_known_by_its_label_or_its_flag() {
         let read = |args: &[&str]| {
-            Deployed::broker(&json!({ "metadata": { "name": "x" }, "spec": { "selector": {}, "template": { "spec": {
-                "containers": [{ "name": "sidecar" }, { "name": "x", "args": args }] } } } }))
+            Deployed::broker(&typed(
+                json!({ "metadata": { "name": "x" }, "spec": { "selector": {}, "template": { "spec": {
+                "containers": [{ "name": "sidecar" }, { "name": "x", "args": args }] } } } }),
+            ))
         };
         assert_eq!(read(&["-watch-kind=A.v1.x.io"]).unwrap().options.unwrap().watch_kind.len(), 1);
         assert!(read(&["--watch-kind", "nonsense"]).unwrap().options.unwrap_err().contains("nonsense"));
@@ -239,7 +245,7 @@ pub(crate) mod tests {
         let with_image = |image: &str| {
             let mut it = deployment("x", &["--leader-election-namespace=own"], 1, 1);
             it["spec"]["template"]["spec"]["containers"][0]["image"] = json!(image);
-            Deployed::graphs(&it)
+            Deployed::graphs(&typed(it))
         };
         let graphs = with_image("registry.example.org:5000/team/resource-graphs@sha256:00").unwrap();
         assert_eq!((graphs.lease_namespace(), graphs.version()), ("own", None));
@@ -248,19 +254,19 @@ pub(crate) mod tests {
         let container = &mut it["spec"]["template"]["spec"]["containers"][0];
         container["env"] =
             json!([{ "name": "MOST", "value": "7" }, { "name": "RESOURCE_GRAPHS_LEADER_ELECT", "value": "true" }]);
-        assert!(Deployed::graphs(&it).unwrap().options.unwrap_err().contains("from elsewhere"));
+        assert!(Deployed::graphs(&typed(it.clone())).unwrap().options.unwrap_err().contains("from elsewhere"));
         it["spec"]["template"]["spec"]["containers"][0]["args"] = json!(["--rgd-max-collection-size=$(MOST)"]);
-        let options = Deployed::graphs(&it).unwrap().options.unwrap();
+        let options = Deployed::graphs(&typed(it)).unwrap().options.unwrap();
         assert!(options.leader_elect && options.rgd_max_collection_size == 7);
         assert!(self::graphs(&["--colour"], 1, 1).options.unwrap_err().contains("--colour"));
         let named = |name: &str| {
             let mut it = deployment("x", &[], 1, 1);
             it["metadata"]["name"] = json!(name);
-            Deployed::operator(&it)
+            Deployed::operator(&typed(it))
         };
         assert!(named(OPERATOR).is_some() && named("broker").is_none());
         assert_eq!(operator(1, 0).available, 0);
-        let broker = deployment(keys::MANAGER, &["--watch-kind=A.v1.x.io"], 1, 1);
+        let broker = typed(deployment(keys::MANAGER, &["--watch-kind=A.v1.x.io"], 1, 1));
         assert!(Deployed::graphs(&broker).is_none() && Deployed::operator(&broker).is_none());
     }
 

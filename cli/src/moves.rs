@@ -1,9 +1,13 @@
 //! Moves between providers, by a person's hand.
 
 use anyhow::{Context as _, bail};
-use broker_api::{keys, migration::STALLED};
+use broker_api::{
+    keys,
+    migration::{MigrationState, STALLED},
+};
 use broker_core::copy;
 use clap::Args;
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use crate::{
@@ -195,8 +199,9 @@ fn progress(migration: &Value, to: &str) -> Progress {
 /// Why a Migration waits for a person: its stage has failed, and nothing has been asked for since.
 fn held(migration: &Value) -> Option<&str> {
     let (spec, status) = (&migration["spec"], &migration["status"]);
-    let state = status["state"].as_str().unwrap_or_default();
-    let may_be_aborted = ["", "Pending", "InitialInProgress"].contains(&state);
+    // Where nothing is told of it, it has not begun.
+    let state = status.get("state").map_or(Ok(MigrationState::Unknown), MigrationState::deserialize);
+    let may_be_aborted = state.is_ok_and(MigrationState::is_before_switch);
     if spec["abort"] == true && may_be_aborted || spec["force"] == true {
         return None;
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use broker_api::{ClusterName, Role};
-use k8s_openapi::jiff::Timestamp;
+use k8s_openapi::{api::apps::v1::Deployment, jiff::Timestamp};
 use resource_broker::{options::Options, watch_kind::KindFlag};
 use runtime_effect::kind::Kind;
 use serde_json::Value;
@@ -79,7 +79,7 @@ pub(crate) struct Programs {
 
 impl Programs {
     /// Of all Deployments there.
-    pub(crate) fn of(deployments: &[Value]) -> Self {
+    pub(crate) fn of(deployments: &[Deployment]) -> Self {
         Self {
             brokers: deployments.iter().filter_map(Deployed::broker).collect(),
             graphs: deployments.iter().filter_map(Deployed::graphs).collect(),

@@ -113,10 +113,8 @@ impl Pass<'_> {
         matches!(self.held.state, MigrationState::CutoverCompleted | MigrationState::Failed)
     }
 
-    /// Whether stages may still be undone: the consumer is served by the old copy, and is to be.
     fn is_before_switch(&self) -> bool {
-        use MigrationState::{InitialInProgress, Pending, Unknown};
-        matches!(self.held.state, Unknown | Pending | InitialInProgress)
+        self.held.state.is_before_switch()
     }
 
     fn has_switched(&self) -> bool {
