@@ -2,6 +2,11 @@
 
 use k8s_openapi::jiff::{Timestamp, fmt::rfc2822::DateTimeParser};
 
+use crate::age;
+
+/// Seconds that two clocks may differ before it is worth a word.
+const APART: i64 = 5;
+
 /// Seconds that it is ahead of ours, or behind where negative; 0 as far as can be told. `before` and `after`: when the
 /// request was sent and when the answer was there, by our clock. `None`: the header is no time.
 pub(crate) fn ahead(date: &str, before: Timestamp, after: Timestamp) -> Option<i64> {
@@ -15,6 +20,12 @@ pub(crate) fn ahead(date: &str, before: Timestamp, after: Timestamp) -> Option<i
     } else {
         0
     })
+}
+
+/// What is said of a clock that is so far ahead of ours, or behind; `None`: they are together.
+pub(crate) fn apart(ahead: i64) -> Option<String> {
+    let word = if ahead > 0 { "ahead of" } else { "behind" };
+    (ahead.abs() > APART).then(|| format!("its clock is {} {word} the one here", age::told(ahead.abs())))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use crate::{
-    clock,
+    clock, object,
     reply::{self, LONGEST, Refused, chain},
     resource::{Resource, Resources},
 };
@@ -120,6 +120,12 @@ pub(crate) struct Place<'a> {
     pub(crate) namespace: &'a str,
     /// Name.
     pub(crate) name: &'a str,
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&object::path(self.namespace, self.name))
+    }
 }
 
 impl Cluster {

@@ -35,9 +35,16 @@ pub(crate) async fn candidates(command: Command, words: &[String]) -> String {
         Some((typed, before)) => (typed.as_str(), before),
         None => ("", words),
     };
+    // `--flag=value` is `--flag value` in one word.
+    let (stem, typed, before) = match typed.split_once('=') {
+        Some((flag, value)) if flag.starts_with("--") => {
+            (format!("{flag}="), value, [before, &[flag.to_owned()]].concat())
+        }
+        _ => (String::new(), typed, before.to_vec()),
+    };
     let mut built = command.clone();
     built.build();
-    let Next { mut words, sort } = next(&built, before, typed);
+    let Next { mut words, sort } = next(&built, &before, typed);
     let taken = match sort {
         Some(Sort::File) => Taken::File,
         Some(Sort::Object) if !typed.contains('/') => Taken::Begun,
@@ -47,11 +54,12 @@ pub(crate) async fn candidates(command: Command, words: &[String]) -> String {
     };
     words.retain(|word| word.starts_with(typed));
     if let Some(sort) = sort
-        && let Some(matches) = parsed(command, before)
+        && let Some(matches) = parsed(command, &before)
         && let Ok(access) = Access::from_arg_matches(&matches)
     {
         words.extend(names::of(sort, &access, &asked(&matches, typed)).await);
     }
+    let mut words: Vec<String> = words.into_iter().map(|word| format!("{stem}{word}")).collect();
     words.push(format!(":{}", taken as u8));
     words.join("\n") + "\n"
 }
@@ -73,7 +81,7 @@ fn asked<'a>(matches: &'a ArgMatches, typed: &'a str) -> names::Asked<'a> {
     names::Asked { typed, namespace, cluster, provider, graph }
 }
 
-/// The argument of which this is the value; whatever is typed as `--flag=value` stands for itself.
+/// The argument of which this is the value; `--flag=value` before the last word stands for itself.
 fn flag<'a>(at: &'a Command, word: &str) -> Option<&'a Arg> {
     let is = |arg: &&Arg| match word.strip_prefix("--") {
         Some(long) => arg.get_long() == Some(long),
@@ -150,6 +158,9 @@ mod tests {
         assert_eq!(told(&["doctor", "-o", "j"]).await, "json\n:4\n");
         assert_eq!(told(&["objects", "--sort-by", "na"]).await, "namespace\nname\n:4\n");
         assert_eq!(told(&["clusters", "--where", "ro"]).await, "role=\n:6\n");
+        assert_eq!(told(&["clusters", "--where=ro"]).await, "--where=role=\n:6\n");
+        assert_eq!(told(&["doctor", "--output=j"]).await, "--output=json\n:4\n");
+        assert_eq!(told(&["doctor", "--colour=j"]).await, ":4\n");
         assert_eq!(told(&["doctor", "-o", "x", "--out"]).await, "--output\n:4\n");
         assert_eq!(told(&["completions", "f"]).await, "fish\n:4\n");
         assert_eq!(told(&["completions", "fish", ""]).await, ":4\n");

@@ -15,16 +15,22 @@ exec kubectl-broker __complete -- \"$@\"
 /// In each shell: the last line of what may come next says how it is to be taken (see `complete::Taken`).
 const BASH: &str = r#"# bash completion of kubectl-broker: source <(kubectl-broker completions bash)
 _kubectl_broker() {
-    local line
+    local line words broken
     COMPREPLY=()
+    # By blanks alone: COMP_WORDS is broken at = and : as well, which stand inside of our words.
+    read -ra words <<<"${COMP_LINE:0:COMP_POINT}"
+    [[ ${COMP_LINE:0:COMP_POINT} == *[[:blank:]] ]] && words+=("")
+    # What bash takes for another word before the one that it completes.
+    line=${words[-1]}
+    broken=${line%"${line##*[" $COMP_WORDBREAKS"]}"}
     while IFS= read -r line; do
         case $line in
             :0) compopt -o default ;;
             :6) compopt -o nospace ;;
             :*) ;;
-            *) COMPREPLY+=("$line") ;;
+            *) COMPREPLY+=("${line#"$broken"}") ;;
         esac
-    done < <(kubectl-broker __complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+    done < <(kubectl-broker __complete -- "${words[@]:1}" 2>/dev/null)
 }
 complete -F _kubectl_broker kubectl-broker
 "#;

@@ -19,6 +19,10 @@ pub(crate) fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
 
 /// `team/shop`; the name alone where it is in no namespace.
 pub(crate) fn called(object: &Value) -> String {
-    let (namespace, name) = (text(object, "/metadata/namespace"), text(object, "/metadata/name"));
+    path(text(object, "/metadata/namespace"), text(object, "/metadata/name"))
+}
+
+/// The same of a namespace and a name.
+pub(crate) fn path(namespace: &str, name: &str) -> String {
     if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
 }

@@ -4,13 +4,11 @@ use broker_api::{ClusterName, Role, keys};
 use runtime_effect::kind::Kind;
 
 use crate::{
+    clock,
     cluster::{Probe, Trouble},
     identity::Identity,
     rights::{Right, told},
 };
-
-/// How many seconds clocks may be apart before it is told.
-pub(crate) const APART: i64 = 5;
 
 /// What one check came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,9 +70,8 @@ fn is_loopback(server: &str) -> bool {
 }
 
 fn clock(probe: &Probe) -> Option<Verdict> {
-    let ahead = probe.ahead.filter(|ahead| ahead.abs() > APART)?;
-    let word = if ahead > 0 { "ahead of" } else { "behind" };
-    Some(Verdict::Note(format!("its clock is {} s {word} the one here: let both keep the time (NTP)", ahead.abs())))
+    let apart = clock::apart(probe.ahead?)?;
+    Some(Verdict::Note(format!("{apart}: let both keep the time (NTP)")))
 }
 
 fn rights(denied: &Result<Vec<Right>, Trouble>, place: &str) -> Verdict {

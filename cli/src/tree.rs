@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::{
     age,
     cluster::Cluster,
+    object,
     paint::{Paint, harmless},
     standing::Standing,
 };
@@ -106,8 +107,7 @@ impl Node {
     }
 
     fn draw_below(&self, paint: Paint, first: &str, rest: &str, out: &mut String) {
-        let name =
-            if self.namespace.is_empty() { self.name.clone() } else { format!("{}/{}", self.namespace, self.name) };
+        let name = object::path(&self.namespace, &self.name);
         // A server may call its kinds and objects what it likes.
         let (cluster, what) = (paint.faint(&self.cluster), harmless(&format!("{} {name}", self.kind)));
         let mut line = format!("{first}{cluster} {what}");

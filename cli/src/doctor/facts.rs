@@ -52,7 +52,7 @@ pub(crate) struct Inside {
     pub(crate) brokers: Read<Vec<Value>>,
     /// Our programs, the Deployments.
     pub(crate) deployed: Read<Programs>,
-    /// The Lease of each broker and graphs controller that takes part in an election, by the Deployment's name.
+    /// The Lease of each broker and graphs controller that takes part in an election, as namespace/name.
     pub(crate) leases: BTreeMap<String, Read<Option<Value>>>,
     /// The signing keys, by namespace.
     pub(crate) keys: BTreeMap<String, Pair>,

@@ -1,5 +1,7 @@
 //! The Lease of programs that elect a leader: whether somebody holds it, and lives.
 
+use std::collections::BTreeMap;
+
 use broker_api::graphs::keys;
 use serde_json::Value;
 
@@ -17,12 +19,12 @@ const GRACE: i64 = 5;
 /// The same where the Lease does not say it.
 const DURATION: i64 = 15;
 
-/// Whoever takes part in one.
+/// One Lease, and those that take part in its election.
 pub(crate) struct Election<'a> {
-    /// What it is, in sentences for people.
+    /// What they are, in sentences for people.
     program: &'static str,
-    /// Its Deployment.
-    pub(crate) deployment: Place<'a>,
+    /// Their Deployments, all in one namespace: several where one takes over from another.
+    deployments: Vec<Place<'a>>,
     /// The Lease.
     pub(crate) place: Place<'a>,
 }
@@ -33,15 +35,21 @@ impl<'a> Election<'a> {
         let brokers = programs.brokers.iter().filter(|broker| broker.wanted > 0).filter_map(|broker| {
             let options = broker.options.as_ref().ok().filter(|options| options.leader_elect)?;
             let place = Place { namespace: broker.own_namespace(), name: &options.lease_name };
-            Some(Self { program: "broker", deployment: broker.place(), place })
+            Some(("broker", broker.place(), place))
         });
         let graphs = programs.graphs.iter().filter(|graphs| graphs.wanted > 0).filter_map(|graphs| {
             // Whoever has a kubeconfig may serve another cluster, where its Lease is.
             graphs.options.as_ref().ok().filter(|options| options.leader_elect && options.kubeconfig.is_none())?;
             let place = Place { namespace: graphs.lease_namespace(), name: keys::LEASE };
-            Some(Self { program: "graphs controller", deployment: graphs.place(), place })
+            Some(("graphs controller", graphs.place(), place))
         });
-        brokers.chain(graphs).collect()
+        let mut all: BTreeMap<(&str, &str), Self> = BTreeMap::new();
+        for (program, deployment, place) in brokers.chain(graphs) {
+            let of_place = all.entry((place.namespace, place.name));
+            let one = of_place.or_insert_with(|| Self { program, deployments: Vec::new(), place });
+            one.deployments.push(deployment);
+        }
+        all.into_values().collect()
     }
 }
 
@@ -52,33 +60,34 @@ pub(crate) fn check(facts: &Facts, inside: &Inside) -> Vec<Finding> {
 }
 
 fn of_one(facts: &Facts, inside: &Inside, election: &Election<'_>) -> Option<Finding> {
-    let Election { program, deployment, place: Place { namespace, name } } = election;
-    let place = format!("{} Lease {namespace}/{name}", facts.hub.name);
+    let Election { program, deployments, place } = election;
+    let Place { namespace, name } = place;
+    let at = format!("{} Lease {namespace}/{name}", facts.hub.name);
     let log = || {
-        let Place { namespace, name } = deployment;
-        format!("see the log of Deployment {namespace}/{name}, and its condition in the Broker")
+        let all: Vec<String> = deployments.iter().map(Place::to_string).collect();
+        format!("see the log of Deployment {}, and its condition in the Broker", all.join(" and "))
     };
-    let lease = match inside.leases.get(deployment.name)? {
+    let lease = match inside.leases.get(&place.to_string())? {
         Ok(Some(lease)) => lease,
         Ok(None) => {
             let what = format!("it is not there: no {program} has ever led");
-            return Some(Finding::error(CHECK, &place, what, log()));
+            return Some(Finding::error(CHECK, &at, what, log()));
         }
         Err(why) => {
             let needs = format!("get of leases.coordination.k8s.io in namespace {namespace}");
-            return Some(Finding::unchecked(CHECK, &place, why, &needs));
+            return Some(Finding::unchecked(CHECK, &at, why, &needs));
         }
     };
     let spec = &lease["spec"];
     let Some(holder) = spec["holderIdentity"].as_str().filter(|holder| !holder.is_empty()) else {
         let what = format!("nobody holds it: no {program} leads, and nothing is written");
-        return Some(Finding::error(CHECK, &place, what, log()));
+        return Some(Finding::error(CHECK, &at, what, log()));
     };
     let silent = silent(spec, facts)?;
     let allowed = spec["leaseDurationSeconds"].as_i64().unwrap_or(DURATION) + GRACE;
     (silent > allowed).then(|| {
         let what = format!("{holder} holds it and has not renewed it for {}: no {program} leads", age::told(silent));
-        Finding::error(CHECK, &place, what, log())
+        Finding::error(CHECK, &at, what, log())
     })
 }
 
@@ -106,7 +115,7 @@ mod tests {
         facts.hub.probe = Ok(Probe { version: "v1.36.0".into(), ahead: Some(ahead) });
         let mut inside = inside();
         inside.deployed = Ok(brokers(vec![broker(&[args, &["--watch-kind=A.v1.x.io"]].concat(), 1, 1)]));
-        inside.leases.insert("broker".into(), lease);
+        inside.leases.insert("system/resource-broker".into(), lease);
         check(&facts, &inside)
     }
 
@@ -132,10 +141,25 @@ mod tests {
         let facts = facts(inside(), Vec::new());
         let mut inside = inside();
         inside.deployed = Ok(Programs { graphs: vec![graphs(ELECTS, 1, 1)], ..Programs::default() });
-        inside.leases.insert("resource-graphs".into(), Ok(Some(lease("a", "2026-01-01T11:58:00.000000Z"))));
+        inside.leases.insert("system/controller.kro.run".into(), Ok(Some(lease("a", "2026-01-01T11:58:00.000000Z"))));
         let found = check(&facts, &inside);
         assert!(matches!(&found[..], [one] if one.what.ends_with("no graphs controller leads")), "{found:?}");
         assert_eq!(found[0].place, "coordination#coordination Lease system/controller.kro.run");
+    }
+
+    #[test]
+    fn two_that_share_one_are_told_of_once() {
+        let named = |name: &str| {
+            let mut it = graphs(ELECTS, 1, 1);
+            it.name = name.to_owned();
+            it
+        };
+        let mut inside = inside();
+        let both = vec![named("green"), named("blue")];
+        inside.deployed = Ok(Programs { graphs: both, ..Programs::default() });
+        inside.leases.insert("system/controller.kro.run".into(), Ok(None));
+        let found = check(&facts(super::super::facts::tests::inside(), Vec::new()), &inside);
+        assert!(matches!(&found[..], [one] if one.remedy.contains("system/green and system/blue")), "{found:?}");
     }
 
     #[test]

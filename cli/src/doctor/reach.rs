@@ -8,8 +8,8 @@ use super::{
     twice::{self, Lead},
 };
 use crate::{
+    clock,
     cluster::{Probe, Trouble},
-    preflight::APART,
 };
 
 const CHECK: &str = "reach";
@@ -53,10 +53,8 @@ pub(crate) fn check(facts: &Facts) -> Vec<Finding> {
 }
 
 fn clock(name: &ClusterName, probe: &Read<Probe>) -> Option<Finding> {
-    let ahead = probe.as_ref().ok()?.ahead.filter(|ahead| ahead.abs() > APART)?;
-    let word = if ahead > 0 { "ahead of" } else { "behind" };
-    let what = format!("its clock is {} s {word} the one here", ahead.abs());
-    Some(Finding::warning(CLOCK, name, what, "let all clusters and this machine keep the time (NTP)"))
+    let apart = clock::apart(probe.as_ref().ok()?.ahead?)?;
+    Some(Finding::warning(CLOCK, name, apart, "let all clusters and this machine keep the time (NTP)"))
 }
 
 /// Clusters of one role that say that they are the same.
@@ -123,7 +121,7 @@ mod tests {
             found(vec![homer])
         };
         assert!([None, Some(5), Some(-5)].into_iter().all(|ahead| apart(ahead).is_empty()));
-        assert_eq!(apart(Some(-6))[0].what, "its clock is 6 s behind the one here");
+        assert_eq!(apart(Some(-6))[0].what, "its clock is 6s behind the one here");
         assert_eq!(apart(Some(6))[0].severity, Severity::Warning);
     }
 

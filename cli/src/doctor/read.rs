@@ -158,9 +158,8 @@ async fn inside(hub: &Cluster, access: &Access, asked: &Doctor) -> Inside {
 /// The Lease of each program that takes part in an election.
 async fn leases(hub: &Cluster, programs: &Programs) -> BTreeMap<String, Read<Option<Value>>> {
     let leases = &Resource::named("coordination.k8s.io", "v1", "Lease", "leases");
-    let read = Election::all(programs).into_iter().map(|Election { deployment, place, .. }| async move {
-        (deployment.name.to_owned(), hub.get(leases, place).await)
-    });
+    let read = Election::all(programs).into_iter();
+    let read = read.map(|Election { place, .. }| async move { (place.to_string(), hub.get(leases, place).await) });
     join_all(read).await.into_iter().collect()
 }
 

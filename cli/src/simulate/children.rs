@@ -21,6 +21,7 @@ use super::{
     shape::{Flaw, flaws},
 };
 use crate::{
+    object,
     paint::{Paint, harmless},
     programs::yaml,
 };
@@ -235,7 +236,7 @@ fn called(object: &Value) -> String {
     let text = |name: &str| harmless(metadata[name].as_str().unwrap_or_default());
     let name = if metadata["name"].is_null() { harmless(&metadata["selector"].to_string()) } else { text("name") };
     let namespace = text("namespace");
-    if namespace.is_empty() { name } else { format!("{namespace}/{name}") }
+    object::path(&namespace, &name)
 }
 
 #[cfg(test)]

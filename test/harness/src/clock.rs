@@ -37,7 +37,13 @@ impl WallClock {
     /// The program, by this clock.
     #[must_use]
     pub fn of(&self, program: Program) -> Program {
-        program.env("LD_PRELOAD", &self.library).env("HARNESS_CLOCK", &self.offset)
+        self.env().into_iter().fold(program, |program, (name, value)| program.env(name, value))
+    }
+
+    /// The variables by which a program goes by this clock.
+    #[must_use]
+    pub fn env(&self) -> [(&'static str, &Path); 2] {
+        [("LD_PRELOAD", &self.library), ("HARNESS_CLOCK", &self.offset)]
     }
 
     /// From now on it is so many seconds ahead.

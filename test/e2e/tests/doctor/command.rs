@@ -3,15 +3,17 @@
 use std::path::Path;
 
 use e2e::{Said, said};
+use harness::WallClock;
 use tokio::process::Command;
 
 /// How tokens begin in JSON Web Tokens, the same in base64 once more, and how a kubeconfig begins in base64.
 const SECRETS: [&str; 3] = ["eyJ", "ZXlK", "YXBpVmVyc2lvb"];
 
-/// Runs `kubectl broker` with these arguments and this kubeconfig. Whatever it says, there is no token in it.
-pub(crate) async fn run(kubeconfig: &Path, args: &[&str]) -> Said {
+/// Runs `kubectl broker` with these arguments, this kubeconfig and by this clock. Whatever it says, there is no token in it.
+pub(crate) async fn run(kubeconfig: &Path, clock: &WallClock, args: &[&str]) -> Said {
     let prepare = |command: &mut Command| {
         command.env("KUBECONFIG", kubeconfig);
+        command.envs(clock.env());
     };
     let said = said::run(args, prepare).await;
     let all = said.shown();

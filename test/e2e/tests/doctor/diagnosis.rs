@@ -75,8 +75,11 @@ impl Diagnosis {
         self.report["findings"].as_array().unwrap()
     }
 
-    fn has(&self, symptom: &Symptom<'_>) -> bool {
-        self.findings().iter().any(|finding| symptom.is(finding))
+    /// Whether all of these are found, and nothing else is.
+    fn is(&self, symptoms: &[Symptom<'_>]) -> bool {
+        let is_found = |symptom: &Symptom<'_>| self.findings().iter().any(|finding| symptom.is(finding));
+        let is_meant = |finding: &Value| symptoms.iter().any(|symptom| symptom.is(finding));
+        symptoms.iter().all(is_found) && self.findings().iter().all(is_meant)
     }
 }
 
@@ -87,10 +90,10 @@ impl Installation {
         self.until_diagnosed(&what, |seen| seen.findings().is_empty()).await
     }
 
-    /// Waits until all of this is found.
+    /// Waits until all of this is found, and nothing else.
     pub(crate) async fn until_found(&self, what: &str, symptoms: &[Symptom<'_>]) -> Diagnosis {
-        let what = format!("doctor to find {symptoms:?} ({what})");
-        self.until_diagnosed(&what, |seen| symptoms.iter().all(|symptom| seen.has(symptom))).await
+        let what = format!("doctor to find {symptoms:?} and nothing else ({what})");
+        self.until_diagnosed(&what, |seen| seen.is(symptoms)).await
     }
 
     async fn until_diagnosed(&self, what: &str, is: impl Fn(&Diagnosis) -> bool) -> Diagnosis {

@@ -11,7 +11,7 @@ use e2e::{
     traveller::base64,
     world::{edge, place},
 };
-use harness::{ClusterOptions, Lab, LabOptions, Mark};
+use harness::{ClusterOptions, Lab, LabOptions, Mark, WallClock};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
@@ -55,6 +55,8 @@ pub(crate) struct Installation {
     pub(crate) theseus: Place,
     /// What was said when the consumer and the provider joined, one after the other.
     pub(crate) joined: Vec<Said>,
+    /// The clock by which `kubectl broker` goes, and nobody else.
+    pub(crate) clock: WallClock,
     broker: Mutex<Option<Broker>>,
     lab: Lab,
 }
@@ -106,7 +108,8 @@ impl Installation {
             edge(&lab, HOMER, &[CERTIFICATE]),
             edge(&lab, THESEUS, &[CERTIFICATE, ACCEPT_API]),
         );
-        let mut at = Self { hub, homer, theseus, joined: Vec::new(), broker: Mutex::new(None), lab };
+        let clock = WallClock::make(lab.directory()).unwrap();
+        let mut at = Self { hub, homer, theseus, joined: Vec::new(), clock, broker: Mutex::new(None), lab };
         at.write_kubeconfig();
         at.hub.apply(RIGHTS).await;
         at.deploy(&[]).await;
@@ -152,7 +155,7 @@ impl Installation {
 
     /// Runs `kubectl broker`, as a person whose current context is the coordination cluster.
     pub(crate) async fn command(&self, args: &[&str]) -> Said {
-        run(&self.kubeconfig_file(), args).await
+        run(&self.kubeconfig_file(), &self.clock, args).await
     }
 
     /// Runs `kubectl broker join`; the cluster's name is that of the context, too.

@@ -8,6 +8,9 @@ use crate::installation::SYSTEM;
 /// `Deployment`.
 pub(crate) const DEPLOYMENT: Kind = Kind { group: "apps", version: "v1", kind: "Deployment", plural: "deployments" };
 
+/// `Lease`.
+pub(crate) const LEASE: Kind = Kind { group: "coordination.k8s.io", version: "v1", kind: "Lease", plural: "leases" };
+
 /// A program that is deployed in the namespace of the broker's own objects.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Program {

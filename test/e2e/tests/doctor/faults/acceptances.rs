@@ -39,7 +39,10 @@ pub(crate) async fn faults(rounds: &mut Rounds<'_>) {
     rounds
         .fault(
             "an AcceptAPI is for what no consumer serves",
-            &[symptom("acceptapi", &place("unheard-of"), "no consumer serves vms.v1alpha1.example.platform-mesh.io")],
+            &[
+                symptom("acceptapi", &place("unheard-of"), "it does not count: no cluster serves vms.v1alpha1"),
+                symptom("acceptapi", &place("unheard-of"), "no consumer serves vms.v1alpha1.example.platform-mesh.io"),
+            ],
             async || create("unheard-of", json!({"gvr": VM.gvr()})).await,
             async || remove("unheard-of").await,
         )

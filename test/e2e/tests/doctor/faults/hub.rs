@@ -1,21 +1,17 @@
 //! The broker itself, as the coordination cluster has it: its Deployment, its Lease, its keys, its kinds.
 
 use broker_api::keys::{SIGNING_KEY_BACKUP, SIGNING_KEY_SECRET};
-use e2e::{
-    Kind,
-    kind::{CRD, MIGRATION_CONFIGURATION, SECRET},
-};
+use e2e::kind::{CRD, MIGRATION_CONFIGURATION, SECRET};
 use serde_json::{Map, Value, json};
 
 use super::LONG_AGO;
 use crate::{
     diagnosis::symptom,
     installation::{BROKER, CLUSTERS, DEPLOYED, RIGHTS, SYSTEM},
+    program::LEASE,
     rights::ROLE_BINDING,
     rounds::Rounds,
 };
-
-const LEASE: Kind = Kind { group: "coordination.k8s.io", version: "v1", kind: "Lease", plural: "leases" };
 
 /// Name of the broker's Lease.
 const LEASE_NAME: &str = "resource-broker";

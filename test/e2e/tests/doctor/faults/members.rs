@@ -45,6 +45,16 @@ pub(crate) async fn faults(rounds: &mut Rounds<'_>) {
             },
         )
         .await;
+    let behind = ["coordination#coordination", "consumer#homer", "provider#theseus"];
+    let behind = behind.map(|place| symptom("clock", place, "behind the one here"));
+    rounds
+        .fault(
+            "the clock of this machine is ahead of all others",
+            &behind,
+            async || at.clock.set(60).unwrap(),
+            async || at.clock.set(0).unwrap(),
+        )
+        .await;
     let another = format!("--watch-kind={}", VM.flag());
     rounds
         .fault(

@@ -1,13 +1,15 @@
 //! The programs beside the broker, as the coordination cluster has them: the operator, and the controller of
 //! ResourceGraphDefinitions with its kinds, roles and Lease.
 
+use broker_api::graphs::keys;
 use e2e::{Kind, kind::CRD};
+use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{
     diagnosis::symptom,
     installation::{SYSTEM, TAG},
-    program::Program,
+    program::{LEASE, Program},
     rights::CLUSTER_ROLE_BINDING,
     rounds::Rounds,
 };
@@ -78,18 +80,23 @@ async fn graphs(rounds: &mut Rounds<'_>) {
             async || drop(hub.apply(&binding().to_string()).await),
         )
         .await;
+    let renewed = format!("{:.6}", Timestamp::now());
     rounds
         .fault(
             "no graphs controller has ever led",
             &[symptom(
                 "lease",
-                &format!("coordination#coordination Lease {SYSTEM}/controller.kro.run"),
+                &format!("coordination#coordination Lease {SYSTEM}/{}", keys::LEASE),
                 "it is not there: no graphs controller has ever led",
             )],
             async || GRAPHS.deploy(hub, TAG, &["--leader-elect".to_owned()]).await,
-            async || GRAPHS.deploy(hub, TAG, &[]).await,
+            async || {
+                let spec = json!({"holderIdentity": "graphs", "leaseDurationSeconds": 3600, "renewTime": renewed});
+                hub.create(&LEASE, SYSTEM, keys::LEASE, json!({"spec": spec})).await;
+            },
         )
         .await;
+    // From here on it takes part in an election.
     let revisions = "graphrevisions.internal.kro.run";
     rounds
         .fault(
@@ -102,6 +109,7 @@ async fn graphs(rounds: &mut Rounds<'_>) {
             async || drop(hub.apply(REVISIONS).await),
         )
         .await;
+    hub.delete(&LEASE, SYSTEM, keys::LEASE).await;
     GRAPHS.remove(hub).await;
 }
 

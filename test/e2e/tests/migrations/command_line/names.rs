@@ -15,8 +15,8 @@ use crate::{
 /// What bash does when somebody presses the key, with what was typed as arguments.
 const BASH: &str = r#"
 source <(kubectl-broker completions bash)
-COMP_WORDS=(kubectl-broker "$@")
-COMP_CWORD=$#
+COMP_LINE="kubectl-broker $*"
+COMP_POINT=${#COMP_LINE}
 compopt() { :; }
 _kubectl_broker
 printf '%s\n' "${COMPREPLY[@]}"
@@ -46,13 +46,15 @@ async fn lines(program: &str, args: &[&str], words: &[String], path: &str) -> Ve
     all.collect()
 }
 
-/// Whoever types this is offered that, in bash and by kubectl.
+/// Whoever types this is offered that, in bash and by kubectl. To bash a word begins behind its last `=`.
 async fn is_offered(trip: &Trip<'_>, path: &str, typed: &[&str], offered: &[&str]) {
     let mut words = kubeconfigs(trip.scene.world);
     words.extend(typed.iter().map(|word| (*word).to_owned()));
     let by_bash = lines("bash", &["-c", BASH, "bash"], &words, path).await;
     let by_kubectl = lines("kubectl", &["__complete", "broker"], &words, path).await;
-    assert_eq!(by_bash, offered, "bash: {typed:?}");
+    let begun = typed.last().and_then(|word| word.rfind('=')).map_or(0, |at| at + 1);
+    let behind: Vec<&str> = offered.iter().map(|word| &word[begun..]).collect();
+    assert_eq!(by_bash, behind, "bash: {typed:?}");
     assert_eq!(by_kubectl, offered, "kubectl: {typed:?}");
 }
 
@@ -80,5 +82,8 @@ fn names_of_clusters_and_objects_are_offered() {
         is_offered(trip, &path, &["why", "-n", "nowhere", &begun], &[]).await;
         is_offered(trip, &path, &["why", &whole, "-n", namespace], &[namespace]).await;
         is_offered(trip, &path, &["objects", "--sort-by", "namesp"], &["namespace"]).await;
+        is_offered(trip, &path, &["objects", "--where", "namesp"], &["namespace="]).await;
+        is_offered(trip, &path, &["objects", "--where=namespace=x", "--sort-by=namesp"], &["--sort-by=namespace"])
+            .await;
     });
 }
