@@ -33,9 +33,12 @@ SECONDS ?=
 TARGETS ?=
 KEEP ?=
 MUTANT ?=
-# What `make test` does besides. CHAOS=1: lets connections, programs and API servers fail for three minutes. DEMOS=1: plays all demos.
+# What `make test` does besides. CHAOS=1: lets connections, programs and API servers fail for three minutes. DEMOS=1: plays all
+# demos. FUZZ=1: fuzzes each reader of what strangers write for a minute, one at a time, for others compute, too; and sends
+# 2,000 random sequences to the model of the API server and to a real one, in place of 100.
 CHAOS ?=
 DEMOS ?=
+FUZZ ?=
 # ONE_BUILD=1: `make test` lets clippy compile, in place of having it check all that is then compiled a second time. What comes
 # of it is the same but for optimisations of rustc's own, and nothing that was built otherwise is used: for machines that
 # begin with nothing.
@@ -130,11 +133,12 @@ check: need-cargo need-cc fmt-check clippy ## Format, clippy, and the tests that
 # less than 3 GiB the one that is given the largest objects did nothing else, and gave requests up. There are many more of them
 # than processors: with one thread each they compute an eighth less, for none spins in search of work.
 .PHONY: test
-test: need-cargo need-cc fmt-check $(if $(ONE_BUILD),,clippy) controlplane helm prometheus ## Format, clippy, manifests, all tests, the page in Chromium among them, and, as root on Linux, the real node (TESTS=… for some; CHAOS=1: and three minutes of chaos, DEMOS=1: and all demos)
+test: need-cargo need-cc fmt-check $(if $(ONE_BUILD),,clippy) controlplane helm prometheus ## Format, clippy, manifests, all tests, the page in Chromium among them, and, as root on Linux, the real node (TESTS=… for some; CHAOS=1: and three minutes of chaos, DEMOS=1: and all demos, FUZZ=1: and nine minutes of fuzzing)
 	cargo build --locked --workspace --bins --tests
 	$(TARGET)/debug/manifests --check config
-	GOGC=400 GOMEMLIMIT=3GiB GOMAXPROCS=1 NODE_IMAGES=debug ONCE=1 $(TARGET)/debug/suites --since $(BEGAN) $(if $(TESTS),-- $(TESTS), \
-		--also 'real node=test/node/run.sh' $(if $(CHAOS),--also 'chaos=test/chaos/run.sh') \
+	GOGC=400 GOMEMLIMIT=3GiB GOMAXPROCS=1 NODE_IMAGES=debug ONCE=1 $(if $(FUZZ),FUZZ_LANES=1 SIM_SEQUENCES=2000) \
+		$(TARGET)/debug/suites --since $(BEGAN) $(if $(TESTS),-- $(TESTS), \
+		--also 'real node=test/node/run.sh' $(if $(FUZZ),--also 'fuzz=test/fuzz/run.sh') $(if $(CHAOS),--also 'chaos=test/chaos/run.sh') \
 		$(foreach example,$(if $(DEMOS),$(EXAMPLES)),--also 'demo $(example)=examples/$(example)/run.sh'))
 
 # For each seed a world of the broker and two of graphs, and the named stories with a crash after every single write; SEED=… is

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Fuzzes what strangers write, guided by coverage, with the stable toolchain: two targets at a time, each so long, from the
+# Fuzzes what strangers write, guided by coverage, with the stable toolchain: some targets at a time, each so long, from the
 # inputs in corpus/. One line for each; an input with which something does not hold is kept, and the exit code is 1.
 #
 # FUZZ_SECONDS=60   how long, for each target
+# FUZZ_LANES=2      how many targets at a time
 # FUZZ_TARGETS=…    only these (the folders of corpus/)
 # FUZZ_KEEP=1       take into corpus/ what was found on the way, without what adds nothing
 # FUZZ_INPUT=file   only this input, on the one target of FUZZ_TARGETS: what a finding says
@@ -10,6 +11,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 seconds=${FUZZ_SECONDS:-60}
+lanes=${FUZZ_LANES:-2}
 targets=${FUZZ_TARGETS:-$(cd corpus && ls)}
 root=$(cd ../.. && pwd)
 out=${CARGO_TARGET_DIR:-$root/target}/fuzz
@@ -24,9 +26,11 @@ coverage=(-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4
     -Cllvm-args=-sanitizer-coverage-trace-compares)
 # What is named by its host is built apart from build scripts and macros, which have no counters.
 host=$(rustc -vV | sed -n 's/^host: //p')
+# Exit code 77: this machine cannot run it.
+command -v c++ >/dev/null || { echo 'c++ is missing, of which libFuzzer is built: apt-get install build-essential' >&2; exit 77; }
 # The versions that the product is built with.
 cp "$root/Cargo.lock" libfuzzer/Cargo.lock
-(cd libfuzzer && RUSTFLAGS="--cfg tokio_unstable --cfg fuzzing ${coverage[*]}" \
+(cd libfuzzer && unset RUSTC_WORKSPACE_WRAPPER && RUSTFLAGS="--cfg tokio_unstable --cfg fuzzing ${coverage[*]}" \
     cargo build --quiet --release --target "$host" --target-dir "$out")
 fuzz=$out/$host/release/fuzz
 
@@ -72,7 +76,7 @@ keep() { # target
 
 failed=0 running=0
 for target in $targets; do
-    if [ "$running" = 2 ]; then
+    if [ "$running" = "$lanes" ]; then
         wait -n || failed=1
         running=$((running - 1))
     fi

@@ -82,8 +82,7 @@ pub struct Marks {
 }
 
 /// An entry of `metadata.ownerReferences`. What it does not say is empty.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Owner {
     /// `v1`, or `group/version`.
     pub api_version: String,
@@ -93,6 +92,14 @@ pub struct Owner {
     pub name: String,
     /// uid.
     pub uid: String,
+}
+
+impl Owner {
+    /// As the whole object has it, whatever a server sent: one that is odd does not hide the others.
+    fn of(entry: &Value) -> Self {
+        let text = |field: &str| entry[field].as_str().unwrap_or_default().to_owned();
+        Self { api_version: text("apiVersion"), kind: text("kind"), name: text("name"), uid: text("uid") }
+    }
 }
 
 /// A field of what is held of an object.
@@ -203,9 +210,10 @@ impl Object {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Owned {
-            owner_references: Option<Vec<Owner>>,
+            owner_references: Option<Vec<Value>>,
         }
-        self.metadata::<Owned>().and_then(|owned| owned.owner_references).unwrap_or_default()
+        let entries = self.metadata::<Owned>().and_then(|owned| owned.owner_references).unwrap_or_default();
+        entries.iter().map(Owner::of).collect()
     }
 
     fn metadata<T: DeserializeOwned>(&self) -> Option<T> {
@@ -249,6 +257,15 @@ mod tests {
     }
 
     #[test]
+    fn numbers_are_read_as_they_are_written() {
+        for number in ["99.99999999999999", "1.5555555e+45", "1.7976931348623157e+308", "5e-324", "9007199254740993"] {
+            let raw = format!(r#"{{"metadata":{{"name":"a","uid":"u","resourceVersion":"7"}},"spec":{number}}}"#);
+            let (_, object) = Object::parse(raw.as_bytes(), None, &PLAIN).unwrap();
+            assert_eq!(object.value().unwrap()["spec"].to_string(), number);
+        }
+    }
+
+    #[test]
     fn its_owners_are_read_without_the_rest() {
         let owners = |raw: &str| {
             let raw = format!(r#"{{"metadata":{{"name":"a","resourceVersion":"7"{raw}}},"spec":{{"x":1}}}}"#);
@@ -258,6 +275,9 @@ mod tests {
         let one = Owner { api_version: "g/v1".into(), kind: "K".into(), name: "k".into(), uid: "u".into() };
         assert_eq!(two, [one, Owner { uid: "v".into(), ..Owner::default() }]);
         assert!(owners("").is_empty() && owners(r#","ownerReferences":null"#).is_empty());
+        let odd = owners(r#","ownerReferences":[{"name":"J","name":"k","uid":"u"},{"uid":7},{"uid":"v"}]"#);
+        assert_eq!(odd.iter().map(|owner| &*owner.uid).collect::<Vec<_>>(), ["u", "", "v"]);
+        assert_eq!(odd[0].name, "k");
     }
 
     fn with(spec: &str, status: &str) -> Object {
