@@ -37,4 +37,8 @@ pub(crate) struct Access {
     /// Kubeconfig of a spoke, which is named by the file's stem; repeatable
     #[arg(long, global = true, value_name = "FILE", value_delimiter = ',')]
     pub(crate) spoke_kubeconfig: Vec<PathBuf>,
+
+    /// Kubeconfig of the cluster where stages run, as the broker is given it; the coordination cluster unless it is given
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) compute_kubeconfig: Option<PathBuf>,
 }

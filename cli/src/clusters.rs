@@ -25,6 +25,7 @@ use crate::{
 pub(crate) struct Clusters {
     /// The coordination cluster.
     pub(crate) hub: Cluster,
+    compute: Option<Cluster>,
     others: BTreeMap<ClusterName, Cluster>,
     /// Why the Secrets of clusters are not known, by namespace.
     pub(crate) unknown: Vec<String>,
@@ -35,6 +36,10 @@ impl Clusters {
     pub(crate) async fn connect(access: &Access) -> anyhow::Result<Self> {
         let hub = hub(access).await?;
         let mut others = given(access).await?;
+        let compute = match &access.compute_kubeconfig {
+            Some(file) => Some(at(Role::Compute, file).await?),
+            None => None,
+        };
         let namespaces = &access.cluster_secrets_namespace;
         let lists = namespaces.iter().map(|namespace| cluster_secret::list(&hub, namespace));
         let mut unknown = Vec::new();
@@ -58,10 +63,15 @@ impl Clusters {
                 unknown.join("\n")
             );
         }
-        Ok(Self { hub, others, unknown })
+        Ok(Self { hub, compute, others, unknown })
     }
 
-    /// All but the coordination cluster.
+    /// Where stages run.
+    pub(crate) fn compute(&self) -> &Cluster {
+        self.compute.as_ref().unwrap_or(&self.hub)
+    }
+
+    /// All but the coordination cluster and that where stages run.
     pub(crate) fn others(&self) -> impl Iterator<Item = &Cluster> {
         self.others.values()
     }
@@ -100,11 +110,17 @@ pub(crate) async fn given(access: &Access) -> anyhow::Result<BTreeMap<ClusterNam
     ];
     for (role, files) in given {
         for file in files {
-            let (name, kubeconfig) = read(role, file, true).await?;
-            clusters.insert(name.clone(), Cluster::new(name, dial(&kubeconfig).await));
+            let cluster = at(role, file).await?;
+            clusters.insert(cluster.name.clone(), cluster);
         }
     }
     Ok(clusters)
+}
+
+/// The cluster that a kubeconfig leads to, named by the file's stem.
+async fn at(role: Role, file: &Path) -> anyhow::Result<Cluster> {
+    let (name, kubeconfig) = read(role, file, true).await?;
+    Ok(Cluster::new(name, dial(&kubeconfig).await))
 }
 
 /// The kubeconfig of the coordination cluster: kubectl's, merged from several files as kubectl does it.

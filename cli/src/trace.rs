@@ -256,10 +256,10 @@ async fn migration_node(clusters: &Clusters, migration: &Value) -> Node {
     node
 }
 
-/// A stage, and the objects that were made for it, where they are in the coordination cluster.
+/// A stage, and the objects that were made for it.
 async fn stage_node(clusters: &Clusters, migration: &Value, id: &str, stage: &Value) -> Node {
     let name = text(stage, "/name");
-    let mut node = Node::place("stage", &clusters.hub, "", "", name);
+    let mut node = Node::place("stage", clusters.compute(), "", "", name);
     text(stage, "/state").clone_into(&mut node.standing);
     node.good = match &*node.standing {
         "Succeeded" => Some(true),
@@ -284,7 +284,7 @@ async fn stage_node(clusters: &Clusters, migration: &Value, id: &str, stage: &Va
         if seen.contains(&kind) {
             continue;
         }
-        node.children.extend(labelled(&clusters.hub, &kind, &selector, "stage object").await);
+        node.children.extend(labelled(clusters.compute(), &kind, &selector, "stage object").await);
         seen.push(kind);
     }
     node

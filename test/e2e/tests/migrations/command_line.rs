@@ -43,7 +43,7 @@ fn kubeconfigs(world: &World) -> Vec<String> {
 }
 
 /// Runs `kubectl broker` with these arguments.
-async fn broker(world: &World, args: &[&str]) -> Said {
+pub(crate) async fn broker(world: &World, args: &[&str]) -> Said {
     let flags = kubeconfigs(world);
     let prepare = |command: &mut tokio::process::Command| {
         command.args(flags);

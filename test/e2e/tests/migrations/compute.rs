@@ -9,7 +9,7 @@ use e2e::{
 };
 use serde_json::{Value, json};
 
-use crate::{ARIADNE, HOMER, THESEUS, available, configure, served, state, the_only, until_swept};
+use crate::{ARIADNE, HOMER, THESEUS, available, command_line, configure, served, state, the_only, until_swept};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stages_run_in_the_compute_cluster_and_survive_a_killed_broker() {
@@ -39,6 +39,15 @@ async fn stages_run_in_the_compute_cluster_and_survive_a_killed_broker() {
     compute.apply(&WIDGET.crd().to_string()).await;
     let job = compute.until_there(&WIDGET, scene.ns(), &format!("{id}-job")).await;
     assert_eq!(job.text("/spec/name"), name);
+    // A person who says where that is, sees it.
+    let object = ["trace", "certificate/cert", "--namespace", scene.ns()];
+    let there = ["--compute-kubeconfig".to_owned(), file.display().to_string()];
+    let asked = [&object[..], &[&there[0], &there[1]]].concat();
+    let said = command_line::broker(&world, &asked).await;
+    let told = format!("stage object compute#compute Widget {}/{}", scene.ns(), job.name());
+    assert!(said.code == Some(0) && said.out.contains(&told), "{said:?}");
+    let said = command_line::broker(&world, &object).await;
+    assert!(said.out.contains("stage coordination#coordination") && !said.out.contains(job.name()), "{said:?}");
 
     // One of its objects is taken away, one loses its label, and meanwhile nobody is there.
     let mut guard = world.broker().await;
