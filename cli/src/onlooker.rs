@@ -128,7 +128,13 @@ impl Looking {
 
     /// Of which clusters not all is known, and why.
     pub(crate) fn unknown(&self) -> Vec<String> {
-        self.broker().fleet().clusters().iter().filter_map(|cluster| unknown_of(cluster)).collect()
+        self.broker().fleet().clusters().iter().filter_map(|cluster| unknown_of(cluster, true)).collect()
+    }
+
+    /// Of which clusters not all can be known, and why. Once it is in step, what is still to come was asked for since then, by
+    /// somebody's Migration whose stages have such objects: nobody waits for it.
+    pub(crate) fn unreachable(&self) -> Vec<String> {
+        self.broker().fleet().clusters().iter().filter_map(|cluster| unknown_of(cluster, false)).collect()
     }
 
     /// Why it can decide nothing, if that is so.
@@ -154,17 +160,17 @@ pub(crate) async fn ask<T>(
 ) -> anyhow::Result<T> {
     let looking = Looking::begin(options, access)?;
     // What is not known by then is told.
-    looking.is_in_step(PATIENCE).await;
+    let is_in_step = looking.is_in_step(PATIENCE).await;
     let answer = question(looking.broker());
-    notes.extend(looking.unknown());
+    notes.extend(if is_in_step { looking.unreachable() } else { looking.unknown() });
     answer.with_context(|| {
         let what = looking.blind().unwrap_or_else(|| format!("{consumer} is not engaged"));
         notes.iter().fold(what, |all, note| format!("{all}\n{note}"))
     })
 }
 
-/// Why not all of a cluster is known, if so.
-fn unknown_of(cluster: &Known) -> Option<String> {
+/// Why not all of a cluster is known, if so. `coming`: also where its watch has only begun.
+fn unknown_of(cluster: &Known, coming: bool) -> Option<String> {
     let name = cluster.name();
     match cluster.state() {
         ClusterState::Leaving => None,
@@ -172,6 +178,7 @@ fn unknown_of(cluster: &Known) -> Option<String> {
         ClusterState::Unreachable { why, .. } => Some(format!("{name} is unreachable: {why}")),
         ClusterState::Ready => cluster.indexes().iter().find_map(|index| match cluster.lag(index) {
             Lag::Known => None,
+            Lag::Coming if !coming => None,
             Lag::Coming => Some(format!("{name} has not told of all its {} yet", index.spec().gvk.kind)),
             Lag::Lagging(why) => Some(format!("{name} does not tell of its {}: {why}", index.spec().gvk.kind)),
         }),
