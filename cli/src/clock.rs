@@ -43,4 +43,11 @@ mod tests {
         assert_eq!(told("Wed, 31 Dec 2025 23:59:09 GMT"), Some(-60));
         assert_eq!(told("yesterday"), None);
     }
+
+    #[test]
+    fn it_is_told_which_of_both_is_ahead() {
+        assert_eq!([-APART, 0, APART].map(apart), [None, None, None]);
+        assert_eq!(apart(APART + 1).as_deref(), Some("its clock is 6s ahead of the one here"));
+        assert_eq!(apart(-APART - 1).as_deref(), Some("its clock is 6s behind the one here"));
+    }
 }

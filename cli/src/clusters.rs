@@ -25,7 +25,6 @@ use crate::{
 pub(crate) struct Clusters {
     /// The coordination cluster.
     pub(crate) hub: Cluster,
-    compute: Option<Cluster>,
     others: BTreeMap<ClusterName, Cluster>,
     /// Why the Secrets of clusters are not known, by namespace.
     pub(crate) unknown: Vec<String>,
@@ -36,10 +35,6 @@ impl Clusters {
     pub(crate) async fn connect(access: &Access) -> anyhow::Result<Self> {
         let hub = hub(access).await?;
         let mut others = given(access).await?;
-        let compute = match &access.compute_kubeconfig {
-            Some(file) => Some(at(Role::Compute, file).await?),
-            None => None,
-        };
         let namespaces = &access.cluster_secrets_namespace;
         let lists = namespaces.iter().map(|namespace| cluster_secret::list(&hub, namespace));
         let mut unknown = Vec::new();
@@ -63,15 +58,15 @@ impl Clusters {
                 unknown.join("\n")
             );
         }
-        Ok(Self { hub, compute, others, unknown })
+        Ok(Self { hub, others, unknown })
     }
 
     /// Where stages run.
     pub(crate) fn compute(&self) -> &Cluster {
-        self.compute.as_ref().unwrap_or(&self.hub)
+        self.in_role(Role::Compute).next().unwrap_or(&self.hub)
     }
 
-    /// All but the coordination cluster and that where stages run.
+    /// All but the coordination cluster.
     pub(crate) fn others(&self) -> impl Iterator<Item = &Cluster> {
         self.others.values()
     }
@@ -104,9 +99,10 @@ pub(crate) async fn hub(access: &Access) -> anyhow::Result<Cluster> {
 pub(crate) async fn given(access: &Access) -> anyhow::Result<BTreeMap<ClusterName, Cluster>> {
     let mut clusters = BTreeMap::new();
     let given = [
-        (Role::Consumer, &access.consumer_kubeconfig),
+        (Role::Consumer, &*access.consumer_kubeconfig),
         (Role::Provider, &access.provider_kubeconfig),
         (Role::Spoke, &access.spoke_kubeconfig),
+        (Role::Compute, access.compute_kubeconfig.as_slice()),
     ];
     for (role, files) in given {
         for file in files {

@@ -20,12 +20,14 @@ enum Taken {
 }
 
 /// What may come in place of the last word.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 struct Next {
     /// By the command line itself.
     words: Vec<String>,
     /// Of what sort it is, if it is a name.
     sort: Option<Sort>,
+    /// Whether a flag before it awaits it.
+    is_value: bool,
 }
 
 /// What may come in place of the last of these words, a line each, and how it is to be taken. Clusters that cannot be asked in
@@ -44,7 +46,9 @@ pub(crate) async fn candidates(command: Command, words: &[String]) -> String {
     };
     let mut built = command.clone();
     built.build();
-    let Next { mut words, sort } = next(&built, &before, typed);
+    let found = next(&built, &before, typed);
+    // What takes no value has none behind its `=`.
+    let Next { mut words, sort, .. } = if stem.is_empty() || found.is_value { found } else { Next::default() };
     let taken = match sort {
         Some(Sort::File) => Taken::File,
         Some(Sort::Object) if !typed.contains('/') => Taken::Begun,
@@ -109,16 +113,16 @@ fn next(command: &Command, before: &[String], typed: &str) -> Next {
         }
     }
     if let Some(arg) = awaited {
-        return Next { words: values(at, arg), sort: Sort::of(arg) };
+        return Next { words: values(at, arg), sort: Sort::of(arg), is_value: true };
     }
     if typed.starts_with('-') {
         let flags = at.get_arguments().filter(|arg| !arg.is_hide_set()).filter_map(Arg::get_long);
-        return Next { words: flags.map(|flag| format!("--{flag}")).collect(), sort: None };
+        return Next { words: flags.map(|flag| format!("--{flag}")).collect(), ..Next::default() };
     }
     let commands = at.get_subcommands().filter(|below| !below.is_hide_set()).map(|below| below.get_name().to_owned());
     let positional = at.get_positionals().nth(given);
     let words = commands.chain(positional.into_iter().flat_map(|arg| values(at, arg))).collect();
-    Next { words, sort: positional.and_then(Sort::of) }
+    Next { words, sort: positional.and_then(Sort::of), is_value: false }
 }
 
 /// What an argument of a command takes, as far as that is known without a cluster.
@@ -160,7 +164,9 @@ mod tests {
         assert_eq!(told(&["clusters", "--where", "ro"]).await, "role=\n:6\n");
         assert_eq!(told(&["clusters", "--where=ro"]).await, "--where=role=\n:6\n");
         assert_eq!(told(&["doctor", "--output=j"]).await, "--output=json\n:4\n");
-        assert_eq!(told(&["doctor", "--colour=j"]).await, ":4\n");
+        for unknown in [&["doctor", "--colour=j"][..], &["--colour="], &["completions", "--help=f"]] {
+            assert_eq!(told(unknown).await, ":4\n", "{unknown:?}");
+        }
         assert_eq!(told(&["doctor", "-o", "x", "--out"]).await, "--output\n:4\n");
         assert_eq!(told(&["completions", "f"]).await, "fish\n:4\n");
         assert_eq!(told(&["completions", "fish", ""]).await, ":4\n");

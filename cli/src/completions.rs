@@ -15,14 +15,22 @@ exec kubectl-broker __complete -- \"$@\"
 /// In each shell: the last line of what may come next says how it is to be taken (see `complete::Taken`).
 const BASH: &str = r#"# bash completion of kubectl-broker: source <(kubectl-broker completions bash)
 _kubectl_broker() {
-    local line words broken
+    local words=() word='' quote='' char line broken i
     COMPREPLY=()
-    # By blanks alone: COMP_WORDS is broken at = and : as well, which stand inside of our words.
-    read -ra words <<<"${COMP_LINE:0:COMP_POINT}"
-    [[ ${COMP_LINE:0:COMP_POINT} == *[[:blank:]] ]] && words+=("")
+    # Read by hand: COMP_WORDS is broken at = and : as well, which stand inside of our words.
+    for ((i = 0; i < COMP_POINT; i++)); do
+        char=${COMP_LINE:i:1}
+        case $quote$char in
+            "''" | '""') quote='' ;;
+            "'" | '"') quote=$char ;;
+            '\' | '"\') word+=${COMP_LINE:++i:1} ;;
+            [[:space:]]) [[ -n $word ]] && words+=("$word") && word='' ;;
+            *) word+=$char ;;
+        esac
+    done
+    words+=("$word")
     # What bash takes for another word before the one that it completes.
-    line=${words[-1]}
-    broken=${line%"${line##*[" $COMP_WORDBREAKS"]}"}
+    broken=${word%"${word##*[" $COMP_WORDBREAKS"]}"}
     while IFS= read -r line; do
         case $line in
             :0) compopt -o default ;;
@@ -39,8 +47,10 @@ const ZSH: &str = r#"#compdef kubectl-broker
 # zsh completion of kubectl-broker: source <(kubectl-broker completions zsh)
 _kubectl_broker() {
     local -a lines found
-    lines=(${(f)"$(kubectl-broker __complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)"})
+    lines=(${(f)"$(kubectl-broker __complete -- "${(@Q)words[2,CURRENT]}" 2>/dev/null)"})
     found=(${lines:#:*})
+    # The value of `--flag=value` is completed by itself.
+    compset -P '--*=' && found=(${found#--*=})
     case ${lines[-1]} in
         :0) _files ;;
         :6) compadd -S '' -a found ;;
@@ -55,7 +65,8 @@ function __kubectl_broker
     set -l words (commandline -opc) (commandline -ct)
     set -l lines (kubectl-broker __complete -- $words[2..-1] 2>/dev/null)
     if test "$lines[-1]" = :0
-        __fish_complete_path (commandline -ct)
+        set -l flag (string match -r -- '^--[^=]+=' $words[-1])
+        __fish_complete_path (string sub -s (math 1 + (string length -- "$flag")) -- $words[-1]) | string replace -r '^' -- "$flag"
     else
         string match -v ':*' -- $lines
     end

@@ -10,6 +10,7 @@ use resource_broker::{
     broker::Broker,
     command_line::CommandLine,
     options::Options,
+    sources,
     watch_kind::KindFlag,
 };
 use runtime_cel::expression::Evaluator;
@@ -81,7 +82,10 @@ pub(crate) async fn options(
     options.provider_kubeconfig.clone_from(&access.provider_kubeconfig);
     options.consumer_kubeconfig_dir.clear();
     options.provider_kubeconfig_dir.clear();
-    options.compute_kubeconfig = None;
+    if options.compute_kubeconfig.is_some() && access.compute_kubeconfig.is_none() {
+        notes.push("the broker's stages run in a cluster of their own, which is not known here: give it with --compute-kubeconfig".into());
+    }
+    options.compute_kubeconfig.clone_from(&access.compute_kubeconfig);
     options.allow_local_credentials = true;
     options.namespace = Some(own);
     if options.cluster_secrets_namespace.is_empty() {
@@ -109,9 +113,9 @@ impl Drop for Looking {
 
 impl Looking {
     /// Begins to look at all clusters.
-    pub(crate) fn begin(options: Options, access: &Access) -> anyhow::Result<Self> {
+    pub(crate) async fn begin(options: Options, access: &Access) -> anyhow::Result<Self> {
         let hub = (ClusterName::new(Role::Coordination, "coordination"), hub_kubeconfig(access)?);
-        let own = Own { hub, compute: None };
+        let own = Own { hub, compute: sources::compute(&options).await? };
         let (decisions, sockets) = (Decisions::start(METERS.slow)?, Arc::new(Sockets));
         Ok(Self(look_on(options, own, decisions, Evaluator::new(), sockets)))
     }
@@ -128,13 +132,17 @@ impl Looking {
 
     /// Of which clusters not all is known, and why.
     pub(crate) fn unknown(&self) -> Vec<String> {
-        self.broker().fleet().clusters().iter().filter_map(|cluster| unknown_of(cluster, true)).collect()
+        self.told(false)
     }
 
-    /// Of which clusters not all can be known, and why. Once it is in step, what is still to come was asked for since then, by
-    /// somebody's Migration whose stages have such objects: nobody waits for it.
-    pub(crate) fn unreachable(&self) -> Vec<String> {
-        self.broker().fleet().clusters().iter().filter_map(|cluster| unknown_of(cluster, false)).collect()
+    /// Of which clusters not all can be known, and why, once it is in step.
+    pub(crate) fn unknowable(&self) -> Vec<String> {
+        self.told(true)
+    }
+
+    fn told(&self, is_in_step: bool) -> Vec<String> {
+        let clusters = self.broker().fleet().clusters();
+        clusters.iter().filter_map(|cluster| unknown_of(cluster, is_in_step)).collect()
     }
 
     /// Why it can decide nothing, if that is so.
@@ -158,29 +166,54 @@ pub(crate) async fn ask<T>(
     notes: &mut Vec<String>,
     question: impl FnOnce(&Broker) -> Option<T>,
 ) -> anyhow::Result<T> {
-    let looking = Looking::begin(options, access)?;
+    let looking = Looking::begin(options, access).await?;
     // What is not known by then is told.
     let is_in_step = looking.is_in_step(PATIENCE).await;
     let answer = question(looking.broker());
-    notes.extend(if is_in_step { looking.unreachable() } else { looking.unknown() });
+    notes.extend(if is_in_step { looking.unknowable() } else { looking.unknown() });
     answer.with_context(|| {
         let what = looking.blind().unwrap_or_else(|| format!("{consumer} is not engaged"));
         notes.iter().fold(what, |all, note| format!("{all}\n{note}"))
     })
 }
 
-/// Why not all of a cluster is known, if so. `coming`: also where its watch has only begun.
-fn unknown_of(cluster: &Known, coming: bool) -> Option<String> {
+/// Why not all of a cluster is known, if so.
+fn unknown_of(cluster: &Known, is_in_step: bool) -> Option<String> {
     let name = cluster.name();
     match cluster.state() {
         ClusterState::Leaving => None,
         ClusterState::Connecting => Some(format!("{name} has not answered yet")),
         ClusterState::Unreachable { why, .. } => Some(format!("{name} is unreachable: {why}")),
-        ClusterState::Ready => cluster.indexes().iter().find_map(|index| match cluster.lag(index) {
-            Lag::Known => None,
-            Lag::Coming if !coming => None,
-            Lag::Coming => Some(format!("{name} has not told of all its {} yet", index.spec().gvk.kind)),
-            Lag::Lagging(why) => Some(format!("{name} does not tell of its {}: {why}", index.spec().gvk.kind)),
-        }),
+        ClusterState::Ready => cluster
+            .indexes()
+            .iter()
+            .find_map(|index| lagging(name, &index.spec().gvk.kind, cluster.lag(index), is_in_step)),
+    }
+}
+
+/// What is told of a kind in a cluster that answers. What is still to come where stages run, once all are in step, was asked for
+/// since then, by somebody's Migration whose stages have such objects: nobody waits for it.
+fn lagging(name: &ClusterName, kind: &str, lag: Lag, is_in_step: bool) -> Option<String> {
+    let runs_stages = matches!(name.role(), Role::Coordination | Role::Compute);
+    match lag {
+        Lag::Known => None,
+        Lag::Coming if is_in_step && runs_stages => None,
+        Lag::Coming => Some(format!("{name} has not told of all its {kind} yet")),
+        Lag::Lagging(why) => Some(format!("{name} does not tell of its {kind}: {why}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stages_began_to_watch_since_is_not_waited_for() {
+        let hub = ClusterName::new(Role::Coordination, "coordination");
+        let is_told = |name: &ClusterName, lag, is_in_step| lagging(name, "ConfigMap", lag, is_in_step).is_some();
+        assert!(is_told(&hub, Lag::Coming, false));
+        assert!(!is_told(&hub, Lag::Coming, true) && !is_told(&hub, Lag::Known, false));
+        assert!(is_told(&hub, Lag::Lagging("403".into()), true));
+        assert!(is_told(&ClusterName::provider("theseus"), Lag::Coming, true), "copies are not all known there");
     }
 }

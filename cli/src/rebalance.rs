@@ -97,7 +97,7 @@ impl<'a> Share<'a> {
             name: text(one, "/metadata/name").into(),
         };
         Ok(Self {
-            looking: Looking::begin(options, access)?,
+            looking: Looking::begin(options, access).await?,
             begun: Instant::now(),
             provider,
             asked: accept_apis.iter().map(id).collect(),

@@ -32,7 +32,7 @@ fn age_of(object: &Value) -> Option<i64> {
 pub(crate) struct ClusterRow {
     /// Its name.
     pub(crate) name: String,
-    /// `coordination`, `consumer`, `provider` or `spoke`.
+    /// `coordination`, `compute`, `consumer`, `provider` or `spoke`.
     pub(crate) role: &'static str,
     /// Whether it answers, and takes the credentials.
     pub(crate) reachable: bool,

@@ -118,7 +118,8 @@ pub(crate) fn candidates<'a>(clusters: &'a Clusters, named: Option<&str>) -> any
         Ok(name) => cluster.name == name,
         Err(_) => cluster.name.name() == named,
     };
-    let meant: Vec<&Cluster> = all.chain(clusters.in_role(Role::Provider)).filter(is_meant).collect();
+    let others = [Role::Provider, Role::Compute].into_iter().flat_map(|role| clusters.in_role(role));
+    let meant: Vec<&Cluster> = all.chain(others).filter(is_meant).collect();
     if meant.is_empty() {
         bail!("there is no cluster {named}: `kubectl broker clusters` lists them");
     }

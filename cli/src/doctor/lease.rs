@@ -1,8 +1,9 @@
 //! The Lease of programs that elect a leader: whether somebody holds it, and lives.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use broker_api::graphs::keys;
+use runtime_effect::kind::Kind;
 use serde_json::Value;
 
 use super::{
@@ -25,6 +26,10 @@ pub(crate) struct Election<'a> {
     program: &'static str,
     /// Their Deployments, all in one namespace: several where one takes over from another.
     deployments: Vec<Place<'a>>,
+    /// What the first of them works on; empty: whatever there is.
+    work: BTreeSet<&'a Kind>,
+    /// Whether another works on something else.
+    differs: bool,
     /// The Lease.
     pub(crate) place: Place<'a>,
 }
@@ -35,19 +40,22 @@ impl<'a> Election<'a> {
         let brokers = programs.brokers.iter().filter(|broker| broker.wanted > 0).filter_map(|broker| {
             let options = broker.options.as_ref().ok().filter(|options| options.leader_elect)?;
             let place = Place { namespace: broker.own_namespace(), name: &options.lease_name };
-            Some(("broker", broker.place(), place))
+            let work = options.watch_kind.iter().map(|kind| &kind.0).collect();
+            Some(("broker", broker.place(), work, place))
         });
         let graphs = programs.graphs.iter().filter(|graphs| graphs.wanted > 0).filter_map(|graphs| {
             // Whoever has a kubeconfig may serve another cluster, where its Lease is.
             graphs.options.as_ref().ok().filter(|options| options.leader_elect && options.kubeconfig.is_none())?;
             let place = Place { namespace: graphs.lease_namespace(), name: keys::LEASE };
-            Some(("graphs controller", graphs.place(), place))
+            Some(("graphs controller", graphs.place(), BTreeSet::new(), place))
         });
         let mut all: BTreeMap<(&str, &str), Self> = BTreeMap::new();
-        for (program, deployment, place) in brokers.chain(graphs) {
+        for (program, deployment, work, place) in brokers.chain(graphs) {
             let of_place = all.entry((place.namespace, place.name));
-            let one = of_place.or_insert_with(|| Self { program, deployments: Vec::new(), place });
+            let first = || Self { program, deployments: Vec::new(), work: work.clone(), differs: false, place };
+            let one = of_place.or_insert_with(first);
             one.deployments.push(deployment);
+            one.differs |= (one.program, &one.work) != (program, &work);
         }
         all.into_values().collect()
     }
@@ -60,13 +68,17 @@ pub(crate) fn check(facts: &Facts, inside: &Inside) -> Vec<Finding> {
 }
 
 fn of_one(facts: &Facts, inside: &Inside, election: &Election<'_>) -> Option<Finding> {
-    let Election { program, deployments, place } = election;
+    let Election { program, deployments, differs, place, .. } = election;
     let Place { namespace, name } = place;
     let at = format!("{} Lease {namespace}/{name}", facts.hub.name);
-    let log = || {
-        let all: Vec<String> = deployments.iter().map(Place::to_string).collect();
-        format!("see the log of Deployment {}, and its condition in the Broker", all.join(" and "))
-    };
+    let all: Vec<String> = deployments.iter().map(Place::to_string).collect();
+    let all = all.join(" and ");
+    if *differs {
+        let what =
+            format!("Deployments {all} share it and do not the same work: that of those which do not lead is not done");
+        return Some(Finding::error(CHECK, &at, what, "give each a --lease-name of its own"));
+    }
+    let log = || format!("see the log of Deployment {all}, and its condition in the Broker");
     let lease = match inside.leases.get(&place.to_string())? {
         Ok(Some(lease)) => lease,
         Ok(None) => {
@@ -103,7 +115,10 @@ mod tests {
     use super::*;
     use crate::{
         cluster::{Probe, Trouble},
-        deployed::tests::{broker, graphs},
+        deployed::{
+            Deployed,
+            tests::{broker, graphs},
+        },
         doctor::facts::{
             Read,
             tests::{brokers, facts, inside},
@@ -160,6 +175,22 @@ mod tests {
         inside.leases.insert("system/controller.kro.run".into(), Ok(None));
         let found = check(&facts(super::super::facts::tests::inside(), Vec::new()), &inside);
         assert!(matches!(&found[..], [one] if one.remedy.contains("system/green and system/blue")), "{found:?}");
+    }
+
+    #[test]
+    fn two_that_share_one_do_the_same_work() {
+        let shared = |other: &[&str]| {
+            let mut all = vec![broker(&["--leader-elect", "--watch-kind=A.v1.x.io"], 1, 1)];
+            all.push(Deployed { name: "another".into(), ..broker(&[ELECTS, other].concat(), 1, 1) });
+            let mut inside = inside();
+            inside.deployed = Ok(brokers(all));
+            inside.leases.insert("system/resource-broker".into(), Ok(Some(lease("a", "2026-01-01T11:59:50.000000Z"))));
+            check(&facts(super::super::facts::tests::inside(), Vec::new()), &inside)
+        };
+        assert!(shared(&["--watch-kind=A.v1.x.io"]).is_empty(), "one takes over from another");
+        let differ = shared(&["--watch-kind=B.v1.x.io"]);
+        assert!(matches!(&differ[..], [one] if one.remedy.contains("--lease-name")), "{differ:?}");
+        assert!(shared(&["--watch-kind=B.v1.x.io", "--lease-name=b"]).iter().all(|one| one.what.contains("not there")));
     }
 
     #[test]

@@ -71,7 +71,8 @@ fn gave_up(told: &str, data: &str) -> bool {
 
 pub(crate) fn run(data: &[u8]) {
     let Ok(Input { rgd, instance }) = serde_json::from_slice(data) else { return };
-    let data = String::from_utf8_lossy(data);
+    // Without the escapes behind which words can hide.
+    let data = serde_json::from_slice(data).map(|data: Value| data.to_string()).unwrap_or_default();
     let printed = serde_json::to_value(&rgd).unwrap_or_default();
     assert_eq!(serde_json::from_value(printed).ok().as_ref(), Some(&rgd), "it is read otherwise");
     let graph = match compile(&rgd) {

@@ -45,16 +45,18 @@ pub(crate) async fn faults(rounds: &mut Rounds<'_>) {
             },
         )
         .await;
-    let behind = ["coordination#coordination", "consumer#homer", "provider#theseus"];
-    let behind = behind.map(|place| symptom("clock", place, "behind the one here"));
-    rounds
-        .fault(
-            "the clock of this machine is ahead of all others",
-            &behind,
-            async || at.clock.set(60).unwrap(),
-            async || at.clock.set(0).unwrap(),
-        )
-        .await;
+    let all = ["coordination#coordination", "consumer#homer", "provider#theseus"];
+    for (ours, seconds, theirs) in [("ahead of", 60, "behind"), ("behind", -60, "ahead of")] {
+        let symptoms = all.map(|place| symptom("clock", place, &format!("{theirs} the one here")));
+        rounds
+            .fault(
+                &format!("the clock of this machine is {ours} all others"),
+                &symptoms,
+                async || at.clock.set(seconds).unwrap(),
+                async || at.clock.set(0).unwrap(),
+            )
+            .await;
+    }
     let another = format!("--watch-kind={}", VM.flag());
     rounds
         .fault(
