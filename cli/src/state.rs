@@ -66,12 +66,21 @@ pub(crate) fn waits_of(object: &Value, decision: &Decision) -> Vec<Wait> {
     if let Some(stays) = stays.filter(|stays| all.iter().all(|wait| stays["reason"] != wait.reason.as_str())) {
         all.push(Wait { reason: text(stays, "reason"), message: text(stays, "message"), since: None });
     }
+    let deleted = object["metadata"]["deletionTimestamp"].as_str();
     for wait in &mut all {
         let is_of_it = |one: &&Value| {
             one["reason"] == wait.reason.as_str() && one["status"] != "True"
                 || one["type"] == wait.reason.as_str() && one["status"] == "True"
         };
-        wait.since = shown().find(is_of_it).map(|one| text(one, "lastTransitionTime"));
+        // Nobody takes it, or may: the condition's reason is a coarser word.
+        let keeps_it = |one: &&Value| {
+            matches!(decision.state, State::Waiting | State::Blocked)
+                && one["type"] == condition::BROKERED
+                && one["status"] == "False"
+        };
+        let condition = shown().find(is_of_it).or_else(|| shown().find(keeps_it));
+        let since = condition.map(|one| text(one, "lastTransitionTime"));
+        wait.since = since.or_else(|| deleted.map(str::to_owned));
     }
     all
 }
@@ -114,6 +123,16 @@ mod tests {
             told(&moves, &decision),
             [of("Refused", "nobody takes it", "2026-01-01T00:00:02Z"), of("Moving", waits, "2026-01-01T00:00:01Z")]
         );
+        let mut waiting = Decision::state(State::Waiting);
+        waiting.notes.clone_from(&decision.notes);
+        let waits = [of("Refused", "nobody takes it", "2026-01-01T00:00:04Z")];
+        assert_eq!(told(&object(json!([condition("Brokered", "False", "NoProvider", 4)])), &waiting), waits);
+        let waits = [of("Refused", "nobody takes it", "")];
+        assert_eq!(told(&object(json!([condition("Brokered", "True", "Placed", 4)])), &waiting), waits);
+        let mut deleted = object(json!([condition("Brokered", "True", "Placed", 4)]));
+        deleted["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:05Z");
+        let waits = [of("Refused", "nobody takes it", "2026-01-01T00:00:05Z")];
+        assert_eq!(told(&deleted, &waiting), waits);
         let stays = object(json!([condition("Moving", "False", "WaitingForTurn", 3)]));
         let served = Decision::state(State::Served);
         assert_eq!(told(&stays, &served), [of("WaitingForTurn", "m", "2026-01-01T00:00:03Z")]);

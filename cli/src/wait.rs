@@ -116,7 +116,8 @@ impl Line {
         }
         let told = harmless(&said);
         if std::io::stderr().is_terminal() {
-            eprint!("\r\x1b[K{told}");
+            // What is too long for the terminal's line is cut: of a second line nothing would be written over.
+            eprint!("\r\x1b[K\x1b[?7l{told}\x1b[?7h");
         } else {
             eprintln!("{told}");
         }

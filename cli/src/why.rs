@@ -335,6 +335,7 @@ impl Explained {
             out.push_str(&format!("  it shows {}{}\n", harmless(standing), for_so_long(since.as_deref())));
         }
         for Wait { reason, message, since } in &self.waits_for {
+            let message = message.strip_prefix("deletion waits: ").unwrap_or(message);
             out.push_str(&format!(
                 "  waits: {} ({}){}\n",
                 harmless(message),
@@ -348,6 +349,9 @@ impl Explained {
         out.extend(self.conditions.iter().flatten().map(Condition::draw));
         out.extend(self.graph.iter().map(Told::draw));
         out.push_str(match (self.asked.is_empty(), self.state) {
+            (false, State::Deleting | State::Gone | State::Ignored | State::Paused) => {
+                "\nAcceptAPIs, in the order in which one like it would be placed now:\n"
+            }
             (false, _) => "\nAcceptAPIs, in the order in which it would be placed now:\n",
             (true, State::Unknown) => "\nWhat AcceptAPIs say of it is not known.\n",
             (true, _) => "\nNo provider that answers has an AcceptAPI for this kind.\n",

@@ -66,6 +66,8 @@ struct Pass<'a> {
     behind: bool,
     /// Providers where a copy of an earlier object of this name does not go, and who holds it.
     held: Vec<(ClusterName, String)>,
+    /// A person asks: what holds something up is told at once, not only once it lasts.
+    at_once: bool,
 }
 
 impl<'a> Pass<'a> {
@@ -79,6 +81,7 @@ impl<'a> Pass<'a> {
             paced: 0,
             behind: false,
             held: Vec::new(),
+            at_once: false,
         }
     }
 

@@ -64,9 +64,10 @@ pub fn proposed(object: Value) -> View {
     }
 }
 
-/// What to do about the snapshot's origin, and why: [`super::decide`] with what it asked.
+/// What to do about the snapshot's origin, and why: [`super::decide`] with what it asked. What holds something up is told at once,
+/// where a broker at work gives it a moment.
 pub fn explain(snapshot: &Snapshot<'_>) -> Explanation {
-    let mut pass = Pass::new(snapshot);
+    let mut pass = Pass { at_once: true, ..Pass::new(snapshot) };
     pass.run();
     let mut asked = Vec::new();
     if let Some(origin) = snapshot.origin.present().filter(|origin| origin.unread.is_none()) {

@@ -122,7 +122,7 @@ impl<'a> Pass<'a> {
         if left > 0 {
             self.decision.again_in(left);
         }
-        left == 0
+        left == 0 || self.at_once
     }
 }
 

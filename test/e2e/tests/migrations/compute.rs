@@ -48,6 +48,14 @@ async fn stages_run_in_the_compute_cluster_and_survive_a_killed_broker() {
     assert!(said.code == Some(0) && said.out.contains(&told), "{said:?}");
     let said = command_line::broker(&world, &object).await;
     assert!(said.out.contains("stage coordination#coordination") && !said.out.contains(job.name()), "{said:?}");
+    let said = command_line::broker(&world, &["clusters", &there[0], &there[1]]).await;
+    assert!(said.out.lines().any(|line| line.starts_with("compute") && line.contains("true")), "{said:?}");
+    let asked = ["why", object[1], object[2], object[3], "--broker-namespace", "default", &there[0], &there[1]];
+    let said = command_line::broker(&world, &asked).await;
+    assert!(
+        said.out.contains("waits: the move to theseus waits for Migration") && !said.out.contains("compute#"),
+        "{said:?}"
+    );
 
     // One of its objects is taken away, one loses its label, and meanwhile nobody is there.
     let mut guard = world.broker().await;

@@ -40,6 +40,10 @@ fn a_deletion_that_a_provider_holds_says_who_after_a_moment() {
     world.delete(&web());
     world.settle_briefly(&web());
     assert_eq!(world.condition(&web(), "Brokered").unwrap().split(':').next(), Some("True/Placed"), "not yet");
+    world.oddities.asked = true;
+    let told = world.look(&web()).notes;
+    assert!(matches!(&told[..], [one] if one.reason == "HeldByProvider"), "a person who asks does not wait: {told:?}");
+    world.oddities.asked = false;
     world.settle(&web());
     let told = world.condition(&web(), "Brokered").unwrap();
     assert!(told.starts_with("False/HeldByProvider") && told.contains("provider p1"), "{told}");

@@ -21,7 +21,7 @@ use broker_core::{
     acceptance::{AcceptId, Acceptance},
     assignment::{Key, KeyRing, Seal},
     copy,
-    decide::decide,
+    decide::{decide, explain},
     decision::{Decision, State, Step, Write},
     memory::{OriginMemory, Subject},
     movement::Route,
@@ -323,7 +323,7 @@ impl World {
         let may_move = |route: &Route| self.moves.may_move(key, route);
         let moves = || self.moves.of(key, &may_move, &absent);
         let decide = |holders: Vec<Holder>| {
-            decide(&Snapshot {
+            let snapshot = Snapshot {
                 key,
                 now: self.now(),
                 consumer: consumer.reach.clone(),
@@ -347,7 +347,8 @@ impl World {
                 related_kinds: &self.related_kinds,
                 related: &Relations { world: self, consumer: &key.cluster },
                 memory: self.memories.get(key).unwrap_or(&nothing),
-            })
+            };
+            if self.oddities.asked { explain(&snapshot).decision } else { decide(&snapshot) }
         };
         self.beside_bystanders(key, holders.collect(), &acceptances, &moves().migrations, decide)
     }

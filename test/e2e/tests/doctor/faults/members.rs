@@ -46,8 +46,8 @@ pub(crate) async fn faults(rounds: &mut Rounds<'_>) {
         )
         .await;
     let all = ["coordination#coordination", "consumer#homer", "provider#theseus"];
-    for (ours, seconds, theirs) in [("ahead of", 60, "behind"), ("behind", -60, "ahead of")] {
-        let symptoms = all.map(|place| symptom("clock", place, &format!("{theirs} the one here")));
+    for (ours, seconds, theirs) in [("ahead of", 60, "behind the one here"), ("behind", -60, "ahead of the one here")] {
+        let symptoms = all.map(|place| symptom("clock", place, theirs));
         rounds
             .fault(
                 &format!("the clock of this machine is {ours} all others"),

@@ -11,6 +11,7 @@ use e2e::{
     Said,
     said::{is_kept, json_alike, run},
 };
+use serde_json::Value;
 
 /// Runs `kubectl broker` in the project's folder, without any kubeconfig.
 async fn broker(args: &[&str]) -> Said {
@@ -120,4 +121,18 @@ async fn there_is_a_page_for_each_command() {
     pages.sort();
     is_kept("migrations", "man.txt", &(pages.join("\n") + "\n"));
     fs::remove_dir_all(folder).unwrap();
+}
+
+/// `why` on every state that a broker decides on: each is in what is kept of the other tests.
+#[test]
+fn why_is_kept_for_every_state() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let schema = fs::read_to_string(root.join("../../cli/schemas/why.json")).unwrap();
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let states = schema.pointer("/$defs/Explained/properties/state/enum").and_then(Value::as_array).unwrap();
+    let kept = fs::read_dir(root.join("tests/migrations/said")).unwrap().map(|file| file.unwrap().path());
+    let kept: Vec<String> = kept.filter_map(|file| fs::read_to_string(file).ok()).collect();
+    let missing = |state: &&str| !kept.iter().any(|said| said.contains(&format!("\n  {state}: at ")));
+    let missing: Vec<&str> = states.iter().filter_map(Value::as_str).filter(missing).collect();
+    assert!(!states.is_empty() && missing.is_empty(), "`why` is kept for none that is {missing:?}");
 }

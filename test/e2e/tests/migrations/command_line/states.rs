@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use broker_api::keys;
-use e2e::{DEADLINE, Kind, Object, Place, Said};
+use e2e::{DEADLINE, Kind, Place, Said};
 use harness::wait_for;
 use serde_json::{Value, json};
 
@@ -85,7 +85,7 @@ fn an_object_is_deleted_and_its_provider_holds_the_copy() {
         let (ns, copy) = (trip.scene.ns(), trip.item.copy_name());
         trip.ariadne.edit(&trip.kind, ns, &copy, hold(json!(["e2e.test/held"]))).await;
         trip.item.delete().await;
-        trip.item.copy_until(trip.ariadne, "to be deleted", Object::is_deleting).await;
+        trip.item.until("held", |seen| seen.has("Brokered", "False", "HeldByProvider")).await;
         is_said(trip, "why-deleting.txt", &why(trip).await.out);
         trip.ariadne.edit(&trip.kind, ns, &copy, hold(json!([]))).await;
         trip.item.until_gone().await;
@@ -143,9 +143,16 @@ async fn why_with(trip: &Trip<'_>, place: &Place, file: &Path) -> String {
     let args = [&["why", &object, "--namespace", trip.scene.ns()][..], &FLAGS].concat();
     let said = e2e::said::run(&args, prepare).await;
     assert_eq!(said.code, Some(0), "{said:?}");
-    // How the operating system says that nobody listens there is its own matter.
-    let lines = said.out.lines().map(|line| line.split(" is unreachable: ").next().unwrap());
-    lines.flat_map(|line| [line, "\n"]).collect()
+    said.out.lines().map(|line| without_the_systems_words(line) + "\n").collect()
+}
+
+/// How the operating system says that nobody listens there is its own matter.
+fn without_the_systems_words(line: &str) -> String {
+    let Some((told, why)) = line.split_once(" is unreachable: ") else { return line.to_owned() };
+    let is_word = |word: &&str| word.chars().all(|letter| letter.is_ascii_alphabetic());
+    let reasons = why.split(" (").skip(1).filter_map(|part| part.split(')').next());
+    let reason = reasons.filter(is_word).last().map(|reason| format!(" ({reason})")).unwrap_or_default();
+    format!("{told} is unreachable: WHY{reason}")
 }
 
 #[test]

@@ -8,4 +8,6 @@ pub(crate) struct Oddities {
     pub(crate) trouble: Option<String>,
     /// It is not known which related objects there are in the consumer.
     pub(crate) targets_unknown: bool,
+    /// It is a person who asks what would be done.
+    pub(crate) asked: bool,
 }
