@@ -1,27 +1,29 @@
 //! `kubectl broker`, as a person rolls a graph out and back, and looks at an instance.
 
 use e2e::{
-    Object, Said,
-    kind::CONFIG_MAP,
+    Broker, BrokerSetup, Object, Said,
+    kind::{ACCEPT_API, CONFIG_MAP, MIGRATION, MIGRATION_CONFIGURATION},
+    place::PERSON,
     said::{self, is_kept, json_alike, text_alike},
 };
 use harness::wait_for;
 use serde_json::json;
 
 use super::{
-    fleet::{Fleet, PEACE, SECRETS, note},
+    fleet::{Fleet, PEACE, SECRETS, note, widget},
     waves::waves,
 };
 use crate::{
     FLEET,
     kinds::is_active,
     rgd::{Node, Rgd},
+    rights,
 };
 
 /// Runs `kubectl broker` with these arguments.
 async fn broker(fleet: &Fleet, args: &[&str]) -> Said {
     let file = fleet.lab.directory().join("person.kubeconfig");
-    fleet.hub.cluster.write_kubeconfig(e2e::place::PERSON, &file).unwrap();
+    fleet.hub.cluster.write_kubeconfig(PERSON, &file).unwrap();
     let prepare = |command: &mut tokio::process::Command| {
         command.args(["--cluster-secrets-namespace", SECRETS, "--kubeconfig"]).arg(file);
     };
@@ -164,5 +166,53 @@ fn an_instance_that_waits_says_for_what_and_where_its_children_differ() {
         let said = broker(fleet, &args("why")).await;
         assert!(said.code == Some(0) && !said.out.contains("waits") && !said.out.contains("not ready"), "{said:?}");
         assert_eq!(broker(fleet, &args("diff")).await.code, Some(0));
+    });
+}
+
+/// A graph with one child that is brokered: the spoke is a consumer as well.
+#[test]
+fn an_instance_is_traced_to_the_copy_of_its_brokered_child() {
+    FLEET.run(async |fleet| {
+        let _peace = PEACE.read().await;
+        fleet.join_all().await;
+        let (paris, lima, part) = (fleet.spoke("paris"), fleet.spoke("lima"), widget("brokered"));
+        for place in [&fleet.hub, paris, lima, fleet.spoke("tokyo")] {
+            place.apply(&part.crd().to_string()).await;
+        }
+        fleet.hub.apply(&format!("{}\n---\n{}", MIGRATION.crd(), MIGRATION_CONFIGURATION.crd())).await;
+        lima.apply(&ACCEPT_API.crd().to_string()).await;
+        lima.create(&ACCEPT_API, "default", "widgets", json!({"spec": {"gvr": part.gvr()}})).await;
+        let setup = BrokerSetup {
+            name: "broker",
+            user: PERSON,
+            coordination: Some(&fleet.hub),
+            consumers: vec![paris],
+            providers: vec![lima],
+            kinds: &[part],
+            ..BrokerSetup::default()
+        };
+        let _broker = Broker::start(&fleet.lab, &setup).await;
+
+        fleet.grant("brokered-children", rights::children(&part)).await;
+        let template = json!({
+            "apiVersion": part.api_version(), "kind": part.kind,
+            "metadata": {"name": "${schema.metadata.name}-part"}, "spec": {"text": "${schema.spec.text}"},
+        });
+        let rgd = Rgd::new("Shop").spec(json!({"text": "string"})).node(Node::new("part", template));
+        let kind = fleet.define("brokered", &rgd).await;
+        fleet.runs("paris", &kind, "1").await;
+        fleet.bring_up("paris", &kind, "brokered", "one").await;
+        let copy = lima.until_there(&part, "brokered", &paris.copy_name("one-part")).await;
+        let ready = json!({"conditions": [{"type": "Ready", "status": "True", "reason": "Made", "message": ""}]});
+        lima.set_status(&part, "brokered", copy.name(), ready).await;
+        paris.until(&part, "brokered", "one-part", "to be ready", |seen| seen.has("Ready", "True", "Made")).await;
+
+        let object = format!("{}.{}/one", kind.plural, kind.group);
+        let folder = fleet.lab.directory().join("broker");
+        let file = |role: &str, name: &str| folder.join(role).join(format!("{name}.kubeconfig")).display().to_string();
+        let (consumer, provider) = (file("consumer", "paris"), file("provider", "lima"));
+        let files = ["--consumer-kubeconfig", &consumer, "--provider-kubeconfig", &provider];
+        let trace = ["trace", &object, "--namespace", "brokered", "--in", "spoke#paris"];
+        is_said(fleet, "brokered-trace", &[&trace[..], &files].concat(), &[TEXT, JSON]).await;
     });
 }
