@@ -1,6 +1,7 @@
 //! How long a person waits for `kubectl broker`: each command is a process of its own, with many clusters known. Those that
 //! are not of the stage are idle.
 
+use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -48,8 +49,15 @@ impl CommandLine {
         let why = ["why", &object, "--namespace", widget::NAMESPACE, "--broker-namespace", "default"];
         let trace = ["trace", &object, "--namespace", widget::NAMESPACE];
         let diff = ["diff", &object, "--namespace", widget::NAMESPACE];
+        let wanted = std::env::temp_dir().join(format!("bench-{}.json", std::process::id()));
+        fs::write(&wanted, widget::body("not-there"))?;
+        let file = wanted.display().to_string();
+        let simulate = ["simulate", "-f", &file, "--namespace", widget::NAMESPACE, "--in", "consumer"];
+        let simulate = [&simulate[..], &["--broker-namespace", "default"]].concat();
+        let doctor = ["doctor", "--broker-namespace", "default", "--watch-kind", widget::WATCH_KIND];
         let tables = [&["clusters"][..], &["acceptapis"], &["migrations"], &["objects", widget::RESOURCE], &["graphs"]];
-        for args in tables.into_iter().chain([&why[..], &trace, &diff]) {
+        let asked = [&["rollouts"][..], &why, &trace, &diff, &simulate, &doctor];
+        for args in tables.into_iter().chain(asked) {
             let mut took = Vec::new();
             for _ in 0..RUNS {
                 took.push(this.run(args).await?.0);
@@ -59,6 +67,7 @@ impl CommandLine {
             bench.report.judge(PART, what("half of the time"), took.percentile(50), "ms", Goal::AtMost(COLD));
             bench.report.note(PART, what("at the most"), took.percentile(100), "ms");
         }
+        fs::remove_file(wanted)?;
         Ok(this)
     }
 
