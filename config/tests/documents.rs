@@ -124,6 +124,48 @@ fn every_block_of_shell_commands_is_taken_by_a_shell() {
     assert!(seen > 20, "{seen} blocks only: are they looked for in the right way?");
 }
 
+/// What a text names of the repository, in prose and in blocks: words that begin with one of its folders.
+fn named<'a>(text: &'a str, folders: &[String]) -> BTreeSet<&'a str> {
+    let ends = |letter: char| letter.is_whitespace() || "`'\"()|,=;".contains(letter);
+    let is_path = |word: &&str| folders.iter().any(|folder| word.starts_with(folder.as_str()));
+    // Words of which a part stands for something else are none.
+    let is_whole = |word: &&str| !word.contains(|letter| "<>$*{}…[]:#@".contains(letter));
+    let words = text.split(ends).map(|word| word.trim_end_matches('.'));
+    // The last is a Broker, as kubectl takes it.
+    words.filter(is_path).filter(is_whole).filter(|word| *word != "broker/broker").collect()
+}
+
+#[test]
+fn every_file_that_is_named_is_there() {
+    let folders = fs::read_dir(root()).unwrap().map(|entry| entry.unwrap()).filter(|entry| entry.path().is_dir());
+    let folders = folders.map(|entry| entry.file_name().into_string().unwrap() + "/");
+    let folders: Vec<String> = folders.filter(|name| name != "target/" && !name.starts_with('.')).collect();
+    let (mut missing, mut seen) = (Vec::new(), 0);
+    // What is no longer there is told of in the changelog.
+    for document in documents().into_iter().filter(|document| !document.ends_with("CHANGELOG.md")) {
+        let text = fs::read_to_string(&document).unwrap();
+        let named = named(&text, &folders);
+        seen += named.len();
+        let below = ["", "test/e2e/tests", "examples/provider/template"].map(|folder| root().join(folder));
+        let is_there = |path: &&&str| below.iter().any(|folder| folder.join(path).exists());
+        let place = document.strip_prefix(root()).unwrap().display();
+        missing.extend(named.iter().filter(|path| !is_there(path)).map(|path| format!("{place}: {path}")));
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+    assert!(seen > 100, "{seen} only");
+    let folders = ["docs/".to_owned()];
+    assert_eq!(
+        named("see (docs/a.md), `docs/b/`. docs/<name>.md x/docs/c", &folders),
+        BTreeSet::from(["docs/a.md", "docs/b/"])
+    );
+}
+
+#[test]
+fn the_first_page_is_short() {
+    let lines = fs::read_to_string(root().join("README.md")).unwrap().lines().count();
+    assert!(lines <= 150, "README.md has {lines} lines: what is more belongs in docs");
+}
+
 /// Each target that a page tells to make: in a block at the beginning of a line, in the text as `make …`.
 fn made(text: &str) -> BTreeSet<String> {
     let target = |rest: &str| {
