@@ -133,6 +133,12 @@ export class Tab {
     await this.#until("main", text);
   }
 
+  // Waits until the flow of something is more than none in a second of the last minute.
+  async flows(measure) {
+    const row = this.page.getByRole("row", { name: measure });
+    await row.locator('svg:not([aria-label="At most 0 in a second"])').waitFor();
+  }
+
   async #until(selector, text) {
     const { page } = this;
     await page.locator(selector, { hasText: text }).waitFor().catch(async (error) => {

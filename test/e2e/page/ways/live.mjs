@@ -1,7 +1,7 @@
 // The page shows what changes by itself, without being loaded anew.
 
-// `path`: where to look. `steps`, each after the other: what the page shows (`shows`), what it says of its connection (`told`,
-// else that it is live), and the word that is said here when it does (`says`).
+// `path`: where to look. `steps`, each after the other: what the page shows (`shows`), of which measure something has come lately
+// (`flows`), what it says of its connection (`told`, else that it is live), and the word that is said here when it does (`says`).
 export const look = async (browser, { path, steps, ...where }) => {
   const tab = await browser.tab(where);
   const { page } = tab;
@@ -10,9 +10,10 @@ export const look = async (browser, { path, steps, ...where }) => {
   await tab.open(path);
   // Gone where the page is loaded again.
   await page.evaluate(() => (window.loadedOnce = true));
-  for (const { shows, told = "Live", says } of steps) {
+  for (const { shows, flows, told = "Live", says } of steps) {
     await tab.told(told);
     if (shows) await tab.shows(shows);
+    if (flows) await tab.flows(flows);
     console.log(says);
   }
   const found = (await page.evaluate(() => window.loadedOnce)) ? [] : ["it was loaded anew"];

@@ -6,8 +6,8 @@ import { stops } from "../keyboard.mjs";
 // As wide as a laptop's window, and as a telephone.
 const WIDTHS = [1280, 390];
 
-// `pages`: path, status, what its heading says, and texts that it shows.
-export const look = async (browser, { pages, ...where }) => {
+// `pages`: path, status, what its heading says, and texts that it shows. `secrets`: texts that none of them has in it.
+export const look = async (browser, { pages, secrets = [], ...where }) => {
   const found = [];
   for (const { path, status = 200, heading, shows = [] } of pages) {
     const tab = await browser.tab(where);
@@ -16,6 +16,8 @@ export const look = async (browser, { pages, ...where }) => {
     for (const text of shows) await tab.shows(text);
     await tab.live();
     findings.push(...(await tab.page.evaluate(structure, heading)));
+    const whole = await tab.page.content();
+    findings.push(...secrets.filter((secret) => whole.includes(secret)).map((secret) => `it tells the secret ${secret}`));
     for (const width of WIDTHS) {
       await tab.page.setViewportSize({ width, height: 800 });
       const over = await tab.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);

@@ -77,7 +77,8 @@ fn every_page_is_whole_for_everybody_and_nothing_goes_wrong_on_it() {
             of(&long, "served by provider ariadne"),
             {"path": trace("nobody"), "status": 404, "heading": "No such object"},
         ]);
-        shop.look("pages", json!({"pages": pages})).found_nothing().await;
+        let secrets = shop.secrets().await;
+        shop.look("pages", json!({"pages": pages, "secrets": secrets})).found_nothing().await;
     });
 }
 
@@ -86,7 +87,7 @@ fn what_changes_is_shown_and_a_broker_that_comes_back_is_found() {
     in_the_shop(async |shop| {
         let steps = json!([
             {"shows": "2 of 4 served", "says": "connected"},
-            {"shows": "3 of 5 served", "says": "seen"},
+            {"shows": "3 of 5 served", "flows": "Requests that write", "says": "seen"},
             {"told": "Not connected", "says": "lost"},
             {"shows": "4 of 6 served", "says": "back"},
         ]);

@@ -144,6 +144,15 @@ impl Shop {
         self.homer().until_there(&SECRET, NAMESPACE, &format!("{name}-key")).await;
     }
 
+    /// What the Secrets of its objects hold, as the API server tells it: written out it is the name of a provider here.
+    pub(crate) async fn secrets(&self) -> Vec<String> {
+        let secrets = self.homer().list(&SECRET, NAMESPACE).await;
+        let held = secrets.iter().filter_map(|secret| secret.at("/data").as_object()).flat_map(|data| data.values());
+        let all: Vec<String> = held.filter_map(Value::as_str).map(str::to_owned).collect();
+        assert!(!all.is_empty() && all.iter().all(|secret| secret.len() > 8), "{all:?}");
+        all
+    }
+
     /// Takes away what tests have added.
     pub(crate) async fn tidy(&self) {
         graph::leave(self).await;
