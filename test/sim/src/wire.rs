@@ -3,6 +3,8 @@
 //! What happens to a request follows from the wire's seed. A wire can break for good after so many writes: to the world that
 //! is the crash of its process, of which nothing arrives any more.
 
+mod lead;
+
 use std::{
     collections::BTreeMap,
     convert::Infallible,
@@ -28,6 +30,7 @@ use tokio::{
 };
 use tower::{BoxError, ServiceExt as _};
 
+use self::lead::Lead;
 use crate::{
     server::ApiServer,
     uids::Uids,
@@ -40,6 +43,9 @@ const FNV: u64 = 0x0100_0000_01b3;
 /// What is told of a deletion, or a write of a status, that does not say which object it means: it could meet another, of the
 /// same name.
 pub const UNGUARDED: &str = "has no precondition";
+
+/// What is told of a write that is sent, or done, although the process that elects does not lead: another may do so meanwhile.
+pub const UNLED: &str = "does not lead any more";
 
 /// How many of a thousand requests meet with what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -140,13 +146,16 @@ struct State {
     breaks_after: Option<u64>,
     /// Until then nothing gets through.
     frozen: Option<Instant>,
+    /// How it leads, once it does, where processes elect one of them.
+    lead: Option<Lead>,
 }
 
 impl Wire {
     /// A wire for a process that calls itself `program`. It breaks when that many writes of it are done, renewals of leases
     /// aside: the last one's answer is not heard any more.
     pub fn new(world: &Arc<World>, program: &str, seed: u64, weather: Weather, breaks_after: Option<u64>) -> Self {
-        let state = State { seed, sent: BTreeMap::new(), weather, writes: 0, work: 0, breaks_after, frozen: None };
+        let (sent, frozen, lead) = Default::default();
+        let state = State { seed, sent, weather, writes: 0, work: 0, breaks_after, frozen, lead };
         let (world, program) = (Arc::clone(world), program.to_owned());
         Self(Arc::new(Inner { world, program, state: Mutex::new(state), broken: watch::Sender::new(false) }))
     }
@@ -241,8 +250,11 @@ impl Wire {
         let watches = query.split('&').any(|pair| pair == "watch=1" || pair == "watch=true");
         let writes = request.method() != Method::GET;
         // Who holds one already says so for ever.
-        let renews = request.method() != Method::POST && request.uri().path().starts_with("/apis/coordination.k8s.io/");
+        let elects = writes && request.uri().path().starts_with(lead::PATH);
+        let renews = elects && request.method() != Method::POST;
         let what = format!("{} {}", request.method(), request.uri().path());
+        let must_lead = writes && !elects;
+        self.check_lead(&server, must_lead, &what);
         let fate = self.fate(server.name(), &what, writes, watches);
         if fate != Fate::Passes {
             self.0.world.tell(server.name(), &self.0.program, format!("{fate:?}: {what}"));
@@ -272,8 +284,13 @@ impl Wire {
         if self.is_broken() {
             return pending().await;
         }
+        self.check_lead(&server, must_lead, &what);
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let answer = server.sends().oneshot(request).await?;
         if writes && answer.status().is_success() {
+            if elects {
+                self.state().lead = Lead::written(&server, &method, &path);
+            }
             self.written(!renews);
         }
         match fate {
@@ -288,6 +305,13 @@ impl Wire {
         let left = if let Fate::Cut { after, torn } = fate { Some((after, torn)) } else { None };
         let stale = self.state().weather.stale;
         Ok(if watches { answer.map(|content| self.watched(&server, content, left, stale)) } else { answer })
+    }
+
+    fn check_lead(&self, server: &ApiServer, must_lead: bool, what: &str) {
+        let lead = self.state().lead.clone().filter(|_| must_lead);
+        if lead.is_some_and(|lead| !lead.holds()) {
+            self.0.world.tell(server.name(), &self.0.program, format!("{UNLED}: {what}"));
+        }
     }
 
     /// A write that arrives after all, when nobody waits for it any more.

@@ -2,6 +2,7 @@
 
 mod copies;
 mod held;
+mod releases;
 mod secrets;
 mod stages;
 mod statuses;
@@ -12,10 +13,10 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use broker_api::keys;
 use serde_json::Value;
-use sim::{Change, Deed, Entry, UNGUARDED};
+use sim::{Change, Deed, Entry, UNGUARDED, UNLED};
 
 use self::{
-    copies::Copies, held::Held, secrets::check_secret, stages::Stages, statuses::check_status,
+    copies::Copies, held::Held, releases::Releases, secrets::check_secret, stages::Stages, statuses::check_status,
     strangers::check_stranger, wishes::Wishes,
 };
 use crate::stage::{CERTIFICATE, FOREIGN, PRIVATE, PROVIDERS, SHOP};
@@ -25,12 +26,17 @@ pub(crate) fn judge(entries: &[Entry], is_calm: bool) -> Result<(), String> {
     let mut seen = Seen::default();
     let mut copies = Copies::default();
     let (mut held, mut stages, mut wishes) = (Held::default(), Stages::default(), Wishes::default());
+    let mut releases = Releases::default();
     for entry in entries {
         let change = match &entry.deed {
             Deed::Change(change) => change,
-            Deed::Told(what) if what.starts_with(UNGUARDED) => return Err(entry.to_string()),
+            Deed::Told(what) if [UNGUARDED, UNLED].iter().any(|never| what.starts_with(never)) => {
+                return Err(entry.to_string());
+            }
             Deed::Told(what) => {
                 copies.hear(entry, what);
+                releases.hear(what);
+                wishes.hear(entry, what);
                 held.hear(&entry.server, what);
                 continue;
             }
@@ -43,12 +49,15 @@ pub(crate) fn judge(entries: &[Entry], is_calm: bool) -> Result<(), String> {
             check_status(&step).map_err(wrong)?;
             copies.check_deletion(&step, &seen).map_err(wrong)?;
             stages.check(&step, &seen, &held).map_err(wrong)?;
+            releases.check(&step, &seen).map_err(wrong)?;
             if is_calm {
+                stages.check_order(&step, &seen, &held).map_err(wrong)?;
                 wishes.check(&step, &held).map_err(wrong)?;
             }
         }
         stages.take(&step);
         wishes.take(&step);
+        releases.take(&step);
         held.take(&step);
         seen.take(&step);
         copies.take(&step, &seen).map_err(wrong)?;
@@ -126,6 +135,11 @@ impl Seen {
 
     fn of(&self, tenant: &str, name: &str) -> Option<&Value> {
         self.0.get(&(tenant.to_owned(), name.to_owned())).map(|origin| &**origin)
+    }
+
+    /// The one of this uid, where it is there.
+    fn with_uid(&self, uid: &str) -> Option<&Value> {
+        self.0.values().map(|origin| &**origin).find(|origin| origin["metadata"]["uid"] == uid)
     }
 
     /// The origin that a copy names, where it is still the same.

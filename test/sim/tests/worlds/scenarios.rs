@@ -33,6 +33,7 @@ const OTHERS: Thing = Thing::OTHERS;
 fn scenarios() -> Vec<(&'static str, Vec<Act>)> {
     let from_a = |acts: &[Act]| [&[Policy(B, Says::Closed), Ask(ONE), Policy(B, Says::Open)], acts].concat();
     let staged = |acts: &[Act]| [&[Configure], &*from_a(&[Policy(A, Says::Drained)]), acts].concat();
+    let anew = &[Forge(ONE, Forgery::Unheld), GiveBack(ONE), Ask(ONE)][..];
     vec![
         ("one is asked for", vec![Ask(ONE)]),
         ("two are asked for", vec![Ask(ONE), Ask(TWO)]),
@@ -67,6 +68,26 @@ fn scenarios() -> Vec<(&'static str, Vec<Act>)> {
             from_a(&[Mood(B, Works::Idle), Policy(A, Says::Drained), Policy(B, Says::Closed)]),
         ),
         ("its provider leaves and returns", from_a(&[Leave(A), Nothing, Nothing, Return(A)])),
+        ("its provider leaves for long and returns", from_a(&[&[Leave(A)], &[Nothing; 5][..], &[Return(A)]].concat())),
+        ("it is made anew while its provider is away", from_a(&[&[Leave(A)], anew, &[Return(A)]].concat())),
+        (
+            "it is made anew while its provider cannot be reached",
+            from_a(&[&[Outage(A, How::Silent)], anew, &[Heal(A)]].concat()),
+        ),
+        (
+            "it goes while its consumer cannot be reached",
+            vec![
+                Ask(ONE),
+                Ask(OTHERS),
+                Outage(HOMER, How::Refused),
+                Forge(ONE, Forgery::Unheld),
+                GiveBack(ONE),
+                Edit(OTHERS, 1),
+                Heal(HOMER),
+            ],
+        ),
+        ("somebody else has the name of its copy when it goes", vec![Ask(ONE), Squat(ONE), GiveBack(ONE)]),
+        ("its provider cannot be reached when it goes", from_a(&[Outage(A, How::Silent), GiveBack(ONE), Heal(A)])),
         ("its provider cannot be reached", from_a(&[Outage(A, How::Silent), Edit(ONE, 1), Heal(A)])),
         ("its consumer cannot be reached", vec![Ask(ONE), Outage(HOMER, How::Refused), GiveBack(ONE), Heal(HOMER)]),
         (

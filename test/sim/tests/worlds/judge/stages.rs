@@ -59,6 +59,17 @@ impl Stages {
         Ok(())
     }
 
+    /// Stages behind the switch begin once the consumer is switched.
+    pub(super) fn check_order(&self, step: &Step<'_>, seen: &Seen, held: &Held) -> Result<(), String> {
+        let is_migration = step.server() == HUB && step.change.resource == MIGRATIONS;
+        let Some(now) = step.after().filter(|_| is_migration).map(read) else { return Ok(()) };
+        let begins =
+            now.state == "CutoverInProgress" && self.0.get(&step.change.name).is_none_or(|was| was.state != now.state);
+        let origin = seen.with_uid(&now.uid).filter(|origin| begins && !is_leaving(origin));
+        let is_early = origin.is_some_and(|origin| shown(origin) != Some(&*now.to)) && !held.was_away(&now.from);
+        if is_early { Err("stages behind the switch begin before it".to_owned()) } else { Ok(()) }
+    }
+
     /// Takes a step in.
     pub(super) fn take(&mut self, step: &Step<'_>) {
         if step.server() == HUB && step.change.resource == MIGRATIONS {

@@ -1,15 +1,22 @@
 //! What people and providers have said is heeded soon, where nothing goes wrong: a pause, and who takes nothing new (I7).
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use broker_api::keys;
 use serde_json::Value;
+use sim::Entry;
 
 use super::{Step, annotation, held::Held};
 use crate::stage::{CERTIFICATE, PROVIDERS, SHOP};
 
 /// It takes no longer to hear of it.
 const HEARD: Duration = Duration::from_secs(5);
+
+/// So long a provider may be out of the configuration before its objects go elsewhere (`--orphan-grace`).
+const GRACE: Duration = Duration::from_mins(1);
 
 /// What was said, and since when.
 #[derive(Default)]
@@ -18,6 +25,10 @@ pub(super) struct Wishes {
     paused: BTreeMap<String, Duration>,
     /// By provider.
     closed: BTreeMap<String, Duration>,
+    /// When each provider was taken out of the configuration that is.
+    out: BTreeMap<String, Duration>,
+    /// Origins of which somebody has written what only the broker may.
+    forged: BTreeSet<String>,
 }
 
 fn is_long_ago(step: &Step<'_>, since: Option<&Duration>) -> bool {
@@ -25,6 +36,17 @@ fn is_long_ago(step: &Step<'_>, since: Option<&Duration>) -> bool {
 }
 
 impl Wishes {
+    /// What is told beside changes.
+    pub(super) fn hear(&mut self, entry: &Entry, what: &str) {
+        let named = |act: &str| what.strip_prefix(act).and_then(|rest| rest.strip_suffix("\")"));
+        if let Some(provider) = named("Leave(\"") {
+            self.out.entry(provider.to_owned()).or_insert(entry.at);
+        }
+        if let Some(provider) = named("Return(\"") {
+            self.out.remove(provider);
+        }
+    }
+
     /// What the broker does.
     pub(super) fn check(&self, step: &Step<'_>, held: &Held) -> Result<(), String> {
         if step.change.resource != CERTIFICATE || held.was_away(step.server()) {
@@ -56,6 +78,10 @@ impl Wishes {
         let ([was, went], [is, goes]) = (step.before().map(marks).unwrap_or_default(), marks(after));
         let chosen = if goes != went && !goes.is_empty() { goes } else { is };
         let uid = after["metadata"]["uid"].as_str().unwrap_or_default();
+        let left = self.out.get(&was).filter(|left| step.entry.at < **left + GRACE && chosen != was && chosen != went);
+        if left.is_some() && !self.forged.contains(uid) {
+            return Err(format!("{was} may be back in a moment"));
+        }
         let is_new = chosen != was && chosen != went && !held.has(&chosen, uid);
         if is_new && !held.was_away(&chosen) && is_long_ago(step, self.closed.get(&chosen)) {
             return Err(format!("{chosen} has said that it takes nothing new"));
@@ -75,6 +101,11 @@ impl Wishes {
         }
         if change.resource == CERTIFICATE && change.namespace == SHOP && !is_provider {
             let uid = |object: &Value| object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+            if let (false, Some(before), Some(after)) = (step.is_brokers(), step.before(), step.after()) {
+                let differs = |key: &&str| annotation(before, key) != annotation(after, key);
+                let marks = [keys::PROVIDER_CLUSTER, keys::NEW_PROVIDER_CLUSTER, keys::ASSIGNMENT];
+                self.forged.extend(marks.iter().any(|key| differs(&key)).then(|| uid(after)));
+            }
             match step.after() {
                 Some(after) if annotation(after, keys::PAUSED) == "true" => {
                     self.paused.entry(uid(after)).or_insert(step.entry.at);
