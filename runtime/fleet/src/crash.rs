@@ -1,7 +1,12 @@
-//! `Crash`: what ends all tasks of a program at once, as the end of its process would. For simulators, which run more than
-//! one program in theirs; and [`spawn`], by which every task of ours begins, so that none is left out.
+//! `Crash`: what ends all tasks of a program at once, as the end of its process would, or stops them for a while. For simulators,
+//! which run more than one program in theirs; and [`spawn`], by which every task of ours begins, so that none is left out.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    future::poll_fn,
+    pin::pin,
+    sync::{Arc, Mutex},
+    task::{Context, Poll, Waker},
+};
 
 use tokio::task::{AbortHandle, JoinHandle};
 
@@ -28,6 +33,17 @@ struct State {
     /// How many there may be before those that have ended are forgotten.
     room: usize,
     crashed: bool,
+    /// Whom to wake when they go on; `None`: they do.
+    stopped: Option<Vec<Waker>>,
+}
+
+impl State {
+    /// Whether a task must not go on now.
+    fn stops(&mut self, context: &Context<'_>) -> bool {
+        let Some(wakers) = &mut self.stopped else { return false };
+        wakers.push(context.waker().clone());
+        true
+    }
 }
 
 impl Crash {
@@ -43,7 +59,24 @@ impl Crash {
 
     /// A task of the program.
     fn scope<F: Future>(&self, task: F) -> impl Future<Output = F::Output> + use<F> {
-        OF.scope(self.clone(), wall::shown(self.wall, task))
+        let (state, task) = (Arc::clone(&self.state), wall::shown(self.wall, task));
+        let stoppable = async move {
+            let mut task = pin!(task);
+            poll_fn(|context| if lock(&state).stops(context) { Poll::Pending } else { task.as_mut().poll(context) })
+                .await
+        };
+        OF.scope(self.clone(), stoppable)
+    }
+
+    /// Stops them all where they stand, as SIGSTOP does: time goes on without them.
+    pub fn stop(&self) {
+        lock(&self.state).stopped.get_or_insert_default();
+    }
+
+    /// They go on from there.
+    pub fn go_on(&self) {
+        let woken = lock(&self.state).stopped.take();
+        woken.into_iter().flatten().for_each(Waker::wake);
     }
 
     /// Ends them all where they stand; what they would begin does not begin.
@@ -127,6 +160,30 @@ mod tests {
         assert_eq!(other.await.unwrap(), 7);
         let late = crash.of(async { spawn(async {}).await }).await;
         assert!(late.unwrap_err().is_cancelled());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_stopped_goes_on_where_it_stood() {
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let crash = Crash::default();
+        let ticks = async move {
+            spawn(async move {
+                loop {
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                    tell.send(Instant::now()).unwrap();
+                }
+            });
+        };
+        crash.of(ticks).await;
+        told.recv().await.unwrap();
+        crash.stop();
+        crash.stop();
+        tokio::time::sleep(Duration::from_mins(1)).await;
+        assert!(told.is_empty());
+        crash.go_on();
+        let goes_on = Instant::now();
+        assert!(told.recv().await.unwrap() >= goes_on);
+        assert!(told.recv().await.unwrap() >= goes_on + Duration::from_secs(1));
     }
 
     #[tokio::test(start_paused = true)]

@@ -42,5 +42,5 @@ pub use clock::Clock;
 pub use definitions::Definitions;
 pub use journal::{Change, Deed, Entry, Journal};
 pub use server::ApiServer;
-pub use wire::{UNGUARDED, UNLED, Weather, Wire};
+pub use wire::{AFTER_ALL, UNGUARDED, UNLED, Weather, Wire};
 pub use world::{Outage, World};

@@ -47,6 +47,9 @@ pub const UNGUARDED: &str = "has no precondition";
 /// What is told of a write that is sent, or done, although the process that elects does not lead: another may do so meanwhile.
 pub const UNLED: &str = "does not lead any more";
 
+/// What is told of a write that is done long after it was sent, whoever still wants it.
+pub const AFTER_ALL: &str = "arrives after all";
+
 /// How many of a thousand requests meet with what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Weather {
@@ -185,6 +188,11 @@ impl Wire {
         self.state().frozen = Some(Instant::now() + lasts);
     }
 
+    /// Tells that its process is stopped for so long.
+    pub fn stopped(&self, lasts: Duration) {
+        self.0.world.tell("", &self.0.program, format!("stands still for {} s", lasts.as_secs()));
+    }
+
     fn frozen(&self) -> Option<Duration> {
         let left = self.state().frozen?.saturating_duration_since(Instant::now());
         Some(left).filter(|left| !left.is_zero())
@@ -262,11 +270,12 @@ impl Wire {
         if let Some(left) = self.frozen() {
             return if writes { self.stray(server, request, left).await } else { pending().await };
         }
+        let mut arrives = true;
         match fate {
             Fate::Lost => return Err("connection reset by peer".into()),
             Fate::Refused(code) => return refusal(code, "it is too busy"),
             Fate::Conflict => return refusal(409, "the object has been modified"),
-            Fate::Late(wait) => sleep(wait / 2).await,
+            Fate::Late(wait) => arrives = self.on_its_way(wait / 2).await,
             Fate::Astray(wait) => return self.stray(server, request, wait).await,
             Fate::Passes | Fate::Unanswered { .. } | Fate::Cut { .. } => {}
         }
@@ -279,12 +288,16 @@ impl Wire {
         let slow = self.state().weather.slow;
         // A sleep takes a millisecond at the least.
         if writes && !slow.is_zero() {
-            sleep(slow).await;
+            arrives &= self.on_its_way(slow).await;
         }
         if self.is_broken() {
             return pending().await;
         }
-        self.check_lead(&server, must_lead, &what);
+        if arrives {
+            self.check_lead(&server, must_lead, &what);
+        } else {
+            self.0.world.tell(server.name(), &self.0.program, format!("{AFTER_ALL}: {what}"));
+        }
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let answer = server.sends().oneshot(request).await?;
         if writes && answer.status().is_success() {
@@ -307,6 +320,13 @@ impl Wire {
         Ok(if watches { answer.map(|content| self.watched(&server, content, left, stale)) } else { answer })
     }
 
+    /// Waits so long. `false`: its process stood still meanwhile; what was sent before that arrives after all.
+    async fn on_its_way(&self, takes: Duration) -> bool {
+        let due = Instant::now() + takes;
+        sleep(takes).await;
+        Instant::now() < due + Duration::from_secs(1)
+    }
+
     fn check_lead(&self, server: &ApiServer, must_lead: bool, what: &str) {
         let lead = self.state().lead.clone().filter(|_| must_lead);
         if lead.is_some_and(|lead| !lead.holds()) {
@@ -325,7 +345,7 @@ impl Wire {
         tokio::spawn(async move {
             sleep(wait).await;
             if self.0.world.outage(server.name()).is_none() {
-                self.0.world.tell(server.name(), &self.0.program, format!("arrives after all: {what}"));
+                self.0.world.tell(server.name(), &self.0.program, format!("{AFTER_ALL}: {what}"));
                 // Nobody hears what becomes of it.
                 let _ = server.sends().oneshot(request).await;
             }

@@ -48,9 +48,16 @@ pub(crate) trait Starts: Send + 'static {
     fn start(&self, wire: Wire) -> BoxFuture<'_, Running>;
 }
 
+/// One that runs.
+#[derive(Clone)]
+struct Process {
+    wire: Wire,
+    crash: Crash,
+}
+
 /// A program that is started anew whenever its process crashes.
 pub(crate) struct Program {
-    wire: watch::Receiver<Option<Wire>>,
+    process: watch::Receiver<Option<Process>>,
     weather: watch::Sender<Weather>,
     supervisor: JoinHandle<()>,
 }
@@ -58,35 +65,43 @@ pub(crate) struct Program {
 impl Program {
     /// The first process crashes after the first of so many writes, the next after the second.
     pub(crate) fn start(starts: impl Starts, world: &Arc<World>, seed: u64, crashes: Vec<u64>) -> Self {
-        let (tell, wire) = watch::channel(None);
+        let (tell, process) = watch::channel(None);
         let weather = watch::Sender::new(Weather::CALM);
         let supervised = supervise(Box::new(starts), Arc::clone(world), seed, crashes, tell, weather.subscribe());
-        Self { wire, weather, supervisor: tokio::spawn(supervised) }
+        Self { process, weather, supervisor: tokio::spawn(supervised) }
     }
 
     /// From now on so much goes wrong, whichever process runs.
     pub(crate) fn set_weather(&self, weather: Weather) {
         self.weather.send_replace(weather);
-        if let Some(wire) = self.wire.borrow().as_ref() {
-            wire.set_weather(weather);
+        if let Some(process) = self.process.borrow().as_ref() {
+            process.wire.set_weather(weather);
         }
     }
 
     /// How much the process has written that runs now.
     pub(crate) fn writes(&self) -> u64 {
-        self.wire.borrow().as_ref().map_or(0, Wire::writes)
+        self.process.borrow().as_ref().map_or(0, |process| process.wire.writes())
     }
 
     /// How much of it was of no lease.
     pub(crate) fn work(&self) -> u64 {
-        self.wire.borrow().as_ref().map_or(0, Wire::work)
+        self.process.borrow().as_ref().map_or(0, |process| process.wire.work())
     }
 
-    /// The process that runs now is stopped for so long.
+    /// For so long nothing of the process that runs now gets through; every other time, by the number of seconds, it is stopped
+    /// itself, as by SIGSTOP.
     pub(crate) fn freeze(&self, lasts: Duration) {
-        if let Some(wire) = self.wire.borrow().as_ref() {
-            wire.freeze(lasts);
+        let Some(Process { wire, crash }) = self.process.borrow().clone() else { return };
+        if lasts.as_secs().is_multiple_of(2) {
+            return wire.freeze(lasts);
         }
+        wire.stopped(lasts);
+        crash.stop();
+        tokio::spawn(async move {
+            sleep(lasts).await;
+            crash.go_on();
+        });
     }
 
     pub(crate) fn end(self) {
@@ -99,18 +114,18 @@ async fn supervise(
     world: Arc<World>,
     seed: u64,
     crashes: Vec<u64>,
-    tell: watch::Sender<Option<Wire>>,
+    tell: watch::Sender<Option<Process>>,
     weather: watch::Receiver<Weather>,
 ) {
     let name = starts.name();
     let mut crashes = crashes.into_iter();
     for process in 0.. {
         let wire = Wire::new(&world, name, seed.wrapping_add(process << 32), *weather.borrow(), crashes.next());
-        tell.send_replace(Some(wire.clone()));
         world.tell("", name, "starts".to_owned());
         let skew = if (process + starts.at()).is_multiple_of(2) { 0 } else { starts.skew() };
         let shows = skewed(world.clock().wall(), skew);
         let crash = Crash::showing(Wall { since: Instant::now(), epoch: shows });
+        tell.send_replace(Some(Process { wire: wire.clone(), crash: crash.clone() }));
         let running = crash.of(starts.start(wire.clone())).await;
         wire.broken().await;
         world.tell("", name, "crashes".to_owned());

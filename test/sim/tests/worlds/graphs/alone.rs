@@ -172,6 +172,42 @@ fn edits() -> Scenario {
     Scenario::new("edits", &[], scenes)
 }
 
+/// An RGD with one more field of a part.
+fn with_note() -> Value {
+    let mut rgd = site_rgd();
+    rgd["spec"]["resources"][0]["template"]["data"]["note"] = json!("of ${schema.metadata.name}");
+    rgd
+}
+
+/// A field of a part comes, and goes again.
+fn shrinks() -> Scenario {
+    let mut scenes = begun();
+    scenes.extend([
+        Scene::new([redefine(&with_note())]).then("configmaps", "one-config", "/data/note", json!("of one")),
+        Scene::new([redefine(&site_rgd())]).then("configmaps", "one-config", "/data/note", Value::Null).then(
+            "configmaps",
+            "one-config",
+            "/data/text",
+            json!("first"),
+        ),
+        gone(Scene::new([Act::delete(SITES, "one")])),
+    ]);
+    Scenario::new("shrinks", &[], scenes)
+}
+
+/// Somebody deletes a revision: its number is not used again.
+fn forgotten() -> Scenario {
+    let mut scenes = begun();
+    let revisions = "/apis/internal.kro.run/v1alpha1/graphrevisions";
+    scenes.extend([
+        Scene::new([redefine(&grown())]).then("configmaps", "one-more", "/data/more", json!("more")),
+        Scene::new([Act::delete(revisions, "site-r00002")]),
+        Scene::new([redefine(&with_note())]).then("configmaps", "one-config", "/data/note", json!("of one")),
+        gone(Scene::new([Act::delete(SITES, "one")])),
+    ]);
+    Scenario::new("forgotten", &[], scenes).renumbering()
+}
+
 /// With an RGD goes all that it has made.
 fn ends() -> Scenario {
     let mut scenes = begun();
@@ -221,7 +257,8 @@ fn others() -> Scenario {
 /// A CRD of somebody else has the name of the one that an RGD generates.
 fn taken() -> Scenario {
     let mut theirs = crd("Note", "apps.sim.io", &json!({"a": {"type": "string"}}));
-    theirs["metadata"]["labels"] = json!({FOREIGN: "true"});
+    // It was once named as ours are.
+    theirs["metadata"]["labels"] = json!({FOREIGN: "true", keys::RGD_NAME: "note"});
     let scenes = vec![
         Scene::new([Act::create(CRDS, theirs)]),
         Scene::new([Act::create(DEFINITIONS, note_rgd(""))]).then(RGDS, "note", "/status/state", json!("Inactive")),
@@ -363,6 +400,8 @@ pub(crate) fn all() -> Vec<Scenario> {
         anew(),
         drift(),
         edits(),
+        shrinks(),
+        forgotten(),
         ends(),
         redefined(),
         others(),

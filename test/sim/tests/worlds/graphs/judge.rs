@@ -7,12 +7,12 @@ use std::{
 
 use broker_api::graphs::keys;
 use serde_json::Value;
-use sim::{Change, Deed, Entry};
+use sim::{Change, Deed, Entry, UNGUARDED, UNLED};
 
 use super::{
     ending::UNTOLD,
     rgds::WIDGETS,
-    stage::{PRIVATE, SPOKES},
+    stage::{HUB, PRIVATE, SPOKES},
 };
 use crate::stage::FOREIGN;
 
@@ -66,6 +66,9 @@ struct Moment<'a> {
     issued: BTreeMap<&'a str, i64>,
     /// Since when rollouts are paused, by their names.
     paused: BTreeMap<&'a str, Duration>,
+    /// The spoke that was the last to begin with another revision of an RGD, by the RGD's name, until something else was written
+    /// there: what comes of it for its instances.
+    began: BTreeMap<&'a str, &'a str>,
 }
 
 /// A step of ours.
@@ -77,8 +80,10 @@ struct Step<'a> {
 /// What a step must not do: why it did. `None`: it did not.
 type Rule = fn(&Moment<'_>, &Step<'_>) -> Option<&'static str>;
 
-const RULES: [Rule; 10] =
-    [foreign, stolen, hubs_own, homeless, abandoned, repeated, ascending, early, untimely, unheard_of];
+const RULES: [Rule; 12] = [
+    foreign, stolen, hubs_own, homeless, abandoned, repeated, ascending, early, untimely, unheard_of, unlisted,
+    inhabited,
+];
 
 impl<'a> Moment<'a> {
     fn take(&mut self, entry: &'a Entry, change: &'a Change) {
@@ -92,6 +97,11 @@ impl<'a> Moment<'a> {
         {
             let issued = self.issued.entry(owner).or_default();
             *issued = (*issued).max(number(after));
+        }
+        if let Some((rgd, _)) = begins(entry, change) {
+            self.began.insert(rgd, &entry.server);
+        } else if is_ours(entry) {
+            self.began.retain(|_, begun| *begun != entry.server);
         }
         if change.resource == ROLLOUTS {
             match change.after.as_ref().filter(|after| after["spec"]["paused"] == true) {
@@ -118,6 +128,14 @@ impl<'a> Moment<'a> {
     fn of_uid(&self, server: &str, uid: &str) -> Option<&'a Value> {
         self.at(server).find(|object| object["metadata"]["uid"] == uid)
     }
+}
+
+/// The RGD, and the revision of it, that a spoke which had another runs from now on.
+fn begins<'a>(entry: &Entry, change: &'a Change) -> Option<(&'a str, &'a str)> {
+    let (before, after) = (change.before.as_ref()?, change.after.as_ref()?);
+    let crd = Some(after).filter(|_| change.resource == CRDS && is_spoke(entry))?;
+    let (was, is) = (annotation(before, keys::GRAPH_REVISION)?, annotation(crd, keys::GRAPH_REVISION)?);
+    (was != is).then_some((label(crd, keys::RGD_NAME)?, is))
 }
 
 fn owner(revision: &Value) -> Option<&str> {
@@ -176,8 +194,9 @@ fn repeated(moment: &Moment<'_>, step: &Step<'_>) -> Option<&'static str> {
     let (REVISIONS, None, Some(new)) = (&*step.change.resource, &step.change.before, &step.change.after) else {
         return None;
     };
-    let known =
-        moment.at(&step.entry.server).filter(|object| object["kind"] == "GraphRevision" && owner(object) == owner(new));
+    let counts =
+        |object: &&Value| object["kind"] == "GraphRevision" && owner(object) == owner(new) && !is_leaving(object);
+    let known = moment.at(&step.entry.server).filter(counts);
     let newest = known.max_by_key(|revision| number(revision))?;
     (newest["spec"]["snapshot"]["spec"] == new["spec"]["snapshot"]["spec"]).then_some("this spec has its revision")
 }
@@ -229,14 +248,57 @@ fn unheard_of(moment: &Moment<'_>, step: &Step<'_>) -> Option<&'static str> {
     }
 }
 
-/// The first step that must not have happened.
-pub(crate) fn judge(entries: &[Entry]) -> Result<(), String> {
+/// What is made for an instance can be found again, whoever crashes: its kind is in the instance's inventory.
+fn unlisted(moment: &Moment<'_>, step: &Step<'_>) -> Option<&'static str> {
+    let (None, Some(child)) = (&step.change.before, &step.change.after) else { return None };
+    let instance = moment.of_uid(&step.entry.server, label(child, keys::INSTANCE_ID)?)?;
+    let (group, _) = child["apiVersion"].as_str()?.rsplit_once('/').unwrap_or_default();
+    let kind = child["kind"].as_str()?;
+    let wanted = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
+    let listed = annotation(instance, keys::APPLYSET_GROUP_KINDS).unwrap_or_default();
+    (!listed.split(',').any(|one| one == wanted)).then_some("its kind is not in the inventory")
+}
+
+/// A CRD goes after its instances.
+fn inhabited(moment: &Moment<'_>, step: &Step<'_>) -> Option<&'static str> {
+    let spec = &step.removed().filter(|_| step.change.resource == CRDS)?["spec"];
+    let (group, kind) = (spec["group"].as_str()?, spec["names"]["kind"].as_str()?);
+    let is_of_it = |object: &Value| {
+        let version = object["apiVersion"].as_str().unwrap_or_default();
+        object["kind"] == kind && version.rsplit_once('/').is_some_and(|(of, _)| of == group)
+    };
+    moment.at(&step.entry.server).any(is_of_it).then_some("it has instances")
+}
+
+/// In a rollout's waves clusters are updated one after the other.
+fn crowded(moment: &Moment<'_>, step: &Step<'_>) -> Option<&'static str> {
+    let (rgd, _) = begins(step.entry, step.change)?;
+    let in_waves = moment.at(HUB).any(|object| {
+        object["kind"] == "ResourceGraphRollout"
+            && object["metadata"]["name"] == rgd
+            && object["spec"]["waves"].is_array()
+    });
+    let begun = moment.began.get(rgd).filter(|begun| in_waves && **begun != step.entry.server)?;
+    let has_instances = moment.at(begun).any(|object| object["status"]["state"] == "ACTIVE");
+    has_instances.then_some("another cluster has only begun")
+}
+
+/// The first step that must not have happened; `is_calm`: nothing goes wrong.
+pub(crate) fn judge(entries: &[Entry], is_calm: bool) -> Result<(), String> {
     let mut moment = Moment::default();
     for entry in entries {
-        let Deed::Change(change) = &entry.deed else { continue };
+        let change = match &entry.deed {
+            Deed::Change(change) => change,
+            Deed::Told(what) if [UNGUARDED, UNLED].iter().any(|never| what.starts_with(never)) => {
+                return Err(entry.to_string());
+            }
+            Deed::Told(_) => continue,
+        };
         if is_ours(entry) {
             let step = Step { entry, change };
-            if let Some(why) = RULES.iter().find_map(|rule| rule(&moment, &step)) {
+            // Of what arrives twice, or after all, the order says nothing.
+            let order = is_calm.then_some(crowded as Rule);
+            if let Some(why) = RULES.iter().chain(&order).find_map(|rule| rule(&moment, &step)) {
                 return Err(format!("{why}: {entry}"));
             }
         }

@@ -119,9 +119,13 @@ async fn realise_all(server: &ApiServer) {
 }
 
 async fn realise(server: &ApiServer, namespace: &str, name: &str) {
-    sleep(TAKES).await;
-    let status = json!({"status": {"state": "Ready", "address": format!("10.0.0.{}", name.len())}});
-    // It may have gone meanwhile.
     let path = format!("/apis/parts.sim.io/v1/namespaces/{namespace}/widgets/{name}/status");
-    Person { name: "factory", server }.ask("PATCH", &path, &status).await;
+    let address = format!("10.0.0.{}", name.len());
+    // It has its address before it is ready.
+    for state in ["Starting", "Ready"] {
+        sleep(TAKES / 2).await;
+        // It may have gone meanwhile.
+        let status = json!({"status": {"state": state, "address": address}});
+        Person { name: "factory", server }.ask("PATCH", &path, &status).await;
+    }
 }

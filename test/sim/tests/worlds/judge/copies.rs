@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use broker_api::keys;
 use serde_json::Value;
-use sim::Entry;
+use sim::{AFTER_ALL, Entry};
 
 use super::{Seen, Step, annotation, goes_away, is_leaving};
 use crate::stage::{CERTIFICATE, PROVIDERS, SHOP};
@@ -35,7 +35,7 @@ pub(super) struct Copies {
 impl Copies {
     /// A provider goes, or cannot be reached.
     pub(super) fn hear(&mut self, entry: &Entry, what: &str) {
-        self.strays |= what.starts_with("arrives after all");
+        self.strays |= what.starts_with(AFTER_ALL);
         if what == "can be reached" {
             self.away.remove(&*entry.server);
         }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use broker_api::keys;
 use serde_json::{Value, json};
+use sim::AFTER_ALL;
 
 use super::{Seen, Step, annotation, is_foreign, is_leaving};
 use crate::stage::{CERTIFICATE, HUB, PROVIDERS, SHOP};
@@ -48,7 +49,7 @@ fn is_origin(step: &Step<'_>) -> bool {
 impl Releases {
     /// What is told beside changes.
     pub(super) fn hear(&mut self, what: &str) {
-        self.strays |= what.starts_with("arrives after all");
+        self.strays |= what.starts_with(AFTER_ALL);
         self.left.extend(what.strip_prefix("Leave(\"").and_then(|rest| rest.strip_suffix("\")")).map(str::to_owned));
     }
 
