@@ -97,8 +97,9 @@ fn run() -> anyhow::Result<bool> {
         ensure!(none.is_none(), "nothing is broken, and still: {}", none.unwrap_or_default());
     }
     println!("nothing goes wrong where nothing is broken");
-    let wanted: Vec<&Mutation> =
-        mutations.iter().filter(|one| options.only.is_empty() || options.only.contains(&one.number)).collect();
+    let is_wanted =
+        |one: &&Mutation| if options.only.is_empty() { one.is_tried() } else { options.only.contains(&one.number) };
+    let wanted: Vec<&Mutation> = mutations.iter().filter(is_wanted).collect();
     Ok(try_all(&trial, &wanted, options.lanes).tell())
 }
 

@@ -192,7 +192,9 @@ fn listen(child: &mut Child, patience: Duration, first: u64) -> Ended {
 
 /// A line that says that a world goes wrong: which, and why. `first`: the seed of the first.
 fn failure(line: &str, first: u64) -> Option<(u64, String)> {
-    let (number, said) = line.strip_prefix("no. ")?.split_once(": ")?;
+    // The first is told behind the test's name, whose line has not ended yet.
+    let told = line.strip_prefix("no. ").or_else(|| Some(line.split_once(" ... no. ")?.1));
+    let (number, said) = told?.split_once(": ")?;
     // A world that is not the only one of its seed says which it is of, and how it was told.
     let of_seed = || {
         let (seed, why) = said.split_once(", seed ")?.1.split_once(": ")?;
@@ -217,6 +219,7 @@ mod tests {
     #[test]
     fn what_goes_wrong_is_told_by_a_line() {
         assert_eq!(failure("no. 17: two copies: and so on", 4), Some((20, "two copies: and so on".to_owned())));
+        assert_eq!(failure("test worlds_x ... no. 17: two copies", 4), Some((20, "two copies".to_owned())));
         let line = "no. 6: life, crash 2, seed 3: it is not quiet";
         assert_eq!(failure(line, 1), Some((3, "it is not quiet".to_owned())));
         assert_eq!(failure("12 worlds, 0 went wrong: []", 1), None);

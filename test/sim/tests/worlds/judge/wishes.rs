@@ -104,7 +104,7 @@ impl Wishes {
             if let (false, Some(before), Some(after)) = (step.is_brokers(), step.before(), step.after()) {
                 let differs = |key: &&str| annotation(before, key) != annotation(after, key);
                 let marks = [keys::PROVIDER_CLUSTER, keys::NEW_PROVIDER_CLUSTER, keys::ASSIGNMENT];
-                self.forged.extend(marks.iter().any(|key| differs(&key)).then(|| uid(after)));
+                self.forged.extend(marks.iter().any(differs).then(|| uid(after)));
             }
             match step.after() {
                 Some(after) if annotation(after, keys::PAUSED) == "true" => {
