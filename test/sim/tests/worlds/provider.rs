@@ -26,7 +26,12 @@ pub(crate) enum Mood {
     Tokens,
     /// It names a Secret of another namespace.
     Foreign,
+    /// It holds each Certificate with a finalizer, and has something to do before it lets go.
+    Clinging,
 }
+
+/// By which a provider holds what it has not done with.
+const HOLD: &str = "issuer.example.org/revoke";
 
 impl Mood {
     fn takes(self) -> Duration {
@@ -47,6 +52,8 @@ pub(crate) async fn run(server: ApiServer, mut mood: watch::Receiver<Mood>) {
             if is_copy && !leaves && now != Mood::Idle {
                 realise(&server, now, &namespace, &name, &object).await;
             }
+            // Whatever it likes to do now, it lets go of what it once took hold of.
+            cling(&server, is_copy && !leaves && now == Mood::Clinging, &namespace, &name, &object).await;
         }
         tokio::select! {
             biased;
@@ -54,6 +61,19 @@ pub(crate) async fn run(server: ApiServer, mut mood: watch::Receiver<Mood>) {
             changed = changes.changed() => if changed.is_err() { return },
         }
     }
+}
+
+/// Takes hold of a Certificate, or lets go of it.
+async fn cling(server: &ApiServer, clings: bool, namespace: &str, name: &str, certificate: &Value) {
+    let finalizers = certificate["metadata"]["finalizers"].as_array().cloned().unwrap_or_default();
+    if finalizers.contains(&json!(HOLD)) == clings {
+        return;
+    }
+    sleep(Mood::Clinging.takes()).await;
+    let others = finalizers.into_iter().filter(|finalizer| *finalizer != HOLD);
+    let wanted: Vec<Value> = others.chain(clings.then(|| json!(HOLD))).collect();
+    let body = json!({"metadata": {"finalizers": wanted}});
+    Person { name: "issuer", server }.ask("PATCH", &format!("{}/{name}", certificates(namespace)), &body).await;
 }
 
 async fn realise(server: &ApiServer, mood: Mood, namespace: &str, name: &str, certificate: &Value) {

@@ -86,7 +86,11 @@ fn scenarios() -> Vec<(&'static str, Vec<Act>)> {
                 Heal(HOMER),
             ],
         ),
-        ("somebody else has the name of its copy when it goes", vec![Ask(ONE), Squat(ONE), GiveBack(ONE)]),
+        (
+            "somebody else has something where copies were",
+            vec![Policy(B, Says::Closed), Ask(ONE), Ask(TWO), Squat(ONE), GiveBack(TWO), GiveBack(ONE)],
+        ),
+        ("its provider takes its time to let go", from_a(&[Mood(A, Works::Clinging), Nothing, GiveBack(ONE), Nothing])),
         ("its provider cannot be reached when it goes", from_a(&[Outage(A, How::Silent), GiveBack(ONE), Heal(A)])),
         ("its provider cannot be reached", from_a(&[Outage(A, How::Silent), Edit(ONE, 1), Heal(A)])),
         ("its consumer cannot be reached", vec![Ask(ONE), Outage(HOMER, How::Refused), GiveBack(ONE), Heal(HOMER)]),
