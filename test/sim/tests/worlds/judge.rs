@@ -88,6 +88,20 @@ impl Step<'_> {
         self.change.after.as_deref()
     }
 
+    /// Whether it is about a Certificate that a consumer has asked for.
+    fn is_about_origin(&self) -> bool {
+        self.change.resource == CERTIFICATE && self.change.namespace == SHOP && !PROVIDERS.contains(&self.server())
+    }
+
+    /// The origin's uid, where somebody else writes what only the broker may.
+    fn forges(&self) -> Option<&str> {
+        let by_person = !self.is_brokers() && self.entry.by != "controllers";
+        let (before, after) = (self.before()?, self.after().filter(|_| by_person && self.is_about_origin())?);
+        let marks = [keys::PROVIDER_CLUSTER, keys::NEW_PROVIDER_CLUSTER, keys::ASSIGNMENT];
+        let differs = marks.iter().any(|mark| annotation(before, mark) != annotation(after, mark));
+        before["metadata"]["uid"].as_str().filter(|_| differs)
+    }
+
     /// Whether it is about a copy of somebody's Certificate in a provider, not one that somebody pretends to be one.
     fn is_about_copy(&self) -> bool {
         self.change.resource == CERTIFICATE
@@ -107,10 +121,14 @@ fn annotation<'a>(object: &'a Value, key: &str) -> &'a str {
     object["metadata"]["annotations"][key].as_str().unwrap_or_default()
 }
 
+/// Whom somebody has done this to, where that is what is told.
+fn done_to<'a>(act: &str, what: &'a str) -> Option<&'a str> {
+    what.strip_prefix(act)?.strip_prefix("(\"")?.strip_suffix("\")")
+}
+
 /// The server that from now on is not heard of: it is taken out, or cannot be reached.
 fn goes_away<'a>(server: &'a str, what: &'a str) -> Option<&'a str> {
-    let leaves = what.strip_prefix("Leave(\"").and_then(|rest| rest.strip_suffix("\")"));
-    leaves.or_else(|| what.starts_with("cannot be reached").then_some(server))
+    done_to("Leave", what).or_else(|| what.starts_with("cannot be reached").then_some(server))
 }
 
 fn is_leaving(object: &Value) -> bool {
@@ -123,8 +141,8 @@ struct Seen(BTreeMap<(String, String), Arc<Value>>);
 
 impl Seen {
     fn take(&mut self, step: &Step<'_>) {
-        let Change { resource, namespace, name, after, .. } = step.change;
-        if resource == CERTIFICATE && namespace == SHOP && !PROVIDERS.contains(&step.server()) {
+        let Change { name, after, .. } = step.change;
+        if step.is_about_origin() {
             let key = (step.server().to_owned(), name.clone());
             match after {
                 Some(after) => self.0.insert(key, Arc::clone(after)),

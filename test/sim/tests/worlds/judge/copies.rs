@@ -7,8 +7,6 @@ use serde_json::Value;
 use sim::{AFTER_ALL, Entry};
 
 use super::{Seen, Step, annotation, goes_away, is_leaving};
-use crate::stage::{CERTIFICATE, PROVIDERS, SHOP};
-
 /// One copy.
 struct Copy {
     /// Of its origin.
@@ -68,7 +66,7 @@ impl Copies {
 
     /// Takes a step in.
     pub(super) fn take(&mut self, step: &Step<'_>, seen: &Seen) -> Result<(), String> {
-        self.note_forgery(step);
+        self.forged.extend(step.forges().map(str::to_owned));
         let strays = std::mem::take(&mut self.strays);
         if !step.is_about_copy() {
             return Ok(());
@@ -92,19 +90,6 @@ impl Copies {
         held.leaves |= is_leaving(after);
         held.ready |= after["status"]["status"] == "Available";
         if is_new { self.check_number(&uid, after, seen) } else { Ok(()) }
-    }
-
-    fn note_forgery(&mut self, step: &Step<'_>) {
-        let change = step.change;
-        let by_person = !step.is_brokers() && step.entry.by != "controllers";
-        let of_consumer =
-            change.resource == CERTIFICATE && change.namespace == SHOP && !PROVIDERS.contains(&step.server());
-        if let (true, true, Some(before), Some(after)) = (by_person, of_consumer, &change.before, &change.after) {
-            let marks = [keys::PROVIDER_CLUSTER, keys::NEW_PROVIDER_CLUSTER, keys::ASSIGNMENT];
-            if marks.iter().any(|mark| annotation(before, mark) != annotation(after, mark)) {
-                self.forged.extend(before["metadata"]["uid"].as_str().map(str::to_owned));
-            }
-        }
     }
 
     fn check_number(&self, uid: &str, made: &Value, seen: &Seen) -> Result<(), String> {

@@ -7,8 +7,8 @@ use broker_api::keys;
 use serde_json::{Value, json};
 use sim::AFTER_ALL;
 
-use super::{Seen, Step, annotation, is_foreign, is_leaving};
-use crate::stage::{CERTIFICATE, HUB, PROVIDERS, SHOP};
+use super::{Seen, Step, annotation, done_to, is_foreign, is_leaving};
+use crate::stage::{CERTIFICATE, HUB};
 
 /// Server, resource, namespace and name.
 type Place = [String; 4];
@@ -42,15 +42,11 @@ fn place(step: &Step<'_>) -> Place {
     [step.server(), &step.change.resource, &step.change.namespace, &step.change.name].map(str::to_owned)
 }
 
-fn is_origin(step: &Step<'_>) -> bool {
-    step.change.resource == CERTIFICATE && step.change.namespace == SHOP && !PROVIDERS.contains(&step.server())
-}
-
 impl Releases {
     /// What is told beside changes.
     pub(super) fn hear(&mut self, what: &str) {
         self.strays |= what.starts_with(AFTER_ALL);
-        self.left.extend(what.strip_prefix("Leave(\"").and_then(|rest| rest.strip_suffix("\")")).map(str::to_owned));
+        self.left.extend(done_to("Leave", what).map(str::to_owned));
     }
 
     /// What the broker does.
@@ -58,7 +54,7 @@ impl Releases {
         let change = step.change;
         let released = step.before().filter(|before| is_held(before) && !step.after().is_some_and(is_held));
         match (&*change.resource, released) {
-            (CERTIFICATE, Some(origin)) if is_origin(step) => self.check_origin(origin),
+            (CERTIFICATE, Some(origin)) if step.is_about_origin() => self.check_origin(origin),
             (CERTIFICATE, None) if step.is_about_copy() && step.before().is_none() => self.check_copy(step, seen),
             ("migrations.broker.platform-mesh.io", Some(migration)) if step.server() == HUB => {
                 let id = migration["status"]["id"].as_str().unwrap_or_default();
@@ -116,7 +112,8 @@ impl Releases {
                 uid if !strays => _ = self.copies.insert(place, uid.to_owned()),
                 _ => {}
             }
-        } else if is_origin(step) && !step.is_brokers() && step.before().is_some_and(is_held) && !is_held(after) {
+        } else if step.is_about_origin() && !step.is_brokers() && step.before().is_some_and(is_held) && !is_held(after)
+        {
             self.let_go.insert(uid(after).to_owned());
         }
     }

@@ -9,8 +9,8 @@ use broker_api::keys;
 use serde_json::Value;
 use sim::Entry;
 
-use super::{Step, annotation, held::Held};
-use crate::stage::{CERTIFICATE, PROVIDERS, SHOP};
+use super::{Step, annotation, done_to, held::Held};
+use crate::stage::{CERTIFICATE, PROVIDERS};
 
 /// It takes no longer to hear of it.
 const HEARD: Duration = Duration::from_secs(5);
@@ -38,11 +38,10 @@ fn is_long_ago(step: &Step<'_>, since: Option<&Duration>) -> bool {
 impl Wishes {
     /// What is told beside changes.
     pub(super) fn hear(&mut self, entry: &Entry, what: &str) {
-        let named = |act: &str| what.strip_prefix(act).and_then(|rest| rest.strip_suffix("\")"));
-        if let Some(provider) = named("Leave(\"") {
+        if let Some(provider) = done_to("Leave", what) {
             self.out.entry(provider.to_owned()).or_insert(entry.at);
         }
-        if let Some(provider) = named("Return(\"") {
+        if let Some(provider) = done_to("Return", what) {
             self.out.remove(provider);
         }
     }
@@ -99,13 +98,9 @@ impl Wishes {
                 self.closed.remove(step.server());
             }
         }
-        if change.resource == CERTIFICATE && change.namespace == SHOP && !is_provider {
+        self.forged.extend(step.forges().map(str::to_owned));
+        if step.is_about_origin() {
             let uid = |object: &Value| object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
-            if let (false, Some(before), Some(after)) = (step.is_brokers(), step.before(), step.after()) {
-                let differs = |key: &&str| annotation(before, key) != annotation(after, key);
-                let marks = [keys::PROVIDER_CLUSTER, keys::NEW_PROVIDER_CLUSTER, keys::ASSIGNMENT];
-                self.forged.extend(marks.iter().any(differs).then(|| uid(after)));
-            }
             match step.after() {
                 Some(after) if annotation(after, keys::PAUSED) == "true" => {
                     self.paused.entry(uid(after)).or_insert(step.entry.at);
