@@ -87,10 +87,10 @@ impl Machine for MigrationMachine {
         let key = &work.key;
         let (known, mut about, memory) = broker.migrations.get(key).ok_or(Outcome::Done)?;
         if !matches!(about, MovedOrigin::Known(..)) {
-            let again = broker.about(&known);
+            let again = broker.about(&known, broker.ring.load().as_deref());
             if again != about {
                 about = again.clone();
-                for origin in broker.migrations.set_about(key, &known.uid, again) {
+                for origin in broker.migrations.set_about(&known, again) {
                     broker.enqueue(origin);
                 }
             }

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use broker_api::{ClusterName, Role};
 use broker_core::{
-    assignment::Maker,
+    assignment::{KeyRing, Maker},
     memory::Memory,
     migration::{
         known::{Known, Side},
@@ -77,9 +77,11 @@ impl Broker {
         self.migrations.of(origin, uid)
     }
 
-    /// Whether all Migrations are known. Where their kind is not installed there are none.
+    /// Whether all Migrations are known, and which origins they are about. Where their kind is not installed there are none.
     pub fn migrations_known(&self) -> bool {
-        self.hub_knows(&self.watches.migrations)
+        let spec = &self.watches.migrations;
+        // An index is complete a moment before the registry has heard of what is in it.
+        self.hub().is_some_and(|hub| hub.kind(&spec.gvk) == KindState::Missing || hub.has_told_of(spec))
     }
 
     /// An object in a provider. One whose body is not held is not known; it is read by whoever listens to it.
@@ -97,8 +99,8 @@ impl Broker {
         self.provided(&side.provider, &side.kind, &side.key)
     }
 
-    /// Which origin a Migration is about, as far as the indexes tell.
-    pub(crate) fn about(&self, known: &Known) -> MovedOrigin {
+    /// Which origin a Migration is about, as far as the indexes tell and these keys prove.
+    pub(crate) fn about(&self, known: &Known, ring: Option<&KeyRing>) -> MovedOrigin {
         let from = &known.from;
         let brokered = self.watches.brokered.iter().find(|brokered| *brokered.kind == from.kind);
         let engaged = |provider: &ClusterName| match self.fleet().cluster(provider) {
@@ -106,14 +108,13 @@ impl Broker {
             None if self.departures.absent(provider).is_some() => Engaged::No,
             None => Engaged::Unknown,
         };
-        let ring = self.ring.load();
         let around = Surroundings {
             own: &self.namespace,
             reserved: self.is_reserved(&known.key.namespace),
             kind: brokered.map(|brokered| &brokered.kind),
             engaged: &engaged,
             copy: &|| self.copy_at(from),
-            ring: ring.as_deref(),
+            ring,
             is_made: &|| self.migrations.makes_for(known),
         };
         MovedOrigin::of(known, &around)
@@ -216,5 +217,71 @@ impl Broker {
             }
         }
         blind
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use broker_core::{assignment::Key, migration_object};
+    use runtime_fleet::subscription::Subscription;
+    use serde_json::json;
+
+    use super::*;
+    use crate::{broker::Channels, conventions, migrations::listen::listen};
+
+    fn ring() -> KeyRing {
+        KeyRing::new(vec![Key { id: "k".into(), secret: vec![1; 32] }]).unwrap()
+    }
+
+    /// The origins that move, by number.
+    fn origin(broker: &Broker, number: usize) -> OriginKey {
+        let kind = Arc::clone(&broker.watches.brokered[0].kind);
+        let key = ObjectKey::new("n", format!("cert-{number}").as_str());
+        Broker::origin_key(&ClusterName::consumer("homer"), &kind, &key)
+    }
+
+    /// A broker in whose hub the first list of Migrations has just come: one for each of so many origins that move. Nobody
+    /// has been told of it. With it comes what ends with the test.
+    fn with_list(moves: usize) -> (Arc<Broker>, (Channels, Vec<Subscription>)) {
+        let (broker, channels) = Broker::of_one_kind();
+        let hub = ClusterName::new(Role::Coordination, "hub");
+        broker.engage_unreachable(&hub);
+        let subscriptions = listen(&broker, broker.fleet());
+        let sides = (&ClusterName::provider("one"), &ClusterName::provider("two"));
+        let migration = |number: usize| {
+            let key = origin(&broker, number);
+            let name = migration_object::name(&key, "1", 7);
+            let mut value = migration_object::body(&key, "1", &name, sides, 7, &ring());
+            let named = json!({"name": name, "namespace": "n", "uid": name, "resourceVersion": "1"});
+            value["metadata"].as_object_mut().unwrap().extend(named.as_object().unwrap().clone());
+            conventions::object(&value)
+        };
+        let index = broker.hub().unwrap().index(&broker.watches.migrations).unwrap();
+        index.replace((0..moves).map(migration).collect(), 1);
+        (broker, (channels, subscriptions))
+    }
+
+    #[tokio::test]
+    async fn what_nobody_has_heard_of_is_not_known() {
+        let (broker, _rest) = with_list(1);
+        assert!(broker.hub_knows(&broker.watches.migrations), "the list is there");
+        assert!(!broker.migrations_known(), "an origin would miss its own");
+    }
+
+    #[tokio::test]
+    async fn no_key_counts_before_migrations_are_read_with_it() {
+        const MOVES: usize = 300;
+        let (broker, _rest) = with_list(MOVES);
+        thread::scope(|threads| {
+            let worker = threads.spawn(|| {
+                while broker.ring.load().is_none() {}
+                (0..MOVES).filter(|number| broker.migrations_of(&origin(&broker, *number), "1").is_empty()).count()
+            });
+            broker.set_ring(ring());
+            assert_eq!(worker.join().unwrap(), 0, "so many origins miss their Migration");
+        });
+        assert_eq!(broker.migrations.queue.stats().depth, MOVES, "each is looked at with them");
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use broker_api::ClusterName;
-use broker_core::migration::known::Known;
+use broker_core::{assignment::KeyRing, migration::known::Known};
 use runtime_effect::kind::Kind;
 use runtime_engine::view::view;
 use runtime_fleet::{
@@ -21,49 +21,64 @@ use crate::broker::Broker;
 impl Broker {
     /// A Migration came, changed or went: by its watch, or by the answer to a write.
     pub(crate) fn migration_changed(&self, hub: &ClusterName, change: &Change) {
-        self.migrations.set_hub(hub);
+        let keys = self.migrations.keys();
         let ring = self.ring.load_full();
-        let before = self.migrations.get(&change.key).map(|(known, ..)| known);
-        let read = |object: &Object| {
-            let object = view(object).ok_or_else(|| ObjectError::Forgotten.to_string())?;
-            Known::parse(&change.key, &object, ring.as_deref(), before.as_deref())
-        };
-        let known = change.new.as_deref().map(read).transpose();
-        match known {
-            Ok(known) => {
-                let after = known.map(|known| {
-                    let about = self.about(&known);
-                    (known, about)
-                });
-                let gone = after.is_none();
-                let last = change.new.as_deref().or(change.old.as_deref());
-                let last = last.and_then(|object| read(object).ok());
-                let ended = last.filter(|last| gone || last.view.has_ended());
-                for origin in self.migrations.update(&change.key, after) {
-                    self.enqueue(origin);
-                }
-                if gone {
-                    self.want_stages(&change.key, &std::collections::BTreeSet::new());
-                }
-                self.migrations.enqueue(change.key.clone());
-                if let Some(ended) = ended {
-                    // Another may have waited for what this one would have made.
-                    self.migrations.copy_moved(&ended.from.key);
-                }
-            }
+        let read = self.read_migration(hub, change, ring.as_deref());
+        drop(keys);
+        let gone = change.new.is_none();
+        if gone && read.is_ok() {
+            self.want_stages(&change.key, &std::collections::BTreeSet::new());
+        }
+        match read {
+            // Another may have waited for what this one would have made.
+            Ok(Some(last)) if gone || last.view.has_ended() => self.migrations.copy_moved(&last.from.key),
+            Ok(_) => {}
             // The CRD does not let such through.
             Err(why) => warn!(migration = %change.key, %why, "a Migration that cannot be read is left alone"),
         }
     }
 
-    /// There are keys, or other ones: what Migrations say of themselves is looked at again.
-    pub(crate) fn judge_migrations(&self) {
-        let Some(hub) = self.hub() else { return };
-        let Some(index) = hub.index(&self.watches.migrations) else { return };
-        for (key, object) in index.snapshot() {
-            let change = Change { key, old: Some(Arc::clone(&object)), new: Some(object) };
-            self.migration_changed(hub.name(), &change);
+    /// Takes in what a Migration is now, as these keys prove it. Returns what it is, or was the last time.
+    fn read_migration(
+        &self,
+        hub: &ClusterName,
+        change: &Change,
+        ring: Option<&KeyRing>,
+    ) -> Result<Option<Known>, String> {
+        self.migrations.set_hub(hub);
+        let before = self.migrations.get(&change.key).map(|(known, ..)| known);
+        let read = |object: &Object| {
+            let object = view(object).ok_or_else(|| ObjectError::Forgotten.to_string())?;
+            Known::parse(&change.key, &object, ring, before.as_deref())
+        };
+        let known = change.new.as_deref().map(read).transpose()?;
+        let last = known.clone().or_else(|| change.old.as_deref().and_then(|object| read(object).ok()));
+        let after = known.map(|known| {
+            let about = self.about(&known, ring);
+            (known, about)
+        });
+        for origin in self.migrations.update(&change.key, after) {
+            self.enqueue(origin);
         }
+        self.migrations.enqueue(change.key.clone());
+        Ok(last)
+    }
+
+    /// There are keys, or other ones. What Migrations say of themselves is looked at again before anything is decided with
+    /// them: an origin whose Migration is not known to be its own would take its move for one that nobody wants.
+    pub(crate) fn set_ring(&self, ring: KeyRing) {
+        let keys = self.migrations.keys();
+        if let Some(index) = self.hub().and_then(|hub| hub.index(&self.watches.migrations)) {
+            for (key, object) in index.snapshot() {
+                let change = Change { key, old: Some(Arc::clone(&object)), new: Some(object) };
+                if let Err(why) = self.read_migration(index.cluster(), &change, Some(&ring)) {
+                    warn!(migration = %change.key, %why, "a Migration that cannot be read is left alone");
+                }
+            }
+        }
+        self.ring.store(Some(Arc::new(ring)));
+        drop(keys);
+        self.migrations.enqueue_all();
     }
 
     /// Starts the watches that a Migration needs, and ends those that nobody needs any more. Returns whether any is new to it.

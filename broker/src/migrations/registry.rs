@@ -96,6 +96,8 @@ pub struct Migrations {
     /// Migrations to look at.
     pub queue: Arc<Queue<MigrationWork>>,
     hub: Mutex<Option<ClusterName>>,
+    /// Held while what a Migration says is read with the keys that count, so that none is taken in by older ones.
+    keys: Mutex<()>,
 }
 
 fn remove<K: Hash + Eq>(map: &mut HashMap<K, BTreeSet<ObjectKey>>, key: &K, migration: &ObjectKey) {
@@ -134,6 +136,11 @@ impl Inner {
 impl Migrations {
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// While this is held no other Migration is taken in, and no other keys come to count.
+    pub(super) fn keys(&self) -> MutexGuard<'_, ()> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Look at a Migration.
@@ -196,11 +203,14 @@ impl Migrations {
         concerned
     }
 
-    /// It has turned out which origin a Migration is about. Returns the origins that are to be looked at because of it.
-    pub fn set_about(&self, key: &ObjectKey, uid: &str, about: MovedOrigin) -> Vec<OriginKey> {
+    /// It has turned out which origin a Migration is about, by what was known of it; what has become known since says more.
+    /// Returns the origins that are to be looked at because of it.
+    pub fn set_about(&self, known: &Arc<Known>, about: MovedOrigin) -> Vec<OriginKey> {
         let mut inner = self.lock();
         let Inner { entries, by_origin, .. } = &mut *inner;
-        let Some(entry) = entries.get_mut(key).filter(|entry| *entry.known.uid == *uid && entry.about != about) else {
+        let key = &known.key;
+        let entry = entries.get_mut(key);
+        let Some(entry) = entry.filter(|entry| Arc::ptr_eq(&entry.known, known) && entry.about != about) else {
             return Vec::new();
         };
         let before = std::mem::replace(&mut entry.about, about);
@@ -426,11 +436,14 @@ mod tests {
         let all = Migrations::default();
         let known = migration(&json!({}));
         let key = known.key.clone();
+        all.update(&key, Some((known.clone(), MovedOrigin::Unknown)));
+        let held = || all.get(&key).unwrap().0;
+        let before = held();
         all.update(&key, Some((known, MovedOrigin::Unknown)));
         assert!(all.of(&origin("x"), "1").is_empty());
-        assert!(all.set_about(&key, "of another", about("x")).is_empty());
-        assert_eq!(all.set_about(&key, "u", about("x")), [origin("x")]);
-        assert!(all.set_about(&key, "u", about("x")).is_empty(), "nothing new");
+        assert!(all.set_about(&before, about("x")).is_empty(), "it was read again since");
+        assert_eq!(all.set_about(&held(), about("x")), [origin("x")]);
+        assert!(all.set_about(&held(), about("x")).is_empty(), "nothing new");
         assert_eq!(all.of(&origin("x"), "1").len(), 1);
         assert!(all.of(&origin("x"), "of another object").is_empty());
         all.update(&key, None);

@@ -157,9 +157,8 @@ impl Broker {
             Ok(ring) => {
                 info!(secret = keys::SIGNING_KEY_SECRET, signs_with = ring.signs_with(), "signing keys read");
                 self.signing.lock().held = Some(keys);
-                self.ring.store(Some(Arc::new(ring)));
+                self.set_ring(ring);
                 self.signing.set_known();
-                self.judge_migrations();
                 // Everything that was decided with others is decided again.
                 for key in self.records.all() {
                     self.enqueue(key);

@@ -173,9 +173,10 @@ async fn several_share_a_watch_and_each_hears_of_all_that_is_there() {
     cluster.listen(&spec, 1, &(Arc::clone(&one) as _));
     let index = cluster.index(&spec).unwrap();
     assert!(cluster.has_told(), "nobody knows of anything that is not told");
+    assert!(!cluster.has_told_of(&spec), "nothing is known of it");
     index.replace(vec![(ObjectKey::new("n", "a"), object())], 2);
     cluster.listen(&spec, 2, &(Arc::clone(&other) as _));
-    assert!(!cluster.has_told(), "the first has not heard of it yet");
+    assert!(!cluster.has_told() && !cluster.has_told_of(&spec), "the first has not heard of it yet");
     assert!(Arc::ptr_eq(&index, &cluster.index(&spec).unwrap()), "it is the same");
     assert_eq!(other.counts(), [1, 1, 0], "what was there, and that this is all");
     cluster.listen(&spec, 2, &(Arc::clone(&other) as _));
@@ -184,7 +185,7 @@ async fn several_share_a_watch_and_each_hears_of_all_that_is_there() {
     let change = Change { key: ObjectKey::new("n", "a"), old: None, new: None };
     cluster.changed(&index, &change, false);
     cluster.completed(&index);
-    assert!(cluster.has_told());
+    assert!(cluster.has_told() && cluster.has_told_of(&spec));
     cluster.server.set_kind(&job(), &found(), &Reading::Document(None));
     assert_eq!((one.counts(), other.counts()), ([1, 1, 1], [2, 2, 1]));
     cluster.unlisten(&spec, 1);

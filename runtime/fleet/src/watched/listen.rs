@@ -48,6 +48,12 @@ impl Cluster {
         watches.values().all(|watched| watched.heard.load(Ordering::Acquire) || !watched.index.is_complete())
     }
 
+    /// Whether everybody has heard of all that there is on one watch. What listeners keep of it is no whole before.
+    pub fn has_told_of(&self, spec: &WatchSpec) -> bool {
+        let watches = self.watches.read().unwrap_or_else(PoisonError::into_inner);
+        watches.get(spec).is_some_and(|watched| watched.heard.load(Ordering::Acquire) && watched.index.is_complete())
+    }
+
     fn note_heard(&self, index: &Index, heard: bool) {
         let watches = self.watches.read().unwrap_or_else(PoisonError::into_inner);
         // It may be another's by now.
