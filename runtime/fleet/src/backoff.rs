@@ -25,6 +25,11 @@ impl Backoff {
         wait
     }
 
+    /// How often in a row it has been waited since something worked.
+    pub fn failures(&self) -> u32 {
+        self.failures
+    }
+
     /// Something worked: start over.
     pub fn reset(&mut self) {
         self.failures = 0;

@@ -22,6 +22,7 @@ use hyper_util::{
     rt::{TokioExecutor, TokioTimer},
 };
 use kube::client::Body;
+use tokio::time::Instant;
 use tower::Service;
 
 /// Requests and watches on one connection. Servers allow more (kube-apiserver: 100 at the least), and one that is over
@@ -41,11 +42,16 @@ const UNUSED: Duration = Duration::from_mins(1);
 const PING: Duration = Duration::from_secs(20);
 const ANSWER: Duration = Duration::from_secs(10);
 
+/// An answer that was begun has come to nothing where its reader leaves after so long without any more of it: of most
+/// answers, and of watches, in which there is something every minute.
+const STALLED: Duration = Duration::from_secs(5);
+const SILENT: Duration = Duration::from_mins(2);
+
 /// What one connection carries.
 #[derive(Debug, Default)]
 struct Load {
     requests: AtomicU32,
-    /// A request on it was given up without an answer: the next ones go over another.
+    /// A request on it was given up without an answer, or in the middle of it: the next ones go over another.
     doubtful: AtomicBool,
 }
 
@@ -98,17 +104,41 @@ pub(crate) struct Connections<C> {
     lines: Arc<Mutex<Vec<Line<C>>>>,
 }
 
+/// See [`STALLED`].
+fn patience(request: &Request<Body>) -> Duration {
+    let query = request.uri().query().unwrap_or_default();
+    if query.split('&').any(|part| part.starts_with("watch=")) { SILENT } else { STALLED }
+}
+
+/// What a request waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Awaits {
+    /// The head of the answer.
+    Head,
+    /// More of the body, since then: its reader has all that has come.
+    Body(Instant),
+    /// Nothing: the answer is whole, or its reader has other things to do.
+    Nothing,
+}
+
 /// One request's part of a connection's load, until its answer is read or dropped.
 #[derive(Debug)]
 struct Place {
     load: Arc<Load>,
-    answered: bool,
+    awaits: Awaits,
+    patience: Duration,
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         self.load.requests.fetch_sub(1, Ordering::Relaxed);
-        if !self.answered {
+        let given_up = match self.awaits {
+            Awaits::Head => true,
+            // Whoever has read enough leaves an answer at any time.
+            Awaits::Body(since) => since.elapsed() >= self.patience,
+            Awaits::Nothing => false,
+        };
+        if given_up {
             self.load.doubtful.store(true, Ordering::Relaxed);
         }
     }
@@ -117,7 +147,7 @@ impl Drop for Place {
 /// The body of an answer.
 pub(crate) struct Answered {
     body: Incoming,
-    _place: Place,
+    place: Place,
 }
 
 impl http_body::Body for Answered {
@@ -125,7 +155,13 @@ impl http_body::Body for Answered {
     type Error = hyper::Error;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        self.place.awaits = match (&polled, self.place.awaits) {
+            (Poll::Ready(_), _) => Awaits::Nothing,
+            (Poll::Pending, Awaits::Body(since)) => Awaits::Body(since),
+            (Poll::Pending, _) => Awaits::Body(Instant::now()),
+        };
+        polled
     }
 
     fn is_end_stream(&self) -> bool {
@@ -159,7 +195,8 @@ impl<C: Connect + Clone + Send + Sync + 'static> Connections<C> {
     }
 
     /// A connection with room for one more.
-    fn place(&self, carries: Carries) -> (Client<C, Body>, Place) {
+    fn place(&self, request: &Request<Body>) -> (Client<C, Body>, Place) {
+        let carries = Carries::of(request);
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         // What goes on there goes on; where nothing does it is closed.
         lines.retain(|line| !line.is_doubtful() || line.requests() > 0);
@@ -170,7 +207,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> Connections<C> {
         });
         let line = &lines[first];
         line.load.requests.fetch_add(1, Ordering::Relaxed);
-        (line.client.clone(), Place { load: Arc::clone(&line.load), answered: false })
+        (line.client.clone(), Place { load: Arc::clone(&line.load), awaits: Awaits::Head, patience: patience(request) })
     }
 }
 
@@ -184,12 +221,12 @@ impl<C: Connect + Clone + Send + Sync + 'static> Service<Request<Body>> for Conn
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let (client, mut place) = self.place(Carries::of(&request));
+        let (client, mut place) = self.place(&request);
         Box::pin(async move {
             let answer = client.request(request).await;
             // An error is an answer, too: a connection that broke is made again.
-            place.answered = true;
-            Ok(answer?.map(|body| Answered { body, _place: place }))
+            place.awaits = Awaits::Nothing;
+            Ok(answer?.map(|body| Answered { body, place }))
         })
     }
 }

@@ -1,5 +1,6 @@
 use std::{convert::Infallible, pin::pin};
 
+use futures::StreamExt as _;
 use http::Uri;
 use http_body_util::{BodyExt as _, Full, StreamBody, combinators::UnsyncBoxBody};
 use hyper::{rt, service::service_fn};
@@ -61,6 +62,10 @@ impl Server {
         Ok(Response::new(match &*path {
             "/endless" => StreamBody::new(futures::stream::repeat_with(chunk)).boxed_unsync(),
             "/watch" => StreamBody::new(futures::stream::pending()).boxed_unsync(),
+            "/stalled" => {
+                let begun = futures::stream::iter([Ok(Frame::data(Bytes::from_static(b"[")))]);
+                StreamBody::new(begun.chain(futures::stream::pending())).boxed_unsync()
+            }
             "/never" => std::future::pending().await,
             _ => Full::new(Bytes::from_static(b"ok")).boxed_unsync(),
         }))
@@ -177,6 +182,22 @@ async fn a_request_that_was_given_up_is_followed_by_others_over_another_connecti
     assert_eq!(client.lines.lock().unwrap().len(), 2);
     ok(&mut client).await;
     assert_eq!(client.lines.lock().unwrap().len(), 1, "nothing goes on there any more");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_never_ends_is_followed_by_others_over_another_connection() {
+    let server = Server::default();
+    let mut client = server.client();
+    let mut read_for = async |path: &str, span: Duration| {
+        let body = client.call(get(path)).await.unwrap().into_body();
+        assert!(tokio::time::timeout(span, body.collect()).await.is_err(), "it ends");
+        ok(&mut client).await;
+        server.connections()
+    };
+    assert_eq!(read_for("/stalled", STALLED / 2).await, 1, "its reader had no patience");
+    assert_eq!(read_for("/stalled", STALLED).await, 2);
+    assert_eq!(read_for("/watch?watch=1", SILENT / 2).await, 2, "nothing happened");
+    assert_eq!(read_for("/watch?watch=1", SILENT).await, 3);
 }
 
 #[tokio::test(start_paused = true)]

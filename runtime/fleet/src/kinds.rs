@@ -40,7 +40,7 @@ pub(crate) async fn run(server: Arc<Server>) {
     let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(10));
     let (mut poll, mut polled) = (FIRST_POLL, Instant::now());
     loop {
-        let connection = server.ready().await;
+        let connection = server.ready().await.after(backoff.failures());
         let polls = polled.elapsed() >= poll;
         let due = server.kinds.due(polls);
         let mut failed = false;

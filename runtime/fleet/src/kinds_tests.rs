@@ -38,8 +38,8 @@ struct Server {
     built_in: BTreeSet<String>,
     /// Nobody may read CRDs.
     secretive: bool,
-    /// What it takes its time to answer.
-    slow: Option<Slow>,
+    /// What it takes its time to answer, and how long.
+    slow: Option<(Slow, Duration)>,
     /// Answers to reads of a CRD before it tells of it.
     refusals: Vec<StatusCode>,
     /// How often it was asked: discovery, single CRDs, OpenAPI.
@@ -50,22 +50,27 @@ struct Server {
     lists: usize,
 }
 
-/// What may be answered later than what is asked at the same time.
+/// What may be answered late.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Slow {
     Discovery,
     Crds,
+    OpenApi,
 }
+
+/// Later than what is asked at the same time.
+const LATE: Duration = Duration::from_millis(300);
 
 impl Server {
     /// How long an answer takes.
     fn delay(&self, path: &str) -> Duration {
-        let slow = match self.slow {
-            Some(Slow::Discovery) => path == DISCOVERY,
-            Some(Slow::Crds) => path == CRDS,
-            None => false,
+        let Some((slow, delay)) = self.slow else { return Duration::ZERO };
+        let own = match slow {
+            Slow::Discovery => DISCOVERY,
+            Slow::Crds => CRDS,
+            Slow::OpenApi => OPENAPI,
         };
-        if slow { Duration::from_millis(300) } else { Duration::ZERO }
+        if path == own { delay } else { Duration::ZERO }
     }
 
     fn serve(&mut self, names: impl IntoIterator<Item = usize>) {
@@ -278,7 +283,7 @@ async fn five_hundred_kinds_that_appear_at_once_cost_one_small_read_each() {
 #[tokio::test(start_paused = true)]
 async fn kinds_that_are_there_at_the_start_are_asked_for_once() {
     for slow in [Slow::Discovery, Slow::Crds] {
-        let mut server = Server { slow: Some(slow), ..Server::default() };
+        let mut server = Server { slow: Some((slow, LATE)), ..Server::default() };
         server.serve(0..3);
         let scene = Scene::new(server, 0..3);
         scene.quiet().await;
@@ -370,6 +375,18 @@ async fn what_cannot_be_read_at_this_moment_is_read_later() {
     let told = scene.told();
     assert!(matches!(&*told, [(unread, None), (_, Some(_))] if unread == "K0 unread"), "{told:?}");
     assert_eq!(scene.server().asked[2], 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_document_that_takes_long_is_waited_for_longer_each_time() {
+    let mut server = Server { slow: Some((Slow::OpenApi, Duration::from_secs(25))), ..Server::default() };
+    server.serve([0]);
+    server.built_in.insert("k0s".to_owned());
+    let scene = Scene::new(server, 0..1);
+    tokio::time::sleep(Duration::from_mins(2)).await;
+    let told = scene.told();
+    assert!(matches!(told.last(), Some((_, Some(_)))), "{told:?}");
+    assert_eq!(scene.server().asked[2], 3, "for 10, 20 and 40 s");
 }
 
 #[tokio::test(start_paused = true)]

@@ -60,6 +60,14 @@ impl Connection {
         }
         Arc::new(Self { caller: self.caller.within(path), ..(*self).clone() })
     }
+
+    /// The same connection with more time per request: see [`Caller::after`].
+    pub(crate) fn after(self: Arc<Self>, failures: u32) -> Arc<Self> {
+        if failures == 0 {
+            return self;
+        }
+        Arc::new(Self { caller: self.caller.clone().after(failures), ..(*self).clone() })
+    }
 }
 
 #[derive(Debug, Clone)]

@@ -74,7 +74,7 @@ pub(crate) async fn run(server: Arc<Server>, index: Arc<Index>, told: Arc<dyn Au
     };
     loop {
         let (connection, kind) = server.serving(&index.spec().gvk).await;
-        let connection = connection.within(told.path());
+        let connection = connection.within(told.path()).after(backoff.failures());
         watch.meet(&connection);
         let (started, from) = (Instant::now(), watch.version);
         let replaced = server.replaced(&connection);
