@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc, Mutex, PoisonError, RwLock, Weak,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -83,6 +83,8 @@ pub struct Broker {
     pub configurations: ArcSwap<Configurations>,
     /// Changes of MigrationConfigurations, for the one task that compiles them.
     pub configuration_changes: mpsc::UnboundedSender<ConfigurationChange>,
+    /// How often their watch has lost sight of them: see [`ConfigurationChange::Complete`].
+    pub(crate) configuration_losses: AtomicU64,
     /// Their statuses.
     pub configuration_statuses: ConfigurationStatuses,
     /// Statuses of AcceptAPIs.
@@ -163,6 +165,7 @@ impl Broker {
             stages: Stages::within(stage_scope),
             configurations: ArcSwap::default(),
             configuration_changes,
+            configuration_losses: AtomicU64::new(0),
             configuration_statuses: ConfigurationStatuses::default(),
             statuses: Statuses::default(),
             records: Records::default(),

@@ -13,8 +13,8 @@ use tokio::time::Instant;
 struct Inner {
     /// When a cluster was taken out.
     left: HashMap<ClusterName, Instant>,
-    /// Clusters whose kubeconfig is there and cannot be used.
-    unusable: HashSet<ClusterName>,
+    /// Clusters that are in the configuration, whether they can be engaged or not.
+    configured: HashSet<ClusterName>,
     /// When all files and directories had been read for the first time.
     files_read: Option<Instant>,
     /// When all cluster Secrets had been read for the first time.
@@ -30,24 +30,18 @@ impl Departures {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A cluster is in the configuration.
-    pub fn arrived(&self, cluster: &ClusterName) {
+    /// A cluster is in the configuration, though it may be that what is said of it cannot be used. Said before it is engaged:
+    /// in between it has not left.
+    pub fn configured(&self, cluster: &ClusterName) {
         let mut inner = self.lock();
         inner.left.remove(cluster);
-        inner.unusable.remove(cluster);
-    }
-
-    /// A cluster is in the configuration, and what is said of it cannot be used.
-    pub fn unusable(&self, cluster: &ClusterName) {
-        let mut inner = self.lock();
-        inner.left.remove(cluster);
-        inner.unusable.insert(cluster.clone());
+        inner.configured.insert(cluster.clone());
     }
 
     /// A cluster was taken out of the configuration.
     pub fn left(&self, cluster: &ClusterName) {
         let mut inner = self.lock();
-        inner.unusable.remove(cluster);
+        inner.configured.remove(cluster);
         inner.left.insert(cluster.clone(), Instant::now());
     }
 
@@ -70,7 +64,7 @@ impl Departures {
     /// For how long a cluster that is not engaged has been out of the configuration; `None`: it may be in it.
     pub fn absent(&self, cluster: &ClusterName) -> Option<Duration> {
         let inner = self.lock();
-        if inner.unusable.contains(cluster) {
+        if inner.configured.contains(cluster) {
             return None;
         }
         // It left before this process came: nobody knows when, so its time is counted from the start.
@@ -94,14 +88,17 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_has_not_left() {
+    fn what_is_configured_has_not_left() {
         let departures = Departures::default();
         let cluster = ClusterName::provider("p");
         departures.files_read();
         departures.secrets_read();
-        departures.unusable(&cluster);
+        departures.configured(&cluster);
         assert_eq!(departures.absent(&cluster), None);
         departures.left(&cluster);
         assert!(departures.absent(&cluster).is_some());
+        // It comes back, and is not engaged yet: for as long as this process runs nobody has been without it.
+        departures.configured(&cluster);
+        assert_eq!(departures.absent(&cluster), None);
     }
 }

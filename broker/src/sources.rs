@@ -80,13 +80,15 @@ pub async fn run(broker: Arc<Broker>, secrets: mpsc::UnboundedReceiver<News>, st
         broker.departures.files_read();
     }
     let files = Files { given, allow_local_credentials: broker.options.allow_local_credentials };
-    let engaged = Engaged { broker, rejected: BTreeSet::new(), newcomers: 0 };
+    let engaged = Engaged { broker, rejected: BTreeSet::new(), listed: BTreeSet::new(), newcomers: 0 };
     sources::run(engaged, files, SecretSource::new(&CONVENTIONS), secrets, stop).await;
 }
 
 struct Engaged {
     broker: Arc<Broker>,
     rejected: BTreeSet<String>,
+    /// Watches of Secrets of which the first list was taken in to its end.
+    listed: BTreeSet<usize>,
     /// Clusters that came after all that was there at the start.
     newcomers: u64,
 }
@@ -122,8 +124,9 @@ impl Engages for Engaged {
         self.broker.watches.secrets_of(namespace).map(|secrets| secrets.roles.clone()).unwrap_or_default()
     }
 
-    fn listed(&self, _watch: usize) {
-        if self.broker.are_secrets_read() {
+    fn listed(&mut self, watch: usize) {
+        self.listed.insert(watch);
+        if self.listed.len() == self.broker.watches.cluster_secrets.len() {
             let taking = self.broker.intake.begin();
             self.broker.departures.secrets_read();
             self.broker.look_for_departed();
@@ -138,7 +141,7 @@ impl Engages for Engaged {
                 // Before anything of the cluster is known.
                 let labels = self.broker.bound(&name, &from, &beside);
                 self.rejected.remove(&from.to_string());
-                self.broker.departures.arrived(&name);
+                self.broker.departures.configured(&name);
                 let mut provenance = self.broker.provenance.lock().unwrap_or_else(PoisonError::into_inner);
                 provenance.insert(name.clone(), from.clone());
                 drop(provenance);
@@ -167,7 +170,7 @@ impl Engages for Engaged {
             SourceEvent::Rejected { name, from, reason } => {
                 error!(cluster = %name, %from, %reason, "this kubeconfig cannot be used");
                 if self.broker.fleet().cluster(&name).is_none() {
-                    self.broker.departures.unusable(&name);
+                    self.broker.departures.configured(&name);
                 }
                 self.rejected.insert(from.to_string());
                 self.broker.tell_of_secret(&from, "KubeconfigRejected", &format!("{name} is not engaged: {reason}"));

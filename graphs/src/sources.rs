@@ -48,7 +48,7 @@ impl Engages for Spokes {
         vec![Role::Spoke]
     }
 
-    fn listed(&self, watch: usize) {
+    fn listed(&mut self, watch: usize) {
         if let Some(graphs) = self.0.upgrade() {
             graphs.clusters.listed(watch);
             graphs.look_at_rollouts();
@@ -91,11 +91,12 @@ impl Graphs {
                     Beside::Nothing | Beside::File { .. } => Default::default(),
                 };
                 info!(cluster = %name, %from, server = kubeconfig.server(), "engaged");
-                self.clusters.accept(&name);
                 let secret = from.secret().and_then(|key| self.spoke_secret(&key));
                 self.fleet().configure(&name, Rank::of_secret(0, &from, secret.as_deref()));
                 self.fleet().expect(&name, uid);
                 self.fleet().engage(&name, kubeconfig, Some(Arc::new(labels)));
+                // In this order: it is never in neither of both.
+                self.clusters.accept(&name);
                 let uid = secret.map(|secret| secret.uid.clone()).unwrap_or_default();
                 self.clusters.configured(&name, &from, uid);
             }

@@ -7,8 +7,9 @@ use runtime_fleet::object::ObjectKey;
 pub enum ConfigurationChange {
     /// Look at this one again.
     Changed(ObjectKey),
-    /// All are in.
-    Complete,
+    /// All are in that there were after the watch had lost sight of them so many times. Before that is taken in nothing says
+    /// that there is none.
+    Complete(u64),
     /// Their kind is not served (any more).
     Missing,
 }

@@ -45,7 +45,8 @@ impl Entry {
 pub struct Configurations {
     entries: BTreeMap<ObjectKey, Arc<Entry>>,
     in_force: HashMap<Pair, ObjectKey>,
-    complete: bool,
+    /// After so many losses all that there are were put in.
+    complete: Option<u64>,
 }
 
 impl Configurations {
@@ -56,12 +57,17 @@ impl Configurations {
 
     /// Whether all that there were at the first list are in.
     pub fn is_complete(&self) -> bool {
-        self.complete
+        self.complete.is_some()
     }
 
-    /// Notes that all are in.
-    pub fn mark_complete(&mut self) {
-        self.complete = true;
+    /// Whether all that there were after the watch had lost sight of them so many times are in.
+    pub fn is_complete_after(&self, losses: u64) -> bool {
+        self.complete == Some(losses)
+    }
+
+    /// Notes that all are in that there were after so many losses.
+    pub fn mark_complete(&mut self, losses: u64) {
+        self.complete = Some(losses);
     }
 
     /// The kind is not served any more, and with it all have gone.

@@ -1,6 +1,6 @@
 //! The task that compiles MigrationConfigurations as they change, and what their statuses should be.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
 use broker_api::condition;
 use broker_core::movement::Configured;
@@ -72,8 +72,8 @@ impl Broker {
                 }
                 news
             }
-            ConfigurationChange::Complete => {
-                all.mark_complete();
+            ConfigurationChange::Complete(losses) => {
+                all.mark_complete(losses);
                 true
             }
             ConfigurationChange::Missing => {
@@ -103,7 +103,8 @@ impl Broker {
     pub fn configurations_known(&self) -> bool {
         let spec = &self.watches.configurations;
         let missing = self.hub().is_some_and(|hub| hub.kind(&spec.gvk) == KindState::Missing);
-        missing || self.hub_knows(spec) && self.configurations.load().is_complete()
+        let losses = self.configuration_losses.load(Ordering::Acquire);
+        missing || self.configurations.load().is_complete_after(losses) && self.hub_knows(spec)
     }
 
     /// Whether a MigrationConfiguration says what is to be done when objects of a kind move.

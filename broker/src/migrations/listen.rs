@@ -1,6 +1,6 @@
 //! From what happens in clusters to the Migrations that it concerns. Only looks up and enqueues: decisions come later.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
 use broker_api::{ClusterName, Role};
 use runtime_effect::kind::Kind;
@@ -72,7 +72,11 @@ impl Listener for Configurations {
     }
 
     fn completed(&self, _index: &Index) {
-        self.send(ConfigurationChange::Complete);
+        self.send(ConfigurationChange::Complete(self.0.configuration_losses.load(Ordering::Acquire)));
+    }
+
+    fn incomplete(&self, _index: &Index) {
+        self.0.configuration_losses.fetch_add(1, Ordering::Release);
     }
 
     fn kind(&self, _cluster: &ClusterName, _gvk: &GroupVersionKind, state: &KindState) {

@@ -8,7 +8,7 @@ use runtime_effect::kind::Kind;
 use runtime_engine::view::view;
 use runtime_fleet::{
     cluster::ClusterState,
-    index::Change,
+    index::{Change, Lookup},
     listener::Selector,
     object::{Object, ObjectError, ObjectKey},
     watch::WatchSpec,
@@ -23,6 +23,7 @@ impl Broker {
     pub(crate) fn migration_changed(&self, hub: &ClusterName, change: &Change) {
         let keys = self.migrations.keys();
         let ring = self.ring.load_full();
+        let change = &Change { key: change.key.clone(), old: change.old.clone(), new: self.latest(change) };
         let read = self.read_migration(hub, change, ring.as_deref());
         drop(keys);
         let gone = change.new.is_none();
@@ -35,6 +36,16 @@ impl Broker {
             Ok(_) => {}
             // The CRD does not let such through.
             Err(why) => warn!(migration = %change.key, %why, "a Migration that cannot be read is left alone"),
+        }
+    }
+
+    /// What there is by now: what a watch tells and what answers to writes say comes in any order.
+    fn latest(&self, change: &Change) -> Option<Arc<Object>> {
+        let index = self.hub().and_then(|hub| hub.index(&self.watches.migrations));
+        match index.map_or(Lookup::Unknown, |index| index.get(&change.key)) {
+            Lookup::Found(object) => Some(object),
+            Lookup::Absent => None,
+            Lookup::Unknown => change.new.clone(),
         }
     }
 

@@ -6,7 +6,7 @@ use broker_api::{ClusterName, Role, keys};
 use broker_core::{
     acceptance::AcceptId,
     copy,
-    decision::{Decision, Write},
+    decision::{Decision, State, Write},
     memory::{Memory, Subject},
     related,
     snapshot::OriginKey,
@@ -271,6 +271,11 @@ impl Broker {
         }
         for turn in turns {
             self.enqueue(turn);
+        }
+        // Whoever told of AcceptAPIs, or of room, since it was decided told only those of whom it was known that they wait.
+        let waits = !known && decision.state == State::Waiting;
+        if waits || !Arc::ptr_eq(&registry, &self.registry.load()) {
+            self.enqueue(key.clone());
         }
         Some(Taken { decision, known, listens })
     }

@@ -12,7 +12,7 @@ use broker_core::{
     memory::OriginMemory,
     movement::Route,
     naming::leading_hash,
-    snapshot::{Confirmed, Holder, Moves, OriginKey, Patience, Quota, RelatedView, Snapshot},
+    snapshot::{Brake, Confirmed, Holder, Moves, OriginKey, Patience, Quota, RelatedView, Snapshot},
 };
 use runtime_effect::{kind::Kind, seen::Seen, serving::Serving, view::View};
 use runtime_engine::{clock::now, view::view};
@@ -126,6 +126,8 @@ impl Broker {
         let origin = new.map_or_else(|| self.engine.look(&consumer, spec, &origin_key), Seen::Present);
         let consumer_kind = self.serving(&consumer, &key.gvk);
         let copy_key = ObjectKey { namespace: Arc::clone(&key.namespace), name: copy::name(key).into() };
+        // In this order, as with all that says how far something is known: of what is known now nothing is missed below.
+        let migrations_known = self.migrations_known();
         let migrations = origin.present().map(|view| self.migrations_of(key, &view.uid)).unwrap_or_default();
         let mut concerned = self.concerned(&key.gvk, &copy_key, origin.present(), &migrations);
         // Behind it: the AcceptAPIs of whoever is settled are in.
@@ -157,11 +159,15 @@ impl Broker {
         };
         let absent = |provider: &ClusterName| self.departures.absent(provider).map(millis);
         let may_move = |route: &Route| self.records.may_move(key, route, self.options.max_moves);
-        let brake = |provider: &ClusterName| self.brake.ask(&key.cluster, provider, &key.gvk);
+        // Whoever vanishes with a list is counted when that is told.
+        let counted = consumer.has_told_of(spec);
+        let brake = |provider: &ClusterName| {
+            if counted { self.brake.ask(&key.cluster, provider, &key.gvk) } else { Brake::Unknown }
+        };
         let moves = Moves {
             coordination: self.hub().map(|hub| hub.name().clone()),
             migrations,
-            migrations_known: self.migrations_known(),
+            migrations_known,
             configured: self.configured(&key.gvk),
             reserved: self.is_reserved(&key.namespace),
             absent: &absent,

@@ -230,10 +230,11 @@ impl Broker {
                 all = false;
                 continue;
             };
+            // Before it is looked: of a list that comes meanwhile nothing is seen.
+            all &= index.is_complete() || missing;
             for (key, object) in index.snapshot() {
                 all &= look(brokered, &key, &object);
             }
-            all &= index.is_complete() || missing;
         }
         if all {
             Known::All

@@ -78,7 +78,10 @@ impl RolloutMachine {
     }
 
     fn members(&self, key: &DefinitionKey) -> Vec<Member> {
+        // In this order: whoever can be used again is engaged before it is not rejected any more.
+        let mut rejected = self.graphs.clusters.rejected();
         let clusters = self.graphs.fleet().in_role(Role::Spoke);
+        rejected.retain(|name, _| clusters.iter().all(|cluster| cluster.name() != name));
         let members = clusters.iter().map(|cluster| {
             let own = DefinitionKey { cluster: cluster.name().clone(), name: Arc::clone(&key.name) };
             let mut reach = self.graphs.spokes.reach(&own, cluster);
@@ -90,7 +93,7 @@ impl RolloutMachine {
             let labels = cluster.labels().map(|labels| (*labels).clone()).unwrap_or_default();
             Member { cluster: cluster.name().clone(), labels, reach }
         });
-        let rejected = self.graphs.clusters.rejected().into_iter().map(|(cluster, from)| {
+        let rejected = rejected.into_iter().map(|(cluster, from)| {
             // Its labels say to which wave it belongs, or that it is selected no more, whatever its kubeconfig is.
             let secret = from.secret().and_then(|key| self.graphs.spoke_secret(&key));
             Member {

@@ -38,7 +38,7 @@ pub trait Engages: Send {
     fn roles(&self, namespace: &str) -> Vec<Role>;
 
     /// The first list of a watch of Secrets was taken in to its end.
-    fn listed(&self, watch: usize);
+    fn listed(&mut self, watch: usize);
 
     /// A cluster came, changed or went, or cannot be used.
     fn take(&mut self, event: SourceEvent) -> impl Future<Output = ()> + Send;
@@ -216,7 +216,7 @@ mod tests {
             vec![Role::Provider]
         }
 
-        fn listed(&self, watch: usize) {
+        fn listed(&mut self, watch: usize) {
             self.listed.lock().unwrap().push(watch);
         }
 

@@ -16,11 +16,17 @@ pub(crate) trait Audience: Send + Sync + 'static {
     /// Whether anybody wants to read an object.
     fn keeps(&self, index: &Index, key: &ObjectKey) -> bool;
 
+    /// A list is about to be put into an index: until all of it has been told, what listeners keep is older than the index.
+    fn listing(&self, index: &Index);
+
     /// An object came, changed or went. `first`: it was there when the stream began.
     fn changed(&self, index: &Index, change: &Change, first: bool);
 
-    /// All that is there has been seen.
+    /// All that is there has been seen, for the first time since that was not known.
     fn completed(&self, index: &Index);
+
+    /// All that a later list says has been told.
+    fn caught_up(&self, index: &Index);
 
     /// What is there is not known any more, until it is completed again.
     fn incomplete(&self, index: &Index);

@@ -84,6 +84,8 @@ pub(crate) async fn run(server: Arc<Server>, index: Arc<Index>, told: Arc<dyn Au
             // Another watch, or discovery, was told that the kind is not served: what this one still hears is no whole.
             () = server.lost(&index) => {
                 watch.version = None;
+                // Its list may have come a moment after that was said.
+                watch.lose_sight();
                 continue;
             }
         };
@@ -285,6 +287,7 @@ impl Watch<'_> {
     fn replace(&self, objects: Vec<(ObjectKey, Object)>, version: u64) {
         let first = !self.index.is_complete();
         let count = objects.len();
+        self.told.listing(self.index);
         let changes = self.index.replace(objects, version);
         self.index.relieve();
         self.index.set_trouble(None);
@@ -294,6 +297,8 @@ impl Watch<'_> {
         if first {
             info!(cluster = %self.index.cluster(), kind = %self.index.spec().gvk.kind, objects = count, "index complete");
             self.told.completed(self.index);
+        } else {
+            self.told.caught_up(self.index);
         }
     }
 

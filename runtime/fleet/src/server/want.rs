@@ -42,6 +42,10 @@ impl Audience for Server {
         self.clusters().iter().any(|cluster| cluster.keeps(index, key))
     }
 
+    fn listing(&self, index: &Index) {
+        self.clusters().iter().for_each(|cluster| cluster.listing(index));
+    }
+
     fn changed(&self, index: &Index, change: &Change, first: bool) {
         self.kinds.crd_changed(&change.key, first);
         self.clusters().iter().for_each(|cluster| cluster.changed(index, change, first));
@@ -50,6 +54,10 @@ impl Audience for Server {
     fn completed(&self, index: &Index) {
         self.kinds.crds_completed();
         self.clusters().iter().for_each(|cluster| cluster.completed(index));
+    }
+
+    fn caught_up(&self, index: &Index) {
+        self.clusters().iter().for_each(|cluster| cluster.caught_up(index));
     }
 
     fn incomplete(&self, index: &Index) {

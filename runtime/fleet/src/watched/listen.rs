@@ -51,7 +51,8 @@ impl Cluster {
     /// Whether everybody has heard of all that there is on one watch. What listeners keep of it is no whole before.
     pub fn has_told_of(&self, spec: &WatchSpec) -> bool {
         let watches = self.watches.read().unwrap_or_else(PoisonError::into_inner);
-        watches.get(spec).is_some_and(|watched| watched.heard.load(Ordering::Acquire) && watched.index.is_complete())
+        // In this order: that they have heard is taken back before a list is put in.
+        watches.get(spec).is_some_and(|watched| watched.index.is_complete() && watched.heard.load(Ordering::Acquire))
     }
 
     fn note_heard(&self, index: &Index, heard: bool) {
@@ -147,6 +148,10 @@ impl Audience for Cluster {
         self.listeners(index.spec()).iter().any(|listener| listener.keep(index, key))
     }
 
+    fn listing(&self, index: &Index) {
+        self.note_heard(index, false);
+    }
+
     fn changed(&self, index: &Index, change: &Change, first: bool) {
         let listed = first && change.new.is_some();
         for listener in &*self.listeners(index.spec()) {
@@ -162,6 +167,11 @@ impl Audience for Cluster {
         for listener in &*self.listeners(index.spec()) {
             listener.completed(index);
         }
+        self.note_heard(index, true);
+        self.observer.completed(self.name());
+    }
+
+    fn caught_up(&self, index: &Index) {
         self.note_heard(index, true);
         self.observer.completed(self.name());
     }

@@ -31,9 +31,11 @@ impl Pass<'_> {
                 self.again_in(left);
             }
         }
+        // Before it is looked: of a list that comes meanwhile nothing is seen.
+        let known = self.compute_is_known();
         let left = self.remove(|_| true);
         if object.has_finalizer(keys::FINALIZER) {
-            if self.is_released(left) {
+            if self.is_released(left, known) {
                 let finalizers: Vec<&str> =
                     object.finalizers().filter(|finalizer| *finalizer != keys::FINALIZER).collect();
                 self.patch_metadata(json!({"finalizers": finalizers}));
@@ -43,10 +45,9 @@ impl Pass<'_> {
         }
     }
 
-    /// Whether the finalizer may go.
-    fn is_released(&self, left: bool) -> bool {
+    /// Whether the finalizer may go. `known`: whether nothing can be `left` that was not seen.
+    fn is_released(&self, left: bool, known: bool) -> bool {
         let object = self.observed.object;
-        let known = self.compute_is_known();
         // A person's word counts where waiting does not help: a cluster that is gone, an object that does not go.
         let unreachable = matches!(self.observed.compute_reach, Reach::Unreachable(_));
         if object.annotated_true(keys::FORCE_DELETE) && (unreachable || known) {

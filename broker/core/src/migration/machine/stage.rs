@@ -326,8 +326,10 @@ impl<'a> Pass<'a> {
 
     /// What the stage made goes before it is made again.
     fn retry(&mut self, recorded: &MigrationStage) {
+        // Before it is looked: of a list that comes meanwhile nothing is seen.
+        let known = self.compute_is_known();
         let left = self.remove(|view| view.label(keys::MIGRATION_STAGE) == Some(recorded.name.as_str()));
-        if left || !self.compute_is_known() {
+        if left || !known {
             return;
         }
         self.begin_stage(&recorded.name);
