@@ -322,12 +322,18 @@ impl Broker {
 impl Broker {
     /// One that brokers `K.v1.g`, and knows no cluster.
     pub(crate) fn of_one_kind() -> (Arc<Self>, Channels) {
+        Self::with_flags(&[])
+    }
+
+    /// The same, with these flags.
+    pub(crate) fn with_flags(flags: &[&str]) -> (Arc<Self>, Channels) {
         use clap::Parser as _;
         use runtime_engine::decisions::Decisions;
         use runtime_fleet::dial::Sockets;
         use runtime_process::metrics::METERS;
 
-        let options = Options::try_parse_from(["resource-broker", "--watch-kind", "K.v1.g"]).unwrap();
+        let flags = ["resource-broker", "--watch-kind", "K.v1.g"].iter().chain(flags);
+        let options = Options::try_parse_from(flags).unwrap();
         let engine = Engine::new(Decisions::start(METERS.slow).unwrap(), &METERS);
         Self::new(options, "ours".into(), &engine, Evaluator::new(), Arc::new(Sockets))
     }

@@ -80,8 +80,7 @@ pub async fn run(broker: Arc<Broker>, secrets: mpsc::UnboundedReceiver<News>, st
         broker.departures.files_read();
     }
     let files = Files { given, allow_local_credentials: broker.options.allow_local_credentials };
-    let engaged = Engaged { broker, rejected: BTreeSet::new(), listed: BTreeSet::new(), newcomers: 0 };
-    sources::run(engaged, files, SecretSource::new(&CONVENTIONS), secrets, stop).await;
+    sources::run(Engaged::by(broker), files, SecretSource::new(&CONVENTIONS), secrets, stop).await;
 }
 
 struct Engaged {
@@ -94,6 +93,10 @@ struct Engaged {
 }
 
 impl Engaged {
+    fn by(broker: Arc<Broker>) -> Self {
+        Self { broker, rejected: BTreeSet::new(), listed: BTreeSet::new(), newcomers: 0 }
+    }
+
     /// Where a cluster stands in the configuration, the same after each restart: files in the order of their flags, then
     /// Secrets in the order of their age. Whoever comes later is behind all that are there.
     fn rank(&mut self, from: &Provenance) -> Rank {
@@ -270,5 +273,24 @@ impl Broker {
             let Some(secret) = hub.index(spec).and_then(|index| index.get(&key).found()) else { continue };
             self.engine.tell(Regarding::secret(hub.name(), &key, &secret.uid), Note::warning(reason, message));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn who_has_left_is_known_when_the_secrets_of_all_namespaces_are_taken_in() {
+        let flags = ["--cluster-secrets-namespace", "consumer=a", "--cluster-secrets-namespace", "provider=b"];
+        let (broker, _channels) = Broker::with_flags(&flags);
+        broker.departures.files_read();
+        let mut engaged = Engaged::by(Arc::clone(&broker));
+        for _ in 0..2 {
+            engaged.listed(1);
+            assert!(!broker.departures.are_known(), "those of the other namespace are on their way");
+        }
+        engaged.listed(0);
+        assert!(broker.departures.are_known());
     }
 }

@@ -208,6 +208,18 @@ mod tests {
     }
 
     #[test]
+    fn what_was_in_before_sight_was_lost_is_not_all() {
+        let mut all = Configurations::default();
+        assert!(!all.is_complete_after(0));
+        all.mark_complete(0);
+        assert!(all.is_complete_after(0) && !all.is_complete_after(1));
+        all.mark_complete(1);
+        assert!(all.is_complete_after(1));
+        all.clear();
+        assert!(!all.is_complete_after(1) && !all.is_complete());
+    }
+
+    #[test]
     fn the_older_of_two_is_in_force_until_it_goes() {
         let mut all = Configurations::default();
         assert_eq!(all.configured(&kind()), Configured::No);

@@ -1,7 +1,10 @@
 //! How often a watch is opened that its API server ends: counted by a transport of our own, in time that passes only when
 //! all wait.
 
-use std::{convert::Infallible, sync::Mutex};
+use std::{
+    convert::Infallible,
+    sync::{Mutex, OnceLock, Weak},
+};
 
 use broker_api::{ClusterName, Role};
 use http::Request;
@@ -59,6 +62,58 @@ impl Listener for Nobody {
 impl Observer for Nobody {
     fn cluster(&self, _: &ClusterName, _: &ClusterState) {}
     fn kind(&self, _: &ClusterName, _: &GroupVersionKind, _: &KindState, _: SchemaNews<'_>) {}
+}
+
+/// Says whether all counted as told while it was told of something.
+#[derive(Default)]
+struct Witness {
+    cluster: OnceLock<Weak<Cluster>>,
+    told: Mutex<Vec<bool>>,
+}
+
+impl Listener for Witness {
+    fn changed(&self, index: &Index, _: &Change) {
+        let cluster = self.cluster.get().unwrap().upgrade().unwrap();
+        self.told.lock().unwrap().push(cluster.has_told_of(index.spec()));
+    }
+}
+
+#[tokio::test]
+async fn nothing_counts_as_told_while_a_list_is_being_told() {
+    let name = ClusterName::new(Role::Provider, "c");
+    let share = Budget::new(1 << 20).engage(&name);
+    let server = crate::server::Server::unconnected(name.clone(), &share);
+    let cluster = Cluster::new(name, None, Arc::clone(&server), Arc::new(Nobody), share);
+    let (gvk, witness) = (GroupVersionKind::gvk("", "v1", "ConfigMap"), Arc::new(Witness::default()));
+    witness.cluster.set(Arc::downgrade(&cluster)).unwrap();
+    let spec = Arc::new(WatchSpec::all(gvk.clone()));
+    cluster.listen(&spec, 1, &(Arc::clone(&witness) as Arc<dyn Listener>));
+    let (index, told) = (cluster.index(&spec).unwrap(), Arc::clone(&cluster) as Arc<dyn Audience>);
+    let watch = Watch {
+        server: &server,
+        told: &told,
+        index: &index,
+        version: None,
+        page: PAGE,
+        bad: Bad::default(),
+        generation: 0,
+        checked: 0,
+        forbidden_since: None,
+    };
+    let object = |version: u64| {
+        let metadata = json!({"name": "a", "namespace": "n", "uid": "u", "resourceVersion": version.to_string()});
+        Object::parse(json!({"metadata": metadata}).to_string().as_bytes(), None, &PLAIN).unwrap()
+    };
+    // The first one; a later one; one that comes after the kind was not served for a moment.
+    for version in 1..4 {
+        if version == 3 {
+            server.set_kind(&gvk, &KindState::Missing, &Reading::Nothing);
+            assert!(!cluster.has_told_of(&spec), "it is gone");
+        }
+        watch.replace(vec![object(version)], version);
+        assert!(cluster.has_told_of(&spec));
+    }
+    assert_eq!(*witness.told.lock().unwrap(), [false; 3]);
 }
 
 /// A minute, then an outage in which `meanwhile` happens, then another minute.

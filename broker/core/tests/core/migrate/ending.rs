@@ -36,6 +36,12 @@ fn the_finalizer_waits_for_a_compute_cluster_that_does_not_answer() {
     healed.listed = false;
     healed.settle();
     assert!(healed.migration.is_some(), "what is not listed is not gone");
+    let mut coming = healed.clone();
+    coming.comes = true;
+    coming.settle();
+    assert!(coming.migration.is_some(), "it came too late to be looked through");
+    coming.settle();
+    assert!(coming.migration.is_none() && coming.objects.is_empty(), "it was looked for again when it was listed");
     healed.listed = true;
     healed.settle();
     assert!(healed.migration.is_none() && healed.objects.is_empty());

@@ -4,6 +4,7 @@ mod rules;
 mod server;
 
 use std::{
+    cell::Cell,
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, LazyLock},
 };
@@ -95,6 +96,9 @@ pub(crate) struct World {
     pub(crate) reach: Reach,
     /// Whether the broker has listed what is in the compute cluster.
     pub(crate) listed: bool,
+    /// Where that is false: the list comes when it has just been looked for what was made; and whether it has come.
+    pub(crate) comes: bool,
+    came: Cell<bool>,
     /// Kinds that the compute cluster serves, and whether they are namespaced.
     pub(crate) kinds: BTreeMap<Kind, bool>,
     /// Further namespaces that templates may name.
@@ -157,6 +161,8 @@ impl World {
             compute: ClusterName::new(Role::Compute, "work"),
             reach: Reach::Ready,
             listed: true,
+            comes: false,
+            came: Cell::new(false),
             kinds: [(job(), true), (secret(), true), (kind("", "ConfigMap"), true), (kind("", "Node"), false)].into(),
             stage_namespaces: Vec::new(),
             memory: Memory::default(),
@@ -378,7 +384,8 @@ impl StageView for World {
     }
 
     fn all(&self, id: &str) -> Vec<(Kind, View)> {
-        if !self.listed {
+        if !self.listed && !self.came.get() {
+            self.came.set(self.comes);
             return Vec::new();
         }
         let ours = |value: &Value| value["metadata"]["labels"][keys::MIGRATION_ID] == id;
@@ -387,7 +394,7 @@ impl StageView for World {
     }
 
     fn all_known(&self, _: &BTreeSet<Kind>) -> bool {
-        self.listed
+        self.listed || self.came.get()
     }
 
     fn source(&self, provider: &ClusterName, kind: &Kind, namespace: &str, name: &str) -> Seen {
