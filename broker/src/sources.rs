@@ -18,6 +18,7 @@ use runtime_fleet::{
     index::Lookup,
     kubeconfig::Kubeconfig,
     object::{Object, ObjectKey},
+    random::interleave,
     source::{Beside, Provenance, SecretSource, SourceEvent, check_files},
 };
 use runtime_process::clusters;
@@ -145,6 +146,7 @@ impl Engages for Engaged {
                 let labels = self.broker.bound(&name, &from, &beside);
                 self.rejected.remove(&from.to_string());
                 self.broker.departures.configured(&name);
+                interleave().await;
                 let mut provenance = self.broker.provenance.lock().unwrap_or_else(PoisonError::into_inner);
                 provenance.insert(name.clone(), from.clone());
                 drop(provenance);
@@ -164,6 +166,7 @@ impl Engages for Engaged {
                     self.broker.tell_of_left_behind(&name);
                 }
                 self.broker.departures.left(&name);
+                interleave().await;
                 self.broker.fleet().disengage(&name).await;
                 self.broker.forget(&name);
                 if name.role() == Role::Provider {

@@ -54,6 +54,14 @@ pub fn bytes<const N: usize>() -> [u8; N] {
     bytes
 }
 
+/// Where another thread may come in between two steps that it sees one by one: in a simulated world, which has one thread
+/// only, all others have their turn here, now and then.
+pub async fn interleave() {
+    if is_seeded() && within(0..3) == 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

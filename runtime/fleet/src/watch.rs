@@ -2,8 +2,9 @@
 
 pub(crate) mod spec;
 
-use std::{borrow::Cow, sync::Arc, time::Duration};
+use std::{borrow::Cow, pin::pin, sync::Arc, time::Duration};
 
+use futures::FutureExt as _;
 use http::Response;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -26,6 +27,7 @@ use crate::{
     outline::Outline,
     page::{Bad, ListMeta, kept, read_page},
     query::push_query,
+    random::interleave,
     server::{Connection, Server},
 };
 
@@ -77,14 +79,13 @@ pub(crate) async fn run(server: Arc<Server>, index: Arc<Index>, told: Arc<dyn Au
         let connection = connection.within(told.path()).after(backoff.failures());
         watch.meet(&connection);
         let (started, from) = (Instant::now(), watch.version);
-        let replaced = server.replaced(&connection);
+        let (mut replaced, mut lost) = (pin!(server.replaced(&connection)), pin!(server.lost(&index)));
         let ended = tokio::select! {
             ended = watch.session(&connection, &kind) => ended,
-            () = replaced => continue,
+            () = &mut replaced => continue,
             // Another watch, or discovery, was told that the kind is not served: what this one still hears is no whole.
-            () = server.lost(&index) => {
+            () = &mut lost => {
                 watch.version = None;
-                // Its list may have come a moment after that was said.
                 watch.lose_sight();
                 continue;
             }
@@ -95,13 +96,36 @@ pub(crate) async fn run(server: Arc<Server>, index: Arc<Index>, told: Arc<dyn Au
             backoff.reset();
         }
         match ended {
+            // Whoever has put a list in tells of all of it, whatever happens meanwhile.
+            Ok(Went::Listed(objects, version)) => {
+                if version < index.progress() {
+                    server.gone_back();
+                    replaced.set(server.replaced(&connection));
+                }
+                watch.replace(objects, version).await;
+                watch.version = Some(version);
+                // By then it may be known that it says nothing.
+                if lost.now_or_never().is_some() || replaced.now_or_never().is_some() {
+                    watch.version = None;
+                    watch.lose_sight();
+                }
+                continue;
+            }
             // The server ends watches now and then; one that ends them at once must not make us spin.
-            Ok(()) if started.elapsed() > Duration::from_secs(1) => continue,
-            Ok(()) => {}
+            Ok(Went::Followed) if started.elapsed() > Duration::from_secs(1) => continue,
+            Ok(Went::Followed) => {}
             Err(error) => watch.failed(&connection, &error),
         }
         tokio::time::sleep(backoff.wait()).await;
     }
+}
+
+/// What became of a session.
+enum Went {
+    /// This is all that there is, at this version.
+    Listed(Vec<(ObjectKey, Object)>, u64),
+    /// The stream has come to its end.
+    Followed,
 }
 
 struct Watch<'a> {
@@ -152,7 +176,8 @@ impl Watch<'_> {
         Ok(is_restored)
     }
 
-    async fn session(&mut self, connection: &Connection, kind: &Arc<KindInfo>) -> Result<(), CallError> {
+    /// Lists, where that is due, or follows to the end of a stream.
+    async fn session(&mut self, connection: &Connection, kind: &Arc<KindInfo>) -> Result<Went, CallError> {
         let returns = self.server.returns();
         let is_restored = self.checked != returns && Box::pin(self.is_restored(connection, kind)).await?;
         self.checked = returns;
@@ -164,13 +189,10 @@ impl Watch<'_> {
         if self.version.is_none() || !self.index.is_complete() {
             // Seldom, and all that it needs meanwhile would stay with the watch for good.
             let (objects, version) = Box::pin(self.list(connection, kind)).await?;
-            if version < self.index.progress() {
-                self.server.gone_back();
-            }
-            self.replace(objects, version);
-            self.version = Some(version);
+            return Ok(Went::Listed(objects, version));
         }
-        self.follow(connection, kind).await
+        self.follow(connection, kind).await?;
+        Ok(Went::Followed)
     }
 
     fn failed(&mut self, connection: &Connection, error: &CallError) {
@@ -284,7 +306,7 @@ impl Watch<'_> {
     }
 
     /// Takes in a whole list.
-    fn replace(&self, objects: Vec<(ObjectKey, Object)>, version: u64) {
+    async fn replace(&self, objects: Vec<(ObjectKey, Object)>, version: u64) {
         let first = !self.index.is_complete();
         let count = objects.len();
         self.told.listing(self.index);
@@ -292,8 +314,10 @@ impl Watch<'_> {
         self.index.relieve();
         self.index.set_trouble(None);
         for change in changes {
+            interleave().await;
             self.told.changed(self.index, &change, first);
         }
+        interleave().await;
         if first {
             info!(cluster = %self.index.cluster(), kind = %self.index.spec().gvk.kind, objects = count, "index complete");
             self.told.completed(self.index);

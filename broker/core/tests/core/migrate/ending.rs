@@ -9,7 +9,7 @@ use broker_core::movement::{Movement, Phase};
 use runtime_effect::reach::Reach;
 use serde_json::json;
 
-use crate::migrate::world::{Applied, START, TTL, World, job, job_stage, underway};
+use crate::migrate::world::{Applied, List, START, TTL, World, job, job_stage, underway};
 
 fn running() -> World {
     let mut world = World::new(json!([job_stage("a", "a")]));
@@ -37,7 +37,7 @@ fn the_finalizer_waits_for_a_compute_cluster_that_does_not_answer() {
     healed.settle();
     assert!(healed.migration.is_some(), "what is not listed is not gone");
     let mut coming = healed.clone();
-    coming.comes = true;
+    coming.list.set(List::Next);
     coming.settle();
     assert!(coming.migration.is_some(), "it came too late to be looked through");
     coming.settle();

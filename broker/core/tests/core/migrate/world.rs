@@ -75,6 +75,15 @@ pub(crate) enum Applied {
     Invalid(String),
 }
 
+/// When a list comes that was not there at first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum List {
+    Never,
+    /// When it has just been looked for what is in it.
+    Next,
+    Here,
+}
+
 #[derive(Clone)]
 pub(crate) struct World {
     pub(crate) now: u64,
@@ -96,9 +105,8 @@ pub(crate) struct World {
     pub(crate) reach: Reach,
     /// Whether the broker has listed what is in the compute cluster.
     pub(crate) listed: bool,
-    /// Where that is false: the list comes when it has just been looked for what was made; and whether it has come.
-    pub(crate) comes: bool,
-    came: Cell<bool>,
+    /// Where that is false: when the list comes all the same.
+    pub(crate) list: Cell<List>,
     /// Kinds that the compute cluster serves, and whether they are namespaced.
     pub(crate) kinds: BTreeMap<Kind, bool>,
     /// Further namespaces that templates may name.
@@ -161,8 +169,7 @@ impl World {
             compute: ClusterName::new(Role::Compute, "work"),
             reach: Reach::Ready,
             listed: true,
-            comes: false,
-            came: Cell::new(false),
+            list: Cell::new(List::Never),
             kinds: [(job(), true), (secret(), true), (kind("", "ConfigMap"), true), (kind("", "Node"), false)].into(),
             stage_namespaces: Vec::new(),
             memory: Memory::default(),
@@ -384,8 +391,10 @@ impl StageView for World {
     }
 
     fn all(&self, id: &str) -> Vec<(Kind, View)> {
-        if !self.listed && !self.came.get() {
-            self.came.set(self.comes);
+        if !self.all_known(&BTreeSet::new()) {
+            if self.list.get() == List::Next {
+                self.list.set(List::Here);
+            }
             return Vec::new();
         }
         let ours = |value: &Value| value["metadata"]["labels"][keys::MIGRATION_ID] == id;
@@ -394,7 +403,7 @@ impl StageView for World {
     }
 
     fn all_known(&self, _: &BTreeSet<Kind>) -> bool {
-        self.listed || self.came.get()
+        self.listed || self.list.get() == List::Here
     }
 
     fn source(&self, provider: &ClusterName, kind: &Kind, namespace: &str, name: &str) -> Seen {
