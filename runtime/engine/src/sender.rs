@@ -81,6 +81,11 @@ impl<M: Machine> Sending<'_, M> {
         }
     }
 
+    /// Whoever has waited for an answer may have stood still meanwhile, and not be the one that writes for the key any more.
+    fn is_taken_over(&self) -> bool {
+        !self.machine.owns(self.key)
+    }
+
     fn program(&self) -> &'static str {
         self.caller.conventions().program
     }
@@ -201,6 +206,9 @@ impl<M: Machine> Sending<'_, M> {
     }
 
     async fn make_namespace(&self) -> Result<Sent, Refusal> {
+        if self.is_taken_over() {
+            return Ok(Sent::Failed);
+        }
         let (name, conventions) = (&self.write.namespace, self.caller.conventions());
         let body = json!({
             "apiVersion": "v1",
@@ -248,6 +256,9 @@ impl<M: Machine> Sending<'_, M> {
 
     /// Applies to an object that no watch of ours sees. `None`: that may work in a moment.
     async fn apply_to(&self, found: &Object, body: Value) -> Result<Option<Object>, Refusal> {
+        if self.is_taken_over() {
+            return Ok(None);
+        }
         let precondition = Precondition::Uid(found.uid.clone());
         match self.writer().apply(&self.kind, &self.object, body, &precondition).await {
             Ok(written) => Ok(Some(written.object)),

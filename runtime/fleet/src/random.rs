@@ -2,7 +2,7 @@
 //!
 //! A simulator runs everything on one thread, so that a seed of that thread fixes all that is drawn. Nobody else seeds.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, time::Duration};
 
 use rand::{
     Rng, SeedableRng as _,
@@ -54,11 +54,16 @@ pub fn bytes<const N: usize>() -> [u8; N] {
     bytes
 }
 
-/// Where another thread may come in between two steps that it sees one by one: in a simulated world, which has one thread
-/// only, all others have their turn here, now and then.
+/// Where other threads may come in between two steps that they see one by one. A simulated world has one thread only: there all
+/// others have their turn here, now and then, as where a processor is taken away for a moment.
 pub async fn interleave() {
-    if is_seeded() && within(0..3) == 0 {
-        tokio::task::yield_now().await;
+    if !is_seeded() {
+        return;
+    }
+    match within(0..8) {
+        0 => tokio::time::sleep(Duration::from_millis(within(1..300))).await,
+        1 | 2 => tokio::task::yield_now().await,
+        _ => {}
     }
 }
 

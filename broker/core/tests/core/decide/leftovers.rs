@@ -65,9 +65,13 @@ fn a_copy_that_only_its_api_server_holds_is_waited_for_without_a_word() {
 
 #[test]
 fn one_finalizer_is_one_and_several_are_several() {
-    for (finalizers, told) in
-        [(json!(["theirs/one"]), "by finalizer theirs/one"), (json!(["a/b", "c/d"]), "by finalizers a/b, c/d")]
-    {
+    let so_many = |count: usize| json!((0..count).map(|one| format!("a/{one}")).collect::<Vec<_>>());
+    for (finalizers, told) in [
+        (json!(["theirs/one"]), "by finalizer theirs/one"),
+        (json!(["a/b", "c/d"]), "by finalizers a/b, c/d"),
+        (so_many(5), "by finalizers a/0, a/1, a/2, a/3, a/4"),
+        (so_many(6), "by 6 finalizers, among them a/0, a/1, a/2, a/3, a/4"),
+    ] {
         let mut world = World::served();
         world.edit_copy("p1", &web(), |copy| copy["metadata"]["finalizers"] = finalizers);
         world.delete(&web());
