@@ -15,6 +15,7 @@ use runtime_fleet::{
     kind::{KindState, SchemaNews},
     listener::Observer,
     object::{Object, ObjectKey},
+    watch::WatchSpec,
 };
 
 use crate::{broker::Broker, watches::Brokered};
@@ -223,7 +224,10 @@ impl Observer for Broker {
         self.intake.tell();
     }
 
-    fn completed(&self, _cluster: &ClusterName) {
+    fn completed(&self, _cluster: &ClusterName, spec: &WatchSpec) {
         self.intake.tell();
+        if *spec == *self.watches.migrations {
+            self.enqueue_all(self.records.moving_or_restless());
+        }
     }
 }

@@ -47,7 +47,6 @@ impl Listener for Objects {
 
     fn completed(&self, _index: &Index) {
         self.0.migrations.enqueue_open();
-        self.0.enqueue_moving();
     }
 
     fn kind(&self, _cluster: &ClusterName, _gvk: &GroupVersionKind, state: &KindState) {
@@ -81,6 +80,7 @@ impl Listener for Configurations {
 
     fn kind(&self, _cluster: &ClusterName, _gvk: &GroupVersionKind, state: &KindState) {
         if *state == KindState::Missing {
+            self.0.configuration_losses.fetch_add(1, Ordering::Release);
             self.send(ConfigurationChange::Missing);
         }
     }

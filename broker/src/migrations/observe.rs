@@ -154,8 +154,10 @@ impl Broker {
         let (hub, compute) = (self.hub()?, self.compute()?);
         let object = self.engine.look(&hub, &self.watches.migrations, &known.key);
         let object = object.present()?;
+        // In this order: of what is known now none is missing.
+        let known_all = self.configurations_known();
         let configurations = self.configurations.load_full();
-        let applicable = if self.configurations_known() {
+        let applicable = if known_all {
             configurations.applicable(&(known.from.kind.clone(), known.to.kind.clone()))
         } else {
             Applicable::Unknown
@@ -222,14 +224,18 @@ impl Broker {
 
 #[cfg(test)]
 mod tests {
-    use std::thread;
+    use std::{thread, time::Instant};
 
-    use broker_core::{assignment::Key, migration_object};
-    use runtime_fleet::subscription::Subscription;
+    use broker_core::{
+        assignment::Key,
+        decision::{Decision, State},
+        migration_object,
+    };
+    use runtime_fleet::{listener::Observer, subscription::Subscription};
     use serde_json::json;
 
     use super::*;
-    use crate::{broker::Channels, conventions, migrations::listen::listen};
+    use crate::{broker::Channels, conventions, migrations::listen::listen, origins::records::bounds::Bounds};
 
     fn ring() -> KeyRing {
         KeyRing::new(vec![Key { id: "k".into(), secret: vec![1; 32] }]).unwrap()
@@ -271,12 +277,31 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn who_moves_or_might_is_looked_at_again_once_all_is_told() {
+        let (broker, _rest) = with_list(0);
+        let decided = |number: usize, decision: &Decision| {
+            broker.records.absorb(&origin(&broker, number), decision, Bounds::ONE_MOVE).unwrap();
+        };
+        decided(0, &Decision { restless: true, ..Decision::state(State::Served) });
+        decided(1, &Decision::state(State::Moving));
+        decided(2, &Decision::state(State::Served));
+        let hub = broker.hub().unwrap().name().clone();
+        Observer::completed(&*broker, &hub, &broker.watches.configurations);
+        assert_eq!(broker.queue.stats().depth, 0);
+        Observer::completed(&*broker, &hub, &broker.watches.migrations);
+        assert_eq!(broker.queue.stats().depth, 2, "neither has been told whether it has a Migration");
+    }
+
+    #[tokio::test]
     async fn no_key_counts_before_migrations_are_read_with_it() {
         const MOVES: usize = 300;
         let (broker, _rest) = with_list(MOVES);
         thread::scope(|threads| {
             let worker = threads.spawn(|| {
-                while broker.ring.load().is_none() {}
+                let deadline = Instant::now() + Duration::from_secs(10);
+                while broker.ring.load().is_none() {
+                    assert!(Instant::now() < deadline, "no keys");
+                }
                 (0..MOVES).filter(|number| broker.migrations_of(&origin(&broker, *number), "1").is_empty()).count()
             });
             broker.set_ring(ring());

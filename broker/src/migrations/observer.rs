@@ -29,6 +29,8 @@ impl Broker {
         let gone = change.new.is_none();
         if gone && read.is_ok() {
             self.want_stages(&change.key, &std::collections::BTreeSet::new());
+            // One of its name may have come meanwhile.
+            self.migrations.enqueue(change.key.clone());
         }
         match read {
             // Another may have waited for what this one would have made.

@@ -355,6 +355,12 @@ impl Records {
         self.find(|index| index.in_states(None, |state| state == State::Moving).cloned().collect())
     }
 
+    /// The same, and those that might set out.
+    pub fn moving_or_restless(&self) -> Vec<OriginKey> {
+        let moves = |state| state == State::Moving;
+        self.find(|index| index.in_states(None, moves).chain(index.restless(None)).cloned().collect())
+    }
+
     /// Providers that origins are assigned to, or on their way to.
     pub fn providers(&self) -> Vec<ClusterName> {
         self.lock().index.providers().cloned().collect()

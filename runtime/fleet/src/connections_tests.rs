@@ -132,6 +132,24 @@ async fn answers_that_nobody_reads_hold_up_no_other() {
     }
 }
 
+/// What was sent of it, and is read by nobody any more, must not be missing from the room that all have together.
+#[tokio::test(start_paused = true)]
+async fn answers_that_are_left_in_the_middle_leave_room_for_others() {
+    let server = Server::default();
+    let mut client = server.client();
+    let begun = 3 * SHARE;
+    for _ in 0..begun {
+        let mut body = client.call(get("/endless")).await.unwrap().into_body();
+        body.frame().await.unwrap().unwrap();
+    }
+    let mut read = 0;
+    let mut body = client.call(get("/endless")).await.unwrap().into_body();
+    while read < 3 * WINDOW as usize {
+        read += body.frame().await.unwrap().unwrap().into_data().unwrap().len();
+    }
+    assert_eq!(server.connections(), 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn so_many_watches_share_a_connection_and_no_request_waits_for_one_to_end() {
     let server = Server::default();

@@ -23,6 +23,7 @@ use crate::{
     definition::{self, Definition},
     discover,
     error::CallError,
+    hashed::HashSet,
     kind::{KindInfo, KindSchema, KindState, may_be_built_in, well_known},
     openapi,
     server::{Connection, Server},
@@ -39,12 +40,21 @@ const AT_ONCE: usize = 4;
 pub(crate) async fn run(server: Arc<Server>) {
     let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(10));
     let (mut poll, mut polled) = (FIRST_POLL, Instant::now());
+    // Groups and versions of which not all was answered the last time.
+    let mut troubled: HashSet<(String, String)> = HashSet::default();
     loop {
-        let connection = server.ready().await.after(backoff.failures());
+        let connection = server.ready().await;
         let polls = polled.elapsed() >= poll;
         let due = server.kinds.due(polls);
         let mut failed = false;
-        for kinds in due.chunk_by(|one, next| one.group == next.group && one.version == next.version) {
+        let same = |one: &GroupVersionKind, next: &GroupVersionKind| group_of(one) == group_of(next);
+        let mut groups: Vec<&[GroupVersionKind]> = due.chunk_by(same).collect();
+        // One that takes its time, or never answers, holds up no other.
+        groups.sort_by_key(|kinds| troubled.contains(&group_of(&kinds[0])));
+        for kinds in groups {
+            let group = group_of(&kinds[0]);
+            let failures = if troubled.contains(&group) { backoff.failures() } else { 0 };
+            let connection = Arc::clone(&connection).after(failures);
             // Seldom, and there is one of this for each server: what asking needs is held only meanwhile.
             let asked = Box::pin(ask(&server, &connection, kinds)).await;
             for gvk in kinds {
@@ -56,7 +66,13 @@ pub(crate) async fn run(server: Arc<Server>) {
                     server.kinds.ask_again(gvk);
                 }
             }
-            failed |= !asked.as_ref().is_ok_and(|complete| *complete);
+            let complete = asked.as_ref().is_ok_and(|complete| *complete);
+            failed |= !complete;
+            if complete {
+                troubled.remove(&group);
+            } else {
+                troubled.insert(group);
+            }
             if let Err(error) = asked {
                 let (group, version) = (&kinds[0].group, &kinds[0].version);
                 warn!(cluster = %server.name(), group, version, %error, "discovery failed, trying again");
@@ -94,6 +110,10 @@ pub(crate) async fn run(server: Arc<Server>) {
             () = sleep(wait) => {}
         }
     }
+}
+
+fn group_of(kind: &GroupVersionKind) -> (String, String) {
+    (kind.group.clone(), kind.version.clone())
 }
 
 async fn sleep(wait: Option<Duration>) {

@@ -12,6 +12,7 @@ use crate::{
     kind::{KindState, SchemaNews},
     object::ObjectKey,
     sorted::Sort,
+    watch::WatchSpec,
 };
 
 /// Hears of what one watch sees. Called from the watch's task: must be quick and must not block.
@@ -79,8 +80,9 @@ pub trait Observer: Send + Sync + 'static {
     /// before any [`Listener::kind`]: whoever listens finds the schema taken in.
     fn kind(&self, _cluster: &ClusterName, _gvk: &GroupVersionKind, _state: &KindState, _schema: SchemaNews<'_>) {}
 
-    /// A watch has seen all that is there. Those that listen to it have heard of that.
-    fn completed(&self, _cluster: &ClusterName) {}
+    /// This watch has seen all that is there, for the first time or again. Those that listen to it have heard of that: what was
+    /// not known because they were being told is known now.
+    fn completed(&self, _cluster: &ClusterName, _spec: &WatchSpec) {}
 }
 
 /// Which clusters are meant.

@@ -293,14 +293,17 @@ impl Server {
         self.link.send_modify(|link| link.restored = returns);
     }
 
-    /// Waits until another connection has taken this one's place, or all has to be listed again on this one.
-    pub(crate) fn replaced(&self, connection: &Connection) -> impl Future<Output = ()> + use<> {
+    /// Waits until another connection has taken this one's place, or the server has gone back in time, so that all has to be
+    /// listed again: true.
+    pub(crate) fn replaced(&self, connection: &Connection) -> impl Future<Output = bool> + use<> {
         let mut link = self.link.subscribe();
         let times = (Some(connection.generation), link.borrow().restored);
         async move {
             let newer = |link: &Link| link.connection.is_some() && link.times() != times;
-            if link.wait_for(newer).await.is_err() {
-                std::future::pending::<()>().await;
+            let restored = link.wait_for(newer).await.map(|link| link.restored);
+            match restored {
+                Ok(restored) => restored != times.1,
+                Err(_) => std::future::pending().await,
             }
         }
     }

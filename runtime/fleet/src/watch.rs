@@ -78,11 +78,18 @@ pub(crate) async fn run(server: Arc<Server>, index: Arc<Index>, told: Arc<dyn Au
         let (connection, kind) = server.serving(&index.spec().gvk).await;
         let connection = connection.within(told.path()).after(backoff.failures());
         watch.meet(&connection);
-        let (started, from) = (Instant::now(), watch.version);
+        let (started, from, lists) = (Instant::now(), watch.version, watch.lists());
         let (mut replaced, mut lost) = (pin!(server.replaced(&connection)), pin!(server.lost(&index)));
         let ended = tokio::select! {
             ended = watch.session(&connection, &kind) => ended,
-            () = &mut replaced => continue,
+            restored = &mut replaced => {
+                // Its list may have been put in while others were still told that all is unknown.
+                if restored {
+                    watch.version = None;
+                    watch.lose_sight();
+                }
+                continue;
+            }
             // Another watch, or discovery, was told that the kind is not served: what this one still hears is no whole.
             () = &mut lost => {
                 watch.version = None;
@@ -92,7 +99,7 @@ pub(crate) async fn run(server: Arc<Server>, index: Arc<Index>, told: Arc<dyn Au
         };
         // One that has too much to tell at a time ends watches that do not keep up, and goes on where they ended.
         let came_on = from.is_some() && watch.version > from;
-        if came_on || started.elapsed() > Duration::from_secs(30) {
+        if came_on || !lists && started.elapsed() > Duration::from_secs(30) {
             backoff.reset();
         }
         match ended {
@@ -105,7 +112,7 @@ pub(crate) async fn run(server: Arc<Server>, index: Arc<Index>, told: Arc<dyn Au
                 watch.replace(objects, version).await;
                 watch.version = Some(version);
                 // By then it may be known that it says nothing.
-                if lost.now_or_never().is_some() || replaced.now_or_never().is_some() {
+                if lost.now_or_never().is_some() || replaced.now_or_never() == Some(true) {
                     watch.version = None;
                     watch.lose_sight();
                 }
@@ -176,6 +183,11 @@ impl Watch<'_> {
         Ok(is_restored)
     }
 
+    /// Whether a list is due.
+    fn lists(&self) -> bool {
+        self.version.is_none() || !self.index.is_complete()
+    }
+
     /// Lists, where that is due, or follows to the end of a stream.
     async fn session(&mut self, connection: &Connection, kind: &Arc<KindInfo>) -> Result<Went, CallError> {
         let returns = self.server.returns();
@@ -186,7 +198,7 @@ impl Watch<'_> {
             self.server.gone_back();
             return Err(CallError::Gone("the API server has gone back in time".into()));
         }
-        if self.version.is_none() || !self.index.is_complete() {
+        if self.lists() {
             // Seldom, and all that it needs meanwhile would stay with the watch for good.
             let (objects, version) = Box::pin(self.list(connection, kind)).await?;
             return Ok(Went::Listed(objects, version));

@@ -34,6 +34,8 @@ struct Server {
     checks: u64,
     /// What all lists say.
     version: u64,
+    /// How long it takes to answer a list.
+    slow: Duration,
 }
 
 impl Server {
@@ -121,8 +123,16 @@ async fn two_minutes(api: Server, meanwhile: impl FnOnce(&mut Server)) -> Server
     let api = Arc::new(Mutex::new(api));
     let asked = Arc::clone(&api);
     let transport = tower::service_fn(move |request: Request<Body>| {
-        let answer = asked.lock().unwrap().answer(request.uri().query().unwrap_or_default());
-        std::future::ready(Ok::<_, Infallible>(Response::new(Body::from(answer.into_bytes()))))
+        let query = request.uri().query().unwrap_or_default().to_owned();
+        let asked = Arc::clone(&asked);
+        async move {
+            let slow = asked.lock().unwrap().slow;
+            if !query.contains("watch=1") {
+                tokio::time::sleep(slow).await;
+            }
+            let answer = asked.lock().unwrap().answer(&query);
+            Ok::<_, Infallible>(Response::new(Body::from(answer.into_bytes())))
+        }
     });
     let name = ClusterName::new(Role::Provider, "c");
     let share = Budget::new(1 << 20).engage(&name);
@@ -160,6 +170,14 @@ async fn a_watch_that_comes_on_is_opened_again_soon_and_one_that_does_not_ever_m
     assert!(lists <= 2, "and none of them started over: {lists}");
     let (opened, _) = in_a_minute(false).await;
     assert!((4..=40).contains(&opened), "none did: {opened}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_takes_long_is_waited_for_longer_each_time() {
+    let mut lists = 0;
+    let slow = Duration::from_secs(25);
+    two_minutes(Server { slow, ..Server::default() }, |server| lists = server.lists).await;
+    assert_eq!(lists, 1, "it was not there within 10 s, nor within 20 s");
 }
 
 #[tokio::test(start_paused = true)]

@@ -20,7 +20,8 @@ pub(crate) struct Watched {
     listeners: BTreeMap<Number, Arc<dyn Listener>>,
     /// The same, for whoever tells them.
     told: Arc<[Arc<dyn Listener>]>,
-    /// Whether all of them have heard that the index is complete, and done with it what they do.
+    /// Whether all of them have heard of all that is in the index, and that it is complete, and done with it what they do. Not
+    /// while a list is being told.
     heard: AtomicBool,
     unwanted: CancellationToken,
 }

@@ -36,7 +36,7 @@ impl Cluster {
             listener.completed(&index);
             if heard {
                 self.note_heard(&index, true);
-                self.observer.completed(self.name());
+                self.observer.completed(self.name(), spec);
             }
         }
     }
@@ -168,12 +168,12 @@ impl Audience for Cluster {
             listener.completed(index);
         }
         self.note_heard(index, true);
-        self.observer.completed(self.name());
+        self.observer.completed(self.name(), index.spec());
     }
 
     fn caught_up(&self, index: &Index) {
         self.note_heard(index, true);
-        self.observer.completed(self.name());
+        self.observer.completed(self.name(), index.spec());
     }
 
     fn incomplete(&self, index: &Index) {
