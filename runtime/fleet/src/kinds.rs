@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use self::wanted::{Listed, Reading};
+use self::wanted::{GroupVersion, Listed, Reading};
 use crate::{
     backoff::Backoff,
     blocking::computing,
@@ -41,44 +41,36 @@ pub(crate) async fn run(server: Arc<Server>) {
     let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(10));
     let (mut poll, mut polled) = (FIRST_POLL, Instant::now());
     // Groups and versions of which not all was answered the last time.
-    let mut troubled: HashSet<(String, String)> = HashSet::default();
+    let mut troubled: HashSet<GroupVersion> = HashSet::default();
     loop {
         let connection = server.ready().await;
         let polls = polled.elapsed() >= poll;
         let due = server.kinds.due(polls);
         let mut failed = false;
-        let same = |one: &GroupVersionKind, next: &GroupVersionKind| group_of(one) == group_of(next);
-        let mut groups: Vec<&[GroupVersionKind]> = due.chunk_by(same).collect();
-        // One that takes its time, or never answers, holds up no other.
-        groups.sort_by_key(|kinds| troubled.contains(&group_of(&kinds[0])));
-        for kinds in groups {
-            let group = group_of(&kinds[0]);
+        for (group, kinds) in in_turn(&due, &troubled) {
             let failures = if troubled.contains(&group) { backoff.failures() } else { 0 };
-            let connection = Arc::clone(&connection).after(failures);
             // Seldom, and there is one of this for each server: what asking needs is held only meanwhile.
-            let asked = Box::pin(ask(&server, &connection, kinds)).await;
+            let asked = Box::pin(ask(&server, &Arc::clone(&connection).after(failures), kinds)).await;
+            let complete = asked.as_ref().is_ok_and(|complete| *complete);
+            failed |= !complete;
             for gvk in kinds {
                 server.kinds.failures.note(gvk, asked.as_ref().err().map(|error| error as _));
-            }
-            if asked.is_err() {
-                // What was not answered was not looked at.
-                for gvk in kinds {
+                if asked.is_err() {
+                    // What was not answered was not looked at.
                     server.kinds.ask_again(gvk);
                 }
             }
-            let complete = asked.as_ref().is_ok_and(|complete| *complete);
-            failed |= !complete;
-            if complete {
-                troubled.remove(&group);
-            } else {
-                troubled.insert(group);
-            }
             if let Err(error) = asked {
-                let (group, version) = (&kinds[0].group, &kinds[0].version);
+                let (group, version) = &group;
                 warn!(cluster = %server.name(), group, version, %error, "discovery failed, trying again");
                 if error.suspects_cluster() {
                     server.suspect(&connection);
                 }
+            }
+            if complete {
+                troubled.remove(&group);
+            } else {
+                troubled.insert(group);
             }
         }
         if polls {
@@ -112,8 +104,16 @@ pub(crate) async fn run(server: Arc<Server>) {
     }
 }
 
-fn group_of(kind: &GroupVersionKind) -> (String, String) {
-    (kind.group.clone(), kind.version.clone())
+/// The kinds of each group and version. One that takes its time, or never answers, holds up no other: it comes last.
+fn in_turn<'a>(
+    due: &'a [GroupVersionKind],
+    troubled: &HashSet<GroupVersion>,
+) -> Vec<(GroupVersion, &'a [GroupVersionKind])> {
+    let same = |one: &GroupVersionKind, next: &GroupVersionKind| one.group == next.group && one.version == next.version;
+    let named = |kinds: &'a [GroupVersionKind]| ((kinds[0].group.clone(), kinds[0].version.clone()), kinds);
+    let mut all: Vec<_> = due.chunk_by(same).map(named).collect();
+    all.sort_by_key(|(group, _)| troubled.contains(group));
+    all
 }
 
 async fn sleep(wait: Option<Duration>) {

@@ -377,6 +377,18 @@ async fn what_cannot_be_read_at_this_moment_is_read_later() {
     assert_eq!(scene.server().asked[2], 0);
 }
 
+#[test]
+fn who_did_not_answer_the_last_time_is_asked_last() {
+    let due = ["a", "a", "b", "c"].map(|group| GroupVersionKind::gvk(group, "v1", "K"));
+    let asked = |troubled: &[&str]| {
+        let troubled = troubled.iter().map(|group| ((*group).to_owned(), "v1".to_owned())).collect();
+        let order = in_turn(&due, &troubled).into_iter();
+        order.map(|((group, _), kinds)| format!("{group}{}", kinds.len())).collect::<Vec<_>>()
+    };
+    assert_eq!(asked(&[]), ["a2", "b1", "c1"]);
+    assert_eq!(asked(&["a", "b"]), ["c1", "a2", "b1"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_document_that_takes_long_is_waited_for_longer_each_time() {
     let mut server = Server { slow: Some((Slow::OpenApi, Duration::from_secs(25))), ..Server::default() };

@@ -28,7 +28,7 @@ const SETTLED: Duration = Duration::from_secs(4);
 const DOUBT: Duration = Duration::from_secs(6);
 
 /// Group and version: what one discovery document is about.
-type GroupVersion = (String, String);
+pub(super) type GroupVersion = (String, String);
 
 fn group_version(gvk: &GroupVersionKind) -> GroupVersion {
     (gvk.group.clone(), gvk.version.clone())

@@ -1,0 +1,133 @@
+use broker_api::keys;
+use broker_core::memory::Subject;
+use runtime_effect::kind::Kind;
+use runtime_engine::view::view;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::broker::Broker;
+
+/// A person's Migration of `n/a8b70b353e97-cert` from `one` to `two`, with these fields put over it.
+fn migration(patch: &Value) -> Known {
+    let side = |cluster: &str| {
+        let gvk = json!({"group": "example.platform-mesh.io", "version": "v1alpha1", "kind": "Certificate"});
+        json!({"gvk": gvk, "name": "a8b70b353e97-cert", "namespace": "n", "clusterName": cluster})
+    };
+    let mut value = json!({
+        "metadata": {"name": "m", "namespace": "n", "uid": "u", "resourceVersion": "1", "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {"from": side("one"), "to": side("two")},
+    });
+    for (part, fields) in patch.as_object().into_iter().flatten() {
+        for (name, field) in fields.as_object().into_iter().flatten() {
+            value[part][name] = field.clone();
+        }
+    }
+    let (key, object) = crate::conventions::object(&value);
+    Known::parse(&key, &view(&object).unwrap(), None, None).unwrap()
+}
+
+fn origin(name: &str) -> OriginKey {
+    let kind = Kind { group: "g".into(), version: "v1".into(), kind: "K".into() };
+    Broker::origin_key(&ClusterName::consumer("homer"), &Arc::new(kind), &ObjectKey::new("n", name))
+}
+
+fn about(name: &str) -> MovedOrigin {
+    MovedOrigin::Known(origin(name), "1".into())
+}
+
+fn named(name: &str, created: &str) -> Known {
+    migration(&json!({"metadata": {"name": name, "creationTimestamp": created}}))
+}
+
+#[test]
+fn an_origin_finds_its_migrations_the_oldest_first() {
+    let all = Migrations::default();
+    for (name, created) in [("b", "2026-01-01T00:00:00Z"), ("c", "2025-01-01T00:00:00Z"), ("a", "2026-01-01T00:00:00Z")]
+    {
+        let known = named(name, created);
+        assert_eq!(all.update(&known.key.clone(), Some((known, about("x")))), [origin("x")]);
+    }
+    let names = |origin: &OriginKey| all.of(origin, "1").into_iter().map(|view| view.name).collect::<Vec<_>>();
+    assert_eq!(names(&origin("x")), ["c", "a", "b"]);
+
+    // It turns out to be about another: both hear of it.
+    let known = named("c", "2025-01-01T00:00:00Z");
+    assert_eq!(all.update(&known.key.clone(), Some((known.clone(), about("y")))), [origin("y"), origin("x")]);
+    assert_eq!((names(&origin("x")), names(&origin("y"))), (vec!["a".into(), "b".into()], vec!["c".to_owned()]));
+    assert!(all.update(&known.key.clone(), Some((known.clone(), about("y")))).is_empty(), "nothing new");
+    assert_eq!(all.update(&known.key, None), [origin("y")]);
+    assert!(names(&origin("y")).is_empty());
+}
+
+#[test]
+fn the_origin_may_be_found_later() {
+    let all = Migrations::default();
+    let known = migration(&json!({}));
+    let key = known.key.clone();
+    all.update(&key, Some((known.clone(), MovedOrigin::Unknown)));
+    let held = || all.get(&key).unwrap().0;
+    let before = held();
+    all.update(&key, Some((known, MovedOrigin::Unknown)));
+    assert!(all.of(&origin("x"), "1").is_empty());
+    assert!(all.set_about(&before, about("x")).is_empty(), "it was read again since");
+    assert_eq!(all.set_about(&held(), about("x")), [origin("x")]);
+    assert!(all.set_about(&held(), about("x")).is_empty(), "nothing new");
+    assert_eq!(all.of(&origin("x"), "1").len(), 1);
+    assert!(all.of(&origin("x"), "of another object").is_empty());
+    all.update(&key, None);
+    assert!(all.of(&origin("x"), "1").is_empty());
+}
+
+#[test]
+fn another_migration_of_the_same_name_has_no_past() {
+    let all = Migrations::default();
+    let known = migration(&json!({}));
+    let key = known.key.clone();
+    all.update(&key, Some((known, about("x"))));
+    all.remember(&key, |memory| memory.wrote(Subject::Migration, [1; 8], None, 5));
+    let ends = || all.set_ends(&key, Ends { stages: Vec::new(), failed: Some("Why") });
+    ends();
+    all.update(&key, Some((migration(&json!({"spec": {"force": true}})), about("x"))));
+    assert!(all.get(&key).unwrap().2.wants_again(Subject::Migration, [1; 8]));
+    assert_eq!(all.take_ends(&key).failed, Some("Why"), "that the write went through is heard after its answer");
+    ends();
+    all.update(&key, Some((migration(&json!({"metadata": {"uid": "other"}})), about("x"))));
+    assert!(!all.get(&key).unwrap().2.wants_again(Subject::Migration, [1; 8]));
+    assert_eq!(all.take_ends(&key).failed, None);
+}
+
+#[test]
+fn what_concerns_a_migration_puts_it_into_the_queue() {
+    let all = Migrations::default();
+    all.set_hub(&ClusterName::new(broker_api::Role::Coordination, "hub"));
+    let known = migration(&json!({"status": {"id": "x1"}}));
+    let key = known.key.clone();
+    let interest = Interest {
+        cluster: ClusterName::provider("one"),
+        kind: Kind { group: String::new(), version: "v1".into(), kind: "Secret".into() },
+        namespace: "n".into(),
+        name: "s".into(),
+    };
+    let adds = || all.queue.stats().adds;
+    all.stage_moved("x1");
+    assert_eq!(adds(), 0);
+    all.update(&key, Some((known, about("x"))));
+    assert!(all.listen(&key, std::slice::from_ref(&interest)) && !all.listen(&key, std::slice::from_ref(&interest)));
+    all.stage_moved("x1");
+    all.related_moved(&interest);
+    all.copy_moved(&ObjectKey::new("n", "a8b70b353e97-cert"));
+    all.origin_moved(&origin("x"));
+    assert_eq!(adds(), 4);
+    all.copy_moved(&ObjectKey::new("other", "a8b70b353e97-cert"));
+    all.listen(&key, &[]);
+    all.related_moved(&interest);
+    all.update(&key, Some((migration(&json!({"status": {"state": "Failed"}})), about("x"))));
+    all.origin_moved(&origin("x"));
+    assert_eq!(adds(), 4, "it has ended, and listens no more");
+    // Its finalizer waits for the move to end.
+    let held = json!({"metadata": {"finalizers": [keys::FINALIZER]}, "status": {"state": "CutoverCompleted"}});
+    all.update(&key, Some((migration(&held), about("x"))));
+    all.stage_moved("x1");
+    all.origin_moved(&origin("x"));
+    assert_eq!(adds(), 5);
+}
