@@ -63,17 +63,7 @@ struct Event<'a> {
 /// Follows what an index is of at its API server, for whoever is told of it, until nobody wants it any more.
 pub(crate) async fn run(server: Arc<Server>, index: Arc<Index>, told: Arc<dyn Audience>) {
     let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(15));
-    let mut watch = Watch {
-        server: &server,
-        told: &told,
-        index: &index,
-        version: None,
-        page: PAGE,
-        bad: Bad::default(),
-        generation: 0,
-        checked: 0,
-        forbidden_since: None,
-    };
+    let mut watch = Watch::new(&server, &index, &told);
     loop {
         let (connection, kind) = server.serving(&index.spec().gvk).await;
         let connection = connection.within(told.path()).after(backoff.failures());
@@ -155,7 +145,22 @@ struct Watch<'a> {
 /// How long a watch may be forbidden before what it has seen counts as unknown: roles are replaced in moments.
 const FORBIDDEN: Duration = Duration::from_mins(1);
 
-impl Watch<'_> {
+impl<'a> Watch<'a> {
+    /// One that has seen nothing yet.
+    fn new(server: &'a Arc<Server>, index: &'a Arc<Index>, told: &'a Arc<dyn Audience>) -> Self {
+        Self {
+            server,
+            told,
+            index,
+            version: None,
+            page: PAGE,
+            bad: Bad::default(),
+            generation: 0,
+            checked: 0,
+            forbidden_since: None,
+        }
+    }
+
     /// An API server that does not say who it is may be another one on each connection: what a version of the one before
     /// means there, nobody knows.
     fn meet(&mut self, connection: &Connection) {

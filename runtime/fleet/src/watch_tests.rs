@@ -91,17 +91,7 @@ async fn nothing_counts_as_told_while_a_list_is_being_told() {
     let spec = Arc::new(WatchSpec::all(gvk.clone()));
     cluster.listen(&spec, 1, &(Arc::clone(&witness) as Arc<dyn Listener>));
     let (index, told) = (cluster.index(&spec).unwrap(), Arc::clone(&cluster) as Arc<dyn Audience>);
-    let watch = Watch {
-        server: &server,
-        told: &told,
-        index: &index,
-        version: None,
-        page: PAGE,
-        bad: Bad::default(),
-        generation: 0,
-        checked: 0,
-        forbidden_since: None,
-    };
+    let watch = Watch::new(&server, &index, &told);
     let object = |version: u64| {
         let metadata = json!({"name": "a", "namespace": "n", "uid": "u", "resourceVersion": version.to_string()});
         Object::parse(json!({"metadata": metadata}).to_string().as_bytes(), None, &PLAIN).unwrap()

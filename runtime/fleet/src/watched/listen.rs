@@ -167,8 +167,7 @@ impl Audience for Cluster {
         for listener in &*self.listeners(index.spec()) {
             listener.completed(index);
         }
-        self.note_heard(index, true);
-        self.observer.completed(self.name(), index.spec());
+        self.caught_up(index);
     }
 
     fn caught_up(&self, index: &Index) {
