@@ -174,6 +174,8 @@ pub struct Snapshot<'a> {
     /// ready, is known to hold nothing under the copy's name (or does not serve the kind), all of whose AcceptAPIs are known
     /// (or the same), of which none is among `acceptances`, and that neither the origin's annotations nor `migrations` name.
     pub holders: Vec<Holder>,
+    /// Providers at which there may be a copy that was to be made, and that nobody has seen.
+    pub hidden: &'a [ClusterName],
     /// AcceptAPIs of all providers for the resource that the origin's kind is at their own provider.
     pub acceptances: &'a [Arc<Acceptance>],
     /// Whether an AcceptAPI has room for one more; `None`: what its provider holds is not known.

@@ -28,6 +28,7 @@ use crate::{broker::Broker, origins::records::Record, reach::BLIP};
 struct Stage<'a> {
     broker: &'a Broker,
     compute: &'a Cluster,
+    migration: &'a ObjectKey,
 }
 
 impl StageView for Stage<'_> {
@@ -57,7 +58,11 @@ impl StageView for Stage<'_> {
     }
 
     fn all_known(&self, kinds: &BTreeSet<Kind>) -> bool {
+        let hidden = self.broker.engine.hidden(self.migration);
         kinds.iter().all(|kind| {
+            if hidden.iter().any(|(_, other)| other == kind) {
+                return false;
+            }
             self.compute.kind(&kind.to_gvk()) == KindState::Missing
                 || self.broker.stages.specs_of(kind).is_some_and(|specs| {
                     let complete = |spec| self.compute.index(spec).is_some_and(|index| index.is_complete());
@@ -163,7 +168,7 @@ impl Broker {
             Applicable::Unknown
         };
         let related: Vec<Kind> = self.watches.related.iter().map(|related| related.kind.clone()).collect();
-        let stage = Stage { broker: self, compute: &compute };
+        let stage = Stage { broker: self, compute: &compute, migration: &known.key };
         let observed = Observed {
             now: now(),
             object,

@@ -144,6 +144,8 @@ impl Broker {
             let ours = |holder: &&mut Holder| holder.copy.present().is_some_and(|copy| copy.applied_by_us);
             holders.iter_mut().filter(ours).for_each(|holder| holder.copy = Seen::Absent);
         }
+        let hidden = self.engine.hidden(key).into_iter().map(|(cluster, _)| cluster);
+        let hidden: Vec<ClusterName> = hidden.filter(|cluster| cluster.role() == Role::Provider).collect();
         let own = providers.iter().filter_map(|provider| spoken.get(provider.name()));
         let acceptances: Vec<Arc<Acceptance>> = own.copied().flatten().cloned().collect();
         let is_copy = self.is_copy(&consumer, key, &origin, &ring);
@@ -188,6 +190,7 @@ impl Broker {
             brake: &brake,
             is_copy,
             holders,
+            hidden: &hidden,
             acceptances: &acceptances,
             has_room: &has_room,
             quota: Quota { most: self.options.max_objects_per_consumer, has_room: &has_quota, has_room_at: &has_share },

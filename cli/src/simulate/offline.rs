@@ -82,6 +82,7 @@ pub(crate) fn explain_new(
         is_copy: false,
         holders: providers.into_iter().map(holder).collect(),
         acceptances,
+        hidden: &[],
         has_room: &|acceptance: &Acceptance| Some(acceptance.capacity != Some(0)),
         synced: true,
         busy: false,

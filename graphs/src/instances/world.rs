@@ -204,6 +204,9 @@ impl World<'_> {
 
     /// All that is there with the label of the set of these kinds; the versions in which they are watched beside them.
     pub fn members(&self, kinds: &[(GroupKind, Version)]) -> Vec<Members> {
+        let hidden = self.engine.hidden(self.key);
+        let may_hide =
+            |kind: &Kind| hidden.iter().any(|(cluster, other)| cluster == self.cluster.name() && other == kind);
         let members = kinds.iter().map(|(group_kind, version)| {
             let found = match version {
                 Version::Unknown => Found::Unknown(None),
@@ -213,6 +216,7 @@ impl World<'_> {
                     self.found.borrow_mut().doubt = true;
                     Found::Unknown(None)
                 }
+                Version::Is(kind) if may_hide(kind) => Found::Unknown(None),
                 Version::Is(kind) => match self.members_of(kind) {
                     Some(objects) => Found::Listed { kind: kind.clone(), objects },
                     None => Found::Unknown(self.trouble(kind, &children(kind))),

@@ -16,7 +16,7 @@ use runtime_fleet::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{bodies::Bodies, decisions::Decisions, meters::Meters, reads::Reads, recorder::Recorder};
+use crate::{bodies::Bodies, decisions::Decisions, doubts::Doubts, meters::Meters, reads::Reads, recorder::Recorder};
 
 /// A leader stops 5 s before its lease can be taken; what it has begun may take this much of them.
 const FENCE: Duration = Duration::from_secs(4);
@@ -29,6 +29,7 @@ pub struct Engine {
     pub decisions: Decisions,
     /// Bodies that were read for decisions.
     pub bodies: Bodies,
+    pub(crate) doubts: Doubts,
     pub(crate) reads: Reads,
     /// Tells people.
     pub recorder: Recorder,
@@ -55,6 +56,7 @@ impl Engine {
             leadership: OnceLock::new(),
             decisions,
             bodies: Bodies::default(),
+            doubts: Doubts::default(),
             reads: Reads::default(),
             recorder: Recorder::default(),
             stop: CancellationToken::new(),

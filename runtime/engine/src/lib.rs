@@ -9,6 +9,7 @@ pub mod bodies;
 pub mod clock;
 pub mod decisions;
 pub mod demand;
+mod doubts;
 pub mod engine;
 pub mod machine;
 pub mod meters;

@@ -18,6 +18,7 @@ use tracing::{debug, info, warn};
 use crate::{
     alone::throttle,
     clock,
+    doubts::doubt,
     engine::Reachable,
     machine::{InTheWay, Machine, Missing, Refusal},
     namespace,
@@ -174,6 +175,7 @@ impl<M: Machine> Sending<'_, M> {
             },
             error if error.suspects_cluster() => {
                 self.suspect();
+                self.doubt(&error);
                 machine.failed(key, write, &error);
                 return Sent::Failed;
             }
@@ -203,6 +205,13 @@ impl<M: Machine> Sending<'_, M> {
         let luck = runtime_fleet::random::within(0..=1000);
         machine.remember(key, |memory| memory.refused(write.subject, write.intent, reason, message, now, luck));
         Sent::Refused
+    }
+
+    /// What was sent may have been done all the same.
+    fn doubt(&self, error: &CallError) {
+        if matches!(error, CallError::UnknownOutcome(_)) {
+            doubt(self.machine, self.key, self.write);
+        }
     }
 
     async fn make_namespace(&self) -> Result<Sent, Refusal> {
@@ -264,6 +273,7 @@ impl<M: Machine> Sending<'_, M> {
             Ok(written) => Ok(Some(written.object)),
             Err(error) => {
                 debug!(key = %self.key, place = place(self.write), %error, "cannot be made ours");
+                self.doubt(&error);
                 let passing = error.suspects_cluster()
                     || matches!(error, CallError::Conflict(_) | CallError::NotFound(_) | CallError::Throttled { .. });
                 if passing { Ok(None) } else { Err(refusal(&error, self.write, self.program())) }

@@ -26,6 +26,7 @@ use tracing::{debug, error};
 
 use crate::{
     decisions::Urgency,
+    doubts::doubt,
     engine::Reachable,
     machine::{Machine, Occasion, Plan},
     sender::{Sent, send},
@@ -352,7 +353,8 @@ async fn write_one<M: Machine>(machine: &M, key: &M::Key, write: &Write<M::Subje
     if !machine.owns(key) {
         return Went::Stopped(Outcome::Done);
     }
-    match machine.engine().while_leading(send(machine, key, write)).await.unwrap_or(Sent::Failed) {
+    let sent = machine.engine().while_leading(send(machine, key, write)).await;
+    match sent.unwrap_or_else(|| given_up(machine, key, write)) {
         Sent::Done => {
             for note in &write.notes {
                 machine.tell(key, note);
@@ -364,6 +366,12 @@ async fn write_one<M: Machine>(machine: &M, key: &M::Key, write: &Write<M::Subje
         Sent::Failed => Went::Stopped(Outcome::Failed),
         Sent::Wait(wait) => Went::Stopped(Outcome::After(wait)),
     }
+}
+
+/// The answer would have come after the lease.
+fn given_up<M: Machine>(machine: &M, key: &M::Key, write: &Write<M::Subject>) -> Sent {
+    doubt(machine, key, write);
+    Sent::Failed
 }
 
 /// Makes sure that `slot` is one of the write's API server.

@@ -54,6 +54,13 @@ impl<'a> Pass<'a> {
         {
             return;
         }
+        if let Some(provider) = self.snapshot.hidden.first() {
+            let why = format!("provider {} has not said whether a copy was made there", provider.name());
+            // Mostly somebody knows in a moment, and says so.
+            if !self.outlasts() || !self.released(origin, &why) {
+                return;
+            }
+        }
         for (kind, held) in self.snapshot.related.owned(&origin.uid) {
             if !held.deleting && related::belongs(&origin.uid, &held) {
                 self.delete_related(&kind, &held);

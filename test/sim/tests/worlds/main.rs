@@ -109,6 +109,18 @@ fn what_is_wanted_again_stays() {
     tell(&plan).hold(&calm(&plan));
 }
 
+/// An object was once let go of while its copy was there: the answer to the copy's making had been lost, the watch that would
+/// have told of it was silent, and what neither tells of was taken for absent.
+#[test]
+fn what_may_have_been_made_is_not_taken_for_absent() {
+    let secs = Duration::from_secs;
+    let acts = [(Act::Ask(Thing::FIRST), secs(6)), (Act::GiveBack(Thing::FIRST), secs(150))];
+    for (seed, unanswered) in [(166, 150), (337, 150), (121, 350)] {
+        let plan = Plan::of(seed, acts.to_vec());
+        tell(&plan.clone().in_weather(Weather { unanswered, ..Weather::CALM })).hold(&calm(&plan));
+    }
+}
+
 /// What is waited for too short a time is asked for in vain for ever.
 #[test]
 fn what_takes_long_is_done_even_so() {

@@ -55,6 +55,37 @@ fn an_unreachable_provider_holds_the_finalizer_and_says_so() {
 }
 
 #[test]
+fn an_object_stays_while_a_copy_may_have_been_made_that_nobody_sees() {
+    for known_in_time in [true, false] {
+        let mut world = World::served();
+        world.provider("p1").delete(&World::copy_at(&web()));
+        // Wherever that is.
+        world.engage(ClusterName::provider("p2"));
+        world.oddities.hidden = vec![ClusterName::provider("p2")];
+        world.delete(&web());
+        world.settle_briefly(&web());
+        assert_eq!(world.writes(), Vec::<String>::new(), "not worth a word");
+        if !known_in_time {
+            world.settle(&web());
+            let words = world.condition(&web(), "Brokered").unwrap();
+            assert!(words.starts_with("False/ProviderUnreachable"), "{words}");
+            assert!(words.contains("p2 has not said whether a copy") && words.contains(keys::FORCE_DELETE), "{words}");
+            world.assert_steady(&web());
+        }
+        world.oddities.hidden = Vec::new();
+        world.settle(&web());
+        assert_eq!(world.origin(&web()), None);
+    }
+    let mut world = World::served();
+    world.provider("p1").delete(&World::copy_at(&web()));
+    world.oddities.hidden = vec![ClusterName::provider("p1")];
+    world.edit(&web(), |origin| origin["metadata"]["annotations"][keys::FORCE_DELETE] = json!("true"));
+    world.delete(&web());
+    world.settle(&web());
+    assert_eq!(world.origin(&web()), None, "a person has released it");
+}
+
+#[test]
 fn a_blip_during_a_deletion_is_not_worth_a_word() {
     let mut world = World::served();
     world.provider("p1").reach = Reach::Lost("blip".into());

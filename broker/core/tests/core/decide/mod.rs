@@ -7,6 +7,7 @@ mod brief;
 mod clocks;
 mod deletion;
 mod ends;
+mod explained;
 mod fights;
 mod flow;
 mod held;

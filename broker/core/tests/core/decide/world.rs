@@ -21,7 +21,7 @@ use broker_core::{
     acceptance::{AcceptId, Acceptance},
     assignment::{Key, KeyRing, Seal},
     copy,
-    decide::{decide, explain},
+    decide::decide,
     decision::{Decision, State, Step, Write},
     memory::{OriginMemory, Subject},
     movement::Route,
@@ -334,6 +334,7 @@ impl World {
                 brake: &|_| self.brake,
                 is_copy: self.taken_for_copy,
                 holders,
+                hidden: &self.oddities.hidden,
                 acceptances: &acceptances,
                 has_room: &has_room,
                 quota: Quota { most: self.quota, has_room: &has_quota, has_room_at: &has_share },
@@ -348,7 +349,7 @@ impl World {
                 related: &Relations { world: self, consumer: &key.cluster },
                 memory: self.memories.get(key).unwrap_or(&nothing),
             };
-            if self.oddities.asked { explain(&snapshot).decision } else { decide(&snapshot) }
+            if self.oddities.asked { self.oddities.answer(&snapshot) } else { decide(&snapshot) }
         };
         self.beside_bystanders(key, holders.collect(), &acceptances, &moves().migrations, decide)
     }
