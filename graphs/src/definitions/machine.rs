@@ -43,7 +43,7 @@ use super::{
     DefinitionKey,
     key::key_of,
     observe::Crd,
-    record::{Attempt, Record},
+    record::{Asked, Attempt, Record},
 };
 use crate::{
     compiled::Compiled,
@@ -335,19 +335,25 @@ impl Machine for DefinitionMachine {
                 return Ok(Plan { listens: true, ..Plan::default() });
             }
         }
-        let confirmed = occasion.confirmed == Confirmed::Absent;
+        let asked = record.asked.take();
+        let is_there = rgd.present().is_some_and(|rgd| occasion.confirmed == Confirmed::Present(rgd.uid.clone()));
+        let confirmed = asked == Some(Asked::Itself) && is_there;
         let decision = self.decision(key, &rgd, &mut record, &spokes, confirmed).ok_or(Outcome::Done)?;
         let needs = self.kinds_at(key, &record);
         let busy = record.own.iter().chain(&record.revisions).any(|attempt| attempt.busy);
         let mut steps: Vec<Step<Subject>> = decision.writes.into_iter().map(Step::from).collect();
-        record.unseen = None;
         if decision.confirm
-            && occasion.confirmed == Confirmed::Unread
             && let Seen::Present(rgd) = &rgd
         {
             let last = rgd.value["status"]["lastIssuedRevision"].as_i64().unwrap_or_default();
-            record.unseen = Some(revision::name(&key.name, last));
-            steps.push(Step::Confirm);
+            let revision = Asked::Revision(revision::name(&key.name, last));
+            record.asked = match &occasion.confirmed {
+                Confirmed::Unread => Some(revision),
+                Confirmed::Absent if asked == Some(revision) => Some(Asked::Itself),
+                // What is there, or gone, the watch will tell.
+                Confirmed::Absent | Confirmed::Present(_) => None,
+            };
+            steps.extend(record.asked.is_some().then_some(Step::Confirm));
         }
         let is_news = |note: &Note| self.is_news(key, &mut record.told, note);
         let news: Vec<Note> = decision.notes.into_iter().filter(is_news).collect();
@@ -381,8 +387,12 @@ impl Machine for DefinitionMachine {
     }
 
     fn confirms(&self, key: &DefinitionKey) -> Option<(ClusterName, Kind, ObjectKey)> {
-        let name = self.graphs.definitions.with(key, |record| record.unseen.clone())??;
-        Some((key.cluster.clone(), Kind::from(&self.graphs.fixed.revisions.gvk), key_of(&name)))
+        let fixed = &self.graphs.fixed;
+        let (spec, name) = match self.graphs.definitions.with(key, |record| record.asked.clone())?? {
+            Asked::Itself => (&fixed.definitions, key_of(&key.name)),
+            Asked::Revision(name) => (&fixed.revisions, key_of(&name)),
+        };
+        Some((key.cluster.clone(), Kind::from(&spec.gvk), name))
     }
 
     fn remember<T>(&self, key: &DefinitionKey, change: impl FnOnce(&mut Memory<Subject>) -> T) -> Option<T> {
