@@ -39,11 +39,13 @@ pub(crate) struct Failure {
     /// What the details name: name, group, and kind or plural.
     about: Option<Box<[String; 3]>>,
     causes: Vec<Cause>,
+    /// How a list goes on that cannot go on as it began.
+    next: Option<String>,
 }
 
 impl Failure {
     fn plain(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), about: None, causes: Vec::new() }
+        Self { code, reason, message: message.into(), about: None, causes: Vec::new(), next: None }
     }
 
     fn about(self, resource: &Resource, name: &str) -> Self {
@@ -130,6 +132,11 @@ impl Failure {
         Self::plain(410, "Expired", message)
     }
 
+    /// A list's next page is of a moment that is forgotten; from `next` it goes on with what is there now.
+    pub(crate) fn expired_page(next: String) -> Self {
+        Self { next: Some(next), ..Self::expired("The provided continue parameter is too old") }
+    }
+
     /// What the handler of built-in kinds says of paths.
     pub(crate) fn no_path() -> Self {
         let about = Some(Box::new([String::new(), String::new(), String::new()]));
@@ -155,6 +162,9 @@ impl Failure {
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
             "message": self.message, "code": self.code,
         });
+        if let Some(next) = &self.next {
+            status["metadata"]["continue"] = json!(next);
+        }
         if !self.reason.is_empty() {
             status["reason"] = json!(self.reason);
         }

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use super::Call;
 use crate::{answer::Answer, failure::Failure, history::Key, media::Media};
 
-/// Where the next page begins: of the objects as they were at a revision, behind a key.
+/// Where the next page begins: of the objects as they were at a revision, or as they are, behind a key.
 struct Token {
-    revision: u64,
+    revision: Option<u64>,
     behind: Key,
 }
 
@@ -28,7 +28,7 @@ impl Token {
         let bytes = STANDARD.decode(text).map_err(|_| wrong())?;
         let token: Value = serde_json::from_slice(&bytes).map_err(|_| wrong())?;
         let part = |name: &str| token[name].as_str().ok_or_else(wrong);
-        let revision = token["rv"].as_u64().ok_or_else(wrong)?;
+        let revision = if token["rv"].is_null() { None } else { Some(token["rv"].as_u64().ok_or_else(wrong)?) };
         Ok(Some(Self { revision, behind: Key::new(part("namespace")?, part("name")?) }))
     }
 }
@@ -38,11 +38,11 @@ impl Call<'_> {
         let (query, storage) = (&self.request.query, self.resource.storage());
         let selector = self.selector()?;
         let token = Token::read(query.get("continue"))?;
-        let revision = token.as_ref().map_or(self.state.history.revision(), |token| token.revision);
-        if !self.state.history.reaches(revision) {
-            return Err(Failure::expired("The provided continue parameter is too old"));
-        }
+        let revision = token.as_ref().and_then(|token| token.revision).unwrap_or(self.state.history.revision());
         let behind = token.map(|token| token.behind);
+        if let (false, Some(behind)) = (self.state.history.reaches(revision), &behind) {
+            return Err(Failure::expired_page(Token { revision: None, behind: behind.clone() }.write()));
+        }
         let objects = self.state.at(&storage, revision);
         let rest = objects.iter().filter(|(key, object)| {
             self.is_within(key) && behind.as_ref().is_none_or(|behind| *key > behind) && selector.selects(object)
@@ -55,7 +55,7 @@ impl Call<'_> {
         let left = last.map_or(0, |last| objects.keys().filter(|key| self.is_within(key) && *key > last).count());
         let mut metadata = json!({"resourceVersion": revision.to_string()});
         if let (1.., Some(last)) = (left, last) {
-            metadata["continue"] = json!(Token { revision, behind: last.clone() }.write());
+            metadata["continue"] = json!(Token { revision: Some(revision), behind: last.clone() }.write());
             if selector.is_empty() {
                 metadata["remainingItemCount"] = json!(left);
             }

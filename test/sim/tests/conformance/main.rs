@@ -56,6 +56,11 @@ fn owners() {
 }
 
 #[test]
+fn forgetting() {
+    Stage::run_forgetful(topics::forgetting::sequence());
+}
+
+#[test]
 fn random_sequences() {
     Stage::run(random::sequences());
 }

@@ -60,6 +60,8 @@ pub(crate) enum Step {
     Ended {
         name: String,
     },
+    /// Nobody can tell any more what was before now.
+    Forget,
 }
 
 /// A name, and what to do.
@@ -142,6 +144,10 @@ impl Sequence {
 
     pub(crate) fn watch_as(self, name: &str, path: impl Into<String>, accept: &'static str) -> Self {
         self.step(Step::Watch { name: name.to_owned(), path: path.into(), accept })
+    }
+
+    pub(crate) fn forget(self) -> Self {
+        self.step(Step::Forget)
     }
 
     pub(crate) fn told(self, name: &str, path: &str, body: Value) -> Self {

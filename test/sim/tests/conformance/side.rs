@@ -1,8 +1,8 @@
 //! `Side`: the model, or the real API server.
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use harness::wait_for;
+use harness::{Cluster, Lab, wait_for};
 use http::{Request, header};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
@@ -23,6 +23,8 @@ pub(crate) struct Side {
     pub(crate) sends: Sends,
     /// The model, whose controllers work when they are told to.
     pub(crate) model: Option<ApiServer>,
+    /// The real API server, and where its store is.
+    pub(crate) real: Option<Arc<(Cluster, Lab)>>,
     /// Garbage is collected: by a controller manager, which other servers have not.
     pub(crate) collects: bool,
 }
@@ -221,6 +223,17 @@ impl Run<'_> {
             Step::Ended { name } => {
                 let events = self.watches.get_mut(name).expect("a watch").told().await;
                 (format!("what watch {name} tells until it ends"), json!(events))
+            }
+            Step::Forget => {
+                if let Some(model) = &self.side.model {
+                    model.compact();
+                }
+                if let Some((cluster, lab)) = self.side.real.as_deref() {
+                    // What etcd has forgotten an API server remembers until it ends.
+                    lab.compact().await.unwrap();
+                    cluster.start_again().await.unwrap();
+                }
+                ("what was is forgotten".to_owned(), Value::Null)
             }
         }
     }

@@ -3,13 +3,13 @@
 use std::{
     env,
     sync::{
-        LazyLock,
+        Arc, LazyLock,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
 use futures::{StreamExt as _, stream};
-use harness::{Cluster, ClusterOptions, Lab, LabOptions, wait_for};
+use harness::{ClusterOptions, Lab, LabOptions, wait_for};
 use runtime_fleet::{
     dial::{Dial as _, Sockets},
     kubeconfig::{Kubeconfig, Trust},
@@ -32,8 +32,6 @@ use crate::{
 const AT_ONCE: usize = 8;
 
 pub(crate) struct Stage {
-    _lab: Lab,
-    _cluster: Cluster,
     model: Side,
     real: Side,
 }
@@ -42,6 +40,7 @@ static RUNTIME: LazyLock<Runtime> =
     LazyLock::new(|| Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap());
 static STAGE: OnceCell<Stage> = OnceCell::const_new();
 static MANAGED: OnceCell<Stage> = OnceCell::const_new();
+static FORGETFUL: OnceCell<Stage> = OnceCell::const_new();
 static NAMESPACE: AtomicUsize = AtomicUsize::new(0);
 
 impl Stage {
@@ -60,12 +59,12 @@ impl Stage {
         };
         let collects = controller_manager;
         let sends = dial(&cluster.kubeconfig("person").unwrap(), None).await;
-        let real = Side { sends, model: None, collects };
+        let real = Side { sends, model: None, real: Some(Arc::new((cluster, lab))), collects };
         let world = World::new(1);
         let server = world.server("model");
         let sends = dial(&World::kubeconfig("model"), Some(&world)).await;
-        let model = Side { sends, model: Some(server), collects };
-        let stage = Self { _lab: lab, _cluster: cluster, model, real };
+        let model = Side { sends, model: Some(server), real: None, collects };
+        let stage = Self { model, real };
         for crd in kinds::definitions() {
             stage.define(&stage.real, &crd).await;
             stage.define(&stage.model, &crd).await;
@@ -99,6 +98,11 @@ impl Stage {
     /// The same where a controller manager runs.
     pub(crate) fn run_managed(sequences: Vec<Sequence>) {
         Self::run_on(&MANAGED, true, sequences);
+    }
+
+    /// One that needs API servers of its own, for they forget.
+    pub(crate) fn run_forgetful(sequence: Sequence) {
+        Self::run_on(&FORGETFUL, false, vec![sequence]);
     }
 
     fn run_on(stage: &'static OnceCell<Self>, controller_manager: bool, sequences: Vec<Sequence>) {

@@ -8,6 +8,7 @@ pub(crate) mod definitions;
 pub(crate) mod deletion;
 pub(crate) mod discovery;
 pub(crate) mod events;
+pub(crate) mod forgetting;
 pub(crate) mod kinds;
 pub(crate) mod leases;
 pub(crate) mod lists;
