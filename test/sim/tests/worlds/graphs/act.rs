@@ -93,6 +93,15 @@ impl Act {
         }
     }
 
+    /// Whether two of what is done at the same moment leave it to chance which clusters get a revision.
+    pub(crate) fn race(acts: &[&Self]) -> bool {
+        let steers = |act: &Self| match &act.deed {
+            Deed::Edit(path, _) if path.contains("/resourcegraphrollouts") => true,
+            _ => act.defines(),
+        };
+        acts.iter().any(|act| matches!(act.deed, Deed::Lose)) && acts.iter().any(|act| steers(act))
+    }
+
     /// `outage`: how it is noticed of a server that it is lost.
     pub(crate) async fn play(&self, stage: &Stage, outage: Outage) {
         let server = stage.server(self.server);

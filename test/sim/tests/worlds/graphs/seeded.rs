@@ -175,13 +175,14 @@ pub(crate) fn scenario(story: u64) -> Scenario {
         scenes.push(author.scene());
         if author.one_in(3) {
             let more = author.scene().acts;
-            // Of several edits of an RGD that follow each other at once only the last need be recorded.
-            if let Some(last) = scenes.last_mut()
-                && last.acts.iter().chain(&more).filter(|act| act.defines()).count() <= 1
-            {
-                last.acts.extend(more);
-            } else {
-                scenes.push(Scene::new(more));
+            let goes_together = |last: &Scene| {
+                let all: Vec<&Act> = last.acts.iter().chain(&more).collect();
+                // Of several edits of an RGD that follow each other at once only the last need be recorded.
+                all.iter().filter(|act| act.defines()).count() <= 1 && !Act::race(&all)
+            };
+            match scenes.last_mut().filter(|last| goes_together(last)) {
+                Some(last) => last.acts.extend(more),
+                None => scenes.push(Scene::new(more)),
             }
         }
     }
