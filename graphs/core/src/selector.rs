@@ -53,3 +53,23 @@ impl Selector {
         })
     }
 }
+
+#[test]
+fn each_operator_selects_what_it_says() {
+    let selected = |selector: Value| {
+        let selector = Selector::read(&selector).unwrap();
+        let objects: [&[(&str, &str)]; 3] = [&[], &[("ring", "a")], &[("ring", "b"), ("tier", "x")]];
+        objects.map(|labels| {
+            selector.selects(&labels.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect())
+        })
+    };
+    let expression = |operator: &str, values: Value| {
+        selected(serde_json::json!({"matchExpressions": [{"key": "ring", "operator": operator, "values": values}]}))
+    };
+    assert_eq!(selected(serde_json::json!({})), [true, true, true]);
+    assert_eq!(selected(serde_json::json!({"matchLabels": {"ring": "b", "tier": "x"}})), [false, false, true]);
+    assert_eq!(expression("In", serde_json::json!(["a", "c"])), [false, true, false]);
+    assert_eq!(expression("NotIn", serde_json::json!(["a", "c"])), [true, false, true]);
+    assert_eq!(expression("Exists", Value::Null), [false, true, true]);
+    assert_eq!(expression("DoesNotExist", Value::Null), [true, false, false]);
+}

@@ -65,6 +65,10 @@ fn what_api_servers_compile() {
         "é+",
         "a(?i)*",
         r"\.",
+        r"\Q(\E",
+        r"\Q(",
+        r"\p{Old_Italic}",
+        "a{01}*",
     ] {
         assert_eq!(check(pattern), Ok(()), "{pattern}");
     }
@@ -128,6 +132,9 @@ fn what_they_do_not() {
         r"\p",
         "(?i",
         "(?",
+        r"\Qa\E(",
+        r"\p{a-b}",
+        "a{0}*",
     ] {
         assert!(check(pattern).is_err(), "{pattern}");
     }

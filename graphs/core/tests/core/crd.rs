@@ -245,6 +245,18 @@ fn a_breaking_change_needs_a_word() {
     assert_eq!(report.changes.len(), 5);
 }
 
+#[test]
+fn a_version_that_is_served_no_more_breaks() {
+    let with = |served: bool| {
+        let mut crd = crd();
+        crd["spec"]["versions"][0]["served"] = served.into();
+        crd
+    };
+    let breaks = |old, new| compare(&with(old), &with(new)).unwrap().is_breaking();
+    assert_eq!([breaks(true, true), breaks(true, false)], [false, true]);
+    assert_eq!([breaks(false, true), breaks(false, false)], [false, false]);
+}
+
 fn changed(old: &Value, new: &Value) -> Vec<(ChangeKind, bool, String)> {
     let report = compare(&crd_of(&web_app(), OWNER, old), &crd_of(&web_app(), OWNER, new)).unwrap();
     report.changes.iter().map(|change| (change.kind, change.breaking, change.path.clone())).collect()

@@ -155,6 +155,24 @@ fn a_third_provider_takes_the_place_of_the_second() {
 }
 
 #[test]
+fn a_second_copy_that_is_ready_too_late_goes_although_the_first_is_not_ready() {
+    let mut world = corp();
+    world.engage(ClusterName::provider("p3"));
+    world.accept("p3", &json!({"filters": [{"key": "fqdn", "suffix": ".net"}]}));
+    rename(&mut world, "a.com");
+    begin(&mut world);
+    world.provider_status("p1", &web(), json!({"phase": "down"}));
+    world.provider_status("p2", &web(), ready("late"));
+    rename(&mut world, "a.net");
+    for _ in 0..3 {
+        world.pass(&web());
+    }
+    assert_eq!((assigned(&world), next(&world)), (json!("p1"), json!("p3")));
+    assert!(world.copy("p2", &web()).is_none(), "it was made after the one that serves");
+    assert!(world.copy("p1", &web()).is_some());
+}
+
+#[test]
 fn a_target_that_stops_accepting_is_left_for_another_or_for_nobody() {
     let mut world = corp();
     world.engage(ClusterName::provider("p3"));

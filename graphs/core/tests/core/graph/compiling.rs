@@ -27,6 +27,15 @@ fn the_kinds_that_are_missing_are_told() {
 }
 
 #[test]
+fn a_kind_has_letters_digits_and_hyphens() {
+    let missing = |kind: &str| graph(rgd(json!([of_kind("a", kind)]))).map(drop).unwrap_err().missing_kinds().len();
+    assert_eq!(
+        ["Pool4", "P4-b", "p", "4Pool", "-pool", "Pool-", "Po_ol", "Pö", ""].map(missing),
+        [1, 1, 1, 0, 0, 0, 0, 0, 0]
+    );
+}
+
+#[test]
 fn a_circle_is_told() {
     let circle = json!([config("a", "${c.data.k}"), config("b", "${a.data.k}"), config("c", "${b.data.k}")]);
     assert_eq!(refusal(rgd(circle)), "graph contains a cycle: a -> c -> b -> a");
@@ -89,6 +98,42 @@ fn exactly_one_of_template_and_reference() {
     let both = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "selector": {}}});
     let error = refusal(rgd(json!([{"id": "a", "externalRef": both}])));
     assert!(error.contains("exactly one of name or selector must be provided"), "{error}");
+}
+
+#[test]
+fn what_an_instance_of_no_namespace_refers_to_by_name_states_its_own() {
+    let with = |metadata: Value| {
+        let resource =
+            json!({"id": "a", "externalRef": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}});
+        let mut rgd = rgd(json!([resource]));
+        rgd["schema"]["scope"] = json!("Cluster");
+        graph(rgd).map(drop)
+    };
+    let refused = with(json!({"name": "x"})).unwrap_err().to_string();
+    assert!(refused.contains("must set metadata.namespace"), "{refused}");
+    assert!(with(json!({"name": "x", "namespace": "y"})).is_ok());
+    assert!(with(json!({"selector": {"matchLabels": {"a": "b"}}})).is_ok(), "of all namespaces");
+}
+
+#[test]
+fn what_a_field_takes_may_be_said_in_several_ways() {
+    let taken = |field: &str, value: Value| {
+        let template = json!({"apiVersion": "v1", "kind": "Odd", "metadata": {"name": "x"}, field: value});
+        graph(rgd(json!([{"id": "a", "template": template}]))).map(drop).map_err(|error| error.to_string())
+    };
+    let refused = |field: &str, value: Value| {
+        let refused = taken(field, value).unwrap_err();
+        assert!(refused.contains(&format!("path {field}, got")), "{refused}");
+    };
+    for object in ["untyped", "open", "referred"] {
+        assert_eq!(taken(object, json!({"k": "v"})), Ok(()), "{object}");
+        refused(object, json!("text"));
+    }
+    assert_eq!((taken("either", json!("text")), taken("either", json!(1))), (Ok(()), Ok(())));
+    refused("either", json!(true));
+    assert_eq!((taken("ratio", json!(1)), taken("ratio", json!(1.5))), (Ok(()), Ok(())));
+    refused("ratio", json!("1"));
+    refused("whole", json!(1.5));
 }
 
 #[test]

@@ -15,7 +15,8 @@ mod standing;
 /// One for all: each has threads of its own.
 static EVALUATOR: LazyLock<Evaluator> = LazyLock::new(Evaluator::default);
 
-/// `ConfigMap`, `Secret`, the cluster-scoped `Zone` and `Free`, which takes anything.
+/// `ConfigMap`, `Secret`, the cluster-scoped `Zone`, `Free`, which takes anything,
+/// and `Odd`, whose schema says the same in several ways.
 struct Served;
 
 impl Kinds for Served {
@@ -27,6 +28,14 @@ impl Kinds for Served {
             "Secret" => json!({"type": "object", "properties": {"data": texts("byte")}}),
             "Zone" => json!({"type": "object", "properties": {"spec": {"type": "object"}}}),
             "Free" => json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
+            "Odd" => json!({"type": "object", "properties": {
+                "untyped": {"properties": {"k": {"type": "string"}}},
+                "open": {"additionalProperties": {"type": "string"}},
+                "referred": {"default": {}, "allOf": [{"type": "object", "properties": {"k": {"type": "string"}}}]},
+                "either": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+                "ratio": {"type": "number"},
+                "whole": {"type": "integer"},
+            }}),
             "Later" => return Found::Unknown,
             _ => return Found::NotServed,
         };

@@ -162,7 +162,10 @@ fn references_stay_in_the_namespace_of_the_instance_where_that_is_restricted() {
     assert_eq!(namespace(&of(anywhere.clone(), Bounds::default())), None);
     assert_eq!(namespace(&of(anywhere, restricted)), Some(json!("ns")));
     let fixed = json!({"selector": labels, "namespace": "fixed"});
-    assert_eq!(namespace(&of(fixed, restricted)), Some(json!("fixed")));
+    assert_eq!(namespace(&of(fixed.clone(), restricted)), Some(json!("fixed")));
+    assert_eq!(namespace(&of(fixed, Bounds::default())), Some(json!("fixed")));
+    let empty = json!({"selector": labels, "namespace": ""});
+    assert_eq!(namespace(&of(empty, Bounds::default())), None);
     let chosen = json!({"name": "x", "namespace": "${schema.spec.name}"});
     assert_eq!(namespace(&of(chosen.clone(), Bounds::default())), Some(json!("other")));
     assert!(failure(&of(chosen, restricted)).contains("--restrict-namespaces"));

@@ -151,3 +151,42 @@ fn conditions_see_those_of_this_pass() {
     assert_eq!(made[1].made, Made::Pending);
     assert!(matches!(made[2].made, Made::Failed(_)) && made[2].types.contains("Bad"));
 }
+
+#[test]
+fn nobody_can_tell_of_what_uses_what_nobody_can_tell_of() {
+    let told = |condition: &str| {
+        let mut on = config("a", "v");
+        on["includeWhen"] = json!([condition]);
+        let graph = graph(rgd(json!([on, config("b", "${a.data.k}"), config("c", "${b.data.k}")]))).unwrap();
+        short(&graph, &instance(json!({})), &Observed::new())
+    };
+    assert_eq!(told("${1 / size(schema.metadata.name) == 1}"), ["skipped", "skipped", "skipped"]);
+    assert_eq!(told("${1 / (size(schema.metadata.name) - 3) == 1}"), ["failed", "failed", "failed"]);
+    assert_eq!(told("${schema.spec.count == 1}"), ["unset", "unset", "unset"]);
+}
+
+#[test]
+fn whether_it_is_included_waits_for_what_is_not_ready() {
+    let mut a = config("a", "v");
+    a["readyWhen"] = json!(["${a.data.ready == 'yes'}"]);
+    let mut on = config("b", "v");
+    on["includeWhen"] = json!(["${a.data.on == '1'}"]);
+    let graph = graph(rgd(json!([a, on]))).unwrap();
+    let when = |data: Value| short(&graph, &instance(json!({})), &observed(vec![("a", there("a", data))]));
+    assert_eq!(when(json!({"on": "0", "ready": "no"})), ["objects", "waiting"]);
+    assert_eq!(when(json!({"on": "1", "ready": "no"})), ["objects", "waiting"]);
+    assert_eq!(when(json!({"on": "0", "ready": "yes"})), ["objects", "skipped"]);
+    assert_eq!(when(json!({"on": "1", "ready": "yes"})), ["objects", "objects"]);
+}
+
+#[test]
+fn what_uses_one_that_waits_is_not_left_out_by_its_own_condition_before() {
+    let mut on = config("b", "v");
+    on["includeWhen"] = json!(["${a.data.on == '1'}"]);
+    let mut never = config("c", "${b.data.k}");
+    never["includeWhen"] = json!(["${schema.spec.count == 1}"]);
+    let graph = graph(rgd(json!([config("a", "v"), on, never]))).unwrap();
+    let when = |data: Value| short(&graph, &instance(json!({"count": 0})), &observed(vec![("a", there("a", data))]));
+    assert_eq!(when(json!({})), ["objects", "waiting", "waiting"]);
+    assert_eq!(when(json!({"on": "1"})), ["objects", "objects", "skipped"]);
+}

@@ -381,6 +381,9 @@ fn empty_values_are_not_missed_where_they_are_never_stored() {
         let at = key(kind, "default", "web-a");
         world.server.edit(&at, |object| drop(object.as_object_mut().unwrap().remove("spec")));
         assert_eq!(world.writes(), again, "{kind}");
+        world.restart();
+        world.server.edit(&at, |object| object["spec"] = json!({}));
+        assert_eq!(world.writes(), again, "{kind}, with less in it");
         for (field, value) in [("off", json!(true)), ("none", json!(["x"])), ("text", json!("x")), ("zero", json!(1))] {
             world.restart();
             world.server.edit(&at, |object| object["spec"] = json!({field: value}));

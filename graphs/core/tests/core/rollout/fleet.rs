@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use broker_api::{ClusterName, graphs::rollout::Offboarding};
+use broker_api::{
+    ClusterName,
+    graphs::{keys, rollout::Offboarding},
+};
 use graphs_core::rollout::{
     Assigned, Begun, Decision, Mark, Member, Reach, Reason, Settings, Snapshot, Spoke, Trouble, decide,
 };
@@ -30,6 +33,8 @@ pub(crate) struct Toy {
     pub(crate) begun: Option<Begun>,
     /// Since when it is as settled as it is.
     pub(crate) since: u64,
+    /// Somebody has asked for it to be let go.
+    pub(crate) offboard: Option<&'static str>,
     /// The RGD has left it.
     pub(crate) left: Option<Offboarding>,
     /// Since when it is not reached.
@@ -109,7 +114,8 @@ impl Fleet {
                     begun: toy.begun.clone(),
                 }),
             };
-            let labels = toy.ring.iter().map(|ring| ("ring".to_owned(), ring.clone())).collect();
+            let offboard = toy.offboard.map(|value| (keys::OFFBOARD.to_owned(), value.to_owned()));
+            let labels = toy.ring.iter().map(|ring| ("ring".to_owned(), ring.clone())).chain(offboard).collect();
             Member { cluster: self.name(name), labels, reach }
         };
         self.clusters.iter().map(member).collect()

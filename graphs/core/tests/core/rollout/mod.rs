@@ -125,10 +125,20 @@ fn as_many_may_fail_as_the_threshold_allows() {
     fleet.later(60);
     let decision = fleet.turns(&settings, Some(1));
     assert_eq!(fleet.running(), ["b1", "c1", "d1", "e1"]);
-    assert_eq!((decision.clusters.failed, decision.stopped), (1, false));
+    assert_eq!((decision.clusters.failed, decision.clusters.conflicted, decision.stopped), (1, 0, false));
+    assert_eq!(decision.wave, None, "all is done that can be");
     fleet.member("a").trouble = None;
     fleet.turns(&settings, Some(1));
     assert_eq!(fleet.running()[0], "a1", "it is tried for as long as it is wanted");
+}
+
+#[test]
+fn a_wave_that_has_only_failed_is_the_one_where_a_rollout_stops() {
+    let mut fleet = Fleet::of(&[("a", "canary"), ("c", "rest")]);
+    fleet.member("a").trouble = Some(Reason::Conflict);
+    let decision = fleet.turns(&waves(&json!({})), Some(1));
+    assert_eq!((decision.stopped, decision.wave.as_deref()), (true, Some("canary")));
+    assert_eq!((decision.clusters.failed, decision.clusters.conflicted), (1, 1));
 }
 
 #[test]
@@ -410,6 +420,15 @@ fn what_cannot_be_read_is_named() {
         let told = Settings::of(Some(&spec)).unwrap_err().to_string();
         assert!(told.contains(words), "{told}");
     }
+}
+
+#[test]
+fn a_cluster_is_left_that_says_so_in_its_label() {
+    let mut fleet = fleet();
+    (fleet.member("a").offboard, fleet.member("b").offboard) = (Some("true"), Some("no"));
+    let assigned = fleet.turn(&Settings::default(), Some(1)).assigned;
+    assert_eq!(assigned[&fleet.name("a")], Assigned::Leave(Offboarding::Orphan));
+    assert_eq!(assigned[&fleet.name("b")], Assigned::Revision(1));
 }
 
 #[test]

@@ -111,6 +111,11 @@ fn each_state_has_its_word() {
         assert_eq!(condition(&said(&done, false), kind)[0], wanted, "{kind}");
     }
     assert!(matches!(distributed(&done), Distributed::All(_)));
+    let told = |decision: &Decision| said(decision, false)["conditions"].to_string();
+    assert!(!told(&done).contains("leaving"), "{}", told(&done));
+    let leaving = Decision { leaving: vec![ClusterName::spoke("far")], ..done.clone() };
+    assert_eq!(condition(&said(&leaving, false), "Progressing"), ["True", "RollingOut"]);
+    assert!(told(&leaving).contains("leaving: spoke#far"), "{}", told(&leaving));
     let nothing = Decision { target: None, ..done };
     assert_eq!(condition(&said(&nothing, false), "Progressing"), ["False", "NoRevision"]);
     assert!(matches!(distributed(&nothing), Distributed::Progressing(_)));
