@@ -4,7 +4,6 @@
 mod command_line;
 mod compute;
 mod configurations;
-mod crash;
 mod failures;
 mod flow;
 mod names;

@@ -64,7 +64,6 @@ pub(crate) struct Trip<'a> {
     pub(crate) migrations: Recording,
     /// The Secrets of the consumer.
     pub(crate) secrets: Recording,
-    controllers: Vec<Controller>,
 }
 
 /// Runs a test with an object that ariadne serves, and a MigrationConfiguration of these stages for its kind.
@@ -100,7 +99,7 @@ pub(crate) async fn alone(world: &World, name: &str, stages: Value, test: impl A
             .await;
     }
     let scene = Scene::new(world, name, &[homer]).await;
-    let controllers = [ariadne, theseus].map(|provider| Controller::start(provider, &kind, scene.ns()));
+    let _controllers = [ariadne, theseus].map(|provider| Controller::start(provider, &kind, scene.ns()));
     let accept = scene.accept_kind(&kind, ariadne, &[scene.domain_filter()], json!({"priority": 1})).await;
     let spec = json!({"fqdn": scene.fqdn("item"), "size": 3});
     homer.create(&kind, scene.ns(), "item", json!({"spec": spec})).await;
@@ -118,7 +117,6 @@ pub(crate) async fn alone(world: &World, name: &str, stages: Value, test: impl A
         hub,
         item,
         accept,
-        controllers: controllers.into(),
     };
     test(&mut trip).await;
     for held in hub.list(&MIGRATION_CONFIGURATION, "default").await {
@@ -161,16 +159,6 @@ impl Trip<'_> {
     /// An AcceptAPI at theseus.
     pub(crate) async fn theseus_accepts(&self) -> String {
         self.scene.accept_kind(&self.kind, self.theseus, &[self.scene.domain_filter()], Value::Null).await
-    }
-
-    /// Nothing brings copies up any more.
-    pub(crate) fn nobody_brings_up(&mut self) {
-        self.controllers.clear();
-    }
-
-    /// Theseus brings copies up.
-    pub(crate) fn theseus_brings_up(&mut self) {
-        self.controllers.push(Controller::start(self.theseus, &self.kind, self.scene.ns()));
     }
 
     /// Its Migration that has not ended, in a state.

@@ -6,7 +6,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod bounds;
-mod crash;
 mod expiry;
 mod leaving;
 mod lost;

@@ -1,9 +1,9 @@
 //! One RGD, every cluster: a hub, and spokes that come, go and fail.
 
+mod clocks;
 mod command_line;
 mod completed;
 mod conflicts;
-mod deaths;
 mod everywhere;
 mod fields;
 mod fleet;

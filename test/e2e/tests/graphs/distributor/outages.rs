@@ -1,9 +1,6 @@
 //! Spokes that nobody can reach, and such that are not what they were.
 
-use e2e::{
-    Object,
-    kind::{CONFIG_MAP, SECRET},
-};
+use e2e::{Object, kind::SECRET};
 use serde_json::json;
 
 use super::{
@@ -11,40 +8,6 @@ use super::{
     reasons::in_the_way,
 };
 use crate::{FLEET, controller::GRAPHS as USER, kinds::kind, rgd::Node, rights};
-
-#[test]
-fn a_hub_that_starts_while_a_spoke_is_lost_serves_what_the_others_run() {
-    FLEET.run(async |fleet| {
-        let _alone = PEACE.write().await;
-        fleet.join_all().await;
-        // Paris stays on the first revision.
-        let pins = json!([{"clusterSelector": {"matchLabels": {"tier": "canary"}}, "revision": 1}]);
-        fleet.roll_out("absent", json!({"pins": pins})).await;
-        let kind = fleet.define("absent", &note("1 ")).await;
-        fleet.all_run(&kind, "1").await;
-        fleet.edit("absent", &note("2 ")).await;
-        for spoke in ["lima", "tokyo"] {
-            fleet.runs(spoke, &kind, "2").await;
-        }
-        let lima = fleet.spoke("lima");
-        lima.cluster.stop();
-        fleet.distributed("absent", "Partial", "failing: spoke#lima").await;
-        in_the_way(fleet, "absent", "spoke#lima", "Unreachable", "").await;
-        let mut controller = fleet.controller().await;
-        controller.kill();
-        controller.start_again(&fleet.lab).await;
-        for (spoke, revision) in [("paris", "1"), ("tokyo", "2")] {
-            fleet.bring_up(spoke, &kind, "absent", "one").await;
-            let says = |seen: &Object| seen.at("/data")["text"] == format!("{revision} {spoke}");
-            fleet.spoke(spoke).until(&CONFIG_MAP, "absent", "one-config", "to be of its revision", says).await;
-            assert_eq!(fleet.revision(spoke, &kind).await.as_deref(), Some(revision), "{spoke}");
-        }
-        fleet.distributed("absent", "Partial", "2/3 clusters").await;
-        lima.cluster.start_again().await.unwrap();
-        fleet.bring_up("lima", &kind, "absent", "one").await;
-        fleet.distributed("absent", "AllClusters", "3/3 clusters").await;
-    });
-}
 
 #[test]
 fn a_hub_that_starts_while_nobody_is_reached_takes_no_revision_back() {
