@@ -19,6 +19,7 @@ pub mod recorder;
 pub mod records;
 mod refusal;
 mod sender;
+mod settling;
 pub mod sources;
 #[cfg(test)]
 mod stub;

@@ -18,11 +18,11 @@ use tracing::{debug, info, warn};
 use crate::{
     alone::throttle,
     clock,
-    doubts::doubt,
     engine::Reachable,
     machine::{InTheWay, Machine, Missing, Refusal},
     namespace,
     refusal::{no_namespace, place, refusal},
+    settling::doubt,
 };
 
 /// How a write ended.

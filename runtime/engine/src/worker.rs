@@ -26,10 +26,10 @@ use tracing::{debug, error};
 
 use crate::{
     decisions::Urgency,
-    doubts::doubt,
     engine::Reachable,
     machine::{Machine, Occasion, Plan},
     sender::{Sent, send},
+    settling::doubt,
     stubs::{missed, read_stubs},
 };
 

@@ -7,7 +7,10 @@ use serde_json::{Value, json};
 use sim::{ApiServer, Outage};
 use tokio::time::{sleep, timeout};
 
-use super::{rgds::CRDS, stage::Stage};
+use super::{
+    rgds::{CRDS, SITES},
+    stage::Stage,
+};
 use crate::person::Person;
 
 /// What is in the way goes within this.
@@ -90,6 +93,14 @@ impl Act {
         match &self.deed {
             Deed::Create(path, _) | Deed::Edit(path, _) | Deed::Delete(path) => of(path),
             Deed::Claim(..) | Deed::Lose | Deed::Find => false,
+        }
+    }
+
+    /// Whether it makes or edits an instance.
+    pub(crate) fn asks(&self) -> bool {
+        match &self.deed {
+            Deed::Create(path, _) | Deed::Edit(path, _) => path.starts_with(SITES),
+            Deed::Delete(_) | Deed::Claim(..) | Deed::Lose | Deed::Find => false,
         }
     }
 

@@ -35,6 +35,11 @@ impl Scene {
         self.acts.iter().filter_map(Act::finds).collect()
     }
 
+    /// Whether an RGD changes while somebody asks for instances.
+    pub(crate) fn defines_beside_instances(&self) -> bool {
+        self.acts.iter().any(Act::defines) && self.acts.iter().any(Act::asks)
+    }
+
     /// In the end this is in the hub.
     pub(crate) fn then(self, resource: &'static str, name: &'static str, pointer: &'static str, value: Value) -> Self {
         self.then_at(HUB, resource, name, pointer, value)
