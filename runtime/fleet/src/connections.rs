@@ -2,10 +2,11 @@
 //!
 //! HTTP/2 where the server speaks it: reads and watches share a connection, as many as servers allow on one, and so do
 //! writes. What is not read (a watch whose reader waits) fills its own window and no more, so that it holds up no other. Pings tell when
-//! a connection is dead.
+//! a connection is dead. Requests that come while none is open wait for the one that the first of them opens: a handshake
+//! costs more than what most of them ask for.
 
 use std::{
-    pin::Pin,
+    pin::{Pin, pin},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU32, Ordering},
@@ -18,11 +19,14 @@ use http::{Method, Request, Response};
 use http_body::{Frame, SizeHint};
 use hyper::body::{Bytes, Incoming};
 use hyper_util::{
-    client::legacy::{Builder, Client, Error, connect::Connect},
+    client::legacy::{
+        Builder, Client, Error,
+        connect::{Connect, capture_connection},
+    },
     rt::{TokioExecutor, TokioTimer},
 };
 use kube::client::Body;
-use tokio::time::Instant;
+use tokio::{sync::Mutex as Turns, time::Instant};
 use tower::Service;
 
 /// Requests and watches on one connection. Servers allow more (kube-apiserver: 100 at the least), and one that is over
@@ -53,6 +57,10 @@ struct Load {
     requests: AtomicU32,
     /// A request on it was given up without an answer, or in the middle of it: the next ones go over another.
     doubtful: AtomicBool,
+    /// Whose turn it is to look for an open connection, and to open one where there is none.
+    opening: Turns<()>,
+    /// The server speaks HTTP/1.1: each request needs a connection of its own, and nobody waits for another's.
+    one_each: AtomicBool,
 }
 
 /// Writes go over connections of their own: a server that has many requests to answer on the connection of a watch comes late
@@ -66,7 +74,7 @@ enum Carries {
 
 impl Carries {
     fn of(request: &Request<Body>) -> Self {
-        if request.method() == Method::GET { Self::Reads } else { Self::Writes }
+        if request.method() == Method::GET || is_review(request) { Self::Reads } else { Self::Writes }
     }
 
     /// After so long without a request a connection is closed.
@@ -108,6 +116,13 @@ pub(crate) struct Connections<C> {
 fn patience(request: &Request<Body>) -> Duration {
     let query = request.uri().query().unwrap_or_default();
     if query.split('&').any(|part| part.starts_with("watch=")) { SILENT } else { STALLED }
+}
+
+/// Whether it asks who somebody is, or what somebody may do: a POST that changes nothing.
+fn is_review(request: &Request<Body>) -> bool {
+    let path = request.uri().path();
+    let reviews = ["/apis/authorization.k8s.io/", "/apis/authentication.k8s.io/"];
+    request.method() == Method::POST && reviews.iter().any(|group| path.starts_with(group))
 }
 
 /// What a request waits for.
@@ -211,6 +226,35 @@ impl<C: Connect + Clone + Send + Sync + 'static> Connections<C> {
     }
 }
 
+/// Sends a request over an open connection. Where there is none, one is opened, by one request at a time.
+async fn send<C>(client: &Client<C, Body>, mut request: Request<Body>, load: &Load) -> Result<Response<Incoming>, Error>
+where
+    C: Connect + Clone + Send + Sync + 'static,
+{
+    let mut opened = capture_connection(&mut request);
+    let mut answer = pin!(client.request(request));
+    let is_alone = || load.one_each.load(Ordering::Relaxed);
+    if is_alone() {
+        return answer.await;
+    }
+    let turn = load.opening.lock().await;
+    if is_alone() {
+        drop(turn);
+        return answer.await;
+    }
+    tokio::select! {
+        biased;
+        // It could not be opened: the next one tries.
+        answer = &mut answer => return answer,
+        connection = opened.wait_for_connection_metadata() => {
+            let is_shared = connection.as_ref().is_some_and(|connection| connection.is_negotiated_h2());
+            load.one_each.store(!is_shared, Ordering::Relaxed);
+        }
+    }
+    drop(turn);
+    answer.await
+}
+
 impl<C: Connect + Clone + Send + Sync + 'static> Service<Request<Body>> for Connections<C> {
     type Response = Response<Answered>;
     type Error = Error;
@@ -223,7 +267,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> Service<Request<Body>> for Conn
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let (client, mut place) = self.place(&request);
         Box::pin(async move {
-            let answer = client.request(request).await;
+            let answer = send(&client, request, &place.load).await;
             // An error is an answer, too: a connection that broke is made again.
             place.awaits = Awaits::Nothing;
             Ok(answer?.map(|body| Answered { body, place }))

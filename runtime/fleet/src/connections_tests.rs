@@ -1,9 +1,13 @@
-use std::{convert::Infallible, pin::pin};
+use std::convert::Infallible;
 
-use futures::StreamExt as _;
+use futures::{StreamExt as _, future::join_all};
 use http::Uri;
 use http_body_util::{BodyExt as _, Full, StreamBody, combinators::UnsyncBoxBody};
-use hyper::{rt, service::service_fn};
+use hyper::{
+    rt,
+    server::conn::{http1, http2},
+    service::service_fn,
+};
 use hyper_util::{
     client::legacy::connect::{Connected, Connection},
     rt::TokioIo,
@@ -13,12 +17,26 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 
-/// Our end of a connection that speaks HTTP/2.
-struct Pipe(TokioIo<DuplexStream>);
+/// Our end of a connection.
+struct Pipe {
+    io: TokioIo<DuplexStream>,
+    speaks: Speaks,
+}
+
+/// What a server speaks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Speaks {
+    #[default]
+    Http2,
+    Http1,
+}
 
 impl Connection for Pipe {
     fn connected(&self) -> Connected {
-        Connected::new().negotiated_h2()
+        match self.speaks {
+            Speaks::Http2 => Connected::new().negotiated_h2(),
+            Speaks::Http1 => Connected::new(),
+        }
     }
 }
 
@@ -28,21 +46,21 @@ impl rt::Read for Pipe {
         cx: &mut Context<'_>,
         to: rt::ReadBufCursor<'_>,
     ) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(cx, to)
+        Pin::new(&mut self.io).poll_read(cx, to)
     }
 }
 
 impl rt::Write for Pipe {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, from: &[u8]) -> Poll<std::io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(cx, from)
+        Pin::new(&mut self.io).poll_write(cx, from)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(cx)
+        Pin::new(&mut self.io).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(cx)
+        Pin::new(&mut self.io).poll_shutdown(cx)
     }
 }
 
@@ -52,7 +70,13 @@ struct Server {
     connections: Arc<AtomicU32>,
     closed: Arc<AtomicU32>,
     silent: CancellationToken,
+    speaks: Speaks,
+    /// How many connections come to nothing before there is one.
+    refused: u32,
 }
+
+/// How long it takes to connect.
+const HANDSHAKE: Duration = Duration::from_millis(1);
 
 type Answer = UnsyncBoxBody<Bytes, Infallible>;
 
@@ -77,22 +101,33 @@ impl Server {
         let server = self.clone();
         tokio::spawn(async move {
             let serve = service_fn(|request: Request<Incoming>| server.clone().answer(request.uri().path().to_owned()));
-            let serving = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
-            let mut serving = pin!(serving.serve_connection(TokioIo::new(theirs), serve));
+            let theirs = TokioIo::new(theirs);
+            let serving: Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>> = match server.speaks {
+                Speaks::Http2 => Box::pin(http2::Builder::new(TokioExecutor::new()).serve_connection(theirs, serve)),
+                Speaks::Http1 => Box::pin(http1::Builder::new().serve_connection(theirs, serve)),
+            };
             tokio::select! {
-                _ = &mut serving => {
+                _ = serving => {
                     server.closed.fetch_add(1, Ordering::Relaxed);
                 }
                 // It holds the connection, and says nothing.
                 () = server.silent.cancelled() => std::future::pending().await,
             }
         });
-        Pipe(TokioIo::new(ours))
+        Pipe { io: TokioIo::new(ours), speaks: self.speaks }
     }
 
     fn client(&self) -> Connections<impl Connect + Clone + Send + Sync + 'static> {
         let server = self.clone();
-        Connections::new(tower::service_fn(move |_: Uri| std::future::ready(Ok::<_, Infallible>(server.connect()))))
+        Connections::new(tower::service_fn(move |_: Uri| {
+            let server = server.clone();
+            Box::pin(async move {
+                tokio::time::sleep(HANDSHAKE).await;
+                let pipe = server.connect();
+                let is_refused = server.connections() <= server.refused;
+                if is_refused { Err(std::io::Error::from(std::io::ErrorKind::ConnectionRefused)) } else { Ok(pipe) }
+            })
+        }))
     }
 
     fn open(&self) -> u32 {
@@ -165,6 +200,69 @@ async fn so_many_watches_share_a_connection_and_no_request_waits_for_one_to_end(
     watches.push(client.call(get("/watch")).await.unwrap());
     ok(&mut client).await;
     assert_eq!(server.connections(), 2, "there is room on both");
+}
+
+/// Asks for so many at once. How many are answered.
+async fn at_once<C: Connect + Clone + Send + Sync + 'static>(connections: &mut Connections<C>, count: usize) -> usize {
+    let asked: Vec<_> = (0..count).map(|_| connections.call(get("/object"))).collect();
+    let answers = tokio::time::timeout(Duration::from_secs(5), join_all(asked)).await.expect("all are answered");
+    answers.iter().filter(|answer| answer.is_ok()).count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn those_that_come_at_once_share_the_connection_that_the_first_opens() {
+    let server = Server::default();
+    let mut client = server.client();
+    assert_eq!(at_once(&mut client, 20).await, 20);
+    assert_eq!(server.connections(), 1);
+    let watches: Vec<_> = join_all((0..20).map(|_| client.call(get("/watch")))).await;
+    assert_eq!(at_once(&mut client, 20).await, 20, "none waits for an answer");
+    assert_eq!(server.connections(), 1);
+    drop(watches);
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_each_needs_a_connection_of_its_own_none_waits_for_another() {
+    let server = Server { speaks: Speaks::Http1, ..Server::default() };
+    let mut client = server.client();
+    let watches: Vec<_> = join_all((0..20).map(|_| client.call(get("/watch")))).await;
+    assert!(watches.iter().all(Result::is_ok));
+    let before = Instant::now();
+    assert_eq!(at_once(&mut client, 20).await, 20);
+    assert!(before.elapsed() < 2 * HANDSHAKE, "{:?}", before.elapsed());
+    assert_eq!(server.connections(), 40);
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_the_first_cannot_open_one_the_next_tries() {
+    let server = Server { refused: 3, ..Server::default() };
+    let mut client = server.client();
+    assert_eq!(at_once(&mut client, 20).await, 17);
+    assert_eq!(server.connections(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_leaves_before_there_is_a_connection_leaves_the_turn_to_the_next() {
+    let server = Server::default();
+    let mut client = server.client();
+    let (first, second) = (client.call(get("/object")), client.call(get("/object")));
+    let left = tokio::time::timeout(HANDSHAKE / 2, first).await;
+    assert!(left.is_err());
+    let answer = tokio::time::timeout(Duration::from_secs(5), second).await;
+    assert!(answer.expect("it is answered").is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn reviews_go_where_reads_do() {
+    let server = Server::default();
+    let mut client = server.client();
+    let post = |path| Request::post(format!("http://server{path}")).body(Body::empty()).unwrap();
+    ok(&mut client).await;
+    client.call(post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews")).await.unwrap();
+    client.call(post("/apis/authentication.k8s.io/v1/tokenreviews")).await.unwrap();
+    assert_eq!(server.connections(), 1);
+    client.call(post("/apis/example.org/v1/objects")).await.unwrap();
+    assert_eq!(server.connections(), 2);
 }
 
 #[tokio::test(start_paused = true)]
