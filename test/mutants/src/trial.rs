@@ -117,18 +117,20 @@ impl Trial<'_> {
     fn due_to(&self, mutation: &Mutation, stage: &Stage) -> anyhow::Result<Ended> {
         let Some(beside) = mutation.beside() else { return self.run(&mutation.numbers(), stage, 1) };
         let mut first = 1;
-        while first <= stage.seeds {
-            let rest = Stage { seeds: stage.seeds + 1 - first, ..*stage };
+        loop {
+            let rest = Stage { seeds: (stage.seeds + 1).saturating_sub(first), ..*stage };
             let ended = self.run(&mutation.numbers(), &rest, first)?;
-            let Ended::Failed { seed: Some(seed), .. } = ended else { return Ok(ended) };
-            let one = Stage { seeds: 1, ..*stage };
-            if let Ended::Passed = self.run(&beside, &one, seed)? {
+            let Ended::Failed { seed, .. } = ended else { return Ok(ended) };
+            // Stories with a name have no seeds: all of them are told.
+            let same = Stage { seeds: seed.map_or(stage.seeds, |_| 1), ..*stage };
+            if let Ended::Passed = self.run(&beside, &same, seed.unwrap_or(1))? {
                 return Ok(ended);
             }
-            first = seed + 1;
+            match seed {
+                Some(seed) if seed < stage.seeds => first = seed + 1,
+                _ => return Ok(Ended::Passed),
+            }
         }
-        // Stories with a name are told by all of them alike.
-        Ok(Ended::Passed)
     }
 
     /// `first`: the seed of the first world.

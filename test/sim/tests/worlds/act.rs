@@ -107,7 +107,9 @@ pub(crate) enum Act {
     Drop(Thing),
     /// The same, and makes objects of his own of the same names.
     Squat(Thing),
-    /// Those go.
+    /// Somebody at the provider has something of his own where its copies are.
+    Keep(Thing),
+    /// All of these go.
     Yield(Thing),
     /// Somebody at the provider deletes the namespaces of its copies.
     Raze(Thing),
@@ -147,6 +149,7 @@ impl Act {
             | Self::Strip(thing, _)
             | Self::Drop(thing)
             | Self::Squat(thing)
+            | Self::Keep(thing)
             | Self::Yield(thing)
             | Self::Raze(thing)
             | Self::Hasten(thing, _)

@@ -53,6 +53,7 @@ impl<'a> Director<'a> {
             Act::Strip(thing, mark) => self.strip(thing, mark).await,
             Act::Drop(thing) => self.on_copies(thing, "DELETE", &Value::Null).await,
             Act::Squat(thing) => self.squat(thing).await,
+            Act::Keep(thing) => self.keep(thing).await,
             Act::Hasten(thing, haste) => hasty::start(self.stage, thing, haste),
             Act::Raze(thing) => self.raze(thing).await,
             Act::Yield(_) => self.yield_all().await,
@@ -141,6 +142,15 @@ impl<'a> Director<'a> {
         }
     }
 
+    async fn keep(&self, thing: Thing) {
+        for (server, namespace, _) in self.copies(thing) {
+            let metadata = json!({"name": "of-my-own", "labels": {FOREIGN: "true"}});
+            let own = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata});
+            let owner = Person { name: "owner", server: &server };
+            owner.ask("POST", &format!("/api/v1/namespaces/{namespace}/configmaps"), &own).await;
+        }
+    }
+
     async fn raze(&self, thing: Thing) {
         for (server, namespace, _) in self.copies(thing) {
             let owner = Person { name: "owner", server: &server };
@@ -152,9 +162,15 @@ impl<'a> Director<'a> {
         for provider in self.stage.providers {
             let server = self.stage.server(provider);
             let owner = Person { name: "owner", server: &server };
-            for ((namespace, name), object) in server.objects(CERTIFICATE) {
-                if object["metadata"]["labels"][FOREIGN].is_string() {
-                    owner.ask("DELETE", &format!("{}/{name}", certificates(&namespace)), &Value::Null).await;
+            for kind in [CERTIFICATE, "configmaps"] {
+                for ((namespace, name), object) in server.objects(kind) {
+                    if object["metadata"]["labels"][FOREIGN].is_string() {
+                        let all = match kind {
+                            CERTIFICATE => certificates(&namespace),
+                            _ => format!("/api/v1/namespaces/{namespace}/{kind}"),
+                        };
+                        owner.ask("DELETE", &format!("{all}/{name}"), &Value::Null).await;
+                    }
                 }
             }
         }

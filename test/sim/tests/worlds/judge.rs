@@ -16,8 +16,14 @@ use serde_json::Value;
 use sim::{Change, Deed, Entry, UNGUARDED, UNLED};
 
 use self::{
-    copies::Copies, held::Held, releases::Releases, secrets::check_secret, stages::Stages, statuses::check_status,
-    strangers::check_stranger, wishes::Wishes,
+    copies::Copies,
+    held::Held,
+    releases::Releases,
+    secrets::check_secret,
+    stages::Stages,
+    statuses::check_status,
+    strangers::{Neighbours, check_stranger},
+    wishes::Wishes,
 };
 use crate::stage::{CERTIFICATE, FOREIGN, PRIVATE, PROVIDERS, SHOP};
 
@@ -26,7 +32,7 @@ pub(crate) fn judge(entries: &[Entry], is_calm: bool) -> Result<(), String> {
     let mut seen = Seen::default();
     let mut copies = Copies::default();
     let (mut held, mut stages, mut wishes) = (Held::default(), Stages::default(), Wishes::default());
-    let mut releases = Releases::default();
+    let (mut releases, mut neighbours) = (Releases::default(), Neighbours::default());
     for entry in entries {
         let change = match &entry.deed {
             Deed::Change(change) => change,
@@ -51,6 +57,7 @@ pub(crate) fn judge(entries: &[Entry], is_calm: bool) -> Result<(), String> {
             stages.check(&step, &seen, &held).map_err(wrong)?;
             releases.check(&step, &seen).map_err(wrong)?;
             if is_calm {
+                neighbours.check(&step).map_err(wrong)?;
                 stages.check_order(&step, &seen, &held).map_err(wrong)?;
                 wishes.check(&step, &held).map_err(wrong)?;
             }
@@ -58,6 +65,7 @@ pub(crate) fn judge(entries: &[Entry], is_calm: bool) -> Result<(), String> {
         stages.take(&step);
         wishes.take(&step);
         releases.take(&step);
+        neighbours.take(&step);
         held.take(&step);
         seen.take(&step);
         copies.take(&step, &seen).map_err(wrong)?;

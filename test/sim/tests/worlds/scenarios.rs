@@ -7,8 +7,8 @@ use sim::Outage as How;
 use crate::{
     act::{
         Act::{
-            self, Ask, Configure, Drop, Edit, Forge, GiveBack, Heal, Hold, Leave, Mood, Nothing, Outage, Pause, Policy,
-            Raze, Release, Resume, Return, Squat, Steal, Strip, Yield,
+            self, Ask, Configure, Drop, Edit, Forge, GiveBack, Heal, Hold, Keep, Leave, Mood, Nothing, Outage, Pause,
+            Policy, Raze, Release, Resume, Return, Squat, Steal, Strip, Yield,
         },
         Forgery, Mark, Policy as Says, Thing,
     },
@@ -90,6 +90,7 @@ fn scenarios() -> Vec<(&'static str, Vec<Act>)> {
             "somebody else has something where copies were",
             vec![Policy(B, Says::Closed), Ask(ONE), Ask(TWO), Squat(ONE), GiveBack(TWO), GiveBack(ONE)],
         ),
+        ("somebody else has something beside its copy", vec![Ask(ONE), Keep(ONE), GiveBack(ONE), Nothing, Yield(ONE)]),
         ("its provider takes its time to let go", from_a(&[Mood(A, Works::Clinging), Nothing, GiveBack(ONE), Nothing])),
         ("its provider cannot be reached when it goes", from_a(&[Outage(A, How::Silent), GiveBack(ONE), Heal(A)])),
         ("its provider cannot be reached", from_a(&[Outage(A, How::Silent), Edit(ONE, 1), Heal(A)])),

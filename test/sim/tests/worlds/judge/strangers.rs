@@ -1,9 +1,11 @@
 //! What belongs to others is never touched.
 
+use std::collections::BTreeSet;
+
 use broker_api::keys;
 use serde_json::{Value, json};
 
-use super::{Step, annotation, is_foreign};
+use super::{Step, annotation, is_foreign, is_leaving};
 use crate::stage::{CERTIFICATE, FOREIGN, HUB, PRIVATE, PROVIDERS};
 
 /// Whether a write of the broker is to what is its own, or to what it may write to.
@@ -33,6 +35,34 @@ pub(super) fn check_stranger(step: &Step<'_>) -> Result<(), String> {
         _ => false,
     };
     if fine { Ok(()) } else { Err("it has not made this".to_owned()) }
+}
+
+/// What others have in providers, by the namespaces that it is in.
+#[derive(Default)]
+pub(super) struct Neighbours(BTreeSet<[String; 4]>);
+
+impl Neighbours {
+    /// Whether a namespace goes with what others have in it. Where requests are long on their way, it may have come meanwhile.
+    pub(super) fn check(&self, step: &Step<'_>) -> Result<(), String> {
+        let goes = step.change.resource == "namespaces" && step.after().is_none_or(is_leaving);
+        let is_in_it =
+            |[server, namespace, _, _]: &[String; 4]| server == step.server() && *namespace == step.change.name;
+        if goes && self.0.iter().any(is_in_it) {
+            return Err("what somebody else has in it goes with it".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Takes a step in.
+    pub(super) fn take(&mut self, step: &Step<'_>) {
+        let change = step.change;
+        let key = [step.server(), &change.namespace, &change.resource, &change.name].map(str::to_owned);
+        if step.after().is_some_and(is_foreign) {
+            self.0.insert(key);
+        } else {
+            self.0.remove(&key);
+        }
+    }
 }
 
 fn is_ours(object: &Value) -> bool {
