@@ -2,8 +2,8 @@
 //!
 //! HTTP/2 where the server speaks it: reads and watches share a connection, as many as servers allow on one, and so do
 //! writes. What is not read (a watch whose reader waits) fills its own window and no more, so that it holds up no other. Pings tell when
-//! a connection is dead. Requests that come while none is open wait for the one that the first of them opens: a handshake
-//! costs more than what most of them ask for.
+//! a connection is dead. Requests that come while none is open wait, for a while, for the one that the first of them opens: a
+//! handshake costs more than what most of them ask for.
 
 use std::{
     pin::{Pin, pin},
@@ -26,7 +26,10 @@ use hyper_util::{
     rt::{TokioExecutor, TokioTimer},
 };
 use kube::client::Body;
-use tokio::{sync::Mutex as Turns, time::Instant};
+use tokio::{
+    sync::Notify,
+    time::{Instant, timeout},
+};
 use tower::Service;
 
 /// Requests and watches on one connection. Servers allow more (kube-apiserver: 100 at the least), and one that is over
@@ -51,16 +54,49 @@ const ANSWER: Duration = Duration::from_secs(10);
 const STALLED: Duration = Duration::from_secs(5);
 const SILENT: Duration = Duration::from_mins(2);
 
+/// So long others wait for whoever opens a connection; then each opens its own. Most handshakes take a few round trips.
+const OPENING: Duration = Duration::from_secs(1);
+
 /// What one connection carries.
 #[derive(Debug, Default)]
 struct Load {
     requests: AtomicU32,
     /// A request on it was given up without an answer, or in the middle of it: the next ones go over another.
     doubtful: AtomicBool,
-    /// Whose turn it is to look for an open connection, and to open one where there is none.
-    opening: Turns<()>,
+    /// A request looks for an open connection, and opens one where there is none.
+    opening: AtomicBool,
+    /// It has one, or has come to nothing.
+    opened: Notify,
     /// The server speaks HTTP/1.1: each request needs a connection of its own, and nobody waits for another's.
     one_each: AtomicBool,
+}
+
+/// Whoever opens a connection, until there is one, or none.
+struct Opener<'a>(&'a Load);
+
+impl Drop for Opener<'_> {
+    fn drop(&mut self) {
+        self.0.opening.store(false, Ordering::Relaxed);
+        self.0.opened.notify_waiters();
+    }
+}
+
+impl Load {
+    /// Whoever is to open a connection if there is none. `None`: another has, or each opens its own.
+    async fn opener(&self) -> Option<Opener<'_>> {
+        if self.one_each.load(Ordering::Relaxed) {
+            return None;
+        }
+        let opened = self.opened.notified();
+        if !self.opening.swap(true, Ordering::Relaxed) {
+            return Some(Opener(self));
+        }
+        if timeout(OPENING, opened).await.is_err() {
+            // The next one need not wait so long for it.
+            self.opening.store(false, Ordering::Relaxed);
+        }
+        None
+    }
 }
 
 /// Writes go over connections of their own: a server that has many requests to answer on the connection of a watch comes late
@@ -118,11 +154,12 @@ fn patience(request: &Request<Body>) -> Duration {
     if query.split('&').any(|part| part.starts_with("watch=")) { SILENT } else { STALLED }
 }
 
-/// Whether it asks who somebody is, or what somebody may do: a POST that changes nothing.
+/// Whether it asks who somebody is, or what somebody may do: a POST that changes nothing. Some servers have a prefix before the
+/// path.
 fn is_review(request: &Request<Body>) -> bool {
     let path = request.uri().path();
     let reviews = ["/apis/authorization.k8s.io/", "/apis/authentication.k8s.io/"];
-    request.method() == Method::POST && reviews.iter().any(|group| path.starts_with(group))
+    request.method() == Method::POST && reviews.iter().any(|group| path.contains(group))
 }
 
 /// What a request waits for.
@@ -132,7 +169,7 @@ enum Awaits {
     Head,
     /// More of the body, since then: its reader has all that has come.
     Body(Instant),
-    /// Nothing: the answer is whole, or its reader has other things to do.
+    /// Nothing: it has not been sent, the answer is whole, or its reader has other things to do.
     Nothing,
 }
 
@@ -142,6 +179,38 @@ struct Place {
     load: Arc<Load>,
     awaits: Awaits,
     patience: Duration,
+}
+
+impl Place {
+    /// Sends a request over an open connection. Where there is none, one is opened.
+    async fn send<C>(
+        &mut self,
+        client: &Client<C, Body>,
+        mut request: Request<Body>,
+    ) -> Result<Response<Incoming>, Error>
+    where
+        C: Connect + Clone + Send + Sync + 'static,
+    {
+        let opener = self.load.opener().await;
+        if !is_review(&request) {
+            self.awaits = Awaits::Head;
+        }
+        let mut opened = capture_connection(&mut request);
+        let mut answer = pin!(client.request(request));
+        if opener.is_some() {
+            tokio::select! {
+                biased;
+                // There was none to be had.
+                answer = &mut answer => return answer,
+                connection = opened.wait_for_connection_metadata() => {
+                    let is_shared = connection.as_ref().is_some_and(|connection| connection.is_negotiated_h2());
+                    self.load.one_each.store(!is_shared, Ordering::Relaxed);
+                }
+            }
+        }
+        drop(opener);
+        answer.await
+    }
 }
 
 impl Drop for Place {
@@ -222,37 +291,11 @@ impl<C: Connect + Clone + Send + Sync + 'static> Connections<C> {
         });
         let line = &lines[first];
         line.load.requests.fetch_add(1, Ordering::Relaxed);
-        (line.client.clone(), Place { load: Arc::clone(&line.load), awaits: Awaits::Head, patience: patience(request) })
+        (
+            line.client.clone(),
+            Place { load: Arc::clone(&line.load), awaits: Awaits::Nothing, patience: patience(request) },
+        )
     }
-}
-
-/// Sends a request over an open connection. Where there is none, one is opened, by one request at a time.
-async fn send<C>(client: &Client<C, Body>, mut request: Request<Body>, load: &Load) -> Result<Response<Incoming>, Error>
-where
-    C: Connect + Clone + Send + Sync + 'static,
-{
-    let mut opened = capture_connection(&mut request);
-    let mut answer = pin!(client.request(request));
-    let is_alone = || load.one_each.load(Ordering::Relaxed);
-    if is_alone() {
-        return answer.await;
-    }
-    let turn = load.opening.lock().await;
-    if is_alone() {
-        drop(turn);
-        return answer.await;
-    }
-    tokio::select! {
-        biased;
-        // It could not be opened: the next one tries.
-        answer = &mut answer => return answer,
-        connection = opened.wait_for_connection_metadata() => {
-            let is_shared = connection.as_ref().is_some_and(|connection| connection.is_negotiated_h2());
-            load.one_each.store(!is_shared, Ordering::Relaxed);
-        }
-    }
-    drop(turn);
-    answer.await
 }
 
 impl<C: Connect + Clone + Send + Sync + 'static> Service<Request<Body>> for Connections<C> {
@@ -267,7 +310,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> Service<Request<Body>> for Conn
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let (client, mut place) = self.place(&request);
         Box::pin(async move {
-            let answer = send(&client, request, &place.load).await;
+            let answer = place.send(&client, request).await;
             // An error is an answer, too: a connection that broke is made again.
             place.awaits = Awaits::Nothing;
             Ok(answer?.map(|body| Answered { body, place }))

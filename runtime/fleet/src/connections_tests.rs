@@ -90,7 +90,7 @@ impl Server {
                 let begun = futures::stream::iter([Ok(Frame::data(Bytes::from_static(b"[")))]);
                 StreamBody::new(begun.chain(futures::stream::pending())).boxed_unsync()
             }
-            "/never" => std::future::pending().await,
+            path if path.ends_with("/never") => std::future::pending().await,
             _ => Full::new(Bytes::from_static(b"ok")).boxed_unsync(),
         }))
     }
@@ -234,15 +234,17 @@ async fn where_each_needs_a_connection_of_its_own_none_waits_for_another() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_the_first_cannot_open_one_the_next_tries() {
+async fn where_the_first_cannot_open_one_the_others_try() {
     let server = Server { refused: 3, ..Server::default() };
     let mut client = server.client();
     assert_eq!(at_once(&mut client, 20).await, 17);
-    assert_eq!(server.connections(), 4);
+    let opened = server.connections();
+    assert_eq!(at_once(&mut client, 20).await, 20);
+    assert_eq!(server.connections(), opened);
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_leaves_before_there_is_a_connection_leaves_the_turn_to_the_next() {
+async fn whoever_leaves_before_there_is_a_connection_leaves_it_to_the_next() {
     let server = Server::default();
     let mut client = server.client();
     let (first, second) = (client.call(get("/object")), client.call(get("/object")));
@@ -252,14 +254,46 @@ async fn whoever_leaves_before_there_is_a_connection_leaves_the_turn_to_the_next
     assert!(answer.expect("it is answered").is_ok());
 }
 
+/// A future that is polled once and then held opens nothing, and ends nothing.
 #[tokio::test(start_paused = true)]
-async fn reviews_go_where_reads_do() {
+async fn whoever_opens_none_is_waited_for_a_while_and_once() {
+    let server = Server::default();
+    let mut client = server.client();
+    let mut parked = client.call(get("/object"));
+    assert!(futures::poll!(&mut parked).is_pending());
+    let before = Instant::now();
+    assert_eq!(at_once(&mut client, 20).await, 20);
+    let waited = before.elapsed();
+    assert!(waited >= OPENING && waited < OPENING + 2 * HANDSHAKE, "{waited:?}");
+    assert_eq!(at_once(&mut client, 20).await, 20);
+    assert!(before.elapsed() < OPENING + 3 * HANDSHAKE, "{:?}", before.elapsed());
+    drop(parked);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_leaves_before_anything_was_sent_says_nothing_of_the_connection() {
+    let server = Server::default();
+    let mut client = server.client();
+    let first = client.call(get("/watch"));
+    let waiting = tokio::time::timeout(HANDSHAKE / 2, client.call(get("/object")));
+    let (watch, left) = tokio::join!(first, waiting);
+    assert!(left.is_err());
+    ok(&mut client).await;
+    assert_eq!(server.connections(), 1);
+    drop(watch);
+}
+
+#[tokio::test(start_paused = true)]
+async fn reviews_go_where_reads_do_and_are_slow_where_whoever_judges_is() {
     let server = Server::default();
     let mut client = server.client();
     let post = |path| Request::post(format!("http://server{path}")).body(Body::empty()).unwrap();
     ok(&mut client).await;
     client.call(post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews")).await.unwrap();
-    client.call(post("/apis/authentication.k8s.io/v1/tokenreviews")).await.unwrap();
+    client.call(post("/clusters/homer/apis/authentication.k8s.io/v1/tokenreviews")).await.unwrap();
+    let slow = client.call(post("/apis/authentication.k8s.io/never"));
+    assert!(tokio::time::timeout(Duration::from_secs(10), slow).await.is_err());
+    ok(&mut client).await;
     assert_eq!(server.connections(), 1);
     client.call(post("/apis/example.org/v1/objects")).await.unwrap();
     assert_eq!(server.connections(), 2);
