@@ -213,7 +213,9 @@ async fn at_once<C: Connect + Clone + Send + Sync + 'static>(connections: &mut C
 async fn those_that_come_at_once_share_the_connection_that_the_first_opens() {
     let server = Server::default();
     let mut client = server.client();
+    let before = Instant::now();
     assert_eq!(at_once(&mut client, 20).await, 20);
+    assert!(before.elapsed() < 2 * HANDSHAKE, "they hear of it: {:?}", before.elapsed());
     assert_eq!(server.connections(), 1);
     let watches: Vec<_> = join_all((0..20).map(|_| client.call(get("/watch")))).await;
     assert_eq!(at_once(&mut client, 20).await, 20, "none waits for an answer");

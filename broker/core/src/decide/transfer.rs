@@ -46,6 +46,14 @@ struct Transfer<'a, 'b> {
     gone: bool,
 }
 
+impl Transfer<'_, '_> {
+    /// Whether nobody can tell now if the old copy is still there. It may have gone, and by the broker's own doing: nobody goes
+    /// back to it.
+    fn is_blind(&self) -> bool {
+        !self.gone && self.source.is_none_or(|source| source.reachable_copy().is_none())
+    }
+}
+
 /// How far a move has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Progress {
@@ -189,7 +197,7 @@ impl<'a> Pass<'a> {
             return Some(format!("Migration {failed} has failed"));
         }
         let wanted = self.reason(origin, assigned, accepted, Some(to)).is_some();
-        (!wanted && accepted.is_some())
+        (!wanted && accepted.is_some() && !transfer.is_blind())
             .then(|| format!("provider {} accepts the object again", assigned.provider.name()))
     }
 
@@ -223,6 +231,10 @@ impl<'a> Pass<'a> {
             }
             Some(Choice::Later(wait)) => {
                 self.decision.again_in(wait);
+                false
+            }
+            Some(Choice::None { .. }) | None if transfer.is_blind() => {
+                self.decision.again_in(LOST_MILLIS);
                 false
             }
             Some(Choice::None { .. }) | None => {

@@ -121,6 +121,14 @@ fn what_may_have_been_made_is_not_taken_for_absent() {
     }
 }
 
+/// An object that had moved, all but for the last mark, was once sent back to a copy that was gone: its old provider accepted it
+/// again while nobody could see what was there.
+#[test]
+fn nobody_goes_back_to_what_cannot_be_seen() {
+    let plan = Plan::drawn(500_213);
+    tell(&plan).hold(&calm(&plan));
+}
+
 /// What is waited for too short a time is asked for in vain for ever.
 #[test]
 fn what_takes_long_is_done_even_so() {

@@ -106,6 +106,25 @@ fn an_old_copy_that_is_being_deleted_is_nothing_to_go_back_to() {
     assert!(world.copy("p2", &web()).is_some());
 }
 
+/// It may have gone at our own request, of which nobody has heard yet.
+#[test]
+fn an_old_copy_that_cannot_be_seen_is_nothing_to_go_back_to() {
+    for reach in [Reach::Lost("blip".into()), Reach::Settling, Reach::Unreachable("down".into())] {
+        let mut world = corp();
+        rename(&mut world, "a.com");
+        begin(&mut world);
+        rename(&mut world, "a.corp");
+        world.provider("p1").reach = reach.clone();
+        for _ in 0..4 {
+            world.pass(&web());
+            assert_eq!((assigned(&world), next(&world)), (json!("p1"), json!("p2")), "{reach:?}");
+        }
+        world.provider("p1").reach = Reach::Ready;
+        world.settle(&web());
+        assert_eq!((assigned(&world), next(&world)), (json!("p1"), Value::Null), "{reach:?}");
+    }
+}
+
 #[test]
 fn nobody_gets_past_a_persons_migration_by_taking_the_marks_away() {
     let mut world = corp();
