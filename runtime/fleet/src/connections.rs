@@ -21,7 +21,7 @@ use hyper::body::{Bytes, Incoming};
 use hyper_util::{
     client::legacy::{
         Builder, Client, Error,
-        connect::{Connect, capture_connection},
+        connect::{Connect, Connected, capture_connection},
     },
     rt::{TokioExecutor, TokioTimer},
 };
@@ -195,15 +195,15 @@ impl Place {
         if !is_review(&request) {
             self.awaits = Awaits::Head;
         }
-        let mut opened = capture_connection(&mut request);
+        let mut taken = capture_connection(&mut request);
         let mut answer = pin!(client.request(request));
         if opener.is_some() {
             tokio::select! {
                 biased;
                 // There was none to be had.
                 answer = &mut answer => return answer,
-                connection = opened.wait_for_connection_metadata() => {
-                    let is_shared = connection.as_ref().is_some_and(|connection| connection.is_negotiated_h2());
+                connection = taken.wait_for_connection_metadata() => {
+                    let is_shared = connection.as_ref().is_some_and(Connected::is_negotiated_h2);
                     self.load.one_each.store(!is_shared, Ordering::Relaxed);
                 }
             }
