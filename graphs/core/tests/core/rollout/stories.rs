@@ -95,11 +95,17 @@ proptest! {
                     let decision = fleet.turn(&settings, Some(newest));
                     let written = &fleet.history[before.history.len()..];
                     prop_assert!(!written.iter().any(|(name, _)| before.clusters[name].lost.is_some()));
-                    let begun: Vec<&str> = written
+                    // It was begun before, and is tried again as long as it is wanted.
+                    let has_failed = |name: &str| {
+                        let begun = before.clusters[name].begun.as_ref();
+                        begun.is_some_and(|begun| begun.revision == newest && begun.waited(before.now) >= 100_000)
+                    };
+                    let brought = written
                         .iter()
                         .filter(|(name, revision)| *revision == newest && !before.clusters[name].tried.contains(&newest))
-                        .map(|(name, _)| name.as_str())
-                        .collect();
+                        .map(|(name, _)| name.as_str());
+                    let (again, begun): (Vec<&str>, Vec<&str>) = brought.partition(|name| has_failed(name));
+                    prop_assert!(again.is_empty() || !paused, "{again:?} again");
                     prop_assert!(begun.is_empty() || !(paused || decision.stopped), "{begun:?} begun");
                     for (at, ring) in RINGS.iter().enumerate() {
                         let of = |ring: &'static str| fleet.clusters.iter().filter(move |(_, toy)| toy.ring.as_deref() == Some(ring));

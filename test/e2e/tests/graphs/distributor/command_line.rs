@@ -158,6 +158,7 @@ fn an_instance_that_waits_says_for_what_and_where_its_children_differ() {
         paris.until(&kind, "gated", "one", "to rest", rests).await;
         paris.edit(&CONFIG_MAP, "gated", "one-gate", json!({"data": {"text": "by hand", "mine": "x"}})).await;
         is_said_with(fleet, 1, "gated-diff", &args("diff"), &[TEXT, JSON]).await;
+        is_said(fleet, "suspended-why", &args("why"), &[TEXT]).await;
 
         paris.edit(&kind, "gated", "one", reconcile(None)).await;
         paris.create(&CONFIG_MAP, "gated", "source", json!({})).await;
@@ -166,6 +167,26 @@ fn an_instance_that_waits_says_for_what_and_where_its_children_differ() {
         let said = broker(fleet, &args("why")).await;
         assert!(said.code == Some(0) && !said.out.contains("waits") && !said.out.contains("not ready"), "{said:?}");
         assert_eq!(broker(fleet, &args("diff")).await.code, Some(0));
+
+        // Somebody holds a child.
+        let hold = |by: &[&str]| json!({"metadata": {"finalizers": by}});
+        paris.edit(&CONFIG_MAP, "gated", "one-gate", hold(&["example.org/backup"])).await;
+        paris.delete(&kind, "gated", "one").await;
+        let leaves = |seen: &Object| *seen.at("/status/state") == json!("DELETING");
+        paris.until(&kind, "gated", "one", "to be on its way out", leaves).await;
+        paris.until_gone(&CONFIG_MAP, "gated", "one-after").await;
+        is_said(fleet, "deleting-why", &args("why"), &[TEXT]).await;
+        paris.edit(&CONFIG_MAP, "gated", "one-gate", hold(&[])).await;
+        paris.until_gone(&kind, "gated", "one").await;
+
+        // What a child is to be belongs to somebody else's set.
+        let theirs = json!({"metadata": {"labels": {"applyset.kubernetes.io/part-of": "applyset-of-somebody-v1"}}});
+        paris.create(&CONFIG_MAP, "gated", "two-gate", theirs).await;
+        paris.create(&kind, "gated", "two", json!({"spec": {"text": "paris"}})).await;
+        let fails = |seen: &Object| *seen.at("/status/state") == json!("ERROR");
+        paris.until(&kind, "gated", "two", "to say ERROR", fails).await;
+        let two = format!("{}.{}/two", kind.plural, kind.group);
+        is_said(fleet, "failed-why", &["why", &two, "--namespace", "gated"], &[TEXT]).await;
     });
 }
 
