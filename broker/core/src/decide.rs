@@ -12,6 +12,7 @@ mod gate;
 mod held;
 mod leave;
 mod place;
+mod progress;
 mod serve;
 mod target;
 mod transfer;

@@ -154,11 +154,12 @@ impl<'a> Pass<'a> {
 
     /// Copies of this very object at other providers than these, of which the first serves it, made under this or an older
     /// assignment: nothing refers to them. They go once the assigned provider holds its copy, never before; one that is
-    /// ready, and was made before the one that serves, only for one that is. What is not signed goes only if we have just
-    /// written it.
+    /// ready, and was made before the one that serves, only for one that is, and can be seen: else it may have gone. What is
+    /// not signed goes only if we have just written it.
     pub(super) fn drop_superseded(&mut self, origin: &View, keep: &[&ClusterName], epoch: u64) {
         let all = self.held(origin);
-        let mut kept = all.iter().filter(|held| keep.contains(&&held.holder.provider));
+        let seen = |held: &&Held<'_>| held.holder.reachable_copy().is_some();
+        let mut kept = all.iter().filter(seen).filter(|held| keep.contains(&&held.holder.provider));
         let ready = kept.clone().any(|held| is_ready(held.holder, held.copy));
         let serving = kept.find(|held| keep.first() == Some(&&held.holder.provider)).and_then(|held| held.epoch);
         for held in &all {

@@ -8,8 +8,8 @@ use runtime_effect::{merge, note::Note, reach::Reach, seen::Seen, serving::Servi
 use serde_json::json;
 
 use super::{
-    GOOD_NEWS_MILLIS, LOST_MILLIS, Pass, claim::Assigned, depart::Accepted, held::held_by, place::Choice, serve::Site,
-    target::Target,
+    GOOD_NEWS_MILLIS, LOST_MILLIS, Pass, claim::Assigned, depart::Accepted, held::held_by, place::Choice,
+    progress::Progress, serve::Site, target::Target,
 };
 use crate::{
     acceptance::Acceptance,
@@ -17,7 +17,7 @@ use crate::{
     decision::{State, Step},
     memory::Subject,
     migration_object,
-    movement::{Configured, MigrationView, Moving, Phase, Route},
+    movement::{MigrationView, Moving, Phase, Route},
     readiness::unready,
     snapshot::Holder,
     status::Own,
@@ -47,33 +47,11 @@ struct Transfer<'a, 'b> {
 }
 
 impl Transfer<'_, '_> {
-    /// Whether nobody can tell now if the old copy is still there. It may have gone, and by the broker's own doing: nobody goes
-    /// back to it.
+    /// Whether somebody can tell in a moment if the old copy is still there. It may have gone, and by the broker's own doing:
+    /// nobody goes back to it before. While stages run it is left alone.
     fn is_blind(&self) -> bool {
-        !self.gone && self.source.is_none_or(|source| source.reachable_copy().is_none())
-    }
-}
-
-/// How far a move has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Progress {
-    /// The new copy is made. Where that takes too long, the object goes elsewhere.
-    Copying,
-    /// The stages of its Migration run: they take as long as they take, and have limits of their own.
-    Staged,
-    /// The consumer is served by the new copy: there is no way back.
-    Switched,
-}
-
-impl Progress {
-    fn of(migration: Option<&MigrationView>, dying: bool, configured: &Configured) -> Self {
-        match migration {
-            Some(migration) if migration.has_switched() => Self::Switched,
-            Some(migration) if migration.state > MigrationState::Pending => Self::Staged,
-            // With the old copy on its way out there is nothing to go back to either, and without stages nothing to wait for.
-            None if dying && *configured == Configured::No => Self::Switched,
-            Some(_) | None => Self::Copying,
-        }
+        let soon = |source: &Holder| matches!(source.reach, Reach::Lost(_) | Reach::Settling);
+        !self.gone && self.progress != Progress::Staged && self.source.is_some_and(soon)
     }
 }
 
@@ -118,7 +96,7 @@ impl<'a> Pass<'a> {
             Target::Fits(site, acceptance) => self.hand_over(&transfer, &site, acceptance),
             Target::Waits(why) | Target::Unfit { why, .. } => match progress {
                 Progress::Switched => self.await_target(origin, assigned, to, &why),
-                Progress::Copying if self.times_out(origin, assigned, to) => {}
+                Progress::Copying if self.times_out(&transfer) => {}
                 Progress::Copying | Progress::Staged => self.hold(&transfer, Phase::Copying, why),
             },
         }
@@ -133,7 +111,7 @@ impl<'a> Pass<'a> {
         let ready = successor.unready.is_none() || forced && successor.copy.is_some();
         let closed = match progress {
             Progress::Switched => None,
-            Progress::Copying if !ready && self.times_out(origin, assigned, to) => return,
+            Progress::Copying if !ready && self.times_out(transfer) => return,
             Progress::Copying | Progress::Staged => self.gate(site, assigned, migration, &successor, ready, gone),
         };
         match (closed, successor.copy) {
@@ -258,7 +236,8 @@ impl<'a> Pass<'a> {
     }
 
     /// The new copy has had its time to become ready: if there is somebody else, the object goes there.
-    fn times_out(&mut self, origin: &'a View, assigned: &Assigned, to: &ClusterName) -> bool {
+    fn times_out(&mut self, transfer: &Transfer<'a, '_>) -> bool {
+        let Transfer { origin, assigned, to, .. } = *transfer;
         let timeout = self.snapshot.moves.patience.ready_timeout;
         let passed = self.snapshot.memory.moving_for(assigned.epoch, self.snapshot.now.millis);
         if let Some(left) = timeout.checked_sub(passed).filter(|left| *left > 0) {
@@ -271,6 +250,10 @@ impl<'a> Pass<'a> {
             return false;
         }
         if matches!(self.decision.route, Some(Route::Rebalance { .. })) {
+            if transfer.is_blind() {
+                self.decision.again_in(LOST_MILLIS);
+                return false;
+            }
             self.undo(origin, assigned, &format!("provider {} was not ready in time", to.name()));
             self.decision.gave_up = Some(to.clone());
             return true;
