@@ -104,7 +104,7 @@ impl<'a> Pass<'a> {
 
     /// The object goes to a provider that can take it.
     fn hand_over(&mut self, transfer: &Transfer<'a, '_>, site: &Site<'a>, acceptance: Option<&'a Acceptance>) {
-        let Transfer { origin, assigned, to, migration, progress, gone, .. } = *transfer;
+        let Transfer { assigned, to, migration, progress, gone, .. } = *transfer;
         self.decision.counted = acceptance.map(|acceptance| acceptance.id.clone());
         let successor = self.succeed(site, acceptance);
         let forced = migration.is_some_and(|migration| migration.force);
