@@ -179,12 +179,12 @@ bench: need-cargo need-cc controlplane ## Measure latency, throughput, writes an
 		--package kubectl-broker --bins
 	$(TARGET)/release/bench
 
-# The hour of nothing is virtual: it takes seconds, in the profile that `make simulate` has built.
+# The hour of nothing is virtual: it takes a minute, in the profile that `make simulate` has built.
 .PHONY: bench-scale
 bench-scale: need-cargo need-cc controlplane ## Measure the broker with 50,000 objects, 1,000 consumers, 100 providers; and an hour of nothing (SCALE=0.02: a look in about a minute)
 	cargo build --locked --release --package bench --package resource-broker --bins
 	$(TARGET)/release/bench --only scale --scale $(or $(SCALE),1)
-	OBJECTS=2000 cargo test --locked --profile simulate --package sim --test hour -- --nocapture
+	OBJECTS=50000 cargo test --locked --profile simulate --package sim --test hour -- --nocapture
 
 .PHONY: test-node
 test-node: need-cargo need-cc need-go ## The whole on a real kubelet and containerd, from the images (root, Linux)

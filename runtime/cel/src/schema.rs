@@ -4,6 +4,7 @@
 //! prunes or defaults would be written again for ever. Where no schema is known, everything is taken to fit.
 
 mod difference;
+mod emptied;
 mod place;
 mod shape;
 
@@ -14,6 +15,7 @@ use serde_json::{Map, Value};
 pub use self::difference::same_scalar;
 use self::{
     difference::difference,
+    emptied::without_emptied,
     place::{PATH, Place, cut},
     shape::{Field, ListKind, Object, Shape},
 };
@@ -142,6 +144,12 @@ impl Schema {
     /// defaults, except inside what server-side apply replaces as a whole.
     pub fn difference(&self, desired: &Value, observed: &Value) -> Option<String> {
         difference(&self.0, desired, observed, false).map(|path| cut(path.trim_start_matches('.'), PATH).into_owned())
+    }
+
+    /// What is to be applied over `observed` first, where a map of `desired` has just become empty: server-side apply can only
+    /// take such a map away, and make it anew after. `None`: all of `desired` can be applied at once.
+    pub fn without_emptied(&self, desired: &Value, observed: &Value) -> Option<Value> {
+        without_emptied(&self.0, desired, observed)
     }
 }
 

@@ -252,3 +252,47 @@ proptest! {
         prop_assert_eq!(difference::list_difference(&shape, &desired, &observed, false), plain);
     }
 }
+
+/// What is applied first.
+fn first(desired: &Value, observed: &Value) -> Option<Value> {
+    let (desired, observed) = (json!({"spec": desired}), json!({"spec": observed}));
+    schema().without_emptied(&desired, &observed).map(|mut first| first["spec"].take())
+}
+
+#[test]
+fn a_map_that_has_just_become_empty_is_taken_away_first() {
+    let desired = json!({"a": "x", "map": {}, "free": {"deep": {}, "kept": 1}});
+    let observed = json!({"a": "y", "map": {"k": "v"}, "free": {"deep": {"k": "v"}, "kept": 1}});
+    assert_eq!(first(&desired, &observed), Some(json!({"a": "x", "free": {"kept": 1}})));
+    assert_eq!(first(&desired, &json!({"a": "x", "free": {"kept": 1}})), None, "it is gone");
+    assert_eq!(first(&desired, &json!({"map": {}, "free": {"deep": {}}})), None, "it is empty already");
+    assert_eq!(first(&json!({"a": "x"}), &observed), None, "it is not to be there at all");
+    assert_eq!(first(&json!({"map": {"k": "w"}}), &observed), None, "something is left in it");
+    assert_eq!(first(&json!({"map": {}}), &json!({"map": 1})), None, "it is no map");
+    assert_eq!(first(&json!({"map": "x"}), &observed), None, "it is to be no map");
+}
+
+#[test]
+fn what_is_in_a_map_by_default_and_what_is_replaced_as_a_whole_does_not_count() {
+    assert_eq!(schema().without_emptied(&json!({"spec": {}}), &json!({"spec": {"size": 3}})), None);
+    let gone = schema().without_emptied(&json!({"spec": {}}), &json!({"spec": {"size": 3, "a": "x"}}));
+    assert_eq!(gone, Some(json!({})));
+    assert_eq!(first(&json!({"whole": {}}), &json!({"whole": {"tags": ["a"]}})), None);
+    let plain = |x: Value| json!({"plain": [x]});
+    assert_eq!(first(&plain(json!({})), &plain(json!({"x": 1}))), None, "lists are replaced");
+    assert_eq!(first(&json!({"whole": {"ports": [{}]}}), &json!({"whole": {"ports": [{"name": "a"}]}})), None);
+}
+
+#[test]
+fn elements_are_found_by_their_keys() {
+    let schema = Schema::compile(&json!({"type": "object", "properties": {"ports": {
+        "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+        "items": {"type": "object", "properties": {"name": {"type": "string"},
+            "options": {"type": "object", "additionalProperties": {"type": "string"}}}}}}}));
+    let port = |name: &str, options: Value| json!({"name": name, "options": options});
+    let desired = json!({"ports": [port("a", json!({})), port("b", json!({})), port("c", json!({}))]});
+    let observed = json!({"ports": [port("b", json!({"k": "v"})), port("a", json!({}))]});
+    let first = json!({"ports": [port("a", json!({})), {"name": "b"}, port("c", json!({}))]});
+    assert_eq!(schema.without_emptied(&desired, &observed), Some(first));
+    assert_eq!(schema.without_emptied(&observed, &observed), None);
+}

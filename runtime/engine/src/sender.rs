@@ -97,20 +97,7 @@ impl<M: Machine> Sending<'_, M> {
     }
 
     async fn send(&self) -> Result<Option<Object>, CallError> {
-        let (writer, kind, object) = (self.writer(), &self.kind, &self.object);
-        let written = match &self.write.op {
-            Op::Create(body) => writer.apply(kind, object, body.clone(), &Precondition::Absent).await?,
-            Op::Apply { body, uid } => {
-                writer.apply(kind, object, body.clone(), &Precondition::Uid(uid.clone())).await?
-            }
-            Op::Merge(patch) => writer.merge(kind, object, patch, false).await?,
-            Op::MergeStatus(patch) => writer.merge(kind, object, patch, true).await?,
-            Op::Delete { uid, version: Some(version) } => {
-                return writer.delete_version(kind, object, uid, *version).await;
-            }
-            Op::Delete { uid, version: None } => return writer.delete(kind, object, uid).await,
-        };
-        Ok(Some(written.object))
+        self.writer().execute(&self.kind, &self.object, &self.write.op).await
     }
 
     /// The answer goes into the index at once: the next decision is not to act on what it has itself changed. `None`: the

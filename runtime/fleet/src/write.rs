@@ -7,6 +7,7 @@
 //! the rest of it). Which way a server needs is its own: its [`Caller`] is where to say so.
 
 use http::{Method, StatusCode, header};
+use runtime_effect::write::Op;
 use serde_json::{Value, json};
 
 use crate::{
@@ -51,6 +52,19 @@ impl<'a> Writer<'a> {
     #[must_use]
     pub fn named(self, manager: &'static str) -> Self {
         Self { manager, ..self }
+    }
+
+    /// Carries out what was decided on. `None`: the object is gone.
+    pub async fn execute(&self, kind: &KindInfo, key: &ObjectKey, op: &Op) -> Result<Option<Object>, CallError> {
+        let written = match op {
+            Op::Create(body) => self.apply(kind, key, body.clone(), &Precondition::Absent).await?,
+            Op::Apply { body, uid } => self.apply(kind, key, body.clone(), &Precondition::Uid(uid.clone())).await?,
+            Op::Merge(patch) => self.merge(kind, key, patch, false).await?,
+            Op::MergeStatus(patch) => self.merge(kind, key, patch, true).await?,
+            Op::Delete { uid, version: Some(version) } => return self.delete_version(kind, key, uid, *version).await,
+            Op::Delete { uid, version: None } => return self.delete(kind, key, uid).await,
+        };
+        Ok(Some(written.object))
     }
 
     /// Server-side apply with force. `body` needs no metadata but what is to be applied; name and precondition are put in here.

@@ -229,7 +229,13 @@ impl<'a> Pass<'a> {
         let mut synced = Synced { in_sync, written: false, difference, trouble: None };
         if !in_sync {
             self.tell_lost(&desired, site);
-            let op = Op::Apply { body: desired.body, uid: copy.uid.clone() };
+            // What comes first is another write: what the API server makes of it is not as good as the copy gets.
+            let first = site.kind.schema.without_emptied(&desired.body, &copy.value);
+            let (body, intent) = first.map_or((desired.body, intent), |body| {
+                let intent = merge::digest(&body);
+                (body, intent)
+            });
+            let op = Op::Apply { body, uid: copy.uid.clone() };
             let write = |pass: &Self| pass.copy_write(site, subject, op, intent, None);
             synced.written = self.write(subject, intent, &observed, write);
             if !synced.written {

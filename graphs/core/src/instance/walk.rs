@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use broker_api::graphs::{condition, keys};
-use runtime_effect::{note::Note, object_key::ObjectKey, seen::Seen, view::View, write::Op};
+use runtime_effect::{merge, note::Note, object_key::ObjectKey, seen::Seen, view::View, write::Op};
 
 use super::{
     Pass, Written,
@@ -260,7 +260,9 @@ impl<'a> Pass<'a> {
             (Seen::Unknown, None) => return Standing::Unknown,
             (Seen::Unknown, Some(why)) => return Standing::Broken(format!("{id}: {why}")),
             (Seen::Absent, _) if !may => return Standing::Blocked,
-            (Seen::Absent, _) => return self.apply(view, child, Op::Create(child.body.clone()), None, None),
+            (Seen::Absent, _) => {
+                return self.apply(view, child, (Op::Create(child.body.clone()), child.intent()), None, None);
+            }
             (Seen::Present(held), _) => held,
         };
         if let Some(other) = self.set.foreign(held) {
@@ -284,10 +286,22 @@ impl<'a> Pass<'a> {
         }
         let note = (self.set.adopts(held) && held.annotation(keys::ADOPTED).is_none())
             .then(|| adoption(&format!("{} {key} of node {id}", kind.kind)));
-        self.apply(view, child, Op::Apply { body: child.body.clone(), uid: held.uid.clone() }, Some(held), note)
+        let schema = view.resource.schema.as_deref();
+        // What comes first is another write: what the API server makes of it is not as good as the child gets.
+        let first = schema.and_then(|schema| schema.without_emptied(&child.body, &held.value));
+        let intent = first.as_ref().map_or_else(|| child.intent(), merge::digest);
+        let body = first.unwrap_or_else(|| child.body.clone());
+        self.apply(view, child, (Op::Apply { body, uid: held.uid.clone() }, intent), Some(held), note)
     }
 
-    fn apply(&mut self, view: &NodeView, child: &Child, op: Op, held: Option<&View>, note: Option<Note>) -> Standing {
+    fn apply(
+        &mut self,
+        view: &NodeView,
+        child: &Child,
+        (op, intent): (Op, [u8; 8]),
+        held: Option<&View>,
+        note: Option<Note>,
+    ) -> Standing {
         let (key, kind) = (&child.key, &view.resource.kind);
         let write = Write {
             cluster: self.snapshot.cluster.clone(),
@@ -295,7 +309,7 @@ impl<'a> Pass<'a> {
             namespace: key.namespace.to_string(),
             name: key.name.to_string(),
             op,
-            intent: child.intent(),
+            intent,
             subject: Subject::Child,
             notes: note.into_iter().collect(),
         };

@@ -135,7 +135,7 @@ fn map_difference(items: &Shape, keys: &[String], desired: &[Value], observed: &
 }
 
 /// The first element with each value of these keys.
-fn by_keys<'a>(keys: &[&str], observed: &'a [Value]) -> HashMap<String, &'a Value> {
+pub(super) fn by_keys<'a>(keys: &[&str], observed: &'a [Value]) -> HashMap<String, &'a Value> {
     let mut index = HashMap::with_capacity(observed.len());
     for held in observed {
         if let Some(text) = text_of(keys.iter().copied(), held) {
@@ -146,7 +146,7 @@ fn by_keys<'a>(keys: &[&str], observed: &'a [Value]) -> HashMap<String, &'a Valu
 }
 
 /// The values of these keys as one text; `None` where one is missing.
-fn text_of<'k>(keys: impl Iterator<Item = &'k str>, element: &Value) -> Option<String> {
+pub(super) fn text_of<'k>(keys: impl Iterator<Item = &'k str>, element: &Value) -> Option<String> {
     let mut text = String::new();
     for key in keys {
         feed(&Shape::Any, element.get(key)?, &mut text);

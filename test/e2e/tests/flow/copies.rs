@@ -195,7 +195,7 @@ fn every_field_but_metadata_and_status_travels_and_a_removed_field_is_removed() 
 }
 
 #[test]
-fn fields_that_the_provider_defaults_stay() {
+fn fields_that_the_provider_defaults_stay_and_maps_may_become_empty() {
     WORLD.run(async |world| {
         let (homer, ariadne) = (world.consumer(HOMER), world.provider(ARIADNE));
         let scene = Scene::new(world, "flow-defaults", &[homer]).await;
@@ -217,6 +217,13 @@ fn fields_that_the_provider_defaults_stay() {
         ariadne.until(&GADGET, scene.ns(), &name, "the tier", |seen| seen.text("/spec/tier") == "tin").await;
         homer.edit(&GADGET, scene.ns(), "g", json!({"spec": {"tier": null}})).await;
         ariadne.until(&GADGET, scene.ns(), &name, "the default", |seen| seen.text("/spec/tier") == "gold").await;
+
+        // API servers refuse to make `{}` of a map whose entries were all the applier's: it is made anew.
+        homer.edit(&GADGET, scene.ns(), "g", json!({"spec": {"marks": {"a": "1"}, "owners": ["a"]}})).await;
+        ariadne.until(&GADGET, scene.ns(), &name, "marks", |seen| seen.text("/spec/marks/a") == "1").await;
+        homer.edit(&GADGET, scene.ns(), "g", json!({"spec": {"marks": {"a": null}, "owners": []}})).await;
+        let emptied = json!({"color": "red wine", "marks": {}, "owners": [], "tier": "gold"});
+        ariadne.until(&GADGET, scene.ns(), &name, "no marks", |seen| seen.at("/spec") == &emptied).await;
 
         // Nothing is written over and over: the copy rests at one version.
         scene.barrier(homer, ariadne).await;

@@ -53,7 +53,10 @@ async fn start() -> World {
         None => json!({"type": "string"}),
     };
     let gadget = |tier: Option<&str>| {
-        let spec = json!({"type": "object", "properties": {"color": field(None), "tier": field(tier)}});
+        let marks = json!({"type": "object", "additionalProperties": field(None)});
+        let owners = json!({"type": "array", "x-kubernetes-list-type": "set", "items": field(None)});
+        let fields = json!({"color": field(None), "tier": field(tier), "marks": marks, "owners": owners});
+        let spec = json!({"type": "object", "properties": fields});
         let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
         GADGET.crd_with(&json!({"spec": spec, "status": any}), true).to_string()
     };

@@ -10,7 +10,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     CALM,
+    kinds::{is_active, kind},
     rgd::{Node, Rgd},
+    rights,
     scene::Scene,
 };
 
@@ -100,6 +102,26 @@ fn a_field_that_leaves_the_template_leaves_the_child() {
         scene.define(&less).await;
         let left = |seen: &Object| seen.at("/data") == &json!({"keep": "1", "theirs": "3"});
         scene.until(&CONFIG_MAP, "field", "what is no longer wanted to leave", left).await;
+    });
+}
+
+/// API servers refuse to make `{}` of a map whose entries were all the applier's.
+#[test]
+fn a_map_of_a_child_may_become_empty() {
+    CALM.run(async |stage| {
+        let scene = Scene::new(stage, "emptied-map").await;
+        let leaf = kind("emptied-map.test", "Leaf", "leaves");
+        let marks = json!({"type": "object", "additionalProperties": {"type": "string"}});
+        let spec = json!({"type": "object", "properties": {"marks": marks}});
+        stage.place.apply(&leaf.crd_with(&json!({"spec": spec}), false).to_string()).await;
+        rights::grant(&stage.place, "emptied-map-children", vec![rights::children(&leaf)]).await;
+        let template = leaf.object("", "leaf", &json!({"spec": {"marks": "${schema.spec.marks}"}}));
+        let tree = Rgd::new("Tree").spec(json!({"marks": "map[string]string"})).node(Node::new("leaf", template));
+        let tree = scene.define(&tree).await;
+        scene.bring_up(&tree, "x", json!({"marks": {"a": "1", "b": "2"}})).await;
+        scene.edit(&tree, "x", json!({"marks": {"a": null, "b": null}})).await;
+        scene.until(&leaf, "leaf", "an empty map", |seen| seen.at("/spec") == &json!({"marks": {}})).await;
+        scene.until(&tree, "x", "to be ACTIVE", is_active).await;
     });
 }
 

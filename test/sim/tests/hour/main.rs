@@ -2,7 +2,7 @@
 //!
 //! What is counted is every byte that is allocated and not freed, of the broker and of the model, which holds nothing more
 //! where nothing is written. An hour of nothing takes seconds: time goes on when nobody has anything to do.
-//! `OBJECTS=2000` is what `make bench-scale` looks at.
+//! `OBJECTS=50000` is what `make bench-scale` looks at.
 
 #![allow(clippy::unwrap_used)]
 

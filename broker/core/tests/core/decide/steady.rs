@@ -54,8 +54,10 @@ fn a_field_that_the_provider_prunes() {
 fn a_schema_that_nobody_has_read() {
     let mut world = World::new(&["p1"]);
     world.accept("p1", &json!({}));
-    world.provider("p1").kinds.get_mut(&certificate()).unwrap().published = false;
-    world.create(&web(), json!({"fqdn": "a", "note": "pruned all the same"}));
+    let rule = world.provider("p1").kinds.get_mut(&certificate()).unwrap();
+    rule.published = false;
+    rule.webhook = Some(|copy| copy["spec"]["fqdn"] = json!("always.corp"));
+    world.create(&web(), json!({"fqdn": "a"}));
     world.settle(&web());
     let copy = world.copy("p1", &web()).unwrap();
     let generation = copy["metadata"]["generation"].clone();
@@ -204,5 +206,15 @@ fn after_a_rotation_everything_is_signed_anew_once() {
     // The old key can go now: nothing is placed anew, nothing is written.
     world.ring = KeyRing::new(vec![key("second")]).unwrap();
     assert!(world.signed("p1", &web()).is_some());
+    world.assert_steady(&web());
+}
+
+/// API servers make null of a map of which nothing is left, and refuse that: it is taken away first.
+#[test]
+fn a_map_that_is_emptied() {
+    let mut world = served_with(json!({"fqdn": "a", "limits": {"cpu": "1", "memory": "2"}}), json!({"phase": "Up"}));
+    world.edit(&web(), |origin| origin["spec"]["limits"] = json!({}));
+    world.settle(&web());
+    assert_eq!(world.copy("p1", &web()).unwrap()["spec"], json!({"fqdn": "a", "limits": {}, "tier": "standard"}));
     world.assert_steady(&web());
 }

@@ -2,6 +2,7 @@
 
 mod bystanders;
 mod evaluation;
+mod fields;
 mod kinds;
 mod moves;
 mod oddities;

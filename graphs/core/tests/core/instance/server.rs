@@ -6,7 +6,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use broker_api::graphs::keys;
 use graphs_core::instance::Write;
 use runtime_effect::{view::View, write::Op};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// Kind, namespace, name.
 pub(crate) type Key = (String, String, String);
@@ -69,21 +69,31 @@ impl Server {
         if object["metadata"]["uid"].is_null() {
             object["metadata"]["uid"] = json!(format!("uid-{}", self.next()));
         }
-        object["metadata"]["resourceVersion"] = json!(self.next().to_string());
+        let metadata = object["metadata"].as_object_mut().unwrap();
+        metadata.retain(|_, value| !value.as_object().is_some_and(Map::is_empty) && *value != json!([]));
         if self.capitals
             && key.0 == "ConfigMap"
             && let Some(text) = object["data"]["value"].as_str()
         {
             object["data"]["value"] = json!(text.to_uppercase());
         }
-        if let (true, Some(Value::Object(texts))) =
-            (key.0 == "Secret", object.as_object_mut().unwrap().remove("stringData"))
-        {
-            for (name, text) in texts {
-                object["data"][name] = json!(STANDARD.encode(text.as_str().unwrap()));
+        if key.0 == "Secret" {
+            if let Some(Value::Object(texts)) = object.as_object_mut().unwrap().remove("stringData") {
+                for (name, text) in texts {
+                    object["data"][name] = json!(STANDARD.encode(text.as_str().unwrap()));
+                }
+            }
+            if object["type"].is_null() {
+                object["type"] = json!("Opaque");
             }
         }
-        self.objects.insert(key, object);
+        if let Some(held) = self.objects.get(&key) {
+            object["metadata"]["resourceVersion"] = held["metadata"]["resourceVersion"].clone();
+        }
+        if self.objects.get(&key) != Some(&object) {
+            object["metadata"]["resourceVersion"] = json!(self.next().to_string());
+            self.objects.insert(key, object);
+        }
     }
 
     pub(crate) fn edit(&mut self, key: &Key, change: impl FnOnce(&mut Value)) {
@@ -109,7 +119,7 @@ impl Server {
     pub(crate) fn delete(&mut self, key: &Key) {
         let held = self.objects[key]["metadata"]["finalizers"].as_array().is_some_and(|held| !held.is_empty());
         if held {
-            self.edit(key, |object| object["metadata"]["deletionTimestamp"] = json!("now"));
+            self.edit(key, |object| object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z"));
         } else {
             self.objects.remove(key);
             self.applied.remove(key);

@@ -35,6 +35,15 @@ pub(crate) fn sequences() -> Vec<Sequence> {
             .apply(&path, "one", a(json!({"tags": ["a"]})))
             .apply(&path, "one", a(json!({"tags": []})))
             .get(path.clone()),
+        sequence("a map of which nothing is left")
+            .apply(&path, "one", a(json!({"labels": {"a": "1"}})))
+            .apply(&path, "one", a(json!({"labels": {}})))
+            .get(path.clone()),
+        sequence("lists that are applied no more")
+            .apply(&path, "one", a(json!({"tags": ["a"], "ports": [{"port": 80, "label": "http"}]})))
+            .apply(&path, "one", a(json!({"ports": [{"port": 80, "label": "http"}]})))
+            .apply(&path, "one", a(json!({})))
+            .get(path.clone()),
         sequence("maps by key")
             .apply(&path, "one", a(json!({"ports": [{"port": 80, "label": "http"}, {"port": 53, "protocol": "UDP"}]})))
             .apply(&path, "two", a(json!({"ports": [{"port": 443}, {"port": 80, "protocol": "TCP"}]})))

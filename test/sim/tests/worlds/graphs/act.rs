@@ -8,6 +8,7 @@ use sim::{ApiServer, Outage};
 use tokio::time::{sleep, timeout};
 
 use super::{
+    judge::Place,
     rgds::{CRDS, SITES},
     stage::Stage,
 };
@@ -87,6 +88,13 @@ impl Act {
         Self { server, ..self }
     }
 
+    /// Whether it deletes the object of this server, resource, namespace and name.
+    pub(crate) fn deletes(&self, [server, resource, namespace, name]: &Place) -> bool {
+        let plural = resource.split('.').next().unwrap_or_default();
+        let end = format!("/namespaces/{namespace}/{plural}/{name}");
+        matches!(&self.deed, Deed::Delete(path) if self.server == server && path.ends_with(&end))
+    }
+
     /// Whether it edits, makes or ends an RGD.
     pub(crate) fn defines(&self) -> bool {
         let of = |path: &str| path.contains("/resourcegraphdefinitions");
@@ -106,11 +114,10 @@ impl Act {
 
     /// Whether two of what is done at the same moment leave it to chance which clusters get a revision.
     pub(crate) fn race(acts: &[&Self]) -> bool {
-        let steers = |act: &Self| match &act.deed {
-            Deed::Edit(path, _) if path.contains("/resourcegraphrollouts") => true,
-            _ => act.defines(),
-        };
-        acts.iter().any(|act| matches!(act.deed, Deed::Lose)) && acts.iter().any(|act| steers(act))
+        let paces = |act: &&Self| matches!(&act.deed, Deed::Edit(path, _) if path.contains("/resourcegraphrollouts"));
+        let (paces, defines) = (acts.iter().any(paces), acts.iter().any(|act| act.defines()));
+        let loses = acts.iter().any(|act| matches!(act.deed, Deed::Lose));
+        loses && (paces || defines) || paces && defines
     }
 
     /// `outage`: how it is noticed of a server that it is lost.

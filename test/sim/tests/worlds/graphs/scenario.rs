@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{
     act::Act,
+    judge::Place,
     stage::{HUB, RIVAL, SPOKES},
 };
 
@@ -33,6 +34,11 @@ impl Scene {
     /// The servers that are found again.
     pub(crate) fn finds(&self) -> BTreeSet<&'static str> {
         self.acts.iter().filter_map(Act::finds).collect()
+    }
+
+    /// Whether somebody deletes what is there.
+    pub(crate) fn deletes(&self, place: &Place) -> bool {
+        self.acts.iter().any(|act| act.deletes(place))
     }
 
     /// Whether an RGD changes while somebody asks for instances.

@@ -170,10 +170,11 @@ impl Told {
             let finds = self.scenario.scenes[number].finds();
             let overlaps = self.scenario.scenes[number].defines_beside_instances();
             // A watch of a cluster that is found tells of all edits since, of each or of the last at once. An instance that is
-            // asked for while its RGD changes may first be what it was before.
+            // asked for while its RGD changes may first be what it was before. A child that somebody deletes just before he
+            // deletes its instance may be made once more.
             let chance = |place: &&Place| {
                 let passes = seen.deeds.made.contains(*place) && seen.deeds.removed.contains(*place);
-                passes && (overlaps || finds.contains(&*place[0]))
+                passes && (overlaps || finds.contains(&*place[0]) || self.scenario.scenes[number].deletes(place))
             };
             if let Some(place) = seen.deeds.made.difference(&calm.deeds.made).find(|place| !chance(place)) {
                 return Err(format!("{when}: {} was made, and need not have been", place.join(" ")));

@@ -26,7 +26,7 @@ fn rule(spec: &Value, status: &Value) -> KindRule {
     let schema = json!({"type": "object", "properties": {
         "apiVersion": text, "kind": text, "metadata": {"type": "object"}, "spec": spec, "status": status,
     }});
-    KindRule { schema, has_status: true, namespaced: true, published: true }
+    KindRule { schema, has_status: true, namespaced: true, published: true, webhook: None }
 }
 
 fn conditions(with_generation: bool) -> Value {
@@ -99,5 +99,5 @@ pub(crate) fn provider_rule() -> KindRule {
 
 /// A kind that holds anything, as far as the broker knows.
 pub(super) fn free_rule() -> KindRule {
-    KindRule { schema: Value::Null, has_status: false, namespaced: true, published: false }
+    KindRule { schema: Value::Null, has_status: false, namespaced: true, published: false, webhook: None }
 }

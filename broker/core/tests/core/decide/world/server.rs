@@ -1,6 +1,10 @@
 //! One API server in memory.
 
-use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use runtime_cel::schema::Schema;
 use runtime_effect::{
@@ -13,7 +17,10 @@ use runtime_effect::{
 };
 use serde_json::{Value, json};
 
-use super::structure;
+use super::{
+    fields::{self, Fields, Path, Step},
+    structure,
+};
 
 /// Why a write does not go through.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +30,12 @@ pub(crate) enum Refused {
     Conflict,
     Unreachable,
     NoKind,
+    /// What is applied has fields that the kind has not.
+    Untyped,
+    /// Nothing is left of a map that is to be empty.
+    Emptied,
+    /// A finalizer for what is being deleted.
+    Late,
 }
 
 /// An annotation, which does not travel: the object cannot be read.
@@ -31,8 +44,10 @@ pub(crate) const DEEP: &str = "test.k8s.io/deep";
 #[derive(Debug, Clone)]
 pub(crate) struct Stored {
     pub(crate) value: Value,
-    /// What the broker's field manager applied last.
-    applied: Option<Value>,
+    /// What the broker's field manager applies, and has not lost to others since.
+    applied: Option<Fields>,
+    /// What others have written.
+    others: Fields,
 }
 
 #[derive(Debug, Clone)]
@@ -42,6 +57,8 @@ pub(crate) struct KindRule {
     pub(crate) namespaced: bool,
     /// Whether the broker has read the schema.
     pub(crate) published: bool,
+    /// What a webhook makes of everything that is written.
+    pub(crate) webhook: Option<fn(&mut Value)>,
 }
 
 pub(crate) type At = (Kind, String, String);
@@ -139,16 +156,13 @@ impl Server {
     }
 
     /// Stores `value` as the next version of what is there, if it is another one.
-    fn store(&mut self, at: &At, mut value: Value, applied: Option<Value>) {
-        let rule = &self.kinds[&at.0];
-        let metadata = value["metadata"].take();
-        structure::prune(&rule.schema, &mut value);
-        structure::default(&rule.schema, &mut value);
-        value["metadata"] = metadata;
+    fn store(&mut self, at: &At, mut value: Value, (applied, others): (Option<Fields>, Fields)) {
+        self.shape(at, &mut value);
+        let has_generation = self.kinds[&at.0].has_status;
         let held = self.objects.get(at).cloned();
         for field in ["uid", "resourceVersion", "generation"] {
-            if let Some(held) = &held {
-                value["metadata"][field] = held.value["metadata"][field].clone();
+            if let Some(kept) = held.as_ref().and_then(|held| held.value["metadata"].get(field)) {
+                value["metadata"][field] = kept.clone();
             }
         }
         let content = |value: &Value| {
@@ -158,9 +172,12 @@ impl Server {
             content
         };
         match &held {
-            Some(held) if held.value == value => {}
+            // Whose its fields are is a part of it.
+            Some(held) if held.value == value && held.applied == applied && held.others == others => {}
             Some(held) => {
-                if content(&held.value) != content(&value) {
+                let is_going = |value: &Value| value["metadata"].get("deletionTimestamp").is_some();
+                let goes = is_going(&value) && !is_going(&held.value);
+                if has_generation && (goes || content(&held.value) != content(&value)) {
                     let generation = held.value["metadata"]["generation"].as_i64().unwrap();
                     value["metadata"]["generation"] = json!(generation + 1);
                 }
@@ -170,11 +187,26 @@ impl Server {
                 let number = self.tick();
                 value["metadata"]["uid"] = json!(format!("{}-{number}", self.name));
                 value["metadata"]["resourceVersion"] = json!(number.to_string());
-                value["metadata"]["generation"] = json!(1);
+                if has_generation {
+                    value["metadata"]["generation"] = json!(1);
+                }
             }
         }
-        self.objects.insert(at.clone(), Stored { value, applied });
+        self.objects.insert(at.clone(), Stored { value, applied, others });
         self.collect(at);
+    }
+
+    /// What the API server makes of what it is given.
+    fn shape(&self, at: &At, value: &mut Value) {
+        let KindRule { schema, webhook, .. } = &self.kinds[&at.0];
+        if let Some(webhook) = webhook {
+            webhook(value);
+        }
+        let mut metadata = value["metadata"].take();
+        structure::tidy(&mut metadata);
+        structure::prune(schema, value);
+        structure::default(schema, value);
+        value["metadata"] = metadata;
     }
 
     /// A deleted object goes with its last finalizer.
@@ -195,8 +227,7 @@ impl Server {
         value["kind"] = json!(at.0.kind);
         value["metadata"]["namespace"] = json!(at.1);
         value["metadata"]["name"] = json!(at.2);
-        let applied = self.objects.get(at).and_then(|stored| stored.applied.clone());
-        self.store(at, value, applied);
+        self.change(at, value);
     }
 
     /// Changes an object, if it is there.
@@ -219,13 +250,20 @@ impl Server {
         let Some(rule) = self.kinds.get(&at.0) else { return Err(Refused::NoKind) };
         let has_status = rule.has_status;
         let live = self.objects.get(at).cloned();
+        if let Op::Create(body) | Op::Apply { body, .. } = op
+            && !structure::has_fields(&rule.schema, body)
+        {
+            return Err(Refused::Untyped);
+        }
         match op {
             Op::Create(_) if live.is_some() => return Err(Refused::Exists),
-            Op::Create(body) => self.apply(at, body),
+            Op::Create(body) => self.apply(at, body)?,
             Op::Apply { body, uid } => {
                 check_uid(live.as_ref(), uid)?;
-                self.apply(at, body);
+                self.apply(at, body)?;
             }
+            // What is gone is deleted.
+            Op::Delete { .. } if live.is_none() => {}
             Op::Delete { uid, version } => {
                 check_uid(live.as_ref(), uid)?;
                 let stale = |live: Stored| {
@@ -255,24 +293,74 @@ impl Server {
                         value["status"] = status;
                     }
                 }
-                self.store(at, value, live.applied);
+                if is_late(&live.value, &value) {
+                    return Err(Refused::Late);
+                }
+                self.change(at, value);
             }
         }
         Ok(self.get(at).cloned())
     }
 
-    fn apply(&mut self, at: &At, body: &Value) {
-        let nothing = Stored { value: json!({"metadata": {}}), applied: None };
-        let live = self.objects.get(at).cloned().unwrap_or(nothing);
-        let mut value = live.value.clone();
-        let old = live.applied.unwrap_or(Value::Null);
-        structure::apply(&self.kinds[&at.0].schema, &mut value, &old, body);
+    /// Whoever changes a field has it, and nobody else.
+    fn change(&mut self, at: &At, mut value: Value) {
+        self.shape(at, &mut value);
+        let schema = &self.kinds[&at.0].schema;
+        let now = fields::fields(schema, &value);
+        let Some(Stored { value: held, applied, others }) = self.objects.get(at) else {
+            return self.store(at, value, (None, now));
+        };
+        let before = fields::fields(schema, held);
+        let is_there = |path: &Path| now.keys().any(|other| other.starts_with(path));
+        let is_kept = |path: &Path, _: &mut Value| is_there(path) && now.get(path) == before.get(path);
+        let (mut applied, mut others) = (applied.clone(), others.clone());
+        applied.iter_mut().for_each(|applied| applied.retain(is_kept));
+        others.retain(|path, _| now.contains_key(path));
+        others.extend(now.into_iter().filter(|(path, value)| before.get(path) != Some(value)));
+        // Who has nothing is not remembered.
+        self.store(at, value, (applied.filter(|applied| !applied.is_empty()), others));
+    }
+
+    fn apply(&mut self, at: &At, body: &Value) -> Result<(), Refused> {
+        let schema = &self.kinds[&at.0].schema;
+        let nothing = Stored { value: json!({"metadata": {}}), applied: None, others: Fields::new() };
+        let Stored { mut value, applied, mut others } = self.objects.get(at).cloned().unwrap_or(nothing);
+        let now = fields::fields(schema, body);
+        fields::merge(schema, &mut value, body);
+        others.retain(|path, value| now.get(path).is_none_or(|wanted| wanted == value));
+        // All that something of ours was in goes with it, where nothing of anybody is left.
+        let applied = applied.unwrap_or_default();
+        let within = applied.keys().flat_map(|path| (1..=path.len()).map(|length| &path[..length]));
+        let within: BTreeSet<_> = within.map(|path| (path.len(), path)).collect();
+        for (_, path) in within {
+            // An element is somebody's who has written it as a whole, and takes along what others have changed in it.
+            let is_element = matches!(path.last(), Some(Step::Element(_)));
+            let is_kept = |other: &Path| if is_element { other == path } else { other.starts_with(path) };
+            if !now.keys().chain(others.keys()).any(is_kept)
+                && fields::remove(schema, &mut value, path)
+                && !schema.is_null()
+                && path.len() > 1
+                && path[0] != Step::Field("metadata".to_owned())
+            {
+                return Err(Refused::Emptied);
+            }
+        }
+        let left = fields::fields(schema, &value);
+        others.retain(|path, _| left.contains_key(path));
         value["apiVersion"] = json!(at.0.api_version());
         value["kind"] = json!(at.0.kind);
         value["metadata"]["namespace"] = json!(at.1);
         value["metadata"]["name"] = json!(at.2);
-        self.store(at, value, Some(body.clone()));
+        self.store(at, value, (Some(now).filter(|now| !now.is_empty()), others));
+        Ok(())
     }
+}
+
+/// Whether something is to hold what is being deleted already.
+fn is_late(held: &Value, value: &Value) -> bool {
+    let finalizers = |of: &Value| of["metadata"]["finalizers"].as_array().cloned().unwrap_or_default();
+    let before = finalizers(held);
+    held["metadata"].get("deletionTimestamp").is_some() && finalizers(value).iter().any(|one| !before.contains(one))
 }
 
 /// Schemas are compiled once, as in the binary.
@@ -289,9 +377,6 @@ fn compiled(schema: &Value) -> Arc<Schema> {
 }
 
 fn check_uid(live: Option<&Stored>, uid: &str) -> Result<(), Refused> {
-    match live {
-        None => Err(Refused::Gone),
-        Some(live) if live.value["metadata"]["uid"] == *uid => Ok(()),
-        Some(_) => Err(Refused::Conflict),
-    }
+    let is_it = live.is_some_and(|live| live.value["metadata"]["uid"] == *uid);
+    if is_it { Ok(()) } else { Err(Refused::Conflict) }
 }

@@ -1,4 +1,4 @@
-//! What an API server does to an object by its CRD's schema: pruning, defaulting, server-side apply. Written apart from
+//! What an API server does to an object by its CRD's schema: pruning, defaulting, merge patches. Written apart from
 //! the code under test, so that an error there is not repeated here.
 
 use serde_json::{Map, Value, json};
@@ -7,7 +7,8 @@ fn properties(schema: &Value) -> Option<&Map<String, Value>> {
     schema["properties"].as_object()
 }
 
-fn inner<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
+/// The schema of a field; null: anything; `None`: there is no such field.
+pub(crate) fn inner<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
     const ANY: &Value = &Value::Null;
     if schema.is_null() {
         return Some(ANY);
@@ -19,6 +20,19 @@ fn inner<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
         return Some(&schema["additionalProperties"]);
     }
     (schema["x-kubernetes-preserve-unknown-fields"] == true).then_some(ANY)
+}
+
+/// Whether there is nothing in a value that the schema does not have.
+pub(crate) fn has_fields(schema: &Value, value: &Value) -> bool {
+    match value {
+        // What metadata has is known without a schema.
+        Value::Object(fields) => fields
+            .iter()
+            .filter(|(name, _)| *name != "metadata")
+            .all(|(name, value)| inner(schema, name).is_some_and(|schema| has_fields(schema, value))),
+        Value::Array(items) => items.iter().all(|item| has_fields(&schema["items"], item)),
+        _ => true,
+    }
 }
 
 /// Removes what the schema does not have. A null schema has everything.
@@ -33,6 +47,14 @@ pub(crate) fn prune(schema: &Value, value: &mut Value) {
         Value::Array(items) => items.iter_mut().for_each(|item| prune(&schema["items"], item)),
         _ => {}
     }
+}
+
+/// Metadata has nothing that is empty.
+pub(crate) fn tidy(metadata: &mut Value) {
+    let empty = |value: &Value| {
+        value.is_null() || value.as_object().is_some_and(Map::is_empty) || value.as_array().is_some_and(Vec::is_empty)
+    };
+    metadata.as_object_mut().unwrap().retain(|_, value| !empty(value));
 }
 
 /// Fills in what the schema defaults.
@@ -52,73 +74,6 @@ pub(crate) fn default(schema: &Value, value: &mut Value) {
         }
         Value::Array(items) => items.iter_mut().for_each(|item| default(&schema["items"], item)),
         _ => {}
-    }
-}
-
-/// Server-side apply with force of `new` by a manager who applied `old` before.
-pub(crate) fn apply(schema: &Value, live: &mut Value, old: &Value, new: &Value) {
-    let atomic = schema["x-kubernetes-map-type"] == "atomic";
-    match (new, schema["x-kubernetes-list-type"].as_str()) {
-        (Value::Object(wanted), _) if !atomic => {
-            if !live.is_object() {
-                *live = json!({});
-            }
-            for (name, old) in old.as_object().into_iter().flatten().filter(|(name, _)| !wanted.contains_key(*name)) {
-                release(live, name, old);
-            }
-            for (name, wanted) in wanted {
-                let field = inner(schema, name).unwrap_or(&Value::Null);
-                apply(field, &mut live[name], &old[name], wanted);
-            }
-        }
-        (Value::Array(wanted), Some("map")) => apply_map(schema, live, old, wanted),
-        (Value::Array(wanted), Some("set")) => {
-            let mut items = live.as_array().cloned().unwrap_or_default();
-            let released =
-                |item: &Value| old.as_array().is_some_and(|old| old.contains(item)) && !wanted.contains(item);
-            items.retain(|item| !released(item));
-            let missing: Vec<Value> = wanted.iter().filter(|item| !items.contains(item)).cloned().collect();
-            items.extend(missing);
-            *live = Value::Array(items);
-        }
-        _ => *live = new.clone(),
-    }
-}
-
-/// Takes away a field that is no longer applied; what others put below it stays.
-fn release(live: &mut Value, name: &str, old: &Value) {
-    let Some(fields) = live.as_object_mut() else { return };
-    let Some(held) = fields.get_mut(name) else { return };
-    if let (Value::Object(_), Some(old)) = (&held, old.as_object()) {
-        for (name, old) in old {
-            release(held, name, old);
-        }
-        if held.as_object().unwrap().is_empty() {
-            fields.remove(name);
-        }
-    } else {
-        fields.remove(name);
-    }
-}
-
-fn apply_map(schema: &Value, live: &mut Value, old: &Value, wanted: &[Value]) {
-    let keys: Vec<&str> =
-        schema["x-kubernetes-list-map-keys"].as_array().unwrap().iter().map(|key| key.as_str().unwrap()).collect();
-    let same = |a: &Value, b: &Value| keys.iter().all(|key| a[*key] == b[*key]);
-    if !live.is_array() {
-        *live = json!([]);
-    }
-    let items = live.as_array_mut().unwrap();
-    let gone = old.as_array().into_iter().flatten().filter(|old| !wanted.iter().any(|wanted| same(old, wanted)));
-    for gone in gone {
-        items.retain(|item| !same(item, gone));
-    }
-    for wanted in wanted {
-        let before = old.as_array().and_then(|old| old.iter().find(|old| same(old, wanted))).unwrap_or(&Value::Null);
-        match items.iter_mut().find(|item| same(item, wanted)) {
-            Some(item) => apply(&schema["items"], item, before, wanted),
-            None => items.push(wanted.clone()),
-        }
     }
 }
 
