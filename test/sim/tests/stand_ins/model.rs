@@ -35,9 +35,9 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    pub(crate) async fn serving(served: &Served, seed: u64) -> Self {
+    pub(crate) async fn serving(of: &Served, seed: u64) -> Self {
         let server = ApiServer::new("model", seed, Clock::starting(1_700_000_000));
-        let Served { kind, plural, has_status, schema } = served;
+        let Served { kind, plural, has_status, schema } = of;
         let gvk = GroupVersionKind::gvk(&kind.group, &kind.version, &kind.kind);
         let info = KindInfo { gvk, plural: (*plural).to_owned(), namespaced: true, has_status: *has_status };
         let caller = Caller::new(server.sends(), "model", &CONVENTIONS, |_, _, _, _| ());
@@ -109,9 +109,6 @@ impl Model {
     /// Carries out a write of ours. `Err`: why not.
     pub(crate) async fn execute(&self, op: &Op) -> Result<(), String> {
         let done = Writer::new(&self.caller).execute(&self.kind, &Self::key(), op).await;
-        done.map(drop).map_err(|error| {
-            println!("{error}");
-            error.reason().to_owned()
-        })
+        done.map(drop).map_err(|error| error.reason().to_owned())
     }
 }

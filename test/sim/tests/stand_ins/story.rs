@@ -1,6 +1,7 @@
-//! `Story`: an object in a stand-in and in the model, and what happens to it.
+//! `Story`: an object in the stand-in and in the model, and what happens to it.
 
 use harness::Dice;
+use objects::{At, Objects, Refused};
 use runtime_effect::write::Op;
 use serde_json::{Map, Value, json};
 
@@ -8,7 +9,6 @@ use crate::{
     content::{marks, spec, status, texts},
     model::{Model, NAME, NAMESPACE},
     served::Served,
-    stand_in::StandIn,
 };
 
 /// What a write names that is to meet what was seen.
@@ -17,20 +17,24 @@ const ADDRESS: [&str; 2] = ["uid", "resourceVersion"];
 /// What is each server's own.
 const OWN: [&str; 4] = ["uid", "resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds"];
 
-pub(crate) struct Story<S> {
+pub(crate) struct Story {
     dice: Dice,
-    stand_in: S,
+    stand_in: Objects,
     model: Model,
     served: Served,
+    at: At,
     told: Vec<String>,
 }
 
-impl<S: StandIn> Story<S> {
+impl Story {
     pub(crate) async fn begin(seed: u64) -> Self {
         let mut dice = Dice::new(seed);
-        let served = S::kinds(&mut dice);
-        let (stand_in, model) = (S::serving(&served), Model::serving(&served, seed).await);
-        Self { dice, stand_in, model, served, told: vec![format!("seed {seed}")] }
+        let served = Served::one_of(&mut dice);
+        let model = Model::serving(&served, seed).await;
+        let mut stand_in = Objects::new("stand-in");
+        stand_in.kinds.insert(served.kind.clone(), served.rule());
+        let at = (served.kind.clone(), NAMESPACE.to_owned(), NAME.to_owned());
+        Self { dice, stand_in, model, served, at, told: vec![format!("seed {seed}")] }
     }
 
     fn body(&mut self) -> Value {
@@ -50,15 +54,11 @@ impl<S: StandIn> Story<S> {
     /// or has changed.
     fn write(&mut self, held: [&Value; 2]) -> [Op; 2] {
         let body = self.body();
-        let late = !S::STRICT && self.dice.one_in(8);
+        let late = self.dice.one_in(8);
         let finalizers = [json!(["a.b/c"]), json!([]), json!(["a.b/c", "d.e/f"])];
         let finalizers = self.dice.pick(&finalizers).clone();
-        let (said, is_versioned) = (status(&mut self.dice), S::STRICT || self.dice.one_in(2));
-        let what = match (S::STRICT, held[0].is_null()) {
-            (true, true) => 0,
-            (true, false) => self.dice.between(1, if self.served.has_status { 8 } else { 7 }),
-            (false, _) => self.dice.below(if self.served.has_status { 8 } else { 7 }),
-        };
+        let (said, is_versioned) = (status(&mut self.dice), self.dice.one_in(2));
+        let what = self.dice.below(if self.served.has_status { 8 } else { 7 });
         held.map(|held| {
             let address = ADDRESS.map(|field| held["metadata"][field].as_str().filter(|_| !late).unwrap_or("77"));
             let mut metadata = json!({"uid": address[0], "resourceVersion": address[1]});
@@ -101,7 +101,7 @@ impl<S: StandIn> Story<S> {
 
     /// One step, in both.
     pub(crate) async fn step(&mut self) {
-        let (ours, theirs) = (self.stand_in.object(), self.model.object().await);
+        let (ours, theirs) = (self.stand_in.get(&self.at).cloned(), self.model.object().await);
         let before = [version(ours.as_ref()), version(theirs.as_ref())];
         match (self.dice.below(6), ours.as_ref().zip(theirs.as_ref())) {
             (0, Some((ours, theirs))) => {
@@ -111,7 +111,7 @@ impl<S: StandIn> Story<S> {
                     object["status"] = status(&mut self.dice);
                 }
                 self.told.push(format!("somebody else writes {object}"));
-                self.stand_in.put(&object);
+                self.stand_in.put(&self.at, object.clone());
                 for field in OWN {
                     object["metadata"][field] = theirs["metadata"][field].clone();
                 }
@@ -119,14 +119,14 @@ impl<S: StandIn> Story<S> {
             }
             (1, Some(_)) if self.dice.one_in(3) => {
                 self.told.push("somebody else deletes it".to_owned());
-                self.stand_in.delete();
+                self.stand_in.delete(&self.at);
                 self.model.delete().await;
             }
             (_, both) => {
                 let (ours, theirs) = both.unwrap_or((&Value::Null, &Value::Null));
                 let [here, there] = self.write([ours, theirs]);
                 self.told.push(format!("we write {}", told(&here)));
-                let done = self.stand_in.execute(&here).map_err(str::to_owned);
+                let done = self.stand_in.execute(&self.at, &here).map(drop).map_err(|why| said(&why).to_owned());
                 let expected = self.model.execute(&there).await;
                 assert_eq!(done, expected, "{}", self.told.join("\n"));
             }
@@ -135,20 +135,25 @@ impl<S: StandIn> Story<S> {
     }
 
     async fn compare(&mut self, before: &[Option<Value>; 2]) {
-        let (ours, theirs) = (self.stand_in.object(), self.model.object().await);
+        let (ours, theirs) = (self.stand_in.get(&self.at).cloned(), self.model.object().await);
         let [here, there] = [&ours, &theirs].map(|object| object.as_ref().map(canonical));
         assert_eq!(here, there, "{}", self.told.join("\n"));
-        if std::env::var("RAW").is_ok() {
-            println!("{}", theirs.clone().unwrap_or_default());
-        }
         let after = [version(ours.as_ref()), version(theirs.as_ref())];
         assert_eq!(before[0] == after[0], before[1] == after[1], "a new version: {}", self.told.join("\n"));
-        assert_eq!(
-            self.stand_in.is_applied(),
-            self.model.is_applied().await,
-            "applied by us: {}",
-            self.told.join("\n")
-        );
+        let ours = self.stand_in.stored(&self.at).is_some_and(|stored| stored.view().applied_by_us);
+        assert_eq!(ours, self.model.is_applied().await, "applied by us: {}", self.told.join("\n"));
+    }
+}
+
+/// In the words of the runtime.
+fn said(refused: &Refused) -> &'static str {
+    match refused {
+        Refused::Exists | Refused::Conflict => "Conflict",
+        Refused::Gone => "NotFound",
+        Refused::Unreachable => "Unreachable",
+        Refused::NoKind => "KindMissing",
+        Refused::Untyped => "SchemaMismatch",
+        Refused::Emptied | Refused::Late => "Invalid",
     }
 }
 

@@ -97,7 +97,7 @@ fn what_is_never_brought_is_not_waited_for() {
 fn what_the_consumer_makes_something_else_of_is_as_good_as_it_gets() {
     let pruned = |world: &mut World| {
         let webhook: fn(&mut Value) = |secret| drop(secret.as_object_mut().unwrap().remove("data"));
-        world.consumer().kinds.get_mut(&secret()).unwrap().webhook = Some(webhook);
+        world.consumer().objects.kinds.get_mut(&secret()).unwrap().webhook = Some(webhook);
         world.pass(&web());
         assert_eq!(world.secret(&homer(), NAME).unwrap().get("data"), None);
     };

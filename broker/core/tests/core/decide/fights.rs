@@ -134,7 +134,7 @@ fn related_copies_that_are_changed_back_one_or_many() {
 #[test]
 fn a_webhook_that_always_changes_what_we_write_is_written_to_once() {
     let mut world = World::served();
-    let rule = world.provider("p1").kinds.get_mut(&crate::decide::world::certificate()).unwrap();
+    let rule = world.provider("p1").objects.kinds.get_mut(&crate::decide::world::certificate()).unwrap();
     rule.webhook = Some(|copy| copy["spec"]["fqdn"] = json!("always.corp"));
     world.edit(&web(), |origin| origin["spec"]["fqdn"] = json!("b.corp"));
     world.log.clear();

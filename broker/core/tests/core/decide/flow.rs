@@ -196,7 +196,7 @@ fn two_consumers_may_use_one_name() {
 #[test]
 fn a_cluster_scoped_kind_is_refused_with_words() {
     let mut world = World::with_origin();
-    world.consumer().kinds.get_mut(&crate::decide::world::certificate()).unwrap().namespaced = false;
+    world.consumer().objects.kinds.get_mut(&crate::decide::world::certificate()).unwrap().namespaced = false;
     let decision = world.settle(&web());
     assert_eq!(decision.state, State::Blocked);
     assert!(world.condition(&web(), "Brokered").unwrap().contains("cluster-scoped"));
@@ -239,12 +239,12 @@ fn an_ignored_origin_is_not_served_but_may_still_be_deleted() {
 #[test]
 fn a_kind_that_the_provider_does_not_serve_is_told() {
     let mut world = World::with_origin();
-    let rule = world.provider("p1").kinds.remove(&crate::decide::world::certificate()).unwrap();
+    let rule = world.provider("p1").objects.kinds.remove(&crate::decide::world::certificate()).unwrap();
     assert_eq!(world.settle(&web()).state, State::Waiting);
     assert!(world.condition(&web(), "Brokered").unwrap().contains("install its CRD"));
-    world.provider("p1").kinds.insert(crate::decide::world::certificate(), rule);
+    world.provider("p1").objects.kinds.insert(crate::decide::world::certificate(), rule);
     assert_eq!(world.settle(&web()).state, State::Served);
-    world.provider("p1").kinds.remove(&crate::decide::world::certificate());
+    world.provider("p1").objects.kinds.remove(&crate::decide::world::certificate());
     assert_eq!(world.settle(&web()).state, State::Blocked);
     assert!(world.condition(&web(), "Brokered").unwrap().starts_with("False/KindMissing"));
 }
@@ -252,7 +252,7 @@ fn a_kind_that_the_provider_does_not_serve_is_told() {
 #[test]
 fn a_kind_without_status_is_served_and_nothing_is_written_back() {
     let mut world = World::with_origin();
-    world.consumer().kinds.get_mut(&crate::decide::world::certificate()).unwrap().has_status = false;
+    world.consumer().objects.kinds.get_mut(&crate::decide::world::certificate()).unwrap().has_status = false;
     world.settle(&web());
     world.provider_status("p1", &web(), json!({"phase": "Up"}));
     let decision = world.settle(&web());
@@ -265,7 +265,7 @@ fn no_conditions_where_the_crd_has_none() {
     let mut world = World::with_origin();
     let mut rule = consumer_rule();
     rule.schema["properties"]["status"]["properties"].as_object_mut().unwrap().remove("conditions");
-    world.consumer().kinds.insert(crate::decide::world::certificate(), rule);
+    world.consumer().objects.kinds.insert(crate::decide::world::certificate(), rule);
     world.settle(&web());
     world.provider_status("p1", &web(), json!({"phase": "Up"}));
     world.settle(&web());

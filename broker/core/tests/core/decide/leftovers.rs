@@ -15,8 +15,8 @@ fn strip(copy: &mut Value) {
 fn a_copy_without_its_marks_goes_from_where_the_object_is_assigned_to_and_from_nowhere_else() {
     let mut world = World::served();
     world.engage(ClusterName::provider("p2"));
-    let stored = world.provider("p1").objects[&World::copy_at(&web())].clone();
-    world.provider("p2").objects.insert(World::copy_at(&web()), stored);
+    let stored = world.provider("p1").objects.stored(&World::copy_at(&web())).unwrap().clone();
+    world.provider("p2").objects.restore(World::copy_at(&web()), stored);
     world.edit_copy("p1", &web(), strip);
     world.edit_copy("p2", &web(), strip);
     world.restart();
@@ -52,8 +52,8 @@ fn of_related_objects_those_that_are_ours_go_once() {
 fn a_copy_that_only_its_api_server_holds_is_waited_for_without_a_word() {
     let mut world = World::served();
     world.delete(&web());
-    let stored = world.provider("p1").objects.get_mut(&World::copy_at(&web())).unwrap();
-    stored.value["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    let gone = |copy: &mut Value| copy["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    world.provider("p1").objects.corrupt(&World::copy_at(&web()), gone);
     world.log.clear();
     for _ in 0..3 {
         let decision = world.pass(&web());

@@ -54,7 +54,7 @@ fn a_field_that_the_provider_prunes() {
 fn a_schema_that_nobody_has_read() {
     let mut world = World::new(&["p1"]);
     world.accept("p1", &json!({}));
-    let rule = world.provider("p1").kinds.get_mut(&certificate()).unwrap();
+    let rule = world.provider("p1").objects.kinds.get_mut(&certificate()).unwrap();
     rule.published = false;
     rule.webhook = Some(|copy| copy["spec"]["fqdn"] = json!("always.corp"));
     world.create(&web(), json!({"fqdn": "a"}));
@@ -122,7 +122,7 @@ fn a_status_that_the_consumer_prunes_and_defaults() {
 fn a_consumer_schema_that_nobody_has_read() {
     let mut world = World::new(&["p1"]);
     world.accept("p1", &json!({}));
-    world.consumer().kinds.get_mut(&certificate()).unwrap().published = false;
+    world.consumer().objects.kinds.get_mut(&certificate()).unwrap().published = false;
     world.create(&web(), json!({"fqdn": "a"}));
     world.settle(&web());
     world.provider_status("p1", &web(), json!({"phase": "Up", "internal": "pruned at home"}));
@@ -168,7 +168,7 @@ fn a_field_that_a_new_crd_at_the_provider_takes_arrives() {
     world.settle(&web());
     let mut rule = provider_rule();
     rule.schema["properties"]["spec"]["properties"]["note"] = json!({"type": "string"});
-    world.provider("p1").kinds.insert(certificate(), rule);
+    world.provider("p1").objects.kinds.insert(certificate(), rule);
     world.settle(&web());
     assert_eq!(world.copy("p1", &web()).unwrap()["spec"]["note"], "n");
     world.assert_steady(&web());

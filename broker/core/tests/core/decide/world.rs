@@ -2,13 +2,11 @@
 
 mod bystanders;
 mod evaluation;
-mod fields;
 mod kinds;
 mod moves;
 mod oddities;
 mod relations;
 mod server;
-mod structure;
 mod succession;
 mod writes;
 
@@ -28,14 +26,17 @@ use broker_core::{
     movement::Route,
     snapshot::{Brake, Confirmed, Holder, Limits, OriginKey, Quota, Snapshot},
 };
+use objects::KindRule;
 use runtime_cel::expression::Evaluator;
 use runtime_effect::{kind::Kind, now::Now, write::Op};
 use serde_json::{Value, json};
 
+pub(crate) use objects::{At, Refused};
+
 pub(crate) use self::{
     kinds::{certificate, config_map, consumer_rule, provider_rule, secret},
     moves::MovesWorld,
-    server::{At, DEEP, Refused, Server},
+    server::{DEEP, Server},
     writes::verb,
 };
 use self::{oddities::Oddities, relations::Relations};
@@ -153,9 +154,9 @@ impl World {
     pub(crate) fn engage(&mut self, cluster: ClusterName) {
         let mut server = Server::new(cluster.name());
         let rule = if cluster.role() == Role::Consumer { consumer_rule() } else { provider_rule() };
-        server.kinds.insert(certificate(), rule);
+        server.objects.kinds.insert(certificate(), rule);
         for kind in [secret(), config_map()] {
-            server.kinds.insert(kind, kinds::free_rule());
+            server.objects.kinds.insert(kind, KindRule::free());
         }
         self.servers.insert(cluster, server);
     }
@@ -180,7 +181,7 @@ impl World {
     pub(crate) fn accept_as(&mut self, provider: &str, name: &str, spec: &Value) {
         let mut whole =
             json!({"gvr": {"group": "example.platform-mesh.io", "version": "v1alpha1", "resource": "certificates"}});
-        structure::merge(&mut whole, spec);
+        objects::merge(&mut whole, spec);
         let spec: AcceptApiSpec = serde_json::from_value(whole).unwrap();
         let id = AcceptId { provider: ClusterName::provider(provider), namespace: "default".into(), name: name.into() };
         let acceptance = Acceptance::compile(id, &spec, &self.evaluator).unwrap();

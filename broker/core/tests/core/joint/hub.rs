@@ -78,7 +78,7 @@ impl Joint {
         world.engage(hub());
         let mut rule = consumer_rule();
         (rule.schema, rule.published) = (Value::Null, false);
-        world.servers.get_mut(&hub()).unwrap().kinds.insert(migration_object::kind(), rule);
+        world.servers.get_mut(&hub()).unwrap().objects.kinds.insert(migration_object::kind(), rule);
         Self {
             world,
             setting: Setting::None,
@@ -96,7 +96,7 @@ impl Joint {
 
     /// Names of the Migrations that there are.
     pub(crate) fn migrations(&self) -> Vec<String> {
-        let objects = self.world.servers[&hub()].objects.keys();
+        let objects = self.world.servers[&hub()].objects.places();
         objects.filter(|at| at.0 == migration_object::kind()).map(|at| at.2.clone()).collect()
     }
 
@@ -108,7 +108,7 @@ impl Joint {
     pub(crate) fn stage_objects(&self) -> Vec<At> {
         let made = |value: &Value| value["metadata"]["labels"].get(keys::MIGRATION_STAGE).is_some();
         let objects = &self.world.servers[&hub()].objects;
-        objects.iter().filter(|(_, stored)| made(&stored.value)).map(|(at, _)| at.clone()).collect()
+        objects.all().filter(|(_, stored)| made(&stored.value)).map(|(at, _)| at.clone()).collect()
     }
 
     /// The watch of Migrations brings what there is to whoever decides on the origin.

@@ -45,7 +45,7 @@ impl Record {
 
 /// A Migration as it is in the coordination cluster.
 pub(crate) fn known(world: &World, name: &str, before: Option<&Known>) -> Option<Known> {
-    let stored = world.servers[&hub()].objects.get(&migration_at(name))?;
+    let stored = world.servers[&hub()].objects.stored(&migration_at(name))?;
     let key = ObjectKey::new(NAMESPACE, name);
     Some(Known::parse(&key, &Server::view(stored), Some(&world.ring), before).unwrap())
 }

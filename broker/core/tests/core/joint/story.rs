@@ -330,7 +330,7 @@ impl Story {
             waits |= paused || stalled;
         }
         assert!(waits || self.joint.migrations().is_empty(), "Migrations wait, and nobody is waited for");
-        for (at, stored) in &world.servers[&hub()].objects {
+        for (at, stored) in world.servers[&hub()].objects.all() {
             let Some(id) = stored.value["metadata"]["labels"].get(keys::MIGRATION_ID) else { continue };
             let owner = self
                 .joint

@@ -40,11 +40,13 @@ fn stages_stay_in_the_migrations_namespace_and_the_configurations() {
 fn forged(world: &mut World, signature: Option<Value>) {
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap"});
     let stages = json!([with(job_stage("a", "a"), json!({"templates": {"planted": map}}))]);
-    let recorded = &mut world.migration.as_mut().unwrap()["status"]["configuration"];
-    recorded["stages"] = stages;
-    if let Some(signature) = signature {
-        recorded["signature"] = signature;
-    }
+    world.corrupt(|migration| {
+        let recorded = &mut migration["status"]["configuration"];
+        recorded["stages"] = stages;
+        if let Some(signature) = signature {
+            recorded["signature"] = signature;
+        }
+    });
 }
 
 fn begun() -> World {
@@ -74,7 +76,7 @@ fn what_somebody_wrote_into_the_status_is_not_carried_out() {
 fn what_says_the_same_as_the_configuration_in_force_counts_and_is_signed() {
     let mut world = begun();
     let signature = world.status().configuration.unwrap().signature.unwrap();
-    world.migration.as_mut().unwrap()["status"]["configuration"]["signature"] = json!(null);
+    world.corrupt(|migration| migration["status"]["configuration"]["signature"] = json!(null));
     let Applied::Found(found) = std::mem::replace(&mut world.applied, Applied::Unknown) else { panic!() };
     assert!(world.settle().writes.is_empty() && world.condition("Stalled").is_none(), "nobody knows yet");
     world.applied = Applied::Found(found);
@@ -92,12 +94,12 @@ fn what_says_the_same_as_the_configuration_in_force_counts_and_is_signed() {
 #[test]
 fn the_origin_on_a_migration_is_signed_and_put_right() {
     let mut world = begun();
-    let signature = world.migration.as_ref().unwrap()["metadata"]["annotations"][keys::ORIGIN].clone();
+    let signature = world.migration().unwrap()["metadata"]["annotations"][keys::ORIGIN].clone();
     assert!(signature.as_str().unwrap().starts_with("v1.k1."), "{signature}");
     world.annotate(keys::ORIGIN, "forged");
     world.annotate(keys::CONSUMER_NAME, "other");
     world.settle();
-    let annotations = world.migration.as_ref().unwrap()["metadata"]["annotations"].clone();
+    let annotations = world.migration().unwrap()["metadata"]["annotations"].clone();
     assert_eq!((&annotations[keys::ORIGIN], &annotations[keys::CONSUMER_NAME]), (&signature, &json!("cert")));
 }
 
@@ -105,7 +107,7 @@ fn the_origin_on_a_migration_is_signed_and_put_right() {
 fn nothing_runs_in_a_namespace_of_the_system() {
     let mut world =
         World::new(json!([with(job_stage("a", "a"), json!({"templates": {}, "successConditions": ["true"]}))]));
-    world.migration.as_mut().unwrap()["metadata"]["namespace"] = json!("kube-system");
+    world.corrupt(|migration| migration["metadata"]["namespace"] = json!("kube-system"));
     world.settle();
     assert_eq!(world.reason("Stalled"), "NamespaceNotAllowed");
 }
@@ -113,7 +115,7 @@ fn nothing_runs_in_a_namespace_of_the_system() {
 #[test]
 fn nothing_is_brought_into_a_namespace_of_the_system_either() {
     let mut world = World::new(json!([{"name": "a", "successConditions": ["true"]}]));
-    world.migration.as_mut().unwrap()["metadata"]["namespace"] = json!("kube-system");
+    world.corrupt(|migration| migration["metadata"]["namespace"] = json!("kube-system"));
     world.relate(FROM, "tls", "b2xk");
     world.settle();
     assert_eq!((world.reason("Stalled").as_str(), world.objects.len()), ("NamespaceNotAllowed", 0));

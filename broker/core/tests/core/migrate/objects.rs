@@ -23,8 +23,8 @@ fn what_is_deleted_by_hand_is_made_again_while_its_stage_runs() {
     world.settle();
     assert_ne!(world.objects[&at]["metadata"]["uid"], old["metadata"]["uid"]);
     // One that is only on its way out counts as gone, and is waited for.
-    world.objects.get_mut(&at).unwrap()["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-    world.objects.get_mut(&at).unwrap()["status"] = json!({"succeeded": 1});
+    world.objects.corrupt(&at, |object| object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z"));
+    world.objects.corrupt(&at, |object| object["status"] = json!({"succeeded": 1}));
     assert!(world.settle().writes.is_empty());
     assert_eq!(world.state(), InitialInProgress);
 }
@@ -34,7 +34,7 @@ fn what_exists_is_never_rewritten() {
     let mut world = World::new(json!([job_stage("a", "a")]));
     world.settle();
     let at = world.at(job(), "a");
-    world.objects.get_mut(&at).unwrap()["spec"] = json!({"edited": true});
+    world.objects.corrupt(&at, |object| object["spec"] = json!({"edited": true}));
     world.from.as_mut().unwrap()["spec"]["fqdn"] = json!("other");
     assert!(world.decide().writes.is_empty());
 }
@@ -128,10 +128,10 @@ fn a_namespace_is_the_migrations_or_fixed() {
     let mut world = namespace("elsewhere");
     world.stage_namespaces = vec!["elsewhere".to_owned()];
     world.settle();
-    assert!(world.objects.keys().all(|at| at.1 == "elsewhere") && world.objects.len() == 1);
+    assert!(world.objects.places().all(|at| at.1 == "elsewhere") && world.objects.len() == 1);
     let mut world = namespace("${migration.metadata.namespace}");
     world.settle();
-    assert!(world.objects.keys().all(|at| at.1 == NAMESPACE) && world.objects.len() == 1);
+    assert!(world.objects.places().all(|at| at.1 == NAMESPACE) && world.objects.len() == 1);
     let mut world = namespace("${from.spec.fqdn}");
     world.settle();
     assert_eq!((world.objects.len(), world.reason("Stalled").as_str()), (0, "Invalid"));
@@ -194,7 +194,7 @@ fn two_stages_with_one_key_wait_for_each_other() {
     let mut world = World::new(json!([job_stage("a", "same"), job_stage("b", "same")]));
     world.settle();
     let at = world.at(job(), "same");
-    world.objects.get_mut(&at).unwrap()["metadata"]["finalizers"] = json!(["slow"]);
+    world.objects.corrupt(&at, |object| object["metadata"]["finalizers"] = json!(["slow"]));
     world.report(&at, json!({"succeeded": 1}));
     world.settle();
     assert_eq!(world.status().stage.as_deref(), Some("b"));

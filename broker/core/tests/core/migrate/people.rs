@@ -50,12 +50,12 @@ fn finish(world: &mut World) {
             CutoverCompleted | Failed => Movement::Over("Ended", "it has ended".into()),
             _ => underway(Phase::Ready),
         };
-        let jobs: Vec<_> = world.objects.keys().filter(|at| at.0 == job()).cloned().collect();
+        let jobs: Vec<_> = world.objects.places().filter(|at| at.0 == job()).cloned().collect();
         for at in &jobs {
             world.report(at, json!({"succeeded": 1}));
         }
         world.settle();
-        if world.migration.is_none() {
+        if world.migration().is_none() {
             return;
         }
     }
@@ -168,7 +168,7 @@ fn deleted_it_ends_with_nothing_left() {
             world.settle();
             world.delete();
             world.settle();
-            if world.migration.is_some() {
+            if world.migration().is_some() {
                 let undone = state != CutoverInProgress;
                 assert_eq!(world.state(), if undone { Failed } else { CutoverCompleted }, "{state:?}");
                 assert_eq!(world.reason("Succeeded"), if undone { "Deleted" } else { "Completed" });
@@ -178,7 +178,7 @@ fn deleted_it_ends_with_nothing_left() {
                 world.movement = Movement::Over("Ended", "it is where it should be".into());
                 world.settle();
             }
-            assert!(world.migration.is_none() && world.objects.is_empty(), "{state:?}");
+            assert!(world.migration().is_none() && world.objects.is_empty(), "{state:?}");
         }
     }
 }
@@ -202,14 +202,14 @@ fn deleted_at_the_switch_it_goes_the_way_that_the_origin_went() {
     released.annotate(broker_api::keys::FORCE_DELETE, "true");
     released.delete();
     released.settle();
-    assert!(released.migration.is_none() && released.objects.is_empty(), "a person knows that nobody will say");
+    assert!(released.migration().is_none() && released.objects.is_empty(), "a person knows that nobody will say");
     // Without an origin nobody will ever know.
     let mut world = at(InitialCompleted);
     world.movement = Movement::Unknown;
     world.origin = None;
     world.delete();
     world.settle();
-    assert!(world.migration.is_none() && world.objects.is_empty());
+    assert!(world.migration().is_none() && world.objects.is_empty());
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn the_consumer_object_disappears_at_every_state() {
         world.settle();
         assert_eq!((world.state(), world.reason("Succeeded").as_str()), (Failed, "OriginGone"), "{state:?}");
         assert!(world.objects.is_empty());
-        let finalizers = world.migration.as_ref().unwrap()["metadata"].get("finalizers").cloned();
+        let finalizers = world.migration().unwrap()["metadata"].get("finalizers").cloned();
         assert!(finalizers.is_none_or(|finalizers| finalizers == json!([])));
     }
 }
@@ -230,9 +230,9 @@ fn a_movement_that_is_not_known_ends_nothing() {
     for state in STATES {
         let mut world = at(state);
         world.movement = Movement::Unknown;
-        let jobs: Vec<_> = world.objects.keys().filter(|at| at.0 == job()).cloned().collect();
+        let jobs: Vec<_> = world.objects.places().filter(|at| at.0 == job()).cloned().collect();
         world.settle();
-        assert_eq!(jobs, world.objects.keys().filter(|at| at.0 == job()).cloned().collect::<Vec<_>>());
+        assert_eq!(jobs, world.objects.places().filter(|at| at.0 == job()).cloned().collect::<Vec<_>>());
         assert!(!matches!(world.state(), Failed | CutoverCompleted), "{state:?}");
     }
 }
@@ -256,7 +256,7 @@ fn killed_between_any_two_writes_it_goes_on_where_it_was() {
             if let InitialCompleted | CutoverInProgress = world.state() {
                 world.movement = underway(Phase::Switched);
             }
-            let jobs: Vec<_> = world.objects.keys().filter(|at| at.0 == job()).cloned().collect();
+            let jobs: Vec<_> = world.objects.places().filter(|at| at.0 == job()).cloned().collect();
             for at in &jobs {
                 world.report(at, json!({"succeeded": 1}));
             }

@@ -119,7 +119,7 @@ impl Case {
 
     /// What an origin does that goes on with the move as the Migration's state says.
     fn follow(&mut self) {
-        if self.world.migration.is_none() {
+        if self.world.migration().is_none() {
             return;
         }
         self.world.movement = match self.world.state() {
@@ -154,7 +154,7 @@ impl Case {
             _ => (name, json!({})),
         };
         let at = (kind, NAMESPACE.to_owned(), name);
-        if !self.world.objects.contains_key(&at) {
+        if !self.world.objects.contains(&at) {
             self.world.put(&at, json!({"metadata": {"labels": labels}, "data": {"foreign": true}}));
             let value = self.world.objects[&at].clone();
             self.foreign.push((at, value));
@@ -285,9 +285,9 @@ impl Case {
     fn check_rest(&self) {
         let world = &self.world;
         assert!(world.decide().writes.is_empty(), "a second decision writes nothing");
-        let Some(migration) = &world.migration else {
+        let Some(migration) = world.migration() else {
             let forced = world.forced;
-            assert!(forced || world.ours().next().is_none(), "nothing is left: {:?}", world.objects.keys());
+            assert!(forced || world.ours().next().is_none(), "nothing is left: {:?}", world.objects);
             return;
         };
         assert!(migration["metadata"].get("deletionTimestamp").is_none(), "a deleted Migration goes");
@@ -339,7 +339,7 @@ fn the_cases_reach_all_states_and_reasons() {
         let mut case = Case::new(dice.roll(u64::MAX));
         for _ in 0..25 {
             case.event(dice.roll(u64::MAX));
-            if case.world.migration.is_some() {
+            if case.world.migration().is_some() {
                 seen.insert(format!("{:?}", case.world.state()));
                 seen.extend(["Stalled", "Progressing"].map(|kind| case.world.reason(kind)));
             }

@@ -69,7 +69,7 @@ fn retry_runs_it_again_once_its_old_objects_are_gone() {
     let mut world = failing(json!([with(job_stage("a", "a"), json!({"onFailure": "Hold"}))]));
     let at = world.at(job(), "a");
     let old = world.objects[&at]["metadata"]["uid"].clone();
-    world.objects.get_mut(&at).unwrap()["metadata"]["finalizers"] = json!(["slow"]);
+    world.objects.corrupt(&at, |object| object["metadata"]["finalizers"] = json!(["slow"]));
     world.now += 10_000;
     world.edit("retry", json!(1));
     world.settle();
@@ -229,12 +229,12 @@ fn expressions_speak_of_from_to_migration_and_stage() {
     while world.made().is_empty() {
         world.pass();
     }
-    let spec = &world.objects.values().next().unwrap()["spec"];
+    let spec = &world.objects.all().next().unwrap().1.value["spec"];
     assert_eq!((&spec["id"], &spec["stage"], &spec["to"]), (&json!(world.id()), &json!("a"), &json!("beta.example")));
     assert_eq!(spec["run"], 0, "a value that is one expression keeps its type");
     world.settle();
     assert_eq!(world.state(), InitialCompleted);
-    assert!(world.migration.as_ref().unwrap()["metadata"]["finalizers"][0] == keys::FINALIZER);
+    assert!(world.migration().unwrap()["metadata"]["finalizers"][0] == keys::FINALIZER);
 }
 
 #[test]

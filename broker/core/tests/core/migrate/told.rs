@@ -152,11 +152,11 @@ fn a_time_to_live_begins_with_the_end() {
     world.movement = over();
     world.now += TTL - 1;
     world.settle();
-    assert!(world.migration.is_some());
+    assert!(world.migration().is_some());
     world.now += 1;
     world.memory = broker_core::memory::Memory::default();
     world.settle();
-    assert!(world.migration.is_none());
+    assert!(world.migration().is_none());
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn while_nothing_is_known_of_the_move_only_a_success_is_kept_for_it() {
         world.movement = Movement::Unknown;
         world.delete();
         world.settle();
-        world.migration.is_some()
+        world.migration().is_some()
     };
     assert!(kept(true, true));
     assert!(!kept(true, false) && !kept(false, true));

@@ -19,9 +19,11 @@ use broker_core::{
         machine::migrate,
         observed::{Applicable, Decided, Observed, StageView},
     },
+    migration_object,
     movement::{Movement, Moving, Phase},
     snapshot::OriginKey,
 };
+use objects::{KindRule, Objects, Stored};
 use runtime_cel::{expression::Evaluator, schema::Schema};
 use runtime_effect::{
     kind::Kind,
@@ -35,6 +37,8 @@ use runtime_effect::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+pub(crate) use objects::At;
+
 pub(crate) static EVALUATOR: LazyLock<Evaluator> = LazyLock::new(Evaluator::new);
 pub(crate) static RING: LazyLock<KeyRing> =
     LazyLock::new(|| KeyRing::new(vec![Key { id: "k1".into(), secret: vec![1; 32] }]).unwrap());
@@ -44,10 +48,9 @@ pub(crate) const TTL: u64 = 24 * 3600 * 1000;
 pub(crate) const FROM: &str = "alpha";
 pub(crate) const TO: &str = "beta";
 pub(crate) const NAMESPACE: &str = "team";
-/// Id of the Migration of every world.
+/// Name of the Migration of every world, and its id.
+pub(crate) const NAME: &str = "certificate-1";
 pub(crate) const ID: &str = "m6dd0ea776254";
-
-pub(crate) type At = (Kind, String, String);
 
 pub(crate) fn kind(group: &str, name: &str) -> Kind {
     Kind { group: group.into(), version: "v1".into(), kind: name.into() }
@@ -59,6 +62,15 @@ pub(crate) fn job() -> Kind {
 
 pub(crate) fn secret() -> Kind {
     kind("", "Secret")
+}
+
+/// Kinds that the compute cluster serves at first, and whether they are namespaced.
+fn kinds() -> BTreeMap<Kind, bool> {
+    [(job(), true), (secret(), true), (kind("", "ConfigMap"), true), (kind("", "Node"), false)].into()
+}
+
+fn migration_at() -> At {
+    (migration_object::kind(), NAMESPACE.to_owned(), NAME.to_owned())
 }
 
 pub(crate) fn configuration(stages: Value) -> Configuration {
@@ -89,9 +101,10 @@ pub(crate) struct World {
     pub(crate) now: u64,
     /// When the process started. Its clock is steady: only another process has another one.
     pub(crate) started: u64,
-    /// The Migration, as its API server has it.
-    pub(crate) migration: Option<Value>,
-    pub(crate) objects: BTreeMap<At, Value>,
+    /// Where the Migration is.
+    hub: Objects,
+    /// The compute cluster.
+    pub(crate) objects: Objects,
     /// Related objects by provider.
     pub(crate) sources: BTreeMap<(String, At), Value>,
     pub(crate) from: Option<Value>,
@@ -115,7 +128,6 @@ pub(crate) struct World {
     pub(crate) notes: Vec<Note>,
     /// Writes that went through.
     pub(crate) written: Vec<Write>,
-    version: u64,
     /// A person has released the Migration whatever is left.
     pub(crate) forced: bool,
 }
@@ -142,18 +154,17 @@ impl World {
         };
         let gvk_kind =
             Kind { group: "example.platform-mesh.io".into(), version: "v1alpha1".into(), kind: "Certificate".into() };
+        let mut hub = Objects::new("hub");
+        hub.kinds.insert(migration_at().0, KindRule { has_status: true, ..KindRule::free() });
+        hub.put(&migration_at(), json!({"metadata": {}, "spec": {"from": side(FROM), "to": side(TO)}}));
+        hub.corrupt(&migration_at(), |migration| migration["metadata"]["uid"] = json!("uid-m"));
+        let mut objects = Objects::new("object");
+        objects.kinds.extend(kinds().into_keys().map(|kind| (kind, KindRule::free())));
         Self {
             now: START,
             started: START,
-            migration: Some(json!({
-                "apiVersion": "broker.platform-mesh.io/v1alpha1",
-                "kind": "Migration",
-                "metadata": {
-                    "name": "certificate-1", "namespace": NAMESPACE, "uid": "uid-m", "resourceVersion": "1", "generation": 1,
-                },
-                "spec": {"from": side(FROM), "to": side(TO)},
-            })),
-            objects: BTreeMap::new(),
+            hub,
+            objects,
             sources: BTreeMap::new(),
             from: Some(copy(FROM)),
             to: Some(copy(TO)),
@@ -170,12 +181,11 @@ impl World {
             reach: Reach::Ready,
             listed: true,
             list: Cell::new(List::Never),
-            kinds: [(job(), true), (secret(), true), (kind("", "ConfigMap"), true), (kind("", "Node"), false)].into(),
+            kinds: kinds(),
             stage_namespaces: Vec::new(),
             memory: Memory::default(),
             notes: Vec::new(),
             written: Vec::new(),
-            version: 1,
             forced: false,
         }
     }
@@ -185,12 +195,12 @@ impl World {
     }
 
     pub(crate) fn status(&self) -> MigrationStatus {
-        let status = self.migration.as_ref().unwrap().get("status").cloned();
+        let status = self.migration().unwrap().get("status").cloned();
         status.map_or_else(MigrationStatus::default, |status| serde_json::from_value(status).unwrap())
     }
 
     pub(crate) fn state(&self) -> MigrationState {
-        let state = self.migration.as_ref().unwrap().get("status").and_then(|status| status.get("state"));
+        let state = self.migration().unwrap().get("status").and_then(|status| status.get("state"));
         state.map_or(MigrationState::Unknown, |state| MigrationState::deserialize(state).unwrap())
     }
 
@@ -209,67 +219,39 @@ impl World {
         self.condition(kind).map(|(_, _, message)| message).unwrap_or_default()
     }
 
+    /// The Migration, as its API server has it.
+    pub(crate) fn migration(&self) -> Option<&Value> {
+        self.hub.get(&migration_at())
+    }
+
+    /// Makes something else of it, as nobody's request can.
+    pub(crate) fn corrupt(&mut self, change: impl FnOnce(&mut Value)) {
+        self.hub.corrupt(&migration_at(), change);
+    }
+
     /// A person edits the Migration's spec.
     pub(crate) fn edit(&mut self, field: &str, value: Value) {
-        let version = self.tick();
-        if let Some(migration) = &mut self.migration
-            && migration["spec"][field] != value
-        {
-            migration["spec"][field] = value;
-            migration["metadata"]["resourceVersion"] = json!(version);
-            let generation = migration["metadata"]["generation"].as_i64().unwrap();
-            migration["metadata"]["generation"] = json!(generation + 1);
-        }
+        self.hub.edit(&migration_at(), |migration| migration["spec"][field] = value);
     }
 
     pub(crate) fn annotate(&mut self, key: &str, value: &str) {
-        let version = self.tick();
         self.forced |= key == keys::FORCE_DELETE;
-        if let Some(migration) = &mut self.migration {
-            migration["metadata"]["annotations"][key] = json!(value);
-            migration["metadata"]["resourceVersion"] = json!(version);
-        }
+        self.hub.edit(&migration_at(), |migration| migration["metadata"]["annotations"][key] = json!(value));
     }
 
     /// A person deletes the Migration.
     pub(crate) fn delete(&mut self) {
-        let version = self.tick();
-        if let Some(migration) = &mut self.migration {
-            migration["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-            migration["metadata"]["resourceVersion"] = json!(version);
-            self.collect();
-        }
-    }
-
-    fn collect(&mut self) {
-        let metadata = &self.migration.as_ref().unwrap()["metadata"];
-        let held = metadata["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty());
-        if metadata.get("deletionTimestamp").is_some() && !held {
-            self.migration = None;
-        }
-    }
-
-    fn tick(&mut self) -> String {
-        self.version += 1;
-        self.version.to_string()
+        self.hub.delete(&migration_at());
     }
 
     /// Somebody else puts an object into the compute cluster.
-    pub(crate) fn put(&mut self, at: &At, mut value: Value) {
-        let version = self.tick();
-        value["metadata"]["name"] = json!(at.2);
-        value["metadata"]["namespace"] = json!(at.1);
-        value["metadata"]["uid"] = json!(format!("object-{version}"));
-        value["metadata"]["resourceVersion"] = json!(version);
-        self.objects.insert(at.clone(), value);
+    pub(crate) fn put(&mut self, at: &At, value: Value) {
+        self.objects.put(at, value);
     }
 
     /// What plays the compute cluster's controllers sets a status.
     pub(crate) fn report(&mut self, at: &At, status: Value) {
-        let version = self.tick();
-        let object = self.objects.get_mut(at).unwrap_or_else(|| panic!("no {at:?}"));
-        object["status"] = status;
-        object["metadata"]["resourceVersion"] = json!(version);
+        assert!(self.objects.edit(at, |object| object["status"] = status), "no {at:?}");
     }
 
     pub(crate) fn at(&self, kind: Kind, key: &str) -> At {
@@ -278,16 +260,14 @@ impl World {
 
     /// Objects labelled with the Migration's id.
     pub(crate) fn made(&self) -> BTreeSet<String> {
-        let made = |value: &Value| value["metadata"]["labels"].get(keys::MIGRATION_ID).is_some();
-        self.objects.iter().filter(|(_, value)| made(value)).map(|((_, _, name), _)| name.clone()).collect()
+        let made = |at: &&At| self.objects[*at]["metadata"]["labels"].get(keys::MIGRATION_ID).is_some();
+        self.objects.places().filter(made).map(|(_, _, name)| name.clone()).collect()
     }
 
     /// What was made for the Migration and is still there.
     pub(crate) fn ours(&self) -> impl Iterator<Item = &At> {
-        let ours = |(at, value): &(&At, &Value)| {
-            value["metadata"]["labels"][keys::MIGRATION_ID] == ID && at.2.starts_with(&format!("{ID}-"))
-        };
-        self.objects.iter().filter(ours).map(|(at, _)| at)
+        let is_labelled = |at: &At| self.objects[at]["metadata"]["labels"][keys::MIGRATION_ID] == ID;
+        self.objects.places().filter(move |at| is_labelled(at) && at.2.starts_with(&format!("{ID}-")))
     }
 
     /// Names of what was made, without the id.
@@ -300,7 +280,7 @@ impl World {
     }
 
     pub(crate) fn decide(&self) -> Decided {
-        let Some(migration) = &self.migration else { return Decided::default() };
+        let Some(migration) = self.migration() else { return Decided::default() };
         let object = view(migration);
         let side = |side: &Option<Value>| match side {
             _ if !self.sides_known => Seen::Unknown,
@@ -384,10 +364,10 @@ impl StageView for World {
         if !self.listed {
             return Seen::Unknown;
         }
-        let found = self.objects.get(&(kind.clone(), namespace.into(), name.into()));
+        let found = self.objects.stored(&(kind.clone(), namespace.into(), name.into()));
         // The watch is by label.
-        let labelled = found.filter(|value| value["metadata"]["labels"].get(keys::MIGRATION_ID).is_some());
-        labelled.map_or(Seen::Absent, |value| Seen::Present(view(value)))
+        let labelled = found.map(Stored::view).filter(|view| view.label(keys::MIGRATION_ID).is_some());
+        labelled.map_or(Seen::Absent, Seen::Present)
     }
 
     fn all(&self, id: &str) -> Vec<(Kind, View)> {
@@ -397,9 +377,8 @@ impl StageView for World {
             }
             return Vec::new();
         }
-        let ours = |value: &Value| value["metadata"]["labels"][keys::MIGRATION_ID] == id;
-        let found = self.objects.iter().filter(|(_, value)| ours(value));
-        found.map(|((kind, ..), value)| (kind.clone(), view(value))).collect()
+        let all = self.objects.all().map(|((kind, ..), stored)| (kind.clone(), stored.view()));
+        all.filter(|(_, view)| view.label(keys::MIGRATION_ID) == Some(id)).collect()
     }
 
     fn all_known(&self, _: &BTreeSet<Kind>) -> bool {
@@ -451,7 +430,7 @@ pub(crate) fn job_stage(name: &str, key: &str) -> Value {
 
 /// The same stage with other fields.
 pub(crate) fn with(mut stage: Value, fields: Value) -> Value {
-    server::merge(&mut stage, &fields);
+    objects::merge(&mut stage, &fields);
     stage
 }
 

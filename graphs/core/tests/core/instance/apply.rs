@@ -277,7 +277,7 @@ fn what_an_earlier_owner_applied_is_written_only_if_the_revision_changed_since()
 #[test]
 fn what_a_kind_makes_of_a_child_is_written_once_more_and_then_left() {
     let mut world = World::new(vec![one("a", &[], 1)]);
-    world.server.capitals = true;
+    world.server.shout();
     assert_eq!(world.writes(), ["patch web", "create web-a", "apply web-a", "status web"]);
     assert_eq!(world.state(), "ACTIVE");
     assert!(world.writes().is_empty());

@@ -2,7 +2,7 @@
 
 use broker_api::graphs::keys;
 use graphs_core::applyset::{self, Inventory};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::instance::{
     server::key,
@@ -165,7 +165,7 @@ fn what_was_adopted_is_released_if_that_is_asked_for() {
             let metadata = &world.child("web-a")["metadata"];
             assert_eq!(
                 (&metadata["labels"], &metadata["annotations"]),
-                (&json!({"theirs": "1", "mine": "yes"}), &json!({}))
+                (&json!({"theirs": "1", "mine": "yes"}), &Value::Null)
             );
             assert!(world.writes().is_empty());
         }

@@ -109,9 +109,9 @@ impl Look<'_> {
             return None;
         }
         let labels = wanted["metadata"]["selector"]["matchLabels"].as_object().unwrap();
-        let matching = self.world.server.objects.iter().filter(|(key, object)| {
-            let held = &object["metadata"]["labels"];
-            key.0 == resource.kind.kind && labels.iter().all(|(name, value)| held[name] == *value)
+        let matching = self.world.server.objects.all().filter(|(key, stored)| {
+            let held = &stored.value["metadata"]["labels"];
+            key.0 == resource.kind && labels.iter().all(|(name, value)| held[name] == *value)
         });
         let views: Vec<Seen> = matching.map(|(key, _)| Seen::Present(self.world.server.view(key).unwrap())).collect();
         let there = views.iter().map(|seen| Arc::clone(&seen.present().unwrap().value)).collect();
@@ -123,12 +123,12 @@ impl Look<'_> {
     fn before(&self, resource: &Resource) -> Vec<Arc<Value>> {
         let (own, id) = (self.world.id(), &resource.id);
         let server = &self.world.server;
-        let members = server.objects.iter().filter(|(key, object)| {
-            key.0 == resource.kind.kind
+        let members = server.objects.all().filter(|(key, stored)| {
+            key.0 == resource.kind
                 && server.part_of(key) == Some(&own)
-                && object["metadata"]["labels"][broker_api::graphs::keys::NODE_ID] == **id
+                && stored.value["metadata"]["labels"][broker_api::graphs::keys::NODE_ID] == **id
         });
-        members.map(|(_, object)| Arc::new(object.clone())).collect()
+        members.map(|(_, stored)| Arc::new(stored.value.clone())).collect()
     }
 }
 

@@ -127,12 +127,12 @@ impl World {
     }
 
     pub(crate) fn child_at(&self, name: &str) -> Key {
-        let found = self.server.objects.keys().find(|key| key.2 == name && key.0 != "Web");
+        let found = self.server.objects.places().find(|key| key.2 == name && key.0.kind != "Web");
         found.unwrap_or_else(|| panic!("no {name}")).clone()
     }
 
     pub(crate) fn names(&self) -> Vec<&str> {
-        self.server.objects.keys().filter(|key| key.0 != "Web").map(|key| key.2.as_str()).collect()
+        self.server.objects.places().filter(|key| key.0.kind != "Web").map(|key| key.2.as_str()).collect()
     }
 
     /// As a user: a new spec is a new generation.
@@ -195,7 +195,7 @@ impl World {
 
     fn members(&self) -> Vec<Members> {
         let listed = |text: &'static str| {
-            let keys = self.server.objects.keys().filter(|key| key.0 == text);
+            let keys = self.server.objects.places().filter(|key| key.0.kind == text);
             Found::Listed { kind: kind(text), objects: keys.filter_map(|key| self.server.view(key)).collect() }
         };
         let found = |text: &'static str| match text {

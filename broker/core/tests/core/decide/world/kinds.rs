@@ -1,9 +1,8 @@
 //! The kinds of the world, and what each side's CRD says of them.
 
+use objects::KindRule;
 use runtime_effect::kind::Kind;
 use serde_json::{Value, json};
-
-use super::server::KindRule;
 
 fn kind_of(group: &str, version: &str, kind: &str) -> Kind {
     Kind { group: group.into(), version: version.into(), kind: kind.into() }
@@ -95,9 +94,4 @@ pub(crate) fn provider_rule() -> KindRule {
         "relatedResources": related_resources(),
     }});
     rule(&spec, &status)
-}
-
-/// A kind that holds anything, as far as the broker knows.
-pub(super) fn free_rule() -> KindRule {
-    KindRule { schema: Value::Null, has_status: false, namespaced: true, published: false, webhook: None }
 }

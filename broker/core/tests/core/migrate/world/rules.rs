@@ -6,14 +6,15 @@ use broker_api::{
     migration::{RecordedConfiguration, StageState, StageStatus, millis_of},
 };
 use broker_core::decision::Write;
+use objects::merge;
 use runtime_effect::write::Op;
 use serde_json::{Value, json};
 
-use super::{World, server::merge};
+use super::World;
 
 /// Panics when a write breaks a rule.
 pub(super) fn check(world: &World, write: &Write) {
-    let Some(migration) = &world.migration else { return };
+    let Some(migration) = world.migration() else { return };
     if write.cluster.role() != Role::Coordination {
         return check_object(world, write);
     }
@@ -48,7 +49,7 @@ fn has_finalizer(migration: &Value) -> bool {
 }
 
 fn check_object(world: &World, write: &Write) {
-    let migration = world.migration.as_ref().unwrap();
+    let migration = world.migration().unwrap();
     let status = world.status();
     let id = status.id.as_deref().expect("nothing is made before the id is stored");
     assert!(write.name.starts_with(&format!("{id}-")), "{} has another's name", write.name);
@@ -89,7 +90,7 @@ fn rank(state: MigrationState) -> usize {
 }
 
 fn check_status(world: &World, before: &MigrationStatus, after: &MigrationStatus) {
-    let migration = world.migration.as_ref().unwrap();
+    let migration = world.migration().unwrap();
     let spec = &migration["spec"];
     let deleting = migration["metadata"].get("deletionTimestamp").is_some();
     assert!(!is_ended(before.state), "nothing is said after the end");
@@ -135,8 +136,9 @@ fn check_success(world: &World, status: &MigrationStatus, entry: &StageStatus) {
     for key in stage.templates.keys() {
         let variable = key.replace('-', "_");
         let name = format!("{}-{key}", status.id.as_ref().unwrap());
-        let found = world.objects.iter().find(|((_, _, found), _)| *found == name);
-        let (_, object) = found.unwrap_or_else(|| panic!("{name} is not there, and its stage has succeeded"));
+        let found = world.objects.all().find(|((_, _, found), _)| *found == name);
+        let (_, stored) = found.unwrap_or_else(|| panic!("{name} is not there, and its stage has succeeded"));
+        let object = &stored.value;
         assert_eq!(object["metadata"]["labels"][keys::MIGRATION_STAGE], stage.name.as_str());
         let asks = |conditions: &[String], text: &str| {
             conditions.iter().any(|condition| condition.contains(&format!("{variable}.status.{text}")))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::structure::inner;
+use crate::structure::inner;
 
 /// Where something is within an object.
 pub(crate) type Path = Vec<Step>;

@@ -1,5 +1,5 @@
 //! What an API server does to an object by its CRD's schema: pruning, defaulting, merge patches. Written apart from
-//! the code under test, so that an error there is not repeated here.
+//! the code that is tested with it, so that an error there is not repeated here.
 
 use serde_json::{Map, Value, json};
 
@@ -22,14 +22,31 @@ pub(crate) fn inner<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
     (schema["x-kubernetes-preserve-unknown-fields"] == true).then_some(ANY)
 }
 
-/// Whether there is nothing in a value that the schema does not have.
-pub(crate) fn has_fields(schema: &Value, value: &Value) -> bool {
+/// What an object of any kind has, whatever its schema.
+const EVERY: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
+/// Does something to the content of an object.
+pub(crate) fn within(object: &mut Value, act: impl FnOnce(&mut Value)) {
+    let kept = EVERY.map(|name| object.as_object_mut().unwrap().remove(name));
+    act(object);
+    for (name, value) in EVERY.into_iter().zip(kept) {
+        if let Some(value) = value {
+            object[name] = value;
+        }
+    }
+}
+
+/// Whether an object has no content that the schema does not have.
+pub(crate) fn fits(schema: &Value, object: &Value) -> bool {
+    let mut fields = object.as_object().unwrap().iter().filter(|(name, _)| !EVERY.contains(&name.as_str()));
+    fields.all(|(name, value)| inner(schema, name).is_some_and(|schema| has_fields(schema, value)))
+}
+
+fn has_fields(schema: &Value, value: &Value) -> bool {
     match value {
-        // What metadata has is known without a schema.
-        Value::Object(fields) => fields
-            .iter()
-            .filter(|(name, _)| *name != "metadata")
-            .all(|(name, value)| inner(schema, name).is_some_and(|schema| has_fields(schema, value))),
+        Value::Object(fields) => {
+            fields.iter().all(|(name, value)| inner(schema, name).is_some_and(|schema| has_fields(schema, value)))
+        }
         Value::Array(items) => items.iter().all(|item| has_fields(&schema["items"], item)),
         _ => true,
     }
@@ -78,7 +95,7 @@ pub(crate) fn default(schema: &Value, value: &mut Value) {
 }
 
 /// JSON merge patch (RFC 7386).
-pub(crate) fn merge(target: &mut Value, patch: &Value) {
+pub fn merge(target: &mut Value, patch: &Value) {
     let Value::Object(patch) = patch else {
         *target = patch.clone();
         return;
