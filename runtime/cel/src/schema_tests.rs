@@ -275,12 +275,24 @@ fn a_map_that_has_just_become_empty_is_taken_away_first() {
 #[test]
 fn what_is_in_a_map_by_default_and_what_is_replaced_as_a_whole_does_not_count() {
     assert_eq!(schema().without_emptied(&json!({"spec": {}}), &json!({"spec": {"size": 3}})), None);
-    let gone = schema().without_emptied(&json!({"spec": {}}), &json!({"spec": {"size": 3, "a": "x"}}));
-    assert_eq!(gone, Some(json!({})));
+    let spec = |held: Value| schema().without_emptied(&json!({"spec": {}, "x": 1}), &json!({"spec": held}));
+    assert_eq!(spec(json!({"size": 3, "a": "x"})), Some(json!({"x": 1})));
+    assert_eq!(spec(json!({"size": 4})), Some(json!({"x": 1})), "somebody has said so");
     assert_eq!(first(&json!({"whole": {}}), &json!({"whole": {"tags": ["a"]}})), None);
     let plain = |x: Value| json!({"plain": [x]});
     assert_eq!(first(&plain(json!({})), &plain(json!({"x": 1}))), None, "lists are replaced");
     assert_eq!(first(&json!({"whole": {"ports": [{}]}}), &json!({"whole": {"ports": [{"name": "a"}]}})), None);
+}
+
+/// It would be refused in the place of what it held.
+#[test]
+fn what_nothing_else_is_left_in_is_taken_away_too() {
+    let first = |desired: Value, observed: Value| schema().without_emptied(&desired, &observed);
+    let held = |map: Value| json!({"x": 1, "spec": {"map": map, "size": 3}});
+    assert_eq!(first(json!({"x": 1, "spec": {"map": {}}}), held(json!({"k": "v"}))), Some(json!({"x": 1})));
+    let deep = |inner: Value| json!({"x": 1, "spec": {"free": {"a": {"b": inner}}}});
+    assert_eq!(first(deep(json!({})), deep(json!({"k": "v"}))), Some(json!({"x": 1})));
+    assert_eq!(first(deep(json!({})), deep(json!({}))), None);
 }
 
 #[test]

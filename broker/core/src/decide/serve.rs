@@ -222,20 +222,17 @@ impl<'a> Pass<'a> {
         if difference.is_none() {
             return Synced { in_sync: true, written: false, difference, trouble: None };
         }
-        let intent = merge::digest(&desired.body);
+        // A map that has just become empty is taken away first. That is another write: the whole one comes after it.
+        let first = site.kind.schema.without_emptied(&desired.body, &copy.value);
+        let whole = merge::digest(&desired.body);
+        let intent = first.as_ref().map_or(whole, merge::digest);
         let observed = copy::observed(&copy.value);
         // What the API server made of this very write before is as good as the copy gets.
-        let in_sync = memory.writes.is_settled(subject, intent, &observed);
+        let in_sync = [whole, intent].into_iter().any(|one| memory.writes.is_settled(subject, one, &observed));
         let mut synced = Synced { in_sync, written: false, difference, trouble: None };
         if !in_sync {
             self.tell_lost(&desired, site);
-            // What comes first is another write: what the API server makes of it is not as good as the copy gets.
-            let first = site.kind.schema.without_emptied(&desired.body, &copy.value);
-            let (body, intent) = first.map_or((desired.body, intent), |body| {
-                let intent = merge::digest(&body);
-                (body, intent)
-            });
-            let op = Op::Apply { body, uid: copy.uid.clone() };
+            let op = Op::Apply { body: first.unwrap_or(desired.body), uid: copy.uid.clone() };
             let write = |pass: &Self| pass.copy_write(site, subject, op, intent, None);
             synced.written = self.write(subject, intent, &observed, write);
             if !synced.written {

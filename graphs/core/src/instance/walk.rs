@@ -287,7 +287,7 @@ impl<'a> Pass<'a> {
         let note = (self.set.adopts(held) && held.annotation(keys::ADOPTED).is_none())
             .then(|| adoption(&format!("{} {key} of node {id}", kind.kind)));
         let schema = view.resource.schema.as_deref();
-        // What comes first is another write: what the API server makes of it is not as good as the child gets.
+        // A map that has just become empty is taken away first. That is another write: the whole one comes after it.
         let first = schema.and_then(|schema| schema.without_emptied(&child.body, &held.value));
         let intent = first.as_ref().map_or_else(|| child.intent(), merge::digest);
         let body = first.unwrap_or_else(|| child.body.clone());

@@ -4,6 +4,8 @@
 //! of it, which API servers then refuse: "must be of type object" (structured-merge-diff, `typed/remove.go`;
 //! `test/sim/tests/conformance/topics/apply_lists.rs` shows it). Such a map is taken away first, and made anew, empty, after.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
 use super::{
@@ -20,22 +22,31 @@ pub(super) fn without_emptied(shape: &Shape, desired: &Value, observed: &Value) 
     }
 }
 
+/// `None`: nothing is to be left out. What nothing else is left in is left out by whoever holds it.
 fn fields(shape: &Shape, desired: &Map<String, Value>, observed: &Map<String, Value>) -> Option<Map<String, Value>> {
     let object = if let Shape::Object(object) = shape { Some(object) } else { None };
     if object.is_some_and(|object| object.atomic) {
         return None;
     }
-    let mut changed = None;
+    let mut changes = BTreeMap::new();
     for (name, value) in desired {
         let Some(held) = observed.get(name) else { continue };
         let inner = object.map_or(&Shape::Any, |object| inner(object, name));
         if is_emptied(inner, value, held) {
-            changed.get_or_insert_with(|| desired.clone()).remove(name);
-        } else if let Some(value) = without_emptied(inner, value, held) {
-            changed.get_or_insert_with(|| desired.clone()).insert(name.clone(), value);
+            changes.insert(name, None);
+        } else if let Some(left) = without_emptied(inner, value, held) {
+            // An empty map would be refused in its place.
+            changes.insert(name, Some(left).filter(|left| left.as_object().is_none_or(|left| !left.is_empty())));
         }
     }
-    changed
+    if changes.is_empty() {
+        return None;
+    }
+    let left = desired.iter().filter_map(|(name, value)| {
+        let left = changes.remove(name).unwrap_or_else(|| Some(value.clone()))?;
+        Some((name.clone(), left))
+    });
+    Some(left.collect())
 }
 
 fn inner<'a>(object: &'a Object, name: &str) -> &'a Shape {
@@ -43,13 +54,13 @@ fn inner<'a>(object: &'a Object, name: &str) -> &'a Shape {
     field.or(object.others.as_deref()).unwrap_or(&Shape::Any)
 }
 
-/// What is left by default is nobody's, and stays.
+/// What is there by default is nobody's, and stays.
 fn is_emptied(shape: &Shape, desired: &Value, observed: &Value) -> bool {
     let (Some(desired), Some(observed)) = (desired.as_object(), observed.as_object()) else { return false };
     let object = if let Shape::Object(object) = shape { Some(object) } else { None };
-    let has_default = |name: &str| object.is_some_and(|o| o.fields.get(name).is_some_and(|f| f.default.is_some()));
+    let default = |name: &str| object.and_then(|object| object.fields.get(name)?.default.as_ref());
     let is_atomic = object.is_some_and(|object| object.atomic);
-    desired.is_empty() && !is_atomic && observed.keys().any(|name| !has_default(name))
+    desired.is_empty() && !is_atomic && observed.iter().any(|(name, held)| default(name) != Some(held))
 }
 
 /// Only elements that are told apart by keys are applied one by one; all other lists are replaced, or hold no maps. One whose

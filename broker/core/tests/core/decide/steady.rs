@@ -217,4 +217,30 @@ fn a_map_that_is_emptied() {
     world.settle(&web());
     assert_eq!(world.copy("p1", &web()).unwrap()["spec"], json!({"fqdn": "a", "limits": {}, "tier": "standard"}));
     world.assert_steady(&web());
+    // All that there is.
+    world.edit(&web(), |origin| origin["spec"] = json!({"limits": {"cpu": "1"}}));
+    world.settle(&web());
+    world.edit(&web(), |origin| origin["spec"]["limits"] = json!({}));
+    world.settle(&web());
+    assert_eq!(world.copy("p1", &web()).unwrap()["spec"], json!({"limits": {}, "tier": "standard"}));
+    world.assert_steady(&web());
+}
+
+#[test]
+fn a_map_that_is_to_be_empty_and_that_others_fill() {
+    let mut world = served_with(json!({"fqdn": "a", "limits": {}}), json!({"phase": "Up"}));
+    let rule = world.provider("p1").objects.kinds.get_mut(&certificate()).unwrap();
+    rule.webhook = Some(|copy| copy["spec"]["fqdn"] = json!("always.corp"));
+    world.edit_copy("p1", &web(), |copy| copy["spec"]["limits"]["theirs"] = json!("1"));
+    world.edit(&web(), |origin| origin["spec"]["fqdn"] = json!("b"));
+    world.settle(&web());
+    let copy = world.copy("p1", &web()).unwrap();
+    assert_eq!(copy["spec"]["limits"], json!({"theirs": "1"}));
+    let generation = copy["metadata"]["generation"].clone();
+    world.provider_status("p1", &web(), json!({"observedGeneration": generation}));
+    world.settle(&web());
+    let origin = world.origin(&web()).unwrap();
+    let told = (&origin["status"]["observedGeneration"], &origin["metadata"]["generation"]);
+    assert_eq!(told.0, told.1, "the copy is as good as it gets");
+    world.assert_holds_still(&web());
 }

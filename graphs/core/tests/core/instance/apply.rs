@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::instance::{
     server::key,
-    toy::one,
+    toy::{kind, one},
     world::{World, chain},
 };
 
@@ -321,6 +321,26 @@ fn texts_of_a_secret_and_quantities_are_compared_as_they_are_stored() {
     world.server.edit(&secret, |object| object["data"]["key"] = json!("b3RoZXI="));
     world.server.edit(&deployment, |object| object["spec"]["cpu"] = json!("2"));
     assert_eq!(world.writes(), ["apply web-s", "apply web-d"]);
+}
+
+/// API servers make null of a map of which nothing is left, and refuse that: it is taken away first.
+#[test]
+fn a_map_that_is_emptied() {
+    let mut world = World::new(vec![one("d", &[], 1).of("Deployment")]);
+    let marks = json!({"type": "object", "additionalProperties": {"type": "string"}});
+    let schema = json!({"type": "object", "properties": {
+        "spec": {"type": "object", "properties": {"marks": marks}},
+        "data": {"type": "object", "additionalProperties": {"type": "string"}},
+    }});
+    world.graph[0].schema = Some(Arc::new(Schema::compile(&schema)));
+    world.server.know(&kind("Deployment"), schema);
+    world.spec(json!({"more": {"d": {"spec": {"marks": {"a": "1"}}}}}));
+    world.turn();
+    world.spec(json!({"more": {"d": {"spec": {"marks": {}}}}}));
+    // Of this kind an empty map is none.
+    assert_eq!(world.writes(), ["apply web-d", "status web"]);
+    assert!(world.child("web-d").get("spec").is_none());
+    assert!(world.writes().is_empty());
 }
 
 #[test]

@@ -57,6 +57,11 @@ impl Server {
         self.objects.kinds.entry(kind.clone()).or_insert(rule);
     }
 
+    /// It has a CRD of this kind.
+    pub(crate) fn know(&mut self, kind: &Kind, schema: Value) {
+        self.objects.kinds.insert(kind.clone(), KindRule { schema, has_status: true, ..KindRule::free() });
+    }
+
     /// From now on it writes `data.value` of ConfigMaps in capitals.
     pub(crate) fn shout(&mut self) {
         let shout: fn(&mut Value) = |object| {

@@ -95,6 +95,11 @@ impl Act {
         matches!(&self.deed, Deed::Delete(path) if self.server == server && path.ends_with(&end))
     }
 
+    /// Whether it deletes an instance of this server.
+    pub(crate) fn ends_one_of(&self, server: &str) -> bool {
+        matches!(&self.deed, Deed::Delete(path) if self.server == server && path.starts_with(SITES))
+    }
+
     /// Whether it edits, makes or ends an RGD.
     pub(crate) fn defines(&self) -> bool {
         let of = |path: &str| path.contains("/resourcegraphdefinitions");

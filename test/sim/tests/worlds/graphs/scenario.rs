@@ -36,9 +36,9 @@ impl Scene {
         self.acts.iter().filter_map(Act::finds).collect()
     }
 
-    /// Whether somebody deletes what is there.
-    pub(crate) fn deletes(&self, place: &Place) -> bool {
-        self.acts.iter().any(|act| act.deletes(place))
+    /// Whether somebody deletes what is there, and an instance beside it.
+    pub(crate) fn ends(&self, place: &Place) -> bool {
+        self.acts.iter().any(|act| act.deletes(place)) && self.acts.iter().any(|act| act.ends_one_of(&place[0]))
     }
 
     /// Whether an RGD changes while somebody asks for instances.

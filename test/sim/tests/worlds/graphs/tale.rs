@@ -174,7 +174,7 @@ impl Told {
             // deletes its instance may be made once more.
             let chance = |place: &&Place| {
                 let passes = seen.deeds.made.contains(*place) && seen.deeds.removed.contains(*place);
-                passes && (overlaps || finds.contains(&*place[0]) || self.scenario.scenes[number].deletes(place))
+                passes && (overlaps || finds.contains(&*place[0]) || self.scenario.scenes[number].ends(place))
             };
             if let Some(place) = seen.deeds.made.difference(&calm.deeds.made).find(|place| !chance(place)) {
                 return Err(format!("{when}: {} was made, and need not have been", place.join(" ")));

@@ -4,6 +4,7 @@ use broker_api::{Role, condition, keys};
 use broker_core::{decision::Write, memory::Subject};
 use objects::Refused;
 use runtime_effect::{reach::Reach, write::Op};
+use serde_json::json;
 
 use super::{NAME, World, migration_at, rules};
 
@@ -29,13 +30,16 @@ impl World {
     fn write_migration(&mut self, write: &Write) -> bool {
         let Some(migration) = self.migration() else { return false };
         assert_eq!((&*write.namespace, &*write.name), (migration["metadata"]["namespace"].as_str().unwrap(), NAME));
-        let subject = match &write.op {
-            Op::Merge(_) => Some(Subject::Marks),
-            Op::MergeStatus(_) => Some(Subject::Status),
-            Op::Delete { .. } => None,
+        let uid = migration["metadata"]["uid"].as_str().unwrap();
+        match &write.op {
+            Op::Merge(patch) | Op::MergeStatus(patch) => {
+                let is_status = matches!(write.op, Op::MergeStatus(_));
+                assert_eq!(write.subject, if is_status { Subject::Status } else { Subject::Marks });
+                assert_eq!((patch.get("status").is_some(), &patch["metadata"]["uid"]), (is_status, &json!(uid)));
+            }
+            Op::Delete { uid: of, .. } => assert_eq!(&**of, uid),
             other => panic!("{other:?}"),
-        };
-        assert!(subject.is_none_or(|subject| subject == write.subject), "{write:?}");
+        }
         self.hub.execute(&migration_at(), &write.op).is_ok()
     }
 
