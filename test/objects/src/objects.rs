@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet, btree_map::Entry},
     ops::Index,
+    sync::Arc,
 };
 
 use runtime_effect::{kind::Kind, write::Op};
@@ -42,7 +43,7 @@ impl Objects {
 
     /// The object there.
     pub fn get(&self, at: &At) -> Option<&Value> {
-        self.stored(at).map(|stored| &stored.value)
+        self.stored(at).map(|stored| &*stored.value)
     }
 
     /// The same, with whose its fields are.
@@ -77,7 +78,7 @@ impl Objects {
 
     /// Takes one away, whatever holds it.
     pub fn remove(&mut self, at: &At) -> Option<Value> {
-        self.held.remove(at).map(|stored| stored.value)
+        self.held.remove(at).map(|stored| Arc::unwrap_or_clone(stored.value))
     }
 
     /// Puts one there as it was somewhere else.
@@ -88,7 +89,7 @@ impl Objects {
     /// Makes something else of what is there, as no request can.
     pub fn corrupt(&mut self, at: &At, change: impl FnOnce(&mut Value)) {
         if let Entry::Occupied(mut held) = self.held.entry(at.clone()) {
-            change(&mut held.get_mut().value);
+            change(Arc::make_mut(&mut held.get_mut().value));
         }
     }
 
@@ -96,9 +97,9 @@ impl Objects {
     fn store(&mut self, at: &At, mut value: Value, (applied, others): (Option<Fields>, Fields)) {
         self.shape(at, &mut value);
         let has_generation = self.kinds[&at.0].has_status;
-        let held = self.held.get(at).cloned();
+        let held = self.held.get(at);
         for field in ["uid", "resourceVersion", "generation"] {
-            if let Some(kept) = held.as_ref().and_then(|held| held.value["metadata"].get(field)) {
+            if let Some(kept) = held.and_then(|held| held.value["metadata"].get(field)) {
                 value["metadata"][field] = kept.clone();
             }
         }
@@ -108,9 +109,9 @@ impl Objects {
             content.as_object_mut().unwrap().remove("metadata");
             content
         };
-        match &held {
+        match held {
             // Whose its fields are is a part of it.
-            Some(held) if held.value == value && held.applied == applied && held.others == others => {}
+            Some(held) if *held.value == value && held.applied == applied && held.others == others => return,
             Some(held) => {
                 let is_going = |value: &Value| value["metadata"].get("deletionTimestamp").is_some();
                 let goes = is_going(&value) && !is_going(&held.value);
@@ -129,7 +130,7 @@ impl Objects {
                 }
             }
         }
-        self.held.insert(at.clone(), Stored { value, applied, others });
+        self.held.insert(at.clone(), Stored { value: Arc::new(value), applied, others });
         self.collect(at);
     }
 
@@ -184,7 +185,7 @@ impl Objects {
     pub fn execute(&mut self, at: &At, op: &Op) -> Result<Option<Value>, Refused> {
         let Some(rule) = self.kinds.get(&at.0) else { return Err(Refused::NoKind) };
         let has_status = rule.has_status;
-        let live = self.held.get(at).cloned();
+        let live = self.held.get(at).map(|stored| Arc::clone(&stored.value));
         if let Op::Create(body) | Op::Apply { body, .. } = op
             && !structure::fits(&rule.schema, body)
         {
@@ -194,15 +195,15 @@ impl Objects {
             Op::Create(_) if live.is_some() => return Err(Refused::Exists),
             Op::Create(body) => self.apply(at, body)?,
             Op::Apply { body, uid } => {
-                check_uid(live.as_ref(), uid)?;
+                check_uid(live.as_deref(), uid)?;
                 self.apply(at, body)?;
             }
             // What is gone is deleted.
             Op::Delete { .. } if live.is_none() => {}
             Op::Delete { uid, version } => {
-                check_uid(live.as_ref(), uid)?;
-                let stale = |live: Stored| {
-                    version.is_some_and(|version| live.value["metadata"]["resourceVersion"] != *version.to_string())
+                check_uid(live.as_deref(), uid)?;
+                let stale = |live: Arc<Value>| {
+                    version.is_some_and(|version| live["metadata"]["resourceVersion"] != *version.to_string())
                 };
                 if live.is_some_and(stale) {
                     return Err(Refused::Conflict);
@@ -213,11 +214,11 @@ impl Objects {
                 let live = live.ok_or(Refused::Gone)?;
                 for precondition in ["uid", "resourceVersion"] {
                     assert!(patch["metadata"][precondition].is_string(), "a merge patch without {precondition}");
-                    if patch["metadata"][precondition] != live.value["metadata"][precondition] {
+                    if patch["metadata"][precondition] != live["metadata"][precondition] {
                         return Err(Refused::Conflict);
                     }
                 }
-                let mut value = live.value.clone();
+                let mut value = Value::clone(&live);
                 if matches!(op, Op::MergeStatus(_)) {
                     assert!(has_status, "no status subresource");
                     structure::merge(&mut value["status"], &patch["status"]);
@@ -228,7 +229,7 @@ impl Objects {
                         value["status"] = status;
                     }
                 }
-                if is_late(&live.value, &value) {
+                if is_late(&live, &value) {
                     return Err(Refused::Late);
                 }
                 self.change(at, value);
@@ -246,8 +247,10 @@ impl Objects {
             return self.store(at, value, (None, now));
         };
         let before = fields::fields(schema, held);
-        let is_there = |path: &Path| now.keys().any(|other| other.starts_with(path));
-        let is_kept = |path: &Path, _: &mut Value| is_there(path) && now.get(path) == before.get(path);
+        let is_kept = |path: &Path, _: &mut Value| match (now.get(path), before.get(path)) {
+            (None, None) => now.keys().any(|other| other.starts_with(path)),
+            (now, before) => now == before,
+        };
         let (mut applied, mut others) = (applied.clone(), others.clone());
         if let Some(applied) = &mut applied {
             applied.retain(is_kept);
@@ -260,14 +263,16 @@ impl Objects {
 
     fn apply(&mut self, at: &At, body: &Value) -> Result<(), Refused> {
         let schema = &self.kinds[&at.0].schema;
-        let nothing = Stored { value: json!({"metadata": {}}), applied: None, others: Fields::new() };
-        let Stored { mut value, applied, mut others } = self.held.get(at).cloned().unwrap_or(nothing);
+        let held = self.held.get(at);
+        let mut value = held.map_or_else(|| json!({"metadata": {}}), |held| Value::clone(&held.value));
+        let mut others = held.map_or_else(Fields::new, |held| held.others.clone());
+        let applied = held.and_then(|held| held.applied.as_ref());
         let now = fields::fields(schema, body);
         fields::merge(schema, &mut value, body);
         others.retain(|path, value| now.get(path).is_none_or(|wanted| wanted == value));
         // All that something of ours was in goes with it, where nothing of anybody is left.
-        let applied = applied.unwrap_or_default();
-        let within = applied.keys().flat_map(|path| (1..=path.len()).map(|length| &path[..length]));
+        let applied = applied.into_iter().flat_map(Fields::keys).filter(|path| !now.contains_key(*path));
+        let within = applied.flat_map(|path| (1..=path.len()).map(|length| &path[..length]));
         let within: BTreeSet<_> = within.map(|path| (path.len(), path)).collect();
         for (_, path) in within {
             // An element is somebody's who has written it as a whole, and takes along what others have changed in it.
@@ -315,7 +320,7 @@ fn is_late(held: &Value, value: &Value) -> bool {
     held["metadata"].get("deletionTimestamp").is_some() && finalizers(value).iter().any(|one| !before.contains(one))
 }
 
-fn check_uid(live: Option<&Stored>, uid: &str) -> Result<(), Refused> {
-    let is_it = live.is_some_and(|live| live.value["metadata"]["uid"] == *uid);
+fn check_uid(live: Option<&Value>, uid: &str) -> Result<(), Refused> {
+    let is_it = live.is_some_and(|live| live["metadata"]["uid"] == *uid);
     if is_it { Ok(()) } else { Err(Refused::Conflict) }
 }

@@ -11,7 +11,7 @@ use crate::fields::Fields;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stored {
     /// The object, as it is told.
-    pub value: Value,
+    pub value: Arc<Value>,
     /// What our field manager applies, and has not lost to others since.
     pub(crate) applied: Option<Fields>,
     /// What others have written.
@@ -27,7 +27,7 @@ impl Stored {
             resource_version: metadata["resourceVersion"].as_str().unwrap().parse().unwrap(),
             deleting: metadata.get("deletionTimestamp").is_some(),
             applied_by_us: self.applied.is_some(),
-            value: Arc::new(self.value.clone()),
+            value: Arc::clone(&self.value),
             unread: None,
             conditions_known: true,
         }

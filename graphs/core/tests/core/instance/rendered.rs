@@ -128,7 +128,7 @@ impl Look<'_> {
                 && server.part_of(key) == Some(&own)
                 && stored.value["metadata"]["labels"][broker_api::graphs::keys::NODE_ID] == **id
         });
-        members.map(|(_, stored)| Arc::new(stored.value.clone())).collect()
+        members.map(|(_, stored)| Arc::clone(&stored.value)).collect()
     }
 }
 

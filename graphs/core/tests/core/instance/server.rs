@@ -125,7 +125,7 @@ impl Server {
 
     /// All objects, without what differs from run to run.
     pub(crate) fn timeless(&self) -> BTreeMap<Key, Value> {
-        let all = self.objects.all().map(|(at, stored)| (at.clone(), stored.value.clone()));
+        let all = self.objects.all().map(|(at, stored)| (at.clone(), Value::clone(&stored.value)));
         let mut all: BTreeMap<Key, Value> = all.collect();
         for object in all.values_mut() {
             let metadata = object["metadata"].as_object_mut().unwrap();

@@ -51,7 +51,7 @@ impl Server {
             return view;
         }
         // What stands for nesting that cannot be read. The fleet then knows metadata and what of the status is flat.
-        let mut value = stored.value.clone();
+        let mut value = Value::clone(&stored.value);
         let fields = value.as_object_mut().unwrap();
         fields.retain(|name, _| matches!(name.as_str(), "apiVersion" | "kind" | "metadata" | "status"));
         View { unread: Some(Unread::Nested), value: Arc::new(value), ..view }
