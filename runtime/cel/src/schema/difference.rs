@@ -36,11 +36,7 @@ pub(super) fn difference(shape: &Shape, desired: &Value, observed: &Value, exact
             let object = if let Shape::Object(object) = shape { Some(object) } else { None };
             let exact = exact || object.is_some_and(|object| object.atomic);
             for (name, value) in desired {
-                let field = object.and_then(|object| object.fields.get(name));
-                let inner = field.map_or_else(
-                    || object.and_then(|object| object.others.as_deref()).unwrap_or(&Shape::Any),
-                    |field| &field.shape,
-                );
+                let inner = object.map_or(&Shape::Any, |object| object.inner(name));
                 let Some(held) = observed.get(name) else {
                     // A null that is not stored is the same as a field that is not there.
                     if value.is_null() {
@@ -189,9 +185,8 @@ fn feed(shape: &Shape, value: &Value, text: &mut String) {
                 if value.is_null() || field.is_some_and(|field| field.default.is_some()) {
                     continue;
                 }
-                let others = || object.and_then(|object| object.others.as_deref()).unwrap_or(&Shape::Any);
                 push(text, format_args!("s{}:{name}", name.len()));
-                feed(field.map_or_else(others, |field| &field.shape), value, text);
+                feed(object.map_or(&Shape::Any, |object| object.inner(name)), value, text);
             }
             text.push('}');
         }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::{
     difference::{by_keys, text_of},
-    shape::{ListKind, Object, Shape},
+    shape::{ListKind, Shape},
 };
 
 /// What is desired without the maps that are empty in it, and not in what is observed. `None`: there is no such map.
@@ -31,7 +31,7 @@ fn fields(shape: &Shape, desired: &Map<String, Value>, observed: &Map<String, Va
     let mut changes = BTreeMap::new();
     for (name, value) in desired {
         let Some(held) = observed.get(name) else { continue };
-        let inner = object.map_or(&Shape::Any, |object| inner(object, name));
+        let inner = object.map_or(&Shape::Any, |object| object.inner(name));
         if is_emptied(inner, value, held) {
             changes.insert(name, None);
         } else if let Some(left) = without_emptied(inner, value, held) {
@@ -47,11 +47,6 @@ fn fields(shape: &Shape, desired: &Map<String, Value>, observed: &Map<String, Va
         Some((name.clone(), left))
     });
     Some(left.collect())
-}
-
-fn inner<'a>(object: &'a Object, name: &str) -> &'a Shape {
-    let field = object.fields.get(name).map(|field| &field.shape);
-    field.or(object.others.as_deref()).unwrap_or(&Shape::Any)
 }
 
 /// What is there by default is nobody's, and stays.

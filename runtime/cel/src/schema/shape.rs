@@ -28,6 +28,14 @@ pub(super) struct Object {
     pub(super) atomic: bool,
 }
 
+impl Object {
+    /// What a field may hold, whether it is named or not.
+    pub(super) fn inner(&self, name: &str) -> &Shape {
+        let field = self.fields.get(name).map(|field| &field.shape);
+        field.or(self.others.as_deref()).unwrap_or(&Shape::Any)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Field {
     pub(super) shape: Shape,
