@@ -12,6 +12,7 @@
 //! - [`Neighbour`]: a tenant who is served while somebody else attacks.
 //! - [`Liar`]: an API server that answers as a test wants it to.
 //! - [`Said`]: what a command of `kubectl broker` said, and what of it is kept.
+//! - [`graphs`]: ResourceGraphDefinitions, and the controller that serves them.
 //! - [`Kind`], [`Object`]: a kind, and an object as JSON with the questions that tests ask.
 //!
 //! Helpers panic when what they are asked for does not come to be: they are the assertions of the tests. Nothing here
@@ -21,6 +22,7 @@
 pub mod broker;
 mod clear;
 pub mod controller;
+pub mod graphs;
 pub mod kind;
 pub mod liar;
 pub mod neighbour;

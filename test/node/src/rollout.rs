@@ -25,7 +25,7 @@ const TRIES: usize = 3;
 /// Rolls to another tag of the same image, under load.
 pub(crate) async fn play(world: &World, screen: &Screen) -> anyhow::Result<()> {
     let replicas = replicas(&Brokers::of(world)).await?;
-    screen.heading("The image is rolled, and somebody creates an object every 100 ms");
+    screen.heading("The image is rolled, and somebody creates an object every 300 ms");
     let what = format!("rolled, replicas: {replicas}: each leader hands over to the next");
     let (service, ran_out) = screen.step(&what, rolled(world)).await?;
     tell(screen, &service);

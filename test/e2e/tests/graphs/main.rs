@@ -13,10 +13,8 @@ mod author;
 mod collections;
 mod conditions;
 mod conflicts;
-mod controller;
 mod crds;
 mod deletion;
-mod distributor;
 mod external;
 mod faults;
 mod first;
@@ -26,11 +24,8 @@ mod hostile;
 mod idle;
 mod include;
 mod items;
-mod kinds;
 mod nesting;
 mod revisions;
-mod rgd;
-mod rights;
 mod scene;
 mod stage;
 mod status;
@@ -41,8 +36,10 @@ mod types;
 mod waiting;
 mod writes;
 
-use distributor::Fleet;
-use e2e::Shared;
+use e2e::{
+    Shared,
+    graphs::{CRDS, controller, kinds, rgd, rights},
+};
 use futures::FutureExt as _;
 use stage::Stage;
 use tokio::sync::Mutex;
@@ -55,9 +52,6 @@ static BROKEN: Shared<Stage> = Shared::new(|| Stage::start("broken", true).boxed
 
 /// The stage where people attack.
 static HOSTILE: Shared<Stage> = Shared::new(|| Stage::start("hostile", false).boxed_local());
-
-/// A hub and its spokes.
-static FLEET: Shared<Fleet> = Shared::new(|| Fleet::start().boxed_local());
 
 /// Held by whoever uses [`BROKEN`].
 static ALONE: Mutex<()> = Mutex::const_new(());

@@ -5,19 +5,13 @@ use harness::{AuditEvents, ClusterOptions, Lab, LabOptions, Mark};
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::{
+    CRDS,
     controller::{Controller, GRAPHS},
     rights,
 };
 
 /// API group of kinds that no role of the controller names, on purpose.
 pub(crate) const FORBIDDEN: &str = "forbidden.kro.test";
-
-/// The CRDs of graphs.
-pub(crate) const CRDS: [&str; 3] = [
-    include_str!("../../../../config/crd-graphs/broker.platform-mesh.io_resourcegraphrollouts.yaml"),
-    include_str!("../../../../config/crd-graphs/internal.kro.run_graphrevisions.yaml"),
-    include_str!("../../../../config/crd-graphs/kro.run_resourcegraphdefinitions.yaml"),
-];
 
 /// A stage. Its clients belong to the runtime in which it was started.
 pub(crate) struct Stage {

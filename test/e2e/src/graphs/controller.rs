@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use e2e::{Place, broker::http_get};
+use crate::{Place, broker::http_get};
 use harness::{Lab, Process, Program, free_address, wait_for};
 
 /// The user of its kubeconfig, by which the audit log tells its requests from others.
-pub(crate) const GRAPHS: &str = "graphs";
+pub const GRAPHS: &str = "graphs";
 
 const READY: Duration = Duration::from_mins(1);
 const EXIT: Duration = Duration::from_secs(20);
 
 /// A process that was started. Dropping it kills it.
-pub(crate) struct Controller {
+pub struct Controller {
     program: Program,
     args: Vec<String>,
     process: Process,
@@ -22,17 +22,12 @@ pub(crate) struct Controller {
 
 impl Controller {
     /// Starts one for `place` with further arguments, and returns when it is ready.
-    pub(crate) async fn start(lab: &Lab, place: &Place, args: &[&str]) -> Self {
+    pub async fn start(lab: &Lab, place: &Place, args: &[&str]) -> Self {
         Self::start_as(lab, place, args, |program| program).await
     }
 
     /// The same, of a program that is changed before.
-    pub(crate) async fn start_as(
-        lab: &Lab,
-        place: &Place,
-        args: &[&str],
-        change: impl FnOnce(Program) -> Program,
-    ) -> Self {
+    pub async fn start_as(lab: &Lab, place: &Place, args: &[&str], change: impl FnOnce(Program) -> Program) -> Self {
         let kubeconfig = lab.directory().join(format!("{}-graphs.kubeconfig", place.name()));
         place.cluster.write_kubeconfig(GRAPHS, &kubeconfig).unwrap();
         let (health, metrics) = (free_address().unwrap(), free_address().unwrap());
@@ -51,7 +46,7 @@ impl Controller {
     }
 
     /// Waits until `/readyz` says 200.
-    pub(crate) async fn until_ready(&mut self) {
+    pub async fn until_ready(&mut self) {
         let health = self.health.clone();
         let ready = wait_for(READY, "resource-graphs to be ready", async || {
             if let Some(status) = self.process.exit_status()? {
@@ -66,30 +61,30 @@ impl Controller {
     }
 
     /// SIGKILL.
-    pub(crate) fn kill(&mut self) {
+    pub fn kill(&mut self) {
         self.process.kill();
     }
 
     /// SIGTERM; returns when it has ended, with its exit code.
-    pub(crate) async fn terminate(&mut self) -> Option<i32> {
+    pub async fn terminate(&mut self) -> Option<i32> {
         self.process.terminate(EXIT).await.unwrap().code()
     }
 
     /// Starts the same again after [`Controller::kill`] or [`Controller::terminate`], and returns when it is ready.
-    pub(crate) async fn start_again(&mut self, lab: &Lab) {
+    pub async fn start_again(&mut self, lab: &Lab) {
         self.spawn(lab);
         self.until_ready().await;
     }
 
     /// Ends it in order and starts it with these arguments instead.
-    pub(crate) async fn with_args(&mut self, lab: &Lab, args: &[&str]) {
+    pub async fn with_args(&mut self, lab: &Lab, args: &[&str]) {
         self.terminate().await;
         self.spawn_with(lab, args);
         self.until_ready().await;
     }
 
     /// Starts it with these arguments, and returns at once.
-    pub(crate) fn spawn_with(&mut self, lab: &Lab, args: &[&str]) {
+    pub fn spawn_with(&mut self, lab: &Lab, args: &[&str]) {
         self.args = args.iter().map(ToString::to_string).collect();
         self.spawn(lab);
     }
@@ -100,22 +95,22 @@ impl Controller {
     }
 
     /// Where it says how it is.
-    pub(crate) fn health(&self) -> &str {
+    pub fn health(&self) -> &str {
         &self.health
     }
 
     /// What it measures, as Prometheus reads it.
-    pub(crate) async fn metrics(&self) -> String {
+    pub async fn metrics(&self) -> String {
         http_get(&self.metrics, "/metrics").await.unwrap().1
     }
 
     /// The process, for signals.
-    pub(crate) fn process(&mut self) -> &mut Process {
+    pub fn process(&mut self) -> &mut Process {
         &mut self.process
     }
 
     /// The last lines of its log that hold one of `words`; of all lines if there are none.
-    pub(crate) fn lines(&self, words: &[&str]) -> String {
+    pub fn lines(&self, words: &[&str]) -> String {
         let log = self.process.log().unwrap_or_default();
         let lines = log.lines().filter(|line| words.is_empty() || words.iter().any(|word| line.contains(word)));
         let lines: Vec<&str> = lines.collect();

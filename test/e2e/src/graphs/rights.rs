@@ -3,40 +3,40 @@
 //! The harness runs no controller that aggregates ClusterRoles, so each role is bound by itself: to the API server that is
 //! the same.
 
-use e2e::{DEADLINE, Kind, Place};
+use crate::{DEADLINE, Kind, Place};
 use harness::wait_for;
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use kube::{Api, api::PostParams};
 use serde_json::{Value, json};
 
-use crate::controller::GRAPHS;
+use super::controller::GRAPHS;
 
 const ROLE: Kind =
     Kind { group: "rbac.authorization.k8s.io", version: "v1", kind: "ClusterRole", plural: "clusterroles" };
 const BINDING: Kind = Kind { kind: "ClusterRoleBinding", plural: "clusterrolebindings", ..ROLE };
 
 /// All verbs that children need.
-pub(crate) const CHILD: [&str; 7] = ["create", "get", "list", "watch", "update", "patch", "delete"];
+pub const CHILD: [&str; 7] = ["create", "get", "list", "watch", "update", "patch", "delete"];
 /// What instances need: they are never deleted by us.
 const INSTANCE: [&str; 6] = ["create", "get", "list", "watch", "update", "patch"];
 
 /// One rule of a role.
-pub(crate) fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Value {
+pub fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Value {
     json!({"apiGroups": [group], "resources": resources, "verbs": verbs})
 }
 
 /// All that is needed for instances of a kind.
-pub(crate) fn instances(kind: &Kind) -> Value {
+pub fn instances(kind: &Kind) -> Value {
     rule(kind.group, &[kind.plural, &format!("{}/status", kind.plural)], &INSTANCE)
 }
 
 /// All that is needed for children of a kind.
-pub(crate) fn children(kind: &Kind) -> Value {
+pub fn children(kind: &Kind) -> Value {
     rule(kind.group, &[kind.plural, &format!("{}/status", kind.plural)], &CHILD)
 }
 
 /// A role with these rules, bound to the controller's user.
-pub(crate) async fn grant(place: &Place, name: &str, rules: Vec<Value>) {
+pub async fn grant(place: &Place, name: &str, rules: Vec<Value>) {
     let role = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
@@ -62,7 +62,7 @@ async fn until_allowed(place: &Place, rule: &Value) {
 }
 
 /// The same where it is taken away.
-pub(crate) async fn until_denied(place: &Place, rule: &Value) {
+pub async fn until_denied(place: &Place, rule: &Value) {
     until(place, rule, false).await;
 }
 
@@ -88,7 +88,7 @@ async fn until(place: &Place, rule: &Value, allowed: bool) {
 }
 
 /// The static role, and the children that most tests use.
-pub(crate) async fn install(place: &Place) {
+pub async fn install(place: &Place) {
     let own = ["get", "list", "watch", "update", "patch"];
     let fixed = vec![
         rule("apiextensions.k8s.io", &["customresourcedefinitions"], &CHILD),

@@ -17,11 +17,11 @@ use serde_json::{Value, json};
 use tokio::sync::{Mutex, MutexGuard, RwLock};
 
 use crate::{
+    CRDS,
     controller::{Controller, GRAPHS as USER},
     kinds::{RGD, is_active, is_served, kind},
     rgd::{Node, Rgd},
     rights,
-    stage::CRDS,
 };
 
 /// Namespace of the Secrets of spokes.

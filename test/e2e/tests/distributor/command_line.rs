@@ -46,7 +46,7 @@ async fn is_said_with(fleet: &Fleet, code: i32, name: &str, args: &[&str], outpu
         let said = broker(fleet, &[args, output].concat()).await;
         assert_eq!((said.code, &*said.err), (Some(code), ""), "{said:?}");
         let told = if *end == ".json" { format!("{:#}\n", json_alike(said.json())) } else { text_alike(&said.out) };
-        is_kept("graphs", &format!("{name}{end}"), &told);
+        is_kept("distributor", &format!("{name}{end}"), &told);
     }
 }
 
@@ -99,7 +99,7 @@ fn a_graph_is_rolled_out_and_taken_back_and_an_instance_is_traced() {
         let said = broker(fleet, &["rollout", "undo", "nothing"]).await;
         assert!(said.code == Some(2) && said.err.contains("there is no ResourceGraphRollout nothing"), "{said:?}");
         asked.push(said.shown());
-        is_kept("graphs", "rollout.txt", &asked.join("\n"));
+        is_kept("distributor", "rollout.txt", &asked.join("\n"));
     });
 }
 
