@@ -102,6 +102,7 @@ mod tests {
             from: ClusterName::provider("theseus"),
             to: ClusterName::provider("ariadne"),
             epoch: 1,
+            migration: None,
             phase: Phase::Copying,
             waits_for: "the new copy".into(),
         });

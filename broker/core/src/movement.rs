@@ -92,6 +92,8 @@ pub struct Moving {
     pub to: ClusterName,
     /// Epoch of the assignment that began it, in milliseconds since 1970.
     pub epoch: u64,
+    /// The person's Migration (`namespace/name`) that it is made for; `None`: the broker moves it, or that is not known yet.
+    pub migration: Option<String>,
     /// How far it is.
     pub phase: Phase,
     /// What it waits for, for people.

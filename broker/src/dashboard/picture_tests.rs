@@ -51,6 +51,7 @@ fn moving(name: &str) -> Trace {
             from: one.clone(),
             to: two.clone(),
             epoch: 1,
+            migration: None,
             phase: Phase::Copying,
             waits_for: text("the stage"),
         }),

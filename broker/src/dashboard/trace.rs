@@ -350,7 +350,8 @@ mod tests {
         let still = Decided { provider: Some(one.clone()), ..Decided::default() };
         assert_eq!((still.part(&one), still.part(&two)), (Some(Part::Serves), None));
         let phase = broker_core::movement::Phase::Copying;
-        let moving = Moving { from: one.clone(), to: two.clone(), epoch: 1, phase, waits_for: String::new() };
+        let moving =
+            Moving { from: one.clone(), to: two.clone(), epoch: 1, migration: None, phase, waits_for: String::new() };
         let moving = Decided { provider: Some(one.clone()), moving: Some(moving), ..Decided::default() };
         let parts = [&one, &two, &three].map(|provider| moving.part(provider));
         assert_eq!(parts, [Some(Part::Leaves), Some(Part::TakesOver), None]);

@@ -411,6 +411,9 @@ impl<'a> Pass<'a> {
             ..Assigned::to(assigned.provider.clone(), self.next_epoch(assigned))
         };
         self.begin(origin, &next, best, departure(reason, &assigned.provider, to));
+        if let Reason::Requested(migration) = reason {
+            self.moves_for(Some(migration));
+        }
         true
     }
 
@@ -424,6 +427,7 @@ impl<'a> Pass<'a> {
             from: next.provider.clone(),
             to: to.clone(),
             epoch: next.epoch,
+            migration: None,
             phase: Phase::Copying,
             waits_for: "the new copy".into(),
         });

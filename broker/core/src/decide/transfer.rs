@@ -69,6 +69,7 @@ impl<'a> Pass<'a> {
             return self.decision.again_in(LOST_MILLIS);
         }
         let migration = self.migration_of(origin, assigned, to);
+        self.moves_for(migration);
         self.others_wait(migration);
         let dying = source.and_then(|source| source.copy.present()).is_some_and(|copy| copy.deleting);
         let progress = Progress::of(migration, dying, &snapshot.moves.configured);
@@ -130,7 +131,15 @@ impl<'a> Pass<'a> {
     /// What is told of the move to its Migration.
     fn report(&mut self, assigned: &Assigned, to: &ClusterName, phase: Phase, waits_for: String) {
         let (from, to) = (assigned.provider.clone(), to.clone());
-        self.decision.moving = Some(Moving { from, to, epoch: assigned.epoch, phase, waits_for });
+        let migration = self.decision.moving.take().and_then(|told| told.migration);
+        self.decision.moving = Some(Moving { from, to, epoch: assigned.epoch, migration, phase, waits_for });
+    }
+
+    /// Says which Migration the move is made for: others between the same providers would take it for their own.
+    pub(super) fn moves_for(&mut self, migration: Option<&MigrationView>) {
+        if let Some(moving) = &mut self.decision.moving {
+            moving.migration = migration.filter(|migration| migration.by_person).map(ToString::to_string);
+        }
     }
 
     /// The Migration of this move, if there is one.

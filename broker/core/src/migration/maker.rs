@@ -45,6 +45,7 @@ mod tests {
             from: ClusterName::provider("one"),
             to: ClusterName::provider(to),
             epoch,
+            migration: None,
             phase: Phase::Ready,
             waits_for: String::new(),
         }

@@ -84,10 +84,18 @@ impl Standing<'_> {
         if let Some(Request::Waits(why)) = request {
             return Movement::Waits(why.clone());
         }
-        if let Some(moving) = self.moving {
-            let its = moving.from == view.from
-                && moving.to == view.to
-                && (view.by_person || known.epoch() == Some(moving.epoch));
+        let alike = self.moving.filter(|moving| moving.from == view.from && moving.to == view.to);
+        if let Some(moving) = alike {
+            let its = match (&moving.migration, view.by_person) {
+                (_, false) => known.epoch() == Some(moving.epoch),
+                // The origin has not been decided on since this one was made.
+                (Some(first), true) if *first != known.key.to_string() => {
+                    return Movement::Waits(format!("for Migration {first} to end"));
+                }
+                (Some(_), true) => true,
+                // Whose it is has not been told yet: one that has begun goes on, and none begins.
+                (None, true) => !known.is_new(),
+            };
             if its {
                 return Movement::Underway(moving.clone());
             }
@@ -131,6 +139,7 @@ mod tests {
             from: ClusterName::provider("one"),
             to: ClusterName::provider(to),
             epoch,
+            migration: None,
             phase: Phase::Ready,
             waits_for: String::new(),
         }
@@ -155,11 +164,13 @@ mod tests {
     }
 
     #[test]
-    fn a_persons_is_whatever_moves_between_its_providers() {
+    fn a_persons_is_the_move_that_is_made_for_it() {
         let person = migration(&json!({}));
-        let now = moving("two", 7);
+        let now = Moving { migration: Some(person.key.to_string()), ..moving("two", 7) };
         let said = |state, moving, request| said(&person, state, moving, request);
         assert!(matches!(said(State::Moving, Some(&now), None), Movement::Underway(_)));
+        let elsewhere = Moving { to: ClusterName::provider("three"), ..now.clone() };
+        assert_eq!(said(State::Moving, Some(&elsewhere), None), Movement::Unknown, "it was edited");
         let first = Some(Request::Waits("the first".into()));
         let other = said(State::Moving, Some(&now), first);
         assert_eq!(other, Movement::Waits("the first".into()), "another's move is not its own");
@@ -167,6 +178,24 @@ mod tests {
         assert_eq!(waits, Movement::Waits("room".into()));
         let refused = said(State::Served, None, Some(Request::Refused("NotAccepted", "no".into())));
         assert_eq!(refused, Movement::Refused("NotAccepted", "no".into()));
+    }
+
+    /// The origin has not been decided on since the second was made, and moves between the same providers for the first.
+    #[test]
+    fn anothers_move_between_the_same_providers_begins_no_stages() {
+        let second = migration(&json!({}));
+        let begun = migration(&json!({"status": {"state": "InitialInProgress"}}));
+        let firsts = Moving { migration: Some("n/first".into()), ..moving("two", 7) };
+        for known in [&second, &begun] {
+            let told = said(known, State::Moving, Some(&firsts), None);
+            assert_eq!(told, Movement::Waits("for Migration n/first to end".into()));
+        }
+        // The broker's own move, or whose it is has not been told.
+        let nobodys = moving("two", 7);
+        assert_eq!(said(&second, State::Moving, Some(&nobodys), None), Movement::Unknown);
+        assert!(matches!(said(&begun, State::Moving, Some(&nobodys), None), Movement::Underway(_)));
+        let ours = said(&ours(7), State::Moving, Some(&firsts), None);
+        assert!(matches!(ours, Movement::Underway(_)), "by its epoch: {ours:?}");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use broker_core::{
 
 fn moving(to: &str, epoch: u64) -> Moving {
     let [from, to] = ["from", to].map(ClusterName::provider);
-    Moving { from, to, epoch, phase: Phase::Copying, waits_for: String::new() }
+    Moving { from, to, epoch, migration: None, phase: Phase::Copying, waits_for: String::new() }
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn route() -> Route {
 
 fn moving() -> Decision {
     let (from, to) = (ClusterName::provider("one"), ClusterName::provider("two"));
-    let moving = Moving { from, to, epoch: 1, phase: Phase::Copying, waits_for: String::new() };
+    let moving = Moving { from, to, epoch: 1, migration: None, phase: Phase::Copying, waits_for: String::new() };
     Decision { moving: Some(moving), route: Some(route()), begins: true, ..Decision::state(State::Moving) }
 }
 
@@ -235,7 +235,7 @@ fn what_is_asked_for_is_what_a_walk_over_all_would_find() {
         let provider = providers.get(dice(4)).cloned();
         let at = |provider: ClusterName| AcceptId { provider, namespace: "n".into(), name: "x".into() };
         let (from, to) = (providers[0].clone(), providers[1 + dice(2)].clone());
-        let moving = Moving { from, to, epoch: 1, phase: Phase::Copying, waits_for: String::new() };
+        let moving = Moving { from, to, epoch: 1, migration: None, phase: Phase::Copying, waits_for: String::new() };
         let decision = Decision {
             steps: vec![Step::Confirm; dice(2)],
             counted: provider.clone().map(at),

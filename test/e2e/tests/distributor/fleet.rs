@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use e2e::{
-    Object, Place,
+    DEADLINE, Object, Place,
     kind::{CONFIG_MAP, CRD, SECRET},
 };
 use futures::future::join_all;
@@ -252,7 +252,10 @@ impl Fleet {
         self.namespace(place, namespace).await;
         let object = kind.object(namespace, name, &json!({"spec": {"text": spoke}}));
         let author = PatchParams::apply("author");
-        place.api(kind, namespace).patch(name, &author, &Patch::Apply(&object)).await.unwrap();
+        let (instances, what) = (place.api(kind, namespace), format!("{} to be served in {spoke}", kind.plural));
+        // A CRD says that it is established a moment before it is served.
+        let applied = wait_for(DEADLINE, &what, async || instances.patch(name, &author, &Patch::Apply(&object)).await);
+        applied.await.unwrap_or_else(|error| panic!("{error:#}"));
         place.until(kind, namespace, name, "to be ACTIVE", is_active).await
     }
 

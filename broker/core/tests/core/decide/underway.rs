@@ -2,7 +2,7 @@
 
 use broker_api::{ClusterName, MigrationState, keys};
 use broker_core::{
-    decision::State,
+    decision::{Decision, State},
     memory::Subject,
     movement::{Configured, Phase, Request, Route},
 };
@@ -21,8 +21,11 @@ fn asked() -> World {
     world.accept("p1", &json!({}));
     world.accept("p2", &json!({}));
     world.moves.ask(&web(), "mine", "p1", "p2", world.millis);
-    begin(&mut world);
+    let passes: Vec<Decision> = (0..3).map(|_| world.pass(&web())).collect();
     assert_eq!(next(&world), "p2");
+    let mut moves = passes.iter().filter_map(|decision| decision.moving.as_ref());
+    assert!(passes.iter().any(|decision| decision.begins));
+    assert!(moves.all(|moving| moving.migration.as_deref() == Some("team/mine")), "{passes:?}");
     world
 }
 
@@ -252,9 +255,13 @@ fn of_a_persons_migrations_the_one_that_has_begun_is_that_of_the_move_and_none_t
     let decision = world.pass(&web());
     assert_eq!((next(&world), decision.requests.len()), (json!("p2"), 0), "{:?}", decision.requests);
 
+    let made_for = |decision: &Decision| decision.moving.clone().unwrap().migration;
+    assert_eq!(made_for(&decision).as_deref(), Some("team/mine"));
+
     world.moves.ask(&web(), "begun", "p1", "p2", now);
     world.moves.reach(MigrationState::InitialInProgress, now);
     let decision = world.look(&web());
+    assert_eq!(made_for(&decision).as_deref(), Some("team/begun"));
     let waits: Vec<&str> = decision.requests.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(waits, ["team/mine"]);
 }

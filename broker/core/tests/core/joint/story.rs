@@ -389,3 +389,25 @@ impl Story {
         }
     }
 }
+
+/// Both ask for the same move. The second is looked at before the origin has been decided on since it was made.
+#[test]
+fn a_second_migration_does_not_take_the_move_of_the_first_for_its_own() {
+    let mut story = Story::new(0);
+    story.accept("p2", 0, 30);
+    let state = |story: &Story, name: &str| story.joint.migration(name).unwrap()["status"]["state"].clone();
+    story.joint.ask("first", "p1", "p2");
+    for _ in 0..10 {
+        story.joint.pass(usize::MAX);
+        story.joint.migrate("first", usize::MAX);
+        story.serve("p2");
+    }
+    assert_eq!(state(&story, "first"), "InitialInProgress");
+    story.joint.ask("second", "p1", "p2");
+    for _ in 0..10 {
+        story.joint.migrate("second", usize::MAX);
+    }
+    assert_eq!(state(&story, "second"), "Pending");
+    story.heal();
+    story.check();
+}

@@ -399,6 +399,7 @@ pub(crate) fn underway(phase: Phase) -> Movement {
         from: ClusterName::provider(FROM),
         to: ClusterName::provider(TO),
         epoch: START,
+        migration: None,
         phase,
         waits_for: "the copy at beta is not ready yet".into(),
     })
