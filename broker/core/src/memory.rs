@@ -52,9 +52,19 @@ pub struct OriginMemory {
     pub copy_uid: Option<Box<str>>,
     /// When the copy was created by us, in milliseconds since 1970.
     pub created_at: Option<u64>,
-    /// Epoch of the move that is under way, and when it was first seen here: an epoch says nothing of how long ago it was,
-    /// for it may be another process's.
-    moving: Option<(u64, u64)>,
+    /// The move that is under way.
+    moving: Option<Box<Underway>>,
+}
+
+/// What is remembered of a move.
+#[derive(Debug, Clone, PartialEq)]
+struct Underway {
+    epoch: u64,
+    /// When it was first seen here, in milliseconds since 1970: its epoch says nothing of how long ago it was, for it may be
+    /// another process's.
+    since: u64,
+    /// The person's Migration (`namespace/name`) that it is made for.
+    migration: Option<String>,
 }
 
 impl OriginMemory {
@@ -70,17 +80,30 @@ impl OriginMemory {
             // The next move tries all again.
             self.gave_up.clear();
         }
-        if let Some(moving) = &decision.moving
-            && self.moving.is_none_or(|(held, _)| held != moving.epoch)
-        {
-            self.moving = Some((moving.epoch, now));
+        if let Some(moving) = &decision.moving {
+            let held = self.moving.take().filter(|held| held.epoch == moving.epoch);
+            let mut held =
+                held.unwrap_or_else(|| Box::new(Underway { epoch: moving.epoch, since: now, migration: None }));
+            if moving.migration.is_some() {
+                held.migration.clone_from(&moving.migration);
+            }
+            self.moving = Some(held);
         }
         self.held_since = decision.held_since;
     }
 
     /// For how many milliseconds the move of this epoch has been seen to be under way.
     pub fn moving_for(&self, epoch: u64, now: u64) -> u64 {
-        self.moving.filter(|(held, _)| *held == epoch).map_or(0, |(_, since)| now.saturating_sub(since))
+        self.underway(epoch).map_or(0, |held| now.saturating_sub(held.since))
+    }
+
+    /// The person's Migration (`namespace/name`) that the move of this epoch is made for, as it was decided.
+    pub fn made_for(&self, epoch: u64) -> Option<&str> {
+        self.underway(epoch)?.migration.as_deref()
+    }
+
+    fn underway(&self, epoch: u64) -> Option<&Underway> {
+        self.moving.as_deref().filter(|held| held.epoch == epoch)
     }
 
     /// How long ago a move to this provider was given up, counted in moves given up since; `None`: never.

@@ -210,7 +210,7 @@ impl<'a> Pass<'a> {
         let mut current: Option<&'a MigrationView> = None;
         let mut others: Vec<&'a MigrationView> = Vec::new();
         for migration in self.open_requests() {
-            // A move is known by its providers: one that waits, or has not ended yet, would take it for its own.
+            // Between the same providers whoever waits is before who has asked later: the next move there is its own.
             let before = others.iter().copied().find(|held| (&held.from, &held.to) == (&migration.from, &migration.to));
             let verdict = match current.or(before) {
                 // Told by `others_wait`.

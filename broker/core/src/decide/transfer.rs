@@ -162,8 +162,13 @@ impl<'a> Pass<'a> {
         let begun = |migration: &&MigrationView| {
             migration.state > MigrationState::Pending && migration.state != MigrationState::Failed
         };
+        // Likewise the one that it was begun for: another that waits does not inherit a move that has failed, and one whose name
+        // comes first does not take it over.
+        let made_for = self.snapshot.memory.made_for(assigned.epoch);
+        let asked = || of_person().find(|migration| made_for.is_some_and(|name| name == migration.to_string()));
         let open = || of_person().find(|migration| !migration.has_ended());
-        own.or_else(|| of_person().find(begun)).or_else(open).or_else(|| of_person().next())
+        let next = || of_person().next();
+        own.or_else(|| of_person().find(begun)).or_else(asked).or_else(open).or_else(next)
     }
 
     /// Whether there is nothing (any more) to move from.

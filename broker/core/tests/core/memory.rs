@@ -44,3 +44,18 @@ fn a_move_is_timed_from_when_it_was_first_seen() {
     see(&mut memory, 8, 5000);
     assert_eq!((memory.moving_for(7, 6000), memory.moving_for(8, 6000)), (0, 1000));
 }
+
+#[test]
+fn a_move_is_made_for_who_it_was_said_to_be_made_for() {
+    let mut memory = OriginMemory::default();
+    let mut see = |epoch, migration: Option<&str>| {
+        let moving = Moving { migration: migration.map(str::to_owned), ..moving("two", epoch) };
+        memory.absorb(&Decision { moving: Some(moving), ..Decision::default() }, None, 1000);
+        [7, 8].map(|epoch| memory.made_for(epoch).map(str::to_owned))
+    };
+    let named = |name: &str| Some(name.to_owned());
+    assert_eq!(see(7, Some("n/first")), [named("n/first"), None]);
+    assert_eq!(see(7, None), [named("n/first"), None], "while Migrations are not known");
+    assert_eq!(see(7, Some("n/second")), [named("n/second"), None], "the first is gone");
+    assert_eq!(see(8, None), [None, None], "another move");
+}

@@ -123,7 +123,8 @@ fn worlds_that_go_wrong_because_a_process_ends_after_any_write() {
     all_hold(&plays.collect::<Vec<_>>());
 }
 
-/// A named scenario for each seed, and one that it makes up; or only the one that is named, or without what is taken out.
+/// A scenario for each seed: by turns one with a name and one that it makes up, both where not many are wanted; or only the
+/// one that is named, or without what is taken out.
 #[test]
 fn worlds_that_go_wrong_as_their_seeds_say() {
     if number("CRASH").is_some() {
@@ -135,12 +136,14 @@ fn worlds_that_go_wrong_as_their_seeds_say() {
         None => first..=first + number("SEEDS").unwrap_or(1) - 1,
     };
     let without = read("WITHOUT").unwrap_or_default();
-    let (named, only) = (wanted(), read("SCENARIO").is_some());
+    let (named, only, both) = (wanted(), read("SCENARIO").is_some(), number("SEEDS").is_none());
     assert!(!(named.is_empty() && number("SEED").is_some()), "graphs have no such scenario");
     let mut last: Option<(u64, Scenario)> = None;
     let plays = seeds.flat_map(|seed| {
-        let one = named.get(usize::try_from(seed).unwrap() % named.len().max(1)).cloned();
-        let made_up = (!only).then(|| {
+        let turn = seeded::story(seed) % 2;
+        let one = named.get(usize::try_from(seed).unwrap() % named.len().max(1)).filter(|_| only || both || turn == 0);
+        let one = one.cloned();
+        let made_up = (!only && (both || turn == 1)).then(|| {
             let story = seeded::story(seed);
             let of = last.take().filter(|(of, _)| *of == story);
             let (_, scenario) = last.insert(of.unwrap_or_else(|| (story, seeded::scenario(story))));
