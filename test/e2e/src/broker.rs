@@ -109,17 +109,7 @@ impl Broker {
 
     /// Waits until `/readyz` says 200.
     pub async fn until_ready(&mut self) {
-        let health = self.health.clone();
-        let what = format!("{} to be ready", self.process.name());
-        let ready = wait_for(READY, &what, async || {
-            if let Some(status) = self.process.exit_status()? {
-                return Ok(Err(anyhow::anyhow!("it ended: {status}")));
-            }
-            let (status, body) = http_get(&health, "/readyz").await?;
-            anyhow::ensure!(status == 200, "{status} {body}");
-            anyhow::Ok(Ok(()))
-        });
-        let ready = ready.await.and_then(|ended| ended);
+        let ready = until_ready(&mut self.process, &self.health).await;
         ready.unwrap_or_else(|error| panic!("{error:#}\n{}", self.last_lines(40)));
     }
 
@@ -180,4 +170,18 @@ impl Broker {
     pub async fn metrics(&self) -> anyhow::Result<String> {
         http_get(&self.metrics, "/metrics").await.map(|(_, body)| body)
     }
+}
+
+/// Waits until a program's `/readyz` at `health` says 200. `Err`: it ended, or was not ready in time.
+pub(crate) async fn until_ready(process: &mut Process, health: &str) -> anyhow::Result<()> {
+    let what = format!("{} to be ready", process.name());
+    let ready = wait_for(READY, &what, async || {
+        if let Some(status) = process.exit_status()? {
+            return Ok(Err(anyhow::anyhow!("it ended: {status}")));
+        }
+        let (status, body) = http_get(health, "/readyz").await?;
+        anyhow::ensure!(status == 200, "{status} {body}");
+        anyhow::Ok(Ok(()))
+    });
+    ready.await.and_then(|ended| ended)
 }

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use crate::{Place, broker::http_get};
-use harness::{Lab, Process, Program, free_address, wait_for};
+use crate::{
+    Place,
+    broker::{http_get, until_ready},
+};
+use harness::{Lab, Process, Program, free_address};
 
 /// The user of its kubeconfig, by which the audit log tells its requests from others.
 pub const GRAPHS: &str = "graphs";
 
-const READY: Duration = Duration::from_mins(1);
 const EXIT: Duration = Duration::from_secs(20);
 
 /// A process that was started. Dropping it kills it.
@@ -47,16 +49,7 @@ impl Controller {
 
     /// Waits until `/readyz` says 200.
     pub async fn until_ready(&mut self) {
-        let health = self.health.clone();
-        let ready = wait_for(READY, "resource-graphs to be ready", async || {
-            if let Some(status) = self.process.exit_status()? {
-                return Ok(Err(anyhow::anyhow!("it ended: {status}")));
-            }
-            let (status, body) = http_get(&health, "/readyz").await?;
-            anyhow::ensure!(status == 200, "{status} {body}");
-            anyhow::Ok(Ok(()))
-        });
-        let ready = ready.await.and_then(|ended| ended);
+        let ready = until_ready(&mut self.process, &self.health).await;
         ready.unwrap_or_else(|error| panic!("{error:#}\n{}", self.lines(&[])));
     }
 

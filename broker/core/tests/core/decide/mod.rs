@@ -26,6 +26,7 @@ mod silence;
 mod stays;
 mod steady;
 mod switched;
+mod turns;
 mod underway;
 mod unknown;
 mod unread;
