@@ -14,8 +14,24 @@ use crate::{
     error::{CallError, cut},
     inliner::{Schemas, inline},
     kind::{KindInfo, KindSchema},
+    object::Object,
     query::push_query,
 };
+
+/// An [`edition`] of a CRD, and a version at which the CRD is that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Edition {
+    pub(crate) edition: u64,
+    pub(crate) resource_version: u64,
+}
+
+impl Edition {
+    /// Of a CRD.
+    pub(crate) fn of(crd: &Object) -> Self {
+        let resource_version = crd.resource_version;
+        Self { edition: edition(&crd.uid, crd.generation, resource_version), resource_version }
+    }
+}
 
 /// What is read of a CRD for one kind.
 pub(crate) struct Definition {

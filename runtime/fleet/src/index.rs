@@ -3,6 +3,7 @@
 //! It is *incomplete* until the first list is done; an incomplete index answers `Unknown`, never `Absent`.
 //! Responses to our own writes go in at once, so that a decision never acts on what it has itself already changed.
 
+mod bodies;
 mod state;
 
 use std::{
@@ -19,7 +20,7 @@ use tokio::time::Instant;
 pub use self::state::Source;
 use self::state::State;
 use crate::{
-    budget::{Bodies, Share},
+    budget::Share,
     census::{Census, Seat},
     cost::cost,
     hashed::HashMap,
@@ -273,6 +274,12 @@ impl Index {
         (state.complete, state.restored) = (false, true);
     }
 
+    /// What the kind's objects look like has changed: what is at the version that is held may be shown in another way, until it
+    /// is listed again.
+    pub(crate) fn mark_redefined(&self) {
+        self.write().redefined = true;
+    }
+
     /// The newest version that was seen of what is watched.
     pub(crate) fn progress(&self) -> u64 {
         self.read().progress
@@ -392,12 +399,12 @@ impl Index {
     /// Lists may be long, so the new state is made beside the old one and then takes its place. Only the watch itself
     /// calls this: what comes in meanwhile are answers to our own requests, which are carried over.
     pub fn replace(&self, listed: Vec<(ObjectKey, Object)>, resource_version: u64) -> Vec<Change> {
-        let (before, sorts, restored, unknown) = {
+        let (before, sorts, restored, unknown, redefined) = {
             let mut state = self.write();
             state.learned = Some(Vec::new());
             // Versions only run backwards where etcd was restored from a backup: then the list alone is true.
             let restored = state.restored || resource_version < state.progress;
-            (state.objects.clone(), !state.sorted.is_empty(), restored, state.restored)
+            (state.objects.clone(), !state.sorted.is_empty(), restored, state.restored, state.redefined)
         };
         let mut new = State { complete: true, progress: resource_version, ..State::default() };
         let (mut changes, mut values) = (Vec::new(), HashMap::default());
@@ -405,7 +412,8 @@ impl Index {
         for (key, object) in listed {
             let old = before.get(&key);
             // Where its kind has changed, an object that nobody has touched is shown with other defaults.
-            let shows = |old: &Object| !old.has_body() || !object.has_body() || *old == object;
+            let has_both = |old: &Object| old.has_body() && object.has_body();
+            let shows = |old: &Object| if has_both(old) { *old == object } else { !redefined };
             let is_same = |old: &Object| old.resource_version == object.resource_version && old.uid == object.uid;
             let same = old.is_some_and(|old| is_same(old) && shows(old));
             let newer = |held: &&Arc<Object>| !restored && held.resource_version > object.resource_version;
@@ -467,30 +475,6 @@ impl Drop for Index {
         if let Some(seat) = self.seat.get() {
             seat.leave(state.objects.keys());
         }
-    }
-}
-
-impl Bodies for Index {
-    fn may_drop(&self) -> bool {
-        self.may_drop.load(Ordering::Relaxed)
-    }
-
-    fn each_body(&self, tell: &mut dyn FnMut(&ObjectKey, usize)) {
-        let state = self.read();
-        for (key, object) in state.objects.iter().filter(|(_, object)| object.has_body()) {
-            tell(key, object.size());
-        }
-    }
-
-    fn drop_body(&self, key: &ObjectKey) {
-        let mut state = self.write();
-        let Some(held) = state.objects.get_mut(key) else { return };
-        let size = held.size();
-        let bare = Arc::new(held.bare());
-        let dropped = std::mem::replace(held, bare);
-        drop(state);
-        self.share.release(size);
-        drop(dropped);
     }
 }
 

@@ -69,8 +69,13 @@ fn a_relist_yields_what_is_shown_otherwise_at_the_same_version() {
     assert_eq!(changes.len(), 1);
     assert_eq!(changes[0].new.as_deref(), Some(&defaulted));
     assert_eq!(index.get(&key("a")).found().as_deref(), Some(&defaulted));
-    // What is held without its content is no reason to look again.
-    assert!(index.replace(vec![(key("a"), defaulted.bare()), (key("b"), object(2))], 6).is_empty());
+    // What is held without its content is no reason to look again, unless the kind is another since.
+    let bare = || vec![(key("a"), defaulted.bare()), (key("b"), object(2).bare())];
+    assert!(index.replace(bare(), 6).is_empty());
+    index.mark_redefined();
+    let changes = index.replace(bare(), 7);
+    assert_eq!(changes.len(), 2);
+    assert!(index.replace(bare(), 8).is_empty());
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! One watch: list, then follow, into one index. Each has its own backoff and fails alone.
 
+mod editions;
 pub(crate) mod spec;
 
 use std::{borrow::Cow, pin::pin, sync::Arc, time::Duration};
@@ -11,6 +12,7 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 use tracing::{debug, info, warn};
 
+use self::editions::Editions;
 pub use self::spec::WatchSpec;
 use crate::{
     audience::Audience,
@@ -64,14 +66,24 @@ struct Event<'a> {
 pub(crate) async fn run(server: Arc<Server>, index: Arc<Index>, told: Arc<dyn Audience>) {
     let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(15));
     let mut watch = Watch::new(&server, &index, &told);
+    let mut editions = Editions::default();
     loop {
         let (connection, kind) = server.serving(&index.spec().gvk).await;
         let connection = connection.within(told.path()).after(backoff.failures());
         watch.meet(&connection);
         let (started, from, lists) = (Instant::now(), watch.version, watch.lists());
+        // Metadata looks the same in all of them.
+        let is_defined = !index.spec().metadata_only;
+        if lists && is_defined && editions.list(server.kinds.edition_of(&kind), started) {
+            index.mark_redefined();
+        }
         let (mut replaced, mut lost) = (pin!(server.replaced(&connection)), pin!(server.lost(&index)));
         let ended = tokio::select! {
             ended = watch.session(&connection, &kind) => ended,
+            () = editions.outdated(&server, &kind), if !lists && is_defined => {
+                watch.version = None;
+                continue;
+            }
             restored = &mut replaced => {
                 // Its list may have been put in while others were still told that all is unknown.
                 if restored {
@@ -101,6 +113,7 @@ pub(crate) async fn run(server: Arc<Server>, index: Arc<Index>, told: Arc<dyn Au
                 }
                 watch.replace(objects, version).await;
                 watch.version = Some(version);
+                editions.complete(version);
                 // By then it may be known that it says nothing.
                 if lost.now_or_never().is_some() || replaced.now_or_never() == Some(true) {
                     watch.version = None;

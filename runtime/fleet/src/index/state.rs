@@ -30,6 +30,8 @@ pub(super) struct State {
     pub(super) progress: u64,
     /// The API server has gone back in time since: the next list alone is true, whatever versions say.
     pub(super) restored: bool,
+    /// What its kind's objects look like has changed since the last list.
+    pub(super) redefined: bool,
     /// While a list takes the place of what is held: what was learned from answers since it began to.
     pub(super) learned: Option<Vec<ObjectKey>>,
 }

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     budget::Share,
-    definition,
+    definition::{self, Edition},
     index::{Index, Lookup},
     kind::{KindInfo, KindState, well_known},
     lock::lock,
@@ -85,7 +85,7 @@ impl Known {
             .unwrap_or_default()
     }
 
-    /// Tells whenever a kind may be served in another way than before.
+    /// Tells whenever a kind may be served, or defined, in another way than before.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
@@ -98,6 +98,7 @@ impl Known {
     /// All CRDs have been seen. What is news of them from now on is news of their kinds, also where all are listed again.
     pub(crate) fn crds_completed(&self) {
         self.crds_seen.store(true, Ordering::Relaxed);
+        self.changed();
     }
 
     /// A CRD came, changed or went. `first`: it was there when the watch began.
@@ -105,6 +106,9 @@ impl Known {
         let first = first && !self.crds_seen.load(Ordering::Relaxed);
         lock(&self.kinds).definition_changed(&key.name, first, Instant::now());
         self.asked.notify_one();
+        if !first {
+            self.changed();
+        }
     }
 
     /// What is known of a kind does not fit what the server says.
@@ -142,10 +146,15 @@ impl Known {
     /// What the watch on CRDs says of the one that defines a kind.
     pub(crate) fn definition_of(&self, kind: &KindInfo) -> Listed {
         match self.crds.get(&ObjectKey::new("", definition::name_of(kind))) {
-            Lookup::Found(crd) => Listed::Version(definition::edition(&crd.uid, crd.generation, crd.resource_version)),
+            Lookup::Found(crd) => Listed::Version(Edition::of(&crd).edition),
             Lookup::Absent => Listed::Absent,
             Lookup::Unknown => Listed::Unknown,
         }
+    }
+
+    /// Which edition of the CRD that defines a kind the watch on CRDs has seen last; `None`: nobody can tell, or there is no CRD.
+    pub(crate) fn edition_of(&self, kind: &KindInfo) -> Option<Edition> {
+        self.crds.get(&ObjectKey::new("", definition::name_of(kind))).found().map(|crd| Edition::of(&crd))
     }
 
     /// Whether the watch on CRDs has seen one of this group.

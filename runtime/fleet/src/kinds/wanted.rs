@@ -22,7 +22,7 @@ const GAP: Duration = Duration::from_millis(400);
 
 /// For so long a CRD has to say the same before its API server is taken to go by it: what is written before may be stored
 /// as the old schema has it, and nothing would tell. Below the last wait of [`REFRESH_AFTER`], so that the last look counts.
-const SETTLED: Duration = Duration::from_secs(4);
+pub(crate) const SETTLED: Duration = Duration::from_secs(4);
 
 /// For so long a schema that the API server contradicts is looked at closely: all looks that follow.
 const DOUBT: Duration = Duration::from_secs(6);

@@ -15,12 +15,13 @@ use runtime_fleet::{
     dial::Dial,
     fleet::{Fleet, FleetOptions},
     index::{Change, Index},
-    kind::{KindState, SchemaNews},
+    kind::{KindInfo, KindState, SchemaNews},
     kubeconfig::{Kubeconfig, Trust},
     listener::{Listener, Observer, Selector},
     object::{Object, ObjectKey},
     random,
     source::{SecretSource, SourceEvent},
+    subscription::Subscription,
     watch::WatchSpec,
     well_known,
     write::{Precondition, Writer},
@@ -167,58 +168,132 @@ async fn a_secret_makes_a_cluster_which_is_watched_and_written_to() {
     assert_eq!(told, story(7).await, "the same seed tells the same story");
 }
 
+/// The CRD of widgets, with these properties of their spec.
+fn widgets(properties: &Value) -> Value {
+    let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": properties},
+        "status": {"type": "object", "properties": {"size": {"type": "integer"}}}}});
+    let version = json!({"name": "v1", "served": true, "storage": true, "subresources": {"status": {}}, "schema": {"openAPIV3Schema": schema}});
+    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.sim.example.org"},
+        "spec": {"group": "sim.example.org", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"}, "versions": [version]}})
+}
+
+const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const WIDGETS_CRD: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.sim.example.org";
+const WIDGETS: &str = "/apis/sim.example.org/v1/namespaces/default/widgets";
+const WIDGET_STATUS: &str = "/apis/sim.example.org/v1/namespaces/default/widgets/w/status";
+
+/// Widgets are watched in a cluster that does not serve them yet.
+struct Stage {
+    server: ApiServer,
+    controllers: tokio::task::JoinHandle<()>,
+    fleet: Arc<Fleet>,
+    onlooker: mpsc::UnboundedReceiver<(KindState, Option<Value>)>,
+    ear: mpsc::UnboundedReceiver<(ClusterName, ObjectKey, Option<Arc<Object>>)>,
+    _widgets: Subscription,
+}
+
+impl Stage {
+    async fn new() -> Self {
+        random::seed(1);
+        let world = World::new(1);
+        let server = world.server("homer");
+        let controllers = tokio::spawn({
+            let server = server.clone();
+            async move { server.run_controllers().await }
+        });
+        let (seen, onlooker) = mpsc::unbounded_channel();
+        let (told, ear) = mpsc::unbounded_channel();
+        let fleet = fleet(&world, Onlooker(seen));
+        let spec = Arc::new(WatchSpec::all(GroupVersionKind::gvk("sim.example.org", "v1", "Widget")));
+        let name = ClusterName::consumer("homer");
+        let watched = fleet.listen(&Selector::Name(name.clone()), &spec, &Arc::new(Ear(told)));
+        fleet.engage(&name, kubeconfig("homer"), None);
+        let mut stage = Self { server, controllers, fleet, onlooker, ear, _widgets: watched };
+        assert_eq!(stage.kind().await.0, KindState::Missing);
+        stage
+    }
+
+    /// What is told next of the kind.
+    async fn kind(&mut self) -> (KindState, Option<Value>) {
+        timeout(LIMIT, self.onlooker.recv()).await.unwrap().unwrap()
+    }
+
+    /// Waits until the kind is served, and returns how, and its schema.
+    async fn served(&mut self) -> (Arc<KindInfo>, Value) {
+        loop {
+            let (state, schema) = self.kind().await;
+            if let (Some(info), Some(schema)) = (state.found(), schema) {
+                return (Arc::clone(info), schema);
+            }
+        }
+    }
+
+    /// What is told next of the widget.
+    async fn widget(&mut self) -> Option<Arc<Object>> {
+        let (_, key, object) = timeout(LIMIT, self.ear.recv()).await.unwrap().unwrap();
+        assert_eq!(key, ObjectKey::new("default", "w"));
+        object
+    }
+
+    async fn send(&self, method: &str, path: &str, body: &Value) {
+        let status = send(&self.server, method, path, body).await;
+        assert!((200..300).contains(&status), "{method} {path}: {status}");
+    }
+
+    /// A merge patch. Returns its status.
+    async fn patch(&self, path: &str, body: &Value) -> u16 {
+        let request = http::Request::patch(path).header("content-type", "application/merge-patch+json");
+        let request = request.body(Body::from(body.to_string().into_bytes())).unwrap();
+        self.server.sends().oneshot(request).await.unwrap().status().as_u16()
+    }
+
+    async fn end(self) {
+        self.fleet.shut_down().await;
+        self.controllers.abort();
+    }
+}
+
+fn widget() -> Value {
+    json!({"apiVersion": "sim.example.org/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 1}})
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_kind_that_comes_later_is_found_with_its_schema_and_its_objects() {
-    random::seed(1);
-    let world = World::new(1);
-    let server = world.server("homer");
-    let controllers = tokio::spawn({
-        let server = server.clone();
-        async move { server.run_controllers().await }
-    });
-    let (seen, mut onlooker) = mpsc::unbounded_channel();
-    let (told, mut ear) = mpsc::unbounded_channel();
-    let fleet = fleet(&world, Onlooker(seen));
-    let gvk = GroupVersionKind::gvk("sim.example.org", "v1", "Widget");
-    let name = ClusterName::consumer("homer");
-    let spec = Arc::new(WatchSpec::all(gvk.clone()));
-    let _widgets = fleet.listen(&Selector::Name(name.clone()), &spec, &Arc::new(Ear(told)));
-    fleet.engage(&name, kubeconfig("homer"), None);
-    let (state, _) = timeout(LIMIT, onlooker.recv()).await.unwrap().unwrap();
-    assert_eq!(state, KindState::Missing);
-
-    let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}});
-    let version = json!({"name": "v1", "served": true, "storage": true, "subresources": {"status": {}}, "schema": {"openAPIV3Schema": schema}});
-    let crd = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.sim.example.org"},
-        "spec": {"group": "sim.example.org", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"}, "versions": [version]}});
-    assert_eq!(send(&server, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &crd).await, 201);
-    let (found, schema) = loop {
-        let (state, schema) = timeout(LIMIT, onlooker.recv()).await.unwrap().unwrap();
-        if let (Some(info), Some(schema)) = (state.found(), schema) {
-            break (Arc::clone(info), schema);
-        }
-    };
+    let mut stage = Stage::new().await;
+    stage.send("POST", CRDS, &widgets(&json!({"size": {"type": "integer"}}))).await;
+    let (found, schema) = stage.served().await;
     assert!(found.has_status && found.namespaced && found.plural == "widgets", "{found:?}");
     assert_eq!(schema["properties"]["spec"]["properties"]["size"]["type"], "integer");
 
-    let widget =
-        json!({"apiVersion": "sim.example.org/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 1}});
-    assert_eq!(send(&server, "POST", "/apis/sim.example.org/v1/namespaces/default/widgets", &widget).await, 201);
-    let (_, key, object) = timeout(LIMIT, ear.recv()).await.unwrap().unwrap();
-    assert_eq!((key, object.is_some()), (ObjectKey::new("default", "w"), true));
+    stage.send("POST", WIDGETS, &widget()).await;
+    assert!(stage.widget().await.is_some());
 
     // With its CRD the kind goes, and nobody knows any more what there is.
-    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.sim.example.org";
-    assert_eq!(send(&server, "DELETE", path, &json!({})).await, 200);
-    let (_, key, object) = timeout(LIMIT, ear.recv()).await.unwrap().unwrap();
-    assert_eq!((key, object), (ObjectKey::new("default", "w"), None));
-    loop {
-        let (state, _) = timeout(LIMIT, onlooker.recv()).await.unwrap().unwrap();
-        if state == KindState::Missing {
-            break;
-        }
-    }
-    fleet.shut_down().await;
-    controllers.abort();
+    stage.send("DELETE", WIDGETS_CRD, &json!({})).await;
+    assert_eq!(stage.widget().await, None);
+    while stage.kind().await.0 != KindState::Missing {}
+    stage.end().await;
+}
+
+/// An API server tells those who watch already what happens in the moment after a CRD has changed as the CRD had it before.
+#[tokio::test(start_paused = true)]
+async fn a_default_is_seen_although_a_stream_from_before_it_has_told_of_the_object() {
+    let mut stage = Stage::new().await;
+    stage.send("POST", CRDS, &widgets(&json!({"size": {"type": "integer"}}))).await;
+    stage.served().await;
+    stage.send("POST", WIDGETS, &widget()).await;
+    stage.widget().await;
+    let crd = widgets(&json!({"size": {"type": "integer"}, "colour": {"type": "string", "default": "green"}}));
+    let (crd, status) = (json!({"spec": crd["spec"]}), json!({"status": {"size": 1}}));
+    // Its stream has not heard of the one when the other happens.
+    let written = tokio::join!(stage.patch(WIDGETS_CRD, &crd), stage.patch(WIDGET_STATUS, &status));
+    assert_eq!(written, (200, 200));
+    let told = stage.widget().await.unwrap();
+    let spec = |object: &Object| object.value().unwrap()["spec"].clone();
+    assert_eq!(spec(&told), json!({"size": 1}), "as the stream from before shows it");
+    let listed = stage.widget().await.unwrap();
+    assert_eq!(spec(&listed), json!({"size": 1, "colour": "green"}));
+    assert_eq!(listed.resource_version, told.resource_version);
+    stage.end().await;
 }

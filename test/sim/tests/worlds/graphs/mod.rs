@@ -178,8 +178,10 @@ fn what_went_wrong_once_does_not_again() {
     let plays = found.into_iter().flat_map(|(name, seed)| {
         named().filter(move |scenario| scenario.name == name).map(move |scenario| (scenario, seed))
     });
-    // A child was deleted that somebody had made his while its cluster was lost.
-    let made_up = [10_325].map(|seed| (seeded::scenario(seeded::story(seed)), seed));
-    let plays = plays.chain(made_up).map(|(scenario, seed)| Play::new(scenario, seed, Plan::windy(seed)));
-    all_hold(&plays.collect::<Vec<_>>());
+    let plays = plays.map(|(scenario, seed)| Play::new(scenario, seed, Plan::windy(seed)));
+    // A child was deleted that somebody had made his while its cluster was lost. What was told of an instance while its CRD
+    // changed lacked the new default for good.
+    let made_up = [(10_325, Plan::windy as fn(u64) -> Plan), (91_700, Plan::stormy)];
+    let made_up = made_up.map(|(seed, plan)| Play::new(seeded::scenario(seeded::story(seed)), seed, plan(seed)));
+    all_hold(&plays.chain(made_up).collect::<Vec<_>>());
 }
