@@ -18,6 +18,7 @@ use broker_api::ClusterName;
 use runtime_fleet::{
     cluster::Cluster,
     hashed::HashMap,
+    index::Index,
     object::{Object, ObjectKey},
     watch::WatchSpec,
 };
@@ -75,12 +76,24 @@ impl Default for Bodies {
 }
 
 impl Bodies {
-    /// The object with its body, where it was read and is not older than `stub`, which the index holds.
-    pub fn get(&self, cluster: &ClusterName, spec: &WatchSpec, key: &ObjectKey, stub: &Object) -> Option<Arc<Object>> {
+    /// The object with its body, where it was read, is not older than `stub`, which the index holds, and looks like that still.
+    pub fn get(&self, index: &Index, key: &ObjectKey, stub: &Object) -> Option<Arc<Object>> {
+        self.held((index.cluster(), index.spec()), key, stub, index.edition_since())
+    }
+
+    /// What was read before `since` does not count.
+    fn held(
+        &self,
+        (cluster, spec): (&ClusterName, &WatchSpec),
+        key: &ObjectKey,
+        stub: &Object,
+        since: Option<Instant>,
+    ) -> Option<Arc<Object>> {
         let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         let found = read.get(cluster)?.iter().rev().find(|read| read.key == *key && *read.spec == *spec)?;
+        let is_current = since.is_none_or(|since| found.at >= since);
         let fits = found.object.uid == stub.uid && found.object.resource_version >= stub.resource_version;
-        fits.then(|| Arc::clone(&found.object))
+        (fits && is_current).then(|| Arc::clone(&found.object))
     }
 
     /// How many objects were put here so far. Whoever looks from now on finds all of those.
@@ -143,9 +156,10 @@ pub struct Needs {
 impl Needs {
     /// The decision looks at this object, if there is one.
     pub fn look(&mut self, bodies: &Bodies, cluster: Arc<Cluster>, spec: &Arc<WatchSpec>, key: &ObjectKey) {
-        let Some(stub) = cluster.index(spec).and_then(|index| index.get(key).found()) else { return };
+        let Some(index) = cluster.index(spec) else { return };
+        let Some(stub) = index.get(key).found() else { return };
         self.weight += stub.weight as usize;
-        if !stub.has_body() && bodies.get(cluster.name(), spec, key, &stub).is_none() {
+        if !stub.has_body() && bodies.get(&index, key, &stub).is_none() {
             self.bodies.push((cluster, Arc::clone(spec), key.clone()));
         }
     }
@@ -194,21 +208,25 @@ mod tests {
         let bodies = Bodies::default();
         let cluster = ClusterName::consumer("c");
         let spec = Arc::new(WatchSpec::all(GroupVersionKind::gvk("", "v1", "ConfigMap")));
-        let key = |name: &str| ObjectKey::new("n", name);
+        let (place, key) = ((&cluster, &*spec), |name: &str| ObjectKey::new("n", name));
         let mut stub = object(5);
         stub.forget_body();
-        assert!(bodies.get(&cluster, &spec, &key("a"), &stub).is_none());
+        assert!(bodies.held(place, &key("a"), &stub, None).is_none());
+        let before = Instant::now();
         bodies.put(&cluster, &spec, &key("a"), object(5));
-        assert!(bodies.get(&cluster, &spec, &key("a"), &stub).is_some_and(|read| read.has_body()));
+        assert!(bodies.held(place, &key("a"), &stub, None).is_some_and(|read| read.has_body()));
+        assert!(bodies.held(place, &key("a"), &stub, Some(before)).is_some());
+        let later = Instant::now() + Duration::from_secs(1);
+        assert!(bodies.held(place, &key("a"), &stub, Some(later)).is_none(), "it may look otherwise now");
         let mut newer = object(6);
         newer.forget_body();
-        assert!(bodies.get(&cluster, &spec, &key("a"), &newer).is_none());
-        assert!(bodies.get(&ClusterName::consumer("d"), &spec, &key("a"), &stub).is_none());
+        assert!(bodies.held(place, &key("a"), &newer, None).is_none());
+        assert!(bodies.held((&ClusterName::consumer("d"), &spec), &key("a"), &stub, None).is_none());
         assert!(bodies.was_put(&cluster, &spec, &key("a"), 0) && !bodies.was_put(&cluster, &spec, &key("b"), 0));
         assert!(!bodies.was_put(&cluster, &spec, &key("a"), bodies.puts()));
         for at in 0..MOST_OBJECTS {
             bodies.put(&cluster, &spec, &key(&format!("b{at}")), object(5));
         }
-        assert!(bodies.get(&cluster, &spec, &key("a"), &stub).is_none(), "the oldest goes");
+        assert!(bodies.held(place, &key("a"), &stub, None).is_none(), "the oldest goes");
     }
 }

@@ -43,8 +43,9 @@ fn stub<M: Machine>(machine: &M, interest: &Interest) -> Option<(Reachable, Arc<
     let (engine, key) = (machine.engine(), key(interest));
     let spec = machine.listens_by(interest)?;
     let at = engine.reachable(&interest.cluster, &interest.kind)?;
-    let stub = at.cluster.index(&spec)?.get(&key).found().filter(|held| !held.has_body())?;
-    let unread = engine.bodies.get(at.cluster.name(), &spec, &key, &stub).is_none();
+    let index = at.cluster.index(&spec)?;
+    let stub = index.get(&key).found().filter(|held| !held.has_body())?;
+    let unread = engine.bodies.get(&index, &key, &stub).is_none();
     unread.then_some((at, spec))
 }
 

@@ -49,13 +49,12 @@ impl Engine {
     /// the worker has read it.
     pub fn look(&self, cluster: &Cluster, spec: &WatchSpec, key: &ObjectKey) -> Seen {
         let seen = |object: &Object| view(object).map_or(Seen::Unknown, Seen::Present);
-        match cluster.index(spec).map_or(Lookup::Unknown, |index| index.get(key)) {
+        let Some(index) = cluster.index(spec) else { return Seen::Unknown };
+        match index.get(key) {
             Lookup::Unknown => Seen::Unknown,
             Lookup::Absent => Seen::Absent,
             Lookup::Found(object) if object.has_body() => seen(&object),
-            Lookup::Found(stub) => {
-                self.bodies.get(cluster.name(), spec, key, &stub).map_or(Seen::Unknown, |object| seen(&object))
-            }
+            Lookup::Found(stub) => self.bodies.get(&index, key, &stub).map_or(Seen::Unknown, |object| seen(&object)),
         }
     }
 }

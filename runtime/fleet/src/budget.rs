@@ -246,16 +246,16 @@ impl Pending {
         self.share.charge(bytes);
     }
 
-    /// Makes room where there is too little: first what the indexes hold, then bodies of the largest of `taken` go.
-    /// Returns whether that was enough.
-    pub(crate) fn relieve(&mut self, taken: &mut [(ObjectKey, Object)]) -> bool {
+    /// Makes room where there is too little: first what the indexes hold, then bodies of the largest of `taken` that nobody
+    /// else holds go. Returns whether that was enough.
+    pub(crate) fn relieve(&mut self, taken: &mut [(ObjectKey, Arc<Object>)]) -> bool {
         self.share.relieve_now();
         if self.share.over() > 0 {
-            let mut bodies: Vec<&mut (ObjectKey, Object)> =
-                taken.iter_mut().filter(|(_, object)| object.has_body()).collect();
-            bodies.sort_unstable_by_key(|(_, object)| std::cmp::Reverse(object.size()));
+            let own = taken.iter_mut().filter_map(|(_, object)| Arc::get_mut(object));
+            let mut bodies: Vec<&mut Object> = own.filter(|object| object.has_body()).collect();
+            bodies.sort_unstable_by_key(|object| std::cmp::Reverse(object.size()));
             let target = with_room(self.share.budget.share());
-            for (_, object) in bodies {
+            for object in bodies {
                 if self.share.used() <= target {
                     break;
                 }

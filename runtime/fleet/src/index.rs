@@ -4,6 +4,7 @@
 //! Responses to our own writes go in at once, so that a decision never acts on what it has itself already changed.
 
 mod bodies;
+mod edition;
 mod state;
 
 use std::{
@@ -274,10 +275,10 @@ impl Index {
         (state.complete, state.restored) = (false, true);
     }
 
-    /// What the kind's objects look like has changed: what is at the version that is held may be shown in another way, until it
-    /// is listed again.
-    pub(crate) fn mark_redefined(&self) {
-        self.write().redefined = true;
+    /// An object that was listed: what is held of it, where that is the same, so that it is in memory once.
+    pub(crate) fn listed(&self, key: &ObjectKey, object: Object) -> Arc<Object> {
+        let held = self.read().objects.get(key).filter(|held| ***held == object).cloned();
+        held.unwrap_or_else(|| Arc::new(object))
     }
 
     /// The newest version that was seen of what is watched.
@@ -394,11 +395,16 @@ impl Index {
         state.progress = state.progress.max(resource_version);
     }
 
+    /// A finished list of objects of which none is in memory yet: see [`Index::take_list`].
+    pub fn replace(&self, listed: Vec<(ObjectKey, Object)>, resource_version: u64) -> Vec<Change> {
+        self.take_list(listed.into_iter().map(|(key, object)| (key, Arc::new(object))).collect(), resource_version)
+    }
+
     /// A finished list at `resource_version`. Returns what changed, also the deletes that no event told of.
     ///
     /// Lists may be long, so the new state is made beside the old one and then takes its place. Only the watch itself
     /// calls this: what comes in meanwhile are answers to our own requests, which are carried over.
-    pub fn replace(&self, listed: Vec<(ObjectKey, Object)>, resource_version: u64) -> Vec<Change> {
+    pub(crate) fn take_list(&self, listed: Vec<(ObjectKey, Arc<Object>)>, resource_version: u64) -> Vec<Change> {
         let (before, sorts, restored, unknown, redefined) = {
             let mut state = self.write();
             state.learned = Some(Vec::new());
@@ -406,21 +412,26 @@ impl Index {
             let restored = state.restored || resource_version < state.progress;
             (state.objects.clone(), !state.sorted.is_empty(), restored, state.restored, state.redefined)
         };
-        let mut new = State { complete: true, progress: resource_version, ..State::default() };
+        let edition_since = self.edition_since();
+        let mut new = State { complete: true, progress: resource_version, edition_since, ..State::default() };
         let (mut changes, mut values) = (Vec::new(), HashMap::default());
         new.objects.reserve(listed.len());
         for (key, object) in listed {
             let old = before.get(&key);
             // Where its kind has changed, an object that nobody has touched is shown with other defaults.
-            let has_both = |old: &Object| old.has_body() && object.has_body();
-            let shows = |old: &Object| if has_both(old) { *old == object } else { !redefined };
+            // Nobody can tell of one whose content is not at hand.
+            let shows = |old: &Object| match (old.has_body(), object.has_body()) {
+                (true, true) => *old == *object,
+                (false, false) => !redefined || self.spec.metadata_only,
+                _ => !redefined,
+            };
             let is_same = |old: &Object| old.resource_version == object.resource_version && old.uid == object.uid;
             let same = old.is_some_and(|old| is_same(old) && shows(old));
             let newer = |held: &&Arc<Object>| !restored && held.resource_version > object.resource_version;
             let held = match old.filter(|old| newer(old) || same && (old.has_body() || !object.has_body())) {
                 // What we hold already need not be held anew.
                 Some(old) => Arc::clone(old),
-                None => Arc::new(object),
+                None => object,
             };
             // What was unknown is news, although it is the same.
             let known = !unknown && old.is_some_and(|old| same || Arc::ptr_eq(old, &held));

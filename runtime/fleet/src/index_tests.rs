@@ -79,6 +79,35 @@ fn a_relist_yields_what_is_shown_otherwise_at_the_same_version() {
 }
 
 #[test]
+fn of_metadata_alone_only_what_was_read_looks_otherwise_where_its_kind_does() {
+    let spec = WatchSpec::all(GroupVersionKind::gvk("", "v1", "ConfigMap")).without_bodies();
+    let cluster = ClusterName::consumer("c");
+    let index = Index::new(cluster.clone(), Arc::new(spec), Budget::new(1 << 20).engage(&cluster));
+    let bare = || vec![(key("a"), object(1).bare()), (key("b"), object(2).bare())];
+    index.replace(bare(), 2);
+    assert_eq!(index.edition_since(), None);
+    index.fill(&key("a"), object(1));
+    assert!(index.replace(bare(), 3).is_empty() && index.get(&key("a")).found().unwrap().has_body());
+    index.mark_redefined();
+    let changes = index.replace(bare(), 4);
+    assert_eq!(changes.len(), 1);
+    assert!(changes[0].key == key("a") && !index.get(&key("a")).found().unwrap().has_body());
+    assert!(index.edition_since().is_some());
+}
+
+#[test]
+fn what_is_listed_as_it_is_held_is_in_memory_once() {
+    let index = index();
+    let held = Arc::new(object(1));
+    index.take_list(vec![(key("a"), Arc::clone(&held))], 1);
+    assert!(Arc::ptr_eq(&index.listed(&key("a"), object(1)), &held));
+    for other in [object(2), object(1).bare()] {
+        assert_eq!(*index.listed(&key("a"), other.clone()), other);
+    }
+    assert!(!Arc::ptr_eq(&index.listed(&key("b"), object(1)), &held));
+}
+
+#[test]
 fn a_restored_etcd_counts_although_versions_run_backwards() {
     let index = index();
     index.replace(vec![(key("a"), object(50))], 60);

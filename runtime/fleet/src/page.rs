@@ -12,6 +12,7 @@ use crate::{
     blocking::computing,
     call::Answer,
     conventions::Conventions,
+    cost::cost,
     each::within,
     error::{CallError, cut},
     index::Index,
@@ -86,7 +87,10 @@ impl Bad {
 
 /// A page of a list.
 pub(crate) struct Page {
-    pub(crate) objects: Vec<(ObjectKey, Object)>,
+    /// Those that are held already are what is held.
+    pub(crate) objects: Vec<(ObjectKey, Arc<Object>)>,
+    /// What the others take.
+    pub(crate) cost: usize,
     pub(crate) bad: Bad,
     /// The version that the list is of.
     pub(crate) version: String,
@@ -119,14 +123,18 @@ fn parse_page(
 ) -> Result<Page, CallError> {
     let api_version = kind.api_version();
     let type_meta = Some((api_version.as_str(), kind.gvk.kind.as_str()));
-    let mut page = Page { objects: Vec::new(), bad: Bad::default(), version: String::new(), next: String::new() };
+    let mut page =
+        Page { objects: Vec::new(), cost: 0, bad: Bad::default(), version: String::new(), next: String::new() };
     let read = within::<_, ListMeta<'_>>(answer, "items", "metadata", |item: &RawValue| {
         if page.objects.len() > MOST_OF_PAGE {
             return;
         }
         match Object::parse(item.get().as_bytes(), type_meta, conventions) {
             Ok((key, object)) => {
-                let object = kept(told, index, &key, object);
+                let object = index.listed(&key, kept(told, index, &key, object));
+                if Arc::strong_count(&object) == 1 {
+                    page.cost += cost(&key, &object);
+                }
                 page.objects.push((key, object));
             }
             // One malformed object must not hide the others.

@@ -19,7 +19,6 @@ use crate::{
     backoff::Backoff,
     budget::Pending,
     call::{DEADLINE, JSON, LIST_LIMIT, get},
-    cost::cost,
     dial::Content,
     error::{CallError, Status, cut},
     index::{Change, Index, Source},
@@ -72,15 +71,13 @@ pub(crate) async fn run(server: Arc<Server>, index: Arc<Index>, told: Arc<dyn Au
         let connection = connection.within(told.path()).after(backoff.failures());
         watch.meet(&connection);
         let (started, from, lists) = (Instant::now(), watch.version, watch.lists());
-        // Metadata looks the same in all of them.
-        let is_defined = !index.spec().metadata_only;
-        if lists && is_defined && editions.list(server.kinds.edition_of(&kind), started) {
+        if lists && editions.list(server.kinds.edition_of(&kind), started) {
             index.mark_redefined();
         }
         let (mut replaced, mut lost) = (pin!(server.replaced(&connection)), pin!(server.lost(&index)));
         let ended = tokio::select! {
             ended = watch.session(&connection, &kind) => ended,
-            () = editions.outdated(&server, &kind), if !lists && is_defined => {
+            () = editions.outdated(&server, &kind), if !lists => {
                 watch.version = None;
                 continue;
             }
@@ -133,7 +130,7 @@ pub(crate) async fn run(server: Arc<Server>, index: Arc<Index>, told: Arc<dyn Au
 /// What became of a session.
 enum Went {
     /// This is all that there is, at this version.
-    Listed(Vec<(ObjectKey, Object)>, u64),
+    Listed(Vec<(ObjectKey, Arc<Object>)>, u64),
     /// The stream has come to its end.
     Followed,
 }
@@ -277,7 +274,7 @@ impl<'a> Watch<'a> {
         &mut self,
         connection: &Connection,
         kind: &Arc<KindInfo>,
-    ) -> Result<(Vec<(ObjectKey, Object)>, u64), CallError> {
+    ) -> Result<(Vec<(ObjectKey, Arc<Object>)>, u64), CallError> {
         loop {
             match self.pages(connection, kind).await {
                 Err(CallError::TooLarge(_)) if self.page > 1 => self.page = (self.page / 8).max(1),
@@ -290,7 +287,7 @@ impl<'a> Watch<'a> {
         &mut self,
         connection: &Connection,
         kind: &Arc<KindInfo>,
-    ) -> Result<(Vec<(ObjectKey, Object)>, u64), CallError> {
+    ) -> Result<(Vec<(ObjectKey, Arc<Object>)>, u64), CallError> {
         let index = self.index;
         let spec = index.spec();
         let mut objects = Vec::new();
@@ -307,7 +304,7 @@ impl<'a> Watch<'a> {
             let bytes = answer.len();
             let page = read_page(self.told, self.server.conventions(), index, kind, answer).await?;
             bad.join(page.bad);
-            pending.charge(page.objects.iter().map(|(key, object)| cost(key, object)).sum());
+            pending.charge(page.cost);
             self.server.intake.take(bytes, page.objects.len()).await;
             objects.extend(page.objects);
             if !pending.relieve(&mut objects) {
@@ -336,11 +333,11 @@ impl<'a> Watch<'a> {
     }
 
     /// Takes in a whole list.
-    async fn replace(&self, objects: Vec<(ObjectKey, Object)>, version: u64) {
+    async fn replace(&self, objects: Vec<(ObjectKey, Arc<Object>)>, version: u64) {
         let first = !self.index.is_complete();
         let count = objects.len();
         self.told.listing(self.index);
-        let changes = self.index.replace(objects, version);
+        let changes = self.index.take_list(objects, version);
         self.index.relieve();
         self.index.set_trouble(None);
         for (told, change) in changes.into_iter().enumerate() {

@@ -94,7 +94,8 @@ async fn nothing_counts_as_told_while_a_list_is_being_told() {
     let watch = Watch::new(&server, &index, &told);
     let object = |version: u64| {
         let metadata = json!({"name": "a", "namespace": "n", "uid": "u", "resourceVersion": version.to_string()});
-        Object::parse(json!({"metadata": metadata}).to_string().as_bytes(), None, &PLAIN).unwrap()
+        let (key, object) = Object::parse(json!({"metadata": metadata}).to_string().as_bytes(), None, &PLAIN).unwrap();
+        (key, Arc::new(object))
     };
     // The first one; a later one; one that comes after the kind was not served for a moment.
     for version in 1..4 {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokio::time::Instant;
+
 use crate::{
     cost::cost,
     hashed::HashMap,
@@ -32,6 +34,8 @@ pub(super) struct State {
     pub(super) restored: bool,
     /// What its kind's objects look like has changed since the last list.
     pub(super) redefined: bool,
+    /// When a list began, the last time, because of that.
+    pub(super) edition_since: Option<Instant>,
     /// While a list takes the place of what is held: what was learned from answers since it began to.
     pub(super) learned: Option<Vec<ObjectKey>>,
 }

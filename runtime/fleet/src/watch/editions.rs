@@ -4,9 +4,14 @@
 //! what they tell as the schema of before has it: without the defaults of the new one, although they are stored. A stream
 //! that goes on where that one ended never tells of them (apiextensions-apiserver, `crdHandler.tearDown`; seen with 1.36).
 
+use std::time::Duration;
+
 use tokio::time::Instant;
 
-use crate::{definition::Edition, kind::KindInfo, kinds::wanted::SETTLED, server::Server};
+use crate::{definition::Edition, kind::KindInfo, kinds::wanted::SETTLED, random, server::Server};
+
+/// Many kinds may be defined anew at once, and not all of their objects are to be listed at the same moment.
+const SPREAD: Duration = Duration::from_secs(2);
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -15,7 +20,7 @@ pub(super) struct Editions {
     listed: Option<u64>,
     /// At which version the last list was.
     version: Option<u64>,
-    /// Another edition, and since when it is known.
+    /// Another edition, and when it counts.
     coming: Option<(u64, Instant)>,
 }
 
@@ -29,10 +34,10 @@ impl Editions {
             if self.listed == Some(edition) || was_there && self.coming.is_none() {
                 (self.listed, self.coming) = (Some(edition), None);
             } else if self.coming.is_none_or(|(coming, _)| coming != edition) {
-                self.coming = Some((edition, now));
+                self.coming = Some((edition, now + SETTLED + random::within(Duration::ZERO..SPREAD)));
             }
         }
-        self.coming.map(|(_, since)| since + SETTLED)
+        self.coming.map(|(_, due)| due)
     }
 
     /// A list begins. Whether it may show as another edition has it what is at the version that is held.
@@ -72,8 +77,6 @@ impl Editions {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn edition(edition: u64) -> Edition {
@@ -87,21 +90,23 @@ mod tests {
         assert!(!editions.list(Some(edition(1)), start));
         editions.complete(15);
         assert_eq!(editions.look(Some(edition(1)), start), None);
-        assert_eq!(editions.look(Some(edition(2)), at(1)), Some(at(1) + SETTLED));
-        assert_eq!(editions.look(Some(edition(2)), at(2)), Some(at(1) + SETTLED), "since it is known");
+        let due = editions.look(Some(edition(2)), at(1)).unwrap();
+        assert!((at(1) + SETTLED..at(1) + SETTLED + SPREAD).contains(&due));
+        assert_eq!(editions.look(Some(edition(2)), at(2)), Some(due), "since it is known");
         // Its stream may have ended meanwhile, at a version that is too old.
         assert!(!editions.list(Some(edition(2)), at(2)), "that counts for nothing yet");
         editions.complete(25);
-        assert_eq!(editions.look(Some(edition(2)), at(2)), Some(at(1) + SETTLED));
-        assert_eq!(editions.look(None, at(3)), Some(at(1) + SETTLED), "what is not known is no other edition");
-        assert_eq!(editions.look(Some(edition(3)), at(4)), Some(at(4) + SETTLED), "another one");
-        assert!(editions.list(Some(edition(3)), at(4) + SETTLED));
+        assert_eq!(editions.look(Some(edition(2)), at(2)), Some(due));
+        assert_eq!(editions.look(None, at(3)), Some(due), "what is not known is no other edition");
+        let due = editions.look(Some(edition(3)), at(4)).unwrap();
+        assert!(due >= at(4) + SETTLED, "another one");
+        assert!(editions.list(Some(edition(3)), due));
         editions.complete(35);
-        assert_eq!(editions.look(Some(edition(3)), at(9)), None);
-        assert!(!editions.list(Some(edition(3)), at(9)));
+        assert_eq!(editions.look(Some(edition(3)), at(20)), None);
+        assert!(!editions.list(Some(edition(3)), at(20)));
         // It is as it was when all was listed.
-        assert!(editions.look(Some(edition(4)), at(10)).is_some());
-        assert_eq!(editions.look(Some(edition(3)), at(11)), None);
+        assert!(editions.look(Some(edition(4)), at(21)).is_some());
+        assert_eq!(editions.look(Some(edition(3)), at(22)), None);
     }
 
     #[tokio::test(start_paused = true)]

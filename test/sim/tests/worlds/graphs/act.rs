@@ -89,10 +89,19 @@ impl Act {
     }
 
     /// Whether it deletes the object of this server, resource, namespace and name.
-    pub(crate) fn deletes(&self, [server, resource, namespace, name]: &Place) -> bool {
+    pub(crate) fn deletes(&self, place: &Place) -> bool {
+        matches!(&self.deed, Deed::Delete(path) if self.is_at(path, place))
+    }
+
+    /// Whether it takes an object's labels.
+    pub(crate) fn disowns(&self, place: &Place) -> bool {
+        let takes = |patch: &Value| patch["metadata"].get("labels").is_some_and(Value::is_null);
+        matches!(&self.deed, Deed::Edit(path, patch) if takes(patch) && self.is_at(path, place))
+    }
+
+    fn is_at(&self, path: &str, [server, resource, namespace, name]: &Place) -> bool {
         let plural = resource.split('.').next().unwrap_or_default();
-        let end = format!("/namespaces/{namespace}/{plural}/{name}");
-        matches!(&self.deed, Deed::Delete(path) if self.server == server && path.ends_with(&end))
+        self.server == server && path.ends_with(&format!("/namespaces/{namespace}/{plural}/{name}"))
     }
 
     /// Whether it deletes an instance of this server.

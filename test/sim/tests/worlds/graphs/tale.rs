@@ -164,8 +164,7 @@ impl Told {
         let mut left = BTreeSet::new();
         for (number, (seen, calm)) in self.seen.iter().zip(&calm.seen).enumerate() {
             let when = format!("scene {number}");
-            let ended = self.scenario.scenes[number].finds_ended();
-            left.extend(ended.iter().flat_map(|server| let_go(server, &seen.ending, &calm.ending)));
+            left.extend(self.let_go(number, &calm.ending));
             if let Some(orphan) = seen.orphans.first() {
                 return Err(format!("{when}: {orphan} has outlived its instance"));
             }
@@ -176,11 +175,9 @@ impl Told {
             // asked for while its RGD changes may first be what it was before. A child that somebody deletes just before he
             // deletes its instance may be made once more.
             let chance = |place: &&Place| {
-                if left.contains(*place) {
-                    return true;
-                }
                 let passes = seen.deeds.made.contains(*place) && seen.deeds.removed.contains(*place);
-                passes && (overlaps || finds.contains(&*place[0]) || self.scenario.scenes[number].ends(place))
+                left.contains(*place)
+                    || passes && (overlaps || finds.contains(&*place[0]) || self.scenario.scenes[number].ends(place))
             };
             if let Some(place) = seen.deeds.made.difference(&calm.deeds.made).find(|place| !chance(place)) {
                 return Err(format!("{when}: {} was made, and need not have been", place.join(" ")));
@@ -189,8 +186,21 @@ impl Told {
                 return Err(format!("{when}: {} was removed, and need not have been", place.join(" ")));
             }
             same(&when, &seen.ending, &calm.ending, &left)?;
+            left.retain(|place| seen.ending.contains_key(place) != calm.ending.contains_key(place));
         }
         Ok(())
+    }
+
+    /// What only one of two stories has left after a scene. Of a child whose labels somebody took and of the deletion of its
+    /// instance, both while their server was lost, either may be seen first: it is his and stays, or is taken up again and goes.
+    fn let_go(&self, number: usize, calm: &Ending) -> Vec<Place> {
+        let ended = self.scenario.scenes[number].finds_ended();
+        let acts = || self.scenario.scenes[..=number].iter().flat_map(|scene| &scene.acts);
+        let seen = &self.seen[number].ending;
+        let either = seen.keys().filter(|place| !calm.contains_key(*place));
+        let either = either.chain(calm.keys().filter(|place| !seen.contains_key(*place)));
+        let his = |place: &&Place| ended.contains(&*place[0]) && acts().any(|act| act.disowns(place));
+        either.filter(his).cloned().collect()
     }
 
     /// Only how it ends is held against others.
@@ -221,18 +231,6 @@ impl Told {
         }
         Ok(())
     }
-}
-
-/// What one of two stories has left in a server, and nobody owns. Of a child whose labels somebody took and of the deletion of its
-/// instance, both while the server was lost, either may be seen first: it is his and stays, or is taken up again and goes.
-fn let_go(server: &str, one: &Ending, other: &Ending) -> BTreeSet<Place> {
-    let only = |ending: &Ending, other: &Ending| -> Vec<Place> {
-        let left = ending.iter().filter(|(place, object)| {
-            place[0] == server && !other.contains_key(*place) && label(object, keys::APPLYSET_PART_OF).is_none()
-        });
-        left.map(|(place, _)| place.clone()).collect()
-    };
-    only(one, other).into_iter().chain(only(other, one)).collect()
 }
 
 /// All but what was `left`.
