@@ -13,6 +13,7 @@ const FAILED_REQUEST = /^Failed to load resource: /;
 
 export class Browser {
   #chromium;
+  #contexts = [];
 
   constructor(started) {
     this.#chromium = started;
@@ -39,9 +40,20 @@ export class Browser {
   async tab({ url, deadline, ...options }) {
     const viewport = { width: 1280, height: 900 };
     const context = await this.#chromium.newContext({ baseURL: url, viewport, ...options });
+    this.#contexts.push(context);
     context.setDefaultTimeout(deadline);
     context.setDefaultNavigationTimeout(deadline);
     return Tab.open(context, new URL(url).origin);
+  }
+
+  // The same Chromium for somebody else.
+  visit() {
+    return new Browser(this.#chromium);
+  }
+
+  // Closes the tabs that were opened here.
+  async leave() {
+    await Promise.all(this.#contexts.splice(0).map((context) => context.close().catch(() => {})));
   }
 
   async close() {

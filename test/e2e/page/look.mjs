@@ -1,27 +1,26 @@
-// Looks at the broker's page in a real browser, in one way.
+// Looks at the broker's page in a real browser, one look after the other or several at a time, until stdin ends.
 //
-//   node look.mjs WAY ARGUMENTS      # a file of ways/ without its end, and JSON
-//
-// ARGUMENTS hold `url`, where the page is, `deadline`, for how many milliseconds anything is waited for, and what the way takes.
-// Each finding is a line on stderr; the exit code is 1 where there is any. What a way has to tell meanwhile is a line on stdout.
-// When stdin ends, whoever wanted to know has gone.
+// A line on stdin asks for a look, in JSON: `id`, `way`, a file of ways/ without its end, and `words`, which hold `url`, where the
+// page is, `deadline`, for how many milliseconds anything is waited for, and what the way takes. Lines on stdout have the `id`:
+// `says`, what the way has to tell meanwhile; and at the end `found`, each finding a text.
+
+import { createInterface } from "node:readline";
 
 import { Browser } from "./browser.mjs";
 
-const [way, given] = process.argv.slice(2);
-const words = JSON.parse(given);
+const tell = (line) => console.log(JSON.stringify(line));
 
-process.stdin.on("end", () => process.exit(1)).resume();
-
-const { look } = await import(new URL(`ways/${way}.mjs`, import.meta.url));
 const browser = await Browser.start();
-let found;
-try {
-  found = await look(browser, words);
-} catch (error) {
-  found = [error.stack];
-} finally {
-  await browser.close();
-}
-for (const finding of found) console.error(finding);
-process.exit(found.length > 0 ? 1 : 0);
+
+const answer = async ({ id, way, words }) => {
+  const visit = browser.visit();
+  const found = await import(new URL(`ways/${way}.mjs`, import.meta.url))
+    .then(({ look }) => look(visit, words, (says) => tell({ id, says })))
+    .catch((error) => [error.stack]);
+  await visit.leave();
+  tell({ id, found });
+};
+
+for await (const line of createInterface({ input: process.stdin })) answer(JSON.parse(line));
+await browser.close();
+process.exit(0);

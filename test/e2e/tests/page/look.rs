@@ -1,17 +1,23 @@
 //! `Look`: one look at the page with `test/e2e/page/look.mjs`, and what it takes on this machine.
 
 use std::{
+    collections::HashMap,
+    io::{BufRead as _, BufReader, Write as _},
     path::{Path, PathBuf},
-    process::Stdio,
+    process::{ChildStdin, Command, Stdio},
+    sync::{
+        Arc, LazyLock, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
     time::Duration,
 };
 
 use e2e::DEADLINE;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader, Lines},
-    process::{Child, ChildStdin, ChildStdout, Command},
-    task::JoinHandle,
+    sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
     time::timeout,
 };
 
@@ -39,7 +45,7 @@ fn driver() -> PathBuf {
 /// Brings what it takes. `Err`: this machine cannot run it, and why.
 pub(crate) async fn install() -> Result<(), String> {
     let install = scripts().join("install.sh");
-    let output = Command::new(&install).arg(driver()).stdin(Stdio::null()).output().await.unwrap();
+    let output = tokio::process::Command::new(&install).arg(driver()).stdin(Stdio::null()).output().await.unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     match output.status.code() {
         Some(0) => Ok(()),
@@ -48,64 +54,99 @@ pub(crate) async fn install() -> Result<(), String> {
     }
 }
 
-/// See the module. Dropping it ends it, and its Chromium.
+/// What a look tells.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Told {
+    /// What the way has to tell meanwhile.
+    Says(String),
+    /// All that was found, at its end.
+    Found(Vec<String>),
+}
+
+#[derive(Deserialize)]
+struct Line {
+    id: u64,
+    #[serde(flatten)]
+    told: Told,
+}
+
+/// The one browser of this program, which ends with it: its stdin ends then.
+struct Eyes {
+    stdin: Mutex<ChildStdin>,
+    /// Who is told, by the number of the look.
+    looks: Arc<Mutex<HashMap<u64, UnboundedSender<Told>>>>,
+}
+
+impl Eyes {
+    fn open() -> Self {
+        let mut process = Command::new("node")
+            .arg(scripts().join("look.mjs"))
+            .env("PAGE_MODULES", driver())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (stdin, stdout) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
+        let looks = Arc::<Mutex<HashMap<u64, UnboundedSender<Told>>>>::default();
+        let told = Arc::clone(&looks);
+        // Tests have a runtime each; this outlives them.
+        thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                let Line { id, told: news } =
+                    serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line}: {error}"));
+                if let Some(look) = told.lock().unwrap().get(&id) {
+                    let _ = look.send(news);
+                }
+            }
+            // Whoever still waits hears that nothing comes.
+            told.lock().unwrap().clear();
+            let _ = process.wait();
+        });
+        Self { stdin: Mutex::new(stdin), looks }
+    }
+
+    fn look(&self, way: &str, words: &Value) -> UnboundedReceiver<Told> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let (id, (tell, told)) = (NEXT.fetch_add(1, Ordering::Relaxed), unbounded_channel());
+        self.looks.lock().unwrap().insert(id, tell);
+        let line = json!({"id": id, "way": way, "words": words});
+        writeln!(self.stdin.lock().unwrap(), "{line}").unwrap_or_else(|error| panic!("the browser has ended: {error}"));
+        told
+    }
+}
+
+/// See the module.
 pub(crate) struct Look {
     way: &'static str,
-    process: Child,
-    /// It ends when this does.
-    _stdin: ChildStdin,
-    words: Lines<BufReader<ChildStdout>>,
-    findings: JoinHandle<String>,
+    told: UnboundedReceiver<Told>,
 }
 
 impl Look {
     /// Begins to look at the page at `url` in this way.
-    pub(crate) fn begin(way: &'static str, url: &str, mut arguments: Value) -> Self {
-        arguments["url"] = json!(url);
-        arguments["deadline"] = json!(u64::try_from(DEADLINE.as_millis()).unwrap());
-        let mut process = Command::new("node")
-            .arg(scripts().join("look.mjs"))
-            .arg(way)
-            .arg(arguments.to_string())
-            .env("PAGE_MODULES", driver())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
-        let (stdin, stdout) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
-        let mut stderr = process.stderr.take().unwrap();
-        let findings = tokio::spawn(async move {
-            let mut said = Vec::new();
-            let _ = stderr.read_to_end(&mut said).await;
-            String::from_utf8_lossy(&said).into_owned()
-        });
-        Self { way, process, _stdin: stdin, words: BufReader::new(stdout).lines(), findings }
+    pub(crate) fn begin(way: &'static str, url: &str, mut words: Value) -> Self {
+        static EYES: LazyLock<Eyes> = LazyLock::new(Eyes::open);
+        words["url"] = json!(url);
+        words["deadline"] = json!(u64::try_from(DEADLINE.as_millis()).unwrap());
+        Self { way, told: EYES.look(way, &words) }
+    }
+
+    async fn next(&mut self) -> Option<Told> {
+        let told = timeout(LONGEST, self.told.recv()).await;
+        told.unwrap_or_else(|_| panic!("{}: nothing is told any more", self.way))
     }
 
     /// Waits until it says this word, and nothing else before.
     pub(crate) async fn hears(&mut self, word: &str) {
-        let heard = timeout(LONGEST, self.words.next_line()).await;
-        if !matches!(&heard, Ok(Ok(Some(heard))) if heard == word) {
-            let found = self.found().await;
-            panic!("{}: {word} was to be heard, and not {heard:?}\n{found}", self.way);
-        }
+        let told = self.next().await;
+        assert_eq!(told, Some(Told::Says(word.to_owned())), "{}", self.way);
     }
 
     /// Waits for its end. There must be no finding.
     pub(crate) async fn found_nothing(mut self) {
-        let ended = timeout(LONGEST, self.process.wait()).await;
-        if !matches!(&ended, Ok(Ok(status)) if status.success()) {
-            let found = self.found().await;
-            panic!("{}: {ended:?}\n{found}", self.way);
+        match self.next().await {
+            Some(Told::Found(findings)) => assert!(findings.is_empty(), "{}: {}", self.way, findings.join("\n")),
+            told => panic!("{}: {told:?}", self.way),
         }
-    }
-
-    /// All that it has found when it is ended now.
-    async fn found(&mut self) -> String {
-        // It may have ended by itself.
-        let _ = self.process.kill().await;
-        (&mut self.findings).await.unwrap_or_default()
     }
 }
