@@ -24,8 +24,9 @@ use crate::program::Program;
 /// So long faults go on in each scene.
 const TROUBLE: Duration = HEARD;
 
-/// All is quiet when nothing was written for so long: longer than anything is waited for.
-const QUIET: Duration = Duration::from_mins(15);
+/// All is quiet when nothing was written for so long: longer than anybody waits before trying again, which is a watch that is
+/// told nothing, until it is opened anew and that is found to be told nothing, too.
+const QUIET: Duration = Duration::from_mins(11);
 
 /// It has to become quiet within this.
 const PATIENCE: Duration = Duration::from_hours(3);
