@@ -111,8 +111,8 @@ impl Bodies {
         newer.any(|read| read.key == *key && *read.spec == *spec)
     }
 
-    /// Holds an object for a while.
-    pub fn put(&self, cluster: &ClusterName, spec: &Arc<WatchSpec>, key: &ObjectKey, object: Object) {
+    /// Holds an object for a while. `at`: when it was asked for.
+    pub fn put(&self, cluster: &ClusterName, spec: &Arc<WatchSpec>, key: &ObjectKey, object: Object, at: Instant) {
         let mut all = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, read| {
             read.retain(|read| read.at.elapsed() < HELD);
@@ -122,7 +122,7 @@ impl Bodies {
         read.retain(|read| !(read.key == *key && *read.spec == **spec));
         let (key, spec) = (key.clone(), Arc::clone(spec));
         let number = self.puts.fetch_add(1, Ordering::Release) + 1;
-        read.push_back(Read { spec, key, object: Arc::new(object), at: Instant::now(), number });
+        read.push_back(Read { spec, key, object: Arc::new(object), at, number });
         let bytes = |read: &VecDeque<Read>| read.iter().map(|read| read.object.size()).sum::<usize>();
         while read.len() > MOST_OBJECTS || read.len() > 1 && bytes(read) > MOST_BYTES {
             read.pop_front();
@@ -213,7 +213,7 @@ mod tests {
         stub.forget_body();
         assert!(bodies.held(place, &key("a"), &stub, None).is_none());
         let before = Instant::now();
-        bodies.put(&cluster, &spec, &key("a"), object(5));
+        bodies.put(&cluster, &spec, &key("a"), object(5), Instant::now());
         assert!(bodies.held(place, &key("a"), &stub, None).is_some_and(|read| read.has_body()));
         assert!(bodies.held(place, &key("a"), &stub, Some(before)).is_some());
         let later = Instant::now() + Duration::from_secs(1);
@@ -225,7 +225,7 @@ mod tests {
         assert!(bodies.was_put(&cluster, &spec, &key("a"), 0) && !bodies.was_put(&cluster, &spec, &key("b"), 0));
         assert!(!bodies.was_put(&cluster, &spec, &key("a"), bodies.puts()));
         for at in 0..MOST_OBJECTS {
-            bodies.put(&cluster, &spec, &key(&format!("b{at}")), object(5));
+            bodies.put(&cluster, &spec, &key(&format!("b{at}")), object(5), Instant::now());
         }
         assert!(bodies.held(place, &key("a"), &stub, None).is_none(), "the oldest goes");
     }

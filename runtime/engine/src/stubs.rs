@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use futures::future::join_all;
 use runtime_effect::interest::Interest;
 use runtime_fleet::{object::ObjectKey, watch::WatchSpec, write::Writer};
+use tokio::time::Instant;
 use tracing::debug;
 
 use crate::{
@@ -86,10 +87,11 @@ async fn read_stub<M: Machine>(machine: &M, interest: &Interest, since: u64) -> 
 }
 
 async fn read<M: Machine>(machine: &M, at: &Reachable, (name, spec, key): &Place) -> Known {
+    let asked = Instant::now();
     match Writer::new(&at.caller).get(&at.kind, key).await {
         Ok(Some(object)) => {
             // Held here as well, for the index may drop it again before it is looked at.
-            machine.engine().bodies.put(name, spec, key, object.clone());
+            machine.engine().bodies.put(name, spec, key, object.clone(), asked);
             at.cluster.fill(spec, key, object);
             Known::Now
         }

@@ -15,6 +15,7 @@ use std::{
 use broker_api::ClusterName;
 
 use crate::{
+    cost::cost,
     hashed::HashMap,
     object::{Object, ObjectKey},
 };
@@ -246,13 +247,24 @@ impl Pending {
         self.share.charge(bytes);
     }
 
+    /// It takes so much from now on.
+    fn settle(&mut self, bytes: usize) {
+        self.share.charge(bytes.saturating_sub(self.bytes));
+        self.share.release(self.bytes.saturating_sub(bytes));
+        self.bytes = bytes;
+    }
+
     /// Makes room where there is too little: first what the indexes hold, then bodies of the largest of `taken` that nobody
     /// else holds go. Returns whether that was enough.
     pub(crate) fn relieve(&mut self, taken: &mut [(ObjectKey, Arc<Object>)]) -> bool {
         self.share.relieve_now();
+        // What an index held and has let go of is held by this alone from then on.
+        let own = taken.iter_mut().filter_map(|(key, object)| Some((&*key, Arc::get_mut(object)?)));
+        let own: Vec<(&ObjectKey, &mut Object)> = own.collect();
+        self.settle(own.iter().map(|(key, object)| cost(key, object)).sum());
         if self.share.over() > 0 {
-            let own = taken.iter_mut().filter_map(|(_, object)| Arc::get_mut(object));
-            let mut bodies: Vec<&mut Object> = own.filter(|object| object.has_body()).collect();
+            let mut bodies: Vec<&mut Object> =
+                own.into_iter().map(|(_, object)| object).filter(|object| object.has_body()).collect();
             bodies.sort_unstable_by_key(|object| std::cmp::Reverse(object.size()));
             let target = with_room(self.share.budget.share());
             for object in bodies {
@@ -261,8 +273,7 @@ impl Pending {
                 }
                 let size = object.size();
                 object.forget_body();
-                self.bytes = self.bytes.saturating_sub(size);
-                self.share.release(size);
+                self.settle(self.bytes.saturating_sub(size));
                 self.share.dropped.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -403,6 +414,33 @@ mod tests {
         put(&index, 70, 1000);
         drop(index);
         assert_eq!(budget.used(), 0, "a cluster that leaves takes nothing");
+    }
+
+    /// What is listed and held is in memory once. Where an index lets go of it meanwhile, the list alone holds it.
+    #[test]
+    fn what_an_index_lets_go_of_while_it_is_listed_is_charged_to_the_list() {
+        let budget = Budget::new(400_000);
+        let index = index(&budget, "a");
+        let key = |at: u64| ObjectKey::new("n", format!("o{at}"));
+        (0..12).for_each(|at| put(&index, at, 6_000));
+        let held = budget.used();
+        let listed = |at: u64| (key(at), index.listed(&key(at), object(at + 2, 6_000)));
+        let mut taken: Vec<(ObjectKey, Arc<Object>)> = (0..12).map(listed).collect();
+        let mut pending = Pending::new(index.share());
+        assert!(pending.relieve(&mut taken) && pending.bytes == 0, "nothing is there twice");
+        (0..12).for_each(|at| index.drop_body(&key(at)));
+        let stubs = budget.used();
+        assert!(pending.relieve(&mut taken));
+        assert_eq!((pending.bytes, budget.used()), (held, stubs + held));
+        // Others need more than there is.
+        index.share().charge(80_000);
+        assert!(pending.relieve(&mut taken));
+        assert!(pending.bytes < held && taken.iter().any(|(_, object)| !object.has_body()));
+        let bytes: usize = taken.iter().map(|(key, object)| cost(key, object)).sum();
+        assert_eq!((pending.bytes, budget.used()), (bytes, stubs + bytes + 80_000));
+        index.share().release(80_000);
+        drop((pending, index));
+        assert_eq!(budget.used(), 0);
     }
 
     #[test]

@@ -91,7 +91,7 @@ impl Index {
             may_drop: AtomicBool::new(false),
             seat: OnceLock::new(),
             losses: AtomicU64::new(0),
-            state: RwLock::default(),
+            state: RwLock::new(State { edition_since: Some(Instant::now()), ..State::default() }),
             heard: Mutex::default(),
             trouble: Mutex::default(),
         }
@@ -420,21 +420,18 @@ impl Index {
             let old = before.get(&key);
             // Where its kind has changed, an object that nobody has touched is shown with other defaults.
             // Nobody can tell of one whose content is not at hand.
-            let shows = |old: &Object| match (old.has_body(), object.has_body()) {
-                (true, true) => *old == *object,
-                (false, false) => !redefined || self.spec.metadata_only,
-                _ => !redefined,
-            };
+            let has_both = |old: &Object| old.has_body() && object.has_body();
+            let shows = |old: &Object| if has_both(old) { *old == *object } else { !redefined };
             let is_same = |old: &Object| old.resource_version == object.resource_version && old.uid == object.uid;
             let same = old.is_some_and(|old| is_same(old) && shows(old));
             let newer = |held: &&Arc<Object>| !restored && held.resource_version > object.resource_version;
+            // What was unknown is news, although it is the same.
+            let known = !unknown && old.is_some_and(|old| same || newer(&old));
             let held = match old.filter(|old| newer(old) || same && (old.has_body() || !object.has_body())) {
                 // What we hold already need not be held anew.
                 Some(old) => Arc::clone(old),
                 None => object,
             };
-            // What was unknown is news, although it is the same.
-            let known = !unknown && old.is_some_and(|old| same || Arc::ptr_eq(old, &held));
             let key = new.insert(key, Arc::clone(&held));
             if sorts && old.is_none_or(|old| !Arc::ptr_eq(old, &held)) {
                 values.insert(key.clone(), self.values(&held));

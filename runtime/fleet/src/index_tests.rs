@@ -79,20 +79,23 @@ fn a_relist_yields_what_is_shown_otherwise_at_the_same_version() {
 }
 
 #[test]
-fn of_metadata_alone_only_what_was_read_looks_otherwise_where_its_kind_does() {
+fn where_its_kind_looks_otherwise_nobody_can_tell_of_what_is_not_at_hand() {
     let spec = WatchSpec::all(GroupVersionKind::gvk("", "v1", "ConfigMap")).without_bodies();
     let cluster = ClusterName::consumer("c");
     let index = Index::new(cluster.clone(), Arc::new(spec), Budget::new(1 << 20).engage(&cluster));
-    let bare = || vec![(key("a"), object(1).bare()), (key("b"), object(2).bare())];
-    index.replace(bare(), 2);
-    assert_eq!(index.edition_since(), None);
+    let listed = |index: &Index| {
+        let bare = [(key("a"), object(1).bare()), (key("b"), object(2).bare())];
+        bare.map(|(key, object)| (key.clone(), index.listed(&key, object))).into()
+    };
+    index.take_list(listed(&index), 2);
+    let before = index.edition_since();
     index.fill(&key("a"), object(1));
-    assert!(index.replace(bare(), 3).is_empty() && index.get(&key("a")).found().unwrap().has_body());
+    assert!(index.take_list(listed(&index), 3).is_empty() && index.get(&key("a")).found().unwrap().has_body());
     index.mark_redefined();
-    let changes = index.replace(bare(), 4);
-    assert_eq!(changes.len(), 1);
-    assert!(changes[0].key == key("a") && !index.get(&key("a")).found().unwrap().has_body());
-    assert!(index.edition_since().is_some());
+    assert_eq!(index.take_list(listed(&index), 4).len(), 2, "the same in memory, too");
+    assert!(!index.get(&key("a")).found().unwrap().has_body(), "it is read again");
+    assert!(index.edition_since() > before);
+    assert!(index.take_list(listed(&index), 5).is_empty());
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use futures::future::join_all;
 use runtime_effect::kind::Kind;
 use runtime_fleet::{cluster::Cluster, object::ObjectKey, watch::WatchSpec, write::Writer};
+use tokio::time::Instant;
 use tracing::debug;
 
 use super::{Needs, Room};
@@ -38,10 +39,11 @@ impl Engine {
         let name = cluster.name();
         // One that is not reachable is waited for elsewhere.
         let Some(Reachable { caller, kind, .. }) = self.reachable(name, &Kind::from(&spec.gvk)) else { return true };
+        let asked = Instant::now();
         match Writer::new(&caller).get(&kind, key).await {
             Ok(found) => {
                 if let Some(object) = found {
-                    self.bodies.put(name, spec, key, object);
+                    self.bodies.put(name, spec, key, object, asked);
                 }
                 true
             }

@@ -34,7 +34,7 @@ pub(super) struct State {
     pub(super) restored: bool,
     /// What its kind's objects look like has changed since the last list.
     pub(super) redefined: bool,
-    /// When a list began, the last time, because of that.
+    /// When a list began, the last time, because of that; or when there was nothing yet.
     pub(super) edition_since: Option<Instant>,
     /// While a list takes the place of what is held: what was learned from answers since it began to.
     pub(super) learned: Option<Vec<ObjectKey>>,

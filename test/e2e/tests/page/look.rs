@@ -74,9 +74,11 @@ struct Line {
 /// The one browser of this program, which ends with it: its stdin ends then.
 struct Eyes {
     stdin: Mutex<ChildStdin>,
-    /// Who is told, by the number of the look.
-    looks: Arc<Mutex<HashMap<u64, UnboundedSender<Told>>>>,
+    /// Who is told, by the number of the look. `None`: it has ended.
+    looks: Arc<Mutex<Option<Looks>>>,
 }
+
+type Looks = HashMap<u64, UnboundedSender<Told>>;
 
 impl Eyes {
     fn open() -> Self {
@@ -88,47 +90,68 @@ impl Eyes {
             .spawn()
             .unwrap();
         let (stdin, stdout) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
-        let looks = Arc::<Mutex<HashMap<u64, UnboundedSender<Told>>>>::default();
+        let looks = Arc::new(Mutex::new(Some(Looks::new())));
         let told = Arc::clone(&looks);
         // Tests have a runtime each; this outlives them.
         thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                let Line { id, told: news } =
-                    serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line}: {error}"));
-                if let Some(look) = told.lock().unwrap().get(&id) {
+                let Ok(Line { id, told: news }) = serde_json::from_str(&line) else {
+                    eprintln!("look.mjs said {line}");
+                    break;
+                };
+                if let Some(look) = told.lock().unwrap().as_ref().and_then(|looks| looks.get(&id)) {
                     let _ = look.send(news);
                 }
             }
             // Whoever still waits hears that nothing comes.
-            told.lock().unwrap().clear();
+            *told.lock().unwrap() = None;
             let _ = process.wait();
         });
         Self { stdin: Mutex::new(stdin), looks }
     }
 
-    fn look(&self, way: &str, words: &Value) -> UnboundedReceiver<Told> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let (id, (tell, told)) = (NEXT.fetch_add(1, Ordering::Relaxed), unbounded_channel());
-        self.looks.lock().unwrap().insert(id, tell);
-        let line = json!({"id": id, "way": way, "words": words});
-        writeln!(self.stdin.lock().unwrap(), "{line}").unwrap_or_else(|error| panic!("the browser has ended: {error}"));
+    /// Whether it was heard.
+    fn say(&self, line: &Value) -> bool {
+        writeln!(self.stdin.lock().unwrap(), "{line}").is_ok()
+    }
+
+    fn look(&self, id: u64, way: &str, words: &Value) -> UnboundedReceiver<Told> {
+        let (tell, told) = unbounded_channel();
+        let waits = self.looks.lock().unwrap().as_mut().map(|looks| looks.insert(id, tell)).is_some();
+        assert!(waits && self.say(&json!({"id": id, "way": way, "words": words})), "the browser has ended");
         told
+    }
+
+    /// Nobody waits for it any more.
+    fn leave(&self, id: u64) {
+        self.looks.lock().unwrap().as_mut().map(|looks| looks.remove(&id));
+        self.say(&json!({"id": id}));
     }
 }
 
-/// See the module.
+static EYES: LazyLock<Eyes> = LazyLock::new(Eyes::open);
+
+/// See the module. Dropping it ends it.
 pub(crate) struct Look {
+    id: u64,
     way: &'static str,
     told: UnboundedReceiver<Told>,
+}
+
+impl Drop for Look {
+    fn drop(&mut self) {
+        EYES.leave(self.id);
+    }
 }
 
 impl Look {
     /// Begins to look at the page at `url` in this way.
     pub(crate) fn begin(way: &'static str, url: &str, mut words: Value) -> Self {
-        static EYES: LazyLock<Eyes> = LazyLock::new(Eyes::open);
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         words["url"] = json!(url);
         words["deadline"] = json!(u64::try_from(DEADLINE.as_millis()).unwrap());
-        Self { way, told: EYES.look(way, &words) }
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self { id, way, told: EYES.look(id, way, &words) }
     }
 
     async fn next(&mut self) -> Option<Told> {
