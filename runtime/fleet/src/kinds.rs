@@ -116,7 +116,8 @@ fn in_turn<'a>(
     all
 }
 
-async fn sleep(wait: Option<Duration>) {
+/// Without end, where there is nothing to wait for.
+pub(crate) async fn sleep(wait: Option<Duration>) {
     match wait {
         Some(wait) => tokio::time::sleep(wait).await,
         None => std::future::pending().await,

@@ -145,7 +145,7 @@ impl Known {
 
     /// What the watch on CRDs says of the one that defines a kind.
     pub(crate) fn definition_of(&self, kind: &KindInfo) -> Listed {
-        match self.crds.get(&ObjectKey::new("", definition::name_of(kind))) {
+        match self.crd_of(kind) {
             Lookup::Found(crd) => Listed::Version(Edition::of(&crd).edition),
             Lookup::Absent => Listed::Absent,
             Lookup::Unknown => Listed::Unknown,
@@ -154,7 +154,11 @@ impl Known {
 
     /// Which edition of the CRD that defines a kind the watch on CRDs has seen last; `None`: nobody can tell, or there is no CRD.
     pub(crate) fn edition_of(&self, kind: &KindInfo) -> Option<Edition> {
-        self.crds.get(&ObjectKey::new("", definition::name_of(kind))).found().map(|crd| Edition::of(&crd))
+        self.crd_of(kind).found().map(|crd| Edition::of(&crd))
+    }
+
+    fn crd_of(&self, kind: &KindInfo) -> Lookup {
+        self.crds.get(&ObjectKey::new("", definition::name_of(kind)))
     }
 
     /// Whether the watch on CRDs has seen one of this group.

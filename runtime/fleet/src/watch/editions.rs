@@ -8,7 +8,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::{definition::Edition, kind::KindInfo, kinds::wanted::SETTLED, random, server::Server};
+use crate::{
+    definition::Edition,
+    kind::KindInfo,
+    kinds::{sleep, wanted::SETTLED},
+    random,
+    server::Server,
+};
 
 /// Many kinds may be defined anew at once, and not all of their objects are to be listed at the same moment.
 const SPREAD: Duration = Duration::from_secs(2);
@@ -58,15 +64,10 @@ impl Editions {
     pub(super) async fn outdated(&mut self, server: &Server, kind: &KindInfo) {
         let mut changes = server.kinds.changes();
         loop {
-            let due = self.look(server.kinds.edition_of(kind), Instant::now());
-            let settled = async {
-                match due {
-                    Some(due) => tokio::time::sleep_until(due).await,
-                    None => std::future::pending().await,
-                }
-            };
+            let now = Instant::now();
+            let due = self.look(server.kinds.edition_of(kind), now);
             tokio::select! {
-                () = settled => return,
+                () = sleep(due.map(|due| due.saturating_duration_since(now))) => return,
                 told = changes.changed() => if told.is_err() {
                     std::future::pending::<()>().await;
                 },
