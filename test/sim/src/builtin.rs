@@ -1,5 +1,7 @@
 //! The kinds that every API server serves: those of them that controllers here use.
 
+mod roles;
+
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -54,12 +56,12 @@ fn conditions(properties: &Value) -> Value {
     json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"], "items": structure(properties)})
 }
 
-fn kinds() -> [Kind; 6] {
+fn kinds() -> Vec<Kind> {
     let unconditional = Rules { unconditional: true, ..Rules::default() };
     let bytes = json!({"type": "string", "format": "byte"});
     let flag = json!({"type": "boolean"});
     let filled = json!({"type": "string", "default": ""});
-    [
+    let mut kinds = vec![
         Kind {
             names: ["", "v1", "ConfigMap", "configmaps"],
             short_names: &["cm"],
@@ -104,6 +106,16 @@ fn kinds() -> [Kind; 6] {
             blank: json!({"metadata": {}, "spec": {}}),
         },
         Kind {
+            names: ["", "v1", "Event", "events"],
+            short_names: &["ev"],
+            namespaced: true,
+            status: false,
+            rules: Rules::default(),
+            // It is only read: as that of events.k8s.io it is kept.
+            fields: json!({}),
+            blank: json!({"metadata": {}}),
+        },
+        Kind {
             names: ["events.k8s.io", "v1", "Event", "events"],
             short_names: &["ev"],
             namespaced: true,
@@ -123,7 +135,9 @@ fn kinds() -> [Kind; 6] {
             blank: json!({"metadata": {}, "spec": {"group": "", "names": {"plural": "", "kind": ""}, "scope": "", "versions": null},
                 "status": {"conditions": null, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": null}}),
         },
-    ]
+    ];
+    kinds.extend(roles::kinds());
+    kinds
 }
 
 fn event() -> Value {

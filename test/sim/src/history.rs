@@ -78,6 +78,22 @@ impl History {
         self.forgotten.extend(self.events.drain(..).map(|event| (event.storage, event.revision)));
     }
 
+    /// Forgets all but so many changes. Whether there were more.
+    pub(crate) fn remember(&mut self, changes: usize) -> bool {
+        let Some(more) = self.events.len().checked_sub(changes).filter(|more| *more > 0) else { return false };
+        for Event { storage, revision, .. } in self.events.drain(..more) {
+            self.compacted = revision;
+            self.forgotten.insert(storage, revision);
+        }
+        true
+    }
+
+    /// Nothing is known of what was before, not even which kinds it was of.
+    pub(crate) fn begin_again(&mut self, kinds: impl Iterator<Item = Storage>) {
+        self.compact();
+        self.forgotten.extend(kinds.map(|kind| (kind, self.revision)));
+    }
+
     /// Whether all is known that happened after a revision.
     pub(crate) fn reaches(&self, revision: u64) -> bool {
         revision >= self.compacted

@@ -18,15 +18,51 @@ pub(crate) struct Request {
 
 /// What a path leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Target {
-    pub(crate) group: String,
-    pub(crate) version: String,
+pub struct Target {
+    /// Empty: the core group.
+    pub group: String,
+    /// Version of the group.
+    pub version: String,
     /// Empty: in none, or in all.
-    pub(crate) namespace: String,
-    pub(crate) plural: String,
+    pub namespace: String,
+    /// Plural name of the kind.
+    pub plural: String,
     /// Empty: all of them.
-    pub(crate) name: String,
-    pub(crate) subresource: String,
+    pub name: String,
+    /// Mostly empty.
+    pub subresource: String,
+}
+
+impl Target {
+    /// `None`: it leads to no objects.
+    pub fn of(path: &str) -> Option<Self> {
+        let mut steps = path.trim_end_matches('/').split('/').skip(1);
+        let (group, version) = match steps.next()? {
+            "api" => ("", steps.next()?),
+            "apis" => (steps.next()?, steps.next()?),
+            _ => return None,
+        };
+        let steps: Vec<&str> = steps.collect();
+        let (namespace, rest) = match steps.as_slice() {
+            ["namespaces", _, "status" | "finalize"] if group.is_empty() => ("", steps.as_slice()),
+            ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (*namespace, rest),
+            all => ("", all),
+        };
+        let (plural, name, subresource) = match rest {
+            [plural] => (*plural, "", ""),
+            [plural, name] => (*plural, *name, ""),
+            [plural, name, subresource] => (*plural, *name, *subresource),
+            _ => return None,
+        };
+        Some(Self {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            namespace: namespace.to_owned(),
+            plural: plural.to_owned(),
+            name: name.to_owned(),
+            subresource: subresource.to_owned(),
+        })
+    }
 }
 
 impl Request {
@@ -57,32 +93,7 @@ impl Request {
 
     /// `None`: it leads to no objects.
     pub(crate) fn target(&self) -> Option<Target> {
-        let mut steps = self.path.split('/').skip(1);
-        let (group, version) = match steps.next()? {
-            "api" => ("", steps.next()?),
-            "apis" => (steps.next()?, steps.next()?),
-            _ => return None,
-        };
-        let steps: Vec<&str> = steps.collect();
-        let (namespace, rest) = match steps.as_slice() {
-            ["namespaces", _, "status" | "finalize"] if group.is_empty() => ("", steps.as_slice()),
-            ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (*namespace, rest),
-            all => ("", all),
-        };
-        let (plural, name, subresource) = match rest {
-            [plural] => (*plural, "", ""),
-            [plural, name] => (*plural, *name, ""),
-            [plural, name, subresource] => (*plural, *name, *subresource),
-            _ => return None,
-        };
-        Some(Target {
-            group: group.to_owned(),
-            version: version.to_owned(),
-            namespace: namespace.to_owned(),
-            plural: plural.to_owned(),
-            name: name.to_owned(),
-            subresource: subresource.to_owned(),
-        })
+        Target::of(&self.path)
     }
 }
 
@@ -93,15 +104,14 @@ mod tests {
     #[test]
     fn paths_lead_to_objects() {
         let target = |path: &str| {
-            let request = Request::new(Method::GET, &path.parse().unwrap(), &HeaderMap::new(), Vec::new());
-            let Target { group, version, namespace, plural, name, subresource } = request.target()?;
+            let Target { group, version, namespace, plural, name, subresource } = Target::of(path)?;
             Some([group, version, namespace, plural, name, subresource].join("|"))
         };
         let said = |path: &str| target(path).unwrap_or_default();
         assert_eq!(said("/api/v1/namespaces/a"), "|v1||namespaces|a|");
         assert_eq!(said("/api/v1/namespaces/a/status"), "|v1||namespaces|a|status");
         assert_eq!(said("/api/v1/namespaces/a/secrets"), "|v1|a|secrets||");
-        assert_eq!(said("/apis/g.io/v1/namespaces/a/things/b/status?x=1"), "g.io|v1|a|things|b|status");
+        assert_eq!(said("/apis/g.io/v1/namespaces/a/things/b/status"), "g.io|v1|a|things|b|status");
         assert_eq!(said("/apis/g.io/v1/things"), "g.io|v1||things||");
         assert_eq!(said("/apis/g.io/v1"), "");
     }

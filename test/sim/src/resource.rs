@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use serde_json::{Value, json};
 
-use crate::{recall::recall, schema::Schema, state::CRDS};
+use crate::{core_event, recall::recall, schema::Schema, state::CRDS};
 
 /// Where objects of all versions of a kind are kept.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,7 +71,21 @@ pub(crate) struct Resource {
 
 impl Resource {
     pub(crate) fn storage(&self) -> Storage {
+        if self.is_core_event() { Storage::new(core_event::GROUP, &self.plural) } else { self.own_storage() }
+    }
+
+    fn own_storage(&self) -> Storage {
         Storage::new(&self.group, &self.plural)
+    }
+
+    /// Whether this is the kind as which its objects are kept.
+    pub(crate) fn keeps(&self, storage: &Storage) -> bool {
+        self.own_storage() == *storage
+    }
+
+    /// Whether it shows the Events of `events.k8s.io` as those of the core group.
+    pub(crate) fn is_core_event(&self) -> bool {
+        self.is("", "events")
     }
 
     /// `v1`, or `group/version`.
@@ -107,6 +121,9 @@ impl Resource {
     pub(crate) fn told(&self, stored: &Arc<Value>) -> Arc<Value> {
         if self.rules.custom {
             return recall(&self.schema, stored, || self.present(stored));
+        }
+        if self.is_core_event() {
+            return Arc::new(core_event::shown(stored));
         }
         let says_so = stored["apiVersion"] == self.api_version() && stored["kind"] == self.kind;
         if says_so { Arc::clone(stored) } else { Arc::new(self.present(stored)) }

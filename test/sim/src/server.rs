@@ -69,8 +69,26 @@ impl ApiServer {
     }
 
     /// The same, in a world that keeps this journal.
-    pub(crate) fn within(name: &str, seed: u64, clock: Clock, journal: &Journal) -> Self {
+    pub fn within(name: &str, seed: u64, clock: Clock, journal: &Journal) -> Self {
         Self::holding(name, clock, journal, State::new(seed, clock))
+    }
+
+    /// The same, which holds what another has [saved](ApiServer::saved).
+    ///
+    /// # Errors
+    /// It is nothing that one has saved.
+    pub fn restored(name: &str, seed: u64, clock: Clock, journal: &Journal, saved: &Value) -> Result<Self, String> {
+        Ok(Self::holding(name, clock, journal, State::restored(seed, clock, saved)?))
+    }
+
+    /// Refuses to keep objects that are longer than this, in bytes, as etcd does.
+    pub fn limit(&self, longest: usize) {
+        self.state().longest = Some(longest);
+    }
+
+    /// All that it holds; what came before is forgotten in there.
+    pub fn saved(&self) -> Value {
+        self.state().saved()
     }
 
     /// The same, which holds something already.
@@ -135,12 +153,21 @@ impl ApiServer {
         self.0.changes.wake();
     }
 
+    /// Forgets all that has happened but for so many changes.
+    pub fn remember(&self, changes: usize) {
+        let forgets = self.state().history.remember(changes);
+        if forgets {
+            // Who is behind is told at once.
+            self.0.changes.wake();
+        }
+    }
+
     /// All that it holds, by resource, namespace and name: as it tells it, and as it is kept where no version is served.
     pub fn contents(&self) -> BTreeMap<(String, String, String), Arc<Value>> {
         let state = self.state();
         let mut contents = BTreeMap::new();
         for storage in state.storages() {
-            let resource = state.kinds.all().find(|resource| resource.storage() == storage);
+            let resource = state.kinds.all().find(|resource| resource.keeps(&storage));
             for (key, object) in state.kept(&storage) {
                 let told = resource.map_or_else(|| Arc::clone(object), |resource| resource.told(object));
                 contents.insert((storage.to_string(), key.namespace.clone(), key.name.clone()), told);
@@ -173,14 +200,27 @@ impl ApiServer {
 
     /// Lets all controllers work whenever something has changed. Never ends by itself.
     pub async fn run_controllers(&self) {
+        let work = || {
+            self.settle();
+            self.collect_garbage();
+        };
+        self.whenever_it_changes(work).await;
+    }
+
+    /// Lets only those work that belong to the API server itself: kinds are established, and withdrawn with their objects.
+    /// Never ends by itself.
+    pub async fn run_definitions(&self) {
+        self.whenever_it_changes(|| self.change(CONTROLLERS, |state| while state.settle_definitions() {})).await;
+    }
+
+    async fn whenever_it_changes(&self, work: impl Fn()) {
         let mut changes = self.changes();
         let mut looked = None;
         loop {
             // What they do themselves is looked at, too.
             let now = self.revision();
             if looked.is_none_or(|revision| self.state().has_work_since(revision)) {
-                self.settle();
-                self.collect_garbage();
+                work();
             }
             looked = Some(now);
             if changes.changed().await.is_err() {
@@ -297,7 +337,7 @@ pub(crate) fn answer(state: &mut State, request: &Request) -> Answer {
         return Failure::bad_request("this path can only be read").into();
     }
     match &*request.path {
-        "/healthz" | "/livez" | "/readyz" => Answer::Text(200, "ok"),
+        "/healthz" | "/livez" | "/livez/ping" | "/readyz" => Answer::Text(200, "ok"),
         "/version" => Answer::Json(200, json!({"major": "1", "minor": "36", "gitVersion": "v1.36.3"})),
         path => {
             let found = discover(&state.kinds, path, request.media).or_else(|| publish(&state.kinds, path));

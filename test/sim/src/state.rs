@@ -33,21 +33,29 @@ pub(crate) struct State {
     pub(crate) uids: Uids,
     pub(crate) kinds: Kinds,
     pub(crate) history: History,
+    /// How long an object may be that is kept, in bytes.
+    pub(crate) longest: Option<usize>,
     objects: BTreeMap<Storage, BTreeMap<Key, Arc<Value>>>,
 }
 
 impl State {
     /// With the namespaces that every API server makes.
     pub(crate) fn new(seed: u64, clock: Clock) -> Self {
-        let mut state = Self {
-            clock,
-            uids: Uids::seeded(seed),
-            kinds: Kinds::default(),
-            history: History::from(FIRST),
-            objects: BTreeMap::new(),
-        };
+        let mut state = Self::empty(Uids::seeded(seed), clock, History::from(FIRST));
         state.make_namespaces();
         state
+    }
+
+    /// With nothing at all.
+    pub(crate) fn empty(uids: Uids, clock: Clock, history: History) -> Self {
+        Self { clock, uids, kinds: Kinds::default(), history, longest: None, objects: BTreeMap::new() }
+    }
+
+    /// Holds an object as it is, as if it had always been there.
+    pub(crate) fn hold(&mut self, storage: &Storage, key: Key, object: Value) {
+        let object = Arc::new(object);
+        self.served(storage, &object, true);
+        self.objects.entry(storage.clone()).or_default().insert(key, object);
     }
 
     /// Another server that begins with what this one holds, but for the namespaces that every API server makes itself.
@@ -150,6 +158,13 @@ impl State {
     /// The kind that a path leads to, if it is served.
     pub(crate) fn resource(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Resource>> {
         self.kinds.find(group, version, plural).cloned()
+    }
+
+    /// Whether an object is short enough to be kept.
+    pub(crate) fn has_room(&self, object: &Value) -> Result<(), Failure> {
+        let Some(longest) = self.longest else { return Ok(()) };
+        let fits = serde_json::to_vec(object).is_ok_and(|bytes| bytes.len() <= longest);
+        if fits { Ok(()) } else { Err(Failure::internal("etcdserver: request is too large")) }
     }
 
     /// Whether something can be created in a namespace.

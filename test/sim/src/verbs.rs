@@ -16,6 +16,7 @@ use serde_json::Value;
 pub(crate) use self::watch::{BOOKMARK, Line, News, Watching};
 use crate::{
     answer::Answer,
+    core_event,
     failure::Failure,
     fields::Writer,
     history::Key,
@@ -48,6 +49,9 @@ impl<'a> Call<'a> {
             return Err(if custom { self.missing() } else { Failure::no_path() });
         }
         let all = target.name.is_empty();
+        if self.resource.is_core_event() && request.method != Method::GET {
+            return Err(Failure::method_not_allowed(&self.resource, request.method.as_str()));
+        }
         match &request.method {
             method if method == Method::GET && all && request.query.is("watch") => self.watch(),
             method if method == Method::GET && all => self.list(),
@@ -56,6 +60,7 @@ impl<'a> Call<'a> {
             method if method == Method::PUT && !all => self.update(),
             method if method == Method::PATCH && !all => self.patch(),
             method if method == Method::DELETE && !all && !status => self.delete(),
+            method if method == Method::DELETE && all => self.delete_all(),
             method if (method == Method::PUT || method == Method::PATCH) && self.resource.rules.custom => {
                 Err(Failure::bad_request("name must be provided"))
             }
@@ -97,6 +102,13 @@ impl<'a> Call<'a> {
     fn selector(&self) -> Result<Selector, Failure> {
         let query = &self.request.query;
         let known: &[&str] = match &*self.resource.plural {
+            "events" if self.resource.is_core_event() => {
+                let (labels, fields) = (query.get("labelSelector"), core_event::selected(query.get("fieldSelector")));
+                let regarding = ["kind", "namespace", "name", "uid"].map(|field| format!("regarding.{field}"));
+                let mut known: Vec<&str> = regarding.iter().map(String::as_str).collect();
+                known.extend(["metadata.name", "metadata.namespace", "reason", "type"]);
+                return Selector::parse(labels, &fields, &known);
+            }
             "secrets" => &["metadata.name", "metadata.namespace", "type"],
             "namespaces" => &["metadata.name", "status.phase"],
             _ if self.resource.namespaced => &["metadata.name", "metadata.namespace"],

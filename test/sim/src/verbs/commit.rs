@@ -52,6 +52,7 @@ impl Call<'_> {
         if alike_at_any_time(stored, &new) {
             return Ok(Arc::clone(old));
         }
+        self.state.has_room(&new)?;
         let kept = self.state.put(&resource.storage(), new);
         Ok(resource.told(&kept))
     }

@@ -72,6 +72,7 @@ impl Call<'_> {
         if self.state.get(&resource.storage(), &Key::of(&object)).is_some() {
             return Err(Failure::already_exists(&resource, &name));
         }
+        self.state.has_room(&object)?;
         let kept = self.state.put(&resource.storage(), object);
         Ok(resource.told(&kept))
     }

@@ -33,8 +33,16 @@ impl Token {
     }
 }
 
+/// Some of what is there.
+pub(super) struct Page {
+    /// In their order.
+    pub(super) objects: Vec<(Key, Arc<Value>)>,
+    metadata: Value,
+}
+
 impl Call<'_> {
-    pub(super) fn list(&mut self) -> Result<Answer, Failure> {
+    /// What a list is asked for.
+    pub(super) fn page(&self) -> Result<Page, Failure> {
         let (query, storage) = (&self.request.query, self.resource.storage());
         let selector = self.selector()?;
         let token = Token::read(query.get("continue"))?;
@@ -43,16 +51,17 @@ impl Call<'_> {
         if let (false, Some(behind)) = (self.state.history.reaches(revision), &behind) {
             return Err(Failure::expired_page(Token { revision: None, behind: behind.clone() }.write()));
         }
-        let objects = self.state.at(&storage, revision);
-        let rest = objects.iter().filter(|(key, object)| {
+        let held = self.state.at(&storage, revision);
+        let rest = held.iter().filter(|(key, object)| {
             self.is_within(key) && behind.as_ref().is_none_or(|behind| *key > behind) && selector.selects(object)
         });
         let limit = query.number("limit").filter(|limit| *limit > 0).and_then(|limit| usize::try_from(limit).ok());
-        let page: Vec<(&Key, &Arc<Value>)> = rest.take(limit.unwrap_or(usize::MAX)).collect();
+        let rest = rest.map(|(key, object)| (key.clone(), Arc::clone(object)));
+        let objects: Vec<(Key, Arc<Value>)> = rest.take(limit.unwrap_or(usize::MAX)).collect();
         // Who looks no further than a full page does not know whether what comes behind is selected.
-        let full = limit.is_some_and(|limit| page.len() >= limit);
-        let last = page.last().map(|(key, _)| *key).filter(|_| full);
-        let left = last.map_or(0, |last| objects.keys().filter(|key| self.is_within(key) && *key > last).count());
+        let full = limit.is_some_and(|limit| objects.len() >= limit);
+        let last = objects.last().map(|(key, _)| key).filter(|_| full);
+        let left = last.map_or(0, |last| held.keys().filter(|key| self.is_within(key) && *key > last).count());
         let mut metadata = json!({"resourceVersion": revision.to_string()});
         if let (1.., Some(last)) = (left, last) {
             metadata["continue"] = json!(Token { revision: Some(revision), behind: last.clone() }.write());
@@ -60,7 +69,12 @@ impl Call<'_> {
                 metadata["remainingItemCount"] = json!(left);
             }
         }
-        let items: Vec<Value> = page.into_iter().map(|(_, object)| self.item(object)).collect();
+        Ok(Page { objects, metadata })
+    }
+
+    pub(super) fn list(&self) -> Result<Answer, Failure> {
+        let Page { objects, metadata } = self.page()?;
+        let items: Vec<Value> = objects.iter().map(|(_, object)| self.item(object)).collect();
         let items =
             if items.is_empty() && self.request.media == Media::Partial { Value::Null } else { Value::Array(items) };
         let (kind, api_version) = match self.request.media {

@@ -43,6 +43,7 @@ topics![
     merges,
     metadata,
     namespaces,
+    roles,
     schemas,
     secrets,
     statuses,

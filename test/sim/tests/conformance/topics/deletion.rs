@@ -9,6 +9,13 @@ pub(crate) fn sequences() -> Vec<Sequence> {
     let held = || {
         sequence("").post(WIDGETS, widget(json!({"name": "a", "finalizers": ["example.org/f"]}), json!({"size": 1})))
     };
+    let several = |name: &str| {
+        let objects = [("a", "red"), ("b", "blue"), ("c", "red")];
+        objects.into_iter().fold(sequence(name), |sequence, (name, color)| {
+            let metadata = json!({"name": name, "labels": {"color": color}});
+            sequence.post(MAPS, map(metadata.clone(), json!({}))).post(WIDGETS, widget(metadata, json!({})))
+        })
+    };
     let named = |name: &str| Sequence { name: name.to_owned(), ..held() };
     let background = || json!({"propagationPolicy": "Background"});
     vec![
@@ -66,6 +73,21 @@ pub(crate) fn sequences() -> Vec<Sequence> {
             .merge(&format!("{path}/status"), json!({"status": {"phase": "Going"}}))
             .merge(&path, json!({"metadata": {"labels": {"a": "b"}}}))
             .put(&path, widget(json!({"name": "a", "resourceVersion": "${4#/metadata/resourceVersion}", "finalizers": ["example.org/f"]}), json!({"size": 3}))),
+        several("all of a collection are deleted").delete(MAPS).delete(WIDGETS).get(MAPS).get(WIDGETS).delete(MAPS),
+        several("some of a collection are deleted")
+            .delete(&format!("{MAPS}?labelSelector=color%3Dred"))
+            .delete_with(&format!("{WIDGETS}?fieldSelector=metadata.name%3Db"), background())
+            .delete(&format!("{MAPS}?labelSelector=color%3Dnone"))
+            .get(MAPS)
+            .get(WIDGETS),
+        several("finalizers hold what is deleted with all others")
+            .merge(&at(WIDGETS, "b"), json!({"metadata": {"finalizers": ["example.org/f"]}}))
+            .delete(WIDGETS)
+            .get(WIDGETS)
+            .delete(WIDGETS)
+            .merge(&at(WIDGETS, "b"), json!({"metadata": {"finalizers": null}}))
+            .get(WIDGETS),
+        sequence("namespaces are not deleted all at once").delete("/api/v1/namespaces"),
         named("a status patch does not end it")
             .delete(&path)
             .merge(&format!("{path}/status"), json!({"metadata": {"finalizers": null}, "status": {"phase": "x"}}))

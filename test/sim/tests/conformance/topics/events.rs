@@ -19,7 +19,18 @@ pub(crate) fn sequences() -> Vec<Sequence> {
             }),
         )
     };
+    let core = "/api/v1/namespaces/{ns}/events";
     vec![
+        sequence("Events are read in the core group")
+            .post(EVENTS, event("a"))
+            .get(format!("{core}/a"))
+            .get(core)
+            .get(format!("{core}?fieldSelector=involvedObject.name%3Da"))
+            .get(format!("{core}?fieldSelector=involvedObject.name%3Db,type%3DNormal"))
+            .get(format!("{core}?fieldSelector=note%3Dx"))
+            .get(format!("{core}/b"))
+            .delete(EVENTS)
+            .get(core),
         sequence("an Event is told once")
             .post(EVENTS, event("a"))
             .post(EVENTS, event("a"))

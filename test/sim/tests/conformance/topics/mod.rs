@@ -16,6 +16,7 @@ pub(crate) mod merges;
 pub(crate) mod metadata;
 pub(crate) mod namespaces;
 pub(crate) mod owners;
+pub(crate) mod roles;
 pub(crate) mod schemas;
 pub(crate) mod secrets;
 pub(crate) mod statuses;
