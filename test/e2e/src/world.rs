@@ -1,7 +1,7 @@
 //! `World`: a hub, consumers, providers and a broker that serves them.
 
 use futures::future::join_all;
-use harness::{ClusterOptions, Lab, LabOptions};
+use harness::{ClusterOptions, Lab, LabOptions, Servers};
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::{
@@ -29,9 +29,32 @@ impl World {
     /// Names are those that brokers know. All but the hub run a controller manager, so that namespaces and owned
     /// objects go as they do in real clusters.
     pub async fn without_broker(consumers: &[&str], providers: &[&str], kinds: &[Kind]) -> Self {
-        let lab = Lab::start(LabOptions::default()).await.unwrap_or_else(|error| panic!("{error:#}"));
+        Self::around(&jobs(), Servers::Real, consumers, providers, kinds).await
+    }
+
+    /// The same, whose API servers are the model where nobody asked for real ones: for tests that need no workloads, rules of
+    /// CRDs, webhooks or admission policies.
+    pub async fn modelled(consumers: &[&str], providers: &[&str], kinds: &[Kind]) -> Self {
+        Self::around(&jobs(), Servers::Model, consumers, providers, kinds).await
+    }
+
+    /// The same with a real coordination cluster: for tests with Jobs, or of what the CRDs there refuse.
+    pub async fn modelled_around_a_hub(consumers: &[&str], providers: &[&str], kinds: &[Kind]) -> Self {
+        let real = ClusterOptions { real: true, ..jobs() };
+        Self::around(&real, Servers::Model, consumers, providers, kinds).await
+    }
+
+    async fn around(
+        hub: &ClusterOptions,
+        servers: Servers,
+        consumers: &[&str],
+        providers: &[&str],
+        kinds: &[Kind],
+    ) -> Self {
+        let lab = Lab::start(LabOptions { servers, ..LabOptions::default() }).await;
+        let lab = lab.unwrap_or_else(|error| panic!("{error:#}"));
         let offered: Vec<Kind> = kinds.iter().copied().chain([ACCEPT_API]).collect();
-        let hub = coordination(&lab, "hub", &[MIGRATION, MIGRATION_CONFIGURATION]);
+        let hub = place(&lab, "hub", hub, &[MIGRATION, MIGRATION_CONFIGURATION]);
         let consumers = join_all(consumers.iter().map(|name| edge(&lab, name, kinds)));
         let providers = join_all(providers.iter().map(|name| edge(&lab, name, &offered)));
         let (hub, consumers, providers) = tokio::join!(hub, consumers, providers);
@@ -86,9 +109,14 @@ impl World {
     }
 }
 
-/// A coordination or compute cluster: it serves Jobs, of which migrations are made.
+/// Jobs are served, of which migrations are made.
+fn jobs() -> ClusterOptions {
+    ClusterOptions { workloads: vec!["batch/v1"], ..ClusterOptions::default() }
+}
+
+/// A coordination or compute cluster: it serves Jobs, where it is a real one.
 pub async fn coordination(lab: &Lab, name: &str, kinds: &[Kind]) -> Place {
-    place(lab, name, &ClusterOptions { workloads: vec!["batch/v1"], ..ClusterOptions::default() }, kinds).await
+    place(lab, name, &jobs(), kinds).await
 }
 
 /// A consumer or a provider: a controller manager works there, and there are no workloads.

@@ -14,36 +14,17 @@ use kube::api::DynamicObject;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
-use crate::audit::{self, AuditLog};
+use crate::apiserver::Setting;
+use crate::audit::AuditLog;
 use crate::certificate::Certificates;
 use crate::port::Port;
 use crate::process::{FREEZING, Process, Program};
 use crate::reaper::Reaper;
 use crate::users::{CONTROLLER_MANAGER, LAB, Users};
-use crate::{apply, binaries, controller_manager, wait_for};
+use crate::{apply, controller_manager, wait_for};
 
 /// One that cannot start ends, and is told of at once; on a busy machine others took more than a minute.
 const READY_DEADLINE: Duration = Duration::from_mins(3);
-
-/// Admission that concerns pods, volumes and quotas, of which a lab has none. What stays: NamespaceLifecycle, the
-/// webhooks and admission policies. Names that an older API server does not know would stop it, hence no newer ones.
-const DISABLED_ADMISSION: &str = "CertificateApproval,CertificateSigning,CertificateSubjectRestriction,DefaultIngressClass,\
-DefaultStorageClass,DefaultTolerationSeconds,LimitRanger,PersistentVolumeClaimResize,PodSecurity,Priority,ResourceQuota,\
-RuntimeClass,ServiceAccount,StorageObjectInUseProtection,TaintNodesByCondition";
-
-/// Groups of what runs on nodes, and of nodes. A cluster without them takes half the time to start and to idle.
-const WORKLOADS: [&str; 10] = [
-    "apps/v1",
-    "autoscaling/v1",
-    "autoscaling/v2",
-    "batch/v1",
-    "certificates.k8s.io/v1",
-    "node.k8s.io/v1",
-    "policy/v1",
-    "resource.k8s.io/v1",
-    "scheduling.k8s.io/v1",
-    "storage.k8s.io/v1",
-];
 
 /// How a cluster differs from the usual one.
 #[derive(Clone, Debug, Default)]
@@ -63,26 +44,11 @@ pub struct ClusterOptions {
     pub address: Option<Ipv4Addr>,
     /// Its port. One that no other lab has if not set.
     pub port: Option<u16>,
+    /// It is a real one in a lab of models, too: for what only that does.
+    pub real: bool,
     /// The cluster gets nodes: all of Kubernetes' default admission, the Node authorizer and NodeRestriction, endpoints of
     /// Service `kubernetes`; with [`ClusterOptions::controller_manager`], all its controllers.
     pub nodes: bool,
-}
-
-impl ClusterOptions {
-    /// Arguments of an API server with nodes, or without.
-    fn node_args(&self) -> Vec<String> {
-        let args: &[&str] = if self.nodes {
-            &["--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction"]
-        } else {
-            // There is no Service to keep endpoints for.
-            &["--authorization-mode=RBAC", "--endpoint-reconciler-type=none"]
-        };
-        let disabled = (!self.nodes).then(|| format!("--disable-admission-plugins={DISABLED_ADMISSION}"));
-        let missing = WORKLOADS.iter().filter(|group| !self.nodes && !self.workloads.contains(group));
-        let missing: Vec<String> = missing.map(|group| format!("{group}=false")).collect();
-        let groups = (!missing.is_empty()).then(|| format!("--runtime-config={}", missing.join(",")));
-        args.iter().map(|&arg| arg.to_owned()).chain(disabled).chain(groups).collect()
-    }
 }
 
 /// One API server of a lab. Cloning it is cheap and yields the same server.
@@ -102,62 +68,40 @@ struct Inner {
     audit_log: PathBuf,
     lab_directory: PathBuf,
     program: Program,
+    /// Whether it is the model, which keeps its data in memory and is given time to write it down when it stops.
+    is_model: bool,
     reaper: Arc<Reaper>,
     api_server: Mutex<Option<Process>>,
     controller_manager: Mutex<Option<Process>>,
 }
 
 impl Cluster {
-    /// Starts one on a free port, with data of its own under `prefix` in etcd, and returns it when it is ready.
+    /// Starts one on a free port, with data of its own under its name in etcd, and returns when it is ready; without etcd it
+    /// is the model.
     pub(crate) async fn start(
-        name: &str,
+        place: Place<'_>,
         options: &ClusterOptions,
-        etcd_url: &str,
-        lab_directory: &Path,
-        reaper: &Arc<Reaper>,
+        etcd_url: Option<&str>,
     ) -> anyhow::Result<Self> {
+        let Place { name, directory: lab_directory, reaper } = place;
         let directory = lab_directory.join(name);
         fs::create_dir_all(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
         let users = Users::new(&options.users);
         let address = options.address.unwrap_or(Ipv4Addr::LOCALHOST);
         let certificates = Certificates::make(&directory, name, address)?;
         let audit_log = directory.join("audit.log");
-        let tokens = directory.join("tokens.csv");
-        let policy = directory.join("audit-policy.yaml");
-        fs::write(&tokens, users.token_file())?;
-        fs::write(&policy, audit::POLICY)?;
         let reservation = if options.port.is_none() { Some(Port::reserve()?) } else { None };
         let port = options.port.or(reservation.as_ref().map(Port::number)).unwrap_or_default();
-        let program = Program::new(format!("{name}-apiserver"), binaries::control_plane("kube-apiserver")?)
-            .args([
-                format!("--etcd-servers={etcd_url}"),
-                format!("--etcd-prefix=/{name}"),
-                format!("--secure-port={port}"),
-                format!("--bind-address={address}"),
-                format!("--advertise-address={address}"),
-                format!("--cert-dir={}", directory.display()),
-                format!("--tls-cert-file={}", certificates.serving.display()),
-                format!("--tls-private-key-file={}", certificates.serving_key.display()),
-                format!("--service-account-signing-key-file={}", certificates.service_account_key.display()),
-                format!("--service-account-key-file={}", certificates.service_account_public_key.display()),
-                format!("--token-auth-file={}", tokens.display()),
-                format!("--audit-policy-file={}", policy.display()),
-                format!("--audit-log-path={}", audit_log.display()),
-            ])
-            .args(options.node_args())
-            .args([
-                // Rotation would take lines away from the readers; this many megabytes never come together.
-                "--audit-log-maxsize=1000000",
-                "--profiling=false",
-                // A tenth of what a start computes; whoever asks for too much is told so by the limits on requests in flight.
-                "--enable-priority-and-fairness=false",
-                // Counts of what is in etcd, for metrics that nobody reads.
-                "--etcd-count-metric-poll-period=0",
-                "--etcd-db-metric-poll-interval=0",
-                "--service-account-issuer=https://kubernetes.default.svc",
-                "--service-cluster-ip-range=10.0.0.0/24",
-            ])
-            .args(options.extra_args.iter().cloned());
+        let program = Setting {
+            name,
+            directory: &directory,
+            address,
+            port,
+            users: &users,
+            certificates: &certificates,
+            audit_log: &audit_log,
+        }
+        .program(options, etcd_url)?;
         let cluster = Self {
             inner: Arc::new(Inner {
                 name: name.to_owned(),
@@ -169,13 +113,14 @@ impl Cluster {
                 audit_log,
                 lab_directory: lab_directory.to_owned(),
                 program,
+                is_model: etcd_url.is_none(),
                 reaper: Arc::clone(reaper),
                 api_server: Mutex::new(None),
                 controller_manager: Mutex::new(None),
             }),
         };
         cluster.start_again().await?;
-        if options.controller_manager {
+        if options.controller_manager && etcd_url.is_some() {
             cluster.start_controller_manager(&directory, options.nodes).await?;
         }
         Ok(cluster)
@@ -287,7 +232,15 @@ current-context: {name}
 
     /// Kills the API server (SIGKILL): connections break, new ones are refused. Its data and its port stay its own.
     pub fn stop(&self) {
-        *lock(&self.inner.api_server) = None;
+        let process = lock(&self.inner.api_server).take();
+        if let Some(process) = process.filter(|_| self.inner.is_model) {
+            process.end();
+        }
+    }
+
+    /// Whether it is the model, not a real API server.
+    pub fn is_model(&self) -> bool {
+        self.inner.is_model
     }
 
     /// Starts it on the same port with the same data, and returns when it is ready. One that runs is killed first.
@@ -353,6 +306,16 @@ current-context: {name}
             None => anyhow::bail!("API server {} is stopped", self.name()),
         }
     }
+}
+
+/// Where a cluster is.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    /// Its name in the lab.
+    pub(crate) name: &'a str,
+    /// The lab's directory.
+    pub(crate) directory: &'a Path,
+    pub(crate) reaper: &'a Arc<Reaper>,
 }
 
 impl fmt::Debug for Cluster {

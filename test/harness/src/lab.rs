@@ -4,23 +4,19 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use futures::future::try_join_all;
+use tokio::sync::OnceCell;
 
-use crate::binaries;
-use crate::cluster::{Cluster, ClusterOptions};
-use crate::etcd;
+use crate::cluster::{Cluster, ClusterOptions, Place};
+use crate::etcd::{self, Etcd};
 use crate::install_tls;
 use crate::obituary;
-use crate::port::{Port, random};
+use crate::port::random;
 use crate::process::{Process, Program};
 use crate::reaper::Reaper;
-use crate::wait_for;
-
-const READY_DEADLINE: Duration = Duration::from_secs(30);
 
 /// Where a lab lives and what stays of it.
 #[derive(Clone, Debug)]
@@ -29,11 +25,32 @@ pub struct LabOptions {
     pub directory: Option<PathBuf>,
     /// Whether the directory stays when the lab ends. Default: whether `HARNESS_KEEP` is `1`.
     pub keep: bool,
+    /// What its API servers are. Default: real ones.
+    pub servers: Servers,
+}
+
+/// What API servers are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Servers {
+    /// kube-apiserver, and etcd.
+    #[default]
+    Real,
+    /// The model of `test/sim` behind sockets, unless somebody wants to see all tests on real ones: `SERVERS=real`. It computes
+    /// a tenth, and knows nothing of workloads, nodes, RBAC, webhooks and admission policies.
+    Model,
+}
+
+impl Servers {
+    /// What they are where a model will do.
+    fn wanted(self) -> Self {
+        if env::var_os("SERVERS").is_some_and(|value| value == "real") { Self::Real } else { self }
+    }
 }
 
 impl Default for LabOptions {
     fn default() -> Self {
-        Self { directory: None, keep: env::var_os("HARNESS_KEEP").is_some_and(|value| value == "1") }
+        let keep = env::var_os("HARNESS_KEEP").is_some_and(|value| value == "1");
+        Self { directory: None, keep, servers: Servers::default() }
     }
 }
 
@@ -47,73 +64,52 @@ impl Default for LabOptions {
 pub struct Lab {
     directory: PathBuf,
     keep: bool,
+    servers: Servers,
     reaper: Arc<Reaper>,
-    etcd_url: String,
-    etcd: Mutex<Option<Process>>,
-    etcd_program: Program,
-    etcd_port: Port,
+    /// From the first real API server on.
+    etcd: OnceCell<Etcd>,
 }
 
 impl Lab {
-    /// Starts etcd, and returns when it answers.
+    /// An empty one.
     ///
     /// # Errors
-    /// When the binaries are missing (says how to build them), the directory exists, or etcd does not come up.
+    /// When the directory exists.
     pub async fn start(options: LabOptions) -> anyhow::Result<Self> {
         install_tls();
-        let etcd = binaries::control_plane("etcd")?;
         let directory = make_directory(options.directory)?;
-        let reaper = Reaper::start((!options.keep).then_some(directory.as_path()))?;
-        let port = Port::reserve()?;
-        let etcd_url = format!("http://127.0.0.1:{}", port.number());
-        let program = Program::new("etcd", etcd)
-            .arg(format!("--data-dir={}", directory.join("etcd").display()))
-            .arg(format!("--listen-client-urls={etcd_url}"))
-            .arg(format!("--advertise-client-urls={etcd_url}"))
-            .args([
-                // Alone, so nobody needs to know this port.
-                "--listen-peer-urls=http://127.0.0.1:0",
-                "--unsafe-no-fsync",
-                "--log-level=warn",
-                // 8 GiB: benches fill more than the default 2.
-                "--quota-backend-bytes=8589934592",
-            ]);
-        let lab = Self {
-            directory,
-            keep: options.keep,
-            reaper: Arc::new(reaper),
-            etcd_url,
-            etcd: Mutex::new(None),
-            etcd_program: program,
-            etcd_port: port,
-        };
-        lab.start_etcd().await?;
+        let reaper = Arc::new(Reaper::start((!options.keep).then_some(directory.as_path()))?);
+        let servers = options.servers.wanted();
+        let lab = Self { directory, keep: options.keep, servers, reaper, etcd: OnceCell::new() };
+        if servers == Servers::Real {
+            lab.etcd().await?;
+        }
         Ok(lab)
+    }
+
+    /// Its etcd, which the first who asks starts.
+    async fn etcd(&self) -> anyhow::Result<&Etcd> {
+        self.etcd.get_or_try_init(|| Etcd::start(&self.directory, &self.reaper)).await
     }
 
     /// Starts etcd with what its directory holds, and returns when it answers. One that runs is killed first.
     ///
     /// # Errors
-    /// When it does not come up; the message ends with its last lines.
+    /// When the binaries are missing (says how to build them), or it does not come up; the message ends with its last lines.
     pub async fn start_etcd(&self) -> anyhow::Result<()> {
-        self.stop_etcd();
-        let mut process = self.etcd_program.start(&self.directory, &self.reaper)?;
-        let port = self.etcd_port.number();
-        let ready = wait_for(READY_DEADLINE, "etcd", async || etcd::health(port).await).await;
-        ready.with_context(|| process.last_lines())?;
-        anyhow::ensure!(process.is_running(), "etcd ended\n{}", process.last_lines());
-        *self.etcd.lock().unwrap_or_else(PoisonError::into_inner) = Some(process);
-        Ok(())
+        self.etcd().await?.start_again(&self.directory, &self.reaper).await
     }
 
     /// Kills etcd (SIGKILL). Its API servers answer no more; what they had written stays in [`Lab::etcd_directory`].
     pub fn stop_etcd(&self) {
-        *self.etcd.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        if let Some(etcd) = self.etcd.get() {
+            etcd.stop();
+        }
     }
 
     /// All that etcd holds: a copy of it that is made while it is stopped is a backup.
     pub fn etcd_directory(&self) -> PathBuf {
-        self.directory.join("etcd")
+        etcd::data(&self.directory)
     }
 
     /// Starts an API server with the default options, and returns when it is ready. Several at once are faster:
@@ -128,7 +124,12 @@ impl Lab {
         let word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         anyhow::ensure!(!name.is_empty() && name.chars().all(word), "cluster name {name:?}: a-z, 0-9 and - only");
         anyhow::ensure!(!self.directory.join(name).exists(), "the lab has {name:?} already");
-        Cluster::start(name, options, &self.etcd_url, &self.directory, &self.reaper)
+        let etcd_url = match self.servers {
+            Servers::Model if !options.real => None,
+            _ => Some(self.etcd().await?.url()),
+        };
+        let place = Place { name, directory: &self.directory, reaper: &self.reaper };
+        Cluster::start(place, options, etcd_url.as_deref())
             .await
             .with_context(|| format!("cannot start cluster {name}"))
     }
@@ -161,7 +162,7 @@ impl Lab {
     /// # Errors
     /// When etcd does not answer or refuses.
     pub async fn compact(&self) -> anyhow::Result<u64> {
-        etcd::compact(self.etcd_port.number()).await
+        self.etcd().await?.compact().await
     }
 }
 

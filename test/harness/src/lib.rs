@@ -23,6 +23,7 @@
 //! The binaries come from `test/controlplane/build.sh`, or from `$KUBEBUILDER_ASSETS` where that is set.
 //! This crate knows nothing of brokering.
 
+mod apiserver;
 mod apply;
 mod audit;
 mod binaries;
@@ -46,7 +47,7 @@ pub use binaries::{binary, broker_binary, kubectl_binary, node_binary};
 pub use clock::WallClock;
 pub use cluster::{Cluster, ClusterOptions};
 pub use dice::Dice;
-pub use lab::{Lab, LabOptions};
+pub use lab::{Lab, LabOptions, Servers};
 pub use obituary::last_words;
 pub use port::{Port, free_address};
 pub use process::{Process, Program};

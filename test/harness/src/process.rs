@@ -149,6 +149,15 @@ impl Process {
         self.exited(deadline).await
     }
 
+    /// Sends SIGTERM, to one that is frozen, too, and waits until it has ended, as long as that takes.
+    pub(crate) fn end(mut self) {
+        for signal in [Signal::TERM, Signal::CONT] {
+            // Who is gone already cannot be told.
+            let _gone = self.signal(signal);
+        }
+        let _gone = self.child.wait();
+    }
+
     /// Sends SIGKILL and waits until it is gone.
     pub fn kill(&mut self) {
         // Both fail only when it is gone already. A stopped process is killed too.

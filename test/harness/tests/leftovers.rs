@@ -71,7 +71,7 @@ fn holder(directory: &Path) -> Child {
 #[ignore = "run by the other tests as a process of its own"]
 async fn holds_a_lab() {
     let directory = env::var_os(HOLD).unwrap();
-    let options = LabOptions { directory: Some(directory.into()), keep: false };
+    let options = LabOptions { directory: Some(directory.into()), keep: false, ..LabOptions::default() };
     let lab = Lab::start(options).await.unwrap();
     let _cluster = lab.cluster("homer").await.unwrap();
     let _sleeper = lab.start_process(&sleeper(lab.directory())).unwrap();
@@ -102,7 +102,7 @@ async fn a_killed_process_leaves_nothing() {
 #[tokio::test]
 async fn a_dropped_lab_leaves_nothing() {
     let directory = new_directory("dropped");
-    let options = LabOptions { directory: Some(directory.clone()), keep: false };
+    let options = LabOptions { directory: Some(directory.clone()), keep: false, ..LabOptions::default() };
     let lab = Lab::start(options).await.unwrap();
     let mut sleeper = lab.start_process(&sleeper(&directory)).unwrap();
     sleeper.pause().await.unwrap();
@@ -116,7 +116,7 @@ async fn a_dropped_lab_leaves_nothing() {
 #[tokio::test]
 async fn a_kept_lab_leaves_its_directory_only() {
     let directory = new_directory("kept");
-    let options = LabOptions { directory: Some(directory.clone()), keep: true };
+    let options = LabOptions { directory: Some(directory.clone()), keep: true, ..LabOptions::default() };
     let lab = Lab::start(options.clone()).await.unwrap();
     let again = Lab::start(options).await.expect_err("the directory exists");
     assert!(format!("{again:#}").contains("anew"), "{again:#}");

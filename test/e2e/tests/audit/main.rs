@@ -38,7 +38,7 @@ fn gadget(spec: Value, status: Value) -> String {
 }
 
 async fn start() -> World {
-    let world = World::without_broker(&[HOMER], &[THESEUS], &[CERTIFICATE]).await;
+    let world = World::modelled(&[HOMER], &[THESEUS], &[CERTIFICATE]).await;
     let text = || json!({"type": "string"});
     let list = || json!({"type": "array", "items": {"type": "object", "properties": {"port": {"type": "integer"}}}});
     let consumer = gadget(

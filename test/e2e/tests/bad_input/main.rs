@@ -82,7 +82,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: limited}]
 ";
 
 async fn start() -> World {
-    let world = World::without_broker(&[HOMER, BART], &[THESEUS, MINOS], &[CERTIFICATE, WIDGET]).await;
+    let world = World::modelled(&[HOMER, BART], &[THESEUS, MINOS], &[CERTIFICATE, WIDGET]).await;
     let [homer, bart, theseus, minos] = cast(&world);
     let any = || json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let text = || json!({"type": "string"});

@@ -44,7 +44,7 @@ static WORLD: Shared = Shared::new(|| start().boxed_local());
 static PEACE: RwLock<()> = RwLock::const_new(());
 
 async fn start() -> World {
-    let world = World::without_broker(&[HOMER, BART], &[ARIADNE, THESEUS], &[CERTIFICATE, WIDGET]).await;
+    let world = World::modelled(&[HOMER, BART], &[ARIADNE, THESEUS], &[CERTIFICATE, WIDGET]).await;
     world.start_broker(&[CERTIFICATE, WIDGET, LATE, FLEETING], &[]).await;
     world
 }

@@ -2,14 +2,13 @@
 
 use broker_api::keys;
 use e2e::{
-    DEADLINE, Scene,
-    kind::{CERTIFICATE, CRD, NAMESPACE, WIDGET},
+    Scene,
+    kind::{CERTIFICATE, NAMESPACE, WIDGET},
     place::{CONTROLLER, consumer_hash},
 };
-use harness::wait_for;
 use serde_json::{Value, json};
 
-use crate::{ARIADNE, GADGET, HOMER, PLAIN, SECOND, THESEUS, WORLD, field, plain};
+use crate::{ARIADNE, GADGET, HOMER, SECOND, THESEUS, WORLD};
 
 #[test]
 fn an_object_is_placed_with_one_patch_and_copied_with_one_apply() {
@@ -231,34 +230,6 @@ fn fields_that_the_provider_defaults_stay_and_maps_may_become_empty() {
         let rested = ariadne.get(&GADGET, scene.ns(), &name).await;
         scene.barrier(homer, ariadne).await;
         assert_eq!(ariadne.get(&GADGET, scene.ns(), &name).await.version(), rested.version());
-    });
-}
-
-/// For a second after a CRD has changed API servers tell what happens without its new defaults, and nobody tells of it again.
-#[test]
-fn a_new_default_reaches_the_copy_of_an_object_that_changes_with_its_crd() {
-    WORLD.run(async |world| {
-        let (homer, ariadne) = (world.consumer(HOMER), world.provider(ARIADNE));
-        let scene = Scene::new(world, "flow-new-default", &[homer]).await;
-        let shaded = json!({"key": "color", "prefix": "shaded"});
-        scene.accept_kind(&PLAIN, ariadne, &[shaded], Value::Null).await;
-        homer.create(&PLAIN, scene.ns(), "p", json!({"spec": {"color": "shaded"}})).await;
-        let name = homer.copy_name("p");
-        ariadne.until_there(&PLAIN, scene.ns(), &name).await;
-        // The answer to whatever the broker still wrote would show it.
-        scene.barrier(homer, ariadne).await;
-        let crd = plain(&[("shade", field(Some("dark")))]);
-        homer.edit(&CRD, "", crd["metadata"]["name"].as_str().unwrap(), json!({"spec": crd["spec"]})).await;
-        let is_dark = |seen: &e2e::Object| seen.text("/spec/shade") == "dark";
-        // Asked again and again: a watch would go by the old one.
-        let shown = wait_for(DEADLINE, "the new default", async || {
-            let seen = homer.get(&PLAIN, scene.ns(), "p").await;
-            anyhow::ensure!(is_dark(&seen), "{seen}");
-            Ok(())
-        });
-        shown.await.unwrap();
-        homer.edit(&PLAIN, scene.ns(), "p", json!({"metadata": {"labels": {"touched": "yes"}}})).await;
-        ariadne.until(&PLAIN, scene.ns(), &name, "the new default", is_dark).await;
     });
 }
 

@@ -65,7 +65,7 @@ fn plain(fields: &[(&str, Value)]) -> Value {
 
 async fn start() -> World {
     let kinds = [CERTIFICATE, VM, IDENTITY_CERTIFICATE, WIDGET, RELAY];
-    let world = World::without_broker(&[HOMER, SECOND], &[ARIADNE, THESEUS], &kinds).await;
+    let world = World::modelled(&[HOMER, SECOND], &[ARIADNE, THESEUS], &kinds).await;
     let gadget = |tier: Option<&str>| {
         let marks = json!({"type": "object", "additionalProperties": field(None)});
         let owners = json!({"type": "array", "x-kubernetes-list-type": "set", "items": field(None)});

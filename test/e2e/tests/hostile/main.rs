@@ -16,7 +16,6 @@ mod identities;
 mod keys;
 mod memory;
 mod namespaces;
-mod nested;
 mod plurals;
 mod policies;
 mod quotas;
@@ -61,7 +60,7 @@ static WORLD: Shared = Shared::new(|| start().boxed_local());
 
 async fn start() -> World {
     let kinds = [CERTIFICATE, WIDGET, COSTLY];
-    let world = World::without_broker(&[HOMER, BART], &[ARIADNE, THESEUS], &kinds).await;
+    let world = World::modelled(&[HOMER, BART], &[ARIADNE, THESEUS], &kinds).await;
     world.start_broker(&kinds, &[]).await;
     world
 }

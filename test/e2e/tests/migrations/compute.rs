@@ -13,7 +13,7 @@ use crate::{ARIADNE, HOMER, THESEUS, available, command_line, configure, served,
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stages_run_in_the_compute_cluster_and_survive_a_killed_broker() {
-    let world = World::without_broker(&[HOMER], &[ARIADNE, THESEUS], &[CERTIFICATE]).await;
+    let world = World::modelled(&[HOMER], &[ARIADNE, THESEUS], &[CERTIFICATE]).await;
     let compute = coordination(&world.lab, "compute", &[]).await;
     let file = world.lab.directory().join("compute.kubeconfig");
     compute.cluster.write_kubeconfig("broker", &file).unwrap();

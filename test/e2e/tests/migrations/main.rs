@@ -32,7 +32,7 @@ const THESEUS: &str = "theseus";
 static WORLD: Shared = Shared::new(|| start().boxed_local());
 
 async fn start() -> World {
-    let world = World::without_broker(&[HOMER, BART], &[ARIADNE, THESEUS], &[CERTIFICATE]).await;
+    let world = World::modelled_around_a_hub(&[HOMER, BART], &[ARIADNE, THESEUS], &[CERTIFICATE]).await;
     let crds = trip::crds();
     let places = [world.consumer(HOMER), world.provider(ARIADNE), world.provider(THESEUS)];
     join_all(places.map(|place| place.apply(&crds))).await;

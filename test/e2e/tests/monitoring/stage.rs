@@ -7,7 +7,7 @@ use e2e::{
     scene::ACCEPT_NAMESPACE,
     world::place,
 };
-use harness::{ClusterOptions, Lab, LabOptions};
+use harness::{ClusterOptions, Lab, LabOptions, Servers};
 use serde_json::json;
 
 /// Namespace of programs.
@@ -90,9 +90,10 @@ async fn programs(lab: &Lab, hub: &Place, consumer: &Place, provider: &Place) ->
 impl Stage {
     /// Starts all, and returns when nothing is left to be done.
     pub(crate) async fn start() -> Self {
-        let lab = Lab::start(LabOptions::default()).await.unwrap_or_else(|error| panic!("{error:#}"));
+        let lab = Lab::start(LabOptions { servers: Servers::Model, ..LabOptions::default() }).await;
+        let lab = lab.unwrap_or_else(|error| panic!("{error:#}"));
         let workloads = vec!["apps/v1", "batch/v1", "policy/v1"];
-        let options = ClusterOptions { workloads, ..ClusterOptions::default() };
+        let options = ClusterOptions { real: true, workloads, ..ClusterOptions::default() };
         let bare = ClusterOptions::default();
         let (hub, homer, theseus) = tokio::join!(
             place(&lab, "hub", &options, &[MIGRATION, MIGRATION_CONFIGURATION, BROKERS]),

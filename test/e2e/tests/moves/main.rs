@@ -39,7 +39,7 @@ static WORLD: Shared = Shared::new(|| start().boxed_local());
 static PEACE: RwLock<()> = RwLock::const_new(());
 
 async fn start() -> World {
-    let world = World::without_broker(&[HOMER], &[ARIADNE, THESEUS, ICARUS], &[CERTIFICATE]).await;
+    let world = World::modelled(&[HOMER], &[ARIADNE, THESEUS, ICARUS], &[CERTIFICATE]).await;
     fs::create_dir_all(folder(&world)).unwrap();
     for provider in world.providers() {
         engage(&world, provider);

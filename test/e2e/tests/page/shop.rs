@@ -49,7 +49,7 @@ impl Shop {
     pub(crate) async fn open() -> Result<Self, String> {
         look::install().await?;
         let kinds = [CERTIFICATE, WIDGET];
-        let world = World::without_broker(&[HOMER], &[ARIADNE, THESEUS], &kinds).await;
+        let world = World::modelled(&[HOMER], &[ARIADNE, THESEUS], &kinds).await;
         let address = free_address().unwrap();
         world.start_broker(&kinds, &["--dashboard-bind-address", &address]).await;
         let controllers =

@@ -35,7 +35,7 @@ static WORLD: Shared = Shared::new(|| start().boxed_local());
 static PEACE: RwLock<()> = RwLock::const_new(());
 
 async fn start() -> World {
-    let world = World::without_broker(&[HOMER, BART], &[ARIADNE, THESEUS], &[CERTIFICATE]).await;
+    let world = World::modelled(&[HOMER, BART], &[ARIADNE, THESEUS], &[CERTIFICATE]).await;
     world.hub.make_namespace(SECRETS).await;
     world.consumer(BART).apply(&e2e::kind::ACCEPT_API.crd().to_string()).await;
     for role in ["consumer", "provider"] {
