@@ -33,6 +33,9 @@ SECONDS ?=
 TARGETS ?=
 KEEP ?=
 MUTANT ?=
+# SERVERS=real: `make test` runs all end-to-end tests on real API servers, those, too, for which the model of one would do.
+SERVERS ?=
+export SERVERS
 # What `make test` does besides. CHAOS=1: lets connections, programs and API servers fail for three minutes. DEMOS=1: plays all
 # demos. FUZZ=1: fuzzes each reader of what strangers write for a minute, one at a time, for others compute, too; and sends
 # 2,000 random sequences to the model of the API server and to a real one, in place of 100.
@@ -129,11 +132,11 @@ check: need-cargo need-cc fmt-check clippy ## Format, clippy, and the tests that
 
 # One build of all binaries and tests comes first: `cargo test` alone would not build the binaries that the tests start, and
 # building those by themselves would compile a third of the dependencies a second time, with other features. Half of what
-# tests compute is done by API servers, and a quarter of that was the collection of garbage: they do it seldom here. With
+# tests compute is done by API servers, real ones, and a quarter of that was the collection of garbage: they do it seldom here. With
 # less than 3 GiB the one that is given the largest objects did nothing else, and gave requests up. There are many more of them
 # than processors: with one thread each they compute an eighth less, for none spins in search of work.
 .PHONY: test
-test: need-cargo need-cc fmt-check $(if $(ONE_BUILD),,clippy) controlplane helm prometheus ## Format, clippy, manifests, all tests, the page in Chromium among them, and, as root on Linux, the real node (TESTS=… for some; CHAOS=1: and three minutes of chaos, DEMOS=1: and all demos, FUZZ=1: and nine minutes of fuzzing)
+test: need-cargo need-cc fmt-check $(if $(ONE_BUILD),,clippy) controlplane helm prometheus ## Format, clippy, manifests, all tests, the page in Chromium among them, and, as root on Linux, the real node (TESTS=… for some; CHAOS=1: and three minutes of chaos, DEMOS=1: and all demos, FUZZ=1: and nine minutes of fuzzing; SERVERS=real: no suite on the model of an API server)
 	cargo build --locked --workspace --bins --tests
 	$(TARGET)/debug/manifests --check config
 	GOGC=400 GOMEMLIMIT=3GiB GOMAXPROCS=1 NODE_IMAGES=debug ONCE=1 $(if $(FUZZ),FUZZ_LANES=1 SIM_SEQUENCES=2000) \

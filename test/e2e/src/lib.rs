@@ -1,4 +1,4 @@
-//! What the end-to-end tests share: a world of real API servers with a broker, and words to say what should be so.
+//! What the end-to-end tests share: a world of API servers with a broker, and words to say what should be so.
 //!
 //! - [`World`]: one lab with a hub, consumers and providers, their CRDs, and a broker that serves them.
 //! - [`Place`]: one cluster of it, as a person (and as the provider's controller) acts there.
@@ -10,6 +10,7 @@
 //! - [`Recording`]: all that happens to objects of a kind in a namespace.
 //! - [`Traveller`]: an object that moves between providers.
 //! - [`Neighbour`]: a tenant who is served while somebody else attacks.
+//! - [`Listed`]: what a provider lists as related to an object.
 //! - [`Liar`]: an API server that answers as a test wants it to.
 //! - [`Said`]: what a command of `kubectl broker` said, and what of it is kept.
 //! - [`graphs`]: ResourceGraphDefinitions, and the controller that serves them.

@@ -36,14 +36,18 @@ pub enum Servers {
     #[default]
     Real,
     /// The model of `test/sim` behind sockets, unless somebody wants to see all tests on real ones: `SERVERS=real`. It computes
-    /// a tenth, and knows nothing of workloads, nodes, RBAC, webhooks and admission policies.
+    /// a tenth, and knows nothing of workloads, nodes, rules of CRDs, webhooks and admission policies.
     Model,
 }
 
 impl Servers {
-    /// What they are where a model will do.
-    fn wanted(self) -> Self {
-        if env::var_os("SERVERS").is_some_and(|value| value == "real") { Self::Real } else { self }
+    /// What they are where these would do.
+    fn wanted(self) -> anyhow::Result<Self> {
+        match env::var("SERVERS").unwrap_or_default().as_str() {
+            "" => Ok(self),
+            "real" => Ok(Self::Real),
+            other => anyhow::bail!("SERVERS is {other:?}: real, or nothing"),
+        }
     }
 }
 
@@ -71,15 +75,15 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// An empty one.
+    /// One without clusters. Where they are to be real ones, etcd runs when this returns.
     ///
     /// # Errors
-    /// When the directory exists.
+    /// When the directory exists, or etcd cannot be started; where its binary is missing it says how to build it.
     pub async fn start(options: LabOptions) -> anyhow::Result<Self> {
         install_tls();
         let directory = make_directory(options.directory)?;
         let reaper = Arc::new(Reaper::start((!options.keep).then_some(directory.as_path()))?);
-        let servers = options.servers.wanted();
+        let servers = options.servers.wanted()?;
         let lab = Self { directory, keep: options.keep, servers, reaper, etcd: OnceCell::new() };
         if servers == Servers::Real {
             lab.etcd().await?;

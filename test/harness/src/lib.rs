@@ -1,4 +1,5 @@
-//! Real API servers for the tests, the demo and the bench, without containers.
+//! API servers for the tests, the demo and the bench, without containers: real ones, or, where tests say that it will do, the
+//! model of `test/sim` as a program ([`Servers`]).
 //!
 //! A [`Lab`] is one etcd and any number of [`Cluster`]s (API servers) in it, each with its own users, certificates
 //! and audit log. [`Lab::start_process`] runs further programs, such as the broker, beside them. Everything a lab
