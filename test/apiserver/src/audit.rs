@@ -14,6 +14,8 @@ use k8s_openapi::jiff::{Timestamp, fmt::temporal::DateTimePrinter};
 use serde_json::{Value, json};
 use sim::Target;
 
+use crate::roles::within;
+
 /// An audit log.
 #[derive(Debug)]
 pub(crate) struct Audit(Mutex<File>);
@@ -32,11 +34,10 @@ impl Entry {
             "verb": verb, "user": {"username": user}, "userAgent": text(&head.headers),
             "requestReceivedTimestamp": now(),
         });
-        if let Some(Target { group, version, namespace, plural, name, subresource }) = target {
-            // A namespace is said to be in itself.
-            let namespace = if group.is_empty() && plural == "namespaces" { name } else { namespace };
+        if let Some(target) = target {
+            let Target { group, version, plural, name, subresource, .. } = target;
             entry["objectRef"] = json!({"apiGroup": group, "apiVersion": version, "resource": plural,
-                "subresource": subresource, "namespace": namespace, "name": name});
+                "subresource": subresource, "namespace": within(target), "name": name});
         }
         Self(entry)
     }
@@ -44,11 +45,6 @@ impl Entry {
     /// What is to be done.
     pub(crate) fn verb(&self) -> &str {
         self.0["verb"].as_str().unwrap_or_default()
-    }
-
-    /// Whether it is answered for as long as somebody listens.
-    pub(crate) fn is_watch(&self) -> bool {
-        self.verb() == "watch"
     }
 }
 

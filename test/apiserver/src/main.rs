@@ -1,24 +1,28 @@
 //! `model-apiserver`: the model of `test/sim` as a program, for end-to-end tests that need nothing of a real API server.
 //!
 //! It takes the flags of `kube-apiserver` that the harness gives, and does with them what that does: it serves TLS, tells users
-//! apart by their tokens, refuses whoever is none of them, and writes an audit log. What it holds is in memory; SIGTERM has it
-//! write all of that to a file and end at once, and with that file it begins again. `test/sim/tests/conformance` holds the
-//! model to a real API server.
+//! apart by their tokens, lets them do what RBAC says, and writes an audit log. What it holds is in memory; SIGTERM has it write
+//! all of that to a file and end at once, and with that file it begins again. `test/sim/tests/conformance` holds the model to a
+//! real API server, `test/harness/tests/clusters.rs` the program.
 //!
 //! It knows nothing of what is tested.
-#![allow(clippy::expect_used)]
 
-mod access;
 mod audit;
+mod data;
 mod listener;
+mod review;
+mod roles;
 mod service;
+mod users;
 
 use std::{
     fs,
+    hash::{BuildHasher as _, RandomState},
     net::{Ipv4Addr, SocketAddr},
+    panic,
     path::PathBuf,
+    process,
     sync::Arc,
-    time::SystemTime,
 };
 
 use anyhow::Context as _;
@@ -29,7 +33,7 @@ use tokio::{
     time::{Duration, interval},
 };
 
-use crate::{access::Users, audit::Audit, listener::Tls, service::Front};
+use crate::{audit::Audit, listener::Tls, service::Front, users::Users};
 
 /// How long an object may be, in bytes: etcd's limit of a request, less what surrounds the object in one.
 const LONGEST: usize = 1_572_864 - 512;
@@ -61,10 +65,10 @@ struct Options {
     /// Where it writes who has asked for what.
     #[arg(long)]
     audit_log_path: PathBuf,
-    /// What it holds when it begins, if the file is there; it is written at SIGTERM.
+    /// What it holds when it begins, if the file is there; it is taken away then, and written at SIGTERM.
     #[arg(long)]
     data_file: PathBuf,
-    /// Namespaces are emptied and garbage is collected, as a controller manager does.
+    /// What a controller manager does, too: namespaces are emptied, and garbage is collected.
     #[arg(long)]
     controllers: bool,
 }
@@ -72,10 +76,19 @@ struct Options {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let options = Options::parse();
+    let told = panic::take_hook();
+    panic::set_hook(Box::new(move |panicked| {
+        told(panicked);
+        // Nobody is to be answered from what is half changed.
+        process::abort();
+    }));
     let mut end = signal(SignalKind::terminate()).context("signals")?;
     let journal = Journal::default();
-    let server = begin(&options, &journal)?;
+    // Servers of a lab have no uid in common.
+    let seed = RandomState::new().hash_one(options.secure_port);
+    let server = ApiServer::within("model", seed, Clock::of_the_machine(), &journal);
     server.limit(LONGEST);
+    data::take(&server, &options.data_file).context("--data-file")?;
     let users = Users::read(&fs::read_to_string(&options.token_auth_file).context("--token-auth-file")?)?;
     let audit = Audit::append(&options.audit_log_path)?;
     let address = SocketAddr::from((options.bind_address, options.secure_port));
@@ -87,20 +100,7 @@ async fn main() -> anyhow::Result<()> {
         ended = axum::serve(tls, service::router(front)) => ended.context("it cannot serve"),
         () = controllers => anyhow::bail!("its controllers ended"),
         () = forget(&server, &journal) => Ok(()),
-        _ = end.recv() => fs::write(&options.data_file, serde_json::to_vec(&server.saved())?).context("--data-file"),
-    }
-}
-
-/// The API server with what it held before.
-fn begin(options: &Options, journal: &Journal) -> anyhow::Result<ApiServer> {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).context("the clock")?;
-    let clock = Clock::starting(i64::try_from(now.as_secs())?);
-    // No two begin in the same nanosecond, and nothing follows from when.
-    let seed = u64::try_from(now.as_nanos() % u128::from(u64::MAX))? ^ u64::from(options.secure_port).rotate_right(16);
-    match fs::read(&options.data_file) {
-        Ok(saved) => ApiServer::restored("model", seed, clock, journal, &serde_json::from_slice(&saved)?)
-            .map_err(|why| anyhow::anyhow!("--data-file holds no data of a model: {why}")),
-        Err(_) => Ok(ApiServer::within("model", seed, clock, journal)),
+        _ = end.recv() => data::leave(&server, &options.data_file).context("--data-file"),
     }
 }
 

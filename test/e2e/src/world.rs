@@ -28,20 +28,20 @@ impl World {
     ///
     /// Names are those that brokers know. All but the hub run a controller manager, so that namespaces and owned
     /// objects go as they do in real clusters.
-    pub async fn without_broker(consumers: &[&str], providers: &[&str], kinds: &[Kind]) -> Self {
+    pub async fn real(consumers: &[&str], providers: &[&str], kinds: &[Kind]) -> Self {
         Self::around(&jobs(), Servers::Real, consumers, providers, kinds).await
     }
 
     /// The same, whose API servers are the model where nobody asked for real ones: for tests that need no workloads, rules of
     /// CRDs, webhooks or admission policies.
     pub async fn modelled(consumers: &[&str], providers: &[&str], kinds: &[Kind]) -> Self {
-        Self::around(&jobs(), Servers::Model, consumers, providers, kinds).await
+        Self::around(&jobs(), Servers::modelled().unwrap(), consumers, providers, kinds).await
     }
 
     /// The same with a real coordination cluster: for tests with Jobs, or of what the CRDs there refuse.
     pub async fn modelled_around_a_hub(consumers: &[&str], providers: &[&str], kinds: &[Kind]) -> Self {
         let real = ClusterOptions { real: true, ..jobs() };
-        Self::around(&real, Servers::Model, consumers, providers, kinds).await
+        Self::around(&real, Servers::modelled().unwrap(), consumers, providers, kinds).await
     }
 
     async fn around(
@@ -61,7 +61,7 @@ impl World {
         Self { lab, hub, consumers, providers, broker: Mutex::new(None) }
     }
 
-    /// Starts the broker of [`World::without_broker`] with all clusters and further arguments.
+    /// Starts the broker of [`World::real`] with all clusters and further arguments.
     pub async fn start_broker(&self, kinds: &[Kind], args: &[&str]) {
         let setup =
             BrokerSetup { name: BROKER, kinds, args: args.iter().map(ToString::to_string).collect(), ..self.setup() };

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::Ipv4Addr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::certificate::Certificates;
 use crate::cluster::ClusterOptions;
@@ -82,8 +82,15 @@ impl Setting<'_> {
         if let Some(url) = etcd_url {
             return self.real(program, options, url);
         }
-        let program = program.arg(format!("--data-file={}", self.directory.join("data.json").display()));
+        let says_more = options.nodes || !options.extra_args.is_empty();
+        anyhow::ensure!(!says_more, "the model has neither nodes nor further arguments: such a cluster is real");
+        let program = program.arg(format!("--data-file={}", self.data_file().display()));
         Ok(program.args(options.controller_manager.then_some("--controllers")))
+    }
+
+    /// Where the model leaves what it holds.
+    pub(crate) fn data_file(&self) -> PathBuf {
+        self.directory.join("data.json")
     }
 
     fn real(&self, program: Program, options: &ClusterOptions, etcd_url: &str) -> anyhow::Result<Program> {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::fs;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -26,11 +27,15 @@ use crate::{apply, controller_manager, wait_for};
 /// One that cannot start ends, and is told of at once; on a busy machine others took more than a minute.
 const READY_DEADLINE: Duration = Duration::from_mins(3);
 
+/// How long the model may take to leave its data.
+const SAVES: Duration = Duration::from_secs(20);
+
 /// How a cluster differs from the usual one.
 #[derive(Clone, Debug, Default)]
 pub struct ClusterOptions {
     /// Runs a controller manager (80 MB): garbage collection by owner references, deletion of namespaces with all that
-    /// is in them, service accounts and their tokens. The garbage collector looks for new kinds every 30 s.
+    /// is in them, service accounts and their tokens. The garbage collector looks for new kinds every 30 s. The model does the
+    /// first two itself, at once.
     pub controller_manager: bool,
     /// What it serves of the API groups of workloads and nodes (`apps/v1`, `batch/v1`, `policy/v1`, …): none by default,
     /// for they are half of what it costs to start one. With [`ClusterOptions::nodes`] all.
@@ -68,8 +73,9 @@ struct Inner {
     audit_log: PathBuf,
     lab_directory: PathBuf,
     program: Program,
-    /// Whether it is the model, which keeps its data in memory and is given time to write it down when it stops.
-    is_model: bool,
+    /// Where it leaves its data when it stops, if it is the model, which keeps them in memory.
+    data_file: Option<PathBuf>,
+    has_run: AtomicBool,
     reaper: Arc<Reaper>,
     api_server: Mutex<Option<Process>>,
     controller_manager: Mutex<Option<Process>>,
@@ -92,7 +98,7 @@ impl Cluster {
         let audit_log = directory.join("audit.log");
         let reservation = if options.port.is_none() { Some(Port::reserve()?) } else { None };
         let port = options.port.or(reservation.as_ref().map(Port::number)).unwrap_or_default();
-        let program = Setting {
+        let setting = Setting {
             name,
             directory: &directory,
             address,
@@ -100,8 +106,9 @@ impl Cluster {
             users: &users,
             certificates: &certificates,
             audit_log: &audit_log,
-        }
-        .program(options, etcd_url)?;
+        };
+        let program = setting.program(options, etcd_url)?;
+        let data_file = etcd_url.is_none().then(|| setting.data_file());
         let cluster = Self {
             inner: Arc::new(Inner {
                 name: name.to_owned(),
@@ -113,7 +120,8 @@ impl Cluster {
                 audit_log,
                 lab_directory: lab_directory.to_owned(),
                 program,
-                is_model: etcd_url.is_none(),
+                data_file,
+                has_run: AtomicBool::new(false),
                 reaper: Arc::clone(reaper),
                 api_server: Mutex::new(None),
                 controller_manager: Mutex::new(None),
@@ -230,23 +238,22 @@ current-context: {name}
         self.with_api_server(|process| process.log())
     }
 
-    /// Kills the API server (SIGKILL): connections break, new ones are refused. Its data and its port stay its own.
+    /// Ends the API server at once (SIGKILL; the model is given time to leave its data): connections break, new ones are
+    /// refused. Its data and its port stay its own.
     pub fn stop(&self) {
         let process = lock(&self.inner.api_server).take();
-        if let Some(process) = process.filter(|_| self.inner.is_model) {
-            process.end();
+        if let Some(process) = process.filter(|_| self.inner.data_file.is_some()) {
+            process.end(SAVES);
         }
     }
 
-    /// Whether it is the model, not a real API server.
-    pub fn is_model(&self) -> bool {
-        self.inner.is_model
-    }
-
-    /// Starts it on the same port with the same data, and returns when it is ready. One that runs is killed first.
+    /// Starts it on the same port with the same data, and returns when it is ready. One that runs is stopped first.
     pub async fn start_again(&self) -> anyhow::Result<()> {
         self.stop();
         let inner = &self.inner;
+        if let (Some(data), true) = (&inner.data_file, inner.has_run.swap(true, Ordering::Relaxed)) {
+            anyhow::ensure!(data.is_file(), "API server {} ended without leaving its data", self.name());
+        }
         let process = inner.program.start(&inner.lab_directory, &inner.reaper)?;
         *lock(&inner.api_server) = Some(process);
         self.until_ready().await

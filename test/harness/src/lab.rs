@@ -1,4 +1,4 @@
-//! One etcd and the API servers on it.
+//! API servers, and the etcd of the real ones.
 
 use std::env;
 use std::fs;
@@ -35,16 +35,19 @@ pub enum Servers {
     /// kube-apiserver, and etcd.
     #[default]
     Real,
-    /// The model of `test/sim` behind sockets, unless somebody wants to see all tests on real ones: `SERVERS=real`. It computes
-    /// a tenth, and knows nothing of workloads, nodes, rules of CRDs, webhooks and admission policies.
+    /// The model of `test/sim` behind sockets. It computes a tenth, and knows nothing of workloads, nodes, rules of CRDs,
+    /// webhooks and admission policies.
     Model,
 }
 
 impl Servers {
-    /// What they are where these would do.
-    fn wanted(self) -> anyhow::Result<Self> {
+    /// The model, unless somebody wants to see all tests on real ones: `SERVERS=real`.
+    ///
+    /// # Errors
+    /// When `SERVERS` is anything else.
+    pub fn modelled() -> anyhow::Result<Self> {
         match env::var("SERVERS").unwrap_or_default().as_str() {
-            "" => Ok(self),
+            "" => Ok(Self::Model),
             "real" => Ok(Self::Real),
             other => anyhow::bail!("SERVERS is {other:?}: real, or nothing"),
         }
@@ -58,7 +61,7 @@ impl Default for LabOptions {
     }
 }
 
-/// One etcd, the clusters on it, and the programs beside them.
+/// Clusters, the etcd of those that are real, and the programs beside them.
 ///
 /// It needs a runtime only while its methods run, so tests that each have their own can share one from a `static`
 /// `tokio::sync::OnceCell`. Dropping it, or the end of the process in whatever way (SIGKILL, a panic, a `static` that
@@ -83,9 +86,8 @@ impl Lab {
         install_tls();
         let directory = make_directory(options.directory)?;
         let reaper = Arc::new(Reaper::start((!options.keep).then_some(directory.as_path()))?);
-        let servers = options.servers.wanted()?;
-        let lab = Self { directory, keep: options.keep, servers, reaper, etcd: OnceCell::new() };
-        if servers == Servers::Real {
+        let lab = Self { directory, keep: options.keep, servers: options.servers, reaper, etcd: OnceCell::new() };
+        if lab.servers == Servers::Real {
             lab.etcd().await?;
         }
         Ok(lab)
@@ -122,7 +124,7 @@ impl Lab {
         self.cluster_with(name, &ClusterOptions::default()).await
     }
 
-    /// Starts an API server. The name is also its prefix in etcd and its directory in the lab, and a name that was
+    /// Starts an API server. The name is also its directory in the lab, and its prefix in etcd, and a name that was
     /// used before in this lab is an error.
     pub async fn cluster_with(&self, name: &str, options: &ClusterOptions) -> anyhow::Result<Cluster> {
         let word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
@@ -166,6 +168,7 @@ impl Lab {
     /// # Errors
     /// When etcd does not answer or refuses.
     pub async fn compact(&self) -> anyhow::Result<u64> {
+        anyhow::ensure!(self.servers == Servers::Real, "models have no etcd");
         self.etcd().await?.compact().await
     }
 }

@@ -1,8 +1,8 @@
 //! API servers for the tests, the demo and the bench, without containers: real ones, or, where tests say that it will do, the
 //! model of `test/sim` as a program ([`Servers`]).
 //!
-//! A [`Lab`] is one etcd and any number of [`Cluster`]s (API servers) in it, each with its own users, certificates
-//! and audit log. [`Lab::start_process`] runs further programs, such as the broker, beside them. Everything a lab
+//! A [`Lab`] is any number of [`Cluster`]s (API servers), each with its own users, certificates and audit log, and one etcd for
+//! those that are real. [`Lab::start_process`] runs further programs, such as the broker, beside them. Everything a lab
 //! started ends with it, also when the process that holds it is killed ([`Lab`] says how).
 //!
 //! ```no_run
@@ -21,7 +21,8 @@
 //! # }
 //! ```
 //!
-//! The binaries come from `test/controlplane/build.sh`, or from `$KUBEBUILDER_ASSETS` where that is set.
+//! The binaries come from `test/controlplane/build.sh`, or from `$KUBEBUILDER_ASSETS` where that is set; the model is one of
+//! this workspace's.
 //! This crate knows nothing of brokering.
 
 mod apiserver;

@@ -5,7 +5,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
@@ -149,13 +150,16 @@ impl Process {
         self.exited(deadline).await
     }
 
-    /// Sends SIGTERM, to one that is frozen, too, and waits until it has ended, as long as that takes.
-    pub(crate) fn end(mut self) {
+    /// Sends SIGTERM, to one that is frozen, too, and waits until it has ended; after `patience` it is killed.
+    pub(crate) fn end(mut self, patience: Duration) {
+        let deadline = Instant::now() + patience;
         for signal in [Signal::TERM, Signal::CONT] {
             // Who is gone already cannot be told.
             let _gone = self.signal(signal);
         }
-        let _gone = self.child.wait();
+        while self.is_running() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(2));
+        }
     }
 
     /// Sends SIGKILL and waits until it is gone.

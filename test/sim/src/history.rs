@@ -88,12 +88,6 @@ impl History {
         true
     }
 
-    /// Nothing is known of what was before, not even which kinds it was of.
-    pub(crate) fn begin_again(&mut self, kinds: impl Iterator<Item = Storage>) {
-        self.compact();
-        self.forgotten.extend(kinds.map(|kind| (kind, self.revision)));
-    }
-
     /// Whether all is known that happened after a revision.
     pub(crate) fn reaches(&self, revision: u64) -> bool {
         revision >= self.compacted

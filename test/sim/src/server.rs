@@ -27,10 +27,10 @@ use crate::{
     clock::Clock,
     discovery::discover,
     failure::Failure,
-    history::Event,
+    history::{Event, Key},
     journal::{Change, Deed, Entry, Journal},
     openapi::publish,
-    request::Request,
+    request::{Request, Target},
     resource::Storage,
     state::State,
     verbs::{BOOKMARK, Call, Line, News, Watching},
@@ -73,12 +73,16 @@ impl ApiServer {
         Self::holding(name, clock, journal, State::new(seed, clock))
     }
 
-    /// The same, which holds what another has [saved](ApiServer::saved).
+    /// Holds what was [saved](ApiServer::saved), and nothing else, as one that has ended and begins again.
     ///
     /// # Errors
     /// It is nothing that one has saved.
-    pub fn restored(name: &str, seed: u64, clock: Clock, journal: &Journal, saved: &Value) -> Result<Self, String> {
-        Ok(Self::holding(name, clock, journal, State::restored(seed, clock, saved)?))
+    pub fn restore(&self, saved: &Value) -> Result<(), String> {
+        let mut state = self.state();
+        *state = state.restored(saved)?;
+        drop(state);
+        self.0.changes.wake();
+        Ok(())
     }
 
     /// Refuses to keep objects that are longer than this, in bytes, as etcd does.
@@ -86,7 +90,7 @@ impl ApiServer {
         self.state().longest = Some(longest);
     }
 
-    /// All that it holds; what came before is forgotten in there.
+    /// All that it holds. What has happened before is not in it.
     pub fn saved(&self) -> Value {
         self.state().saved()
     }
@@ -174,6 +178,15 @@ impl ApiServer {
             }
         }
         contents
+    }
+
+    /// Whether it holds the object that a path leads to.
+    pub fn holds(&self, target: &Target) -> bool {
+        let state = self.state();
+        let found = state.resource(&target.group, &target.version, &target.plural);
+        found.is_some_and(|resource| {
+            state.get(&resource.storage(), &Key::new(&target.namespace, &target.name)).is_some()
+        })
     }
 
     /// The objects of a kind that it holds, such as `things.example.org`, by namespace and name.

@@ -131,7 +131,7 @@ pub(super) fn membership(spoke: &Place) -> Value {
 impl Fleet {
     /// Starts all. No spoke is configured.
     pub(crate) async fn start() -> Self {
-        let lab = Lab::start(LabOptions { servers: Servers::Model, ..LabOptions::default() }).await;
+        let lab = Lab::start(LabOptions { servers: Servers::modelled().unwrap(), ..LabOptions::default() }).await;
         let lab = lab.unwrap_or_else(|error| panic!("{error:#}"));
         let (hub, one, two, three) = tokio::join!(
             cluster(&lab, "hub"),

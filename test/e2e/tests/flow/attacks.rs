@@ -1,5 +1,5 @@
-//! What consumers and providers may try: A4, A5, A11 and A16. (A6 to A8 are in `related_attacks`, A9 in `bombs`, A10 in
-//! `filters`, A12 in `names`.)
+//! What consumers and providers may try: A4, A5, A11 and A16. (A6 is in `related_attacks`, A7 and A8 in suite `real`, A9 in
+//! `bombs`, A10 in `filters`, A12 in `names`.)
 
 use broker_api::keys;
 use e2e::{

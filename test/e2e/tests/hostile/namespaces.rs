@@ -19,8 +19,8 @@ const ROOM: Kind = Kind::test("Room", "rooms");
 
 const ROOMS: usize = 60;
 
-/// Reads of one provider for each namespace that goes; asking for every kind in each would take some sixty.
-const READS: usize = 10;
+/// Reads of one provider for each namespace that goes; asking for every kind in each would take some sixty, of the model ten.
+const READS: usize = 4;
 
 /// What a broker reads there when it starts, as it does twice meanwhile.
 const START: usize = 50;

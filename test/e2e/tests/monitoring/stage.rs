@@ -90,7 +90,7 @@ async fn programs(lab: &Lab, hub: &Place, consumer: &Place, provider: &Place) ->
 impl Stage {
     /// Starts all, and returns when nothing is left to be done.
     pub(crate) async fn start() -> Self {
-        let lab = Lab::start(LabOptions { servers: Servers::Model, ..LabOptions::default() }).await;
+        let lab = Lab::start(LabOptions { servers: Servers::modelled().unwrap(), ..LabOptions::default() }).await;
         let lab = lab.unwrap_or_else(|error| panic!("{error:#}"));
         let workloads = vec!["apps/v1", "batch/v1", "policy/v1"];
         let options = ClusterOptions { real: true, workloads, ..ClusterOptions::default() };

@@ -49,7 +49,7 @@ pub(crate) struct Cast {
 impl Cast {
     /// Starts the clusters, and applies in each what its owner applies.
     pub(crate) async fn start(hub: Hub) -> Self {
-        let mut world = World::without_broker(&[], &[], &[]).await;
+        let mut world = World::real(&[], &[], &[]).await;
         // With a controller manager, which fills token Secrets; with what the operator deploys, and what migrations make.
         let workloads = vec!["apps/v1", "batch/v1", "policy/v1"];
         let options = ClusterOptions { controller_manager: true, workloads, ..ClusterOptions::default() };

@@ -38,7 +38,7 @@ fn shade(default: Option<&str>) -> Value {
 static WORLD: Shared = Shared::new(|| start().boxed_local());
 
 async fn start() -> World {
-    let world = World::without_broker(&[HOMER, BART], &[ARIADNE], &[CERTIFICATE, WIDGET]).await;
+    let world = World::real(&[HOMER, BART], &[ARIADNE], &[CERTIFICATE, WIDGET]).await;
     let crd = shade(None).to_string();
     tokio::join!(world.consumer(HOMER).apply(&crd), world.provider(ARIADNE).apply(&crd));
     world.start_broker(&[CERTIFICATE, WIDGET, SHADE], &[]).await;

@@ -35,7 +35,7 @@ fn document(yaml: &str, kind: &str, name: &str) -> Value {
 /// One after the other: the clusters as the Go broker left them, then this broker with the same arguments; and every shape.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_references_installation_goes_on() {
-    let world = World::without_broker(&[CONSUMER], &[INTERNAL, EXTERNAL], &[CERTIFICATE]).await;
+    let world = World::real(&[CONSUMER], &[INTERNAL, EXTERNAL], &[CERTIFICATE]).await;
     let providers: [&Place; 2] = [world.provider(INTERNAL), world.provider(EXTERNAL)];
     let _controllers = providers.map(|provider| Controller::start(provider, &CERTIFICATE, NAMESPACE));
     mounted::accept(&world).await;

@@ -46,14 +46,16 @@ impl Call<'_> {
         };
         Ok(self.shown(200, &resource.told(&left)))
     }
+
     /// All objects of the path that are selected; each of them as it was.
     pub(super) fn delete_all(&mut self) -> Result<Answer, Failure> {
         let (_, policy) = self.how_to_delete()?;
         if self.resource.is("", NAMESPACES) {
             return Err(Failure::method_not_allowed(&self.resource, "DELETE"));
         }
-        let told = self.list()?;
-        for (key, stored) in self.page()?.objects {
+        let page = self.page()?;
+        let told = self.told(&page);
+        for (key, stored) in page.objects {
             self.delete_one(&key, &stored, &policy);
         }
         Ok(told)

@@ -73,7 +73,11 @@ impl Call<'_> {
     }
 
     pub(super) fn list(&self) -> Result<Answer, Failure> {
-        let Page { objects, metadata } = self.page()?;
+        Ok(self.told(&self.page()?))
+    }
+
+    /// A list of these.
+    pub(super) fn told(&self, Page { objects, metadata }: &Page) -> Answer {
         let items: Vec<Value> = objects.iter().map(|(_, object)| self.item(object)).collect();
         let items =
             if items.is_empty() && self.request.media == Media::Partial { Value::Null } else { Value::Array(items) };
@@ -84,7 +88,7 @@ impl Call<'_> {
         let mut body = json!({"kind": kind, "apiVersion": api_version, "metadata": metadata});
         // To say it there would copy all of them.
         body["items"] = items;
-        Ok(Answer::Json(200, body))
+        Answer::Json(200, body)
     }
 
     /// What is built in does not say its kind in a list.

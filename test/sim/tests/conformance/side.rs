@@ -226,7 +226,7 @@ impl Run<'_> {
             }
             Step::Forget => {
                 if let Some(model) = &self.side.model {
-                    model.compact();
+                    model.restore(&model.saved()).unwrap();
                 }
                 if let Some((cluster, lab)) = self.side.real.as_deref() {
                     // What etcd has forgotten an API server remembers until it ends.

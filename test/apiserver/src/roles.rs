@@ -1,50 +1,15 @@
-//! Who asks, and whether they may: by tokens, and by RBAC.
+//! Whether somebody may do something: RBAC. Roles that give rights to all subresources (`*/scale`), aggregation, and what a role
+//! may grant are not looked at.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
-use anyhow::Context as _;
-use http::{HeaderMap, header};
-use serde_json::{Value, json};
+use serde_json::Value;
 use sim::{ApiServer, Target};
+
+use crate::users::User;
 
 /// Whoever is in it may do everything.
 const MASTERS: &str = "system:masters";
-
-/// Whoever has shown a token is in it.
-const AUTHENTICATED: &str = "system:authenticated";
-
-/// Somebody with a token.
-#[derive(Debug)]
-pub(crate) struct User {
-    /// As the audit log names them.
-    pub(crate) name: String,
-    groups: Vec<String>,
-}
-
-/// Users by their tokens.
-#[derive(Debug)]
-pub(crate) struct Users(BTreeMap<String, Arc<User>>);
-
-impl Users {
-    /// Those of a file of tokens.
-    pub(crate) fn read(file: &str) -> anyhow::Result<Self> {
-        let user = |line: &str| {
-            let mut fields = line.splitn(4, ',');
-            let (token, name) = (fields.next()?, fields.next()?);
-            let groups = fields.nth(1).unwrap_or_default().trim_matches('"').split(',');
-            let groups = groups.filter(|group| !group.is_empty()).chain([AUTHENTICATED]).map(str::to_owned).collect();
-            Some((token.to_owned(), Arc::new(User { name: name.to_owned(), groups })))
-        };
-        let users = file.lines().map(|line| user(line).with_context(|| format!("no user: {line}")));
-        users.collect::<anyhow::Result<_>>().map(Self)
-    }
-
-    /// Who has sent a request. `None`: nobody who is known.
-    pub(crate) fn of(&self, headers: &HeaderMap) -> Option<Arc<User>> {
-        let token = headers.get(header::AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ")?;
-        self.0.get(token).cloned()
-    }
-}
 
 /// What somebody wants to do.
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +20,19 @@ pub(crate) struct Wish<'a> {
     pub(crate) target: &'a Target,
 }
 
+impl Wish<'_> {
+    /// A namespace is in itself.
+    fn namespace(&self) -> &str {
+        within(self.target)
+    }
+}
+
+/// The namespace that a request is said to be about: one that leads to a namespace is about that.
+pub(crate) fn within(target: &Target) -> &str {
+    let is_namespace = target.group.is_empty() && target.plural == "namespaces";
+    if is_namespace { &target.name } else { &target.namespace }
+}
+
 impl User {
     /// Whether a role that they have in this API server lets them. What they may themselves everybody may ask.
     pub(crate) fn may(&self, server: &ApiServer, wish: Wish<'_>) -> bool {
@@ -63,8 +41,8 @@ impl User {
             return true;
         }
         let everywhere = self.roles(server, "clusterrolebindings", "");
-        let here =
-            (!wish.target.namespace.is_empty()).then(|| self.roles(server, "rolebindings", &wish.target.namespace));
+        let namespace = wish.namespace();
+        let here = (!namespace.is_empty()).then(|| self.roles(server, "rolebindings", namespace));
         everywhere.into_iter().chain(here.into_iter().flatten()).any(|role| allows(&role, wish))
     }
 
@@ -98,38 +76,8 @@ impl User {
     }
 }
 
-/// What a review asks, answered. `None`: the path is that of no review.
-pub(crate) fn review(server: &ApiServer, user: &Arc<User>, target: &Target, body: &[u8]) -> Option<Value> {
-    let own = match (&*target.group, &*target.plural) {
-        ("authorization.k8s.io", "selfsubjectaccessreviews") => true,
-        ("authorization.k8s.io", "subjectaccessreviews") => false,
-        _ => return None,
-    };
-    let mut review: Value = serde_json::from_slice(body).unwrap_or_default();
-    let spec = &review["spec"];
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let asked = &spec["resourceAttributes"];
-    let target = Target {
-        group: text(&asked["group"]),
-        version: text(&asked["version"]),
-        namespace: text(&asked["namespace"]),
-        plural: text(&asked["resource"]),
-        name: text(&asked["name"]),
-        subresource: text(&asked["subresource"]),
-    };
-    let of = if own {
-        Arc::clone(user)
-    } else {
-        let groups = items(&spec["groups"]).map(text).collect();
-        Arc::new(User { name: text(&spec["user"]), groups })
-    };
-    // Of paths that lead to no objects everybody may ask for all.
-    let allowed = asked.is_null() || of.may(server, Wish { verb: &text(&asked["verb"]), target: &target });
-    review["status"] = json!({"allowed": allowed});
-    Some(review)
-}
-
-fn items(list: &Value) -> impl Iterator<Item = &Value> {
+/// The items of a list; none where it is no list.
+pub(crate) fn items(list: &Value) -> impl Iterator<Item = &Value> {
     list.as_array().into_iter().flatten()
 }
 
@@ -150,8 +98,9 @@ fn allows(role: &Value, Wish { verb, target }: Wish<'_>) -> bool {
 }
 
 /// What is told to whoever may not.
-pub(crate) fn refusal(user: &str, Wish { verb, target }: Wish<'_>) -> String {
-    let Target { group, namespace, plural, name, subresource, .. } = target;
+pub(crate) fn refusal(user: &str, wish: Wish<'_>) -> String {
+    let (Wish { verb, target }, namespace) = (wish, wish.namespace());
+    let Target { group, plural, name, subresource, .. } = target;
     let qualified = if group.is_empty() { plural.clone() } else { format!("{plural}.{group}") };
     let named = if name.is_empty() { String::new() } else { format!(" \"{name}\"") };
     let resource = if subresource.is_empty() { plural.clone() } else { format!("{plural}/{subresource}") };
@@ -168,22 +117,9 @@ pub(crate) fn refusal(user: &str, Wish { verb, target }: Wish<'_>) -> String {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use http::HeaderValue;
+    use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn users_are_known_by_their_tokens() {
-        let users = Users::read("t-1,admin,admin,\"devs,system:masters\"\nt-2,limited,limited,\"\"\n").unwrap();
-        let of = |token: &'static str| {
-            let headers = HeaderMap::from_iter([(header::AUTHORIZATION, HeaderValue::from_static(token))]);
-            users.of(&headers).map(|user| (user.name.clone(), user.groups.len()))
-        };
-        assert_eq!(of("Bearer t-1"), Some(("admin".to_owned(), 3)));
-        assert_eq!(of("Bearer t-2"), Some(("limited".to_owned(), 1)));
-        assert_eq!(of("Bearer t-3"), None);
-        assert_eq!(of("t-1"), None);
-    }
 
     #[test]
     fn a_role_allows_what_one_of_its_rules_says() {
@@ -211,5 +147,18 @@ mod tests {
         ] {
             assert!(!may(verb, path), "{verb} {path}");
         }
+    }
+
+    #[test]
+    fn what_is_refused_is_told_as_kubernetes_does() {
+        let told = |verb: &str, path: &str| {
+            let target = Target::of(path).unwrap();
+            refusal("u", Wish { verb, target: &target })
+        };
+        let said = told("patch", "/apis/g.io/v1/namespaces/n/things/a/status");
+        let expected = r#"things.g.io "a" is forbidden: User "u" cannot patch resource "things/status" in API group "g.io" in the namespace "n""#;
+        assert_eq!(said, expected);
+        assert!(told("list", "/api/v1/secrets").ends_with("at the cluster scope"));
+        assert!(told("get", "/api/v1/namespaces/n").ends_with(r#"in the namespace "n""#));
     }
 }
