@@ -5,6 +5,7 @@ use broker_core::acceptance::AcceptId;
 use runtime_effect::{condition::Condition, merge};
 use runtime_engine::clock;
 use runtime_fleet::object::Object;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::registry::Entry;
@@ -18,7 +19,10 @@ fn precondition(held: &Object) -> Value {
 /// The Go broker's finalizer is not needed and would keep the AcceptAPI from going: the patch that takes it away, if it is
 /// there.
 pub(super) fn finalizer_patch(held: &Object) -> Option<Value> {
-    let value = held.value().ok().filter(|_| held.has_finalizers)?;
+    if !held.has_finalizers {
+        return None;
+    }
+    let value = held.value().ok()?;
     let all: Vec<&str> =
         value["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     if !all.contains(&keys::ACCEPTAPI_FINALIZER) {
@@ -41,13 +45,25 @@ pub(super) struct StatusPatch {
     pub(super) yields: bool,
 }
 
+/// What of an AcceptAPI its status depends on: it is looked at often, and its spec is long.
+#[derive(Deserialize)]
+struct Told {
+    metadata: Metadata,
+    status: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    #[serde(default)]
+    generation: i64,
+}
+
 impl Broker {
     /// What brings an AcceptAPI's status up to date, if it is not.
     pub(super) fn status_patch(&self, id: &AcceptId, entry: &Entry, held: &Object) -> Option<StatusPatch> {
-        let value = held.value().ok()?;
+        let Told { metadata: Metadata { generation }, status } = held.read().ok()?;
         let (ready, reason, message) = self.verdict(id, entry);
-        let generation = value["metadata"]["generation"].as_i64().unwrap_or_default();
-        let (status, now) = (value.get("status").cloned().unwrap_or_else(|| json!({})), clock::now().text);
+        let (status, now) = (status.unwrap_or_else(|| json!({})), clock::now().text);
         let said = Condition { kind: condition::READY, status: ready, reason, message: &message };
         let mut conditions = vec![said.entry(&status, generation, &now)];
         let brokered = entry.gvr.as_ref().and_then(|gvr| self.brokered_at(&id.provider, gvr));

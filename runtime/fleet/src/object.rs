@@ -197,6 +197,11 @@ impl Object {
 
     /// The whole object without `managedFields`. An error where it nests deeper than the parser allows (128), or was forgotten.
     pub fn value(&self) -> Result<Value, ObjectError> {
+        self.read()
+    }
+
+    /// What a type asks of the object; the rest is passed over. Errors as of [`Object::value`], and where it is not of this type.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, ObjectError> {
         Ok(serde_json::from_str(&self.unpacked()?)?)
     }
 
@@ -221,7 +226,7 @@ impl Object {
         struct Outer<T> {
             metadata: T,
         }
-        Some(serde_json::from_str::<Outer<T>>(&self.unpacked().ok()?).ok()?.metadata)
+        Some(self.read::<Outer<T>>().ok()?.metadata)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Who holds which field: what server-side apply and every other write leave behind in `managedFields`.
 
+mod again;
 mod compare;
 mod element;
 mod field_set;

@@ -54,7 +54,7 @@ impl Writer<'_> {
     }
 
     /// What a write at this place does not reach, however much it says of it.
-    fn ignored(&self) -> &'static [&'static str] {
+    pub(super) fn ignored(&self) -> &'static [&'static str] {
         match (self.resource.status, self.subresource) {
             (false, _) => &[],
             (true, "status") if self.resource.is("", NAMESPACES) => &["f:spec"],
@@ -76,6 +76,12 @@ impl Writer<'_> {
 
     /// Gives a new state of an object, by an update or a patch, its `managedFields`.
     pub(crate) fn update(&self, live: &Value, new: &mut Value) {
+        if !self.holds_again(live, new) {
+            self.update_the_long_way(live, new);
+        }
+    }
+
+    pub(super) fn update_the_long_way(&self, live: &Value, new: &mut Value) {
         let mut managed = Managed::said(new, live);
         if managed.0.is_empty() && !text(live, "uid").is_empty() {
             // What nobody holds anything of stays so until somebody applies it.

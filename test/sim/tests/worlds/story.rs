@@ -44,7 +44,7 @@ pub(crate) struct Told {
 pub(crate) fn tell(plan: &Plan) -> Told {
     // Which of two things that are ready is taken first is the runtime's own chance.
     let chance = RngSeed::from_bytes(&plan.seed.to_le_bytes());
-    let runtime = Builder::new_current_thread().enable_all().start_paused(true).rng_seed(chance).build().unwrap();
+    let runtime = Builder::new_current_thread().enable_time().start_paused(true).rng_seed(chance).build().unwrap();
     runtime.block_on(run(plan.clone()))
 }
 
