@@ -19,8 +19,9 @@ const ROOM: Kind = Kind::test("Room", "rooms");
 
 const ROOMS: usize = 60;
 
-/// Reads of one provider for each namespace that goes; asking for every kind in each would take some sixty, of the model ten.
-const READS: usize = 4;
+/// Reads of one provider for each namespace that goes, with those of namespaces that other tests have left; asking for every
+/// kind in each would take some sixty, of the model ten or more.
+const READS: usize = 7;
 
 /// What a broker reads there when it starts, as it does twice meanwhile.
 const START: usize = 50;

@@ -20,28 +20,24 @@ pub(super) fn kinds() -> [Kind; 4] {
     let subject = structure(&json!({"kind": kept(), "apiGroup": text(), "name": kept(), "namespace": text()}));
     let reference = json!({"type": "object", "x-kubernetes-map-type": "atomic", "x-kept": true, "properties": {
         "apiGroup": {"type": "string", "x-kept": true, "default": GROUP}, "kind": kept(), "name": kept()}});
-    let role_kind = |name, plural, namespaced| Kind {
+    let kind = |name, plural, namespaced, fields: &Value, blank: &Value| Kind {
         names: [GROUP, "v1", name, plural],
         short_names: &[],
         namespaced,
         status: false,
         rules: Rules { unconditional: true, creates_on_update: true, ..Rules::default() },
-        fields: json!({"rules": rules}),
-        blank: json!({"metadata": {}, "rules": null}),
+        fields: fields.clone(),
+        blank: blank.clone(),
     };
-    let binding_kind = |name, plural, namespaced| Kind {
-        names: [GROUP, "v1", name, plural],
-        short_names: &[],
-        namespaced,
-        status: false,
-        rules: Rules { unconditional: true, creates_on_update: true, ..Rules::default() },
-        fields: json!({"subjects": list(&subject), "roleRef": reference}),
-        blank: json!({"metadata": {}, "roleRef": {"apiGroup": GROUP, "kind": "", "name": ""}}),
-    };
+    let role = (json!({"rules": rules}), json!({"metadata": {}, "rules": null}));
+    let given = (
+        json!({"subjects": list(&subject), "roleRef": reference}),
+        json!({"metadata": {}, "roleRef": {"apiGroup": GROUP, "kind": "", "name": ""}}),
+    );
     [
-        role_kind("ClusterRole", "clusterroles", false),
-        role_kind("Role", "roles", true),
-        binding_kind("ClusterRoleBinding", "clusterrolebindings", false),
-        binding_kind("RoleBinding", "rolebindings", true),
+        kind("ClusterRole", "clusterroles", false, &role.0, &role.1),
+        kind("Role", "roles", true, &role.0, &role.1),
+        kind("ClusterRoleBinding", "clusterrolebindings", false, &given.0, &given.1),
+        kind("RoleBinding", "rolebindings", true, &given.0, &given.1),
     ]
 }
