@@ -23,7 +23,7 @@ use e2e::{
     kind::{CERTIFICATE, IDENTITY_CERTIFICATE, VM, WIDGET},
 };
 use futures::FutureExt as _;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// A consumer.
 const HOMER: &str = "homer";
@@ -45,27 +45,13 @@ const MIRROR: Kind = Kind::test("Mirror", "mirrors");
 
 static WORLD: Shared = Shared::new(|| start().boxed_local());
 
-/// A text, with a default or without.
-fn field(default: Option<&str>) -> Value {
-    match default {
-        Some(default) => json!({"type": "string", "default": default}),
-        None => json!({"type": "string"}),
-    }
-}
-
-/// The CRD of [`PLAIN`], with these fields beside its color.
-fn plain(fields: &[(&str, Value)]) -> Value {
-    let status = json!({"type": "object", "properties": {"phase": field(None), "url": field(None)}});
-    let mut spec = json!({"type": "object", "properties": {"color": field(None)}});
-    for (name, field) in fields {
-        spec["properties"][name] = field.clone();
-    }
-    PLAIN.crd_with(&json!({"spec": spec, "status": status}), true)
-}
-
 async fn start() -> World {
     let kinds = [CERTIFICATE, VM, IDENTITY_CERTIFICATE, WIDGET, RELAY];
     let world = World::modelled(&[HOMER, SECOND], &[ARIADNE, THESEUS], &kinds).await;
+    let field = |default: Option<&str>| match default {
+        Some(default) => json!({"type": "string", "default": default}),
+        None => json!({"type": "string"}),
+    };
     let gadget = |tier: Option<&str>| {
         let marks = json!({"type": "object", "additionalProperties": field(None)});
         let owners = json!({"type": "array", "x-kubernetes-list-type": "set", "items": field(None)});
@@ -74,12 +60,15 @@ async fn start() -> World {
         let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
         GADGET.crd_with(&json!({"spec": spec, "status": any}), true).to_string()
     };
-    let shaded = plain(&[("shade", field(None))]);
-    let plain = plain(&[]);
+    let plain = {
+        let status = json!({"type": "object", "properties": {"phase": field(None), "url": field(None)}});
+        let spec = json!({"type": "object", "properties": {"color": field(None)}});
+        PLAIN.crd_with(&json!({"spec": spec, "status": status}), true).to_string()
+    };
     let (homer, ariadne) = (world.consumer(HOMER), world.provider(ARIADNE));
     tokio::join!(
         async { homer.apply(&format!("{}\n---\n{plain}", gadget(None))).await },
-        async { ariadne.apply(&format!("{}\n---\n{shaded}", gadget(Some("gold")))).await },
+        async { ariadne.apply(&format!("{}\n---\n{plain}", gadget(Some("gold")))).await },
         async { world.hub.apply(&format!("{}\n---\n{}", RELAY.crd(), MIRROR.crd())).await },
         async { world.hub.apply(&e2e::kind::ACCEPT_API.crd().to_string()).await },
     );
