@@ -149,4 +149,39 @@ impl Listener for RelatedSources {
     fn changed(&self, index: &Index, change: &Change) {
         self.0.migrations.related_moved(&interest(index, &change.key));
     }
+
+    /// Those that are not there are known to be absent from now on.
+    fn completed(&self, _index: &Index) {
+        self.0.migrations.enqueue_open();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use broker_core::migration::moved_origin::MovedOrigin;
+    use serde_json::json;
+
+    use super::*;
+    use crate::migrations::registry::tests::migration;
+
+    #[tokio::test]
+    async fn whoever_is_open_hears_that_all_copies_and_all_that_they_relate_to_are_known() {
+        let (broker, _channels) = Broker::of_one_kind();
+        broker.migrations.set_hub(&ClusterName::new(Role::Coordination, "hub"));
+        let known = migration(&json!({}));
+        broker.migrations.update(&known.key.clone(), Some((known, MovedOrigin::Unknown)));
+        let _listens = listen(&broker, broker.fleet());
+        let provider = ClusterName::provider("one");
+        broker.engage_unreachable(&provider);
+        let provider = broker.fleet().cluster(&provider).unwrap();
+        let index = |spec| provider.index(spec).unwrap();
+        let adds = || broker.migrations.queue.stats().adds;
+        let before = adds();
+        Copies(Arc::clone(&broker)).completed(&index(&broker.watches.brokered[0].spec));
+        assert_eq!(adds(), before + 1);
+        for (number, related) in broker.watches.related.iter().enumerate() {
+            RelatedSources(Arc::clone(&broker)).completed(&index(&related.source));
+            assert_eq!(adds(), before + 2 + number as u64, "{:?}", related.kind);
+        }
+    }
 }

@@ -11,6 +11,7 @@ use broker_core::{
 };
 use runtime_effect::{interest::Interest, note::Note, step::Step, write::Op};
 use runtime_engine::{
+    bodies::Needs,
     engine::Engine,
     machine::{InTheWay, Machine, Missing, Occasion, Plan, Refusal},
 };
@@ -80,6 +81,10 @@ impl Machine for MigrationMachine {
 
     fn queue(&self) -> &Arc<Queue<MigrationWork>> {
         &self.broker.migrations.queue
+    }
+
+    fn needs(&self, work: &MigrationWork) -> Needs {
+        self.broker.migration_needs(&work.key)
     }
 
     fn decide(&self, work: &MigrationWork, _occasion: &Occasion) -> Result<Plan<Subject>, Outcome> {

@@ -18,7 +18,7 @@ use broker_core::{
     snapshot::OriginKey,
 };
 use runtime_effect::{kind::Kind, note::Note, reach::Reach, seen::Seen, serving::Serving, view::View};
-use runtime_engine::{clock::now, view::view};
+use runtime_engine::{bodies::Needs, clock::now, view::view};
 use runtime_fleet::{cluster::Cluster, index::Lookup, kind::KindState, object::ObjectKey};
 
 use super::{look::reach, stages::BY_ID};
@@ -89,7 +89,8 @@ impl Broker {
         self.hub().is_some_and(|hub| hub.kind(&spec.gvk) == KindState::Missing || hub.has_told_of(spec))
     }
 
-    /// An object in a provider. One whose body is not held is not known; it is read by whoever listens to it.
+    /// An object in a provider. One whose body is not held is not known: a copy is read before the decision
+    /// ([`Self::migration_needs`]), what a copy relates to by whoever listens to it.
     fn provided(&self, provider: &ClusterName, kind: &Kind, key: &ObjectKey) -> Seen {
         let Some(provider) = self.fleet().cluster(provider) else {
             // What a provider that was taken out for good held is not to be had any more.
@@ -102,6 +103,20 @@ impl Broker {
 
     fn copy_at(&self, side: &Side) -> Seen {
         self.provided(&side.provider, &side.kind, &side.key)
+    }
+
+    /// What the next decision about a Migration needs: of its copies, those that it looks at. The origin's own decisions read
+    /// them when they need them, which is not when a stage does.
+    pub(super) fn migration_needs(&self, migration: &ObjectKey) -> Needs {
+        let mut needs = Needs::default();
+        let Some((known, about, _)) = self.migrations.get(migration) else { return needs };
+        for side in known.looks_at(about.origin().is_some()) {
+            let provider = self.fleet().cluster(&side.provider);
+            if let Some((provider, spec)) = provider.zip(self.watches.spec_of(Role::Provider, &side.kind)) {
+                needs.look(&self.engine.bodies, provider, spec, &side.key);
+            }
+        }
+        needs
     }
 
     /// Which origin a Migration is about, as far as the indexes tell and these keys prove.

@@ -369,4 +369,4 @@ fn count(state: MigrationState, by: i64) {
 
 #[cfg(test)]
 #[path = "registry/tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -179,6 +179,14 @@ impl Known {
         let before = own < others || own == others && has_origin;
         self.key != other.key && self.is_open() && self.to.provider == other.from.provider && before
     }
+
+    /// The copies that the next decision looks at: both while a stage runs, and as long as it is not known which origin it is
+    /// about the one that tells. `has_origin`: that is known.
+    pub fn looks_at(&self, has_origin: bool) -> impl Iterator<Item = &Side> {
+        let runs = matches!(self.view.state, MigrationState::InitialInProgress | MigrationState::CutoverInProgress);
+        let from = self.is_open() && (runs || !has_origin);
+        from.then_some(&self.from).into_iter().chain(runs.then_some(&self.to))
+    }
 }
 
 #[cfg(test)]
@@ -333,6 +341,22 @@ pub(crate) mod tests {
         assert!(open(json!({"status": {"state": "Failed"}, "metadata": {"finalizers": [keys::FINALIZER]}})));
         let deleting = json!({"deletionTimestamp": "2026-01-01T00:00:00Z"});
         assert!(open(json!({"status": {"state": "CutoverCompleted"}, "metadata": deleting})));
+    }
+
+    #[test]
+    fn a_stage_looks_at_both_copies_and_who_has_no_origin_at_the_one_that_tells() {
+        let looks_at = |patch: Value, has_origin: bool| -> Vec<String> {
+            let known = migration(&patch);
+            known.looks_at(has_origin).map(|side| side.provider.name().to_owned()).collect()
+        };
+        for state in ["InitialInProgress", "CutoverInProgress"] {
+            assert_eq!(looks_at(json!({"status": {"state": state}}), true), ["one", "two"], "{state}");
+        }
+        for state in ["Pending", "InitialCompleted"] {
+            assert!(looks_at(json!({"status": {"state": state}}), true).is_empty(), "{state}");
+            assert_eq!(looks_at(json!({"status": {"state": state}}), false), ["one"], "{state}");
+        }
+        assert!(looks_at(json!({"status": {"state": "Failed"}}), false).is_empty());
     }
 
     #[test]

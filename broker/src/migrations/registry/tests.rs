@@ -8,7 +8,7 @@ use super::*;
 use crate::broker::Broker;
 
 /// A person's Migration of `n/a8b70b353e97-cert` from `one` to `two`, with these fields put over it.
-fn migration(patch: &Value) -> Known {
+pub(in crate::migrations) fn migration(patch: &Value) -> Known {
     let side = |cluster: &str| {
         let gvk = json!({"group": "example.platform-mesh.io", "version": "v1alpha1", "kind": "Certificate"});
         json!({"gvk": gvk, "name": "a8b70b353e97-cert", "namespace": "n", "clusterName": cluster})

@@ -102,6 +102,14 @@ fn what_arrives_after_a_migration_has_ended_goes() {
     tell(&plan).hold(&calm(&plan));
 }
 
+/// A broker that began in the middle of a cutover once held of the copy that was left only that it is there, and nobody read
+/// it for the stage, which waited for ever.
+#[test]
+fn a_stage_is_given_copies_whose_bodies_are_not_held() {
+    let plan = Plan::drawn(4_000_498);
+    tell(&plan).hold(&calm(&plan));
+}
+
 /// A copy that was wanted again was once ended by what had been sent before, and arrived two minutes later.
 #[test]
 fn what_is_wanted_again_stays() {
