@@ -144,11 +144,11 @@ test: need-cargo need-cc fmt-check $(if $(ONE_BUILD),,clippy) controlplane helm 
 		--also 'real node=test/node/run.sh' $(if $(FUZZ),--also 'fuzz=test/fuzz/run.sh') $(if $(CHAOS),--also 'chaos=test/chaos/run.sh') \
 		$(foreach example,$(if $(DEMOS),$(EXAMPLES)),--also 'demo $(example)=examples/$(example)/run.sh'))
 
-# For each seed a world of the broker and two of graphs, and the named stories with a crash after every single write; SEED=… is
+# For each seed a world of the broker and one of graphs, and the named stories with a crash after every single write; SEED=… is
 # those of one, with their stories, WITHOUT=… some of what they take, SCENARIO=… and CRASH=… a named one: what is told of a failure.
 .PHONY: simulate
-simulate: need-cargo need-cc ## Run broker and graphs through worlds that go wrong (SEEDS=1000: how many; SEED=7: one, with its story; SCENARIO='it is edited' CRASH=3: one with a name)
-	SEEDS=$(or $(SEEDS),1000) SEED=$(SEED) WITHOUT='$(WITHOUT)' SCENARIOS=all cargo test --locked --profile simulate \
+simulate: need-cargo need-cc ## Run broker and graphs through worlds that go wrong (SEEDS=5000: of each so many; SEED=7: one, with its story; SCENARIO='it is edited' CRASH=3: one with a name)
+	SEEDS=$(or $(SEEDS),5000) SEED=$(SEED) WITHOUT='$(WITHOUT)' SCENARIOS=all cargo test --locked --profile simulate \
 		--package sim --test worlds -- --nocapture --test-threads 1 worlds_that_go_wrong $(if $(SEED),,a_broker_that_crashes)
 
 .PHONY: chaos

@@ -20,6 +20,7 @@ use runtime_effect::{
     memory::{Memory, Sole},
     merge::digest,
     seen::Seen,
+    view::View,
     write::{Op, Write},
 };
 use runtime_engine::{
@@ -102,37 +103,27 @@ impl Machine for Mirror {
 
     /// Observe, decide, absorb.
     fn decide(&self, name: &Name, _occasion: &Occasion) -> Result<Plan<Sole>, Outcome> {
-        let see = |cluster| self.engine.seen(cluster, &self.spec, &name.1);
+        let (memory, Name(_, key)) = (self.records.of(name), name);
+        let see = |cluster| self.engine.seen(cluster, &self.spec, key);
+        let body = |of: &View| json!({"data": of.value["data"], "metadata": {"labels": {"mirrored": "true"}}});
         let (op, wanted) = match (see(&self.from), see(&self.to)) {
             // What is not known is not absent.
             (Seen::Unknown, _) | (_, Seen::Unknown) => return Err(Outcome::Done),
-            (Seen::Present(original), Seen::Absent) => {
-                let body = json!({"data": original.value["data"], "metadata": {"labels": {"mirrored": "true"}}});
-                (Op::Create(body.clone()), body)
-            }
+            (Seen::Present(original), Seen::Absent) => (Op::Create(body(&original)), body(&original)),
             (Seen::Present(original), Seen::Present(copy)) if original.value["data"] != copy.value["data"] => {
-                let version = copy.resource_version.to_string();
-                let patch = json!({"data": original.value["data"], "metadata": {"resourceVersion": version}});
-                (Op::Merge(patch), original.value["data"].clone())
+                (Op::Apply { body: body(&original), uid: copy.uid }, body(&original))
             }
             (Seen::Absent, Seen::Present(copy)) => (Op::delete(copy.uid.clone()), json!(copy.uid)),
+            (Seen::Present(_), Seen::Present(_)) => return Ok(Plan::default()),
             (Seen::Absent, Seen::Absent) => {
                 self.records.forget(name);
                 return Ok(Plan::default());
             }
-            (Seen::Present(_), Seen::Present(_)) => return Ok(Plan::default()),
         };
-        let write = Write {
-            cluster: self.to.clone(),
-            kind: Kind::from(&self.spec.gvk),
-            namespace: name.1.namespace.to_string(),
-            name: name.1.name.to_string(),
-            op,
-            intent: digest(&wanted),
-            subject: Sole,
-            notes: Vec::new(),
-        };
-        Plan::paced([write], &lock(&self.records.of(name)))
+        let (kind, intent) = (Kind::from(&self.spec.gvk), digest(&wanted));
+        let (cluster, namespace, name) = (self.to.clone(), key.namespace.to_string(), key.name.to_string());
+        let write = Write { cluster, kind, namespace, name, op, intent, subject: Sole, notes: Vec::new() };
+        Plan::paced([write], &lock(&memory))
     }
 
     fn remember<T>(&self, name: &Name, change: impl FnOnce(&mut Memory<Sole>) -> T) -> Option<T> {

@@ -55,7 +55,7 @@ fn text(headers: &HeaderMap) -> &str {
 fn verb(target: &Target, head: &Parts) -> String {
     let all = target.name.is_empty();
     let query = head.uri.query().unwrap_or_default();
-    let watches = query.split('&').any(|pair| pair == "watch=1" || pair == "watch=true");
+    let watches = sim::watches(query);
     let verb = match head.method {
         Method::GET if watches => "watch",
         Method::GET if all => "list",

@@ -43,6 +43,7 @@ mod world;
 pub use clock::Clock;
 pub use definitions::Definitions;
 pub use journal::{Change, Deed, Entry, Journal};
+pub use query::watches;
 pub use request::Target;
 pub use server::ApiServer;
 pub use wire::{AFTER_ALL, UNGUARDED, UNLED, Weather, Wire};

@@ -2,6 +2,11 @@
 
 use std::collections::BTreeMap;
 
+/// Whether a request with this query, as it is sent, asks to watch.
+pub fn watches(query: &str) -> bool {
+    query.split('&').any(|pair| matches!(pair, "watch=1" | "watch=true"))
+}
+
 /// Names and values, decoded.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Query(BTreeMap<String, String>);

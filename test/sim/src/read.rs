@@ -11,7 +11,6 @@ use crate::{
     request::Target,
     resource::Resource,
     schema::{Schema, default, drop_nulls, prune, tidy},
-    state::CRDS,
 };
 
 /// The JSON of a body that is to be an object of this kind.
@@ -99,7 +98,7 @@ fn complete(resource: &Resource, object: &mut Value) {
             labels["kubernetes.io/metadata.name"] = json!(name);
             set(object, "labels", labels);
         }
-    } else if [&*resource.group, &*resource.plural] == CRDS {
+    } else if resource.is_crd() {
         crd::complete(object);
     }
 }

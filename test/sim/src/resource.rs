@@ -102,9 +102,15 @@ impl Resource {
         self.group == group && self.plural == plural
     }
 
+    /// Whether its objects are CRDs.
+    pub(crate) fn is_crd(&self) -> bool {
+        let [group, plural] = CRDS;
+        self.is(group, plural)
+    }
+
     /// Whether its objects' changes are counted.
     pub(crate) fn has_generation(&self) -> bool {
-        self.rules.custom || [&*self.group, &*self.plural] == CRDS
+        self.rules.custom || self.is_crd()
     }
 
     pub(crate) fn schema(&self) -> Schema<'_> {

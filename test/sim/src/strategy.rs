@@ -10,12 +10,7 @@ use crate::{
     meta::{self, set},
     resource::Resource,
     schema,
-    state::CRDS,
 };
-
-fn is_crd(resource: &Resource) -> bool {
-    [&*resource.group, &*resource.plural] == CRDS
-}
 
 fn drop_field(object: &mut Value, name: &str) {
     if let Some(fields) = object.as_object_mut() {
@@ -39,7 +34,7 @@ pub(crate) fn prepare_new(resource: &Resource, object: &mut Value) {
             object["spec"]["finalizers"] = finalizers.into_iter().chain([kubernetes]).collect();
         }
     }
-    if is_crd(resource) {
+    if resource.is_crd() {
         crd::prepare_new(object);
     }
 }
@@ -72,10 +67,10 @@ pub(crate) fn prepare_change(resource: &Resource, subresource: &str, old: &Value
     if resource.is("", NAMESPACES) {
         new["spec"]["finalizers"] = old["spec"]["finalizers"].clone();
     }
-    if is_crd(resource) {
+    if resource.is_crd() {
         crd::prepare_change(old, new);
     }
-    let changed = || if is_crd(resource) { old["spec"] != new["spec"] } else { !alike_but_for("metadata", old, new) };
+    let changed = || if resource.is_crd() { old["spec"] != new["spec"] } else { !alike_but_for("metadata", old, new) };
     if resource.has_generation() && changed() {
         let generation = old["metadata"]["generation"].as_u64().unwrap_or_default();
         set(new, "generation", json!(generation + 1));
@@ -104,7 +99,7 @@ pub(crate) fn validate(resource: &Resource, object: &Value) -> Vec<Cause> {
             }
         }
     }
-    if is_crd(resource) {
+    if resource.is_crd() {
         causes.extend(crd::validate(object));
     }
     causes
@@ -125,7 +120,7 @@ pub(crate) fn validate_change(resource: &Resource, old: &Value, new: &Value) -> 
             causes.push(Cause::forbidden(name, "field is immutable when `immutable` is set"));
         }
     }
-    if is_crd(resource) {
+    if resource.is_crd() {
         causes.extend(crd::validate_change(old, new));
     }
     causes

@@ -255,7 +255,7 @@ impl Wire {
             self.0.world.tell(server.name(), &self.0.program, what);
         }
         let query = request.uri().query().unwrap_or_default();
-        let watches = query.split('&').any(|pair| pair == "watch=1" || pair == "watch=true");
+        let watches = crate::watches(query);
         let writes = request.method() != Method::GET;
         // Who holds one already says so for ever.
         let elects = writes && request.uri().path().starts_with(lead::PATH);

@@ -12,7 +12,6 @@ use crate::{
     failure::Failure,
     history::Key,
     meta::{is_deleting, set, text},
-    state::CRDS,
 };
 
 /// Namespaces that stay.
@@ -25,12 +24,11 @@ impl Call<'_> {
         if resource.is("", NAMESPACES) && IMMORTAL.contains(&&*key.name) {
             return Err(Failure::forbidden(&resource, &key.name, "this namespace may not be deleted"));
         }
-        let is_crd = [&*resource.group, &*resource.plural] == CRDS;
         let stored = self.stored().ok_or_else(|| self.missing())?;
         for name in ["uid", "resourceVersion"] {
             let wanted = &options["preconditions"][name];
             if !wanted.is_null() && *wanted != stored["metadata"][name] {
-                let own = is_crd || resource.is("", NAMESPACES);
+                let own = resource.is_crd() || resource.is("", NAMESPACES);
                 let by = if own { Failure::conflict } else { Failure::precondition };
                 return Err(by(&resource, &key.name, name));
             }
@@ -75,7 +73,7 @@ impl Call<'_> {
     /// `Some`: that is still to come, and this is what it looks like now.
     fn delete_one(&mut self, key: &Key, stored: &Arc<Value>, policy: &str) -> Option<Arc<Value>> {
         let storage = self.resource.storage();
-        let is_crd = [&*self.resource.group, &*self.resource.plural] == CRDS;
+        let is_crd = self.resource.is_crd();
         let is_namespace = self.resource.is("", NAMESPACES);
         if !is_crd && !is_namespace || is_crd && is_deleting(stored) {
             return self.state.delete(&storage, key, policy);
