@@ -20,6 +20,7 @@ use runtime_fleet::{
     dial::Dial,
     fleet::{Fleet, FleetOptions},
     hashed::{HashMap, HashSet},
+    index::{Change, Index},
     kind::{SchemaDigest, SchemaNews},
     object::ObjectKey,
     queue::Queue,
@@ -235,6 +236,11 @@ impl Broker {
     /// Look at an origin.
     pub fn enqueue(&self, key: OriginKey) {
         self.queue.add(Work(key));
+    }
+
+    /// Look at an origin: its watch tells that this object of its own has changed.
+    pub fn enqueue_told(&self, key: OriginKey, index: &Index, change: &Change) {
+        self.queue.add_told(Work(key), index, change);
     }
 
     /// Look at an origin again because of a provider's doing: after everybody's own work, and in that provider's share of

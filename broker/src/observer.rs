@@ -70,7 +70,7 @@ impl Broker {
                 });
             if let Some(brokered) = brokered {
                 let key = ObjectKey { namespace: Arc::clone(&change.key.namespace), name: owner.name.as_str().into() };
-                self.enqueue(Self::origin_key(index.cluster(), &brokered.kind, &key));
+                self.enqueue_told(Self::origin_key(index.cluster(), &brokered.kind, &key), index, change);
             }
         }
     }

@@ -52,7 +52,8 @@ impl Listener for Objects {
 
     fn changed(&self, index: &Index, change: &Change) {
         self.broker.brake.note(index.cluster(), change);
-        self.broker.enqueue(Broker::origin_key(index.cluster(), &self.brokered.kind, &change.key));
+        let origin = Broker::origin_key(index.cluster(), &self.brokered.kind, &change.key);
+        self.broker.enqueue_told(origin, index, change);
     }
 
     /// What is there has just been told of.
@@ -125,7 +126,7 @@ impl Listener for Copies {
         let (broker, brokered) = (&self.broker, &self.brokered);
         broker.recount(index, brokered, change);
         for origin in broker.origins_of(brokered, &change.key, &[change.old.as_ref(), change.new.as_ref()]) {
-            broker.enqueue(origin);
+            broker.enqueue_told(origin, index, change);
         }
         if change.new.is_none() {
             broker.copy_gone(index.cluster(), &change.key.namespace);

@@ -63,10 +63,17 @@ pub(crate) async fn send<M: Machine>(machine: &M, key: &M::Key, write: &Write<M:
     };
     let object = ObjectKey::new(write.namespace.as_str(), write.name.as_str());
     let sending = Sending { machine, key, write, object, cluster, caller, kind };
+    let writing =
+        sending.spec().map(|spec| machine.queue().writing(key, sending.cluster.name(), &spec, &sending.object));
     match sending.send().await {
         Ok(object) => {
             debug!(%key, place = place(write), op = name_of(&write.op), "written");
+            let version = object.as_ref().map(|object| object.resource_version);
             sending.sent(object.filter(|object| !object.is_gone()));
+            // Only now: what a watch tells until the index knows the answer is the same.
+            if let Some((writing, version)) = writing.zip(version) {
+                writing.answered(version);
+            }
             Sent::Done
         }
         Err(error) => sending.not_sent(error).await,

@@ -310,6 +310,10 @@ async fn write_all<M: Machine>(
     if let Err(outcome) = take_slot(machine, first, slot) {
         return Went::Stopped(outcome);
     }
+    // Nearly always.
+    if writes.len() == 1 {
+        return write_one(machine, key, first).await;
+    }
     // The first is the key's own.
     let more = (1..writes.len().min(ABREAST)).map_while(|_| Some(Some(slot.as_ref()?.another()?)));
     let permits = std::iter::once(None).chain(more).collect();

@@ -7,6 +7,7 @@
 //! somebody. Writes take one of the [`Slots`](crate::slots::Slots) of their server; a key that finds none is parked until
 //! one is free, and parks in its lane, too.
 
+mod echo;
 mod inner;
 mod key;
 mod outcome;
@@ -23,7 +24,7 @@ use tokio::{
 };
 
 use self::inner::{How, Inner, Taken};
-pub use self::{key::Key, outcome::Outcome};
+pub use self::{echo::Writing, key::Key, outcome::Outcome};
 use crate::slots::Slot;
 
 /// A key whose turn it is.

@@ -8,10 +8,15 @@ use std::{
 use broker_api::ClusterName;
 use tokio::time::Instant;
 
-use super::{key::Key, outcome::Outcome};
+use super::{
+    echo::{Echo, Echoes},
+    key::Key,
+    outcome::Outcome,
+};
 use crate::{
     backoff,
     hashed::{HashMap, HashSet},
+    index::{Change, Index},
     lanes::Lanes,
     slots::Slot,
 };
@@ -34,7 +39,7 @@ pub(super) enum Place {
     /// To be looked at when nobody else waits, since then.
     Idle(Instant),
     /// Being worked on since then.
-    Running { since: Instant, how: How, again: Again },
+    Running { since: Instant, how: How, again: Again, echoes: Echoes },
 }
 
 /// Out of which of the queue's parts a key was handed out.
@@ -145,6 +150,31 @@ impl<K: Key> Inner<K> {
         true
     }
 
+    /// The same because of what a watch tells: of what is being written for the key the answer tells.
+    pub(super) fn enqueue_told(&mut self, key: K, index: &Index, change: &Change) -> bool {
+        if let Some(Place::Running { echoes, .. }) = self.places.get_mut(&key)
+            && echoes.hear(index, change)
+        {
+            return false;
+        }
+        self.enqueue(key)
+    }
+
+    pub(super) fn expect(&mut self, key: &K, echo: &Echo) {
+        if let Some(Place::Running { echoes, .. }) = self.places.get_mut(key) {
+            echoes.expect(echo.clone());
+        }
+    }
+
+    /// See [`Echoes::answered`].
+    pub(super) fn answered(&mut self, key: &K, echo: &Echo, version: Option<u64>) {
+        if let Some(Place::Running { echoes, again, .. }) = self.places.get_mut(key)
+            && echoes.answered(echo, version)
+        {
+            *again = Again::InTurn;
+        }
+    }
+
     /// Returns whether the key was put into the lane.
     pub(super) fn enqueue_later(&mut self, key: K, cause: &ClusterName) -> bool {
         self.adds += 1;
@@ -198,7 +228,7 @@ impl<K: Key> Inner<K> {
     /// Work on a key has ended. Returns the wait before the retry, if it failed.
     pub(super) fn finish(&mut self, key: &K, outcome: &Outcome) -> Option<Duration> {
         let again = match self.places.remove(key) {
-            Some(Place::Running { since, how, again }) => {
+            Some(Place::Running { since, how, again, echoes: _ }) => {
                 *self.count(how) -= 1;
                 if let Entry::Occupied(mut count) = self.started.entry(since) {
                     *count.get_mut() -= 1;
@@ -331,7 +361,9 @@ impl<K: Key> Inner<K> {
         if let Some(timer) = self.timer_of.remove(&key) {
             self.timers.remove(&timer);
         }
-        let before = self.places.insert(key.clone(), Place::Running { since: now, how, again: Again::No });
+        let before = self
+            .places
+            .insert(key.clone(), Place::Running { since: now, how, again: Again::No, echoes: Echoes::default() });
         let since = match before {
             Some(Place::Waiting(since) | Place::Later(since) | Place::Idle(since)) => since,
             _ => now,

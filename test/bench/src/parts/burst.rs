@@ -26,6 +26,7 @@ async fn creates(bench: &mut Bench, ceiling: Ceiling) -> anyhow::Result<Copies> 
     say(&format!("{count} creates at full speed"));
     let mark = bench.stage.mark().await?;
     let turns = bench.broker.turns().await?;
+    let decided = bench.broker.decisions().await?;
     let (cpu, broker_cpu) = (CpuTime::now()?, bench.broker.cpu()?);
     let began = Instant::now();
     let (sent, copies) = bench.fill(PREFIX, count).await?;
@@ -35,6 +36,7 @@ async fn creates(bench: &mut Bench, ceiling: Ceiling) -> anyhow::Result<Copies> 
     bench.stage.quiet(SETTLED, DEADLINE).await?;
     let broker_cpu = bench.broker.cpu()? - broker_cpu;
     let turns = bench.broker.turns().await? - turns;
+    let decided = bench.broker.decisions().await?.zip(decided).map(|(after, before)| after.0 - before.0);
     let requests = bench.stage.broker_requests(&mark).await?;
     let names: Vec<String> = (0..count).map(|number| name(PREFIX, number)).collect();
     let until_copy = tally::writes_until_copy(&requests, &names);
@@ -66,6 +68,9 @@ async fn creates(bench: &mut Bench, ceiling: Ceiling) -> anyhow::Result<Copies> 
     report.judge(CREATES, name, until_last_copy * ratio(1, count), "ms", Goal::AtMost(1.0));
     report.note(CREATES, "broker CPU per object until quiet", broker_cpu * ratio(1, count), "ms");
     report.note(CREATES, "turns in the broker's queue per object", turns * ratio(1, count), "");
+    if let Some(decided) = decided {
+        report.note(CREATES, "decisions per object", decided * ratio(1, count), "");
+    }
     for (program, cpu) in &used.programs {
         if *cpu > 0.0 {
             report.note(
