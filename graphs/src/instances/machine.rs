@@ -75,14 +75,6 @@ fn namespaces(instance: &Seen) -> BTreeSet<&str> {
     text.unwrap_or_default().split(',').map(str::trim).take(applyset::MAX_NAMESPACES).collect()
 }
 
-/// Whether an object asks for something else than before: an API server shows defaults of a kind that has changed although
-/// nobody has edited the object.
-fn is_asked_otherwise(change: &Change) -> bool {
-    let spec = |object: &Object| object.value().ok().map(|mut value| value["spec"].take());
-    let (Some(old), Some(new)) = (&change.old, &change.new) else { return false };
-    old.has_body() && new.has_body() && spec(old) != spec(new)
-}
-
 /// Uid of the instance that a child says it belongs to.
 fn instance_id(child: &Value) -> Option<&str> {
     child["metadata"]["labels"][keys::INSTANCE_ID].as_str()
@@ -441,10 +433,6 @@ impl Machine for InstanceMachine {
 
     fn learned(&self, key: &InstanceKey, cluster: &Cluster, spec: &Arc<WatchSpec>, change: &Change) {
         self.graphs.learned(cluster.name(), spec, change, Some(key));
-        // What was decided on was read before its kind had these fields, and nothing else tells of them.
-        if change.key == key.object && spec.label_selector.is_none() && is_asked_otherwise(change) {
-            self.graphs.instances.enqueue(key.clone());
-        }
     }
 
     fn refused(&self, key: &InstanceKey, _write: &Write<Subject>, refusal: &Refusal) {

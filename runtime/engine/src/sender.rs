@@ -9,6 +9,7 @@ use runtime_fleet::{
     error::CallError,
     kind::KindInfo,
     object::{Object, ObjectKey},
+    queue::Writing,
     watch::WatchSpec,
     write::{Precondition, Writer},
 };
@@ -63,8 +64,7 @@ pub(crate) async fn send<M: Machine>(machine: &M, key: &M::Key, write: &Write<M:
     };
     let object = ObjectKey::new(write.namespace.as_str(), write.name.as_str());
     let sending = Sending { machine, key, write, object, cluster, caller, kind };
-    let writing =
-        sending.spec().map(|spec| machine.queue().writing(key, sending.cluster.name(), &spec, &sending.object));
+    let writing = sending.writing();
     match sending.send().await {
         Ok(object) => {
             debug!(%key, place = place(write), op = name_of(&write.op), "written");
@@ -96,6 +96,16 @@ impl<M: Machine> Sending<'_, M> {
 
     fn program(&self) -> &'static str {
         self.caller.conventions().program
+    }
+
+    /// What its watch tells of the write before its answer comes is known by this.
+    fn writing(&self) -> Option<Writing<M::Key>> {
+        let (queue, cluster) = (self.machine.queue(), self.cluster.name());
+        Some(queue.writing(self.key, cluster, &self.spec()?, &self.object, self.writes_status()))
+    }
+
+    fn writes_status(&self) -> bool {
+        matches!(self.write.op, Op::MergeStatus(_))
     }
 
     /// The watch that sees the object.
@@ -131,6 +141,11 @@ impl<M: Machine> Sending<'_, M> {
     fn learn(&self, spec: &Arc<WatchSpec>, object: Object) {
         if let Some(change) = self.cluster.learn(spec, self.object.clone(), object) {
             self.machine.learned(self.key, &self.cluster, spec, &change);
+            // An API server shows defaults of a kind that has changed although nobody has edited the object, and nothing else
+            // tells of them.
+            if self.writes_status() && change.asks_otherwise() {
+                self.machine.queue().add(self.key.clone());
+            }
         }
     }
 

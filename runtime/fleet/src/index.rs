@@ -63,6 +63,13 @@ pub struct Change {
     pub new: Option<Arc<Object>>,
 }
 
+impl Change {
+    /// Whether the object, which was there and is, asks for something else than before; see [`Object::asks_otherwise`].
+    pub fn asks_otherwise(&self) -> bool {
+        self.old.as_ref().zip(self.new.as_ref()).is_some_and(|(old, new)| new.asks_otherwise(old))
+    }
+}
+
 /// The objects of one watch.
 pub struct Index {
     cluster: ClusterName,

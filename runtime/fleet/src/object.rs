@@ -205,6 +205,20 @@ impl Object {
         Ok(serde_json::from_str(&self.unpacked()?)?)
     }
 
+    /// Whether it asks for something else than another version of it: whether anything but `metadata` and `status` differs. So it
+    /// is, too, where that cannot be told, for a body is not held.
+    pub fn asks_otherwise(&self, other: &Self) -> bool {
+        fn asked(text: &str) -> Option<BTreeMap<Cow<'_, str>, &RawValue>> {
+            let mut asked: BTreeMap<_, _> = serde_json::from_str(text).ok()?;
+            asked.retain(|field: &Cow<'_, str>, _| !matches!(&**field, "metadata" | "status"));
+            Some(asked)
+        }
+        let (Ok(one), Ok(two)) = (self.unpacked(), other.unpacked()) else { return true };
+        let (Some(one), Some(two)) = (asked(&one), asked(&two)) else { return true };
+        // API servers write the same in the same way.
+        one.len() != two.len() || one.iter().zip(&two).any(|(a, b)| a.0 != b.0 || a.1.get() != b.1.get())
+    }
+
     /// Labels and annotations, without parsing the rest into a tree. Empty where they cannot be read.
     pub fn marks(&self) -> Marks {
         self.metadata().unwrap_or_default()

@@ -20,6 +20,8 @@ pub(super) struct Echo {
     cluster: ClusterName,
     spec: Arc<WatchSpec>,
     object: ObjectKey,
+    /// Only its status is written: it asks for what it asked for before.
+    only_status: bool,
     versions: Vec<u64>,
 }
 
@@ -46,6 +48,9 @@ impl Echoes {
     pub(super) fn hear(&mut self, index: &Index, change: &Change) -> bool {
         let Some(new) = &change.new else { return false };
         let Some(echo) = self.0.iter_mut().find(|echo| echo.is_of(index, change)) else { return false };
+        if echo.only_status && change.asks_otherwise() {
+            return false;
+        }
         echo.versions.push(new.resource_version);
         true
     }
@@ -79,16 +84,17 @@ impl<K: Key> Drop for Writing<K> {
 }
 
 impl<K: Key> Queue<K> {
-    /// An object is about to be written for a key that is being worked on.
+    /// An object, or its status and nothing else, is about to be written for a key that is being worked on.
     pub fn writing(
         self: &Arc<Self>,
         key: &K,
         cluster: &ClusterName,
         spec: &Arc<WatchSpec>,
         object: &ObjectKey,
+        only_status: bool,
     ) -> Writing<K> {
         let (cluster, spec) = (cluster.clone(), Arc::clone(spec));
-        let echo = Echo { cluster, spec, object: object.clone(), versions: Vec::new() };
+        let echo = Echo { cluster, spec, object: object.clone(), only_status, versions: Vec::new() };
         self.lock().expect(key, &echo);
         Writing { queue: Arc::clone(self), key: key.clone(), echo, version: None }
     }
@@ -139,7 +145,7 @@ mod tests {
     }
 
     fn writing(queue: &Arc<Queue<ClusterName>>, index: &Index, name: &str) -> Writing<ClusterName> {
-        queue.writing(&cluster(), index.cluster(), index.spec(), &ObjectKey::new("n", name))
+        queue.writing(&cluster(), index.cluster(), index.spec(), &ObjectKey::new("n", name), false)
     }
 
     /// Whether the key is looked at again once work on it has ended.
@@ -179,6 +185,26 @@ mod tests {
         }
         let (queue, _) = at_work().await;
         assert!(!again(&queue), "of nothing");
+    }
+
+    /// The schema of its kind may have come to have a default that it is shown with.
+    #[tokio::test]
+    async fn what_is_asked_otherwise_than_before_its_status_was_written_is_news() {
+        let object = |version: u64, spec: &str, state: &str| {
+            let raw = format!(
+                r#"{{"metadata":{{"name":"a","namespace":"n","uid":"u","resourceVersion":"{version}"}},"spec":{spec},"status":"{state}"}}"#
+            );
+            Some(Arc::new(Object::parse(raw.as_bytes(), None, &PLAIN).unwrap().1))
+        };
+        for (spec, is_news) in [(r#"{"x":1}"#, false), (r#"{"x":1,"y":2}"#, true)] {
+            let (queue, index) = at_work().await;
+            let key = ObjectKey::new("n", "a");
+            let writing = queue.writing(&cluster(), index.cluster(), index.spec(), &key, true);
+            let change = Change { key, old: object(4, r#"{"x":1}"#, "old"), new: object(5, spec, "new") };
+            queue.add_told(cluster(), &index, &change);
+            writing.answered(5);
+            assert_eq!(again(&queue), is_news, "{spec}");
+        }
     }
 
     #[tokio::test]
