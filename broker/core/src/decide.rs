@@ -48,7 +48,12 @@ use crate::{
 pub fn decide(snapshot: &Snapshot<'_>) -> Decision {
     let mut pass = Pass::new(snapshot);
     pass.run();
-    pass.decision
+    let mut decision = pass.decision;
+    // What follows from an origin's marks, or from a copy that was changed, is decided once they are.
+    let leads_on = |write: &Write| write.subject == Subject::Marks || matches!(write.op, Op::Apply { .. });
+    let leads = decision.writes().any(leads_on);
+    decision.complete &= !leads;
+    decision
 }
 
 /// One pass over one origin.

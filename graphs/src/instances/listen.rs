@@ -23,15 +23,6 @@ use crate::{
     watches::{Holder, Need},
 };
 
-/// By what a change is heard of.
-#[derive(Clone, Copy)]
-pub(crate) enum Heard<'a> {
-    /// A watch tells, from which this index is kept.
-    Told(&'a Index),
-    /// The answer to a write says so: of this instance's, which goes on by itself, or of somebody else's.
-    Answered(Option<&'a InstanceKey>),
-}
-
 /// Children by the set that they are part of.
 pub const BY_SET: Sort = Sort { name: "set", by: set_of };
 
@@ -71,7 +62,7 @@ struct Instances {
 impl Listener for Instances {
     fn changed(&self, index: &Index, change: &Change) {
         if let Some(graphs) = self.graphs.upgrade() {
-            graphs.instance_changed(index.cluster(), &self.kind, change, Heard::Told(index));
+            graphs.instance_changed(index.cluster(), &self.kind, change, None);
         }
     }
 
@@ -112,7 +103,7 @@ impl Listener for Children {
 
     fn changed(&self, index: &Index, change: &Change) {
         if let Some(graphs) = self.0.upgrade() {
-            graphs.child_changed(index.cluster(), &Kind::from(&index.spec().gvk), change, Heard::Told(index));
+            graphs.child_changed(index.cluster(), &Kind::from(&index.spec().gvk), change, None);
         }
     }
 
@@ -144,7 +135,7 @@ struct Referred {
 impl Listener for Referred {
     fn changed(&self, index: &Index, change: &Change) {
         if let Some(graphs) = self.graphs.upgrade() {
-            graphs.referred_changed(index.cluster(), &self.kind, change, Heard::Told(index));
+            graphs.referred_changed(index.cluster(), &self.kind, change, None);
         }
     }
 
@@ -173,39 +164,42 @@ impl Graphs {
         }
     }
 
-    /// The answer to a write changed an index, for the instance `writer` if it is one that wrote. Its watches bring the same
+    /// The answer to a write changed an index, for the instance `but` if it is one that wrote. Its watches bring the same
     /// version and tell nobody.
     pub(crate) fn learned(
         &self,
         cluster: &ClusterName,
         spec: &Arc<WatchSpec>,
         change: &Change,
-        writer: Option<&InstanceKey>,
+        but: Option<&InstanceKey>,
     ) {
-        let heard = Heard::Answered(writer);
         if **spec == *self.fixed.generated && *cluster == self.hub {
             return self.generated_changed(cluster, &change.key.name);
         }
         let kind = Kind::from(&spec.gvk);
         if spec.label_selector.is_some() {
-            return self.child_changed(cluster, &kind, change, heard);
+            return self.child_changed(cluster, &kind, change, but);
         }
         let instances = Arc::new(group_kind(&kind));
         if self.instances.generated.version(cluster, &instances).is_some() {
-            self.instance_changed(cluster, &instances, change, heard);
+            self.instance_changed(cluster, &instances, change, but);
         }
-        self.referred_changed(cluster, &kind, change, heard);
+        self.referred_changed(cluster, &kind, change, but);
     }
 
-    fn enqueue_instance(&self, key: InstanceKey, change: &Change, heard: Heard<'_>) {
-        match heard {
-            Heard::Told(index) => self.instances.queue().add_told(key, index, change),
-            Heard::Answered(writer) if writer == Some(&key) => {}
-            Heard::Answered(_) => self.instances.enqueue(key),
+    fn enqueue_instance(&self, key: InstanceKey, but: Option<&InstanceKey>) {
+        if but != Some(&key) {
+            self.instances.enqueue(key);
         }
     }
 
-    fn instance_changed(&self, cluster: &ClusterName, kind: &Arc<GroupKind>, change: &Change, heard: Heard<'_>) {
+    fn instance_changed(
+        &self,
+        cluster: &ClusterName,
+        kind: &Arc<GroupKind>,
+        change: &Change,
+        but: Option<&InstanceKey>,
+    ) {
         let key = InstanceKey { cluster: cluster.clone(), kind: Arc::clone(kind), object: change.key.clone() };
         if change.new.is_some() {
             self.instances.of(&key);
@@ -217,25 +211,25 @@ impl Graphs {
         if is_gone || is_waited_for() {
             self.look_at_definer(cluster, kind);
         }
-        self.enqueue_instance(key, change, heard);
+        self.enqueue_instance(key, but);
     }
 
-    fn child_changed(&self, cluster: &ClusterName, kind: &Kind, change: &Change, heard: Heard<'_>) {
+    fn child_changed(&self, cluster: &ClusterName, kind: &Kind, change: &Change, but: Option<&InstanceKey>) {
         let both = [&change.old, &change.new].into_iter().flatten();
         let mut owners: Vec<InstanceKey> = both.filter_map(|object| instance_of(cluster, &object.marks())).collect();
         owners.dedup();
         for key in owners {
-            self.enqueue_instance(key, change, heard);
+            self.enqueue_instance(key, but);
         }
         // Others may wait for what is not theirs to go.
-        self.referred_changed(cluster, kind, change, heard);
+        self.referred_changed(cluster, kind, change, but);
     }
 
     /// An object changed to which instances may refer.
-    fn referred_changed(&self, cluster: &ClusterName, kind: &Kind, change: &Change, heard: Heard<'_>) {
+    fn referred_changed(&self, cluster: &ClusterName, kind: &Kind, change: &Change, but: Option<&InstanceKey>) {
         let labels = || [&change.old, &change.new].into_iter().flatten().map(|object| object.marks().labels).collect();
         for key in self.instances.references.concerned(cluster, kind, &change.key, labels) {
-            self.enqueue_instance(key, change, heard);
+            self.enqueue_instance(key, but);
         }
     }
 
@@ -282,7 +276,7 @@ mod tests {
             let key = ObjectKey::new("", "one");
             let change = Change { key, old: old.map(object), new: new.map(object) };
             let before = graphs.spokes.queue().stats().adds;
-            graphs.instance_changed(&paris, &kind, &change, Heard::Answered(None));
+            graphs.instance_changed(&paris, &kind, &change, None);
             graphs.spokes.queue().stats().adds - before
         };
         let in_spoke = |cluster: &ClusterName| DefinitionKey { cluster: cluster.clone(), name: "web".into() };

@@ -36,7 +36,8 @@ pub struct Plan<S> {
     pub again: Option<Duration>,
     /// What is left to do can wait until nobody else waits.
     pub when_idle: bool,
-    /// Once its steps went through there is nothing left to decide until something changes.
+    /// Once its steps went through there is nothing left to decide until something changes. What they make of their objects is no
+    /// change: they are creations, or name the version that was decided on, so that nobody else's change is among it.
     pub complete: bool,
 }
 
@@ -121,7 +122,8 @@ pub enum InTheWay {
 
 /// What keeps one sort of thing as it should be: listen → observe → decide → absorb.
 ///
-/// It *listens* where watches tell of changes, and adds keys to its queue there. [`Machine::decide`] does the rest for one
+/// It *listens* where watches tell of changes, and adds keys to its queue there: by [`Queue::add_told`] where the key may itself
+/// be writing the object. [`Machine::decide`] does the rest for one
 /// key, without waiting for anybody: it observes what the indexes hold, decides (a pure function), and takes the decision
 /// in. What is to be written, the engine writes.
 pub trait Machine: Send + Sync + Sized + 'static {

@@ -9,7 +9,7 @@ use runtime_fleet::{
     error::CallError,
     kind::KindInfo,
     object::{Object, ObjectKey},
-    queue::Writing,
+    queue::{Writing, Written},
     watch::WatchSpec,
     write::{Precondition, Writer},
 };
@@ -98,10 +98,15 @@ impl<M: Machine> Sending<'_, M> {
         self.caller.conventions().program
     }
 
-    /// What its watch tells of the write before its answer comes is known by this.
+    /// Until this is answered, what the watch tells of the object is held for the answer.
     fn writing(&self) -> Option<Writing<M::Key>> {
-        let (queue, cluster) = (self.machine.queue(), self.cluster.name());
-        Some(queue.writing(self.key, cluster, &self.spec()?, &self.object, self.writes_status()))
+        let written = Written {
+            cluster: self.cluster.name().clone(),
+            spec: self.spec()?,
+            object: self.object.clone(),
+            only_status: self.writes_status(),
+        };
+        Some(self.machine.queue().writing(self.key, written))
     }
 
     fn writes_status(&self) -> bool {

@@ -216,7 +216,8 @@ impl Object {
         let (Ok(one), Ok(two)) = (self.unpacked(), other.unpacked()) else { return true };
         let (Some(one), Some(two)) = (asked(&one), asked(&two)) else { return true };
         // API servers write the same in the same way.
-        one.len() != two.len() || one.iter().zip(&two).any(|(a, b)| a.0 != b.0 || a.1.get() != b.1.get())
+        let (one, two) = (one.iter(), two.iter());
+        one.map(|(field, text)| (field, text.get())).ne(two.map(|(field, text)| (field, text.get())))
     }
 
     /// Labels and annotations, without parsing the rest into a tree. Empty where they cannot be read.
@@ -273,6 +274,22 @@ mod tests {
         object.forget_body();
         assert!(matches!(object.value(), Err(ObjectError::Forgotten)));
         assert!(object.marks().labels.is_empty());
+    }
+
+    #[test]
+    fn it_asks_otherwise_where_more_than_its_marks_and_its_status_differ() {
+        let object = |version: u64, rest: &str| {
+            let raw = format!(r#"{{"metadata":{{"name":"a","uid":"u","resourceVersion":"{version}"}},{rest}}}"#);
+            Object::parse(raw.as_bytes(), None, &PLAIN).unwrap().1
+        };
+        let one = object(7, r#""spec":{"x":1},"status":{"y":2}"#);
+        assert!(!object(8, r#""spec":{"x":1},"status":{"y":3}"#).asks_otherwise(&one));
+        for other in
+            [r#""spec":{"x":2}"#, r#""spec":{"x":1,"z":3}"#, r#""spec":{"x":1},"data":{}"#, r#""data":{"x":1}"#]
+        {
+            assert!(object(8, other).asks_otherwise(&one), "{other}");
+        }
+        assert!(one.asks_otherwise(&one.bare()) && one.bare().asks_otherwise(&one), "nobody can tell");
     }
 
     #[test]

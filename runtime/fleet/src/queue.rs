@@ -5,7 +5,7 @@
 //! a lane wait for their first decision at the same time, so that whoever makes the decisions can be fair between lanes by
 //! what they cost. Keys that are only looked at again because of somebody else's edits wait apart, in a lane of that
 //! somebody. Writes take one of the [`Slots`](crate::slots::Slots) of their server; a key that finds none is parked until
-//! one is free, and parks in its lane, too.
+//! one is free, and parks in its lane, too. What a watch tells of a write before its answer comes is no news ([`Queue::add_told`]).
 
 mod echo;
 mod inner;
@@ -24,8 +24,11 @@ use tokio::{
 };
 
 use self::inner::{How, Inner, Taken};
-pub use self::{echo::Writing, key::Key, outcome::Outcome};
-use crate::slots::Slot;
+pub use self::{echo::Written, key::Key, outcome::Outcome};
+use crate::{
+    index::{Change, Index},
+    slots::Slot,
+};
 
 /// A key whose turn it is.
 pub struct Turn<K: Key> {
@@ -66,6 +69,30 @@ impl<K: Key> Drop for Start<K> {
             let queue = Arc::clone(&self.queue);
             self.end(&mut queue.lock());
             queue.changed.notify_one();
+        }
+    }
+}
+
+/// A write that is under way for a key. Dropped without an answer, whatever was told meanwhile is news.
+pub struct Writing<K: Key> {
+    queue: Arc<Queue<K>>,
+    key: K,
+    written: Written,
+    version: Option<u64>,
+}
+
+impl<K: Key> Writing<K> {
+    /// The write has made this version of the object, and the index knows it.
+    pub fn answered(mut self, version: u64) {
+        self.version = Some(version);
+    }
+}
+
+impl<K: Key> Drop for Writing<K> {
+    fn drop(&mut self) {
+        let told = self.queue.lock().written(&self.key, &self.written);
+        if told.iter().any(|change| self.written.is_news(change, self.version)) {
+            self.queue.add(self.key.clone());
         }
     }
 }
@@ -121,6 +148,22 @@ impl<K: Key> Queue<K> {
     pub fn add_later(&self, key: K, cause: &ClusterName) {
         let mut inner = self.lock();
         if inner.enqueue_later(key, cause) {
+            drop(inner);
+            self.changed.notify_one();
+        }
+    }
+
+    /// For a key that is being worked on something is about to be written.
+    pub fn writing(self: &Arc<Self>, key: &K, written: Written) -> Writing<K> {
+        self.lock().expect(key, &written);
+        Writing { queue: Arc::clone(self), key: key.clone(), written, version: None }
+    }
+
+    /// An object that concerns this key has changed, as its watch tells. While that object is written for the key, the answer
+    /// tells whether it is news.
+    pub fn add_told(&self, key: K, index: &Index, change: &Change) {
+        let mut inner = self.lock();
+        if inner.enqueue_told(key, index, change) {
             drop(inner);
             self.changed.notify_one();
         }
@@ -267,3 +310,7 @@ impl<K: Key> Queue<K> {
 #[cfg(test)]
 #[path = "queue_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "queue/echo_tests.rs"]
+mod echo_tests;

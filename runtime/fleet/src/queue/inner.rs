@@ -9,7 +9,7 @@ use broker_api::ClusterName;
 use tokio::time::Instant;
 
 use super::{
-    echo::{Echo, Echoes},
+    echo::{Echoes, Written},
     key::Key,
     outcome::Outcome,
 };
@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How many keys that have waited for others are worked on at once.
 const PATIENT: usize = 4;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum Place {
     /// In a lane or parked since then.
     Waiting(Instant),
@@ -160,18 +160,18 @@ impl<K: Key> Inner<K> {
         self.enqueue(key)
     }
 
-    pub(super) fn expect(&mut self, key: &K, echo: &Echo) {
+    /// Something is about to be written for a key that is being worked on.
+    pub(super) fn expect(&mut self, key: &K, written: &Written) {
         if let Some(Place::Running { echoes, .. }) = self.places.get_mut(key) {
-            echoes.expect(echo.clone());
+            echoes.expect(written.clone());
         }
     }
 
-    /// See [`Echoes::answered`].
-    pub(super) fn answered(&mut self, key: &K, echo: &Echo, version: Option<u64>) {
-        if let Some(Place::Running { echoes, again, .. }) = self.places.get_mut(key)
-            && echoes.answered(echo, version)
-        {
-            *again = Again::InTurn;
+    /// It is written no more. What watches have told of it meanwhile.
+    pub(super) fn written(&mut self, key: &K, written: &Written) -> Vec<Change> {
+        match self.places.get_mut(key) {
+            Some(Place::Running { echoes, .. }) => echoes.end(written),
+            _ => Vec::new(),
         }
     }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::decide::{
     moves::{assigned, begin, corp, next, phase, ready, rename},
+    underway::asked,
     world::{World, web},
 };
 
@@ -73,6 +74,30 @@ fn a_target_is_left_for_another_by_one_write_however_long_the_move_has_taken() {
     world.accept_no_more("p2");
     assert_eq!(world.pass(&web()).steps.len(), 1);
     assert_eq!(next(&world), "p3");
+}
+
+/// Nobody would be told again of what the broker has written itself.
+#[test]
+fn a_copy_that_is_made_beside_other_writes_is_not_all_there_is_to_do() {
+    for late in [true, false] {
+        let mut world = if late { corp() } else { asked() };
+        if late {
+            world.engage(ClusterName::provider("p3"));
+            world.accept("p3", &json!({"priority": -1}));
+            rename(&mut world, "a.com");
+            begin(&mut world);
+            world.look(&web());
+            world.millis += 600_000;
+        } else {
+            rename(&mut world, "b.com");
+        }
+        world.provider("p2").delete(&World::copy_at(&web()));
+        let decision = world.look(&web());
+        let subjects: Vec<Subject> = decision.writes().map(|write| write.subject).collect();
+        let beside = if late { Subject::Marks } else { Subject::Copy };
+        assert!(subjects.contains(&Subject::Successor) && subjects.contains(&beside), "{subjects:?}");
+        assert!(!decision.complete, "{subjects:?}");
+    }
 }
 
 #[test]
