@@ -122,10 +122,10 @@ pub enum InTheWay {
 
 /// What keeps one sort of thing as it should be: listen → observe → decide → absorb.
 ///
-/// It *listens* where watches tell of changes, and adds keys to its queue there: by [`Queue::add_told`] where the key may itself
-/// be writing the object. [`Machine::decide`] does the rest for one
-/// key, without waiting for anybody: it observes what the indexes hold, decides (a pure function), and takes the decision
-/// in. What is to be written, the engine writes.
+/// It *listens* where watches tell of changes, and adds keys to its queue there (by [`Queue::add_told`] where a key need not
+/// be looked at again because of what it has itself written). [`Machine::decide`] does the rest for one key, without waiting
+/// for anybody: it observes what the indexes hold, decides (a pure function), and takes the decision in. What is to be
+/// written, the engine writes.
 pub trait Machine: Send + Sync + Sized + 'static {
     /// What is decided on: one of these at a time.
     type Key: Key + Display;
