@@ -51,8 +51,9 @@ pub fn decide(snapshot: &Snapshot<'_>) -> Decision {
     let mut decision = pass.decision;
     // What follows from an origin's marks, or from a copy that was changed, is decided once they are.
     let leads_on = |write: &Write| write.subject == Subject::Marks || matches!(write.op, Op::Apply { .. });
-    let leads = decision.writes().any(leads_on);
-    decision.complete &= !leads;
+    if decision.writes().any(leads_on) {
+        decision.complete = false;
+    }
     decision
 }
 

@@ -5,7 +5,8 @@
 //! a lane wait for their first decision at the same time, so that whoever makes the decisions can be fair between lanes by
 //! what they cost. Keys that are only looked at again because of somebody else's edits wait apart, in a lane of that
 //! somebody. Writes take one of the [`Slots`](crate::slots::Slots) of their server; a key that finds none is parked until
-//! one is free, and parks in its lane, too. What a watch tells of a write before its answer comes is no news ([`Queue::add_told`]).
+//! one is free, and parks in its lane, too. What a watch tells of a write before its answer comes may be no news
+//! ([`Queue::add_told`]).
 
 mod echo;
 mod inner;
@@ -136,9 +137,13 @@ impl<K: Key> Queue<K> {
 
     /// Something about this key changed.
     pub fn add(&self, key: K) {
-        let mut inner = self.lock();
-        if inner.enqueue(key) {
-            drop(inner);
+        self.put(|inner| inner.enqueue(key));
+    }
+
+    /// Whoever takes keys hears of one that was put into a lane.
+    fn put(&self, enqueue: impl FnOnce(&mut Inner<K>) -> bool) {
+        let is_in_a_lane = enqueue(&mut self.lock());
+        if is_in_a_lane {
             self.changed.notify_one();
         }
     }
@@ -146,11 +151,7 @@ impl<K: Key> Queue<K> {
     /// Somebody else's edits concern this key: it is looked at again in the lane of that cluster. A key that waits for its
     /// turn already is looked at then.
     pub fn add_later(&self, key: K, cause: &ClusterName) {
-        let mut inner = self.lock();
-        if inner.enqueue_later(key, cause) {
-            drop(inner);
-            self.changed.notify_one();
-        }
+        self.put(|inner| inner.enqueue_later(key, cause));
     }
 
     /// For a key that is being worked on something is about to be written.
@@ -162,11 +163,7 @@ impl<K: Key> Queue<K> {
     /// An object that concerns this key has changed, as its watch tells. While that object is written for the key, the answer
     /// tells whether it is news.
     pub fn add_told(&self, key: K, index: &Index, change: &Change) {
-        let mut inner = self.lock();
-        if inner.enqueue_told(key, index, change) {
-            drop(inner);
-            self.changed.notify_one();
-        }
+        self.put(|inner| inner.enqueue_told(key, index, change));
     }
 
     /// The next key to work on. `None` once the queue is closed.
