@@ -48,5 +48,6 @@ mod tests {
         let again = ready(true).entry(&held, 2, "now");
         assert_eq!((&again["lastTransitionTime"], &again["observedGeneration"]), (&json!("then"), &json!(2)));
         assert_eq!(ready(false).entry(&held, 2, "now")["lastTransitionTime"], "now");
+        assert_eq!([&first["status"], &ready(false).entry(&held, 2, "now")["status"]], ["True", "False"]);
     }
 }

@@ -42,3 +42,14 @@ impl From<&GroupVersionKind> for Kind {
         Self { group: gvk.group.clone(), version: gvk.version.clone(), kind: gvk.kind.clone() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_core_group_is_not_named() {
+        let other = Kind { group: "apps".to_owned(), version: "v1".to_owned(), kind: "Deployment".to_owned() };
+        assert_eq!([Kind::core("Secret").api_version(), other.api_version()], ["v1", "apps/v1"]);
+    }
+}

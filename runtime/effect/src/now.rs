@@ -29,3 +29,17 @@ impl Now {
         if (1..=AHEAD_MILLIS).contains(&ahead) { 0 } else { self.since(stamp) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stamps_of_other_clocks_count_from_the_start_or_have_just_been() {
+        let now = Now { millis: 200_000, started: 100_000, text: String::new() };
+        let ours = [150_000, 200_000, 200_001, 50_000].map(|stamp| now.since(stamp));
+        assert_eq!(ours, [50_000, 0, 100_000, 100_000]);
+        let theirs = [150_000, 200_000, 200_001, 260_000, 260_001].map(|stamp| now.since_theirs(stamp));
+        assert_eq!(theirs, [50_000, 0, 0, 0, 100_000]);
+    }
+}

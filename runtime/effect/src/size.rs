@@ -1,4 +1,4 @@
-//! How large a JSON value is as text: what is bounded in size is measured as it is written.
+//! How large a JSON value is: as text, for what is bounded in size is measured as it is written, and in memory.
 
 use std::io;
 
@@ -10,6 +10,20 @@ pub fn of(value: &Value) -> u64 {
     // Neither the counter nor a value that was parsed fails.
     let _ = serde_json::to_writer(&mut counted, value);
     counted.0
+}
+
+/// What an entry of a map takes beside its name and its value.
+const ENTRY: usize = 48;
+
+/// Bytes that the value takes in memory, about.
+pub fn held(value: &Value) -> usize {
+    let below = match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(held).sum(),
+        Value::Object(fields) => fields.iter().map(|(name, value)| ENTRY + name.len() + held(value)).sum(),
+    };
+    size_of::<Value>() + below
 }
 
 struct Counter(u64);
@@ -46,5 +60,13 @@ mod tests {
         let value = json!({"a": [1, "é\n", null], "b": {"": 0.5}});
         assert_eq!(of(&value), value.to_string().len() as u64);
         assert_eq!([text(64 << 10), text(1 << 20), text(1000)], ["64 KiB", "1 MiB", "1000 bytes"]);
+    }
+
+    #[test]
+    fn in_memory_every_value_counts() {
+        let one = held(&json!(1));
+        assert_eq!(held(&json!("abc")), one + 3);
+        assert_eq!(held(&json!([null, true, 0.5])), 4 * one);
+        assert_eq!(held(&json!({"ab": {"c": "d"}})), 3 * one + 2 * ENTRY + 4);
     }
 }

@@ -97,3 +97,41 @@ impl View {
         self.annotation(key) == Some("true")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn view(value: Value) -> View {
+        View {
+            uid: "u".into(),
+            resource_version: 1,
+            deleting: false,
+            applied_by_us: false,
+            value: Arc::new(value),
+            unread: None,
+            conditions_known: true,
+        }
+    }
+
+    #[test]
+    fn what_is_asked_for_is_found_and_nothing_else() {
+        let metadata = json!({"finalizers": ["a"], "annotations": {"yes": "true", "no": "false"}});
+        let conditions = json!([{"type": "Other", "status": "False"}, {"type": "Ready", "status": "True"}]);
+        let view = view(json!({"metadata": metadata, "status": {"conditions": conditions}}));
+        assert_eq!(["a", "b"].map(|finalizer| view.has_finalizer(finalizer)), [true, false]);
+        assert_eq!(["yes", "no", "none"].map(|key| view.annotated_true(key)), [true, false, false]);
+        assert_eq!(view.condition("Ready").unwrap()["status"], "True");
+        assert_eq!(view.condition("Synced"), None);
+    }
+
+    #[test]
+    fn an_empty_status_is_none() {
+        assert!(view(json!({"status": {"a": 1}})).status().is_some());
+        for status in [json!({}), json!(null), json!("text")] {
+            assert_eq!(view(json!({"status": status})).status(), None);
+        }
+    }
+}

@@ -3,7 +3,7 @@
 use broker_api::ClusterName;
 use serde_json::Value;
 
-use crate::{kind::Kind, note::Note, view::View};
+use crate::{kind::Kind, note::Note, size, view::View};
 
 /// One write, with the precondition under which it was decided. `S` says what it may be about.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,6 +24,17 @@ pub struct Write<S> {
     pub subject: S,
     /// What to tell once it went through.
     pub notes: Vec<Note>,
+}
+
+impl<S> Write<S> {
+    /// Bytes that it takes in memory, about.
+    pub fn size(&self) -> usize {
+        let body = match &self.op {
+            Op::Create(body) | Op::Apply { body, .. } | Op::Merge(body) | Op::MergeStatus(body) => size::held(body),
+            Op::Delete { .. } => 0,
+        };
+        size_of::<Self>() + body
+    }
 }
 
 /// How an object is written.

@@ -11,6 +11,7 @@ pub mod decisions;
 pub mod demand;
 mod doubts;
 pub mod engine;
+mod kept;
 pub mod machine;
 pub mod meters;
 pub mod namespace;

@@ -27,6 +27,7 @@ use tracing::{debug, error};
 use crate::{
     decisions::Urgency,
     engine::Reachable,
+    kept::Kept,
     machine::{Machine, Occasion, Plan},
     sender::{Sent, send},
     settling::doubt,
@@ -38,7 +39,7 @@ const UNREAD: Duration = Duration::from_secs(10);
 
 /// Hands out a machine's work until `stop`, then lets what is under way finish.
 pub async fn run<M: Machine>(machine: Arc<M>, stop: CancellationToken) {
-    let tasks = TaskTracker::new();
+    let shift = Shift { tasks: TaskTracker::new(), kept: Arc::default() };
     let queue = Arc::clone(machine.queue());
     let closing = Arc::clone(&queue);
     let closer = async move {
@@ -47,10 +48,22 @@ pub async fn run<M: Machine>(machine: Arc<M>, stop: CancellationToken) {
     };
     spawn(closer);
     while let Some(turn) = queue.next().await {
-        begin(&machine, turn, &tasks);
+        begin(&machine, turn, &shift);
     }
-    tasks.close();
-    tasks.wait().await;
+    shift.tasks.close();
+    shift.tasks.wait().await;
+}
+
+/// What is done in one run.
+struct Shift<M: Machine> {
+    tasks: TaskTracker,
+    kept: Arc<Kept<M>>,
+}
+
+impl<M: Machine> Clone for Shift<M> {
+    fn clone(&self) -> Self {
+        Self { tasks: self.tasks.clone(), kept: Arc::clone(&self.kept) }
+    }
 }
 
 /// A key that was handed out.
@@ -71,7 +84,7 @@ struct Hand<M: Machine> {
 
 impl<M: Machine> Hand<M> {
     fn new(turn: Turn<M::Key>) -> Self {
-        let Turn { key, waited: _, slot, patient, cause, start } = turn;
+        let Turn { key, waited: _, slot, untold: _, patient, cause, start } = turn;
         let urgency = if cause.is_some() { Urgency::Later } else { Urgency::InTurn };
         let lane = cause.unwrap_or_else(|| runtime_fleet::queue::Key::lane(&key).clone());
         Self { key, slot, lane, urgency, patient, start: Some(start), since: Instant::now() }
@@ -149,40 +162,44 @@ fn ended<M: Machine>(machine: &M, hand: &Hand<M>, wait: Option<Duration>) {
 
 /// Has the first decision on a key made. Most say that there is nothing to do: those end on the thread that made them,
 /// which goes on with the next key.
-fn begin<M: Machine>(machine: &Arc<M>, turn: Turn<M::Key>, tasks: &TaskTracker) {
+fn begin<M: Machine>(machine: &Arc<M>, turn: Turn<M::Key>, shift: &Shift<M>) {
     (machine.engine().meters.waited)(turn.waited);
+    let kept = turn.slot.as_ref().and_then(|_| shift.kept.take(&turn.key, turn.untold));
     let hand = Hand::<M>::new(turn);
-    let (owned, tasks, running) = (Arc::clone(machine), tasks.clone(), tasks.token());
+    if kept.is_some() {
+        return go_on(machine, hand, kept, shift);
+    }
+    let (owned, shift, running) = (Arc::clone(machine), shift.clone(), shift.tasks.token());
     let (lane, urgency, key) = (hand.lane.clone(), hand.urgency, hand.key.clone());
     machine.engine().decisions.begin(&lane, urgency, key, move || {
         let _running = running;
-        first(&owned, hand, &tasks);
+        first(&owned, hand, &shift);
     });
 }
 
-fn first<M: Machine>(machine: &Arc<M>, mut hand: Hand<M>, tasks: &TaskTracker) {
+fn first<M: Machine>(machine: &Arc<M>, mut hand: Hand<M>, shift: &Shift<M>) {
     // One object that makes a pass panic must not stay under way for ever. The panic itself is logged by its hook.
     let first = catch_unwind(AssertUnwindSafe(|| first_decision(&**machine, &hand)));
     let outcome = match first.unwrap_or(First::Done(Outcome::Failed)) {
         First::Done(outcome) => outcome,
-        First::Planned(plan) => return go_on(machine, hand, Some(plan), tasks),
-        First::Nothing => return go_on(machine, hand, None, tasks),
+        First::Planned(plan) => return go_on(machine, hand, Some(plan), shift),
+        First::Nothing => return go_on(machine, hand, None, shift),
     };
     hand.slot = None;
     let Some(start) = hand.start.take() else { return };
     let (wait, next) = machine.queue().finish_and_take(&hand.key, outcome, start);
     ended(&**machine, &hand, wait);
     for turn in next {
-        begin(machine, turn, tasks);
+        begin(machine, turn, shift);
     }
 }
 
-fn go_on<M: Machine>(machine: &Arc<M>, mut hand: Hand<M>, plan: Option<Drawn<M::Subject>>, tasks: &TaskTracker) {
+fn go_on<M: Machine>(machine: &Arc<M>, mut hand: Hand<M>, plan: Option<Drawn<M::Subject>>, shift: &Shift<M>) {
     // Others go on meanwhile.
     hand.start = None;
-    let machine = Arc::clone(machine);
-    spawn(tasks.track_future(async move {
-        let work = AssertUnwindSafe(work(&machine, &mut hand, plan)).catch_unwind();
+    let (machine, kept) = (Arc::clone(machine), Arc::clone(&shift.kept));
+    spawn(shift.tasks.track_future(async move {
+        let work = AssertUnwindSafe(work(&machine, &mut hand, plan, &kept)).catch_unwind();
         let outcome = work.await.unwrap_or(Outcome::Failed);
         hand.slot = None;
         let wait = machine.queue().finish(&hand.key, outcome);
@@ -205,6 +222,7 @@ fn decide<M: Machine>(
 }
 
 fn first_decision<M: Machine>(machine: &M, hand: &Hand<M>) -> First<M::Subject> {
+    machine.queue().observing(&hand.key);
     if !machine.needs(&hand.key).nothing() {
         return First::Nothing;
     }
@@ -220,18 +238,28 @@ fn first_decision<M: Machine>(machine: &M, hand: &Hand<M>) -> First<M::Subject> 
 }
 
 /// Works on a key, from its first plan if that was made, until nothing is left to do.
-async fn work<M: Machine>(machine: &Arc<M>, hand: &mut Hand<M>, mut first: Option<Drawn<M::Subject>>) -> Outcome {
+async fn work<M: Machine>(
+    machine: &Arc<M>,
+    hand: &mut Hand<M>,
+    mut first: Option<Drawn<M::Subject>>,
+    kept: &Kept<M>,
+) -> Outcome {
     let mut confirmed = Confirmed::Unread;
     for _ in 0..M::PASSES {
         let key = &hand.key;
-        let (mut unread, mut _room) = (false, None);
-        let (plan, bodies) = if let Some(drawn) = first.take() {
+        let (mut unread, mut room) = (false, None);
+        // What was read live is older than what is told meanwhile.
+        let live = confirmed != Confirmed::Unread;
+        let (mut plan, bodies) = if let Some(drawn) = first.take() {
             drawn
         } else {
+            if !live {
+                machine.queue().observing(key);
+            }
             let needs = machine.needs(key);
             let reads = needs.reads();
             // Until what the plan wants is done: it holds the objects that are sent.
-            _room = machine.engine().provide(needs).await;
+            room = machine.engine().provide(needs).await;
             unread = reads && machine.needs(key).reads();
             match decide_apart(machine, hand, std::mem::take(&mut confirmed)).await {
                 Ok(drawn) => drawn,
@@ -248,7 +276,7 @@ async fn work<M: Machine>(machine: &Arc<M>, hand: &mut Hand<M>, mut first: Optio
         if plan.steps.is_empty() || !machine.owns(key) {
             return ended(at_rest(&plan, unread));
         }
-        match carry_out(&**machine, key, &plan.steps, &mut hand.slot).await {
+        match carry_out(&**machine, key, &mut plan.steps, &mut hand.slot).await {
             Went::Through => {
                 machine.went_through(key);
                 if plan.complete {
@@ -257,7 +285,13 @@ async fn work<M: Machine>(machine: &Arc<M>, hand: &mut Hand<M>, mut first: Optio
             }
             Went::Again => {}
             Went::Confirmed(found) => confirmed = found,
-            Went::Stopped(outcome) => return outcome,
+            Went::Stopped(outcome) => {
+                // What was decided because of a live read, or holds large objects, is not for later.
+                if matches!(outcome, Outcome::Park(_)) && !live && room.is_none() {
+                    kept.put(key, plan, bodies);
+                }
+                return outcome;
+            }
         }
     }
     error!(key = %hand.key, "{} decisions in a row wanted writes; slowing down", M::PASSES);
@@ -280,8 +314,15 @@ async fn decide_apart<M: Machine>(
 /// Writes of one key that are under way at the same time, at most: others want slots, too.
 const ABREAST: usize = 8;
 
-async fn carry_out<M: Machine>(machine: &M, key: &M::Key, steps: &[Step<M::Subject>], slot: &mut Option<Slot>) -> Went {
-    for step in steps {
+/// Takes the steps that are done off.
+async fn carry_out<M: Machine>(
+    machine: &M,
+    key: &M::Key,
+    steps: &mut Vec<Step<M::Subject>>,
+    slot: &mut Option<Slot>,
+) -> Went {
+    let mut done = 0;
+    while let Some(step) = steps.get(done) {
         let went = match step {
             Step::Write(_) | Step::Together(_) => write_all(machine, key, step.writes(), slot).await,
             Step::Confirm => match confirm(machine, key).await {
@@ -293,8 +334,10 @@ async fn carry_out<M: Machine>(machine: &M, key: &M::Key, steps: &[Step<M::Subje
             },
         };
         if !matches!(went, Went::Through) {
+            steps.drain(..done);
             return went;
         }
+        done += 1;
     }
     Went::Through
 }

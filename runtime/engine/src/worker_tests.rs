@@ -114,6 +114,13 @@ struct Owner {
     engine: Arc<Engine>,
     queue: Arc<Queue<One>>,
     owns: AtomicBool,
+    decided: AtomicUsize,
+}
+
+impl Owner {
+    fn of(engine: Arc<Engine>) -> Self {
+        Self { engine, queue: Arc::default(), owns: AtomicBool::new(true), decided: AtomicUsize::new(0) }
+    }
 }
 
 impl Machine for Owner {
@@ -133,6 +140,7 @@ impl Machine for Owner {
     }
 
     fn decide(&self, _key: &One, _occasion: &Occasion) -> Result<Plan<Sole>, Outcome> {
+        self.decided.fetch_add(1, Ordering::Relaxed);
         Err(Outcome::Done)
     }
 
@@ -145,20 +153,25 @@ impl Machine for Owner {
     }
 }
 
-/// Nobody answers at the cluster: what is sent to it fails.
-#[tokio::test(start_paused = true)]
-async fn right_before_each_write_it_is_asked_whether_it_may_go_out() {
-    let machine = Owner { engine: stub::engine(1), queue: Arc::default(), owns: AtomicBool::new(true) };
-    let write = Write {
+/// Of an object of so many bytes, and a few more.
+fn write(bytes: usize) -> Write<Sole> {
+    Write {
         cluster: stub::name(),
         kind: Kind::core("ConfigMap"),
         namespace: "default".to_owned(),
         name: "one".to_owned(),
-        op: Op::Create(json!({})),
+        op: Op::Create(json!({"data": {"text": "x".repeat(bytes)}})),
         intent: [0; 8],
         subject: Sole,
         notes: Vec::new(),
-    };
+    }
+}
+
+/// Nobody answers at the cluster: what is sent to it fails.
+#[tokio::test(start_paused = true)]
+async fn right_before_each_write_it_is_asked_whether_it_may_go_out() {
+    let machine = Owner::of(stub::engine(1));
+    let write = write(0);
     let key = One(stub::name());
     let went = async || write_one(&machine, &key, &write).await;
     assert!(matches!(went().await, Went::Stopped(Outcome::Failed)), "it was sent");
@@ -174,4 +187,56 @@ async fn right_before_each_write_it_is_asked_whether_it_may_go_out() {
     assert!(matches!(kept, Went::Stopped(Outcome::After(wait)) if wait == pause), "it wants a pause: {kept:?}");
     tokio::time::advance(pause).await;
     assert!(matches!(went().await, Went::Stopped(Outcome::Failed)), "it was sent");
+}
+
+/// How often a key is decided on that was parked with its plan, once there is a slot.
+async fn decisions_of_a_parked_key(bytes: usize, pause: Duration, meanwhile: impl Fn(&Queue<One>)) -> usize {
+    let machine = Arc::new(Owner::of(stub::engine(1)));
+    let key = One(stub::name());
+    let held = stub::cluster(&machine.engine).server().traffic().slots().take();
+    let shift = Shift { tasks: TaskTracker::new(), kept: Arc::default() };
+    machine.queue.add(key.clone());
+    let mut hand = Hand::new(machine.queue.next().await.unwrap());
+    let outcome = work(&machine, &mut hand, Some((Plan::of([write(bytes)]), 0)), &shift.kept).await;
+    assert!(matches!(outcome, Outcome::Park(_)), "there is no slot: {outcome:?}");
+    drop(hand);
+    machine.queue.finish(&key, outcome);
+    meanwhile(&machine.queue);
+    tokio::time::advance(pause).await;
+    drop(held);
+    begin(&machine, machine.queue.next().await.unwrap(), &shift);
+    shift.tasks.close();
+    shift.tasks.wait().await;
+    assert!(shift.kept.is_empty());
+    // A plan that is carried out fails here, which is told apart from what the decision says.
+    let failures = usize::try_from(machine.queue.failures(&key)).unwrap();
+    let decided = machine.decided.load(Ordering::Relaxed);
+    assert_eq!(failures + decided, 1);
+    decided
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_waits_for_its_slot_unless_something_is_told_meanwhile() {
+    let (at_once, nothing) = (Duration::ZERO, |_: &Queue<One>| ());
+    assert_eq!(decisions_of_a_parked_key(0, at_once, nothing).await, 0);
+    let told = |queue: &Queue<One>| queue.add(One(stub::name()));
+    assert_eq!(decisions_of_a_parked_key(0, at_once, told).await, 1);
+    let told = |queue: &Queue<One>| queue.add_later(One(stub::name()), &ClusterName::consumer("b"));
+    assert_eq!(decisions_of_a_parked_key(0, at_once, told).await, 1);
+    assert_eq!(decisions_of_a_parked_key(0, Duration::from_secs(9), nothing).await, 0);
+    assert_eq!(decisions_of_a_parked_key(0, Duration::from_secs(10), nothing).await, 1, "it is old");
+    assert_eq!(decisions_of_a_parked_key(17 << 20, at_once, nothing).await, 1, "it is large");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_told_before_a_pass_began_needs_no_other() {
+    let machine = Arc::new(Owner::of(stub::engine(1)));
+    let key = One(stub::name());
+    machine.queue.add(key.clone());
+    let hand = Hand::new(machine.queue.next().await.unwrap());
+    machine.queue.add(key.clone());
+    let first = first_decision(&*machine, &hand);
+    assert!(matches!(first, First::Done(Outcome::Done)));
+    machine.queue.finish(&key, Outcome::Done);
+    assert!(machine.queue.is_idle());
 }

@@ -39,6 +39,8 @@ pub struct Turn<K: Key> {
     pub waited: Duration,
     /// The slot that was kept for it, if it was parked.
     pub slot: Option<Slot>,
+    /// It was parked, and nothing has been told of it since it was observed.
+    pub untold: bool,
     /// It has waited until nobody else did; see [`Outcome::WhenIdle`].
     pub patient: bool,
     /// It is only looked at again because of this cluster's edits; see [`Queue::add_later`].
@@ -166,6 +168,11 @@ impl<K: Key> Queue<K> {
         self.put(|inner| inner.enqueue_told(key, index, change));
     }
 
+    /// A key that is being worked on is about to be observed: that sees what has been told of it until now.
+    pub fn observing(&self, key: &K) {
+        self.lock().forget_told(key);
+    }
+
     /// The next key to work on. `None` once the queue is closed.
     pub async fn next(self: &Arc<Self>) -> Option<Turn<K>> {
         loop {
@@ -195,11 +202,11 @@ impl<K: Key> Queue<K> {
     }
 
     fn turn(self: &Arc<Self>, taken: Taken<K>, now: Instant) -> Turn<K> {
-        let Taken { key, how, lane, slot, since } = taken;
+        let Taken { key, how, lane, slot, untold, since } = taken;
         let waited = now.saturating_duration_since(since);
         let later = how == How::Later;
         let start = Start { queue: Arc::clone(self), lane: Some(lane.clone()), later };
-        Turn { key, waited, slot, patient: how == How::Patient, cause: later.then_some(lane), start }
+        Turn { key, waited, slot, untold, patient: how == How::Patient, cause: later.then_some(lane), start }
     }
 
     /// Work on a key has ended. Returns the wait before the retry, if it failed.

@@ -50,6 +50,29 @@ async fn a_turn_says_how_long_its_key_waited() {
 }
 
 #[tokio::test]
+async fn what_was_told_before_a_key_is_observed_needs_no_other_turn() {
+    let queue = queue();
+    queue.add(job("a", 1));
+    let key = take(&queue).await;
+    queue.add(key.clone());
+    queue.observing(&key);
+    queue.finish(&key, Outcome::Done);
+    assert!(queue.is_idle());
+
+    queue.add(key.clone());
+    take(&queue).await;
+    queue.observing(&key);
+    for cause in [None, Some(ClusterName::consumer("b"))] {
+        match cause {
+            None => queue.add(key.clone()),
+            Some(cause) => queue.add_later(key.clone(), &cause),
+        }
+        queue.finish(&key, Outcome::Done);
+        assert_eq!(take(&queue).await, key, "it was told after that");
+    }
+}
+
+#[tokio::test]
 async fn repeats_merge_and_a_running_key_waits_for_its_end() {
     let queue = queue();
     queue.add(job("a", 1));

@@ -32,8 +32,10 @@ const PATIENT: usize = 4;
 
 #[derive(Debug)]
 pub(super) enum Place {
-    /// In a lane or parked since then.
+    /// In a lane since then.
     Waiting(Instant),
+    /// Waiting for a slot since then; whether something has been told of it since it was observed.
+    Parked { since: Instant, told: bool },
     /// To be looked at because of somebody else's edits, since then.
     Later(Instant),
     /// To be looked at when nobody else waits, since then.
@@ -102,6 +104,8 @@ pub(super) struct Taken<K> {
     pub(super) lane: ClusterName,
     /// The slot that was kept for it.
     pub(super) slot: Option<Slot>,
+    /// It was parked, and nothing has been told of it since.
+    pub(super) untold: bool,
     /// Since when it has waited.
     pub(super) since: Instant,
 }
@@ -136,6 +140,10 @@ impl<K: Key> Inner<K> {
         self.adds += 1;
         match self.places.get_mut(&key) {
             Some(Place::Waiting(_)) => return false,
+            Some(Place::Parked { told, .. }) => {
+                *told = true;
+                return false;
+            }
             Some(Place::Running { again, .. }) => {
                 *again = Again::InTurn;
                 return false;
@@ -180,6 +188,10 @@ impl<K: Key> Inner<K> {
         self.adds += 1;
         match self.places.get_mut(&key) {
             Some(Place::Waiting(_)) => return false,
+            Some(Place::Parked { told, .. }) => {
+                *told = true;
+                return false;
+            }
             Some(Place::Running { again, .. }) => {
                 if *again == Again::No {
                     *again = Again::Later(cause.clone());
@@ -198,6 +210,13 @@ impl<K: Key> Inner<K> {
             self.later.push(cause, key);
         }
         new
+    }
+
+    /// What was told of a key that is being worked on needs no other turn.
+    pub(super) fn forget_told(&mut self, key: &K) {
+        if let Some(Place::Running { again, .. }) = self.places.get_mut(key) {
+            *again = Again::No;
+        }
     }
 
     /// The slot that a parked key waits for is there.
@@ -258,7 +277,7 @@ impl<K: Key> Inner<K> {
                 wait = Some(delay);
             }
             Outcome::Park(_) => {
-                self.places.insert(key.clone(), Place::Waiting(Instant::now()));
+                self.places.insert(key.clone(), Place::Parked { since: Instant::now(), told: false });
                 self.parked += 1;
             }
         }
@@ -364,10 +383,13 @@ impl<K: Key> Inner<K> {
         let before = self
             .places
             .insert(key.clone(), Place::Running { since: now, how, again: Again::No, echoes: Echoes::default() });
+        let untold = matches!(before, Some(Place::Parked { told: false, .. }));
         let since = match before {
-            Some(Place::Waiting(since) | Place::Later(since) | Place::Idle(since)) => since,
+            Some(Place::Waiting(since) | Place::Parked { since, .. } | Place::Later(since) | Place::Idle(since)) => {
+                since
+            }
             _ => now,
         };
-        Some(Taken { key, how, lane, slot, since })
+        Some(Taken { key, how, lane, slot, untold, since })
     }
 }

@@ -28,6 +28,8 @@ pub(crate) struct Broker {
     pub(crate) elects: bool,
     /// So many seconds the clocks of every other process, and of every other broker, are wrong.
     pub(crate) skew: i64,
+    /// It writes to one API server only one thing at a time.
+    pub(crate) narrow: bool,
 }
 
 impl Broker {
@@ -42,7 +44,8 @@ impl Broker {
             "--memory-budget=1Gi",
         ];
         let elects = self.elects.then_some("--leader-elect");
-        Options::try_parse_from(flags.into_iter().chain(elects)).unwrap()
+        let narrow = self.narrow.then_some("--concurrent-writes=1");
+        Options::try_parse_from(flags.into_iter().chain(elects).chain(narrow)).unwrap()
     }
 }
 

@@ -29,6 +29,8 @@ pub(crate) struct Plan {
     pub(crate) elects: bool,
     /// So many seconds the clocks of every other process are wrong.
     pub(crate) skew: i64,
+    /// Each process writes to one API server only one thing at a time.
+    pub(crate) narrow: bool,
     /// What was taken out of it, to see whether it matters.
     without: BTreeSet<String>,
 }
@@ -50,6 +52,7 @@ impl Plan {
             crashes: vec![Vec::new()],
             elects: false,
             skew: 0,
+            narrow: false,
             without: BTreeSet::new(),
         }
     }
@@ -79,13 +82,20 @@ impl Plan {
             plan.acts.insert(at, (Act::Freeze(10 + chance.below(60)), Duration::from_secs(chance.below(40))));
         }
         let skew = chance.one_of(&[0, 0, 0, 0, 3600, -3600]);
-        Self { weather, crashes, elects: processes > 1, skew, ..plan }
+        let narrow = chance.below(4) == 0;
+        Self { weather, crashes, elects: processes > 1, skew, narrow, ..plan }
     }
 
     /// The same story, and nothing goes wrong.
     pub(crate) fn calm(&self) -> Self {
-        let mut calm =
-            Self { weather: Weather::CALM, crashes: vec![Vec::new()], elects: false, skew: 0, ..self.clone() };
+        let mut calm = Self {
+            weather: Weather::CALM,
+            crashes: vec![Vec::new()],
+            elects: false,
+            skew: 0,
+            narrow: false,
+            ..self.clone()
+        };
         calm.acts.retain(|(act, _)| !matches!(act, Act::Freeze(_)));
         calm
     }
@@ -131,6 +141,7 @@ impl Plan {
         if is_out("skew") {
             plan.skew = 0;
         }
+        plan.narrow &= !is_out("narrow");
         for (at, crashes) in plan.crashes.iter_mut().enumerate() {
             if is_out(&format!("crashes{at}")) {
                 crashes.clear();
@@ -152,7 +163,8 @@ impl Cut for Plan {
         let crashes = self.crashes.iter().enumerate().filter(|(_, crashes)| !crashes.is_empty());
         let crashes = crashes.map(|(at, _)| format!("crashes{at}"));
         let skew = (self.skew != 0).then(|| "skew".to_owned());
-        let all = processes.chain(faults).chain(skew).chain(crashes).chain(acts);
+        let narrow = self.narrow.then(|| "narrow".to_owned());
+        let all = processes.chain(faults).chain(skew).chain(narrow).chain(crashes).chain(acts);
         all.filter(|part| !self.without.contains(part)).collect()
     }
 
@@ -187,6 +199,9 @@ impl fmt::Display for Plan {
         }
         if self.skew != 0 {
             writeln!(f, "  skew: clocks of every other process are wrong by {} s", self.skew)?;
+        }
+        if self.narrow {
+            writeln!(f, "  narrow: each writes one thing at a time to an API server")?;
         }
         for (at, crashes) in crashes.iter().enumerate().filter(|(_, crashes)| !crashes.is_empty()) {
             writeln!(f, "  crashes{at}: after {crashes:?} writes")?;

@@ -52,10 +52,10 @@ async fn run(plan: Plan) -> Told {
     random::seed(plan.seed);
     let stage = Stage::set(&plan).await;
     wall::set(stage.world.clock().wall());
-    let Plan { elects, skew, .. } = plan;
+    let Plan { elects, skew, narrow, .. } = plan;
     let start = |(at, crashes): (usize, &Vec<u64>)| {
         let seed = plan.seed.wrapping_add((at as u64) << 48);
-        Program::start(Broker { at, elects, skew }, &stage.world, seed, crashes.clone())
+        Program::start(Broker { at, elects, skew, narrow }, &stage.world, seed, crashes.clone())
     };
     let programs: Vec<Program> = plan.crashes.iter().enumerate().map(start).collect();
     let mut failure = None;

@@ -35,6 +35,8 @@ pub(crate) struct Controller {
     pub(crate) args: Vec<&'static str>,
     /// So many seconds the clocks of every other process, and of every other controller, are wrong.
     pub(crate) skew: i64,
+    /// It writes to one API server only one thing at a time.
+    pub(crate) narrow: bool,
 }
 
 impl Starts for Controller {
@@ -52,7 +54,8 @@ impl Starts for Controller {
 
     fn start(&self, wire: Wire) -> BoxFuture<'_, Running> {
         async {
-            let options = Options::try_parse_from(ARGS.iter().chain(&self.args)).unwrap();
+            let narrow = self.narrow.then_some("--concurrent-writes=1");
+            let options = Options::try_parse_from(ARGS.iter().chain(&self.args).chain(&narrow)).unwrap();
             // Whether an expression ends must not depend on how busy this machine is.
             let evaluator = Evaluator::inline(Limits::graphs());
             let kubeconfig = Kubeconfig::parse(&World::kubeconfig(self.hub), &Trust::Secret).unwrap();

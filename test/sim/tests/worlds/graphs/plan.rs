@@ -14,6 +14,8 @@ pub(crate) struct Plan {
     pub(crate) crashes: Vec<u64>,
     /// So many seconds the clocks of every other process are wrong.
     pub(crate) skew: i64,
+    /// Each process writes to one API server only one thing at a time.
+    pub(crate) narrow: bool,
     /// How it is noticed of a cluster that it is lost.
     pub(crate) outage: Outage,
     /// What befalls some scenes.
@@ -44,6 +46,7 @@ impl Plan {
             weather: Weather::CALM,
             crashes: Vec::new(),
             skew: 0,
+            narrow: false,
             outage: Outage::Refused,
             blows: Vec::new(),
             without: BTreeSet::new(),
@@ -83,6 +86,7 @@ impl Plan {
             let what = if chance.below(2) == 0 { What::Freeze(10 + chance.below(60)) } else { What::Compact };
             plan.blows.push(Blow { scene: usize::try_from(chance.below(16)).unwrap(), what });
         }
+        plan.narrow = chance.below(4) == 0;
         plan
     }
 
@@ -105,9 +109,10 @@ impl Plan {
         let faults = self.weather.faults().map(|(name, _)| name.to_owned());
         let skew = (self.skew != 0).then(|| "skew".to_owned());
         let silence = (self.outage == Outage::Silent).then(|| "silence".to_owned());
+        let narrow = self.narrow.then(|| "narrow".to_owned());
         let crashes = (!self.crashes.is_empty()).then(|| "crashes".to_owned());
         let blows = (0..self.blows.len()).map(|at| format!("blow{at}"));
-        let all = faults.chain(skew).chain(silence).chain(crashes).chain(blows);
+        let all = faults.chain(skew).chain(narrow).chain(silence).chain(crashes).chain(blows);
         all.filter(|part| !self.without.contains(part)).collect()
     }
 
@@ -117,6 +122,7 @@ impl Plan {
         plan.without.extend(parts.into_iter().map(str::to_owned));
         let is_out = |part: &str| plan.without.contains(part);
         plan.weather.calm_down(is_out);
+        plan.narrow &= !is_out("narrow");
         if is_out("skew") {
             plan.skew = 0;
         }

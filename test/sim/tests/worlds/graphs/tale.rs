@@ -67,7 +67,8 @@ async fn play(scenario: Scenario, seed: u64, plan: Plan) -> Told {
     wall::set(stage.world.clock().wall());
     let start = |(process, hub): (u64, &&'static str)| {
         let crashes = if process == 0 { plan.crashes.clone() } else { Vec::new() };
-        let controller = Controller { at: process, hub, args: scenario.args.clone(), skew: plan.skew };
+        let controller =
+            Controller { at: process, hub, args: scenario.args.clone(), skew: plan.skew, narrow: plan.narrow };
         Program::start(controller, &stage.world, seed.wrapping_add(process << 48), crashes)
     };
     let programs: Vec<Program> = (0..).zip(&scenario.processes).map(start).collect();
