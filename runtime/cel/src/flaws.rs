@@ -50,3 +50,22 @@ impl fmt::Display for Flaws {
         f.write_str(&self.all.join("; "))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_known_to_be_wrong_where_nobody_could_look() {
+        let mut flaws = Flaws::default();
+        assert!(!flaws.is_transient(), "nothing is wrong");
+        flaws.push_error("spec", &ExpressionError::Unavailable("busy".to_owned()));
+        assert!(flaws.is_transient());
+        let mut whole = Flaws::default();
+        whole.extend("resources", &flaws);
+        assert!(whole.is_transient());
+        assert_eq!(whole.to_string(), format!("resources.{flaws}"));
+        whole.push("this is wrong".to_owned());
+        assert!(!whole.is_transient());
+    }
+}

@@ -27,7 +27,7 @@ use tracing::{debug, error};
 use crate::{
     decisions::Urgency,
     engine::Reachable,
-    kept::Kept,
+    kept::{Drawn, Kept},
     machine::{Machine, Occasion, Plan},
     sender::{Sent, send},
     settling::doubt,
@@ -90,9 +90,6 @@ impl<M: Machine> Hand<M> {
         Self { key, slot, lane, urgency, patient, start: Some(start), since: Instant::now() }
     }
 }
-
-/// A plan, and how many bodies had been read when the decision began.
-type Drawn<S> = (Plan<S>, u64);
 
 /// How far a key got on the thread that made its first decision.
 enum First<S> {
@@ -218,7 +215,7 @@ fn decide<M: Machine>(
     let (began, bodies) = (Instant::now(), machine.engine().bodies.puts());
     let plan = machine.decide(key, &occasion);
     (machine.engine().meters.decided)(began.elapsed());
-    Ok((plan?, bodies))
+    Ok(Drawn { plan: plan?, began, bodies })
 }
 
 fn first_decision<M: Machine>(machine: &M, hand: &Hand<M>) -> First<M::Subject> {
@@ -226,15 +223,16 @@ fn first_decision<M: Machine>(machine: &M, hand: &Hand<M>) -> First<M::Subject> 
     if !machine.needs(&hand.key).nothing() {
         return First::Nothing;
     }
-    let (plan, bodies) = match decide(machine, &hand.key, hand.patient, Confirmed::Unread) {
+    let drawn = match decide(machine, &hand.key, hand.patient, Confirmed::Unread) {
         Ok(drawn) => drawn,
         Err(outcome) => return First::Done(outcome),
     };
+    let plan = &drawn.plan;
     let writes = !plan.steps.is_empty() && machine.owns(&hand.key);
-    if writes || plan.listens || missed(machine, &plan.interests, bodies) {
-        return First::Planned((plan, bodies));
+    if writes || plan.listens || missed(machine, &plan.interests, drawn.bodies) {
+        return First::Planned(drawn);
     }
-    First::Done(at_rest(&plan, false))
+    First::Done(at_rest(plan, false))
 }
 
 /// Works on a key, from its first plan if that was made, until nothing is left to do.
@@ -250,7 +248,7 @@ async fn work<M: Machine>(
         let (mut unread, mut room) = (false, None);
         // What was read live is older than what is told meanwhile.
         let live = confirmed != Confirmed::Unread;
-        let (mut plan, bodies) = if let Some(drawn) = first.take() {
+        let mut drawn = if let Some(drawn) = first.take() {
             drawn
         } else {
             if !live {
@@ -266,7 +264,8 @@ async fn work<M: Machine>(
                 Err(outcome) => return outcome,
             }
         };
-        let stubs = read_stubs(&**machine, &plan.interests, bodies).await;
+        let plan = &mut drawn.plan;
+        let stubs = read_stubs(&**machine, &plan.interests, drawn.bodies).await;
         if stubs.read || plan.listens {
             continue;
         }
@@ -274,13 +273,13 @@ async fn work<M: Machine>(
         let ended = |outcome| if stubs.failed { Outcome::Failed } else { outcome };
         // Followers keep warm; on taking the lead everything is looked at again.
         if plan.steps.is_empty() || !machine.owns(key) {
-            return ended(at_rest(&plan, unread));
+            return ended(at_rest(plan, unread));
         }
         match carry_out(&**machine, key, &mut plan.steps, &mut hand.slot).await {
             Went::Through => {
                 machine.went_through(key);
                 if plan.complete {
-                    return ended(afterwards(&plan));
+                    return ended(afterwards(plan));
                 }
             }
             Went::Again => {}
@@ -288,7 +287,7 @@ async fn work<M: Machine>(
             Went::Stopped(outcome) => {
                 // What was decided because of a live read, or holds large objects, is not for later.
                 if matches!(outcome, Outcome::Park(_)) && !live && room.is_none() {
-                    kept.put(key, plan, bodies);
+                    kept.put(key, drawn);
                 }
                 return outcome;
             }

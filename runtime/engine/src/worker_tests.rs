@@ -115,11 +115,13 @@ struct Owner {
     queue: Arc<Queue<One>>,
     owns: AtomicBool,
     decided: AtomicUsize,
+    /// Something is told of a key while it is decided on.
+    tells: bool,
 }
 
 impl Owner {
     fn of(engine: Arc<Engine>) -> Self {
-        Self { engine, queue: Arc::default(), owns: AtomicBool::new(true), decided: AtomicUsize::new(0) }
+        Self { engine, queue: Arc::default(), owns: AtomicBool::new(true), decided: AtomicUsize::new(0), tells: false }
     }
 }
 
@@ -139,7 +141,10 @@ impl Machine for Owner {
         self.owns.load(Ordering::Relaxed)
     }
 
-    fn decide(&self, _key: &One, _occasion: &Occasion) -> Result<Plan<Sole>, Outcome> {
+    fn decide(&self, key: &One, _occasion: &Occasion) -> Result<Plan<Sole>, Outcome> {
+        if self.tells {
+            self.queue.add(key.clone());
+        }
         self.decided.fetch_add(1, Ordering::Relaxed);
         Err(Outcome::Done)
     }
@@ -189,15 +194,17 @@ async fn right_before_each_write_it_is_asked_whether_it_may_go_out() {
     assert!(matches!(went().await, Went::Stopped(Outcome::Failed)), "it was sent");
 }
 
-/// How often a key is decided on that was parked with its plan, once there is a slot.
-async fn decisions_of_a_parked_key(bytes: usize, pause: Duration, meanwhile: impl Fn(&Queue<One>)) -> usize {
+/// How often a key is decided on that was parked with this plan, once there is a slot.
+async fn decisions_of_a_parked_key(op: Op, pause: Duration, meanwhile: impl Fn(&Queue<One>)) -> usize {
     let machine = Arc::new(Owner::of(stub::engine(1)));
     let key = One(stub::name());
     let held = stub::cluster(&machine.engine).server().traffic().slots().take();
     let shift = Shift { tasks: TaskTracker::new(), kept: Arc::default() };
     machine.queue.add(key.clone());
     let mut hand = Hand::new(machine.queue.next().await.unwrap());
-    let outcome = work(&machine, &mut hand, Some((Plan::of([write(bytes)]), 0)), &shift.kept).await;
+    let plan = Plan::of([Write { op, ..write(0) }]);
+    let drawn = Drawn { plan, began: Instant::now(), bodies: 0 };
+    let outcome = work(&machine, &mut hand, Some(drawn), &shift.kept).await;
     assert!(matches!(outcome, Outcome::Park(_)), "there is no slot: {outcome:?}");
     drop(hand);
     machine.queue.finish(&key, outcome);
@@ -217,15 +224,30 @@ async fn decisions_of_a_parked_key(bytes: usize, pause: Duration, meanwhile: imp
 
 #[tokio::test(start_paused = true)]
 async fn a_plan_waits_for_its_slot_unless_something_is_told_meanwhile() {
+    let of = |bytes| write(bytes).op;
     let (at_once, nothing) = (Duration::ZERO, |_: &Queue<One>| ());
-    assert_eq!(decisions_of_a_parked_key(0, at_once, nothing).await, 0);
+    assert_eq!(decisions_of_a_parked_key(of(0), at_once, nothing).await, 0);
     let told = |queue: &Queue<One>| queue.add(One(stub::name()));
-    assert_eq!(decisions_of_a_parked_key(0, at_once, told).await, 1);
+    assert_eq!(decisions_of_a_parked_key(of(0), at_once, told).await, 1);
     let told = |queue: &Queue<One>| queue.add_later(One(stub::name()), &ClusterName::consumer("b"));
-    assert_eq!(decisions_of_a_parked_key(0, at_once, told).await, 1);
-    assert_eq!(decisions_of_a_parked_key(0, Duration::from_secs(9), nothing).await, 0);
-    assert_eq!(decisions_of_a_parked_key(0, Duration::from_secs(10), nothing).await, 1, "it is old");
-    assert_eq!(decisions_of_a_parked_key(17 << 20, at_once, nothing).await, 1, "it is large");
+    assert_eq!(decisions_of_a_parked_key(of(0), at_once, told).await, 1);
+    assert_eq!(decisions_of_a_parked_key(of(0), Duration::from_secs(9), nothing).await, 0);
+    assert_eq!(decisions_of_a_parked_key(of(0), Duration::from_secs(10), nothing).await, 1, "it is old");
+    assert_eq!(decisions_of_a_parked_key(of(17 << 20), at_once, nothing).await, 1, "it is large");
+    assert_eq!(decisions_of_a_parked_key(Op::delete("u"), at_once, nothing).await, 1, "it deletes");
+}
+
+/// Those of a plan that are done are not done again.
+#[tokio::test(start_paused = true)]
+async fn a_plan_goes_on_where_it_stopped() {
+    let machine = Owner::of(stub::engine(1));
+    let held = stub::cluster(&machine.engine).server().traffic().slots().take();
+    let nothing = || Step::Together(Vec::new());
+    let (mut steps, mut slot) = (vec![nothing(), nothing(), Step::Write(Box::new(write(0)))], None);
+    let went = carry_out(&machine, &One(stub::name()), &mut steps, &mut slot).await;
+    assert!(matches!(went, Went::Stopped(Outcome::Park(_))), "{went:?}");
+    assert_eq!(steps, [Step::Write(Box::new(write(0)))]);
+    drop(held);
 }
 
 #[tokio::test(start_paused = true)]
@@ -239,4 +261,15 @@ async fn what_was_told_before_a_pass_began_needs_no_other() {
     assert!(matches!(first, First::Done(Outcome::Done)));
     machine.queue.finish(&key, Outcome::Done);
     assert!(machine.queue.is_idle());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_told_in_the_middle_of_a_decision_is_not_lost() {
+    let machine = Arc::new(Owner { tells: true, ..Owner::of(stub::engine(1)) });
+    let key = One(stub::name());
+    machine.queue.add(key.clone());
+    let hand = Hand::new(machine.queue.next().await.unwrap());
+    first_decision(&*machine, &hand);
+    machine.queue.finish(&key, Outcome::Done);
+    assert_eq!(machine.queue.stats().depth, 1);
 }

@@ -149,3 +149,22 @@ impl ExpressionError {
         matches!(self, Self::Quarantined { .. })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::ExpressionError::{self, Pending, TimedOut, Unavailable, Unset};
+
+    #[test]
+    fn what_may_help_is_told_apart() {
+        let (what, expression) = (String::new, String::new);
+        let all = [
+            Unavailable(String::new()),
+            TimedOut { milliseconds: 1, expression: expression() },
+            Unset { what: what(), expression: expression() },
+            Pending { what: what(), expression: expression() },
+        ];
+        assert_eq!(all.each_ref().map(ExpressionError::is_transient), [true, true, false, false]);
+        assert_eq!(all.each_ref().map(ExpressionError::is_unheard), [true, false, false, false]);
+        assert_eq!(all.each_ref().map(ExpressionError::is_unset), [false, false, true, false]);
+    }
+}

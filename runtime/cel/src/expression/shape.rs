@@ -243,8 +243,16 @@ mod tests {
     }
 
     #[test]
+    fn a_name_is_found_behind_a_dot_or_as_one_of_its_own() {
+        let source = "x.a +\n a";
+        assert_eq!([true, false].map(|behind| place_of(source, "a", behind)), [Some((1, 3)), Some((2, 2))]);
+        assert_eq!([true, false].map(|behind| place_of("x.a", "x", behind)), [None, Some((1, 1))]);
+    }
+
+    #[test]
     fn takes_what_people_write() {
         for source in [
+            "'''a\nb''' != ''",
             "self.spec.fqdn.endsWith('.corp') && self.spec.size <= 8",
             "self.spec.zones.all(z, z.hosts.exists(h, h != ''))",
             "'((((((((((((((((((((((' == r'\\' || true",

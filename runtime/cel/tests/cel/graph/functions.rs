@@ -33,6 +33,8 @@ fn texts() {
         "'x'.matches('') && !'x'.matches('^$') && matches('a.b', r'a\\.b') && 'É'.matches('(?i)é')",
         "'key=v1,key=v2'.findAll(r'\\w+=') == ['key=', 'key='] && 'aaa'.findAll('a', 0) == [] && ''.findAll('x*') == ['']",
         "'abc'.find('b.*') == 'bc' && 'abc'.findAll('') == ['', '', '', '']",
+        "double('0x1.8p1') == 3.0 && double('0x10000000000000000p0') == 18446744073709551616.0 && double('0x1.00000000000000000p0') == 1.0",
+        "[{'protobuf': {'Timestamp': 5}}].all(google, google.protobuf.Timestamp == 5)",
         "size('') == 0 && size(b'\\xff\\xfe') == 2 && ''.size() == 0 && {}.size() == 0",
     ]);
     all_fail(&[

@@ -158,6 +158,7 @@ fn what_a_whole_variable_lacks_is_an_error_that_names_it() {
         ("has(schema.spec.x.y)", "schema.spec.x is not set"),
         ("schema.spec.labels['a/b']", "schema.spec.labels[\"a/b\"] is not set"),
         ("schema.spec.ports[1].port", "schema.spec.ports[1] is not set"),
+        ("schema.spec.ports[0].name", "schema.spec.ports[0].name is not set"),
         ("schema.spec.ports.map(p, p.name)", "p.name (of schema) is not set"),
         ("cel.bind(s, schema.spec, s.x)", "s.x (of schema) is not set"),
         ("schema.spec.none.x", "schema.spec.none.x is not set"),
