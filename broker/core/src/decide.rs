@@ -13,6 +13,7 @@ mod held;
 mod leave;
 mod place;
 mod progress;
+mod reroute;
 mod serve;
 mod target;
 mod transfer;

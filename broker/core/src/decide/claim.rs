@@ -46,6 +46,17 @@ impl Assigned {
     pub(super) fn to(provider: ClusterName, epoch: u64) -> Self {
         Self { provider, moving_to: None, epoch, pinned: false, pinned_before: false, written: false }
     }
+
+    /// The one that takes this move back, of the very next epoch: so the old copy, which is signed before the marks are written,
+    /// says that it was this move. A person's choice of the old provider is not undone with it.
+    pub(super) fn taken_back(&self) -> Self {
+        Self { pinned: self.pinned_before, ..Self::to(self.provider.clone(), self.epoch.saturating_add(1)) }
+    }
+
+    /// Whether a copy at this provider, signed with this epoch, says that the move was taken back.
+    fn was_taken_back(&self, provider: &ClusterName, epoch: u64) -> bool {
+        self.moving_to.is_some() && self.provider == *provider && self.taken_back().epoch == epoch
+    }
 }
 
 /// A copy of the origin.
@@ -98,6 +109,11 @@ impl<'a> Pass<'a> {
         let steering = [keys::PROVIDER_CLUSTER, keys::NEW_PROVIDER_CLUSTER, keys::ASSIGNMENT];
         let forged = annotated.is_none() && steering.iter().any(|key| origin.annotation(key).is_some());
         let assigned = match (annotated, best) {
+            (Some(annotated), Some(Held { holder, epoch: Some(newest), .. }))
+                if annotated.was_taken_back(&holder.provider, *newest) =>
+            {
+                annotated.taken_back()
+            }
             (Some(annotated), Some(best @ Held { holder, epoch: Some(newer), .. })) if *newer > annotated.epoch => {
                 self.decision.notes.push(Note::warning(
                     "AssignmentIgnored",

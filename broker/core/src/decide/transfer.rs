@@ -8,8 +8,8 @@ use runtime_effect::{merge, note::Note, reach::Reach, seen::Seen, serving::Servi
 use serde_json::json;
 
 use super::{
-    GOOD_NEWS_MILLIS, LOST_MILLIS, Pass, claim::Assigned, depart::Accepted, held::held_by, place::Choice,
-    progress::Progress, serve::Site, target::Target,
+    GOOD_NEWS_MILLIS, LOST_MILLIS, Pass, claim::Assigned, depart::Accepted, held::held_by, progress::Progress,
+    serve::Site, target::Target,
 };
 use crate::{
     acceptance::Acceptance,
@@ -32,27 +32,18 @@ pub(super) struct Successor<'a> {
 }
 
 /// A move as it stands now.
-struct Transfer<'a, 'b> {
-    origin: &'a View,
-    assigned: &'b Assigned,
-    to: &'b ClusterName,
+pub(super) struct Transfer<'a, 'b> {
+    pub(super) origin: &'a View,
+    pub(super) assigned: &'b Assigned,
+    pub(super) to: &'b ClusterName,
     /// Who held the object, as far as it is known.
-    source: Option<&'a Holder>,
+    pub(super) source: Option<&'a Holder>,
     /// Who would have it there still.
-    accepted: Accepted<'a>,
-    migration: Option<&'a MigrationView>,
-    progress: Progress,
+    pub(super) accepted: Accepted<'a>,
+    pub(super) migration: Option<&'a MigrationView>,
+    pub(super) progress: Progress,
     /// There is nothing (any more) to move from.
-    gone: bool,
-}
-
-impl Transfer<'_, '_> {
-    /// Whether somebody can tell in a moment if the old copy is still there. It may have gone, and by the broker's own doing:
-    /// nobody goes back to it before. While stages run it is left alone.
-    fn is_blind(&self) -> bool {
-        let soon = |source: &Holder| matches!(source.reach, Reach::Lost(_) | Reach::Settling);
-        !self.gone && self.progress != Progress::Staged && self.source.is_some_and(soon)
-    }
+    pub(super) gone: bool,
 }
 
 impl<'a> Pass<'a> {
@@ -80,7 +71,7 @@ impl<'a> Pass<'a> {
         let transfer = Transfer { origin, assigned, to, source, accepted, migration, progress, gone };
         let may_stay = progress != Progress::Switched && !gone && (!dying || migration.is_some());
         if may_stay && let Some(why) = self.moot(&transfer) {
-            return self.undo(origin, assigned, &why);
+            return self.undo(&transfer, &why);
         }
         let target = self.target(origin, assigned, to, progress == Progress::Switched, migration);
         if let Target::Unfit { why, gone: lost } = &target
@@ -182,102 +173,6 @@ impl<'a> Pass<'a> {
             }
     }
 
-    /// Why the move is not wanted any more, if that is so.
-    fn moot(&mut self, transfer: &Transfer<'a, '_>) -> Option<String> {
-        let Transfer { origin, assigned, to, ref accepted, migration, .. } = *transfer;
-        if let Some(failed) = migration.filter(|migration| migration.state == MigrationState::Failed) {
-            return Some(format!("Migration {failed} has failed"));
-        }
-        let wanted = self.reason(origin, assigned, accepted, Some(to)).is_some();
-        (!wanted && accepted.is_some() && !transfer.is_blind())
-            .then(|| format!("provider {} accepts the object again", assigned.provider.name()))
-    }
-
-    /// The object stays where it is. What was made at the other provider goes as a superseded copy does.
-    fn undo(&mut self, origin: &'a View, assigned: &Assigned, why: &str) {
-        // As it was: a person's choice of this provider is not undone with the move.
-        let back = Assigned {
-            pinned: assigned.pinned_before,
-            ..Assigned::to(assigned.provider.clone(), self.next_epoch(assigned))
-        };
-        self.decision.moving = None;
-        self.decision.route = None;
-        let note = format!("stays at provider {}: {why}", assigned.provider.name());
-        self.mark(origin, &back, Some(Note::normal("MoveUndone", note)));
-    }
-
-    /// Sends the object to another provider than the one it was on its way to, or back. Returns whether that was written.
-    fn redirect(&mut self, transfer: &Transfer<'a, '_>, why: &str) -> bool {
-        let Transfer { origin, assigned, to, gone, .. } = *transfer;
-        let held = self.snapshot.holder(to.name()).and_then(|holder| Some((holder, holder.reachable_copy()?)));
-        if gone && held.is_some_and(|(holder, copy)| self.is_ours(origin, holder, copy)) {
-            // Nobody else serves it: it leaves from there as from any provider.
-            self.arrive(origin, assigned, to);
-            return true;
-        }
-        let choice = if assigned.pinned { None } else { Some(self.choose(origin, &[&assigned.provider, to])) };
-        match choice {
-            Some(Choice::Best(best)) => {
-                self.send_to(origin, assigned, best, why);
-                true
-            }
-            Some(Choice::Later(wait)) => {
-                self.decision.again_in(wait);
-                false
-            }
-            Some(Choice::None { .. }) | None if transfer.is_blind() => {
-                self.decision.again_in(LOST_MILLIS);
-                false
-            }
-            Some(Choice::None { .. }) | None => {
-                self.undo(origin, assigned, why);
-                true
-            }
-        }
-    }
-
-    fn send_to(&mut self, origin: &'a View, assigned: &Assigned, best: &Acceptance, why: &str) {
-        let to = best.id.provider.clone();
-        let note = format!("goes on to provider {}: {why}", to.name());
-        let epoch = self.next_epoch(assigned);
-        self.decision.rests = false;
-        let next = Assigned {
-            moving_to: Some(to),
-            pinned_before: assigned.pinned_before,
-            ..Assigned::to(assigned.provider.clone(), epoch)
-        };
-        self.begin(origin, &next, Some(best), note);
-    }
-
-    /// The new copy has had its time to become ready: if there is somebody else, the object goes there.
-    fn times_out(&mut self, transfer: &Transfer<'a, '_>) -> bool {
-        let Transfer { origin, assigned, to, .. } = *transfer;
-        let timeout = self.snapshot.moves.patience.ready_timeout;
-        let passed = self.snapshot.memory.moving_for(assigned.epoch, self.snapshot.now.millis);
-        if let Some(left) = timeout.checked_sub(passed).filter(|left| *left > 0) {
-            self.decision.again_in(left);
-            return false;
-        }
-        // It may take for ever: others move meanwhile.
-        self.decision.rests = true;
-        if assigned.pinned {
-            return false;
-        }
-        if matches!(self.decision.route, Some(Route::Rebalance { .. })) {
-            if transfer.is_blind() {
-                self.decision.again_in(LOST_MILLIS);
-                return false;
-            }
-            self.undo(origin, assigned, &format!("provider {} was not ready in time", to.name()));
-            self.decision.gave_up = Some(to.clone());
-            return true;
-        }
-        let Choice::Best(best) = self.choose(origin, &[&assigned.provider, to]) else { return false };
-        self.send_to(origin, assigned, best, &format!("provider {} was not ready in time", to.name()));
-        self.decision.gave_up = Some(to.clone());
-        true
-    }
-
     /// Makes the copy that takes over, or keeps it in step.
     fn succeed(&mut self, site: &Site<'a>, acceptance: Option<&'a Acceptance>) -> Successor<'a> {
         let Some(copy) = site.holder.copy.present() else {
@@ -286,7 +181,8 @@ impl<'a> Pass<'a> {
             let intent = merge::digest(&desired.body);
             let op = Op::Create(desired.body);
             let note = Note::normal("CopyCreated", format!("created at provider {}", site.holder.provider.name()));
-            let write = |pass: &Self| pass.copy_write(site, Subject::Successor, op, intent, Some(note));
+            let write =
+                |pass: &Self| pass.copy_write(&site.holder.provider, Subject::Successor, op, intent, Some(note));
             let why = if self.write(Subject::Successor, intent, &json!(null), write) {
                 self.decision.complete = true;
                 None
@@ -352,7 +248,7 @@ impl<'a> Pass<'a> {
     }
 
     /// The move has ended: the object is assigned to who took over.
-    fn arrive(&mut self, origin: &'a View, assigned: &Assigned, to: &ClusterName) {
+    pub(super) fn arrive(&mut self, origin: &'a View, assigned: &Assigned, to: &ClusterName) {
         let served = Assigned { pinned: assigned.pinned, ..Assigned::to(to.clone(), assigned.epoch) };
         let note = format!("moved from provider {} to provider {}", assigned.provider.name(), to.name());
         self.decision.moving = None;

@@ -137,6 +137,13 @@ fn nobody_goes_back_to_what_cannot_be_seen() {
     tell(&plan).hold(&calm(&plan));
 }
 
+/// Likewise, where what was seen of the old copy was of before it went.
+#[test]
+fn nobody_goes_back_to_what_may_have_gone() {
+    let plan = Plan::drawn(902_060);
+    tell(&plan).hold(&calm(&plan));
+}
+
 /// What is waited for too short a time is asked for in vain for ever.
 #[test]
 fn what_takes_long_is_done_even_so() {

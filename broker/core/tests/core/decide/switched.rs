@@ -3,14 +3,15 @@
 use broker_api::{ClusterName, MigrationState, keys};
 use broker_core::{
     decision::State,
+    memory::Subject,
     movement::{Configured, Request},
 };
-use runtime_effect::reach::Reach;
+use runtime_effect::{reach::Reach, write::Op};
 use serde_json::{Value, json};
 
 use crate::decide::{
     migrated::migrating,
-    moves::{assigned, begin, corp, next, phase, ready, rename},
+    moves::{assigned, begin, corp, next, phase, ready, rename, subjects},
     world::{World, web},
 };
 
@@ -109,7 +110,7 @@ fn an_old_copy_that_is_being_deleted_is_nothing_to_go_back_to() {
 /// It may have gone at our own request, of which nobody has heard yet.
 #[test]
 fn an_old_copy_that_cannot_be_seen_is_nothing_to_go_back_to() {
-    for reach in [Reach::Lost("blip".into()), Reach::Settling] {
+    for reach in [Reach::Lost("blip".into()), Reach::Settling, Reach::Unreachable("down".into())] {
         let mut world = corp();
         rename(&mut world, "a.com");
         begin(&mut world);
@@ -126,17 +127,69 @@ fn an_old_copy_that_cannot_be_seen_is_nothing_to_go_back_to() {
     }
 }
 
-/// Nobody knows when it will be: the object goes back to it, and leaves it as one does that does not answer.
+/// The new copy is the only one there is.
 #[test]
-fn one_that_may_never_be_seen_again_is_not_waited_for() {
+fn an_old_copy_that_was_gone_when_it_is_seen_again_was_nothing_to_go_back_to() {
+    let mut world = corp();
+    rename(&mut world, "a.com");
+    begin(&mut world);
+    world.provider_status("p2", &web(), ready("new"));
+    world.provider("p1").reach = Reach::Unreachable("down".into());
+    world.provider("p1").delete(&World::copy_at(&web()));
+    world.accept("p1", &json!({}));
+    world.settle_briefly(&web());
+    world.provider("p1").reach = Reach::Ready;
+    world.settle_served(&web());
+    assert_eq!((assigned(&world), next(&world)), (json!("p2"), Value::Null));
+    assert!(world.copy("p1", &web()).is_none());
+}
+
+/// What is seen of the old copy may be old.
+#[test]
+fn nobody_goes_back_or_on_before_the_old_copy_has_been_written() {
+    for p3 in [false, true] {
+        let mut world = corp();
+        world.engage(ClusterName::provider("p3"));
+        if p3 {
+            world.accept("p3", &json!({"filters": [{"key": "fqdn", "suffix": ".net"}]}));
+        }
+        rename(&mut world, "a.com");
+        begin(&mut world);
+        world.provider_status("p2", &web(), ready("new"));
+        rename(&mut world, if p3 { "a.net" } else { "a.corp" });
+        let decision = world.look(&web());
+        let writes: Vec<_> = decision.writes().collect();
+        assert_eq!(subjects(&decision), [Subject::Copy, Subject::Marks]);
+        assert_eq!(writes[0].cluster, ClusterName::provider("p1"));
+        let Op::Merge(patch) = &writes[0].op else { panic!("{:?}", writes[0].op) };
+        let held = world.copy("p1", &web()).unwrap()["metadata"].clone();
+        assert_eq!(
+            (&patch["metadata"]["uid"], &patch["metadata"]["resourceVersion"]),
+            (&held["uid"], &held["resourceVersion"])
+        );
+        let signature = |of: &Value| of["annotations"][keys::ORIGIN].clone();
+        assert_eq!(
+            signature(&patch["metadata"]) == signature(&held),
+            p3,
+            "nothing sent before ends what is gone back to"
+        );
+    }
+}
+
+/// A person's choice of the provider that the object was leaving is not lost either.
+#[test]
+fn a_move_whose_marks_are_not_written_any_more_when_it_is_taken_back_was_taken_back() {
     let mut world = corp();
     rename(&mut world, "a.com");
     begin(&mut world);
     rename(&mut world, "a.corp");
-    world.provider("p1").reach = Reach::Unreachable("down".into());
+    let marks = world.origin(&web()).unwrap()["metadata"]["annotations"].clone();
     world.settle_briefly(&web());
     assert_eq!((assigned(&world), next(&world)), (json!("p1"), Value::Null));
-    assert!(world.copy("p2", &web()).is_some(), "it may be the only one");
+    world.edit(&web(), |origin| origin["metadata"]["annotations"] = marks.clone());
+    let decision = world.pass(&web());
+    assert!(decision.notes.iter().all(|note| note.reason != "AssignmentIgnored"), "{:?}", decision.notes);
+    assert_eq!((assigned(&world), next(&world)), (json!("p1"), Value::Null));
 }
 
 /// What is known of it is old.

@@ -104,6 +104,11 @@ impl Act {
         self.server == server && path.ends_with(&format!("/namespaces/{namespace}/{plural}/{name}"))
     }
 
+    /// Whether this server is lost by it.
+    pub(crate) fn loses(&self, server: &str) -> bool {
+        matches!(self.deed, Deed::Lose) && self.server == server
+    }
+
     /// Whether it deletes an instance of this server.
     pub(crate) fn ends_one_of(&self, server: &str) -> bool {
         matches!(&self.deed, Deed::Delete(path) if self.server == server && path.starts_with(SITES))

@@ -174,14 +174,17 @@ fn what_went_wrong_once_does_not_again() {
     // Revisions that were listed before their RGD was known to be gone kept their finalizer. A spoke whose Secret said, while it
     // was away, that it may be any cluster was ready without a connection. A rollout said last what it could of an RGD that went.
     // What was in ERROR when a revision was taken back was what could be seen at that moment.
+    // Each is told as it was found: before any world wrote one thing at a time.
+    let as_found = |plan: Plan| plan.leaving_out(["narrow"]);
     let found = [("nested", 10), ("edits", 32), ("secrets", 517), ("leaving, Delete", 1734), ("taken back", 2193)];
     let plays = found.into_iter().flat_map(|(name, seed)| {
         named().filter(move |scenario| scenario.name == name).map(move |scenario| (scenario, seed))
     });
-    let plays = plays.map(|(scenario, seed)| Play::new(scenario, seed, Plan::windy(seed)));
+    let plays = plays.map(|(scenario, seed)| Play::new(scenario, seed, as_found(Plan::windy(seed))));
     // A child was deleted that somebody had made his while its cluster was lost. What was told of an instance while its CRD
-    // changed lacked the new default for good.
-    let made_up = [(10_325, Plan::windy as fn(u64) -> Plan), (91_700, Plan::stormy)];
-    let made_up = made_up.map(|(seed, plan)| Play::new(seeded::scenario(seeded::story(seed)), seed, plan(seed)));
+    // changed lacked the new default for good. So did what a watch told of an instance's status before the answer to it came.
+    let made_up = [(10_325, Plan::windy as fn(u64) -> Plan), (91_700, Plan::stormy), (4_000_854, Plan::stormy)];
+    let made_up =
+        made_up.map(|(seed, plan)| Play::new(seeded::scenario(seeded::story(seed)), seed, as_found(plan(seed))));
     all_hold(&plays.chain(made_up).collect::<Vec<_>>());
 }

@@ -41,13 +41,6 @@ impl Scene {
         self.acts.iter().any(|act| act.deletes(place)) && self.acts.iter().any(|act| act.ends_one_of(&place[0]))
     }
 
-    /// The servers that are found again while somebody deletes an instance there.
-    pub(crate) fn finds_ended(&self) -> BTreeSet<&'static str> {
-        let mut found = self.finds();
-        found.retain(|server| self.acts.iter().any(|act| act.ends_one_of(server)));
-        found
-    }
-
     /// Whether an RGD changes while somebody asks for instances.
     pub(crate) fn defines_beside_instances(&self) -> bool {
         self.acts.iter().any(Act::defines) && self.acts.iter().any(Act::asks)
