@@ -198,12 +198,14 @@ impl Told {
     fn let_go(&self, number: usize, calm: &Ending) -> Vec<Place> {
         let found = self.scenario.scenes[number].finds();
         let acts = || self.scenario.scenes[..=number].iter().flat_map(|scene| &scene.acts);
-        let since_lost = |server| acts().rev().take_while(move |act| !act.loses(server));
-        let ended = |server| found.contains(server) && since_lost(server).any(|act| act.ends_one_of(server));
+        let ended = |server: &str| {
+            let mut since_lost = acts().rev().take_while(|act| !act.loses(server));
+            found.contains(server) && since_lost.any(|act| act.ends_one_of(server))
+        };
         let seen = &self.seen[number].ending;
         let either = seen.keys().filter(|place| !calm.contains_key(*place));
         let either = either.chain(calm.keys().filter(|place| !seen.contains_key(*place)));
-        let his = |place: &&Place| ended(&*place[0]) && acts().any(|act| act.disowns(place));
+        let his = |place: &&Place| ended(&place[0]) && acts().any(|act| act.disowns(place));
         either.filter(his).cloned().collect()
     }
 
