@@ -47,15 +47,10 @@ impl Assigned {
         Self { provider, moving_to: None, epoch, pinned: false, pinned_before: false, written: false }
     }
 
-    /// The one that takes this move back, of the very next epoch: so the old copy, which is signed before the marks are written,
-    /// says that it was this move. A person's choice of the old provider is not undone with it.
+    /// The one that takes this move back. Of the very next epoch: so it is known which copy was made for the move.
+    /// A person's choice of the old provider is not undone with it.
     pub(super) fn taken_back(&self) -> Self {
         Self { pinned: self.pinned_before, ..Self::to(self.provider.clone(), self.epoch.saturating_add(1)) }
-    }
-
-    /// Whether a copy at this provider, signed with this epoch, says that the move was taken back.
-    fn was_taken_back(&self, provider: &ClusterName, epoch: u64) -> bool {
-        self.moving_to.is_some() && self.provider == *provider && self.taken_back().epoch == epoch
     }
 }
 
@@ -109,11 +104,6 @@ impl<'a> Pass<'a> {
         let steering = [keys::PROVIDER_CLUSTER, keys::NEW_PROVIDER_CLUSTER, keys::ASSIGNMENT];
         let forged = annotated.is_none() && steering.iter().any(|key| origin.annotation(key).is_some());
         let assigned = match (annotated, best) {
-            (Some(annotated), Some(Held { holder, epoch: Some(newest), .. }))
-                if annotated.was_taken_back(&holder.provider, *newest) =>
-            {
-                annotated.taken_back()
-            }
             (Some(annotated), Some(best @ Held { holder, epoch: Some(newer), .. })) if *newer > annotated.epoch => {
                 self.decision.notes.push(Note::warning(
                     "AssignmentIgnored",
@@ -188,6 +178,25 @@ impl<'a> Pass<'a> {
                 self.delete_copy(&held.holder.provider, held.copy, None);
             }
         }
+    }
+
+    /// The provider that holds, ready to serve, the copy that was made for the move before this assignment: that move was taken
+    /// back, or went on to `to`, where nothing is ready. Of no other move: a provider could attract objects by what it had once.
+    pub(super) fn left_by_move_before(
+        &self,
+        origin: &View,
+        assigned: &Assigned,
+        to: &ClusterName,
+    ) -> Option<ClusterName> {
+        let before = assigned.epoch.checked_sub(1);
+        let mut ready = self.held(origin);
+        ready.retain(|held| {
+            let stays = !held.copy.deleting && held.holder.reachable_copy().is_some();
+            stays && is_ready(held.holder, held.copy)
+        });
+        let serves = ready.iter().any(|held| held.holder.provider == *to);
+        let left = ready.into_iter().find(|held| held.epoch == before).filter(|_| !serves)?;
+        Some(left.holder.provider.clone())
     }
 
     /// There is no such object: copies of it are orphans, once a live read agrees.

@@ -1,21 +1,20 @@
 //! A move that does not end where it was to: the object goes back, or on to somebody else.
 //!
-//! The copy that was being made is then needless, and goes. So it must be sure that the old one is there: it may have gone, at our
-//! own request or its provider's, and nobody may have heard of it yet.
+//! The old copy may have gone by then, at our own request or its provider's, and nobody may have heard of it yet. What was made for
+//! the move is the only copy then: it is found by its epoch, which is the one before that of the assignment in force.
 
-use broker_api::{MigrationState, keys};
-use runtime_effect::{merge, note::Note, reach::Reach, write::Op};
-use serde_json::json;
+use broker_api::{ClusterName, MigrationState};
+use runtime_effect::{note::Note, reach::Reach, view::View};
 
-use super::{LOST_MILLIS, Pass, claim::Assigned, place::Choice, transfer::Transfer};
-use crate::{
-    acceptance::Acceptance, assignment::Seal, copy::signed_origin, memory::Subject, movement::Route, snapshot::Holder,
-};
+use super::{LOST_MILLIS, Pass, claim::Assigned, place::Choice, progress::Progress, transfer::Transfer};
+use crate::{acceptance::Acceptance, movement::Route, snapshot::Holder};
 
 impl Transfer<'_, '_> {
-    /// Whether what there is at the provider that is left cannot be seen now. Nobody goes back to it before.
+    /// Whether somebody can tell in a moment if the old copy is still there. It may have gone, and by the broker's own doing:
+    /// nobody goes back to it before. While stages run it is left alone.
     fn is_blind(&self) -> bool {
-        !self.gone && self.source.is_some_and(|source| source.reachable_copy().is_none())
+        let soon = |source: &Holder| matches!(source.reach, Reach::Lost(_) | Reach::Settling);
+        !self.gone && self.progress != Progress::Staged && self.source.is_some_and(soon)
     }
 }
 
@@ -37,33 +36,23 @@ impl<'a> Pass<'a> {
         let back = assigned.taken_back();
         self.decision.moving = None;
         self.decision.route = None;
-        // Nothing that was sent before can end it then: it is not what it was.
-        if self.prove(transfer, Some(back.epoch)) {
-            let note = format!("stays at provider {}: {why}", assigned.provider.name());
-            self.mark(origin, &back, Some(Note::normal("MoveUndone", note)));
-        }
+        let note = format!("stays at provider {}: {why}", assigned.provider.name());
+        self.mark(origin, &back, Some(Note::normal("MoveUndone", note)));
     }
 
-    /// Writes the old copy's signature once more, of this epoch or its own, in front of what will make the other copy needless:
-    /// that fails where the old one is gone, or is not as it was seen. Returns whether that is written, or is not needed.
-    fn prove(&mut self, transfer: &Transfer<'a, '_>, epoch: Option<u64>) -> bool {
-        let Transfer { origin, source, .. } = *transfer;
-        let held = source.and_then(|source| Some((source, source.reachable_copy()?)));
-        let held = held.filter(|(_, copy)| !copy.deleting);
-        let Some((Holder { provider, .. }, copy)) = held else { return true };
-        let (key, ring) = (self.snapshot.key, self.snapshot.ring);
-        // One that has lost its signature gets it with its next write.
-        let Some(seal) = signed_origin(key, &origin.uid, provider, copy, ring) else { return true };
-        let seal = Seal { epoch: epoch.unwrap_or(seal.epoch), ..seal };
-        let signature = ring.sign_origin(&key.subject(&origin.uid), provider.name(), &seal);
-        let patch = json!({"metadata": {
-            "uid": &*copy.uid,
-            "resourceVersion": copy.resource_version.to_string(),
-            "annotations": {keys::ORIGIN: signature},
-        }});
-        let intent = merge::digest(&patch);
-        let write = |pass: &Self| pass.copy_write(provider, Subject::Copy, Op::Merge(patch), intent, None);
-        self.write(Subject::Copy, intent, &json!(null), write)
+    /// There is no copy (any more) where the object is assigned to. What was made for the move before is all there is of it then:
+    /// it is on its way from there. `to`: where to. Returns whether that was written.
+    pub(super) fn found_elsewhere(&mut self, origin: &'a View, assigned: &Assigned, to: &ClusterName) -> bool {
+        let Some(from) = self.left_by_move_before(origin, assigned, to) else { return false };
+        let note =
+            format!("the only copy is at provider {}: on its way from there to provider {}", from.name(), to.name());
+        let next = Assigned {
+            moving_to: Some(to.clone()),
+            pinned: assigned.pinned,
+            ..Assigned::to(from, self.next_epoch(assigned))
+        };
+        self.decision.rests = false;
+        self.mark(origin, &next, Some(Note::warning("CopyFound", note)))
     }
 
     /// Sends the object to another provider than the one it was on its way to, or back. Returns whether that was written.
@@ -86,7 +75,7 @@ impl<'a> Pass<'a> {
                 false
             }
             Some(Choice::None { .. }) | None if transfer.is_blind() => {
-                self.await_source(transfer);
+                self.decision.again_in(LOST_MILLIS);
                 false
             }
             Some(Choice::None { .. }) | None => {
@@ -96,27 +85,17 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Has the origin looked at again when it can be told what is at the provider that is left.
-    fn await_source(&mut self, transfer: &Transfer<'a, '_>) {
-        if transfer.source.is_some_and(|source| !matches!(source.reach, Reach::Unreachable(_))) {
-            self.decision.again_in(LOST_MILLIS);
-        }
-    }
-
     fn send_to(&mut self, transfer: &Transfer<'a, '_>, best: &Acceptance, why: &str) {
         let Transfer { origin, assigned, .. } = *transfer;
         let to = best.id.provider.clone();
         let note = format!("goes on to provider {}: {why}", to.name());
-        let epoch = self.next_epoch(assigned);
         self.decision.rests = false;
-        // Of its own epoch: what was made for the move that is over is younger, and goes before a third is made.
-        if !self.prove(transfer, None) {
-            return;
-        }
+        // A person's choice of the provider that takes over is never left for another.
         let next = Assigned {
             moving_to: Some(to),
+            pinned: false,
             pinned_before: assigned.pinned_before,
-            ..Assigned::to(assigned.provider.clone(), epoch)
+            ..assigned.taken_back()
         };
         self.begin(origin, &next, Some(best), note);
     }
@@ -137,7 +116,7 @@ impl<'a> Pass<'a> {
         }
         if matches!(self.decision.route, Some(Route::Rebalance { .. })) {
             if transfer.is_blind() {
-                self.await_source(transfer);
+                self.decision.again_in(LOST_MILLIS);
                 return false;
             }
             self.undo(transfer, &format!("provider {} was not ready in time", to.name()));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use broker_api::{ClusterName, condition};
+use broker_api::condition;
 use runtime_effect::{
     merge,
     note::Note,
@@ -75,6 +75,9 @@ impl<'a> Pass<'a> {
                 self.unasked(&site, copy);
             }
             (Seen::Unknown, _) | (_, None) => self.untold(origin, holder),
+            (Seen::Absent, Some(Ok(_))) if self.found_elsewhere(origin, assigned, &holder.provider) => {
+                self.state(State::Placing);
+            }
             (Seen::Absent, Some(Ok(_))) => self.create(&site),
             (Seen::Absent, Some(Err(refusals))) => self.refused(&site, None, &refusals),
             (Seen::Present(copy), _) if !self.is_ours(origin, holder, copy) => self.displaced(&site, assigned),
@@ -127,7 +130,7 @@ impl<'a> Pass<'a> {
         let note = Note::normal("CopyCreated", format!("created at provider {}", site.holder.provider.name()));
         let intent = merge::digest(&desired.body);
         let op = Op::Create(desired.body);
-        let write = |pass: &Self| pass.copy_write(&site.holder.provider, Subject::Copy, op, intent, Some(note));
+        let write = |pass: &Self| pass.copy_write(site, Subject::Copy, op, intent, Some(note));
         if self.write(Subject::Copy, intent, &json!(null), write) {
             // The provider's first status comes by itself; if none does, there is still the good news to tell.
             self.decision.complete = true;
@@ -143,7 +146,7 @@ impl<'a> Pass<'a> {
 
     pub(super) fn copy_write(
         &self,
-        provider: &ClusterName,
+        site: &Site<'_>,
         subject: Subject,
         op: Op,
         intent: [u8; 8],
@@ -151,7 +154,7 @@ impl<'a> Pass<'a> {
     ) -> Write {
         let key = self.snapshot.key;
         Write {
-            cluster: provider.clone(),
+            cluster: site.holder.provider.clone(),
             kind: (*key.gvk).clone(),
             namespace: key.namespace.to_string(),
             name: copy::name(key),
@@ -233,7 +236,7 @@ impl<'a> Pass<'a> {
         if !in_sync {
             self.tell_lost(&desired, site);
             let op = Op::Apply { body: first.unwrap_or(desired.body), uid: copy.uid.clone() };
-            let write = |pass: &Self| pass.copy_write(&site.holder.provider, subject, op, intent, None);
+            let write = |pass: &Self| pass.copy_write(site, subject, op, intent, None);
             synced.written = self.write(subject, intent, &observed, write);
             if !synced.written {
                 let trouble = if subject == Subject::Copy {

@@ -73,6 +73,9 @@ impl<'a> Pass<'a> {
         if may_stay && let Some(why) = self.moot(&transfer) {
             return self.undo(&transfer, &why);
         }
+        if gone && progress == Progress::Copying && self.found_elsewhere(origin, assigned, to) {
+            return;
+        }
         let target = self.target(origin, assigned, to, progress == Progress::Switched, migration);
         if let Target::Unfit { why, gone: lost } = &target
             && (*lost || progress != Progress::Switched)
@@ -181,8 +184,7 @@ impl<'a> Pass<'a> {
             let intent = merge::digest(&desired.body);
             let op = Op::Create(desired.body);
             let note = Note::normal("CopyCreated", format!("created at provider {}", site.holder.provider.name()));
-            let write =
-                |pass: &Self| pass.copy_write(&site.holder.provider, Subject::Successor, op, intent, Some(note));
+            let write = |pass: &Self| pass.copy_write(site, Subject::Successor, op, intent, Some(note));
             let why = if self.write(Subject::Successor, intent, &json!(null), write) {
                 self.decision.complete = true;
                 None

@@ -1,11 +1,7 @@
 //! Leaving a provider: what makes an object move, in which order, what stops it, and what is left.
 
 use broker_api::{ClusterName, keys};
-use broker_core::{
-    decision::{Decision, State},
-    memory::Subject,
-    movement::Configured,
-};
+use broker_core::{decision::State, movement::Configured};
 use runtime_effect::{reach::Reach, write::Op};
 use serde_json::{Value, json};
 
@@ -51,11 +47,6 @@ pub(crate) fn begin(world: &mut World) {
     for _ in 0..3 {
         world.pass(&web());
     }
-}
-
-/// What is written, in this order.
-pub(crate) fn subjects(decision: &Decision) -> Vec<Subject> {
-    decision.writes().map(|write| write.subject).collect()
 }
 
 /// What the consumer's status says of the phase.

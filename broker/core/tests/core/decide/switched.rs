@@ -3,15 +3,14 @@
 use broker_api::{ClusterName, MigrationState, keys};
 use broker_core::{
     decision::State,
-    memory::Subject,
     movement::{Configured, Request},
 };
-use runtime_effect::{reach::Reach, write::Op};
+use runtime_effect::reach::Reach;
 use serde_json::{Value, json};
 
 use crate::decide::{
     migrated::migrating,
-    moves::{assigned, begin, corp, next, phase, ready, rename, subjects},
+    moves::{assigned, begin, corp, next, phase, ready, rename},
     world::{World, web},
 };
 
@@ -110,7 +109,7 @@ fn an_old_copy_that_is_being_deleted_is_nothing_to_go_back_to() {
 /// It may have gone at our own request, of which nobody has heard yet.
 #[test]
 fn an_old_copy_that_cannot_be_seen_is_nothing_to_go_back_to() {
-    for reach in [Reach::Lost("blip".into()), Reach::Settling, Reach::Unreachable("down".into())] {
+    for reach in [Reach::Lost("blip".into()), Reach::Settling] {
         let mut world = corp();
         rename(&mut world, "a.com");
         begin(&mut world);
@@ -127,69 +126,120 @@ fn an_old_copy_that_cannot_be_seen_is_nothing_to_go_back_to() {
     }
 }
 
-/// The new copy is the only one there is.
+/// Nobody knows when it will be: the object goes back to it, and leaves it as one does that does not answer.
 #[test]
-fn an_old_copy_that_was_gone_when_it_is_seen_again_was_nothing_to_go_back_to() {
-    let mut world = corp();
-    rename(&mut world, "a.com");
-    begin(&mut world);
-    world.provider_status("p2", &web(), ready("new"));
-    world.provider("p1").reach = Reach::Unreachable("down".into());
-    world.provider("p1").delete(&World::copy_at(&web()));
-    world.accept("p1", &json!({}));
-    world.settle_briefly(&web());
-    world.provider("p1").reach = Reach::Ready;
-    world.settle_served(&web());
-    assert_eq!((assigned(&world), next(&world)), (json!("p2"), Value::Null));
-    assert!(world.copy("p1", &web()).is_none());
-}
-
-/// What is seen of the old copy may be old.
-#[test]
-fn nobody_goes_back_or_on_before_the_old_copy_has_been_written() {
-    for p3 in [false, true] {
-        let mut world = corp();
-        world.engage(ClusterName::provider("p3"));
-        if p3 {
-            world.accept("p3", &json!({"filters": [{"key": "fqdn", "suffix": ".net"}]}));
-        }
-        rename(&mut world, "a.com");
-        begin(&mut world);
-        world.provider_status("p2", &web(), ready("new"));
-        rename(&mut world, if p3 { "a.net" } else { "a.corp" });
-        let decision = world.look(&web());
-        let writes: Vec<_> = decision.writes().collect();
-        assert_eq!(subjects(&decision), [Subject::Copy, Subject::Marks]);
-        assert_eq!(writes[0].cluster, ClusterName::provider("p1"));
-        let Op::Merge(patch) = &writes[0].op else { panic!("{:?}", writes[0].op) };
-        let held = world.copy("p1", &web()).unwrap()["metadata"].clone();
-        assert_eq!(
-            (&patch["metadata"]["uid"], &patch["metadata"]["resourceVersion"]),
-            (&held["uid"], &held["resourceVersion"])
-        );
-        let signature = |of: &Value| of["annotations"][keys::ORIGIN].clone();
-        assert_eq!(
-            signature(&patch["metadata"]) == signature(&held),
-            p3,
-            "nothing sent before ends what is gone back to"
-        );
-    }
-}
-
-/// A person's choice of the provider that the object was leaving is not lost either.
-#[test]
-fn a_move_whose_marks_are_not_written_any_more_when_it_is_taken_back_was_taken_back() {
+fn one_that_may_never_be_seen_again_is_not_waited_for() {
     let mut world = corp();
     rename(&mut world, "a.com");
     begin(&mut world);
     rename(&mut world, "a.corp");
-    let marks = world.origin(&web()).unwrap()["metadata"]["annotations"].clone();
+    world.provider("p1").reach = Reach::Unreachable("down".into());
     world.settle_briefly(&web());
     assert_eq!((assigned(&world), next(&world)), (json!("p1"), Value::Null));
-    world.edit(&web(), |origin| origin["metadata"]["annotations"] = marks.clone());
-    let decision = world.pass(&web());
-    assert!(decision.notes.iter().all(|note| note.reason != "AssignmentIgnored"), "{:?}", decision.notes);
+    assert!(world.copy("p2", &web()).is_some(), "it may be the only one");
+}
+
+/// The new copy is the only one there is: nobody makes another beside it.
+#[test]
+fn where_the_old_copy_is_gone_when_it_is_seen_again_the_object_is_where_it_was_going() {
+    let mut world = sent_back_unseen();
+    world.provider("p1").reach = Reach::Ready;
+    world.accept("p1", &json!({}));
+    world.accept("p2", &json!({}));
+    world.settle(&web());
+    assert_eq!((assigned(&world), next(&world)), (json!("p2"), Value::Null));
+    assert!(world.copy("p1", &web()).is_none() && world.copy("p2", &web()).is_some());
+    assert!(world.log.iter().all(|write| write.cluster != ClusterName::provider("p1")), "{:?}", world.log);
+}
+
+/// From there it moves as from any provider: what it holds is not thrown away.
+#[test]
+fn and_leaves_from_there_for_where_it_is_accepted() {
+    let mut world = sent_back_unseen();
+    world.provider("p1").reach = Reach::Ready;
+    for _ in 0..4 {
+        world.pass(&web());
+    }
+    assert_eq!((assigned(&world), next(&world)), (json!("p2"), json!("p1")));
+    assert!(world.copy("p1", &web()).is_some() && world.copy("p2", &web()).is_some());
+    world.settle_served(&web());
     assert_eq!((assigned(&world), next(&world)), (json!("p1"), Value::Null));
+    assert!(world.copy("p2", &web()).is_none());
+}
+
+/// A provider could attract objects by what it had once.
+#[test]
+fn a_copy_of_any_earlier_time_is_nothing_to_go_to() {
+    let mut world = sent_back_unseen();
+    world.provider("p1").reach = Reach::Ready;
+    let left = world.copy("p2", &web()).unwrap().clone();
+    world.provider("p2").delete(&World::copy_at(&web()));
+    world.settle_served(&web());
+    assert_eq!(assigned(&world), "p1");
+    // Sent to p3 and back: what p2 had was not made for that.
+    rename(&mut world, "a.net");
+    begin(&mut world);
+    assert_eq!(next(&world), "p3");
+    rename(&mut world, "a.corp");
+    world.pass(&web());
+    assert_eq!(next(&world), Value::Null);
+    for provider in ["p1", "p3"] {
+        world.provider(provider).delete(&World::copy_at(&web()));
+    }
+    world.provider("p2").put(&World::copy_at(&web()), left);
+    world.pass(&web());
+    assert_eq!((assigned(&world), next(&world)), (json!("p1"), Value::Null));
+    assert!(world.copy("p1", &web()).is_some());
+}
+
+/// `web` was on its way to p2, where it is ready, and is sent back to p1, which cannot be seen, and where nothing is any more.
+fn sent_back_unseen() -> World {
+    let mut world = corp();
+    world.engage(ClusterName::provider("p3"));
+    world.accept("p3", &json!({"filters": [{"key": "fqdn", "suffix": ".net"}]}));
+    rename(&mut world, "a.com");
+    begin(&mut world);
+    world.provider_status("p2", &web(), ready("new"));
+    rename(&mut world, "a.corp");
+    world.provider("p1").reach = Reach::Unreachable("down".into());
+    world.settle_briefly(&web());
+    assert_eq!((assigned(&world), next(&world)), (json!("p1"), Value::Null));
+    world.provider("p1").delete(&World::copy_at(&web()));
+    world.log.clear();
+    world
+}
+
+/// What a move that went on to somebody else has left is the only one, too, until the next is ready.
+#[test]
+fn a_move_that_went_on_while_nobody_could_see_the_old_copy_begins_where_the_only_one_is() {
+    for late in [false, true] {
+        let mut world = corp();
+        world.engage(ClusterName::provider("p3"));
+        world.accept("p3", &json!({"filters": [{"key": "fqdn", "suffix": ".net"}]}));
+        rename(&mut world, "a.com");
+        begin(&mut world);
+        world.provider_status("p2", &web(), ready("new"));
+        world.provider("p1").reach = Reach::Unreachable("down".into());
+        rename(&mut world, "a.net");
+        for _ in 0..4 {
+            world.pass(&web());
+        }
+        assert_eq!((assigned(&world), next(&world)), (json!("p1"), json!("p3")));
+        if late {
+            world.provider("p2").reach = Reach::Unreachable("down".into());
+            world.provider_status("p3", &web(), ready("newest"));
+            world.pass(&web());
+            world.provider("p2").reach = Reach::Ready;
+        }
+        world.provider("p1").delete(&World::copy_at(&web()));
+        world.provider("p1").reach = Reach::Ready;
+        world.pass(&web());
+        let expected = if late { (json!("p3"), Value::Null) } else { (json!("p2"), json!("p3")) };
+        assert_eq!((assigned(&world), next(&world)), expected, "late: {late}");
+        world.settle_served(&web());
+        assert_eq!((assigned(&world), next(&world)), (json!("p3"), Value::Null));
+        assert!(world.copy("p2", &web()).is_none());
+    }
 }
 
 /// What is known of it is old.
