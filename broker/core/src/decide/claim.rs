@@ -46,12 +46,6 @@ impl Assigned {
     pub(super) fn to(provider: ClusterName, epoch: u64) -> Self {
         Self { provider, moving_to: None, epoch, pinned: false, pinned_before: false, written: false }
     }
-
-    /// The one that takes this move back. Of the very next epoch: so it is known which copy was made for the move.
-    /// A person's choice of the old provider is not undone with it.
-    pub(super) fn taken_back(&self) -> Self {
-        Self { pinned: self.pinned_before, ..Self::to(self.provider.clone(), self.epoch.saturating_add(1)) }
-    }
 }
 
 /// A copy of the origin.
@@ -178,25 +172,6 @@ impl<'a> Pass<'a> {
                 self.delete_copy(&held.holder.provider, held.copy, None);
             }
         }
-    }
-
-    /// The provider that holds, ready to serve, the copy that was made for the move before this assignment: that move was taken
-    /// back, or went on to `to`, where nothing is ready. Of no other move: a provider could attract objects by what it had once.
-    pub(super) fn left_by_move_before(
-        &self,
-        origin: &View,
-        assigned: &Assigned,
-        to: &ClusterName,
-    ) -> Option<ClusterName> {
-        let before = assigned.epoch.checked_sub(1);
-        let mut ready = self.held(origin);
-        ready.retain(|held| {
-            let stays = !held.copy.deleting && held.holder.reachable_copy().is_some();
-            stays && is_ready(held.holder, held.copy)
-        });
-        let serves = ready.iter().any(|held| held.holder.provider == *to);
-        let left = ready.into_iter().find(|held| held.epoch == before).filter(|_| !serves)?;
-        Some(left.holder.provider.clone())
     }
 
     /// There is no such object: copies of it are orphans, once a live read agrees.

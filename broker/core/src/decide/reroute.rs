@@ -1,20 +1,22 @@
 //! A move that does not end where it was to: the object goes back, or on to somebody else.
 //!
-//! The old copy may have gone by then, at our own request or its provider's, and nobody may have heard of it yet. What was made for
-//! the move is the only copy then: it is found by its epoch, which is the one before that of the assignment in force.
+//! What was made for the move is needless then, and goes. So the old copy must be there: it may have gone, at our own request or
+//! its provider's, and nobody may have heard of it yet. Where it cannot be seen it is waited for; where it can, it is read once more.
 
-use broker_api::{ClusterName, MigrationState};
-use runtime_effect::{note::Note, reach::Reach, view::View};
+use std::sync::Arc;
+
+use broker_api::MigrationState;
+use runtime_effect::{note::Note, object_key::ObjectKey, reach::Reach, step::Expected};
 
 use super::{LOST_MILLIS, Pass, claim::Assigned, place::Choice, progress::Progress, transfer::Transfer};
-use crate::{acceptance::Acceptance, movement::Route, snapshot::Holder};
+use crate::{acceptance::Acceptance, copy, decision::Step, movement::Route, snapshot::Holder};
 
 impl Transfer<'_, '_> {
-    /// Whether somebody can tell in a moment if the old copy is still there. It may have gone, and by the broker's own doing:
-    /// nobody goes back to it before. While stages run it is left alone.
+    /// Whether it cannot be told now if the old copy is still there. Nobody goes back to it before. While stages run it is left
+    /// alone.
     fn is_blind(&self) -> bool {
-        let soon = |source: &Holder| matches!(source.reach, Reach::Lost(_) | Reach::Settling);
-        !self.gone && self.progress != Progress::Staged && self.source.is_some_and(soon)
+        let seen = |source: &Holder| source.reachable_copy().is_some();
+        !self.gone && self.progress != Progress::Staged && !self.source.is_some_and(seen)
     }
 }
 
@@ -33,26 +35,39 @@ impl<'a> Pass<'a> {
     /// The object stays where it is. What was made at the other provider goes as a superseded copy does.
     pub(super) fn undo(&mut self, transfer: &Transfer<'a, '_>, why: &str) {
         let Transfer { origin, assigned, .. } = *transfer;
-        let back = assigned.taken_back();
-        self.decision.moving = None;
-        self.decision.route = None;
+        // As it was: a person's choice of this provider is not undone with the move.
+        let back = Assigned {
+            pinned: assigned.pinned_before,
+            ..Assigned::to(assigned.provider.clone(), self.next_epoch(assigned))
+        };
         let note = format!("stays at provider {}: {why}", assigned.provider.name());
-        self.mark(origin, &back, Some(Note::normal("MoveUndone", note)));
+        let asks = self.if_there(transfer, |pass| {
+            pass.mark(origin, &back, Some(Note::normal("MoveUndone", note)));
+        });
+        if !asks {
+            self.decision.moving = None;
+            self.decision.route = None;
+        }
     }
 
-    /// There is no copy (any more) where the object is assigned to. What was made for the move before is all there is of it then:
-    /// it is on its way from there. `to`: where to. Returns whether that was written.
-    pub(super) fn found_elsewhere(&mut self, origin: &'a View, assigned: &Assigned, to: &ClusterName) -> bool {
-        let Some(from) = self.left_by_move_before(origin, assigned, to) else { return false };
-        let note =
-            format!("the only copy is at provider {}: on its way from there to provider {}", from.name(), to.name());
-        let next = Assigned {
-            moving_to: Some(to.clone()),
-            pinned: assigned.pinned,
-            ..Assigned::to(from, self.next_epoch(assigned))
+    /// Decides on writes that are made only if the old copy, where one is seen, is still there. Returns whether that is asked: until
+    /// then the move is under way.
+    fn if_there(&mut self, transfer: &Transfer<'a, '_>, decide: impl FnOnce(&mut Self)) -> bool {
+        let before = self.decision.steps.len();
+        decide(self);
+        let seen = transfer.source.and_then(|source| Some((source, source.reachable_copy()?)));
+        let Some((Holder { provider, .. }, old)) = seen.filter(|_| self.decision.steps.len() > before) else {
+            return false;
         };
-        self.decision.rests = false;
-        self.mark(origin, &next, Some(Note::warning("CopyFound", note)))
+        let key = self.snapshot.key;
+        let expected = Expected {
+            cluster: provider.clone(),
+            kind: (*key.gvk).clone(),
+            object: ObjectKey::new(Arc::clone(&key.namespace), copy::name(key)),
+            uid: old.uid.clone(),
+        };
+        self.decision.steps.insert(before, Step::Expect(Box::new(expected)));
+        true
     }
 
     /// Sends the object to another provider than the one it was on its way to, or back. Returns whether that was written.
@@ -75,7 +90,7 @@ impl<'a> Pass<'a> {
                 false
             }
             Some(Choice::None { .. }) | None if transfer.is_blind() => {
-                self.decision.again_in(LOST_MILLIS);
+                self.await_source(transfer);
                 false
             }
             Some(Choice::None { .. }) | None => {
@@ -85,24 +100,31 @@ impl<'a> Pass<'a> {
         }
     }
 
+    /// Has the origin looked at again where it may be told in a moment what is at the provider that is left. Whoever cannot be
+    /// reached for longer tells of it himself.
+    fn await_source(&mut self, transfer: &Transfer<'a, '_>) {
+        if transfer.source.is_some_and(|source| !matches!(source.reach, Reach::Unreachable(_))) {
+            self.decision.again_in(LOST_MILLIS);
+        }
+    }
+
     fn send_to(&mut self, transfer: &Transfer<'a, '_>, best: &Acceptance, why: &str) {
         let Transfer { origin, assigned, .. } = *transfer;
         let to = best.id.provider.clone();
         let note = format!("goes on to provider {}: {why}", to.name());
         self.decision.rests = false;
-        // A person's choice of the provider that takes over is never left for another.
+        let epoch = self.next_epoch(assigned);
         let next = Assigned {
             moving_to: Some(to),
-            pinned: false,
             pinned_before: assigned.pinned_before,
-            ..assigned.taken_back()
+            ..Assigned::to(assigned.provider.clone(), epoch)
         };
-        self.begin(origin, &next, Some(best), note);
+        self.if_there(transfer, |pass| pass.begin(origin, &next, Some(best), note));
     }
 
     /// The new copy has had its time to become ready: if there is somebody else, the object goes there.
     pub(super) fn times_out(&mut self, transfer: &Transfer<'a, '_>) -> bool {
-        let Transfer { origin, assigned, to, .. } = *transfer;
+        let Transfer { origin, assigned, to, source, ref accepted, .. } = *transfer;
         let timeout = self.snapshot.moves.patience.ready_timeout;
         let passed = self.snapshot.memory.moving_for(assigned.epoch, self.snapshot.now.millis);
         if let Some(left) = timeout.checked_sub(passed).filter(|left| *left > 0) {
@@ -116,8 +138,9 @@ impl<'a> Pass<'a> {
         }
         if matches!(self.decision.route, Some(Route::Rebalance { .. })) {
             if transfer.is_blind() {
-                self.decision.again_in(LOST_MILLIS);
-                return false;
+                self.await_source(transfer);
+                let silent = source.filter(|source| matches!(source.reach, Reach::Unreachable(_)));
+                return silent.is_some_and(|source| self.silent(origin, assigned, source, accepted));
             }
             self.undo(transfer, &format!("provider {} was not ready in time", to.name()));
             self.decision.gave_up = Some(to.clone());

@@ -75,9 +75,6 @@ impl<'a> Pass<'a> {
                 self.unasked(&site, copy);
             }
             (Seen::Unknown, _) | (_, None) => self.untold(origin, holder),
-            (Seen::Absent, Some(Ok(_))) if self.found_elsewhere(origin, assigned, &holder.provider) => {
-                self.state(State::Placing);
-            }
             (Seen::Absent, Some(Ok(_))) => self.create(&site),
             (Seen::Absent, Some(Err(refusals))) => self.refused(&site, None, &refusals),
             (Seen::Present(copy), _) if !self.is_ours(origin, holder, copy) => self.displaced(&site, assigned),

@@ -73,9 +73,6 @@ impl<'a> Pass<'a> {
         if may_stay && let Some(why) = self.moot(&transfer) {
             return self.undo(&transfer, &why);
         }
-        if gone && progress == Progress::Copying && self.found_elsewhere(origin, assigned, to) {
-            return;
-        }
         let target = self.target(origin, assigned, to, progress == Progress::Switched, migration);
         if let Target::Unfit { why, gone: lost } = &target
             && (*lost || progress != Progress::Switched)

@@ -2,7 +2,8 @@
 
 use broker_api::{ClusterName, MigrationState, keys};
 use broker_core::{
-    decision::State,
+    decision::{State, Step},
+    memory::Subject,
     movement::{Configured, Request},
 };
 use runtime_effect::reach::Reach;
@@ -109,7 +110,7 @@ fn an_old_copy_that_is_being_deleted_is_nothing_to_go_back_to() {
 /// It may have gone at our own request, of which nobody has heard yet.
 #[test]
 fn an_old_copy_that_cannot_be_seen_is_nothing_to_go_back_to() {
-    for reach in [Reach::Lost("blip".into()), Reach::Settling] {
+    for reach in [Reach::Lost("blip".into()), Reach::Settling, Reach::Unreachable("down".into())] {
         let mut world = corp();
         rename(&mut world, "a.com");
         begin(&mut world);
@@ -126,119 +127,74 @@ fn an_old_copy_that_cannot_be_seen_is_nothing_to_go_back_to() {
     }
 }
 
-/// Nobody knows when it will be: the object goes back to it, and leaves it as one does that does not answer.
+/// The new copy is the only one there is.
 #[test]
-fn one_that_may_never_be_seen_again_is_not_waited_for() {
-    let mut world = corp();
-    rename(&mut world, "a.com");
-    begin(&mut world);
-    rename(&mut world, "a.corp");
-    world.provider("p1").reach = Reach::Unreachable("down".into());
-    world.settle_briefly(&web());
-    assert_eq!((assigned(&world), next(&world)), (json!("p1"), Value::Null));
-    assert!(world.copy("p2", &web()).is_some(), "it may be the only one");
-}
-
-/// The new copy is the only one there is: nobody makes another beside it.
-#[test]
-fn where_the_old_copy_is_gone_when_it_is_seen_again_the_object_is_where_it_was_going() {
-    let mut world = sent_back_unseen();
-    world.provider("p1").reach = Reach::Ready;
-    world.accept("p1", &json!({}));
-    world.accept("p2", &json!({}));
-    world.settle(&web());
-    assert_eq!((assigned(&world), next(&world)), (json!("p2"), Value::Null));
-    assert!(world.copy("p1", &web()).is_none() && world.copy("p2", &web()).is_some());
-    assert!(world.log.iter().all(|write| write.cluster != ClusterName::provider("p1")), "{:?}", world.log);
-}
-
-/// From there it moves as from any provider: what it holds is not thrown away.
-#[test]
-fn and_leaves_from_there_for_where_it_is_accepted() {
-    let mut world = sent_back_unseen();
-    world.provider("p1").reach = Reach::Ready;
-    for _ in 0..4 {
-        world.pass(&web());
+fn an_old_copy_that_is_gone_when_it_is_seen_again_was_nothing_to_go_back_to() {
+    for engaged in [true, false] {
+        let mut world = corp();
+        rename(&mut world, "a.com");
+        begin(&mut world);
+        world.provider_status("p2", &web(), ready("new"));
+        world.provider("p1").delete(&World::copy_at(&web()));
+        world.provider("p1").reach = Reach::Unreachable("down".into());
+        if !engaged {
+            world.moves.left.insert(ClusterName::provider("p1"), world.millis);
+        }
+        rename(&mut world, "a.corp");
+        for _ in 0..4 {
+            world.pass(&web());
+            assert_eq!((assigned(&world), next(&world)), (json!("p1"), json!("p2")), "engaged: {engaged}");
+        }
+        world.provider("p1").reach = Reach::Ready;
+        world.moves.left.clear();
+        world.accept("p2", &json!({}));
+        world.settle_served(&web());
+        assert_eq!((assigned(&world), next(&world)), (json!("p2"), Value::Null));
+        assert!(world.copy("p1", &web()).is_none());
     }
-    assert_eq!((assigned(&world), next(&world)), (json!("p2"), json!("p1")));
-    assert!(world.copy("p1", &web()).is_some() && world.copy("p2", &web()).is_some());
-    world.settle_served(&web());
-    assert_eq!((assigned(&world), next(&world)), (json!("p1"), Value::Null));
-    assert!(world.copy("p2", &web()).is_none());
 }
 
-/// A provider could attract objects by what it had once.
+/// What is seen of the old copy may be of before it went.
 #[test]
-fn a_copy_of_any_earlier_time_is_nothing_to_go_to() {
-    let mut world = sent_back_unseen();
-    world.provider("p1").reach = Reach::Ready;
-    let left = world.copy("p2", &web()).unwrap().clone();
-    world.provider("p2").delete(&World::copy_at(&web()));
-    world.settle_served(&web());
-    assert_eq!(assigned(&world), "p1");
-    // Sent to p3 and back: what p2 had was not made for that.
-    rename(&mut world, "a.net");
-    begin(&mut world);
-    assert_eq!(next(&world), "p3");
-    rename(&mut world, "a.corp");
-    world.pass(&web());
-    assert_eq!(next(&world), Value::Null);
-    for provider in ["p1", "p3"] {
-        world.provider(provider).delete(&World::copy_at(&web()));
-    }
-    world.provider("p2").put(&World::copy_at(&web()), left);
-    world.pass(&web());
-    assert_eq!((assigned(&world), next(&world)), (json!("p1"), Value::Null));
-    assert!(world.copy("p1", &web()).is_some());
-}
-
-/// `web` was on its way to p2, where it is ready, and is sent back to p1, which cannot be seen, and where nothing is any more.
-fn sent_back_unseen() -> World {
-    let mut world = corp();
-    world.engage(ClusterName::provider("p3"));
-    world.accept("p3", &json!({"filters": [{"key": "fqdn", "suffix": ".net"}]}));
-    rename(&mut world, "a.com");
-    begin(&mut world);
-    world.provider_status("p2", &web(), ready("new"));
-    rename(&mut world, "a.corp");
-    world.provider("p1").reach = Reach::Unreachable("down".into());
-    world.settle_briefly(&web());
-    assert_eq!((assigned(&world), next(&world)), (json!("p1"), Value::Null));
-    world.provider("p1").delete(&World::copy_at(&web()));
-    world.log.clear();
-    world
-}
-
-/// What a move that went on to somebody else has left is the only one, too, until the next is ready.
-#[test]
-fn a_move_that_went_on_while_nobody_could_see_the_old_copy_begins_where_the_only_one_is() {
-    for late in [false, true] {
+fn nobody_goes_back_or_on_unless_the_old_copy_is_there_still() {
+    for elsewhere in [false, true] {
         let mut world = corp();
         world.engage(ClusterName::provider("p3"));
         world.accept("p3", &json!({"filters": [{"key": "fqdn", "suffix": ".net"}]}));
         rename(&mut world, "a.com");
         begin(&mut world);
-        world.provider_status("p2", &web(), ready("new"));
+        rename(&mut world, if elsewhere { "a.net" } else { "a.corp" });
+        let old = world.copy("p1", &web()).unwrap()["metadata"].clone();
+        let decision = world.look(&web());
+        let [Step::Expect(expected), Step::Write(marks)] = &decision.steps[..] else { panic!("{:?}", decision.steps) };
+        assert_eq!((&expected.cluster, json!(expected.uid)), (&ClusterName::provider("p1"), old["uid"].clone()));
+        assert_eq!(
+            json!([&*expected.object.namespace, &*expected.object.name]),
+            json!([old["namespace"], old["name"]])
+        );
+        assert_eq!(marks.subject, Subject::Marks);
+    }
+}
+
+/// One that asks for its share is not waited for by whom its provider, which does not answer, lets go.
+#[test]
+fn an_object_whose_old_provider_is_silent_too_long_is_placed_anew() {
+    for lets_go in [false, true] {
+        let mut world = corp();
+        world.engage(ClusterName::provider("p3"));
+        world.accept("p3", &json!({"priority": -1}));
+        let after = if lets_go { json!({"unreachableAfterSeconds": 60}) } else { json!({}) };
+        world.accept("p1", &after);
+        world.accept("p2", &json!({"priority": 9}));
+        world.annotate("p2/all", false, true);
+        begin(&mut world);
+        assert_eq!(next(&world), "p2");
+        world.look(&web());
         world.provider("p1").reach = Reach::Unreachable("down".into());
-        rename(&mut world, "a.net");
-        for _ in 0..4 {
-            world.pass(&web());
-        }
-        assert_eq!((assigned(&world), next(&world)), (json!("p1"), json!("p3")));
-        if late {
-            world.provider("p2").reach = Reach::Unreachable("down".into());
-            world.provider_status("p3", &web(), ready("newest"));
-            world.pass(&web());
-            world.provider("p2").reach = Reach::Ready;
-        }
-        world.provider("p1").delete(&World::copy_at(&web()));
-        world.provider("p1").reach = Reach::Ready;
+        world.provider("p1").silent_since = Some(world.millis);
+        world.millis += 600_000;
         world.pass(&web());
-        let expected = if late { (json!("p3"), Value::Null) } else { (json!("p2"), json!("p3")) };
-        assert_eq!((assigned(&world), next(&world)), expected, "late: {late}");
-        world.settle_served(&web());
-        assert_eq!((assigned(&world), next(&world)), (json!("p3"), Value::Null));
-        assert!(world.copy("p2", &web()).is_none());
+        assert_eq!(assigned(&world) != "p1", lets_go, "{}", assigned(&world));
     }
 }
 
