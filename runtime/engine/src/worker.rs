@@ -10,8 +10,6 @@ use std::{
 use broker_api::ClusterName;
 use futures::{FutureExt as _, StreamExt as _, stream::FuturesUnordered};
 use runtime_effect::{
-    kind::Kind,
-    object_key::ObjectKey,
     step::{Confirmed, Step},
     write::Write,
 };
@@ -277,9 +275,6 @@ async fn work<M: Machine>(
         if plan.steps.is_empty() || !machine.owns(key) {
             return ended(at_rest(plan, unread));
         }
-        // What was decided because of a live read, or after one, or holds large objects, is not for later.
-        let reads = plan.steps.iter().any(|step| matches!(step, Step::Expect(_)));
-        let stays = !live && !reads && room.is_none();
         match carry_out(&**machine, key, &mut plan.steps, &mut hand.slot).await {
             Went::Through => {
                 machine.went_through(key);
@@ -290,7 +285,8 @@ async fn work<M: Machine>(
             Went::Again => {}
             Went::Confirmed(found) => confirmed = found,
             Went::Stopped(outcome) => {
-                if stays && matches!(outcome, Outcome::Park(_)) {
+                // What was decided because of a live read, or holds large objects, is not for later.
+                if matches!(outcome, Outcome::Park(_)) && !live && room.is_none() {
                     kept.put(key, drawn);
                 }
                 return outcome;
@@ -332,13 +328,6 @@ async fn carry_out<M: Machine>(
                 Ok(found) => Went::Confirmed(found),
                 Err(error) => {
                     debug!(%key, %error, "cannot confirm");
-                    Went::Stopped(Outcome::Failed)
-                }
-            },
-            Step::Expect(expected) => match read(machine, &expected.cluster, &expected.kind, &expected.object).await {
-                Ok(found) if expected.is_there(&found) => Went::Through,
-                found => {
-                    debug!(%key, ?found, "what was to be there is not, as far as can be told");
                     Went::Stopped(Outcome::Failed)
                 }
             },
@@ -450,19 +439,9 @@ fn take_slot<M: Machine>(machine: &M, write: &Write<M::Subject>, slot: &mut Opti
 /// Reads the object that is decided on from its API server. `Err`: nobody can tell.
 async fn confirm<M: Machine>(machine: &M, key: &M::Key) -> Result<Confirmed, CallError> {
     let Some((cluster, kind, object)) = machine.confirms(key) else { return Ok(Confirmed::Unread) };
-    read(machine, &cluster, &kind, &object).await
-}
-
-/// Reads an object from its API server. `Err`: nobody can tell.
-async fn read<M: Machine>(
-    machine: &M,
-    cluster: &ClusterName,
-    kind: &Kind,
-    object: &ObjectKey,
-) -> Result<Confirmed, CallError> {
     let missing = || CallError::Unreachable(format!("{cluster} is not ready"));
-    let Reachable { cluster, caller, kind } = machine.engine().reachable(cluster, kind).ok_or_else(missing)?;
-    let found = Writer::new(&caller).get(&kind, object).await;
+    let Reachable { cluster, caller, kind } = machine.engine().reachable(&cluster, &kind).ok_or_else(missing)?;
+    let found = Writer::new(&caller).get(&kind, &object).await;
     if found.as_ref().is_err_and(CallError::suspects_cluster)
         && let Some(connection) = cluster.connection()
     {

@@ -8,7 +8,6 @@ use std::{
 use runtime_effect::{
     kind::Kind,
     memory::{Memory, Sole},
-    step::Expected,
     write::Op,
 };
 use runtime_fleet::{
@@ -249,22 +248,6 @@ async fn a_plan_goes_on_where_it_stopped() {
     assert!(matches!(went, Went::Stopped(Outcome::Park(_))), "{went:?}");
     assert_eq!(steps, [Step::Write(Box::new(write(0)))]);
     drop(held);
-}
-
-/// Nobody can tell: nothing that follows is written.
-#[tokio::test(start_paused = true)]
-async fn what_is_expected_must_be_there_before_anything_else_is_done() {
-    let machine = Owner::of(stub::engine(1));
-    let expected = Expected {
-        cluster: stub::name(),
-        kind: Kind::core("ConfigMap"),
-        object: ObjectKey::new("default", "one"),
-        uid: "u".into(),
-    };
-    let (mut steps, mut slot) = (vec![Step::Expect(Box::new(expected)), Step::Together(Vec::new())], None);
-    let went = carry_out(&machine, &One(stub::name()), &mut steps, &mut slot).await;
-    assert!(matches!(went, Went::Stopped(Outcome::Failed)), "{went:?}");
-    assert_eq!(steps.len(), 2);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,35 +1,35 @@
 //! A move that does not end where it was to: the object goes back, or on to somebody else.
 //!
-//! What was made for the move is needless then, and goes. So the old copy must be there: it may have gone, at our own request or
-//! its provider's, and nobody may have heard of it yet. Where it cannot be seen it is waited for; where it can, it is read once more.
-
-use std::sync::Arc;
+//! What was made for the move is needless when the object goes back, and goes. So it must be known that the old copy is there: it may
+//! have gone, at our own request or its provider's, while nobody could see it.
 
 use broker_api::MigrationState;
-use runtime_effect::{note::Note, object_key::ObjectKey, reach::Reach, step::Expected};
+use runtime_effect::{note::Note, reach::Reach};
 
-use super::{LOST_MILLIS, Pass, claim::Assigned, place::Choice, progress::Progress, transfer::Transfer};
-use crate::{acceptance::Acceptance, copy, decision::Step, movement::Route, snapshot::Holder};
+use super::{LOST_MILLIS, Pass, claim::Assigned, place::Choice, transfer::Transfer};
+use crate::{acceptance::Acceptance, movement::Route, snapshot::Holder};
 
 impl Transfer<'_, '_> {
-    /// Whether it cannot be told now if the old copy is still there. Nobody goes back to it before. While stages run it is left
-    /// alone.
+    /// Whether it cannot be told now if the old copy is still there. Nobody goes back to it before.
     fn is_blind(&self) -> bool {
-        let seen = |source: &Holder| source.reachable_copy().is_some();
-        !self.gone && self.progress != Progress::Staged && !self.source.is_some_and(seen)
+        let seen = |source: &Holder| source.reach == Reach::Ready;
+        !self.gone && !self.source.is_some_and(seen)
     }
 }
 
 impl<'a> Pass<'a> {
-    /// Why the move is not wanted any more, if that is so.
-    pub(super) fn moot(&mut self, transfer: &Transfer<'a, '_>) -> Option<String> {
+    /// Takes the move back where it is not wanted any more. Returns whether that was written.
+    pub(super) fn take_back(&mut self, transfer: &Transfer<'a, '_>) -> bool {
         let Transfer { origin, assigned, to, ref accepted, migration, .. } = *transfer;
         if let Some(failed) = migration.filter(|migration| migration.state == MigrationState::Failed) {
-            return Some(format!("Migration {failed} has failed"));
+            self.undo(transfer, &format!("Migration {failed} has failed"));
+            return true;
         }
-        let wanted = self.reason(origin, assigned, accepted, Some(to)).is_some();
-        (!wanted && accepted.is_some() && !transfer.is_blind())
-            .then(|| format!("provider {} accepts the object again", assigned.provider.name()))
+        if accepted.is_none() || self.reason(origin, assigned, accepted, Some(to)).is_some() || transfer.is_blind() {
+            return false;
+        }
+        self.undo(transfer, &format!("provider {} accepts the object again", assigned.provider.name()));
+        true
     }
 
     /// The object stays where it is. What was made at the other provider goes as a superseded copy does.
@@ -41,33 +41,9 @@ impl<'a> Pass<'a> {
             ..Assigned::to(assigned.provider.clone(), self.next_epoch(assigned))
         };
         let note = format!("stays at provider {}: {why}", assigned.provider.name());
-        let asks = self.if_there(transfer, |pass| {
-            pass.mark(origin, &back, Some(Note::normal("MoveUndone", note)));
-        });
-        if !asks {
-            self.decision.moving = None;
-            self.decision.route = None;
-        }
-    }
-
-    /// Decides on writes that are made only if the old copy, where one is seen, is still there. Returns whether that is asked: until
-    /// then the move is under way.
-    fn if_there(&mut self, transfer: &Transfer<'a, '_>, decide: impl FnOnce(&mut Self)) -> bool {
-        let before = self.decision.steps.len();
-        decide(self);
-        let seen = transfer.source.and_then(|source| Some((source, source.reachable_copy()?)));
-        let Some((Holder { provider, .. }, old)) = seen.filter(|_| self.decision.steps.len() > before) else {
-            return false;
-        };
-        let key = self.snapshot.key;
-        let expected = Expected {
-            cluster: provider.clone(),
-            kind: (*key.gvk).clone(),
-            object: ObjectKey::new(Arc::clone(&key.namespace), copy::name(key)),
-            uid: old.uid.clone(),
-        };
-        self.decision.steps.insert(before, Step::Expect(Box::new(expected)));
-        true
+        self.decision.moving = None;
+        self.decision.route = None;
+        self.mark(origin, &back, Some(Note::normal("MoveUndone", note)));
     }
 
     /// Sends the object to another provider than the one it was on its way to, or back. Returns whether that was written.
@@ -89,10 +65,7 @@ impl<'a> Pass<'a> {
                 self.decision.again_in(wait);
                 false
             }
-            Some(Choice::None { .. }) | None if transfer.is_blind() => {
-                self.await_source(transfer);
-                false
-            }
+            Some(Choice::None { .. }) | None if transfer.is_blind() => self.await_source(transfer),
             Some(Choice::None { .. }) | None => {
                 self.undo(transfer, why);
                 true
@@ -100,11 +73,20 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Has the origin looked at again where it may be told in a moment what is at the provider that is left. Whoever cannot be
-    /// reached for longer tells of it himself.
-    fn await_source(&mut self, transfer: &Transfer<'a, '_>) {
-        if transfer.source.is_some_and(|source| !matches!(source.reach, Reach::Unreachable(_))) {
-            self.decision.again_in(LOST_MILLIS);
+    /// Waits until it can be told what is at the provider that is left. Where that has been silent for longer than its AcceptAPI
+    /// allows, the object is placed anew; returns whether that was written.
+    fn await_source(&mut self, transfer: &Transfer<'a, '_>) -> bool {
+        let Transfer { origin, assigned, source, ref accepted, .. } = *transfer;
+        match source {
+            // It is asked again when it counts as gone.
+            None => false,
+            Some(source) if matches!(source.reach, Reach::Unreachable(_)) => {
+                self.silent(origin, assigned, source, accepted)
+            }
+            Some(_) => {
+                self.decision.again_in(LOST_MILLIS);
+                false
+            }
         }
     }
 
@@ -119,12 +101,12 @@ impl<'a> Pass<'a> {
             pinned_before: assigned.pinned_before,
             ..Assigned::to(assigned.provider.clone(), epoch)
         };
-        self.if_there(transfer, |pass| pass.begin(origin, &next, Some(best), note));
+        self.begin(origin, &next, Some(best), note);
     }
 
     /// The new copy has had its time to become ready: if there is somebody else, the object goes there.
     pub(super) fn times_out(&mut self, transfer: &Transfer<'a, '_>) -> bool {
-        let Transfer { origin, assigned, to, source, ref accepted, .. } = *transfer;
+        let Transfer { origin, assigned, to, .. } = *transfer;
         let timeout = self.snapshot.moves.patience.ready_timeout;
         let passed = self.snapshot.memory.moving_for(assigned.epoch, self.snapshot.now.millis);
         if let Some(left) = timeout.checked_sub(passed).filter(|left| *left > 0) {
@@ -138,9 +120,7 @@ impl<'a> Pass<'a> {
         }
         if matches!(self.decision.route, Some(Route::Rebalance { .. })) {
             if transfer.is_blind() {
-                self.await_source(transfer);
-                let silent = source.filter(|source| matches!(source.reach, Reach::Unreachable(_)));
-                return silent.is_some_and(|source| self.silent(origin, assigned, source, accepted));
+                return self.await_source(transfer);
             }
             self.undo(transfer, &format!("provider {} was not ready in time", to.name()));
             self.decision.gave_up = Some(to.clone());

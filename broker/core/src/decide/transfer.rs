@@ -70,8 +70,8 @@ impl<'a> Pass<'a> {
         }
         let transfer = Transfer { origin, assigned, to, source, accepted, migration, progress, gone };
         let may_stay = progress != Progress::Switched && !gone && (!dying || migration.is_some());
-        if may_stay && let Some(why) = self.moot(&transfer) {
-            return self.undo(&transfer, &why);
+        if may_stay && self.take_back(&transfer) {
+            return;
         }
         let target = self.target(origin, assigned, to, progress == Progress::Switched, migration);
         if let Target::Unfit { why, gone: lost } = &target

@@ -137,11 +137,13 @@ fn nobody_goes_back_to_what_cannot_be_seen() {
     tell(&plan).hold(&calm(&plan));
 }
 
-/// Likewise, where what was seen of the old copy was of before it went.
+/// Likewise, where it had been away for longer, and where stages ran.
 #[test]
-fn nobody_goes_back_to_what_may_have_gone() {
-    let plan = Plan::drawn(902_060);
-    tell(&plan).hold(&calm(&plan));
+fn nobody_goes_back_to_what_is_away() {
+    for seed in [902_060, 1_101_877] {
+        let plan = Plan::drawn(seed);
+        tell(&plan).hold(&calm(&plan));
+    }
 }
 
 /// What is waited for too short a time is asked for in vain for ever.

@@ -72,7 +72,7 @@ fn a_target_is_left_for_another_by_one_write_however_long_the_move_has_taken() {
     begin(&mut world);
     world.millis += 2000;
     world.accept_no_more("p2");
-    assert_eq!(world.pass(&web()).writes().count(), 1);
+    assert_eq!(world.pass(&web()).steps.len(), 1);
     assert_eq!(next(&world), "p3");
 }
 
@@ -145,7 +145,7 @@ fn one_that_asks_for_its_share_and_is_not_ready_in_time_gets_nothing() {
     world.millis += 600_000;
     let decision = world.pass(&web());
     assert!(decision.rests && decision.gave_up == Some(ClusterName::provider("p2")));
-    assert_eq!(decision.writes().count(), 1);
+    assert_eq!(decision.steps.len(), 1);
     assert_eq!((assigned(&world), next(&world)), (json!("p1"), Value::Null));
     // It is asked again after an hour, not before.
     world.settle_briefly(&web());

@@ -2,8 +2,7 @@
 
 use broker_api::{ClusterName, MigrationState, keys};
 use broker_core::{
-    decision::{State, Step},
-    memory::Subject,
+    decision::State,
     movement::{Configured, Request},
 };
 use runtime_effect::reach::Reach;
@@ -154,29 +153,7 @@ fn an_old_copy_that_is_gone_when_it_is_seen_again_was_nothing_to_go_back_to() {
     }
 }
 
-/// What is seen of the old copy may be of before it went.
-#[test]
-fn nobody_goes_back_or_on_unless_the_old_copy_is_there_still() {
-    for elsewhere in [false, true] {
-        let mut world = corp();
-        world.engage(ClusterName::provider("p3"));
-        world.accept("p3", &json!({"filters": [{"key": "fqdn", "suffix": ".net"}]}));
-        rename(&mut world, "a.com");
-        begin(&mut world);
-        rename(&mut world, if elsewhere { "a.net" } else { "a.corp" });
-        let old = world.copy("p1", &web()).unwrap()["metadata"].clone();
-        let decision = world.look(&web());
-        let [Step::Expect(expected), Step::Write(marks)] = &decision.steps[..] else { panic!("{:?}", decision.steps) };
-        assert_eq!((&expected.cluster, json!(expected.uid)), (&ClusterName::provider("p1"), old["uid"].clone()));
-        assert_eq!(
-            json!([&*expected.object.namespace, &*expected.object.name]),
-            json!([old["namespace"], old["name"]])
-        );
-        assert_eq!(marks.subject, Subject::Marks);
-    }
-}
-
-/// One that asks for its share is not waited for by whom its provider, which does not answer, lets go.
+/// Its AcceptAPI says for how long others wait.
 #[test]
 fn an_object_whose_old_provider_is_silent_too_long_is_placed_anew() {
     for lets_go in [false, true] {

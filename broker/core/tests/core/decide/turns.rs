@@ -45,10 +45,8 @@ fn the_next_of_a_persons_migrations_neither_takes_over_a_move_nor_inherits_one_t
 
     let mine = world.moves.migrations.iter_mut().find(|(_, migration)| migration.name == "mine").unwrap();
     (mine.1.state, mine.1.ended) = (MigrationState::Failed, Some(now + 5000));
-    world.pass(&web());
-    assert!(next(&world).is_null());
-    let undone = world.look(&web());
-    assert!(undone.moving.is_none(), "{undone:?}");
+    let undone = world.pass(&web());
+    assert!(undone.moving.is_none() && next(&world).is_null(), "{undone:?}");
     begin(&mut world);
     let second = world.look(&web()).moving.unwrap();
     assert!(second.to == first.to && second.epoch > first.epoch, "a move of its own: {second:?}");
