@@ -21,6 +21,7 @@ impl<'a> Pass<'a> {
     /// Takes the move back where it is not wanted any more. Returns whether that was written.
     pub(super) fn take_back(&mut self, transfer: &Transfer<'a, '_>) -> bool {
         let Transfer { origin, assigned, to, ref accepted, migration, .. } = *transfer;
+        // It has failed before the switch: nobody has touched the old copy.
         if let Some(failed) = migration.filter(|migration| migration.state == MigrationState::Failed) {
             self.undo(transfer, &format!("Migration {failed} has failed"));
             return true;
