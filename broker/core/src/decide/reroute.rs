@@ -7,13 +7,12 @@ use broker_api::MigrationState;
 use runtime_effect::{note::Note, reach::Reach};
 
 use super::{LOST_MILLIS, Pass, claim::Assigned, place::Choice, transfer::Transfer};
-use crate::{acceptance::Acceptance, movement::Route, snapshot::Holder};
+use crate::{acceptance::Acceptance, movement::Route};
 
 impl Transfer<'_, '_> {
     /// Whether it cannot be told now if the old copy is still there. Nobody goes back to it before.
     fn is_blind(&self) -> bool {
-        let seen = |source: &Holder| source.reach == Reach::Ready;
-        !self.gone && !self.source.is_some_and(seen)
+        !self.gone && self.source.is_none_or(|source| source.reach != Reach::Ready)
     }
 }
 
@@ -34,7 +33,7 @@ impl<'a> Pass<'a> {
     }
 
     /// The object stays where it is. What was made at the other provider goes as a superseded copy does.
-    pub(super) fn undo(&mut self, transfer: &Transfer<'a, '_>, why: &str) {
+    fn undo(&mut self, transfer: &Transfer<'a, '_>, why: &str) {
         let Transfer { origin, assigned, .. } = *transfer;
         // As it was: a person's choice of this provider is not undone with the move.
         let back = Assigned {

@@ -41,7 +41,7 @@ pub(super) struct Transfer<'a, 'b> {
     /// Who would have it there still.
     pub(super) accepted: Accepted<'a>,
     pub(super) migration: Option<&'a MigrationView>,
-    pub(super) progress: Progress,
+    progress: Progress,
     /// There is nothing (any more) to move from.
     pub(super) gone: bool,
 }
