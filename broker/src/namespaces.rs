@@ -23,6 +23,10 @@ use tokio::{sync::Notify, time::Instant};
 const GRACE: [Duration; 4] =
     [Duration::from_secs(10), Duration::from_secs(20), Duration::from_secs(40), Duration::from_mins(1)];
 
+/// Those whose time comes within so long of each other are looked at together, when the last one's has come: a round costs a
+/// provider a list of each kind that it serves, however many namespaces it is for.
+const GATHER: Duration = Duration::from_secs(5);
+
 /// When one in which a copy is being made, or of which nobody can tell, is looked at again.
 const BUSY: Duration = Duration::from_secs(30);
 
@@ -83,6 +87,8 @@ struct Waiting {
     round: BTreeSet<Arc<str>>,
     /// When all that the broker made are looked at.
     sweeps: Vec<Instant>,
+    /// Rounds begin whole `GATHER`s after it.
+    since: Option<Instant>,
     /// Until then nothing is asked.
     quiet: Option<Instant>,
 }
@@ -99,10 +105,18 @@ impl Waiting {
     /// The latest word counts: one in which copies come and go is not looked at between two of them.
     fn add(&mut self, namespace: &Arc<str>, due: Due) {
         if self.due.len() < WAITING && self.quiet.is_none_or(|until| until <= Instant::now()) {
-            let held = self.due.entry(Arc::clone(namespace)).or_insert(due);
-            held.at = due.at.max(held.at);
+            let at = self.round_after(due.at);
+            let held = self.due.entry(Arc::clone(namespace)).or_insert(Due { at, ..due });
+            held.at = held.at.max(at);
             held.full = due.full.min(held.full);
         }
+    }
+
+    /// When the first round begins that is not before a moment.
+    fn round_after(&mut self, at: Instant) -> Instant {
+        let since = *self.since.get_or_insert_with(Instant::now);
+        let rounds = at.saturating_duration_since(since).as_millis().div_ceil(GATHER.as_millis());
+        since + GATHER * u32::try_from(rounds).unwrap_or(u32::MAX)
     }
 
     /// A copy has gone from one. In one that is still `used` nothing is done, but where it waits it does so anew: another
@@ -126,6 +140,11 @@ impl Waiting {
         if let Some(due) = self.due.get_mut(namespace) {
             due.gone = gone + 1;
         }
+    }
+
+    /// One that an earlier leader made. What belonged to its copies has had some time to go.
+    fn swept(&mut self, namespace: &Arc<str>) {
+        self.add(namespace, Due::new(Instant::now() + GRACE[0], 1));
     }
 
     /// Whether one is to be looked at.
@@ -319,7 +338,7 @@ mod tests {
         for stays in [10, 20, 40, 60, 60] {
             waiting.empty(&team);
             assert_eq!(waiting.next(), Some(Instant::now() + Duration::from_secs(stays)));
-            tokio::time::advance(Duration::from_secs(4)).await;
+            tokio::time::advance(GATHER).await;
         }
         waiting.empty(&"other".into());
         assert_eq!(waiting.due["other"].at, Instant::now() + GRACE[0], "each for itself");
@@ -328,7 +347,7 @@ mod tests {
         waiting.gone(&team, true);
         assert!(waiting.waits("team"), "a copy came and went while it was looked at");
         assert_eq!(waiting.next(), Some(Instant::now() + GRACE[0]), "it was quiet for so long");
-        tokio::time::advance(Duration::from_secs(1)).await;
+        tokio::time::advance(GATHER).await;
         waiting.gone(&team, true);
         assert_eq!(waiting.next(), Some(Instant::now() + GRACE[1]), "the next copy was there before this one went");
         waiting.gone(&"third".into(), true);
@@ -341,6 +360,25 @@ mod tests {
         waiting.put_back(&looked, &Found::default());
         waiting.gone(&team, true);
         assert!(!waiting.waits("team"), "nobody looks at it any more, and there is a copy in it");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn those_that_are_emptied_one_after_the_other_are_looked_at_together_and_none_too_early() {
+        let mut waiting = Waiting::default();
+        let round = waiting.round_after(Instant::now());
+        for number in 0..10 {
+            tokio::time::advance(GATHER / 10).await;
+            waiting.empty(&Arc::from(format!("n{number}")));
+        }
+        assert_eq!(round + GATHER, Instant::now());
+        waiting.swept(&"swept".into());
+        assert_eq!(waiting.next(), Some(Instant::now() + GRACE[0]), "when the last one's time has come");
+        let moment = Duration::from_millis(1);
+        tokio::time::advance(GRACE[0].checked_sub(moment).unwrap()).await;
+        assert!(waiting.take().is_empty());
+        tokio::time::advance(moment).await;
+        let looked = waiting.take();
+        assert_eq!((looked.len(), looked["n9"].full, looked["swept"].full), (11, 0, 1));
     }
 
     #[test]

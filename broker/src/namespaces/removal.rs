@@ -179,7 +179,7 @@ async fn look_after(broker: Arc<Broker>, provider: ClusterName, visits: Arc<Visi
                 let selector = format!("{}%3D{}", keys::MANAGED_BY.replace('/', "%2F"), keys::MANAGER);
                 let asked = Asker { caller: &caller, bucket: &mut bucket }.namespaces(&selector).await;
                 for namespace in asked? {
-                    lock(&visits.state).empty(&namespace);
+                    lock(&visits.state).swept(&namespace);
                 }
             }
             if round.is_empty() {

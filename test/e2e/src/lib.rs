@@ -54,7 +54,7 @@ pub use recording::{Change, Recording};
 pub use said::Said;
 pub use scene::Scene;
 pub use shared::Shared;
-pub use tally::{Requests, Tally, until_quiet};
+pub use tally::{Request, Requests, Tally, until_quiet};
 pub use traveller::Traveller;
 pub use world::World;
 
