@@ -6,6 +6,7 @@
 
 mod bring;
 mod claim;
+mod confirm;
 mod depart;
 mod explain;
 mod gate;

@@ -152,12 +152,21 @@ impl Decision {
 
 #[cfg(test)]
 mod tests {
+    use runtime_effect::kind::Kind;
+
     use super::*;
 
     #[test]
     fn what_is_gone_is_forgotten_once_nothing_is_left_to_do() {
         assert!(Decision::state(State::Gone).forgets());
-        assert!(!Decision { steps: vec![Step::Confirm], ..Decision::state(State::Gone) }.forgets());
+        let place = Interest {
+            cluster: ClusterName::consumer("homer"),
+            kind: Kind { group: String::new(), version: "v1".into(), kind: "K".into() },
+            namespace: "n".into(),
+            name: "a".into(),
+        };
+        let confirm = Step::Confirm(Box::new(place));
+        assert!(!Decision { steps: vec![confirm], ..Decision::state(State::Gone) }.forgets());
         assert!(!Decision::state(State::Deleting).forgets());
     }
 }

@@ -4,8 +4,10 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use broker_api::ClusterName;
 use runtime_cel::expression::Evaluator;
-pub use runtime_effect::step::Confirmed;
-use runtime_effect::{kind::Kind, now::Now, reach::Reach, seen::Seen, serving::Serving, view::View};
+pub use runtime_effect::step::{Confirmed, Live};
+use runtime_effect::{
+    interest::Interest, kind::Kind, now::Now, reach::Reach, seen::Seen, serving::Serving, view::View,
+};
 
 use crate::{
     acceptance::{Acceptance, Applicant},
@@ -35,6 +37,16 @@ impl fmt::Display for OriginKey {
 }
 
 impl OriginKey {
+    /// Where the object is.
+    pub fn place(&self) -> Interest {
+        Interest {
+            cluster: self.cluster.clone(),
+            kind: (*self.gvk).clone(),
+            namespace: self.namespace.to_string(),
+            name: self.name.to_string(),
+        }
+    }
+
     /// What signatures about the object with this uid speak of.
     pub fn subject<'a>(&'a self, uid: &'a str) -> OriginRef<'a> {
         OriginRef {
@@ -164,8 +176,8 @@ pub struct Snapshot<'a> {
     pub consumer_labels: Option<Arc<BTreeMap<String, String>>>,
     /// The object itself.
     pub origin: Seen,
-    /// What a live read has just found under the origin's name.
-    pub confirmed: Confirmed,
+    /// What a live read has just found: of the origin, or of a copy.
+    pub confirmed: Option<Confirmed>,
     /// Whether copies at a provider may go because their origins are not there.
     pub brake: &'a dyn Fn(&ClusterName) -> Brake,
     /// The object is itself a copy that we made, in a cluster that is consumer and provider.

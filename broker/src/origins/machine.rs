@@ -11,7 +11,7 @@ use broker_core::{
     related,
     snapshot::OriginKey,
 };
-use runtime_effect::{interest::Interest, kind::Kind, note::Note, write::Op};
+use runtime_effect::{interest::Interest, note::Note, write::Op};
 use runtime_engine::{
     bodies::Needs,
     clock,
@@ -90,11 +90,6 @@ impl Machine for Origins {
         }
         let Decision { steps, interests, again, when_idle, complete, .. } = decision;
         Ok(Plan { steps, interests, listens, again, when_idle, complete })
-    }
-
-    fn confirms(&self, Work(key): &Work) -> Option<(ClusterName, Kind, ObjectKey)> {
-        let object = ObjectKey { namespace: Arc::clone(&key.namespace), name: Arc::clone(&key.name) };
-        Some((key.cluster.clone(), (*key.gvk).clone(), object))
     }
 
     fn remember<T>(&self, Work(key): &Work, change: impl FnOnce(&mut Memory) -> T) -> Option<T> {

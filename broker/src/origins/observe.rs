@@ -86,7 +86,13 @@ impl Broker {
     }
 
     /// Observes an origin and decides. `confirmed` is what a live read has just said. `None`: keys are not read yet.
-    pub fn decide(&self, key: &OriginKey, memory: &OriginMemory, confirmed: Confirmed, busy: bool) -> Option<Decision> {
+    pub fn decide(
+        &self,
+        key: &OriginKey,
+        memory: &OriginMemory,
+        confirmed: Option<Confirmed>,
+        busy: bool,
+    ) -> Option<Decision> {
         // A consumer that is not engaged (any more): its copies stay, and nothing is remembered of it.
         match self.observe(key, None, memory, confirmed, busy, decide) {
             Ok(decision) => Some(decision),
@@ -98,14 +104,14 @@ impl Broker {
     /// Why an origin is where it is. `None`: keys are not read yet, or its consumer is not engaged.
     pub fn explain(&self, key: &OriginKey) -> Option<Explanation> {
         let (memory, _) = self.records.memory(key);
-        self.observe(key, None, &memory, Confirmed::default(), false, explain).ok()
+        self.observe(key, None, &memory, None, false, explain).ok()
     }
 
     /// What would become of an object that is not there, if it came now: whatever is there of one of its name is left out. It
     /// has no uid yet, by which one of several AcceptAPIs of one priority would be chosen. `None`: see [`Broker::explain`].
     pub fn explain_new(&self, key: &OriginKey, object: Value) -> Option<Explanation> {
         let origin = proposed(object);
-        self.observe(key, Some(origin), &OriginMemory::default(), Confirmed::default(), false, explain).ok()
+        self.observe(key, Some(origin), &OriginMemory::default(), None, false, explain).ok()
     }
 
     /// Hands a snapshot of an origin on; of one that is `new`, with this in its place.
@@ -114,7 +120,7 @@ impl Broker {
         key: &OriginKey,
         new: Option<View>,
         memory: &OriginMemory,
-        confirmed: Confirmed,
+        confirmed: Option<Confirmed>,
         busy: bool,
         then: impl FnOnce(&Snapshot<'_>) -> T,
     ) -> Result<T, Unseen> {

@@ -11,7 +11,7 @@ use broker_core::{
     decide::{Explanation, explain, proposed},
     memory::OriginMemory,
     movement::{Configured, Route},
-    snapshot::{Brake, Confirmed, Holder, Limits, Moves, OriginKey, Patience, Quota, RelatedView, Snapshot},
+    snapshot::{Brake, Holder, Limits, Moves, OriginKey, Patience, Quota, RelatedView, Snapshot},
 };
 use runtime_cel::{expression::Evaluator, schema::Schema};
 use runtime_effect::{
@@ -77,7 +77,7 @@ pub(crate) fn explain_new(
         consumer_kind: Serving::Served(kind.clone()),
         consumer_labels: Some(Arc::default()),
         origin: Seen::Present(origin),
-        confirmed: Confirmed::default(),
+        confirmed: None,
         brake: &|_: &ClusterName| Brake::Free,
         is_copy: false,
         holders: providers.into_iter().map(holder).collect(),

@@ -15,11 +15,12 @@ use graphs_core::{
     revision,
 };
 use runtime_effect::{
+    interest::Interest,
     kind::Kind,
     memory::Memory,
     note::Note,
     seen::Seen,
-    step::{Confirmed, Step},
+    step::{Confirmed, Live, Step},
     view::View,
     write::Write,
 };
@@ -33,7 +34,6 @@ use runtime_fleet::{
     cluster::Cluster,
     index::Change,
     lock::lock,
-    object::ObjectKey,
     queue::{Outcome, Queue},
     watch::WatchSpec,
 };
@@ -43,7 +43,7 @@ use super::{
     DefinitionKey,
     key::key_of,
     observe::Crd,
-    record::{Asked, Attempt, Record},
+    record::{Attempt, Record},
 };
 use crate::{
     compiled::Compiled,
@@ -335,9 +335,10 @@ impl Machine for DefinitionMachine {
                 return Ok(Plan { listens: true, ..Plan::default() });
             }
         }
-        let asked = record.asked.take();
-        let is_there = rgd.present().is_some_and(|rgd| occasion.confirmed == Confirmed::Present(rgd.uid.clone()));
-        let confirmed = asked == Some(Asked::Itself) && is_there;
+        let itself_at = at(key, &graphs.fixed.definitions, &key.name);
+        let is_there = |live: &Live| rgd.present().is_some_and(|rgd| live.is_of(&rgd.uid));
+        let confirmed =
+            occasion.confirmed.as_ref().is_some_and(|said| said.object == itself_at && is_there(&said.live));
         let decision = self.decision(key, &rgd, &mut record, &spokes, confirmed).ok_or(Outcome::Done)?;
         let needs = self.kinds_at(key, &record);
         let busy = record.own.iter().chain(&record.revisions).any(|attempt| attempt.busy);
@@ -346,14 +347,15 @@ impl Machine for DefinitionMachine {
             && let Seen::Present(rgd) = &rgd
         {
             let last = rgd.value["status"]["lastIssuedRevision"].as_i64().unwrap_or_default();
-            let revision = Asked::Revision(revision::name(&key.name, last));
-            record.asked = match &occasion.confirmed {
-                Confirmed::Unread => Some(revision),
-                Confirmed::Absent if asked == Some(revision) => Some(Asked::Itself),
+            let revision = at(key, &graphs.fixed.revisions, &revision::name(&key.name, last));
+            let ask = match &occasion.confirmed {
+                None => Some(revision),
+                // The watch of one that is gone may be silent.
+                Some(Confirmed { object, live: Live::Absent }) if *object == revision => Some(itself_at),
                 // What is there, or gone, the watch will tell.
-                Confirmed::Absent | Confirmed::Present(_) => None,
+                Some(_) => None,
             };
-            steps.extend(record.asked.is_some().then_some(Step::Confirm));
+            steps.extend(ask.map(|object| Step::Confirm(Box::new(object))));
         }
         let is_news = |note: &Note| self.is_news(key, &mut record.told, note);
         let news: Vec<Note> = decision.notes.into_iter().filter(is_news).collect();
@@ -386,15 +388,6 @@ impl Machine for DefinitionMachine {
         Ok(Plan { steps, again, ..Plan::default() })
     }
 
-    fn confirms(&self, key: &DefinitionKey) -> Option<(ClusterName, Kind, ObjectKey)> {
-        let fixed = &self.graphs.fixed;
-        let (spec, name) = match self.graphs.definitions.with(key, |record| record.asked.clone())?? {
-            Asked::Itself => (&fixed.definitions, key_of(&key.name)),
-            Asked::Revision(name) => (&fixed.revisions, key_of(&name)),
-        };
-        Some((key.cluster.clone(), Kind::from(&spec.gvk), name))
-    }
-
     fn remember<T>(&self, key: &DefinitionKey, change: impl FnOnce(&mut Memory<Subject>) -> T) -> Option<T> {
         self.graphs.definitions.with(key, |record| change(&mut record.memory))
     }
@@ -421,5 +414,15 @@ impl Machine for DefinitionMachine {
 
     fn learned(&self, _key: &DefinitionKey, cluster: &Cluster, spec: &Arc<WatchSpec>, change: &Change) {
         self.graphs.learned(cluster.name(), spec, change, None);
+    }
+}
+
+/// Where an object of the hub is that belongs to an RGD.
+fn at(key: &DefinitionKey, spec: &WatchSpec, name: &str) -> Interest {
+    Interest {
+        cluster: key.cluster.clone(),
+        kind: Kind::from(&spec.gvk),
+        namespace: String::new(),
+        name: name.to_owned(),
     }
 }

@@ -60,17 +60,6 @@ pub struct Record {
     pub serves: Option<(i64, Arc<Compiled>)>,
     /// What spokes go by of the RGD itself: its uid, and whether breaking changes go through.
     pub itself: Option<(Box<str>, bool)>,
-    /// What is being read before a revision is issued in the place of one that is not seen.
-    pub asked: Option<Asked>,
-}
-
-/// What is read of an RGD that says that a revision was issued which is not seen.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Asked {
-    /// First the revision of this name.
-    Revision(String),
-    /// Then, where there is none, the RGD itself: the watch of one that is gone may be silent.
-    Itself,
 }
 
 impl Record {

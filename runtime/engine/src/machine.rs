@@ -2,10 +2,8 @@
 
 use std::{fmt::Display, sync::Arc, time::Duration};
 
-use broker_api::ClusterName;
 use runtime_effect::{
     interest::Interest,
-    kind::Kind,
     memory::{Memory, Pace, Subject},
     note::Note,
     step::{Confirmed, Step},
@@ -15,7 +13,7 @@ use runtime_fleet::{
     cluster::Cluster,
     error::CallError,
     index::Change,
-    object::{Object, ObjectKey},
+    object::Object,
     queue::{Key, Outcome, Queue},
     watch::WatchSpec,
 };
@@ -82,7 +80,7 @@ pub struct Occasion {
     /// Other keys wait for their turn, and this one has not waited long: what can wait should.
     pub busy: bool,
     /// What [`Step::Confirm`] found.
-    pub confirmed: Confirmed,
+    pub confirmed: Option<Confirmed>,
 }
 
 /// Why a write is refused, for people.
@@ -162,11 +160,6 @@ pub trait Machine: Send + Sync + Sized + 'static {
 
     /// All steps of the key's last plan went through.
     fn went_through(&self, _key: &Self::Key) {}
-
-    /// The object that [`Step::Confirm`] reads: where it is, its kind and its name.
-    fn confirms(&self, _key: &Self::Key) -> Option<(ClusterName, Kind, ObjectKey)> {
-        None
-    }
 
     /// Changes what is remembered of the writes of a key, if anything is remembered of it.
     fn remember<T>(&self, key: &Self::Key, change: impl FnOnce(&mut Memory<Self::Subject>) -> T) -> Option<T>;

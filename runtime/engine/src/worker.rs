@@ -10,12 +10,14 @@ use std::{
 use broker_api::ClusterName;
 use futures::{FutureExt as _, StreamExt as _, stream::FuturesUnordered};
 use runtime_effect::{
-    step::{Confirmed, Step},
+    interest::Interest,
+    step::{Confirmed, Live, Step},
     write::Write,
 };
 use runtime_fleet::{
     crash::spawn,
     error::CallError,
+    object::ObjectKey,
     queue::{Outcome, Start, Turn},
     slots::Slot,
     write::Writer,
@@ -209,7 +211,7 @@ fn decide<M: Machine>(
     machine: &M,
     key: &M::Key,
     patient: bool,
-    confirmed: Confirmed,
+    confirmed: Option<Confirmed>,
 ) -> Result<Drawn<M::Subject>, Outcome> {
     let occasion = Occasion { busy: !patient && machine.queue().is_busy(), confirmed };
     let (began, bodies) = (Instant::now(), machine.engine().bodies.puts());
@@ -223,7 +225,7 @@ fn first_decision<M: Machine>(machine: &M, hand: &Hand<M>) -> First<M::Subject> 
     if !machine.needs(&hand.key).nothing() {
         return First::Nothing;
     }
-    let drawn = match decide(machine, &hand.key, hand.patient, Confirmed::Unread) {
+    let drawn = match decide(machine, &hand.key, hand.patient, None) {
         Ok(drawn) => drawn,
         Err(outcome) => return First::Done(outcome),
     };
@@ -242,12 +244,13 @@ async fn work<M: Machine>(
     mut first: Option<Drawn<M::Subject>>,
     kept: &Kept<M>,
 ) -> Outcome {
-    let mut confirmed = Confirmed::Unread;
+    let mut confirmed: Option<Confirmed> = None;
     for _ in 0..M::PASSES {
         let key = &hand.key;
         let (mut unread, mut room) = (false, None);
         // What was read live is older than what is told meanwhile.
-        let live = confirmed != Confirmed::Unread;
+        let live = confirmed.is_some();
+        let unanswered = confirmed.as_ref().is_some_and(|said| said.live == Live::Unknown);
         let mut drawn = if let Some(drawn) = first.take() {
             drawn
         } else {
@@ -259,7 +262,7 @@ async fn work<M: Machine>(
             // Until what the plan wants is done: it holds the objects that are sent.
             room = machine.engine().provide(needs).await;
             unread = reads && machine.needs(key).reads();
-            match decide_apart(machine, hand, std::mem::take(&mut confirmed)).await {
+            match decide_apart(machine, hand, confirmed.take()).await {
                 Ok(drawn) => drawn,
                 Err(outcome) => return outcome,
             }
@@ -270,7 +273,7 @@ async fn work<M: Machine>(
             continue;
         }
         // What could not be read is unknown to the plan, which leaves it as it is: the rest need not wait for it.
-        let ended = |outcome| if stubs.failed { Outcome::Failed } else { outcome };
+        let ended = |outcome| if stubs.failed || unanswered { Outcome::Failed } else { outcome };
         // Followers keep warm; on taking the lead everything is looked at again.
         if plan.steps.is_empty() || !machine.owns(key) {
             return ended(at_rest(plan, unread));
@@ -283,7 +286,7 @@ async fn work<M: Machine>(
                 }
             }
             Went::Again => {}
-            Went::Confirmed(found) => confirmed = found,
+            Went::Confirmed(found) => confirmed = Some(found),
             Went::Stopped(outcome) => {
                 // What was decided because of a live read, or holds large objects, is not for later.
                 if matches!(outcome, Outcome::Park(_)) && !live && room.is_none() {
@@ -301,7 +304,7 @@ async fn work<M: Machine>(
 async fn decide_apart<M: Machine>(
     machine: &Arc<M>,
     hand: &Hand<M>,
-    confirmed: Confirmed,
+    confirmed: Option<Confirmed>,
 ) -> Result<Drawn<M::Subject>, Outcome> {
     let (owned, key, patient) = (Arc::clone(machine), hand.key.clone(), hand.patient);
     let job = move || decide(&*owned, &key, patient, confirmed);
@@ -324,13 +327,13 @@ async fn carry_out<M: Machine>(
     while let Some(step) = steps.get(done) {
         let went = match step {
             Step::Write(_) | Step::Together(_) => write_all(machine, key, step.writes(), slot).await,
-            Step::Confirm => match confirm(machine, key).await {
-                Ok(found) => Went::Confirmed(found),
-                Err(error) => {
-                    debug!(%key, %error, "cannot confirm");
-                    Went::Stopped(Outcome::Failed)
-                }
-            },
+            Step::Confirm(object) => {
+                let live = ask(machine, object).await.unwrap_or_else(|error| {
+                    debug!(%key, ?object, %error, "cannot confirm");
+                    Live::Unknown
+                });
+                Went::Confirmed(Confirmed { object: (**object).clone(), live })
+            }
         };
         if !matches!(went, Went::Through) {
             steps.drain(..done);
@@ -436,18 +439,19 @@ fn take_slot<M: Machine>(machine: &M, write: &Write<M::Subject>, slot: &mut Opti
     if slot.is_some() { Ok(()) } else { Err(Outcome::Park(Arc::clone(traffic.slots()))) }
 }
 
-/// Reads the object that is decided on from its API server. `Err`: nobody can tell.
-async fn confirm<M: Machine>(machine: &M, key: &M::Key) -> Result<Confirmed, CallError> {
-    let Some((cluster, kind, object)) = machine.confirms(key) else { return Ok(Confirmed::Unread) };
-    let missing = || CallError::Unreachable(format!("{cluster} is not ready"));
-    let Reachable { cluster, caller, kind } = machine.engine().reachable(&cluster, &kind).ok_or_else(missing)?;
-    let found = Writer::new(&caller).get(&kind, &object).await;
+/// Asks an API server about an object. `Err`: nobody can tell.
+async fn ask<M: Machine>(machine: &M, object: &Interest) -> Result<Live, CallError> {
+    let missing = || CallError::Unreachable(format!("{} is not ready", object.cluster));
+    let Reachable { cluster, caller, kind } =
+        machine.engine().reachable(&object.cluster, &object.kind).ok_or_else(missing)?;
+    let key = ObjectKey::new(object.namespace.as_str(), object.name.as_str());
+    let found = Writer::new(&caller).get(&kind, &key).await;
     if found.as_ref().is_err_and(CallError::suspects_cluster)
         && let Some(connection) = cluster.connection()
     {
         cluster.server().suspect(&connection);
     }
-    Ok(found?.map_or(Confirmed::Absent, |object| Confirmed::Present(object.uid)))
+    Ok(found?.map_or(Live::Absent, |object| Live::Present { uid: object.uid, deleting: object.deleting }))
 }
 
 #[cfg(test)]

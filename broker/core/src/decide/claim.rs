@@ -10,10 +10,10 @@ use super::{BRAKE_MILLIS, LOST_MILLIS, Pass};
 use crate::{
     assignment::Proven,
     copy::signed_origin,
-    decision::{State, Step},
+    decision::State,
     migration_object,
     readiness::unready,
-    snapshot::{Brake, Confirmed, Holder},
+    snapshot::{Brake, Holder, Live},
 };
 
 /// What signatures say of an origin.
@@ -206,16 +206,13 @@ impl<'a> Pass<'a> {
                     continue;
                 }
             }
-            match &snapshot.confirmed {
-                Confirmed::Absent => self.delete_copy(&holder.provider, copy, None),
-                Confirmed::Present(live) if uid.is_some_and(|uid| **live != *uid) => {
+            match self.confirm(snapshot.key.place()) {
+                Some(Live::Absent) => self.delete_copy(&holder.provider, copy, None),
+                Some(live @ Live::Present { .. }) if uid.is_some_and(|uid| !live.is_of(uid)) => {
                     self.delete_copy(&holder.provider, copy, None);
                 }
-                Confirmed::Present(_) => {}
-                Confirmed::Unread => {
-                    self.decision.steps.push(Step::Confirm);
-                    return;
-                }
+                Some(Live::Present { .. } | Live::Unknown) => {}
+                None => return,
             }
         }
     }

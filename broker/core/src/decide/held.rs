@@ -6,8 +6,7 @@ use runtime_effect::{note::Note, view::View};
 use super::{BRAKE_MILLIS, HELD_MILLIS, Pass};
 use crate::{
     copy,
-    decision::Step,
-    snapshot::{Brake, Confirmed, Holder},
+    snapshot::{Brake, Holder, Live},
 };
 
 /// How many finalizers are named, and how much of each: they are a provider's words.
@@ -54,12 +53,11 @@ impl<'a> Pass<'a> {
                     continue;
                 }
             }
-            match &snapshot.confirmed {
+            match self.confirm(snapshot.key.place()) {
                 // Our cache of the consumer may be older than the copy: then the copy is the newer object's.
-                Confirmed::Present(live) if **live == *origin.uid => self.delete_copy(&holder.provider, copy, None),
-                Confirmed::Present(_) | Confirmed::Absent => return Predecessors::Newer,
-                Confirmed::Unread if self.decision.steps.contains(&Step::Confirm) => {}
-                Confirmed::Unread => self.decision.steps.push(Step::Confirm),
+                Some(live) if live.is_of(&origin.uid) => self.delete_copy(&holder.provider, copy, None),
+                Some(Live::Present { .. } | Live::Absent) => return Predecessors::Newer,
+                Some(Live::Unknown) | None => {}
             }
         }
         if let Some(provider) = braked {

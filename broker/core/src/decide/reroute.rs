@@ -1,23 +1,49 @@
 //! A move that does not end where it was to: the object goes back, or on to somebody else.
 //!
 //! What was made for the move is needless when the object goes back, and goes. So it must be known that the old copy is there: it may
-//! have gone, at our own request or its provider's, while nobody could see it.
+//! have gone, at our own request or its provider's, while nobody could see it. What was seen may be old: its provider's API server
+//! is asked right before.
 
 use broker_api::MigrationState;
 use runtime_effect::{note::Note, reach::Reach};
 
 use super::{LOST_MILLIS, Pass, claim::Assigned, place::Choice, transfer::Transfer};
-use crate::{acceptance::Acceptance, movement::Route};
-
-impl Transfer<'_, '_> {
-    /// Whether it cannot be told now if the old copy is still there. Nobody goes back to it before.
-    fn is_blind(&self) -> bool {
-        !self.gone && self.source.is_none_or(|source| source.reach != Reach::Ready)
-    }
-}
+use crate::{
+    acceptance::Acceptance,
+    movement::Route,
+    snapshot::{Holder, Live},
+};
 
 impl<'a> Pass<'a> {
-    /// Takes the move back where it is not wanted any more. Returns whether that was written.
+    /// What a live read has said of the copy of who is left.
+    pub(super) fn live_copy(&self, source: &Holder) -> Option<&'a Live> {
+        self.live(&self.copy_at(&source.provider))
+    }
+
+    /// Whether the old copy is there, as far as anybody has said.
+    pub(super) fn is_seen(&self, source: Option<&Holder>) -> bool {
+        let Some((source, copy)) = source.and_then(|source| Some((source, source.reachable_copy()?))) else {
+            return false;
+        };
+        // Another one of its name: the watch will tell.
+        self.live_copy(source).is_none_or(|live| live.is_of(&copy.uid))
+    }
+
+    /// Whether the old copy is on its way out.
+    pub(super) fn is_dying(&self, source: &Holder) -> bool {
+        let live = self.live_copy(source);
+        source.copy.present().is_some_and(|copy| copy.deleting)
+            || matches!(live, Some(Live::Present { deleting: true, .. }))
+    }
+
+    /// Whether the provider that is left has been asked about the old copy, where something hangs on its being there. If not, it
+    /// is asked now.
+    fn has_confirmed(&mut self, transfer: &Transfer<'a, '_>) -> bool {
+        let Transfer { assigned, gone, blind, .. } = *transfer;
+        gone || blind || self.confirm(self.copy_at(&assigned.provider)).is_some()
+    }
+
+    /// Takes the move back where it is not wanted any more. Returns whether that is written, or asked for.
     pub(super) fn take_back(&mut self, transfer: &Transfer<'a, '_>) -> bool {
         let Transfer { origin, assigned, to, ref accepted, migration, .. } = *transfer;
         // It has failed before the switch: nobody has touched the old copy.
@@ -25,7 +51,7 @@ impl<'a> Pass<'a> {
             self.undo(transfer, &format!("Migration {failed} has failed"));
             return true;
         }
-        if accepted.is_none() || self.reason(origin, assigned, accepted, Some(to)).is_some() || transfer.is_blind() {
+        if accepted.is_none() || self.reason(origin, assigned, accepted, Some(to)).is_some() || transfer.blind {
             return false;
         }
         self.undo(transfer, &format!("provider {} accepts the object again", assigned.provider.name()));
@@ -33,8 +59,12 @@ impl<'a> Pass<'a> {
     }
 
     /// The object stays where it is. What was made at the other provider goes as a superseded copy does.
-    fn undo(&mut self, transfer: &Transfer<'a, '_>, why: &str) {
+    /// Returns whether that was written; if not, it is asked whether the old copy is there.
+    fn undo(&mut self, transfer: &Transfer<'a, '_>, why: &str) -> bool {
         let Transfer { origin, assigned, .. } = *transfer;
+        if !self.has_confirmed(transfer) {
+            return false;
+        }
         // As it was: a person's choice of this provider is not undone with the move.
         let back = Assigned {
             pinned: assigned.pinned_before,
@@ -44,6 +74,7 @@ impl<'a> Pass<'a> {
         self.decision.moving = None;
         self.decision.route = None;
         self.mark(origin, &back, Some(Note::normal("MoveUndone", note)));
+        true
     }
 
     /// Sends the object to another provider than the one it was on its way to, or back. Returns whether that was written.
@@ -65,7 +96,7 @@ impl<'a> Pass<'a> {
                 self.decision.again_in(wait);
                 false
             }
-            Some(Choice::None { .. }) | None if transfer.is_blind() => self.await_source(transfer),
+            Some(Choice::None { .. }) | None if transfer.blind => self.await_source(transfer),
             Some(Choice::None { .. }) | None => {
                 self.undo(transfer, why);
                 true
@@ -90,8 +121,12 @@ impl<'a> Pass<'a> {
         }
     }
 
-    fn send_to(&mut self, transfer: &Transfer<'a, '_>, best: &Acceptance, why: &str) {
+    /// Sends the object on to somebody else. Returns as [`Self::undo`] does.
+    fn send_to(&mut self, transfer: &Transfer<'a, '_>, best: &Acceptance, why: &str) -> bool {
         let Transfer { origin, assigned, .. } = *transfer;
+        if !self.has_confirmed(transfer) {
+            return false;
+        }
         let to = best.id.provider.clone();
         let note = format!("goes on to provider {}: {why}", to.name());
         self.decision.rests = false;
@@ -102,6 +137,7 @@ impl<'a> Pass<'a> {
             ..Assigned::to(assigned.provider.clone(), epoch)
         };
         self.begin(origin, &next, Some(best), note);
+        true
     }
 
     /// The new copy has had its time to become ready: if there is somebody else, the object goes there.
@@ -119,16 +155,16 @@ impl<'a> Pass<'a> {
             return false;
         }
         if matches!(self.decision.route, Some(Route::Rebalance { .. })) {
-            if transfer.is_blind() {
+            if transfer.blind {
                 return self.await_source(transfer);
             }
-            self.undo(transfer, &format!("provider {} was not ready in time", to.name()));
-            self.decision.gave_up = Some(to.clone());
+            let written = self.undo(transfer, &format!("provider {} was not ready in time", to.name()));
+            self.decision.gave_up = written.then(|| to.clone());
             return true;
         }
         let Choice::Best(best) = self.choose(origin, &[&assigned.provider, to]) else { return false };
-        self.send_to(transfer, best, &format!("provider {} was not ready in time", to.name()));
-        self.decision.gave_up = Some(to.clone());
+        let written = self.send_to(transfer, best, &format!("provider {} was not ready in time", to.name()));
+        self.decision.gave_up = written.then(|| to.clone());
         true
     }
 }

@@ -19,7 +19,7 @@ use crate::{
     migration_object,
     movement::{MigrationView, Moving, Phase, Route},
     readiness::unready,
-    snapshot::Holder,
+    snapshot::{Holder, Live},
     status::Own,
 };
 
@@ -44,6 +44,8 @@ pub(super) struct Transfer<'a, 'b> {
     progress: Progress,
     /// There is nothing (any more) to move from.
     pub(super) gone: bool,
+    /// Whether it cannot be told now if the old copy is still there. Nobody goes back to it before.
+    pub(super) blind: bool,
 }
 
 impl<'a> Pass<'a> {
@@ -62,13 +64,14 @@ impl<'a> Pass<'a> {
         let migration = self.migration_of(origin, assigned, to);
         self.moves_for(migration);
         self.others_wait(migration);
-        let dying = source.and_then(|source| source.copy.present()).is_some_and(|copy| copy.deleting);
-        let progress = Progress::of(migration, dying, &snapshot.moves.configured);
         let gone = self.is_gone(origin, assigned, source);
+        let blind = !gone && !self.is_seen(source);
+        let dying = source.is_some_and(|source| self.is_dying(source));
+        let progress = Progress::of(migration, dying, &snapshot.moves.configured);
         if source.is_none() {
             self.await_departure(&assigned.provider);
         }
-        let transfer = Transfer { origin, assigned, to, source, accepted, migration, progress, gone };
+        let transfer = Transfer { origin, assigned, to, source, accepted, migration, progress, gone, blind };
         let may_stay = progress != Progress::Switched && !gone && (!dying || migration.is_some());
         if may_stay && self.take_back(&transfer) {
             return;
@@ -169,7 +172,9 @@ impl<'a> Pass<'a> {
             && match &source.copy {
                 Seen::Unknown => false,
                 Seen::Absent => true,
-                Seen::Present(copy) => !self.is_ours(origin, source, copy),
+                Seen::Present(copy) => {
+                    !self.is_ours(origin, source, copy) || self.live_copy(source) == Some(&Live::Absent)
+                }
             }
     }
 

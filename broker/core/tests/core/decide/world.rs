@@ -3,6 +3,7 @@
 mod bystanders;
 mod evaluation;
 mod kinds;
+mod live;
 mod moves;
 mod oddities;
 mod relations;
@@ -21,7 +22,7 @@ use broker_core::{
     assignment::{Key, KeyRing, Seal},
     copy,
     decide::decide,
-    decision::{Decision, State, Step, Write},
+    decision::{Decision, State, Write},
     memory::{OriginMemory, Subject},
     movement::Route,
     snapshot::{Brake, Confirmed, Holder, Limits, OriginKey, Quota, Snapshot},
@@ -291,7 +292,7 @@ impl World {
         Now { millis: self.millis, started: self.started, text: format!("2026-01-01T00:00:00Z+{seconds}") }
     }
 
-    pub(crate) fn decide(&self, key: &OriginKey, confirmed: &Confirmed) -> Decision {
+    pub(crate) fn decide(&self, key: &OriginKey, confirmed: Option<&Confirmed>) -> Decision {
         let engaged = self.providers().filter(|(name, _)| !self.moves.left.contains_key(name));
         let holders = engaged.map(|(name, server)| Holder {
             provider: name.clone(),
@@ -332,7 +333,7 @@ impl World {
                 consumer_kind: consumer.serving(&key.gvk),
                 consumer_labels: Some(Arc::default()),
                 origin: consumer.seen(&Self::origin_at(key)),
-                confirmed: confirmed.clone(),
+                confirmed: confirmed.cloned(),
                 brake: &|_| self.brake,
                 is_copy: self.taken_for_copy,
                 holders,
@@ -356,18 +357,9 @@ impl World {
         self.beside_bystanders(key, holders.collect(), &acceptances, &moves().migrations, decide)
     }
 
-    /// Observes and decides; answers a wish to confirm by a live read, where the consumer can be read.
+    /// Observes and decides, with what API servers say where it asks them.
     pub(crate) fn look(&mut self, key: &OriginKey) -> Decision {
-        let mut decision = self.decide(key, &Confirmed::Unread);
-        if decision.steps.contains(&Step::Confirm) {
-            if self.servers[&key.cluster].reach != runtime_effect::reach::Reach::Ready {
-                decision.steps.clear();
-                return decision;
-            }
-            let uid = self.origin(key).map(|origin| Box::from(origin["metadata"]["uid"].as_str().unwrap()));
-            decision = self.decide(key, &uid.map_or(Confirmed::Absent, Confirmed::Present));
-            assert!(!decision.steps.contains(&Step::Confirm), "asks to confirm what was just confirmed");
-        }
+        let decision = self.decide_asking(key);
         if let (Some(route), None) = (&decision.route, &decision.moving) {
             assert!(!self.moves.may_move(key, route), "it waits for a turn that it could have: {decision:#?}");
         }
