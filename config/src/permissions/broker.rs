@@ -79,14 +79,15 @@ pub const CONSUMER: &[Grant] = &[Grant::everywhere(&CONSUMER_KINDS), Grant::ever
 pub const PROVIDER_KINDS: Role = Role {
     name: "resource-broker-provider-kinds",
     why: "EDIT: the kinds that this provider serves, one rule per kind that its AcceptAPIs name. The status belongs to \
-          the provider's own controller; the broker only reads it.",
+          the provider's own controller; the broker only reads it. `get` reads a large copy when it is needed, and asks \
+          whether a copy is there before its object goes back to it.",
     namespaced: false,
     rules: &[Rule {
         why: "",
         groups: &["example.platform-mesh.io"],
         resources: &["certificates"],
         names: &[],
-        verbs: &["list", "watch", "create", "patch", "delete"],
+        verbs: &["get", "list", "watch", "create", "patch", "delete"],
     }],
 };
 

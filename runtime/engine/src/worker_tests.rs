@@ -2,7 +2,10 @@
 
 use std::{
     fmt,
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
 };
 
 use runtime_effect::{
@@ -11,6 +14,7 @@ use runtime_effect::{
     write::Op,
 };
 use runtime_fleet::{
+    lock::lock,
     queue::{Key, Queue},
     watch::WatchSpec,
 };
@@ -117,11 +121,20 @@ struct Owner {
     decided: AtomicUsize,
     /// Something is told of a key while it is decided on.
     tells: bool,
+    /// What the last decision was told of a live read.
+    confirmed: Mutex<Option<Confirmed>>,
 }
 
 impl Owner {
     fn of(engine: Arc<Engine>) -> Self {
-        Self { engine, queue: Arc::default(), owns: AtomicBool::new(true), decided: AtomicUsize::new(0), tells: false }
+        Self {
+            engine,
+            queue: Arc::default(),
+            owns: AtomicBool::new(true),
+            decided: AtomicUsize::new(0),
+            tells: false,
+            confirmed: Mutex::default(),
+        }
     }
 }
 
@@ -141,12 +154,13 @@ impl Machine for Owner {
         self.owns.load(Ordering::Relaxed)
     }
 
-    fn decide(&self, key: &One, _occasion: &Occasion) -> Result<Plan<Sole>, Outcome> {
+    fn decide(&self, key: &One, occasion: &Occasion) -> Result<Plan<Sole>, Outcome> {
         if self.tells {
             self.queue.add(key.clone());
         }
         self.decided.fetch_add(1, Ordering::Relaxed);
-        Err(Outcome::Done)
+        lock(&self.confirmed).clone_from(&occasion.confirmed);
+        if occasion.confirmed.is_some() { Ok(Plan::default()) } else { Err(Outcome::Done) }
     }
 
     fn remember<T>(&self, _key: &One, _change: impl FnOnce(&mut Memory<Sole>) -> T) -> Option<T> {
@@ -248,6 +262,23 @@ async fn a_plan_goes_on_where_it_stopped() {
     assert!(matches!(went, Went::Stopped(Outcome::Park(_))), "{went:?}");
     assert_eq!(steps, [Step::Write(Box::new(write(0)))]);
     drop(held);
+}
+
+/// Nobody answers at the cluster.
+#[tokio::test(start_paused = true)]
+async fn a_question_without_an_answer_is_asked_again_after_a_wait() {
+    let machine = Arc::new(Owner::of(stub::engine(1)));
+    let key = One(stub::name());
+    machine.queue.add(key.clone());
+    let mut hand = Hand::new(machine.queue.next().await.unwrap());
+    let Write { cluster, kind, namespace, name, .. } = write(0);
+    let object = Interest { cluster, kind, namespace, name };
+    let plan = Plan { steps: vec![Step::Confirm(Box::new(object.clone()))], ..Plan::default() };
+    let drawn = Drawn { plan, began: Instant::now(), bodies: 0 };
+    let outcome = work(&machine, &mut hand, Some(drawn), &Kept::default()).await;
+    assert_eq!(outcome, Outcome::Failed);
+    assert_eq!(*lock(&machine.confirmed), Some(Confirmed { object, live: Live::Unknown }));
+    assert_eq!(machine.decided.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,6 +4,7 @@ use broker_api::{ClusterName, MigrationState, keys};
 use broker_core::{
     decision::State,
     movement::{Configured, Request},
+    snapshot::{Confirmed, Live},
 };
 use runtime_effect::reach::Reach;
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use crate::decide::{
     migrated::migrating,
     moves::{assigned, begin, corp, next, phase, ready, rename},
-    world::{World, web},
+    world::{World, question, web},
 };
 
 #[test]
@@ -151,6 +152,54 @@ fn an_old_copy_that_is_gone_when_it_is_seen_again_was_nothing_to_go_back_to() {
         assert_eq!((assigned(&world), next(&world)), (json!("p2"), Value::Null));
         assert!(world.copy("p1", &web()).is_none());
     }
+}
+
+/// The watch of the old provider is silent: its copy has gone since it was seen.
+#[test]
+fn an_old_copy_that_is_only_remembered_is_nothing_to_go_back_to() {
+    for (name, ends_at) in [("a.corp", "p1"), ("a.net", "p3")] {
+        let mut world = corp();
+        world.engage(ClusterName::provider("p3"));
+        world.accept("p3", &json!({"filters": [{"key": "fqdn", "suffix": ".net"}]}));
+        rename(&mut world, "a.com");
+        begin(&mut world);
+        world.provider_status("p2", &web(), ready("new"));
+        let p1 = world.provider("p1");
+        p1.stale = Some(p1.objects.clone());
+        p1.delete(&World::copy_at(&web()));
+        rename(&mut world, name);
+        for _ in 0..6 {
+            world.pass(&web());
+            assert!(world.copy("p2", &web()).is_some(), "it is the only one");
+        }
+        assert_eq!(assigned(&world), "p2", "{name}: it is left from there");
+        world.provider("p1").stale = None;
+        world.settle_served(&web());
+        assert_eq!((assigned(&world), next(&world)), (json!(ends_at), Value::Null));
+    }
+}
+
+/// What is decided on what is said of the old copy, where the old provider would have the object back.
+#[test]
+fn nobody_goes_back_before_the_old_provider_has_said_that_the_copy_is_there() {
+    let mut world = corp();
+    rename(&mut world, "a.com");
+    begin(&mut world);
+    rename(&mut world, "a.corp");
+    let object = question(&world.decide(&web(), None)).expect("asks first");
+    assert_eq!(object.cluster, ClusterName::provider("p1"));
+    let uid = |uid: &str| Live::Present { uid: uid.into(), deleting: false };
+    let there = world.copy("p1", &web()).unwrap()["metadata"]["uid"].as_str().unwrap().to_owned();
+    let going = Live::Present { uid: there.as_str().into(), deleting: true };
+    for (live, goes_back) in [(uid(&there), true), (uid("other"), false), (Live::Unknown, false), (going, false)] {
+        let confirmed = Confirmed { object: object.clone(), live };
+        let decision = world.decide(&web(), Some(&confirmed));
+        assert_eq!(question(&decision), None, "that was answered");
+        assert_eq!(decision.moving.is_none(), goes_back, "{confirmed:?}");
+    }
+    // What was said of another object is no answer.
+    let other = Confirmed { object: web().place(), live: uid(&there) };
+    assert_eq!(question(&world.decide(&web(), Some(&other))), Some(object));
 }
 
 /// Its AcceptAPI says for how long others wait.

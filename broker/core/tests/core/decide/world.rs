@@ -36,6 +36,7 @@ pub(crate) use objects::{At, Refused};
 
 pub(crate) use self::{
     kinds::{certificate, config_map, consumer_rule, provider_rule, secret},
+    live::question,
     moves::MovesWorld,
     server::{DEEP, Server},
     writes::verb,
