@@ -248,9 +248,9 @@ async fn work<M: Machine>(
     for _ in 0..M::PASSES {
         let key = &hand.key;
         let (mut unread, mut room) = (false, None);
+        let said = confirmed.take();
         // What was read live is older than what is told meanwhile.
-        let live = confirmed.is_some();
-        let unanswered = confirmed.as_ref().is_some_and(|said| said.live == Live::Unknown);
+        let live = said.is_some();
         let mut drawn = if let Some(drawn) = first.take() {
             drawn
         } else {
@@ -262,7 +262,7 @@ async fn work<M: Machine>(
             // Until what the plan wants is done: it holds the objects that are sent.
             room = machine.engine().provide(needs).await;
             unread = reads && machine.needs(key).reads();
-            match decide_apart(machine, hand, confirmed.take()).await {
+            match decide_apart(machine, hand, said.clone()).await {
                 Ok(drawn) => drawn,
                 Err(outcome) => return outcome,
             }
@@ -270,8 +270,11 @@ async fn work<M: Machine>(
         let plan = &mut drawn.plan;
         let stubs = read_stubs(&**machine, &plan.interests, drawn.bodies).await;
         if stubs.read || plan.listens {
+            // Nothing came of it yet.
+            confirmed = said;
             continue;
         }
+        let unanswered = said.is_some_and(|said| said.live == Live::Unknown);
         // What could not be read is unknown to the plan, which leaves it as it is: the rest need not wait for it.
         let ended = |outcome| if stubs.failed || unanswered { Outcome::Failed } else { outcome };
         // Followers keep warm; on taking the lead everything is looked at again.

@@ -158,7 +158,7 @@ impl<'a> Pass<'a> {
     /// not signed goes only if we have just written it.
     pub(super) fn drop_superseded(&mut self, origin: &View, keep: &[&ClusterName], epoch: u64) {
         let all = self.held(origin);
-        let seen = |held: &&Held<'_>| held.holder.reachable_copy().is_some();
+        let seen = |held: &&Held<'_>| held.holder.reachable_copy().is_some_and(|copy| !copy.deleting);
         let mut kept = all.iter().filter(seen).filter(|held| keep.contains(&&held.holder.provider));
         let ready = kept.clone().any(|held| is_ready(held.holder, held.copy));
         let serving = kept.find(|held| keep.first() == Some(&&held.holder.provider)).and_then(|held| held.epoch);

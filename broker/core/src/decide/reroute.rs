@@ -10,23 +10,28 @@ use runtime_effect::{note::Note, reach::Reach};
 use super::{LOST_MILLIS, Pass, claim::Assigned, place::Choice, transfer::Transfer};
 use crate::{
     acceptance::Acceptance,
+    decision::State,
     movement::Route,
     snapshot::{Holder, Live},
 };
+
+/// What is known of the old copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sight {
+    /// It is there, or gone, and all say so.
+    Sure,
+    /// It cannot be told now whether it is there. Nobody goes back to it before.
+    Blind,
+    /// What was seen of it is not what is there, or nobody has answered.
+    Old,
+    /// It is being asked for.
+    Asked,
+}
 
 impl<'a> Pass<'a> {
     /// What a live read has said of the copy of who is left.
     pub(super) fn live_copy(&self, source: &Holder) -> Option<&'a Live> {
         self.live(&self.copy_at(&source.provider))
-    }
-
-    /// Whether the old copy is there, as far as anybody has said.
-    pub(super) fn is_seen(&self, source: Option<&Holder>) -> bool {
-        let Some((source, copy)) = source.and_then(|source| Some((source, source.reachable_copy()?))) else {
-            return false;
-        };
-        // Another one of its name: the watch will tell.
-        self.live_copy(source).is_none_or(|live| live.is_of(&copy.uid))
     }
 
     /// Whether the old copy is on its way out.
@@ -36,35 +41,61 @@ impl<'a> Pass<'a> {
             || matches!(live, Some(Live::Present { deleting: true, .. }))
     }
 
-    /// Whether the provider that is left has been asked about the old copy, where something hangs on its being there. If not, it
-    /// is asked now.
-    fn has_confirmed(&mut self, transfer: &Transfer<'a, '_>) -> bool {
-        let Transfer { assigned, gone, blind, .. } = *transfer;
-        gone || blind || self.confirm(self.copy_at(&assigned.provider)).is_some()
+    /// What is known of the old copy, where something hangs on it: what was seen is asked for before.
+    fn sight(&mut self, transfer: &Transfer<'a, '_>) -> Sight {
+        let Transfer { source, gone, .. } = *transfer;
+        let told = source.and_then(|source| self.live_copy(source));
+        let seen = source.and_then(|source| Some((source, source.reachable_copy()?)));
+        match seen.filter(|_| !gone || told.is_some()) {
+            None if gone => Sight::Sure,
+            None => Sight::Blind,
+            Some((source, copy)) => match self.confirm(self.copy_at(&source.provider)) {
+                Some(live @ Live::Present { deleting, .. }) if live.is_of(&copy.uid) && *deleting == copy.deleting => {
+                    Sight::Sure
+                }
+                Some(_) => Sight::Old,
+                None => {
+                    // What was so before is so until it is answered.
+                    self.state(State::Unknown);
+                    self.decision.moving = None;
+                    self.decision.route = None;
+                    Sight::Asked
+                }
+            },
+        }
     }
 
     /// Takes the move back where it is not wanted any more. Returns whether that is written, or asked for.
     pub(super) fn take_back(&mut self, transfer: &Transfer<'a, '_>) -> bool {
-        let Transfer { origin, assigned, to, ref accepted, migration, .. } = *transfer;
+        let Transfer { origin, assigned, to, source, ref accepted, migration, .. } = *transfer;
         // It has failed before the switch: nobody has touched the old copy.
         if let Some(failed) = migration.filter(|migration| migration.state == MigrationState::Failed) {
-            self.undo(transfer, &format!("Migration {failed} has failed"));
-            return true;
+            return match self.sight(transfer) {
+                Sight::Asked => true,
+                Sight::Old => false,
+                Sight::Sure | Sight::Blind => {
+                    self.undo(transfer, &format!("Migration {failed} has failed"));
+                    true
+                }
+            };
         }
-        if accepted.is_none() || self.reason(origin, assigned, accepted, Some(to)).is_some() || transfer.blind {
+        let dying = source.is_some_and(|source| self.is_dying(source));
+        if dying || accepted.is_none() || self.reason(origin, assigned, accepted, Some(to)).is_some() {
             return false;
         }
-        self.undo(transfer, &format!("provider {} accepts the object again", assigned.provider.name()));
-        true
+        match self.sight(transfer) {
+            Sight::Asked => true,
+            Sight::Old | Sight::Blind => false,
+            Sight::Sure => {
+                self.undo(transfer, &format!("provider {} accepts the object again", assigned.provider.name()));
+                true
+            }
+        }
     }
 
     /// The object stays where it is. What was made at the other provider goes as a superseded copy does.
-    /// Returns whether that was written; if not, it is asked whether the old copy is there.
-    fn undo(&mut self, transfer: &Transfer<'a, '_>, why: &str) -> bool {
+    fn undo(&mut self, transfer: &Transfer<'a, '_>, why: &str) {
         let Transfer { origin, assigned, .. } = *transfer;
-        if !self.has_confirmed(transfer) {
-            return false;
-        }
         // As it was: a person's choice of this provider is not undone with the move.
         let back = Assigned {
             pinned: assigned.pinned_before,
@@ -74,7 +105,6 @@ impl<'a> Pass<'a> {
         self.decision.moving = None;
         self.decision.route = None;
         self.mark(origin, &back, Some(Note::normal("MoveUndone", note)));
-        true
     }
 
     /// Sends the object to another provider than the one it was on its way to, or back. Returns whether that was written.
@@ -87,17 +117,22 @@ impl<'a> Pass<'a> {
             return true;
         }
         let choice = if assigned.pinned { None } else { Some(self.choose(origin, &[&assigned.provider, to])) };
-        match choice {
-            Some(Choice::Best(best)) => {
+        let best = match choice {
+            Some(Choice::Later(wait)) => {
+                self.decision.again_in(wait);
+                return false;
+            }
+            Some(Choice::Best(best)) => Some(best),
+            Some(Choice::None { .. }) | None => None,
+        };
+        match (self.sight(transfer), best) {
+            (Sight::Asked, _) => true,
+            (Sight::Old, _) | (Sight::Blind, None) => self.await_source(transfer),
+            (Sight::Sure | Sight::Blind, Some(best)) => {
                 self.send_to(transfer, best, why);
                 true
             }
-            Some(Choice::Later(wait)) => {
-                self.decision.again_in(wait);
-                false
-            }
-            Some(Choice::None { .. }) | None if transfer.blind => self.await_source(transfer),
-            Some(Choice::None { .. }) | None => {
+            (Sight::Sure, None) => {
                 self.undo(transfer, why);
                 true
             }
@@ -121,12 +156,9 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Sends the object on to somebody else. Returns as [`Self::undo`] does.
-    fn send_to(&mut self, transfer: &Transfer<'a, '_>, best: &Acceptance, why: &str) -> bool {
+    /// Sends the object on to somebody else.
+    fn send_to(&mut self, transfer: &Transfer<'a, '_>, best: &Acceptance, why: &str) {
         let Transfer { origin, assigned, .. } = *transfer;
-        if !self.has_confirmed(transfer) {
-            return false;
-        }
         let to = best.id.provider.clone();
         let note = format!("goes on to provider {}: {why}", to.name());
         self.decision.rests = false;
@@ -137,7 +169,6 @@ impl<'a> Pass<'a> {
             ..Assigned::to(assigned.provider.clone(), epoch)
         };
         self.begin(origin, &next, Some(best), note);
-        true
     }
 
     /// The new copy has had its time to become ready: if there is somebody else, the object goes there.
@@ -154,17 +185,21 @@ impl<'a> Pass<'a> {
         if assigned.pinned {
             return false;
         }
-        if matches!(self.decision.route, Some(Route::Rebalance { .. })) {
-            if transfer.blind {
-                return self.await_source(transfer);
-            }
-            let written = self.undo(transfer, &format!("provider {} was not ready in time", to.name()));
-            self.decision.gave_up = written.then(|| to.clone());
-            return true;
+        let why = format!("provider {} was not ready in time", to.name());
+        let rebalances = matches!(self.decision.route, Some(Route::Rebalance { .. }));
+        let choice = if rebalances { None } else { Some(self.choose(origin, &[&assigned.provider, to])) };
+        let best = match choice {
+            Some(Choice::Best(best)) => Some(best),
+            Some(_) => return false,
+            None => None,
+        };
+        match (self.sight(transfer), best) {
+            (Sight::Asked, _) => return true,
+            (Sight::Old, _) | (Sight::Blind, None) => return self.await_source(transfer),
+            (Sight::Sure | Sight::Blind, Some(best)) => self.send_to(transfer, best, &why),
+            (Sight::Sure, None) => self.undo(transfer, &why),
         }
-        let Choice::Best(best) = self.choose(origin, &[&assigned.provider, to]) else { return false };
-        let written = self.send_to(transfer, best, &format!("provider {} was not ready in time", to.name()));
-        self.decision.gave_up = written.then(|| to.clone());
+        self.decision.gave_up = Some(to.clone());
         true
     }
 }

@@ -44,8 +44,6 @@ pub(super) struct Transfer<'a, 'b> {
     progress: Progress,
     /// There is nothing (any more) to move from.
     pub(super) gone: bool,
-    /// Whether it cannot be told now if the old copy is still there. Nobody goes back to it before.
-    pub(super) blind: bool,
 }
 
 impl<'a> Pass<'a> {
@@ -65,13 +63,12 @@ impl<'a> Pass<'a> {
         self.moves_for(migration);
         self.others_wait(migration);
         let gone = self.is_gone(origin, assigned, source);
-        let blind = !gone && !self.is_seen(source);
         let dying = source.is_some_and(|source| self.is_dying(source));
         let progress = Progress::of(migration, dying, &snapshot.moves.configured);
         if source.is_none() {
             self.await_departure(&assigned.provider);
         }
-        let transfer = Transfer { origin, assigned, to, source, accepted, migration, progress, gone, blind };
+        let transfer = Transfer { origin, assigned, to, source, accepted, migration, progress, gone };
         let may_stay = progress != Progress::Switched && !gone && (!dying || migration.is_some());
         if may_stay && self.take_back(&transfer) {
             return;
@@ -298,7 +295,7 @@ impl<'a> Pass<'a> {
             self.decision.again_in(LOST_MILLIS);
             return Dismissed::Waits(format!("provider {name} to answer: the old copy is to be deleted there"));
         };
-        if copy.deleting {
+        if source.is_some_and(|source| self.is_dying(source)) {
             let held = held_by(copy).filter(|_| self.outlasts());
             let Some(who) = held else { return Dismissed::Waits(format!("the old copy at provider {name} to go")) };
             let why = format!("the old copy at provider {name} to go, which holds it by {who}");
@@ -324,7 +321,9 @@ impl<'a> Pass<'a> {
         let moving = self.moving_condition(assigned);
         let name = assigned.provider.name();
         let reachable = source.filter(|source| source.reach == Reach::Ready);
-        let served = reachable.and_then(|holder| match &holder.serving {
+        let is_absent =
+            |pass: &Self, holder: &Holder| holder.copy == Seen::Absent || pass.live_copy(holder) == Some(&Live::Absent);
+        let served = reachable.filter(|holder| !is_absent(self, holder)).and_then(|holder| match &holder.serving {
             Serving::Served(kind) => Some((holder, kind, holder.copy.present()?)),
             _ => None,
         });
@@ -333,7 +332,7 @@ impl<'a> Pass<'a> {
                 condition::PROVIDER_UNREACHABLE,
                 format!("what provider {name} holds is not known now"),
             );
-            return if reachable.is_some_and(|holder| holder.copy == Seen::Absent) {
+            return if reachable.is_some_and(|holder| is_absent(self, holder)) {
                 let own = Own::not_brokered(condition::NOT_ACCEPTED, format!("the copy at provider {name} is gone"));
                 self.show(origin, None, false, &[own, moving]);
             } else if source.is_none_or(|source| matches!(source.reach, Reach::Unreachable(_))) {
