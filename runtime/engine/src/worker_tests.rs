@@ -121,6 +121,8 @@ struct Owner {
     decided: AtomicUsize,
     /// Something is told of a key while it is decided on.
     tells: bool,
+    /// The first decision that has an answer listens to something else than before.
+    listens: bool,
     /// What the last decision was told of a live read.
     confirmed: Mutex<Option<Confirmed>>,
 }
@@ -133,6 +135,7 @@ impl Owner {
             owns: AtomicBool::new(true),
             decided: AtomicUsize::new(0),
             tells: false,
+            listens: false,
             confirmed: Mutex::default(),
         }
     }
@@ -158,9 +161,12 @@ impl Machine for Owner {
         if self.tells {
             self.queue.add(key.clone());
         }
-        self.decided.fetch_add(1, Ordering::Relaxed);
+        let earlier = self.decided.fetch_add(1, Ordering::Relaxed);
         lock(&self.confirmed).clone_from(&occasion.confirmed);
-        if occasion.confirmed.is_some() { Ok(Plan::default()) } else { Err(Outcome::Done) }
+        if occasion.confirmed.is_none() {
+            return Err(Outcome::Done);
+        }
+        Ok(Plan { listens: self.listens && earlier == 0, ..Plan::default() })
     }
 
     fn remember<T>(&self, _key: &One, _change: impl FnOnce(&mut Memory<Sole>) -> T) -> Option<T> {
@@ -267,18 +273,24 @@ async fn a_plan_goes_on_where_it_stopped() {
 /// Nobody answers at the cluster.
 #[tokio::test(start_paused = true)]
 async fn a_question_without_an_answer_is_asked_again_after_a_wait() {
-    let machine = Arc::new(Owner::of(stub::engine(1)));
-    let key = One(stub::name());
-    machine.queue.add(key.clone());
-    let mut hand = Hand::new(machine.queue.next().await.unwrap());
-    let Write { cluster, kind, namespace, name, .. } = write(0);
-    let object = Interest { cluster, kind, namespace, name };
-    let plan = Plan { steps: vec![Step::Confirm(Box::new(object.clone()))], ..Plan::default() };
-    let drawn = Drawn { plan, began: Instant::now(), bodies: 0 };
-    let outcome = work(&machine, &mut hand, Some(drawn), &Kept::default()).await;
-    assert_eq!(outcome, Outcome::Failed);
-    assert_eq!(*lock(&machine.confirmed), Some(Confirmed { object, live: Live::Unknown }));
-    assert_eq!(machine.decided.load(Ordering::Relaxed), 1);
+    for listens in [false, true] {
+        let machine = Arc::new(Owner { listens, ..Owner::of(stub::engine(1)) });
+        let key = One(stub::name());
+        machine.queue.add(key.clone());
+        let mut hand = Hand::new(machine.queue.next().await.unwrap());
+        let Write { cluster, kind, namespace, name, .. } = write(0);
+        let object = Interest { cluster, kind, namespace, name };
+        let plan = Plan { steps: vec![Step::Confirm(Box::new(object.clone()))], ..Plan::default() };
+        let drawn = Drawn { plan, began: Instant::now(), bodies: 0 };
+        let outcome = work(&machine, &mut hand, Some(drawn), &Kept::default()).await;
+        assert_eq!(outcome, Outcome::Failed);
+        assert_eq!(*lock(&machine.confirmed), Some(Confirmed { object, live: Live::Unknown }));
+        assert_eq!(
+            machine.decided.load(Ordering::Relaxed),
+            if listens { 2 } else { 1 },
+            "the answer stays until it is used"
+        );
+    }
 }
 
 #[tokio::test(start_paused = true)]

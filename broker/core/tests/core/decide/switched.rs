@@ -3,6 +3,7 @@
 use broker_api::{ClusterName, MigrationState, keys};
 use broker_core::{
     decision::State,
+    memory::Subject,
     movement::{Configured, Request},
     snapshot::{Confirmed, Live},
 };
@@ -177,6 +178,60 @@ fn an_old_copy_that_is_only_remembered_is_nothing_to_go_back_to() {
         world.settle_served(&web());
         assert_eq!((assigned(&world), next(&world)), (json!(ends_at), Value::Null));
     }
+}
+
+/// Somebody else would have it; the second copy, which may be the only one, would go.
+#[test]
+fn nobody_goes_on_before_all_say_the_same_of_the_old_copy() {
+    let mut world = corp();
+    world.engage(ClusterName::provider("p3"));
+    world.accept("p3", &json!({"filters": [{"key": "fqdn", "suffix": ".net"}]}));
+    rename(&mut world, "a.com");
+    begin(&mut world);
+    world.provider_status("p2", &web(), ready("new"));
+    rename(&mut world, "a.net");
+    let object = question(&world.decide(&web(), None)).expect("asks first");
+    let uid: Box<str> = world.copy("p1", &web()).unwrap()["metadata"]["uid"].as_str().unwrap().into();
+    let there = |deleting| Live::Present { uid: uid.clone(), deleting };
+    for (live, goes_on) in [(there(false), true), (there(true), false), (Live::Unknown, false)] {
+        let confirmed = Confirmed { object: object.clone(), live };
+        let decision = world.decide(&web(), Some(&confirmed));
+        let on = decision.moving.as_ref().is_some_and(|moving| moving.to == ClusterName::provider("p3"));
+        let marks = decision.writes().any(|write| write.subject == Subject::Marks);
+        assert_eq!(on || marks, goes_on, "{confirmed:?} {decision:#?}");
+    }
+}
+
+/// It takes its time to become ready, and somebody else would have the object: not if it is the only copy.
+#[test]
+fn a_copy_that_is_not_ready_in_time_is_not_given_up_for_one_that_is_only_remembered() {
+    let mut world = corp();
+    world.engage(ClusterName::provider("p3"));
+    world.accept("p3", &json!({"filters": [{"key": "fqdn", "suffix": ".com"}], "priority": -1}));
+    rename(&mut world, "a.com");
+    begin(&mut world);
+    assert_eq!(next(&world), "p2");
+    let p1 = world.provider("p1");
+    p1.stale = Some(p1.objects.clone());
+    p1.delete(&World::copy_at(&web()));
+    world.look(&web());
+    world.millis += 3_600_000;
+    for _ in 0..4 {
+        world.pass(&web());
+        assert!(world.copy("p2", &web()).is_some() && world.copy("p3", &web()).is_none());
+    }
+}
+
+/// While it asks it keeps what it has: its room, its turn, what its Migration was told.
+#[test]
+fn whoever_asks_is_held_up_until_it_is_answered() {
+    let mut world = corp();
+    rename(&mut world, "a.com");
+    begin(&mut world);
+    rename(&mut world, "a.corp");
+    let decision = world.decide(&web(), None);
+    assert!(question(&decision).is_some() && decision.is_held_up());
+    assert_eq!((decision.moving, decision.route, decision.gave_up), (None, None, None));
 }
 
 /// What is decided on what is said of the old copy, where the old provider would have the object back.
