@@ -7,7 +7,8 @@
 //! the rest of it). Which way a server needs is its own: its [`Caller`] is where to say so.
 
 use http::{Method, StatusCode, header};
-use runtime_effect::write::Op;
+use runtime_effect::{step::Live, write::Op};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
@@ -15,7 +16,29 @@ use crate::{
     error::CallError,
     kind::KindInfo,
     object::{Object, ObjectKey},
+    query::push_query,
+    watch::METADATA_LIST,
 };
+
+/// A list of metadata.
+#[derive(Deserialize)]
+struct Page {
+    /// An empty list comes as `null`.
+    items: Option<Vec<Item>>,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    metadata: Metadata,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    name: String,
+    uid: Box<str>,
+    deletion_timestamp: Option<String>,
+}
 
 /// Under which circumstances an apply may go through.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -158,6 +181,22 @@ impl<'a> Writer<'a> {
             Err(CallError::NotFound(_) | CallError::NamespaceMissing(_)) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// What the API server says of one object now, by a list: whoever watches a kind may list it, and no body travels.
+    pub async fn look(&self, kind: &KindInfo, key: &ObjectKey) -> Result<Live, CallError> {
+        let namespace = (!key.namespace.is_empty()).then_some(&*key.namespace);
+        let mut path = format!("{}?limit=1", kind.collection_path(namespace));
+        push_query(&mut path, "fieldSelector", &format!("metadata.name={}", key.name));
+        let (_, answer) = self.caller.call(get(&path, METADATA_LIST)?, OBJECT_LIMIT).await?;
+        let unreadable = |error| CallError::UnknownOutcome(format!("unreadable answer from {path}: {error}"));
+        let Page { items } = serde_json::from_slice(&answer).map_err(unreadable)?;
+        let Some(Item { metadata }) = items.into_iter().flatten().next() else { return Ok(Live::Absent) };
+        if metadata.name != *key.name {
+            let found = metadata.name;
+            return Err(CallError::UnknownOutcome(format!("asked for {key}, the answer is about {found}")));
+        }
+        Ok(Live::Present { uid: metadata.uid, deleting: metadata.deletion_timestamp.is_some() })
     }
 
     /// An answer that is not the object we asked for leaves open what happened.

@@ -211,7 +211,12 @@ impl<'a> Pass<'a> {
                 Some(live @ Live::Present { .. }) if uid.is_some_and(|uid| !live.is_of(uid)) => {
                     self.delete_copy(&holder.provider, copy, None);
                 }
-                Some(Live::Present { .. } | Live::Unknown) => {}
+                Some(Live::Present { .. }) => {}
+                Some(Live::Unknown) => {
+                    // Remembered until it is answered.
+                    self.state(State::Deleting);
+                    self.decision.provider = Some(holder.provider.clone());
+                }
                 None => return,
             }
         }

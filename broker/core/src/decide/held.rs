@@ -53,7 +53,12 @@ impl<'a> Pass<'a> {
                     continue;
                 }
             }
-            match self.confirm(snapshot.key.place()) {
+            let place = snapshot.key.place();
+            if snapshot.confirmed.as_ref().is_some_and(|said| said.object != place) {
+                // First comes what follows from the answer to another question.
+                continue;
+            }
+            match self.confirm(place) {
                 // Our cache of the consumer may be older than the copy: then the copy is the newer object's.
                 Some(live) if live.is_of(&origin.uid) => self.delete_copy(&holder.provider, copy, None),
                 Some(Live::Present { .. } | Live::Absent) => return Predecessors::Newer,

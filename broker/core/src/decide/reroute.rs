@@ -11,7 +11,7 @@ use super::{LOST_MILLIS, Pass, claim::Assigned, place::Choice, transfer::Transfe
 use crate::{
     acceptance::Acceptance,
     decision::State,
-    movement::Route,
+    movement::{Phase, Route},
     snapshot::{Holder, Live},
 };
 
@@ -72,7 +72,7 @@ impl<'a> Pass<'a> {
         if let Some(failed) = migration.filter(|migration| migration.state == MigrationState::Failed) {
             return match self.sight(transfer) {
                 Sight::Asked => true,
-                Sight::Old => false,
+                Sight::Old => self.await_answer(transfer),
                 Sight::Sure | Sight::Blind => {
                     self.undo(transfer, &format!("Migration {failed} has failed"));
                     true
@@ -85,12 +85,21 @@ impl<'a> Pass<'a> {
         }
         match self.sight(transfer) {
             Sight::Asked => true,
-            Sight::Old | Sight::Blind => false,
+            Sight::Old => self.await_answer(transfer),
+            Sight::Blind => false,
             Sight::Sure => {
                 self.undo(transfer, &format!("provider {} accepts the object again", assigned.provider.name()));
                 true
             }
         }
+    }
+
+    /// The object would go back, and nobody says whether there is something to go back to: all stays as it is.
+    fn await_answer(&mut self, transfer: &Transfer<'a, '_>) -> bool {
+        let why = format!("provider {} to say whether the old copy is there", transfer.assigned.provider.name());
+        self.hold(transfer, Phase::Copying, why);
+        self.decision.again_in(LOST_MILLIS);
+        true
     }
 
     /// The object stays where it is. What was made at the other provider goes as a superseded copy does.

@@ -313,7 +313,7 @@ impl<'a> Pass<'a> {
     }
 
     /// The consumer goes on seeing the old copy.
-    fn hold(&mut self, transfer: &Transfer<'a, '_>, phase: Phase, waits_for: String) {
+    pub(super) fn hold(&mut self, transfer: &Transfer<'a, '_>, phase: Phase, waits_for: String) {
         let Transfer { origin, assigned, source, ref accepted, .. } = *transfer;
         if let Some(to) = &assigned.moving_to {
             self.report(assigned, to, phase, waits_for);

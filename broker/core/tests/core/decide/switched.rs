@@ -7,7 +7,7 @@ use broker_core::{
     movement::{Configured, Request},
     snapshot::{Confirmed, Live},
 };
-use runtime_effect::reach::Reach;
+use runtime_effect::{reach::Reach, write::Op};
 use serde_json::{Value, json};
 
 use crate::decide::{
@@ -222,6 +222,24 @@ fn a_copy_that_is_not_ready_in_time_is_not_given_up_for_one_that_is_only_remembe
     }
 }
 
+/// Of a Migration that has failed the old copy stays, whatever is said of it.
+#[test]
+fn what_has_failed_deletes_no_old_copy_that_nobody_is_sure_of() {
+    let mut world = migrating(MigrationState::InitialInProgress);
+    let now = world.millis;
+    world.moves.reach(MigrationState::Failed, now);
+    let object = question(&world.decide(&web(), None)).expect("asks first");
+    let uid: Box<str> = world.copy("p1", &web()).unwrap()["metadata"]["uid"].as_str().unwrap().into();
+    let there = |deleting| Live::Present { uid: uid.clone(), deleting };
+    let other = Live::Present { uid: "other".into(), deleting: false };
+    for (live, undone) in [(there(false), true), (there(true), false), (other, false), (Live::Unknown, false)] {
+        let confirmed = Confirmed { object: object.clone(), live };
+        let decision = world.decide(&web(), Some(&confirmed));
+        assert_eq!(decision.moving.is_none(), undone, "{confirmed:?} {decision:#?}");
+        assert!(!decision.writes().any(|write| matches!(write.op, Op::Delete { .. })), "{confirmed:?} {decision:#?}");
+    }
+}
+
 /// While it asks it keeps what it has: its room, its turn, what its Migration was told.
 #[test]
 fn whoever_asks_is_held_up_until_it_is_answered() {
@@ -251,6 +269,7 @@ fn nobody_goes_back_before_the_old_provider_has_said_that_the_copy_is_there() {
         let decision = world.decide(&web(), Some(&confirmed));
         assert_eq!(question(&decision), None, "that was answered");
         assert_eq!(decision.moving.is_none(), goes_back, "{confirmed:?}");
+        assert!(!decision.writes().any(|write| matches!(write.op, Op::Delete { .. })), "{confirmed:?} {decision:#?}");
     }
     // What was said of another object is no answer.
     let other = Confirmed { object: web().place(), live: uid(&there) };
