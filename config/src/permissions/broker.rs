@@ -38,7 +38,7 @@ pub const CONSUMER_KINDS: Role = Role {
             groups: &["example.platform-mesh.io"],
             resources: &["certificates"],
             names: &[],
-            verbs: &["get", "list", "watch", "patch"],
+            verbs: &["list", "watch", "patch"],
         },
         Rule {
             why: "",
@@ -64,7 +64,7 @@ pub const CONSUMER_OWN: Role = Role {
             groups: &[""],
             resources: &["secrets", "configmaps"],
             names: &[],
-            verbs: &["get", "list", "watch", "create", "patch", "delete"],
+            verbs: &["list", "watch", "create", "patch", "delete"],
         },
         events("What happened to an object, told on it."),
         KINDS_THAT_COME,
@@ -79,15 +79,14 @@ pub const CONSUMER: &[Grant] = &[Grant::everywhere(&CONSUMER_KINDS), Grant::ever
 pub const PROVIDER_KINDS: Role = Role {
     name: "resource-broker-provider-kinds",
     why: "EDIT: the kinds that this provider serves, one rule per kind that its AcceptAPIs name. The status belongs to \
-          the provider's own controller; the broker only reads it. `get` reads a large copy when it is needed, and asks \
-          whether a copy is there before its object goes back to it.",
+          the provider's own controller; the broker only reads it.",
     namespaced: false,
     rules: &[Rule {
         why: "",
         groups: &["example.platform-mesh.io"],
         resources: &["certificates"],
         names: &[],
-        verbs: &["get", "list", "watch", "create", "patch", "delete"],
+        verbs: &["list", "watch", "create", "patch", "delete"],
     }],
 };
 
@@ -125,7 +124,7 @@ pub const PROVIDER_OWN: Role = Role {
             groups: &[""],
             resources: &["secrets", "configmaps"],
             names: &[],
-            verbs: &["get", "list", "watch"],
+            verbs: &["list", "watch"],
         },
         events("That an object has the name that a copy needs, told on it."),
         KINDS_THAT_COME,
@@ -149,7 +148,7 @@ pub const PROVIDER_NAMESPACES_ROLE: Role = Role {
             names: &[],
             verbs: &["list"],
         },
-        Rule { why: "", groups: &[""], resources: &["namespaces"], names: &[], verbs: &["get", "delete"] },
+        Rule { why: "", groups: &[""], resources: &["namespaces"], names: &[], verbs: &["delete"] },
     ],
 };
 
@@ -168,7 +167,7 @@ pub const COMPUTE_STAGES: Role = Role {
         groups: &["batch"],
         resources: &["jobs"],
         names: &[],
-        verbs: &["get", "list", "watch", "create", "patch", "delete"],
+        verbs: &["list", "watch", "create", "patch", "delete"],
     }],
 };
 
@@ -184,7 +183,7 @@ pub const COMPUTE_OWN: Role = Role {
             groups: &[""],
             resources: &["secrets", "configmaps"],
             names: &[],
-            verbs: &["get", "list", "watch", "create", "patch", "delete"],
+            verbs: &["list", "watch", "create", "patch", "delete"],
         },
         Rule {
             why: "Stages run in the namespace of their Migration, which is made where it is missing.",

@@ -448,13 +448,13 @@ async fn ask<M: Machine>(machine: &M, object: &Interest) -> Result<Live, CallErr
     let Reachable { cluster, caller, kind } =
         machine.engine().reachable(&object.cluster, &object.kind).ok_or_else(missing)?;
     let key = ObjectKey::new(object.namespace.as_str(), object.name.as_str());
-    let found = Writer::new(&caller).look(&kind, &key).await;
+    let found = Writer::new(&caller).read(&kind, &key).await;
     if found.as_ref().is_err_and(CallError::suspects_cluster)
         && let Some(connection) = cluster.connection()
     {
         cluster.server().suspect(&connection);
     }
-    found
+    Ok(found?.map_or(Live::Absent, |object| Live::Present { uid: object.uid, deleting: object.deleting }))
 }
 
 #[cfg(test)]

@@ -2,14 +2,14 @@
 //!
 //! How an object is written is the one seam for API servers that differ: kcp's virtual workspaces do not remove omitted fields
 //! on apply, and will need a patch computed from the live object and the fields that are ours, in [`Writer::apply`] and
-//! nowhere else. It has both: `body` is our field set as it is to be, [`Writer::get`] reads the live object, whose
+//! nowhere else. It has both: `body` is our field set as it is to be, [`Writer::read`] reads the live object, whose
 //! `managedFields` say which fields are ours now (no index holds them: for every object they would cost as much memory as
 //! the rest of it). Which way a server needs is its own: its [`Caller`] is where to say so.
 
 use http::{Method, StatusCode, header};
-use runtime_effect::{step::Live, write::Op};
+use runtime_effect::write::Op;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Value, json, value::RawValue};
 
 use crate::{
     call::{Caller, JSON, OBJECT_LIMIT, build, get},
@@ -17,27 +17,14 @@ use crate::{
     kind::KindInfo,
     object::{Object, ObjectKey},
     query::push_query,
-    watch::METADATA_LIST,
 };
 
-/// A list of metadata.
+/// A list of objects.
 #[derive(Deserialize)]
-struct Page {
-    /// An empty list comes as `null`.
-    items: Option<Vec<Item>>,
-}
-
-#[derive(Deserialize)]
-struct Item {
-    metadata: Metadata,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Metadata {
-    name: String,
-    uid: Box<str>,
-    deletion_timestamp: Option<String>,
+struct List<'a> {
+    /// An empty one comes as `null`.
+    #[serde(borrow)]
+    items: Option<Vec<&'a RawValue>>,
 }
 
 /// Under which circumstances an apply may go through.
@@ -174,29 +161,18 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Live read. `None`: the API server says that there is no such object.
-    pub async fn get(&self, kind: &KindInfo, key: &ObjectKey) -> Result<Option<Object>, CallError> {
-        match self.caller.call(get(&kind.object_path(key), JSON)?, OBJECT_LIMIT).await {
-            Ok((code, answer)) => Ok(Some(self.written(kind, key, &answer, code)?.object)),
-            Err(CallError::NotFound(_) | CallError::NamespaceMissing(_)) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// What the API server says of one object now, by a list: whoever watches a kind may list it, and no body travels.
-    pub async fn look(&self, kind: &KindInfo, key: &ObjectKey) -> Result<Live, CallError> {
+    /// Live read. `None`: the API server says that there is no such object. It is a list of one name: whoever watches a kind may
+    /// list it, so that needs no other right.
+    pub async fn read(&self, kind: &KindInfo, key: &ObjectKey) -> Result<Option<Object>, CallError> {
         let namespace = (!key.namespace.is_empty()).then_some(&*key.namespace);
-        let mut path = format!("{}?limit=1", kind.collection_path(namespace));
+        let mut path = kind.collection_path(namespace);
+        path.push_str("?limit=1");
         push_query(&mut path, "fieldSelector", &format!("metadata.name={}", key.name));
-        let (_, answer) = self.caller.call(get(&path, METADATA_LIST)?, OBJECT_LIMIT).await?;
-        let unreadable = |error| CallError::UnknownOutcome(format!("unreadable answer from {path}: {error}"));
-        let Page { items } = serde_json::from_slice(&answer).map_err(unreadable)?;
-        let Some(Item { metadata }) = items.into_iter().flatten().next() else { return Ok(Live::Absent) };
-        if metadata.name != *key.name {
-            let found = metadata.name;
-            return Err(CallError::UnknownOutcome(format!("asked for {key}, the answer is about {found}")));
-        }
-        Ok(Live::Present { uid: metadata.uid, deleting: metadata.deletion_timestamp.is_some() })
+        let (code, answer) = self.caller.call(get(&path, JSON)?, OBJECT_LIMIT).await?;
+        let List { items } = serde_json::from_slice(&answer)
+            .map_err(|error| CallError::UnknownOutcome(format!("unreadable answer from {path}: {error}")))?;
+        let found = items.into_iter().flatten().next();
+        found.map(|found| Ok(self.written(kind, key, found.get().as_bytes(), code)?.object)).transpose()
     }
 
     /// An answer that is not the object we asked for leaves open what happened.
