@@ -103,7 +103,7 @@ impl Broker {
                 }
             }
             bucket.turn().await;
-            let Some(found) = writer.read(&kind, &ObjectKey::new("", Arc::clone(&namespace))).await? else { continue };
+            let Some(found) = writer.get(&kind, &ObjectKey::new("", Arc::clone(&namespace))).await? else { continue };
             let made = found.marks().labels.get(keys::MANAGED_BY).is_some_and(|manager| manager == keys::MANAGER);
             if made && !found.deleting {
                 ours.insert(namespace, found);

@@ -38,7 +38,7 @@ pub const CONSUMER_KINDS: Role = Role {
             groups: &["example.platform-mesh.io"],
             resources: &["certificates"],
             names: &[],
-            verbs: &["list", "watch", "patch"],
+            verbs: &["get", "list", "watch", "patch"],
         },
         Rule {
             why: "",
@@ -64,7 +64,7 @@ pub const CONSUMER_OWN: Role = Role {
             groups: &[""],
             resources: &["secrets", "configmaps"],
             names: &[],
-            verbs: &["list", "watch", "create", "patch", "delete"],
+            verbs: &["get", "list", "watch", "create", "patch", "delete"],
         },
         events("What happened to an object, told on it."),
         KINDS_THAT_COME,
@@ -124,7 +124,7 @@ pub const PROVIDER_OWN: Role = Role {
             groups: &[""],
             resources: &["secrets", "configmaps"],
             names: &[],
-            verbs: &["list", "watch"],
+            verbs: &["get", "list", "watch"],
         },
         events("That an object has the name that a copy needs, told on it."),
         KINDS_THAT_COME,
@@ -148,7 +148,7 @@ pub const PROVIDER_NAMESPACES_ROLE: Role = Role {
             names: &[],
             verbs: &["list"],
         },
-        Rule { why: "", groups: &[""], resources: &["namespaces"], names: &[], verbs: &["delete"] },
+        Rule { why: "", groups: &[""], resources: &["namespaces"], names: &[], verbs: &["get", "delete"] },
     ],
 };
 
@@ -167,7 +167,7 @@ pub const COMPUTE_STAGES: Role = Role {
         groups: &["batch"],
         resources: &["jobs"],
         names: &[],
-        verbs: &["list", "watch", "create", "patch", "delete"],
+        verbs: &["get", "list", "watch", "create", "patch", "delete"],
     }],
 };
 
@@ -183,7 +183,7 @@ pub const COMPUTE_OWN: Role = Role {
             groups: &[""],
             resources: &["secrets", "configmaps"],
             names: &[],
-            verbs: &["list", "watch", "create", "patch", "delete"],
+            verbs: &["get", "list", "watch", "create", "patch", "delete"],
         },
         Rule {
             why: "Stages run in the namespace of their Migration, which is made where it is missing.",

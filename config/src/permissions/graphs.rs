@@ -52,7 +52,7 @@ pub const GRAPHS_OWN: Role = Role {
             groups: &["internal.kro.run"],
             resources: &["graphrevisions"],
             names: &[],
-            verbs: &["list", "watch", "create", "patch", "delete"],
+            verbs: &["get", "list", "watch", "create", "patch", "delete"],
         },
         Rule {
             why: "",

@@ -258,7 +258,7 @@ impl<M: Machine> Sending<'_, M> {
         if !self.machine.may_be_unseen(self.key, self.write) {
             return Ok(Sent::Failed);
         }
-        let (Some(spec), Ok(found)) = (self.spec(), self.writer().read(&self.kind, &self.object).await) else {
+        let (Some(spec), Ok(found)) = (self.spec(), self.writer().get(&self.kind, &self.object).await) else {
             return Ok(Sent::Failed);
         };
         let (Op::Create(body), Some(found)) = (&self.write.op, found.as_ref()) else {

@@ -58,7 +58,7 @@ impl Engine {
     /// Whether its API server says that there is such an object; `None`: it does not answer.
     async fn is_there(&self, doubt: &Doubt, failures: u32) -> Option<bool> {
         let Reachable { cluster, caller, kind } = self.reachable(doubt.cluster.name(), &Kind::from(&doubt.spec.gvk))?;
-        match Writer::new(&caller.after(failures)).read(&kind, &doubt.object).await {
+        match Writer::new(&caller.after(failures)).get(&kind, &doubt.object).await {
             Ok(found) => Some(found.is_some_and(|found| is_shown(doubt, &found))),
             Err(error) => {
                 debug!(cluster = %cluster.name(), object = %doubt.object, %error, "nobody knows whether it was made");

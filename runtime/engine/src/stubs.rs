@@ -88,7 +88,7 @@ async fn read_stub<M: Machine>(machine: &M, interest: &Interest, since: u64) -> 
 
 async fn read<M: Machine>(machine: &M, at: &Reachable, (name, spec, key): &Place) -> Known {
     let asked = Instant::now();
-    match Writer::new(&at.caller).read(&at.kind, key).await {
+    match Writer::new(&at.caller).get(&at.kind, key).await {
         Ok(Some(object)) => {
             // Held here as well, for the index may drop it again before it is looked at.
             machine.engine().bodies.put(name, spec, key, object.clone(), asked);

@@ -448,7 +448,7 @@ async fn ask<M: Machine>(machine: &M, object: &Interest) -> Result<Live, CallErr
     let Reachable { cluster, caller, kind } =
         machine.engine().reachable(&object.cluster, &object.kind).ok_or_else(missing)?;
     let key = ObjectKey::new(object.namespace.as_str(), object.name.as_str());
-    let found = Writer::new(&caller).read(&kind, &key).await;
+    let found = Writer::new(&caller).get(&kind, &key).await;
     if found.as_ref().is_err_and(CallError::suspects_cluster)
         && let Some(connection) = cluster.connection()
     {

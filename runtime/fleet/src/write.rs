@@ -2,7 +2,7 @@
 //!
 //! How an object is written is the one seam for API servers that differ: kcp's virtual workspaces do not remove omitted fields
 //! on apply, and will need a patch computed from the live object and the fields that are ours, in [`Writer::apply`] and
-//! nowhere else. It has both: `body` is our field set as it is to be, [`Writer::read`] reads the live object, whose
+//! nowhere else. It has both: `body` is our field set as it is to be, [`Writer::get`] reads the live object, whose
 //! `managedFields` say which fields are ours now (no index holds them: for every object they would cost as much memory as
 //! the rest of it). Which way a server needs is its own: its [`Caller`] is where to say so.
 
@@ -161,12 +161,24 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Live read. `None`: the API server says that there is no such object. It is a list of one name: whoever watches a kind may
-    /// list it, so that needs no other right.
-    pub async fn read(&self, kind: &KindInfo, key: &ObjectKey) -> Result<Option<Object>, CallError> {
+    /// Live read. `None`: the API server says that there is no such object.
+    ///
+    /// Whoever watches a kind may list it, and need not have the right to `get`, as the documented rights at providers have it not:
+    /// where that is refused a list of one name says the same. It comes second because an API server that answers lists from its
+    /// cache waits until that is new enough, up to a tenth of a second.
+    pub async fn get(&self, kind: &KindInfo, key: &ObjectKey) -> Result<Option<Object>, CallError> {
+        match self.caller.call(get(&kind.object_path(key), JSON)?, OBJECT_LIMIT).await {
+            Ok((code, answer)) => Ok(Some(self.written(kind, key, &answer, code)?.object)),
+            Err(CallError::NotFound(_) | CallError::NamespaceMissing(_)) => Ok(None),
+            Err(CallError::Forbidden(_)) => self.find(kind, key).await,
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The object of this name in a list.
+    async fn find(&self, kind: &KindInfo, key: &ObjectKey) -> Result<Option<Object>, CallError> {
         let namespace = (!key.namespace.is_empty()).then_some(&*key.namespace);
-        let mut path = kind.collection_path(namespace);
-        path.push_str("?limit=1");
+        let mut path = format!("{}?limit=1", kind.collection_path(namespace));
         push_query(&mut path, "fieldSelector", &format!("metadata.name={}", key.name));
         let (code, answer) = self.caller.call(get(&path, JSON)?, OBJECT_LIMIT).await?;
         let List { items } = serde_json::from_slice(&answer)

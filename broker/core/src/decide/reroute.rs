@@ -55,10 +55,7 @@ impl<'a> Pass<'a> {
                 }
                 Some(_) => Sight::Old,
                 None => {
-                    // What was so before is so until it is answered.
-                    self.state(State::Unknown);
-                    self.decision.moving = None;
-                    self.decision.route = None;
+                    self.stand_still();
                     Sight::Asked
                 }
             },
@@ -98,8 +95,16 @@ impl<'a> Pass<'a> {
     fn await_answer(&mut self, transfer: &Transfer<'a, '_>) -> bool {
         let why = format!("provider {} to say whether the old copy is there", transfer.assigned.provider.name());
         self.hold(transfer, Phase::Copying, why);
+        self.stand_still();
         self.decision.again_in(LOST_MILLIS);
         true
+    }
+
+    /// What was so before is so until it is known what is there: nobody gets its room, or its turn.
+    fn stand_still(&mut self) {
+        self.state(State::Unknown);
+        self.decision.moving = None;
+        self.decision.route = None;
     }
 
     /// The object stays where it is. What was made at the other provider goes as a superseded copy does.

@@ -40,7 +40,7 @@ impl Engine {
         // One that is not reachable is waited for elsewhere.
         let Some(Reachable { caller, kind, .. }) = self.reachable(name, &Kind::from(&spec.gvk)) else { return true };
         let asked = Instant::now();
-        match Writer::new(&caller).read(&kind, key).await {
+        match Writer::new(&caller).get(&kind, key).await {
             Ok(found) => {
                 if let Some(object) = found {
                     self.bodies.put(name, spec, key, object, asked);

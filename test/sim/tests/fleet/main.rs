@@ -139,7 +139,7 @@ async fn story(seed: u64) -> Vec<String> {
     assert!(written.created);
     story.push(hear().await);
     assert_eq!(writer.apply(&kind, &key, body, &Precondition::Absent).await.unwrap_err().reason(), "Conflict");
-    let held = writer.read(&kind, &key).await.unwrap().unwrap();
+    let held = writer.get(&kind, &key).await.unwrap().unwrap();
     assert_eq!(held.value().unwrap()["data"], json!({"k": "2"}));
     assert!(writer.delete(&kind, &key, &held.uid).await.unwrap().is_none());
     story.push(hear().await);

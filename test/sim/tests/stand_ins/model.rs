@@ -80,7 +80,7 @@ impl Model {
 
     /// Whether the runtime takes the object for one that we have applied.
     pub(crate) async fn is_applied(&self) -> bool {
-        let found = Writer::new(&self.caller).read(&self.kind, &Self::key()).await.unwrap();
+        let found = Writer::new(&self.caller).get(&self.kind, &Self::key()).await.unwrap();
         found.is_some_and(|found| found.applied_by_us)
     }
 
