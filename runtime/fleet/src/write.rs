@@ -6,6 +6,8 @@
 //! `managedFields` say which fields are ours now (no index holds them: for every object they would cost as much memory as
 //! the rest of it). Which way a server needs is its own: its [`Caller`] is where to say so.
 
+use std::fmt::Display;
+
 use http::{Method, StatusCode, header};
 use runtime_effect::write::Op;
 use serde::Deserialize;
@@ -22,7 +24,9 @@ use crate::{
 /// A list of objects.
 #[derive(Deserialize)]
 struct List<'a> {
-    /// An empty one comes as `null`.
+    /// `CertificateList`, for one.
+    kind: &'a str,
+    /// None comes as `null`.
     #[serde(borrow)]
     items: Option<Vec<&'a RawValue>>,
 }
@@ -181,8 +185,11 @@ impl<'a> Writer<'a> {
         let mut path = format!("{}?limit=1", kind.collection_path(namespace));
         push_query(&mut path, "fieldSelector", &format!("metadata.name={}", key.name));
         let (code, answer) = self.caller.call(get(&path, JSON)?, OBJECT_LIMIT).await?;
-        let List { items } = serde_json::from_slice(&answer)
-            .map_err(|error| CallError::UnknownOutcome(format!("unreadable answer from {path}: {error}")))?;
+        let unreadable = |why: &dyn Display| CallError::UnknownOutcome(format!("unreadable answer from {path}: {why}"));
+        let List { kind: of, items } = serde_json::from_slice(&answer).map_err(|error| unreadable(&error))?;
+        if !of.ends_with("List") {
+            return Err(unreadable(&format!("{of} is no list")));
+        }
         let found = items.into_iter().flatten().next();
         found.map(|found| Ok(self.written(kind, key, found.get().as_bytes(), code)?.object)).transpose()
     }
@@ -201,4 +208,45 @@ impl<'a> Writer<'a> {
 fn to_bytes(value: &Value) -> Vec<u8> {
     // A tree of JSON values is always written.
     serde_json::to_vec(value).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use http::{Request, Response};
+    use kube::client::Body;
+
+    use super::*;
+    use crate::{GroupVersionKind, conventions::PLAIN, kind::well_known};
+
+    /// What is found where nobody may get anything, and lists are answered so.
+    async fn found(list: &'static str) -> Result<Option<Box<str>>, CallError> {
+        let listing = tower::service_fn(move |request: Request<Body>| {
+            let asked = request.uri().to_string();
+            let (code, body) = match asked.as_str() {
+                "/api/v1/namespaces/n/configmaps?limit=1&fieldSelector=metadata.name%3Dm" => (200, list),
+                "/api/v1/namespaces/n/configmaps/m" => (403, r#"{"kind":"Status","reason":"Forbidden","code":403}"#),
+                _ => panic!("{asked}"),
+            };
+            let answer = Response::builder().status(code).body(Body::from(body.as_bytes().to_vec())).unwrap();
+            std::future::ready(Ok::<_, Infallible>(answer))
+        });
+        let caller = Caller::new(crate::dial::sends(listing), "host", &PLAIN, |_, _, _, _| {});
+        let gvk = GroupVersionKind { group: String::new(), version: "v1".to_owned(), kind: "ConfigMap".to_owned() };
+        let got = Writer::new(&caller).get(&well_known(&gvk).unwrap(), &ObjectKey::new("n", "m")).await;
+        got.map(|object| object.map(|object| object.uid))
+    }
+
+    #[tokio::test]
+    async fn what_may_not_be_got_is_listed_by_its_name() {
+        let one = r#"{"kind":"ConfigMapList","items":[{"metadata":{"namespace":"n","name":"m","uid":"u","resourceVersion":"1"}}]}"#;
+        assert_eq!(found(one).await.unwrap().as_deref(), Some("u"));
+        assert_eq!(found(r#"{"kind":"ConfigMapList","items":[]}"#).await.unwrap(), None);
+        assert_eq!(found(r#"{"kind":"ConfigMapList","items":null}"#).await.unwrap(), None);
+        let other = r#"{"kind":"ConfigMapList","items":[{"metadata":{"namespace":"n","name":"o","uid":"u","resourceVersion":"1"}}]}"#;
+        for unknown in [other, "{}", r#"{"kind":"Status","status":"Success"}"#, "[]", ""] {
+            assert!(matches!(found(unknown).await, Err(CallError::UnknownOutcome(_))), "{unknown}");
+        }
+    }
 }
