@@ -19,7 +19,7 @@ const LONG_ENOUGH: Duration = Duration::from_mins(1);
 pub(crate) async fn run(broker: Arc<Broker>, stop: CancellationToken) {
     // Counts are taken to be right then, although the queue was never empty.
     let is_late = || broker.started.elapsed() > LONG_ENOUGH;
-    while !(broker.looked_at_all() || is_late() && broker.waits_for_nobody(&broker.fleet().clusters())) {
+    while !(broker.is_in_step() || is_late() && broker.waits_for_nobody(&broker.fleet().clusters())) {
         tokio::select! {
             () = stop.cancelled() => return,
             () = tokio::time::sleep(TICK) => {}
@@ -38,8 +38,7 @@ impl Broker {
             // Before it is looked: what comes meanwhile is not missed. That somebody is not worth waiting for any longer only
             // the time tells.
             let (news, idle) = (self.intake.news(), self.queue.idled());
-            // In this order: what is known is in the queue by then.
-            if self.took_all_in() && self.looked_at_all() {
+            if self.is_in_step() {
                 return self.set_synced();
             }
             tokio::select! {
@@ -53,6 +52,11 @@ impl Broker {
     /// Whether nobody is worth waiting for any longer.
     fn waits_for_nobody(&self, clusters: &[Arc<Cluster>]) -> bool {
         self.ring.load().is_some() && !clusters.iter().any(|cluster| cluster.is_coming())
+    }
+
+    /// In this order: what is known is in the queue by then.
+    fn is_in_step(&self) -> bool {
+        self.took_all_in() && self.looked_at_all()
     }
 
     fn looked_at_all(&self) -> bool {
@@ -114,12 +118,17 @@ mod tests {
         broker.departures.files_read();
         broker.departures.secrets_read();
         let mut in_step = std::pin::pin!(broker.in_step());
+        let mut at_work = std::pin::pin!(run(Arc::clone(&broker), CancellationToken::new()));
         let taking = broker.intake.begin();
         let mut registry = (**broker.registry.load()).clone();
         registry.mark_known(&ClusterName::provider("theseus"));
         broker.registry.store(Arc::new(registry));
         broker.intake.tell();
         assert!(futures::poll!(in_step.as_mut()).is_pending(), "the queue is idle, and will not be in a moment");
+        for _ in 0..3 {
+            assert!(futures::poll!(at_work.as_mut()).is_pending(), "however long that takes");
+            tokio::time::advance(TICK).await;
+        }
         let (homer, kind) = (ClusterName::consumer("homer"), Arc::clone(&broker.watches.brokered[0].kind));
         broker.enqueue(Broker::origin_key(&homer, &kind, &ObjectKey::new("n", "a")));
         drop(taking);
@@ -129,6 +138,8 @@ mod tests {
         broker.queue.finish(&turn.key, Outcome::Done);
         in_step.await;
         assert!(broker.is_synced());
+        tokio::time::advance(TICK).await;
+        at_work.await;
     }
 
     #[tokio::test(start_paused = true)]
