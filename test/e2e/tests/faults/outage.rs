@@ -1,6 +1,10 @@
 //! An API server is killed and comes back.
 
-use e2e::{Object, Scene, kind::CERTIFICATE};
+use e2e::{
+    Object, Scene,
+    kind::{ACCEPT_API, CERTIFICATE},
+    scene::ACCEPT_NAMESPACE,
+};
 use serde_json::{Value, json};
 
 use crate::{FINALIZER, PEACE, PROVIDER, WORLD, available, cast, make_available, placed};
@@ -15,7 +19,10 @@ fn a_provider_is_killed_and_comes_back() {
         let _broken = PEACE.write().await;
         let [homer, _, ariadne, theseus] = cast(world);
         let scene = Scene::new(world, "provider-outage", &[homer]).await;
-        scene.accept(theseus, json!({"priority": 1})).await;
+        let preferred = scene.accept(theseus, json!({"priority": 1})).await;
+        // Else the first object goes to who is heard of first.
+        let is_ready = |seen: &Object| seen.has("Ready", "True", "Ready");
+        theseus.until(&ACCEPT_API, ACCEPT_NAMESPACE, &preferred, "to be taken in", is_ready).await;
         scene.accept(ariadne, Value::Null).await;
         for name in ["web", "gone", "removed"] {
             scene.certificate(homer, name).await;
