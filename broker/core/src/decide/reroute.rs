@@ -31,6 +31,8 @@ enum Sight {
 impl<'a> Pass<'a> {
     /// What a live read has said of the copy of who is left.
     pub(super) fn live_copy(&self, source: &Holder) -> Option<&'a Live> {
+        // Hardly ever is anything read: its name need not be made then.
+        self.snapshot.confirmed.as_ref()?;
         self.live(&self.copy_at(&source.provider))
     }
 

@@ -155,19 +155,30 @@ fn an_old_copy_that_is_gone_when_it_is_seen_again_was_nothing_to_go_back_to() {
     }
 }
 
+/// `web` moves to p2, where its copy is ready; p3 takes names under .net.
+fn ready_beside_a_third() -> World {
+    let mut world = corp();
+    world.engage(ClusterName::provider("p3"));
+    world.accept("p3", &json!({"filters": [{"key": "fqdn", "suffix": ".net"}]}));
+    rename(&mut world, "a.com");
+    begin(&mut world);
+    world.provider_status("p2", &web(), ready("new"));
+    world
+}
+
+/// The old copy goes, and its watch does not tell.
+fn lose_unseen(world: &mut World) {
+    let p1 = world.provider("p1");
+    p1.stale = Some(p1.objects.clone());
+    p1.delete(&World::copy_at(&web()));
+}
+
 /// The watch of the old provider is silent: its copy has gone since it was seen.
 #[test]
 fn an_old_copy_that_is_only_remembered_is_nothing_to_go_back_to() {
     for (name, ends_at) in [("a.corp", "p1"), ("a.net", "p3")] {
-        let mut world = corp();
-        world.engage(ClusterName::provider("p3"));
-        world.accept("p3", &json!({"filters": [{"key": "fqdn", "suffix": ".net"}]}));
-        rename(&mut world, "a.com");
-        begin(&mut world);
-        world.provider_status("p2", &web(), ready("new"));
-        let p1 = world.provider("p1");
-        p1.stale = Some(p1.objects.clone());
-        p1.delete(&World::copy_at(&web()));
+        let mut world = ready_beside_a_third();
+        lose_unseen(&mut world);
         rename(&mut world, name);
         for _ in 0..6 {
             world.pass(&web());
@@ -183,12 +194,7 @@ fn an_old_copy_that_is_only_remembered_is_nothing_to_go_back_to() {
 /// Somebody else would have it; the second copy, which may be the only one, would go.
 #[test]
 fn nobody_goes_on_before_all_say_the_same_of_the_old_copy() {
-    let mut world = corp();
-    world.engage(ClusterName::provider("p3"));
-    world.accept("p3", &json!({"filters": [{"key": "fqdn", "suffix": ".net"}]}));
-    rename(&mut world, "a.com");
-    begin(&mut world);
-    world.provider_status("p2", &web(), ready("new"));
+    let mut world = ready_beside_a_third();
     rename(&mut world, "a.net");
     let object = question(&world.decide(&web(), None)).expect("asks first");
     let uid: Box<str> = world.copy("p1", &web()).unwrap()["metadata"]["uid"].as_str().unwrap().into();
@@ -211,9 +217,7 @@ fn a_copy_that_is_not_ready_in_time_is_not_given_up_for_one_that_is_only_remembe
     rename(&mut world, "a.com");
     begin(&mut world);
     assert_eq!(next(&world), "p2");
-    let p1 = world.provider("p1");
-    p1.stale = Some(p1.objects.clone());
-    p1.delete(&World::copy_at(&web()));
+    lose_unseen(&mut world);
     world.look(&web());
     world.millis += 3_600_000;
     for _ in 0..4 {
@@ -307,12 +311,7 @@ fn an_object_whose_old_provider_is_silent_too_long_is_placed_anew() {
 /// What is known of it is old.
 #[test]
 fn a_copy_that_serves_is_not_superseded_by_one_that_cannot_be_seen() {
-    let mut world = corp();
-    world.engage(ClusterName::provider("p3"));
-    world.accept("p3", &json!({"filters": [{"key": "fqdn", "suffix": ".net"}]}));
-    rename(&mut world, "a.com");
-    begin(&mut world);
-    world.provider_status("p2", &web(), ready("new"));
+    let mut world = ready_beside_a_third();
     world.provider("p1").reach = Reach::Lost("blip".into());
     rename(&mut world, "a.net");
     for _ in 0..4 {
