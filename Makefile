@@ -162,7 +162,7 @@ fuzz: need-cargo need-cc ## Feed the readers of what strangers write with what c
 
 # Everything that is broken is in one build.
 .PHONY: mutants
-mutants: need-cargo need-cc ## Break decisions and runtime in 70 ways, and see the simulator notice each (MUTANT=7,12: only these)
+mutants: need-cargo need-cc ## Break decisions and runtime in 73 ways, and see the simulator notice each (MUTANT=7,12: only these)
 	cargo run --locked --package mutants -- --only '$(MUTANT)'
 
 .PHONY: lint
@@ -186,7 +186,7 @@ bench: need-cargo need-cc controlplane ## Measure latency, throughput, writes an
 .PHONY: bench-scale
 bench-scale: need-cargo need-cc controlplane ## Measure the broker with 50,000 objects, 1,000 consumers, 100 providers; and an hour of nothing (SCALE=0.02: a look in about a minute)
 	cargo build --locked --release --package bench --package resource-broker --bins
-	$(TARGET)/release/bench --only scale --scale $(or $(SCALE),1)
+	$(TARGET)/release/bench --check --only scale --scale $(or $(SCALE),1)
 	OBJECTS=50000 cargo test --locked --profile simulate --package sim --test hour -- --nocapture
 
 .PHONY: test-node

@@ -4,6 +4,7 @@
 //! is the crash of its process, of which nothing arrives any more.
 
 mod lead;
+mod weather;
 
 use std::{
     collections::BTreeMap,
@@ -31,6 +32,7 @@ use tokio::{
 use tower::{BoxError, ServiceExt as _};
 
 use self::lead::Lead;
+pub use self::weather::Weather;
 use crate::{
     server::ApiServer,
     uids::Uids,
@@ -49,70 +51,6 @@ pub const UNLED: &str = "does not lead any more";
 
 /// What is told of a write that is done long after it was sent, whoever still wants it.
 pub const AFTER_ALL: &str = "arrives after all";
-
-/// How many of a thousand requests meet with what.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Weather {
-    /// It never arrives, and whoever sent it is told that the connection is lost.
-    pub lost: u64,
-    /// It arrives; the answer does not. Every other time nobody is told, either.
-    pub unanswered: u64,
-    /// It is refused, for the server is busy or broken.
-    pub refused: u64,
-    /// A write is refused: somebody else was faster.
-    pub conflicts: u64,
-    /// It takes up to three seconds, half of them before it arrives.
-    pub late: u64,
-    /// A watch's answer ends after a few events; every other time in the middle of a line.
-    pub cut: u64,
-    /// A write arrives only after minutes, whatever becomes of whoever sent it.
-    pub astray: u64,
-    /// An event of a watch is held up for some seconds, and with it those that follow.
-    pub stale: u64,
-    /// Each write takes so long until it is done. One that is given up before is not.
-    pub slow: Duration,
-}
-
-impl Weather {
-    /// Nothing goes wrong.
-    pub const CALM: Self = Self {
-        lost: 0,
-        unanswered: 0,
-        refused: 0,
-        conflicts: 0,
-        late: 0,
-        cut: 0,
-        astray: 0,
-        stale: 0,
-        slow: Duration::ZERO,
-    };
-
-    /// How much goes wrong in which way, of a thousand, each by its name; what does not is left out.
-    pub fn faults(mut self) -> impl Iterator<Item = (&'static str, u64)> {
-        self.shares().map(|(name, share)| (name, *share)).into_iter().filter(|(_, share)| *share > 0)
-    }
-
-    /// Nothing goes wrong any more in these ways.
-    pub fn calm_down(&mut self, is_out: impl Fn(&str) -> bool) {
-        for (_, share) in self.shares().into_iter().filter(|(name, _)| is_out(name)) {
-            *share = 0;
-        }
-    }
-
-    fn shares(&mut self) -> [(&'static str, &mut u64); 8] {
-        let Self { lost, unanswered, refused, conflicts, late, cut, astray, stale, slow: _ } = self;
-        [
-            ("lost", lost),
-            ("unanswered", unanswered),
-            ("refused", refused),
-            ("conflicts", conflicts),
-            ("late", late),
-            ("cut", cut),
-            ("astray", astray),
-            ("stale", stale),
-        ]
-    }
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
@@ -217,8 +155,7 @@ impl Wire {
     fn fate(&self, server: &str, what: &str, writes: bool, watches: bool) -> Fate {
         let mut state = self.state();
         let what = format!("{server} {what}");
-        let mut random =
-            Uids::seeded(what.bytes().fold(state.seed, |seed, byte| (seed ^ u64::from(byte)).wrapping_mul(FNV)));
+        let mut random = Uids::seeded(mixed(state.seed, &what));
         let times = state.sent.entry(what).or_default();
         *times += 1;
         let mut random = Uids::seeded(random.number().wrapping_add(*times));
@@ -283,6 +220,7 @@ impl Wire {
             Some(Outage::Refused) => return Err("connection refused".into()),
             Some(Outage::Silent) => return pending().await,
             Some(Outage::Forbidden) if is_about_objects(request.uri().path()) => return refusal(403, "you may not"),
+            Some(Outage::Unauthorized) => return refusal(401, "nobody knows you"),
             Some(Outage::Forbidden) | None => {}
         }
         let slow = self.state().weather.slow;
@@ -316,8 +254,7 @@ impl Wire {
             return pending().await;
         }
         let left = if let Fate::Cut { after, torn } = fate { Some((after, torn)) } else { None };
-        let stale = self.state().weather.stale;
-        Ok(if watches { answer.map(|content| self.watched(&server, content, left, stale)) } else { answer })
+        Ok(if watches { answer.map(|content| self.watched(&server, content, left, &path)) } else { answer })
     }
 
     /// Waits so long. `false`: its process stood still meanwhile; what was sent before that arrives after all.
@@ -365,8 +302,11 @@ impl Wire {
     }
 
     /// A watch's answer, as long as the wire holds and its server is reached, or until it is cut after so many frames.
-    fn watched(&self, server: &ApiServer, content: Content, left: Option<(u64, bool)>, stale: u64) -> Content {
-        let started = Watched { wire: self.clone(), server: server.clone(), content, left, stale, frames: 0 };
+    fn watched(&self, server: &ApiServer, content: Content, left: Option<(u64, bool)>, path: &str) -> Content {
+        let State { seed, weather: Weather { stale, apart, .. }, .. } = *self.state();
+        let its_own = apart.then(|| mixed(seed, &format!("{} {path}", server.name())));
+        let chance = its_own.unwrap_or(seed);
+        let started = Watched { wire: self.clone(), server: server.clone(), content, left, stale, chance, frames: 0 };
         let frames = stream::unfold(started, |mut watched| async move {
             let frame = watched.next().await?;
             Some((Ok::<_, Infallible>(frame), watched))
@@ -384,6 +324,8 @@ struct Watched {
     left: Option<(u64, bool)>,
     /// How many of a thousand frames are held up.
     stale: u64,
+    /// What tells which of them.
+    chance: u64,
     frames: u64,
 }
 
@@ -424,8 +366,7 @@ impl Watched {
             return;
         }
         self.frames += 1;
-        let seed = self.wire.state().seed ^ self.frames.wrapping_mul(FNV);
-        let mut random = Uids::seeded(seed);
+        let mut random = Uids::seeded(self.chance ^ self.frames.wrapping_mul(FNV));
         if random.number() % 1000 < self.stale {
             sleep(Duration::from_millis(100 + random.number() % 8_000)).await;
         }
@@ -458,12 +399,18 @@ async fn is_guarded(request: &mut Request<Body>) -> Result<bool, BoxError> {
     Ok(guard["uid"].is_string() || guard["resourceVersion"].is_string())
 }
 
+/// A seed for one of several purposes.
+fn mixed(seed: u64, purpose: &str) -> u64 {
+    purpose.bytes().fold(seed, |seed, byte| (seed ^ u64::from(byte)).wrapping_mul(FNV))
+}
+
 fn never(never: Infallible) -> BoxError {
     match never {}
 }
 
 fn refusal(code: u16, message: &str) -> Result<Response<Content>, BoxError> {
     let reason = match code {
+        401 => "Unauthorized",
         403 => "Forbidden",
         409 => "Conflict",
         429 => "TooManyRequests",

@@ -29,6 +29,8 @@ pub enum Outage {
     Silent,
     /// Whoever asks for objects may not: somebody has taken the rights away.
     Forbidden,
+    /// Nobody is known any more: whatever they show, it has expired.
+    Unauthorized,
 }
 
 /// 2026-01-01T00:00:00Z: when every world begins.
@@ -157,6 +159,11 @@ impl World {
 
     /// A kubeconfig, as YAML, that leads to the API server of this name.
     pub fn kubeconfig(name: &str) -> String {
+        Self::kubeconfig_with(name, &format!("sim-{name}"))
+    }
+
+    /// The same with this token, which nobody looks at.
+    pub fn kubeconfig_with(name: &str, token: &str) -> String {
         format!(
             "apiVersion: v1
 kind: Config
@@ -167,7 +174,7 @@ clusters:
 users:
 - name: someone
   user:
-    token: sim-{name}
+    token: {token}
 contexts:
 - name: {name}
   context:

@@ -84,6 +84,8 @@ pub(crate) enum Policy {
     Preferred,
     /// It wants its share of what others have.
     Rebalancing,
+    /// It takes what comes, and what it has goes elsewhere when nobody can reach it for a while.
+    Impatient,
     /// There is none.
     None,
 }
@@ -130,6 +132,13 @@ pub(crate) enum Act {
     Heal(&'static str),
     /// An API server forgets its history.
     Compact(&'static str),
+    /// A cluster gets another kubeconfig, with a token of its own.
+    Rotate(&'static str, u8),
+    /// A provider serves no Certificates any more: those that it has go with their CRD.
+    Uninstall(&'static str),
+    Install(&'static str),
+    /// Providers' Certificates get a field more.
+    Extend,
     /// The broker that has written most of late is stopped for so many seconds.
     Freeze(u64),
     /// Moves have stages from now on.
@@ -168,7 +177,10 @@ impl Act {
             | Self::Return(server)
             | Self::Outage(server, _)
             | Self::Heal(server)
-            | Self::Compact(server) => Some(server),
+            | Self::Compact(server)
+            | Self::Rotate(server, _)
+            | Self::Uninstall(server)
+            | Self::Install(server) => Some(server),
             _ => None,
         }
     }

@@ -2,12 +2,13 @@
 
 use std::{
     collections::HashMap,
-    env, panic,
+    env,
     sync::{Arc, Mutex, OnceLock, atomic::AtomicUsize, atomic::Ordering},
     thread,
 };
 
 use crate::{
+    panics::survived,
     plan::Plan,
     story::{Told, tell},
 };
@@ -69,8 +70,8 @@ pub(crate) fn each<T: Sync>(all: &[T], test: impl Fn(&T) -> Option<String> + Syn
 /// Tells people, and `make mutants`, what `test` says is wrong with the one at this place, if it says so.
 pub(crate) fn goes_wrong(at: usize, test: impl FnOnce() -> Option<String>) -> bool {
     // A world that panics has gone wrong, too.
-    let found = panic::catch_unwind(panic::AssertUnwindSafe(test));
-    let Some(why) = found.unwrap_or_else(|_| Some("it panics".to_owned())) else { return false };
+    let found = survived(test);
+    let Some(why) = found.unwrap_or_else(|panic| Some(format!("it panics: {panic}"))) else { return false };
     println!("no. {}: {}", at + 1, why.chars().take(300).collect::<String>());
     true
 }

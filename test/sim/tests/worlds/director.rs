@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use broker_api::keys;
 use serde_json::{Value, json};
-use sim::ApiServer;
+use sim::{ApiServer, World};
 use tokio::time::sleep;
 
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
     person::Person,
     provider::Mood,
     stage::{
-        ACCEPT, CERTIFICATE, CLUSTERS, CONFIGURATIONS, FOREIGN, HUB, PRIVATE, Stage, acceptance, certificate,
+        ACCEPT, CERTIFICATE, CLUSTERS, CONFIGURATIONS, CRDS, FOREIGN, HUB, PRIVATE, Stage, acceptance, certificate,
         certificates, cluster_secret, configuration,
     },
 };
@@ -67,6 +67,15 @@ impl<'a> Director<'a> {
             Act::Outage(server, outage) => world.set_outage(server, Some(outage)),
             Act::Heal(server) => world.set_outage(server, None),
             Act::Compact(server) => self.stage.server(server).compact(),
+            Act::Rotate(name, token) => self.rotate(name, token).await,
+            Act::Uninstall(provider) => self.define(provider, "DELETE", &definition(), &Value::Null).await,
+            Act::Install(provider) => self.define(provider, "POST", "", &self.stage.certificate_crd()).await,
+            Act::Extend => {
+                for provider in self.stage.providers {
+                    let versions = json!({"spec": {"versions": self.stage.certificate_crd()["spec"]["versions"]}});
+                    self.define(provider, "PATCH", &definition(), &versions).await;
+                }
+            }
             Act::Configure => self.at_hub("POST", CONFIGURATIONS, &configuration()).await,
             Act::Deconfigure => {
                 self.at_hub("DELETE", &format!("{CONFIGURATIONS}/certificates"), &Value::Null).await;
@@ -76,6 +85,10 @@ impl<'a> Director<'a> {
 
     /// Nothing stands in anybody's way any more, and people wait until they have done what they wanted.
     pub(crate) async fn settle(self) -> Result<(), String> {
+        self.stage.world.set_outage(HUB, None);
+        for provider in self.stage.providers {
+            self.perform(Act::Install(provider)).await;
+        }
         for name in self.stage.tenants.iter().chain(self.stage.providers) {
             self.stage.world.set_outage(name, None);
             self.at_hub("POST", CLUSTERS, &cluster_secret(name)).await;
@@ -113,6 +126,25 @@ impl<'a> Director<'a> {
         let hub = self.stage.server(HUB);
         // It may be there already, or not any more.
         Person { name: "platform", server: &hub }.ask(method, path, body).await;
+    }
+
+    /// It may be there already, or not any more.
+    async fn define(&self, provider: &str, method: &str, crd: &str, body: &Value) {
+        let server = self.stage.server(provider);
+        let owner = Person { name: "owner", server: &server };
+        // One that goes stays until the last object of its kind is gone.
+        for _ in 0..600 {
+            if owner.ask(method, &format!("{CRDS}{crd}"), body).await.0 != 409 || !is_going(&server) {
+                return;
+            }
+            sleep(Duration::from_secs(1)).await;
+        }
+    }
+
+    async fn rotate(&self, name: &str, token: u8) {
+        let kubeconfig = World::kubeconfig_with(name, &format!("token-{token}"));
+        let path = format!("{CLUSTERS}/{name}");
+        self.at_hub("PATCH", &path, &json!({"stringData": {"kubeconfig": kubeconfig}})).await;
     }
 
     async fn on_copies(&self, thing: Thing, method: &str, body: &Value) {
@@ -224,10 +256,21 @@ impl<'a> Director<'a> {
                 "filters": [{"key": "fqdn", "suffix": suffix}],
                 "cordoned": matches!(policy, Policy::Cordoned | Policy::Drained),
                 "priority": if policy == Policy::Preferred { 5 } else { 0 },
+                "unreachableAfterSeconds": if policy == Policy::Impatient { json!(20) } else { Value::Null },
             },
         });
         owner.ask("PATCH", &path, &patch).await;
     }
+}
+
+/// The path of the CRD of Certificates, below that of all.
+fn definition() -> String {
+    format!("/{CERTIFICATE}")
+}
+
+fn is_going(server: &ApiServer) -> bool {
+    let crd = server.objects("customresourcedefinitions").remove(&(String::new(), CERTIFICATE.to_owned()));
+    crd.is_some_and(|crd| crd["metadata"]["deletionTimestamp"].is_string())
 }
 
 /// The copies of it that a provider has: namespace, name, and all of it.

@@ -2,6 +2,7 @@
 
 mod copies;
 mod held;
+mod loyalty;
 mod releases;
 mod secrets;
 mod stages;
@@ -18,6 +19,7 @@ use sim::{Change, Deed, Entry, UNGUARDED, UNLED};
 use self::{
     copies::Copies,
     held::Held,
+    loyalty::Loyalty,
     releases::Releases,
     secrets::check_secret,
     stages::Stages,
@@ -33,6 +35,7 @@ pub(crate) fn judge(entries: &[Entry], is_calm: bool) -> Result<(), String> {
     let mut copies = Copies::default();
     let (mut held, mut stages, mut wishes) = (Held::default(), Stages::default(), Wishes::default());
     let (mut releases, mut neighbours) = (Releases::default(), Neighbours::default());
+    let mut loyalty = Loyalty::default();
     for entry in entries {
         let change = match &entry.deed {
             Deed::Change(change) => change,
@@ -41,6 +44,7 @@ pub(crate) fn judge(entries: &[Entry], is_calm: bool) -> Result<(), String> {
             }
             Deed::Told(what) => {
                 copies.hear(entry, what);
+                loyalty.hear(entry, what);
                 releases.hear(what);
                 wishes.hear(entry, what);
                 held.hear(&entry.server, what);
@@ -56,6 +60,7 @@ pub(crate) fn judge(entries: &[Entry], is_calm: bool) -> Result<(), String> {
             copies.check_deletion(&step, &seen).map_err(wrong)?;
             stages.check(&step, &seen, &held).map_err(wrong)?;
             releases.check(&step, &seen).map_err(wrong)?;
+            loyalty.check(&step).map_err(wrong)?;
             if is_calm {
                 neighbours.check(&step).map_err(wrong)?;
                 stages.check_order(&step, &seen, &held).map_err(wrong)?;
@@ -66,6 +71,7 @@ pub(crate) fn judge(entries: &[Entry], is_calm: bool) -> Result<(), String> {
         wishes.take(&step);
         releases.take(&step);
         neighbours.take(&step);
+        loyalty.take(&step);
         held.take(&step);
         seen.take(&step);
         copies.take(&step, &seen).map_err(wrong)?;

@@ -7,12 +7,20 @@ use sim::Weather;
 use crate::{
     act::{Act, Thing, draw, meddle},
     chance::Chance,
+    mishap::befall,
     shrink::{Cut, Failure, without},
     story::tell,
 };
 
-/// So many different stories there are; what goes wrong in each is another matter.
+/// So many different stories the seeds below [`OWN`] tell; what goes wrong in each is another matter.
 const STORIES: u64 = 500;
+
+/// Seeds from here on tell stories of their own, in which more may happen. Those below stay what they were when something was
+/// found by them.
+pub(crate) const OWN: u64 = 10_000_000;
+
+/// So many of these that follow each other tell one story, each in weather of its own, and share what that is held against.
+const ALIKE: u64 = 10;
 
 /// What is done in a world, and what goes wrong.
 #[derive(Debug, Clone)]
@@ -59,8 +67,12 @@ impl Plan {
 
     /// What a seed says.
     pub(crate) fn drawn(seed: u64) -> Self {
-        let mut acts = draw(&mut Chance::of(seed % STORIES, "acts"));
-        meddle(&mut acts, &mut Chance::of(seed % STORIES, "others"));
+        let story = if seed < OWN { seed % STORIES } else { seed / ALIKE };
+        let mut acts = draw(&mut Chance::of(story, "acts"));
+        meddle(&mut acts, &mut Chance::of(story, "others"));
+        if seed >= OWN {
+            befall(&mut acts, &mut Chance::of(story, "mishaps"));
+        }
         let mut plan = Self::of(seed, acts);
         let mut chance = Chance::of(seed, "faults");
         let mut share = || chance.one_of(&[0, 0, 10, 50, 200]);
@@ -73,6 +85,7 @@ impl Plan {
             cut: share() * 4,
             astray: share() / 4,
             stale: share() * 2,
+            apart: seed >= OWN,
             slow: Duration::ZERO,
         };
         let processes = chance.one_of(&[1, 1, 1, 1, 1, 2, 2, 3]);

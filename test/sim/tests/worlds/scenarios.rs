@@ -7,8 +7,8 @@ use sim::Outage as How;
 use crate::{
     act::{
         Act::{
-            self, Ask, Configure, Drop, Edit, Forge, GiveBack, Heal, Hold, Keep, Leave, Mood, Nothing, Outage, Pause,
-            Policy, Raze, Release, Resume, Return, Squat, Steal, Strip, Yield,
+            self, Ask, Configure, Drop, Edit, Extend, Forge, GiveBack, Heal, Hold, Install, Keep, Leave, Mood, Nothing,
+            Outage, Pause, Policy, Raze, Release, Resume, Return, Rotate, Squat, Steal, Strip, Uninstall, Yield,
         },
         Forgery, Mark, Policy as Says, Thing,
     },
@@ -17,7 +17,7 @@ use crate::{
     plan::Plan,
     provider::Mood as Works,
     read,
-    stage::{PROVIDERS, TENANTS},
+    stage::{HUB, PROVIDERS, TENANTS},
     story::tell,
 };
 
@@ -107,6 +107,16 @@ fn scenarios() -> Vec<(&'static str, Vec<Act>)> {
                 Heal(HOMER),
             ],
         ),
+        (
+            "its provider is silent for longer than it may",
+            from_a(&[&[Policy(A, Says::Impatient), Outage(A, How::Silent)], &[Nothing; 5][..], &[Heal(A)]].concat()),
+        ),
+        ("its provider knows nobody any more", from_a(&[Outage(A, How::Unauthorized), Edit(ONE, 1), Heal(A)])),
+        ("the hub cannot be reached", from_a(&[Outage(HUB, How::Silent), Edit(ONE, 1), Heal(HUB), Edit(ONE, 2)])),
+        ("the hub cannot be reached in mid-move", staged(&[Outage(HUB, How::Refused), Edit(ONE, 1), Heal(HUB)])),
+        ("the kubeconfigs change", from_a(&[Rotate(A, 1), Rotate(HOMER, 1), Edit(ONE, 1), Rotate(A, 2)])),
+        ("its kind vanishes and comes back", from_a(&[Uninstall(A), Edit(ONE, 1), Install(A)])),
+        ("its kind grows", from_a(&[Extend, Edit(ONE, 1)])),
         ("its provider names a token", vec![Mood(A, Works::Tokens), Mood(B, Works::Tokens), Ask(ONE)]),
         ("its provider names another object", vec![Mood(A, Works::Foreign), Mood(B, Works::Foreign), Ask(ONE)]),
         ("it moves in stages", staged(&[])),

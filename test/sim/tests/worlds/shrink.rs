@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::panics::survived;
+
 /// A story of which parts can be left out.
 pub(crate) trait Cut: Sized {
     /// What can be left out, each by its name.
@@ -30,14 +32,19 @@ pub(crate) fn without(parts: &BTreeSet<String>) -> String {
     if parts.is_empty() { String::new() } else { format!(" WITHOUT='{}'", parts.join(" ")) }
 }
 
-/// What a story that goes wrong takes, for people: what happens, why that is wrong, and how to see it once more. It is the same
-/// failure with fewer acts and faults, as far as one by one can be left out. `None`: it does not go wrong.
+/// What a story that goes wrong takes, for people: what happens, why that is wrong, and how to see it once more. It has fewer
+/// acts and faults, as far as one by one can be left out and it still goes wrong. `None`: it does not.
 pub(crate) fn shrink<C: Cut>(mut story: C) -> Option<String> {
-    let mut failure = story.try_out()?;
+    // A world that panics has gone wrong, too.
+    let tried = |story: &C| {
+        let panics = |why| Some(Failure { text: "it panics, and tells no more".to_owned(), why });
+        survived(|| story.try_out()).unwrap_or_else(panics)
+    };
+    let mut failure = tried(&story)?;
     let smaller = |story: &C| {
         story.parts().into_iter().find_map(|part| {
             let smaller = story.without(&part);
-            smaller.try_out().map(|failure| (smaller, failure))
+            tried(&smaller).map(|failure| (smaller, failure))
         })
     };
     while let Some(less) = smaller(&story) {

@@ -39,6 +39,8 @@ pub(crate) const CONFIGURATIONS: &str =
     "/apis/broker.platform-mesh.io/v1alpha1/namespaces/broker/migrationconfigurations";
 pub(crate) const CLUSTERS: &str = "/api/v1/namespaces/clusters/secrets";
 
+pub(crate) const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
 pub(crate) static DEFINITIONS: LazyLock<Definitions> = LazyLock::new(|| {
     let ours = crds().into_iter().filter(|crd| GROUPS.contains(&&*crd.spec.group));
     Definitions::of(&ours.map(|crd| serde_json::to_value(crd).unwrap()).collect::<Vec<_>>())
@@ -63,6 +65,18 @@ impl Stage {
     pub(crate) fn has_left(&self, provider: &str) -> bool {
         let leave = Deed::Told(format!("Leave({provider:?})"));
         self.world.journal().count(|entry| entry.deed == leave) > 0
+    }
+
+    /// The CRD of Certificates, as providers are to have it by now.
+    pub(crate) fn certificate_crd(&self) -> Value {
+        let all = crds().into_iter().map(|crd| serde_json::to_value(crd).unwrap());
+        let mut crd = all.into_iter().find(|crd| crd["metadata"]["name"] == CERTIFICATE).unwrap();
+        let grown = Deed::Told("Extend".to_owned());
+        if self.world.journal().count(|entry| entry.deed == grown) > 0 {
+            let spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
+            crd.pointer_mut(spec).unwrap()["note"] = json!({"type": "string", "default": "none"});
+        }
+        crd
     }
 
     pub(crate) async fn set(plan: &Plan) -> Self {

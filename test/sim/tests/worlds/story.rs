@@ -15,6 +15,7 @@ use crate::{
     director::Director,
     ending::{Ending, ending},
     judge::judge,
+    panics::heard,
     plan::Plan,
     program::Program,
     stage::Stage,
@@ -45,7 +46,8 @@ pub(crate) fn tell(plan: &Plan) -> Told {
     // Which of two things that are ready is taken first is the runtime's own chance.
     let chance = RngSeed::from_bytes(&plan.seed.to_le_bytes());
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).rng_seed(chance).build().unwrap();
-    runtime.block_on(run(plan.clone()))
+    let (told, panic) = heard(|| runtime.block_on(run(plan.clone())));
+    Told { failure: panic.or(told.failure), ..told }
 }
 
 async fn run(plan: Plan) -> Told {

@@ -26,6 +26,8 @@ pub(crate) struct Act {
 
 #[derive(Clone)]
 enum Deed {
+    /// What was left out.
+    Nothing,
     /// As soon as there is none of that name.
     Create(String, Value),
     Edit(String, Value),
@@ -51,6 +53,14 @@ impl Act {
     /// In the hub.
     fn of(deed: Deed) -> Self {
         Self { server: super::stage::HUB, deed }
+    }
+
+    pub(crate) fn nothing() -> Self {
+        Self::of(Deed::Nothing)
+    }
+
+    pub(crate) fn is_nothing(&self) -> bool {
+        matches!(self.deed, Deed::Nothing)
     }
 
     pub(crate) fn create(collection: &str, object: Value) -> Self {
@@ -119,7 +129,7 @@ impl Act {
         let of = |path: &str| path.contains("/resourcegraphdefinitions");
         match &self.deed {
             Deed::Create(path, _) | Deed::Edit(path, _) | Deed::Delete(path) => of(path),
-            Deed::Claim(..) | Deed::Lose | Deed::Find => false,
+            Deed::Nothing | Deed::Claim(..) | Deed::Lose | Deed::Find => false,
         }
     }
 
@@ -127,7 +137,7 @@ impl Act {
     pub(crate) fn asks(&self) -> bool {
         match &self.deed {
             Deed::Create(path, _) | Deed::Edit(path, _) => path.starts_with(SITES),
-            Deed::Delete(_) | Deed::Claim(..) | Deed::Lose | Deed::Find => false,
+            Deed::Nothing | Deed::Delete(_) | Deed::Claim(..) | Deed::Lose | Deed::Find => false,
         }
     }
 
@@ -144,6 +154,7 @@ impl Act {
         let server = stage.server(self.server);
         let ann = Person { name: "ann", server: &server };
         match &self.deed {
+            Deed::Nothing => {}
             Deed::Create(collection, object) => {
                 let create = async {
                     while ann.ask("POST", collection, object).await.0 != 201 {
@@ -169,6 +180,7 @@ impl fmt::Display for Act {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.server)?;
         match &self.deed {
+            Deed::Nothing => f.write_str("nothing"),
             Deed::Create(collection, object) => write!(f, "POST {collection} {}", object["metadata"]["name"]),
             Deed::Edit(path, patch) => write!(f, "PATCH {path} {patch}"),
             Deed::Delete(path) => write!(f, "DELETE {path}"),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use sim::{Outage, Weather};
 
-use crate::chance::Chance;
+use crate::{chance::Chance, plan::OWN};
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -74,6 +74,7 @@ impl Plan {
             late: share(5),
             cut: share(6) * 4,
             stale: share(7) * 2,
+            apart: seed >= OWN,
             ..Weather::CALM
         };
         let crashes = (0..of(8) % 4).map(|crash| 1 + of(9 + crash) % 20).collect();

@@ -23,7 +23,13 @@ pub(crate) fn calm(scenario: &Scenario, seed: u64) -> Told {
 }
 
 impl Play {
-    pub(crate) fn new(scenario: Scenario, seed: u64, plan: Plan) -> Self {
+    /// What is left out of the plan is left out of the scenario, too. Who begins while its hub is lost knows of nothing, and
+    /// does nothing until it is found: nobody crashes where that may be.
+    pub(crate) fn new(scenario: Scenario, seed: u64, mut plan: Plan) -> Self {
+        if scenario.loses_hub() {
+            plan.crashes.clear();
+        }
+        let scenario = if plan.without.is_empty() { scenario } else { scenario.leaving_out(&plan.without) };
         Self { scenario, seed, plan }
     }
 
@@ -44,11 +50,11 @@ impl Play {
 
 impl Cut for Play {
     fn parts(&self) -> Vec<String> {
-        self.plan.parts()
+        self.plan.parts().into_iter().chain(self.scenario.parts()).collect()
     }
 
     fn without(&self, part: &str) -> Self {
-        Self { plan: self.plan.leaving_out([part]), ..self.clone() }
+        Self::new(self.scenario.clone(), self.seed, self.plan.leaving_out([part]))
     }
 
     fn try_out(&self) -> Option<Failure> {

@@ -87,6 +87,11 @@ fn space(resource: &str) -> &'static str {
     }
 }
 
+/// What an act is called.
+fn part(scene: usize, at: usize) -> String {
+    format!("act{scene}.{at}")
+}
+
 /// See the module.
 #[derive(Clone)]
 pub(crate) struct Scenario {
@@ -128,6 +133,32 @@ impl Scenario {
     /// All spokes. Where nobody is told that there are any, one scenario shows that nothing is done to them (D1).
     pub(crate) fn spokes(&self) -> &'static [&'static str] {
         if self.args.contains(&"--enable-multicluster") || self.name == "life" { &SPOKES } else { &[] }
+    }
+
+    /// Whether its hub cannot be reached at any time.
+    pub(crate) fn loses_hub(&self) -> bool {
+        self.scenes.iter().flat_map(|scene| &scene.acts).any(|act| act.loses(HUB))
+    }
+
+    /// What can be left out of it, each by its name: of one that says what must be there in the end, nothing.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = String> {
+        let told = self.scenes.iter().enumerate().filter(|_| self.scenes.iter().all(|scene| scene.expected.is_empty()));
+        let acts = told.flat_map(|(scene, told)| {
+            let acts = told.acts.iter().enumerate().filter(|(_, act)| !act.is_nothing());
+            acts.map(move |(at, _)| part(scene, at))
+        });
+        acts.collect::<Vec<_>>().into_iter()
+    }
+
+    /// Without some of its [`parts`](Self::parts); the others keep their names.
+    pub(crate) fn leaving_out(mut self, parts: &BTreeSet<String>) -> Self {
+        let mut scenes = self.scenes.to_vec();
+        for (scene, told) in scenes.iter_mut().enumerate() {
+            let acts = told.acts.iter_mut().enumerate();
+            acts.filter(|(at, _)| parts.contains(&part(scene, *at))).for_each(|(_, act)| *act = Act::nothing());
+        }
+        self.scenes = scenes.into();
+        self
     }
 
     /// The same with two processes, of which one leads.

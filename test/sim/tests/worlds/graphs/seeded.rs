@@ -11,9 +11,13 @@ use super::{
     scenario::{Scenario, Scene},
     stage::{HUB, SPOKES},
 };
+use crate::plan::OWN;
 
 /// So many seeds that follow each other tell one story, each with faults of its own, and share what that is held against.
 const ALIKE: u64 = 4;
+
+/// Stories from here on may lose their hub, too: those of the seeds from [`OWN`] on.
+const WIDER: u64 = OWN / ALIKE;
 
 /// How their names begin.
 pub(super) const NAME: &str = "seeded";
@@ -30,12 +34,16 @@ struct Author {
     lost: Option<&'static str>,
     has_spokes: bool,
     paused: bool,
+    /// The hub may be lost.
+    wider: bool,
+    loses_hub: bool,
 }
 
 impl Author {
     fn new(seed: u64) -> Self {
+        let (instances, lost, wider) = (BTreeSet::new(), None, seed >= WIDER);
         let mut author =
-            Self { random: seed, instances: BTreeSet::new(), lost: None, has_spokes: false, paused: false };
+            Self { random: seed, instances, lost, has_spokes: false, paused: false, wider, loses_hub: false };
         author.has_spokes = author.one_in(3);
         author
     }
@@ -128,11 +136,15 @@ impl Author {
     }
 
     fn place(&mut self) -> Vec<Act> {
-        if !self.has_spokes {
+        if !self.has_spokes && !self.wider {
             return self.change();
         }
         if let Some(lost) = self.lost.take() {
             return vec![Act::find(lost)];
+        }
+        if !self.has_spokes || self.wider && self.one_in(3) {
+            (self.lost, self.loses_hub) = (Some(HUB), true);
+            return vec![Act::lose(HUB)];
         }
         if self.one_in(2) {
             let lost = self.pick(&SPOKES);
@@ -192,5 +204,6 @@ pub(crate) fn scenario(story: u64) -> Scenario {
     scenes.push(Scene::new([Act::delete(DEFINITIONS, "site")]));
     let args: &[&str] = if author.has_spokes { &["--enable-multicluster"] } else { &[] };
     let scenario = Scenario::new(&format!("{NAME} {story}"), args, scenes);
-    if author.one_in(6) { scenario.by_two() } else { scenario }
+    // Where nobody can be elected nothing is done, from the moment on when the lease ends, which is chance.
+    if author.one_in(6) && !author.loses_hub { scenario.by_two() } else { scenario }
 }

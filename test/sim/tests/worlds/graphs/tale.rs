@@ -19,7 +19,7 @@ use super::{
     scenario::Scenario,
     stage::{PLATFORM, SPOKES, Stage},
 };
-use crate::program::Program;
+use crate::{panics::heard, program::Program};
 
 /// So long faults go on in each scene.
 const TROUBLE: Duration = HEARD;
@@ -58,7 +58,8 @@ pub(crate) fn tell(scenario: &Scenario, seed: u64, plan: &Plan) -> Told {
     // Which of two things that are ready is taken first is the runtime's own chance.
     let chance = RngSeed::from_bytes(&seed.to_le_bytes());
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).rng_seed(chance).build().unwrap();
-    runtime.block_on(play(scenario.clone(), seed, plan.clone()))
+    let (told, panic) = heard(|| runtime.block_on(play(scenario.clone(), seed, plan.clone())));
+    Told { failure: panic.or(told.failure), ..told }
 }
 
 async fn play(scenario: Scenario, seed: u64, plan: Plan) -> Told {
