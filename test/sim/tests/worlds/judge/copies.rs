@@ -26,6 +26,8 @@ pub(super) struct Copies {
     forged: BTreeSet<String>,
     /// Providers that have gone, or cannot be reached: whoever has not heard of it yet may still write there.
     away: BTreeSet<String>,
+    /// Providers that may be left when they are silent for a while, as they may be in any weather.
+    impatient: BTreeSet<String>,
     /// What comes next was written long ago, by whoever may not even be there any more.
     strays: bool,
 }
@@ -34,6 +36,13 @@ impl Copies {
     /// A provider goes, or cannot be reached.
     pub(super) fn hear(&mut self, entry: &Entry, what: &str) {
         self.strays |= what.starts_with(AFTER_ALL);
+        if let Some(provider) = what.strip_suffix(", Impatient)").and_then(|told| told.strip_prefix("Policy(")) {
+            let provider = provider.trim_matches('"');
+            self.impatient.insert(provider.to_owned());
+            for (_, copy) in self.all.iter_mut().filter(|((at, _), _)| at == provider) {
+                copy.left_behind = true;
+            }
+        }
         if what == "can be reached" {
             self.away.remove(&*entry.server);
         }
@@ -82,7 +91,7 @@ impl Copies {
             uid: uid.clone(),
             ready: false,
             leaves: false,
-            left_behind: strays || self.away.contains(step.server()),
+            left_behind: strays || [&self.away, &self.impatient].iter().any(|left| left.contains(step.server())),
         });
         if !uid.is_empty() && held.uid != uid {
             *held = Copy { uid: uid.clone(), ready: false, leaves: false, left_behind: held.left_behind };
