@@ -41,7 +41,7 @@ use crate::{
     departures::Departures,
     intake::Intake,
     migrations::{
-        change::ConfigurationChange, configurations::Configurations, registry::Migrations, stages::Stages,
+        change::ConfigurationChange, configurations, registry::Migrations, stages::Stages,
         statuses::ConfigurationStatuses,
     },
     namespaces::Namespaces,
@@ -81,7 +81,7 @@ pub struct Broker {
     /// Objects of their stages.
     pub stages: Stages,
     /// MigrationConfigurations.
-    pub configurations: ArcSwap<Configurations>,
+    pub configurations: configurations::Current,
     /// Changes of MigrationConfigurations, for the one task that compiles them.
     pub configuration_changes: mpsc::UnboundedSender<ConfigurationChange>,
     /// How often their watch has lost sight of them: see [`ConfigurationChange::Complete`].
@@ -164,7 +164,7 @@ impl Broker {
             secret_changes,
             migrations: Migrations::default(),
             stages: Stages::within(stage_scope),
-            configurations: ArcSwap::default(),
+            configurations: configurations::Current::default(),
             configuration_changes,
             configuration_losses: AtomicU64::new(0),
             configuration_statuses: ConfigurationStatuses::default(),
