@@ -299,7 +299,7 @@ impl Broker {
         for key in self.records.of_consumer(cluster, None) {
             self.enqueue(key);
         }
-        self.migrations.enqueue_open();
+        self.migrations.cluster_moved(cluster);
     }
 
     /// The engaged consumer whose copies carry this prefix.
