@@ -25,7 +25,7 @@ use tokio::{
 };
 
 use self::inner::{How, Inner, Taken};
-pub use self::{echo::Written, key::Key, outcome::Outcome};
+pub use self::{echo::BeingWritten, key::Key, outcome::Outcome};
 use crate::{
     index::{Change, Index},
     slots::Slot,
@@ -80,7 +80,7 @@ impl<K: Key> Drop for Start<K> {
 pub struct Writing<K: Key> {
     queue: Arc<Queue<K>>,
     key: K,
-    written: Written,
+    written: BeingWritten,
     version: Option<u64>,
 }
 
@@ -157,7 +157,7 @@ impl<K: Key> Queue<K> {
     }
 
     /// For a key that is being worked on something is about to be written.
-    pub fn writing(self: &Arc<Self>, key: &K, written: Written) -> Writing<K> {
+    pub fn writing(self: &Arc<Self>, key: &K, written: BeingWritten) -> Writing<K> {
         self.lock().expect(key, &written);
         Writing { queue: Arc::clone(self), key: key.clone(), written, version: None }
     }
