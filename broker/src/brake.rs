@@ -212,11 +212,12 @@ impl Brake {
     fn see(&self, consumer: &ClusterName, sight: Sight, took: Duration, vanished: u64) -> Sight {
         let good_for = GOOD_FOR.0 + took * GOOD_FOR.1;
         let mut inner = self.lock();
-        let entry = inner.consumers.entry(consumer.clone()).or_default();
-        let before = entry.sight.replace((sight.clone(), Instant::now(), good_for, vanished));
+        let before = inner.consumers.entry(consumer.clone()).or_default().sight.take();
         let before = before.map(|(sight, ..)| sight).unwrap_or_default();
         inner.count(consumer, &before, false);
         inner.count(consumer, &sight, true);
+        let entry = inner.consumers.entry(consumer.clone()).or_default();
+        entry.sight = Some((sight, Instant::now(), good_for, vanished));
         before
     }
 

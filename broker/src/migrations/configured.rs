@@ -203,11 +203,13 @@ mod tests {
     use broker_api::{ClusterName, Role};
 
     use super::*;
+    use crate::migrations::listen::listen;
 
     #[tokio::test]
     async fn a_change_has_looked_at_what_it_concerns_and_no_other() {
         let (broker, _channels) = Broker::of_one_kind();
         broker.engage_unreachable(&ClusterName::new(Role::Coordination, "hub"));
+        let _listens = listen(&broker, broker.fleet());
         let object = |name: &str, kind: &str, version: i64| {
             let gvk = json!({"group": "g", "version": "v1", "kind": kind});
             let metadata = json!({"name": name, "namespace": "ours", "uid": name, "generation": version,

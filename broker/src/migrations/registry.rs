@@ -231,10 +231,10 @@ impl Migrations {
         let Some(entry) = entry.filter(|entry| Arc::ptr_eq(&entry.known, known) && entry.about != about) else {
             return Vec::new();
         };
-        let before = std::mem::replace(&mut entry.about, about.clone());
+        let (after, before) = (about.clone(), std::mem::replace(&mut entry.about, about));
         inner.unlink(&known.key, known, &before);
-        inner.link(&known.key, known, &about);
-        [&before, &about].into_iter().filter_map(MovedOrigin::origin).cloned().collect()
+        inner.link(&known.key, known, &after);
+        [&before, &after].into_iter().filter_map(MovedOrigin::origin).cloned().collect()
     }
 
     /// What is known of a Migration, which origin it is about, and what earlier decisions left.
