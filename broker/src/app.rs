@@ -162,7 +162,7 @@ impl Broker {
             self.enqueue(key);
         }
         self.migrations.enqueue_all();
-        self.enqueue_configurations();
+        self.enqueue_configurations(self.configurations.load().keys());
         self.namespaces.sweep_anew();
         self.look_after_providers();
         let others = self.records.not_owed();

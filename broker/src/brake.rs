@@ -88,10 +88,33 @@ struct Entry {
     deleted: VecDeque<u64>,
 }
 
+#[derive(Debug, Default)]
+struct Inner {
+    consumers: HashMap<ClusterName, Entry>,
+    /// Consumers whose copies of a kind are kept at a provider: each AcceptAPI there asks for them whenever it is looked at.
+    held: BTreeMap<(ClusterName, Kind), BTreeSet<ClusterName>>,
+}
+
+impl Inner {
+    /// What was seen of a consumer counts, or does not any more.
+    fn count(&mut self, consumer: &ClusterName, sight: &Sight, counts: bool) {
+        for (place, _) in sight.held() {
+            if counts {
+                self.held.entry(place.clone()).or_default().insert(consumer.clone());
+            } else if let Some(consumers) = self.held.get_mut(place) {
+                consumers.remove(consumer);
+                if consumers.is_empty() {
+                    self.held.remove(place);
+                }
+            }
+        }
+    }
+}
+
 /// What is held of whom.
 #[derive(Debug, Default)]
 pub struct Brake {
-    consumers: Mutex<HashMap<ClusterName, Entry>>,
+    inner: Mutex<Inner>,
     wanted: Notify,
 }
 
@@ -102,8 +125,8 @@ fn digest(uid: &str) -> u64 {
 }
 
 impl Brake {
-    fn lock(&self) -> MutexGuard<'_, HashMap<ClusterName, Entry>> {
-        self.consumers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// An object of a brokered kind has changed in a consumer.
@@ -113,8 +136,8 @@ impl Brake {
         if !gone || !old.has_finalizers {
             return;
         }
-        let mut consumers = self.lock();
-        let entry = consumers.entry(consumer.clone()).or_default();
+        let mut inner = self.lock();
+        let entry = inner.consumers.entry(consumer.clone()).or_default();
         if old.deleting {
             entry.deleted.push_back(digest(&old.uid));
             if entry.deleted.len() > SEEN {
@@ -127,8 +150,8 @@ impl Brake {
 
     /// Whether a copy at a provider that has lost its origin may be deleted. `Unknown`: ask again in a moment.
     pub fn ask(&self, consumer: &ClusterName, provider: &ClusterName, kind: &Kind) -> Verdict {
-        let mut consumers = self.lock();
-        let entry = consumers.entry(consumer.clone()).or_default();
+        let mut inner = self.lock();
+        let entry = inner.consumers.entry(consumer.clone()).or_default();
         if let Some((sight, at, good_for, vanished)) = &entry.sight {
             let verdict = sight.verdict(provider, kind);
             if verdict == Verdict::Held || at.elapsed() < *good_for && entry.vanished < vanished + VANISHED {
@@ -142,16 +165,17 @@ impl Brake {
 
     /// What a provider is to be told of copies of a kind that are kept there.
     pub fn told(&self, provider: &ClusterName, kind: &Kind) -> Option<String> {
-        let consumers = self.lock();
+        let inner = self.lock();
+        let place = (provider.clone(), kind.clone());
         let mut told: Vec<String> = Vec::new();
-        for (consumer, entry) in consumers.iter() {
-            let Some((sight, ..)) = &entry.sight else { continue };
-            let here = sight.held().find(|((at, of), _)| at == provider && of == kind);
-            if let Some((_, count)) = here {
-                told.push(message(consumer, sight, count));
-            }
+        for consumer in inner.held.get(&place).into_iter().flatten() {
+            let Some((sight, ..)) = inner.consumers.get(consumer).and_then(|entry| entry.sight.as_ref()) else {
+                continue;
+            };
+            let here = sight.orphans.get(&place).copied().unwrap_or_default();
+            told.push(message(consumer, sight, here));
         }
-        drop(consumers);
+        drop(inner);
         told.sort();
         told.truncate(TOLD);
         (!told.is_empty()).then(|| told.join("; "))
@@ -159,8 +183,8 @@ impl Brake {
 
     /// How many copies of which consumer are kept.
     pub fn held(&self) -> Vec<(ClusterName, usize)> {
-        let consumers = self.lock();
-        let held = consumers.iter().filter_map(|(consumer, entry)| {
+        let inner = self.lock();
+        let held = inner.consumers.iter().filter_map(|(consumer, entry)| {
             let (sight, ..) = entry.sight.as_ref()?;
             let count = sight.held().map(|(_, count)| count).sum();
             (count > 0).then(|| (consumer.clone(), count))
@@ -172,8 +196,8 @@ impl Brake {
 
     /// Consumers to look at now.
     fn due(&self) -> Vec<(ClusterName, u64, HashSet<u64>)> {
-        let mut consumers = self.lock();
-        let due = consumers.iter_mut().filter_map(|(consumer, entry)| {
+        let mut inner = self.lock();
+        let due = inner.consumers.iter_mut().filter_map(|(consumer, entry)| {
             let watched = entry.sight.as_ref().is_some_and(|(sight, at, good_for, _)| {
                 let rested = at.elapsed() >= good_for.saturating_sub(GOOD_FOR.0).max(TICK);
                 sight.is_abnormal() && rested
@@ -187,17 +211,23 @@ impl Brake {
     /// Takes in what was seen. Returns what had been seen before.
     fn see(&self, consumer: &ClusterName, sight: Sight, took: Duration, vanished: u64) -> Sight {
         let good_for = GOOD_FOR.0 + took * GOOD_FOR.1;
-        let mut consumers = self.lock();
-        let entry = consumers.entry(consumer.clone()).or_default();
-        let before = entry.sight.replace((sight, Instant::now(), good_for, vanished));
-        before.map(|(sight, ..)| sight).unwrap_or_default()
+        let mut inner = self.lock();
+        let before = inner.consumers.entry(consumer.clone()).or_default().sight.take();
+        let before = before.map(|(sight, ..)| sight).unwrap_or_default();
+        inner.count(consumer, &before, false);
+        inner.count(consumer, &sight, true);
+        let entry = inner.consumers.entry(consumer.clone()).or_default();
+        entry.sight = Some((sight, Instant::now(), good_for, vanished));
+        before
     }
 
     /// A cluster has left: nothing is remembered of it. Returns the providers that were told of its copies.
     pub fn forget(&self, cluster: &ClusterName) -> BTreeSet<ClusterName> {
-        let forgotten = self.lock().remove(cluster).and_then(|entry| entry.sight);
-        let told = forgotten.iter().flat_map(|(sight, ..)| sight.held());
-        told.map(|((provider, _), _)| provider.clone()).collect()
+        let mut inner = self.lock();
+        let forgotten = inner.consumers.remove(cluster).and_then(|entry| entry.sight);
+        let Some((sight, ..)) = forgotten else { return BTreeSet::new() };
+        inner.count(cluster, &sight, false);
+        sight.held().map(|((provider, _), _)| provider.clone()).collect()
     }
 }
 
@@ -279,7 +309,30 @@ mod tests {
         assert_eq!((brake.told(&p, &kind()), brake.held()), (None, vec![]));
         assert!(brake.forget(&homer).is_empty());
         brake.see(&homer, sight(20, &[("p", 20)]), Duration::ZERO, VANISHED);
-        assert_eq!(brake.forget(&homer), [p].into(), "those that were told of it");
+        assert_eq!(brake.forget(&homer), [p.clone()].into(), "those that were told of it");
+        assert!(
+            brake.told(&p, &kind()).is_none() && brake.lock().held.is_empty(),
+            "nothing is kept of one that has left"
+        );
+    }
+
+    #[test]
+    fn a_provider_is_told_of_what_is_kept_there() {
+        let brake = Brake::default();
+        let (homer, marge) = (ClusterName::consumer("homer"), ClusterName::consumer("marge"));
+        let told = |provider: &str| {
+            let told = brake.told(&ClusterName::provider(provider), &kind()).unwrap_or_default();
+            ["homer", "marge"].map(|consumer| told.contains(&format!("consumer {consumer}'s")))
+        };
+        let see = |consumer: &ClusterName, sight| brake.see(consumer, sight, Duration::ZERO, 0);
+        see(&homer, sight(20, &[("p", 20), ("q", 1)]));
+        see(&marge, sight(20, &[("p", 20)]));
+        assert_eq!((told("p"), told("q"), told("r")), ([true, true], [true, false], [false, false]));
+        see(&homer, sight(20, &[("q", 20)]));
+        assert_eq!((told("p"), told("q")), ([false, true], [true, false]), "those at p may have gone");
+        see(&marge, sight(20, &[("p", 1)]));
+        assert_eq!(told("p"), [false, false], "so few are not kept");
+        assert_eq!(brake.lock().held.len(), 1);
     }
 
     #[test]
@@ -292,6 +345,6 @@ mod tests {
         for uid in 0..2 * SEEN {
             brake.note(&homer, &gone(&uid.to_string(), true));
         }
-        assert_eq!(brake.lock()[&homer].deleted.len(), SEEN);
+        assert_eq!(brake.lock().consumers[&homer].deleted.len(), SEEN);
     }
 }

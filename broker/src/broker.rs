@@ -10,7 +10,7 @@ use std::{
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use broker_api::ClusterName;
-use broker_core::{assignment::KeyRing, naming::consumer_hash, snapshot::OriginKey};
+use broker_core::{acceptance::AcceptId, assignment::KeyRing, naming::consumer_hash, snapshot::OriginKey};
 use runtime_cel::{expression::Evaluator, schema::Schema, shared::Shared};
 use runtime_effect::kind::Kind;
 use runtime_engine::{engine::Engine, sources::News};
@@ -41,7 +41,7 @@ use crate::{
     departures::Departures,
     intake::Intake,
     migrations::{
-        change::ConfigurationChange, configurations::Configurations, registry::Migrations, stages::Stages,
+        change::ConfigurationChange, configurations, registry::Migrations, stages::Stages,
         statuses::ConfigurationStatuses,
     },
     namespaces::Namespaces,
@@ -81,7 +81,7 @@ pub struct Broker {
     /// Objects of their stages.
     pub stages: Stages,
     /// MigrationConfigurations.
-    pub configurations: ArcSwap<Configurations>,
+    pub configurations: configurations::Current,
     /// Changes of MigrationConfigurations, for the one task that compiles them.
     pub configuration_changes: mpsc::UnboundedSender<ConfigurationChange>,
     /// How often their watch has lost sight of them: see [`ConfigurationChange::Complete`].
@@ -108,7 +108,7 @@ pub struct Broker {
     pub departures: Departures,
     /// What the engaged clusters' kubeconfigs were read from.
     pub provenance: Mutex<HashMap<ClusterName, Provenance>>,
-    schemas: RwLock<HashMap<(ClusterName, Kind), Arc<Schema>>>,
+    schemas: RwLock<HashMap<ClusterName, HashMap<Kind, Arc<Schema>>>>,
     /// Each of them once, however many clusters and kinds have it.
     compiled: Shared<SchemaDigest, Schema>,
     /// Under which plurals consumers and providers serve kinds.
@@ -164,7 +164,7 @@ impl Broker {
             secret_changes,
             migrations: Migrations::default(),
             stages: Stages::within(stage_scope),
-            configurations: ArcSwap::default(),
+            configurations: configurations::Current::default(),
             configuration_changes,
             configuration_losses: AtomicU64::new(0),
             configuration_statuses: ConfigurationStatuses::default(),
@@ -262,7 +262,8 @@ impl Broker {
     /// What a cluster can hold of a kind.
     pub fn schema(&self, cluster: &ClusterName, kind: &Kind) -> Arc<Schema> {
         let schemas = self.schemas.read().unwrap_or_else(PoisonError::into_inner);
-        schemas.get(&(cluster.clone(), kind.clone())).cloned().unwrap_or_else(|| Arc::new(Schema::any()))
+        let held = schemas.get(cluster).and_then(|kinds| kinds.get(kind));
+        held.cloned().unwrap_or_else(|| Arc::new(Schema::any()))
     }
 
     /// Takes a new schema, or that there is none.
@@ -272,22 +273,23 @@ impl Broker {
             SchemaNews::Unpublished | SchemaNews::Unasked | SchemaNews::Unread => None,
             SchemaNews::New(new) => Some(self.compiled.get_or_make(*new.digest(), || Schema::compile(new.json()))),
         };
-        let key = (cluster.clone(), Kind::from(gvk));
+        let kind = Kind::from(gvk);
         let mut schemas = self.schemas.write().unwrap_or_else(PoisonError::into_inner);
         match schema {
-            Some(schema) => schemas.insert(key, schema),
-            None => schemas.remove(&key),
-        };
+            Some(schema) => drop(schemas.entry(cluster.clone()).or_default().insert(kind, schema)),
+            None => drop(schemas.get_mut(cluster).and_then(|kinds| kinds.remove(&kind))),
+        }
     }
 
     /// A cluster has left: nothing is remembered of what was seen there.
     pub fn forget(&self, cluster: &ClusterName) {
-        self.schemas.write().unwrap_or_else(PoisonError::into_inner).retain(|(name, _), _| name != cluster);
+        self.schemas.write().unwrap_or_else(PoisonError::into_inner).remove(cluster);
         self.provenance.lock().unwrap_or_else(PoisonError::into_inner).remove(cluster);
         self.plurals.forget(cluster);
         self.resettle(cluster, None);
         self.records.forget_copies(cluster);
-        for work in self.statuses.keys(|AcceptWork(id)| id.provider == *cluster) {
+        let first = AcceptWork(AcceptId { provider: cluster.clone(), namespace: "".into(), name: "".into() });
+        for work in self.statuses.row(&first, |AcceptWork(id)| id.provider == *cluster) {
             self.statuses.forget(&work);
         }
         self.namespaces.forget(cluster);
@@ -299,7 +301,7 @@ impl Broker {
         for key in self.records.of_consumer(cluster, None) {
             self.enqueue(key);
         }
-        self.migrations.enqueue_open();
+        self.migrations.cluster_moved(cluster);
     }
 
     /// The engaged consumer whose copies carry this prefix.

@@ -11,6 +11,8 @@ pub static CONVENTIONS: Conventions = Conventions {
     prefix: keys::PREFIX,
     role: keys::ROLE,
     roles: &[Role::Consumer, Role::Provider],
+    apart: &[],
+    identified: &[],
     reads_core_schemas: false,
 };
 

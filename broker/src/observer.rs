@@ -204,7 +204,7 @@ impl Observer for Broker {
                     self.enqueue_stranded(cluster, None);
                     self.look_after_provider(cluster);
                 }
-                self.migrations.enqueue_open();
+                self.migrations.cluster_moved(cluster);
             }
             Role::Coordination | Role::Compute => self.hub_state(state),
             // A label of that sort makes no cluster here.

@@ -203,8 +203,10 @@ impl Engages for Engaged {
 }
 
 impl Broker {
-    /// Origins whose provider is not engaged: from now on it is known that it has left.
+    /// Origins and Migrations whose provider is not engaged: from now on it is known that it has left. No event of that
+    /// provider would tell them.
     fn look_for_departed(&self) {
+        self.migrations.enqueue_open();
         let engaged = |provider: &ClusterName| self.fleet().cluster(provider).is_some();
         for provider in self.records.providers().iter().filter(|provider| !engaged(provider)) {
             for key in self.records.at(provider) {
@@ -281,7 +283,11 @@ impl Broker {
 
 #[cfg(test)]
 mod tests {
+    use broker_core::migration::moved_origin::MovedOrigin;
+    use serde_json::json;
+
     use super::*;
+    use crate::migrations::registry::tests::migration;
 
     #[tokio::test]
     async fn who_has_left_is_known_when_the_secrets_of_all_namespaces_are_taken_in() {
@@ -293,7 +299,11 @@ mod tests {
             engaged.listed(1);
             assert!(!broker.departures.are_known(), "those of the other namespace are on their way");
         }
+        let known = migration(&json!({}));
+        broker.migrations.set_hub(&ClusterName::new(Role::Coordination, "hub"));
+        broker.migrations.update(&known.key.clone(), Some((known, MovedOrigin::Unknown)));
         engaged.listed(0);
         assert!(broker.departures.are_known());
+        assert_eq!(broker.migrations.queue.stats().adds, 1, "no provider would tell it that there is none of its name");
     }
 }

@@ -14,6 +14,9 @@ pub static CONVENTIONS: Conventions = Conventions {
     prefix: "broker.platform-mesh.io/",
     role: "broker.platform-mesh.io/role",
     roles: &[Role::Spoke],
+    // What is a hub is no spoke of itself.
+    apart: &[[Role::Coordination, Role::Spoke]],
+    identified: &[Role::Spoke],
     reads_core_schemas: true,
 };
 

@@ -183,8 +183,9 @@ pub struct Snapshot<'a> {
     /// The object is itself a copy that we made, in a cluster that is consumer and provider.
     pub is_copy: bool,
     /// Engaged providers, in order of names. Left out may be, and nothing is decided otherwise without it, a provider that is
-    /// ready, is known to hold nothing under the copy's name (or does not serve the kind), all of whose AcceptAPIs are known
-    /// (or the same), of which none is among `acceptances`, and that neither the origin's annotations nor `migrations` name.
+    /// known to hold nothing under the copy's name, all of whose AcceptAPIs are known, of which none is among `acceptances`,
+    /// that is not [`Reach::Settling`], and that neither the origin's annotations nor `migrations` name. Of one that is ready
+    /// and does not serve the kind the first two are known.
     pub holders: Vec<Holder>,
     /// Providers at which there may be a copy that was to be made, and that nobody has seen.
     pub hidden: &'a [ClusterName],

@@ -1,7 +1,10 @@
 //! `Configurations`: the MigrationConfigurations, compiled, as of now. Of two for one pair of kinds the older is in force.
 //! Those of namespaces that do not count are only told so: they cost nothing, and are in nobody's way.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, PoisonError, RwLock},
+};
 
 use broker_api::MigrationConfiguration;
 use broker_core::{
@@ -40,19 +43,41 @@ impl Entry {
     }
 }
 
-/// All MigrationConfigurations. Cheap to clone, so that decisions work on one that does not change under them.
+/// All MigrationConfigurations.
 #[derive(Debug, Clone, Default)]
 pub struct Configurations {
     entries: BTreeMap<ObjectKey, Arc<Entry>>,
-    in_force: HashMap<Pair, ObjectKey>,
+    /// Those for a pair of kinds, the oldest first: that one is in force.
+    by_pair: HashMap<Pair, BTreeSet<(i64, ObjectKey)>>,
     /// After so many losses all that there are were put in.
     complete: Option<u64>,
 }
 
+/// The MigrationConfigurations as of now. What was read does not change under whoever has read it.
+#[derive(Debug, Default)]
+pub struct Current(RwLock<Arc<Configurations>>);
+
+impl Current {
+    /// As of now.
+    pub fn load(&self) -> Arc<Configurations> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Changes them, in place where nobody reads them at the moment.
+    pub fn change<T>(&self, change: impl FnOnce(&mut Configurations) -> T) -> T {
+        change(Arc::make_mut(&mut self.0.write().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
 impl Configurations {
     /// All of them.
-    pub fn entries(&self) -> impl Iterator<Item = (&ObjectKey, &Arc<Entry>)> {
-        self.entries.iter()
+    pub fn keys(&self) -> BTreeSet<ObjectKey> {
+        self.entries.keys().cloned().collect()
+    }
+
+    /// One of them.
+    pub fn get(&self, key: &ObjectKey) -> Option<&Arc<Entry>> {
+        self.entries.get(key)
     }
 
     /// Whether all that there were at the first list are in.
@@ -77,7 +102,8 @@ impl Configurations {
 
     /// The one in force for a pair of kinds.
     pub fn in_force(&self, pair: &Pair) -> Option<(&ObjectKey, &Arc<Entry>)> {
-        self.entries.get_key_value(self.in_force.get(pair)?)
+        let (_, oldest) = self.by_pair.get(pair)?.first()?;
+        self.entries.get_key_value(oldest)
     }
 
     /// The one by which a Migration between these kinds would run if it began now.
@@ -109,36 +135,47 @@ impl Configurations {
         self.entries.get(key).is_some_and(|entry| entry.pending)
     }
 
-    /// Takes a new version of one, or its absence; `counts` says whether those of its namespace do. Returns whether anything
-    /// but its status changed.
-    pub fn update(&mut self, key: &ObjectKey, object: Option<&Object>, counts: bool, evaluator: &Evaluator) -> bool {
-        let before = self.entries.get(key).cloned();
-        match object {
-            Some(object) => {
-                let entry =
-                    if counts { compile(key, object, evaluator, before.as_deref()) } else { disregarded(object) };
-                if before.is_some_and(|before| before.version == entry.version && before.pending == entry.pending) {
-                    return false;
-                }
-                self.entries.insert(key.clone(), Arc::new(entry));
-            }
-            None if before.is_none() => return false,
-            None => {
-                self.entries.remove(key);
-            }
-        }
-        self.reorder();
-        true
+    /// What is to be put in for one that is this now, or gone; `counts` says whether those of its namespace do. `None`: nothing
+    /// but its status is new.
+    pub fn read(
+        &self,
+        key: &ObjectKey,
+        object: Option<&Object>,
+        counts: bool,
+        evaluator: &Evaluator,
+    ) -> Option<Option<Entry>> {
+        let before = self.get(key).map(|before| &**before);
+        let Some(object) = object else { return before.map(|_| None) };
+        let entry = if counts { compile(key, object, evaluator, before) } else { disregarded(object) };
+        let same = before.is_some_and(|before| before.version == entry.version && before.pending == entry.pending);
+        (!same).then_some(Some(entry))
     }
 
-    fn reorder(&mut self) {
-        let mut oldest: HashMap<Pair, (i64, &ObjectKey)> = HashMap::default();
-        for (key, entry) in &self.entries {
-            let Some(pair) = &entry.pair else { continue };
-            let place = (entry.created, key);
-            oldest.entry(pair.clone()).and_modify(|held| *held = place.min(*held)).or_insert(place);
+    /// Takes in what one is now, or that it is gone. Returns whose statuses that concerns besides its own: those that wait
+    /// behind another one than before.
+    pub fn put(&mut self, key: &ObjectKey, entry: Option<Entry>) -> BTreeSet<ObjectKey> {
+        let after = entry.map(Arc::new);
+        let before = match &after {
+            Some(entry) => self.entries.insert(key.clone(), Arc::clone(entry)),
+            None => self.entries.remove(key),
+        };
+        let mut concerned = BTreeSet::new();
+        for (entry, is_in) in [(before, false), (after, true)] {
+            let Some((pair, created)) = entry.and_then(|entry| Some((entry.pair.clone()?, entry.created))) else {
+                continue;
+            };
+            let place = (created, key.clone());
+            let row = self.by_pair.entry(pair.clone()).or_default();
+            let was = row.first().cloned();
+            let _ = if is_in { row.insert(place) } else { row.remove(&place) };
+            if row.first() != was.as_ref() {
+                concerned.extend(row.iter().map(|(_, other)| other.clone()));
+            }
+            if row.is_empty() {
+                self.by_pair.remove(&pair);
+            }
         }
-        self.in_force = oldest.into_iter().map(|(pair, (_, key))| (pair, key.clone())).collect();
+        concerned
     }
 }
 
@@ -198,9 +235,15 @@ mod tests {
         crate::conventions::object(&value)
     }
 
+    /// Whether anything but its status is new.
+    fn update(all: &mut Configurations, key: &ObjectKey, object: Option<&Object>, counts: bool) -> bool {
+        let entry = all.read(key, object, counts, &Evaluator::new());
+        entry.map(|entry| all.put(key, entry)).is_some()
+    }
+
     fn add(all: &mut Configurations, name: &str, created: &str) -> bool {
         let (key, object) = object(name, created, 1, &json!([]));
-        all.update(&key, Some(&object), true, &Evaluator::new())
+        update(all, &key, Some(&object), true)
     }
 
     fn in_force(all: &Configurations) -> Option<String> {
@@ -230,10 +273,37 @@ mod tests {
         assert_eq!(in_force(&all).as_deref(), Some("also-old"), "of the same age the first by name");
         assert!(!add(&mut all, "old", "2026-01-01T00:00:00Z"), "nothing new");
         for (name, next) in [("also-old", Some("old")), ("old", Some("young")), ("young", None)] {
-            assert!(all.update(&ObjectKey::new("n", name), None, true, &Evaluator::new()));
+            assert!(update(&mut all, &ObjectKey::new("n", name), None, true));
             assert_eq!(in_force(&all).as_deref(), next);
         }
-        assert!(!all.update(&ObjectKey::new("n", "old"), None, true, &Evaluator::new()), "it is gone already");
+        assert!(!update(&mut all, &ObjectKey::new("n", "old"), None, true), "it is gone already");
+        assert!(all.by_pair.is_empty() && all.entries.is_empty(), "nothing is kept of those that have gone");
+    }
+
+    #[test]
+    fn a_change_concerns_those_that_wait_behind_another_one_than_before() {
+        let mut all = Configurations::default();
+        let mut put = |name: &str, created: Option<&str>| {
+            let key = ObjectKey::new("n", name);
+            let object = created.map(|created| object(name, created, 1, &json!([])).1);
+            let entry = all.read(&key, object.as_ref(), true, &Evaluator::new()).unwrap();
+            all.put(&key, entry).into_iter().map(|key| key.name.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(put("b", Some("2026-01-02T00:00:00Z")), ["b"]);
+        assert_eq!(put("c", Some("2026-01-03T00:00:00Z")), [""; 0], "it waits behind the same");
+        assert_eq!(put("a", Some("2026-01-01T00:00:00Z")), ["a", "b", "c"]);
+        assert_eq!(put("c", None), [""; 0]);
+        assert_eq!(put("a", None), ["b"]);
+    }
+
+    #[test]
+    fn what_was_read_does_not_change() {
+        let all = Current::default();
+        let (key, object) = object("a", "2026-01-01T00:00:00Z", 1, &json!([]));
+        let before = all.load();
+        let entry = before.read(&key, Some(&object), true, &Evaluator::new()).unwrap();
+        all.change(|all| all.put(&key, entry));
+        assert!(before.get(&key).is_none() && all.load().get(&key).is_some());
     }
 
     #[test]
@@ -241,7 +311,7 @@ mod tests {
         let mut all = Configurations::default();
         let stages = json!([{"name": "s", "successConditions": ["1 +"]}]);
         let (key, object) = object("broken", "2026-01-01T00:00:00Z", 1, &stages);
-        all.update(&key, Some(&object), true, &Evaluator::new());
+        update(&mut all, &key, Some(&object), true);
         let Configured::Invalid(why) = all.configured(&kind()) else { panic!("{:?}", all.configured(&kind())) };
         assert!(why.starts_with("n/broken: "), "{why}");
         assert!(matches!(all.applicable(&(kind(), kind())), Applicable::Invalid(_)));
@@ -254,9 +324,9 @@ mod tests {
         let mut all = Configurations::default();
         let (key, object) =
             object("theirs", "2026-01-01T00:00:00Z", 1, &json!([{"name": "s", "successConditions": ["1 +"]}]));
-        assert!(all.update(&key, Some(&object), false, &Evaluator::new()));
-        assert_eq!((all.configured(&kind()), all.entries().count()), (Configured::No, 1));
-        assert!(!all.update(&key, Some(&object), false, &Evaluator::new()), "nothing new");
+        assert!(update(&mut all, &key, Some(&object), false));
+        assert_eq!((all.configured(&kind()), all.keys().len()), (Configured::No, 1));
+        assert!(!update(&mut all, &key, Some(&object), false), "nothing new");
         add(&mut all, "young", "2026-01-02T00:00:00Z");
         assert_eq!((in_force(&all).as_deref(), all.configured(&kind())), (Some("young"), Configured::Yes));
     }

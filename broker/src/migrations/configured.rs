@@ -1,6 +1,9 @@
 //! The task that compiles MigrationConfigurations as they change, and what their statuses should be.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, atomic::Ordering},
+};
 
 use broker_api::condition;
 use broker_core::movement::Configured;
@@ -57,34 +60,48 @@ fn cut(mut text: String) -> String {
 
 impl Broker {
     fn take_configuration(&self, change: ConfigurationChange) {
-        let mut all: Configurations = (**self.configurations.load()).clone();
-        let news = match change {
-            ConfigurationChange::Changed(key) => {
-                let Some(index) = self.hub().and_then(|hub| hub.index(&self.watches.configurations)) else { return };
-                let counts = self.configures(&key.namespace);
-                let news = all.update(&key, index.get(&key).found().as_deref(), counts, &self.evaluator);
-                if all.is_pending(&key) {
-                    let changes = self.configuration_changes.clone();
-                    spawn(async move {
-                        tokio::time::sleep(RECOMPILE).await;
-                        let _ = changes.send(ConfigurationChange::Changed(key));
-                    });
-                }
-                news
-            }
-            ConfigurationChange::Complete(losses) => {
+        match change {
+            ConfigurationChange::Changed(key) => self.configuration_changed(&key),
+            ConfigurationChange::Complete(losses) => self.change_configurations(|all| {
                 all.mark_complete(losses);
-                true
-            }
-            ConfigurationChange::Missing => {
+                (all.keys(), true)
+            }),
+            ConfigurationChange::Missing => self.change_configurations(|all| {
+                let gone = all.keys();
                 all.clear();
-                true
-            }
-        };
+                (gone, true)
+            }),
+        }
+    }
+
+    fn configuration_changed(&self, key: &ObjectKey) {
+        let Some(index) = self.hub().and_then(|hub| hub.index(&self.watches.configurations)) else { return };
+        let object = index.get(key).found();
+        let counts = self.configures(&key.namespace);
+        // Compiled while others read: nobody else changes them meanwhile.
+        let entry = self.configurations.load().read(key, object.as_deref(), counts, &self.evaluator);
+        self.change_configurations(|all| {
+            let news = entry.is_some();
+            let mut statuses = entry.map(|entry| all.put(key, entry)).unwrap_or_default();
+            // Somebody may have edited its status.
+            statuses.insert(key.clone());
+            // Before all are in nothing is decided by any of them; whoever waits for that hears of it.
+            (statuses, news && all.is_complete())
+        });
+        if self.configurations.load().is_pending(key) {
+            let (changes, key) = (self.configuration_changes.clone(), key.clone());
+            spawn(async move {
+                tokio::time::sleep(RECOMPILE).await;
+                let _ = changes.send(ConfigurationChange::Changed(key));
+            });
+        }
+    }
+
+    /// Has looked at what a change concerns: so many statuses, and, where it says so, whatever moves.
+    fn change_configurations(&self, change: impl FnOnce(&mut Configurations) -> (BTreeSet<ObjectKey>, bool)) {
         let taking = self.intake.begin();
-        self.configurations.store(Arc::new(all));
-        // Somebody may have edited a status.
-        self.enqueue_configurations();
+        let (statuses, news) = self.configurations.change(change);
+        self.enqueue_configurations(statuses);
         if news {
             self.migrations.enqueue_open();
             self.enqueue_moving();
@@ -178,5 +195,42 @@ impl Broker {
             "metadata": {"resourceVersion": held.resource_version.to_string(), "uid": &*held.uid},
             "status": diff,
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use broker_api::{ClusterName, Role};
+
+    use super::*;
+    use crate::migrations::listen::listen;
+
+    #[tokio::test]
+    async fn a_change_has_looked_at_what_it_concerns_and_no_other() {
+        let (broker, _channels) = Broker::of_one_kind();
+        broker.engage_unreachable(&ClusterName::new(Role::Coordination, "hub"));
+        let _listens = listen(&broker, broker.fleet());
+        let object = |name: &str, kind: &str, version: i64| {
+            let gvk = json!({"group": "g", "version": "v1", "kind": kind});
+            let metadata = json!({"name": name, "namespace": "ours", "uid": name, "generation": version,
+                "resourceVersion": version.to_string(), "creationTimestamp": "2026-01-01T00:00:00Z"});
+            let spec = json!({"from": gvk, "to": gvk, "stages": []});
+            crate::conventions::object(&json!({"metadata": metadata, "spec": spec}))
+        };
+        let index = broker.hub().unwrap().index(&broker.watches.configurations).unwrap();
+        let take = |name: &str| {
+            let adds = || broker.configuration_statuses.queue().stats().adds;
+            let before = adds();
+            broker.take_configuration(ConfigurationChange::Changed(ObjectKey::new("ours", name)));
+            adds() - before
+        };
+        let first = [object("a", "K", 1), object("b", "K", 1), object("c", "L", 1)];
+        index.replace(first.into(), 1);
+        assert_eq!((take("a"), take("b"), take("c")), (1, 1, 1));
+        broker.take_configuration(ConfigurationChange::Complete(0));
+        assert_eq!(take("a"), 1, "whoever edits a status has that one looked at");
+        index.replace([object("a", "L", 2), object("b", "K", 1), object("c", "L", 1)].into(), 2);
+        assert_eq!(take("a"), 3, "b is in force from now on, and c is not");
+        assert_eq!(broker.configurations.load().keys().len(), 3);
     }
 }

@@ -129,8 +129,8 @@ impl Listener for Copies {
         self.0.migrations.copy_moved(&change.key);
     }
 
-    fn completed(&self, _index: &Index) {
-        self.0.migrations.enqueue_open();
+    fn completed(&self, index: &Index) {
+        self.0.migrations.cluster_moved(index.cluster());
     }
 }
 
@@ -151,8 +151,8 @@ impl Listener for RelatedSources {
     }
 
     /// Those that are not there are known to be absent from now on.
-    fn completed(&self, _index: &Index) {
-        self.0.migrations.enqueue_open();
+    fn completed(&self, index: &Index) {
+        self.0.migrations.cluster_moved(index.cluster());
     }
 }
 
@@ -179,6 +179,11 @@ mod tests {
         let before = adds();
         Copies(Arc::clone(&broker)).completed(&index(&broker.watches.brokered[0].spec));
         assert_eq!(adds(), before + 1);
+        let elsewhere = ClusterName::provider("three");
+        broker.engage_unreachable(&elsewhere);
+        let elsewhere = broker.fleet().cluster(&elsewhere).unwrap().index(&broker.watches.brokered[0].spec).unwrap();
+        Copies(Arc::clone(&broker)).completed(&elsewhere);
+        assert_eq!(adds(), before + 1, "no copy of it is there");
         for (number, related) in broker.watches.related.iter().enumerate() {
             RelatedSources(Arc::clone(&broker)).completed(&index(&related.source));
             assert_eq!(adds(), before + 2 + number as u64, "{:?}", related.kind);

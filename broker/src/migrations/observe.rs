@@ -176,7 +176,7 @@ impl Broker {
         let object = object.present()?;
         // In this order: of what is known now none is missing.
         let known_all = self.configurations_known();
-        let configurations = self.configurations.load_full();
+        let configurations = self.configurations.load();
         let applicable = if known_all {
             configurations.applicable(&(known.from.kind.clone(), known.to.kind.clone()))
         } else {

@@ -87,6 +87,10 @@ struct Inner {
     by_id: HashMap<String, BTreeSet<ObjectKey>>,
     by_copy: HashMap<ObjectKey, BTreeSet<ObjectKey>>,
     interests: HashMap<Interest, BTreeSet<ObjectKey>>,
+    /// Those that are open. Ended ones are kept for a day.
+    open: BTreeSet<ObjectKey>,
+    /// The same by cluster: the two providers, and the origin's consumer. Decisions look at no other of those.
+    open_at: HashMap<ClusterName, BTreeSet<ObjectKey>>,
 }
 
 /// All Migrations, and those of them to look at.
@@ -109,6 +113,12 @@ fn remove<K: Hash + Eq>(map: &mut HashMap<K, BTreeSet<ObjectKey>>, key: &K, migr
     }
 }
 
+/// Clusters other than the hub whose doings concern a Migration.
+fn places<'m>(known: &'m Known, about: &'m MovedOrigin) -> impl Iterator<Item = &'m ClusterName> {
+    let consumer = about.origin().map(|origin| &origin.cluster);
+    [&known.from.provider, &known.to.provider].into_iter().chain(consumer)
+}
+
 impl Inner {
     fn link(&mut self, key: &ObjectKey, known: &Known, about: &MovedOrigin) {
         if let Some(origin) = about.origin() {
@@ -119,6 +129,12 @@ impl Inner {
         }
         self.by_copy.entry(known.from.key.clone()).or_default().insert(key.clone());
         self.by_copy.entry(known.to.key.clone()).or_default().insert(key.clone());
+        if known.is_open() {
+            self.open.insert(key.clone());
+            for cluster in places(known, about) {
+                self.open_at.entry(cluster.clone()).or_default().insert(key.clone());
+            }
+        }
     }
 
     fn unlink(&mut self, key: &ObjectKey, known: &Known, about: &MovedOrigin) {
@@ -130,6 +146,10 @@ impl Inner {
         }
         remove(&mut self.by_copy, &known.from.key, key);
         remove(&mut self.by_copy, &known.to.key, key);
+        self.open.remove(key);
+        for cluster in places(known, about) {
+            remove(&mut self.open_at, cluster, key);
+        }
     }
 }
 
@@ -207,23 +227,14 @@ impl Migrations {
     /// Returns the origins that are to be looked at because of it.
     pub fn set_about(&self, known: &Arc<Known>, about: MovedOrigin) -> Vec<OriginKey> {
         let mut inner = self.lock();
-        let Inner { entries, by_origin, .. } = &mut *inner;
-        let key = &known.key;
-        let entry = entries.get_mut(key);
+        let entry = inner.entries.get_mut(&known.key);
         let Some(entry) = entry.filter(|entry| Arc::ptr_eq(&entry.known, known) && entry.about != about) else {
             return Vec::new();
         };
-        let before = std::mem::replace(&mut entry.about, about);
-        let mut concerned = Vec::new();
-        if let Some(origin) = before.origin() {
-            remove(by_origin, origin, key);
-            concerned.push(origin.clone());
-        }
-        if let Some(origin) = entry.about.origin() {
-            by_origin.entry(origin.clone()).or_default().insert(key.clone());
-            concerned.push(origin.clone());
-        }
-        concerned
+        let (after, before) = (about.clone(), std::mem::replace(&mut entry.about, about));
+        inner.unlink(&known.key, known, &before);
+        inner.link(&known.key, known, &after);
+        [&before, &after].into_iter().filter_map(MovedOrigin::origin).cloned().collect()
     }
 
     /// What is known of a Migration, which origin it is about, and what earlier decisions left.
@@ -330,11 +341,14 @@ impl Migrations {
 
     /// All that are open are looked at.
     pub fn enqueue_open(&self) {
-        let inner = self.lock();
-        let open = inner.entries.iter().filter(|(_, entry)| entry.is_open());
-        let open: Vec<ObjectKey> = open.map(|(key, _)| key.clone()).collect();
-        drop(inner);
+        let open = self.lock().open.clone();
         self.enqueue_each(open);
+    }
+
+    /// Something has changed at a provider, or at a consumer: those that are open and have to do with it are looked at.
+    pub fn cluster_moved(&self, cluster: &ClusterName) {
+        let concerned = self.lock().open_at.get(cluster).cloned().unwrap_or_default();
+        self.enqueue_each(concerned);
     }
 
     /// All are looked at.
@@ -369,4 +383,4 @@ fn count(state: MigrationState, by: i64) {
 
 #[cfg(test)]
 #[path = "registry/tests.rs"]
-pub(super) mod tests;
+pub(crate) mod tests;

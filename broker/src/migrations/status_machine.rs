@@ -14,6 +14,7 @@ use runtime_engine::{
 };
 use runtime_fleet::{
     lock::lock,
+    object::ObjectKey,
     queue::{Outcome, Queue},
     watch::WatchSpec,
 };
@@ -22,12 +23,11 @@ use super::statuses::ConfigurationWork;
 use crate::broker::Broker;
 
 impl Broker {
-    /// All statuses are looked at: which of several is in force depends on the others.
-    pub(crate) fn enqueue_configurations(&self) {
+    /// The statuses of these are looked at.
+    pub(crate) fn enqueue_configurations(&self, keys: impl IntoIterator<Item = ObjectKey>) {
         let Some(hub) = self.hub() else { return };
-        for (key, _) in self.configurations.load().entries() {
-            let work = ConfigurationWork { hub: hub.name().clone(), key: key.clone() };
-            self.configuration_statuses.enqueue(work);
+        for key in keys {
+            self.configuration_statuses.enqueue(ConfigurationWork { hub: hub.name().clone(), key });
         }
     }
 }
@@ -48,7 +48,7 @@ impl ConfigurationMachine {
         let (broker, key) = (&self.broker, &work.key);
         let all = broker.configurations.load();
         // Before all are in, nobody knows which is the oldest.
-        let (_, entry) = all.entries().find(|(other, _)| *other == key).filter(|_| all.is_complete())?;
+        let entry = all.get(key).filter(|_| all.is_complete())?;
         let spec = &broker.watches.configurations;
         let held = broker.fleet().cluster(&work.hub)?.index(spec)?.get(key).found()?;
         let patch = broker.configuration_patch(&all, key, entry, &held)?;
@@ -80,7 +80,7 @@ impl Machine for ConfigurationMachine {
     fn decide(&self, work: &ConfigurationWork, _occasion: &Occasion) -> Result<Plan<Sole>, Outcome> {
         let wanted = self.wanted(work);
         let all = &self.broker.configuration_statuses;
-        if !self.broker.configurations.load().entries().any(|(key, _)| *key == work.key) {
+        if self.broker.configurations.load().get(&work.key).is_none() {
             all.forget(work);
             return Err(Outcome::Done);
         }

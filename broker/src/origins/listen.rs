@@ -56,9 +56,10 @@ impl Listener for Objects {
         self.broker.enqueue_told(origin, index, change);
     }
 
-    /// What is there has just been told of.
+    /// What is there has just been told of. Nobody is told of an origin that is not there, but the Migrations about it.
     fn completed(&self, index: &Index) {
         self.broker.enqueue_orphans(&self.brokered, index);
+        self.broker.migrations.cluster_moved(index.cluster());
     }
 
     fn kind(&self, cluster: &ClusterName, _gvk: &GroupVersionKind, state: &KindState) {
@@ -197,13 +198,14 @@ mod tests {
     use broker_core::{
         copy,
         decision::{Decision, State},
+        migration::moved_origin::MovedOrigin,
         snapshot::OriginKey,
     };
     use runtime_fleet::queue::Outcome;
     use serde_json::json;
 
     use super::*;
-    use crate::{conventions, origins::records::bounds::Bounds};
+    use crate::{conventions, migrations::registry::tests::migration, origins::records::bounds::Bounds};
 
     /// A broker with a consumer and a provider, of which nothing is known.
     struct Scene {
@@ -328,6 +330,17 @@ mod tests {
             scene.remember(name, &Decision::state(State::Unknown));
         }
         assert_eq!(scene.provider_lists(&["a", "b", "orphan"]).await, [&NOBODY[..], &["a", "b", "new", "orphan"]]);
+    }
+
+    #[tokio::test]
+    async fn a_migration_hears_that_its_origin_may_not_be_there() {
+        let scene = Scene::new();
+        let (migrations, known) = (&scene.broker.migrations, migration(&json!({})));
+        migrations.set_hub(&ClusterName::new(Role::Coordination, "hub"));
+        let about = MovedOrigin::Known(scene.origin("gone"), "1".into());
+        migrations.update(&known.key.clone(), Some((known, about)));
+        scene.consumer_lists(&[]).await;
+        assert_eq!(migrations.queue.stats().adds, 1);
     }
 
     #[tokio::test]

@@ -195,6 +195,8 @@ mod tests {
         prefix: "",
         role: "",
         roles: &[],
+        apart: &[],
+        identified: &[],
         reads_core_schemas: false,
     };
 

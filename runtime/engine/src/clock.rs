@@ -4,7 +4,11 @@
 //! anew, no move redirected. So the wall clock is read once, when the process starts, and the time since then is added to
 //! it. What an earlier process wrote down was by its clock: see [`Now::since`].
 //!
-//! The steady clock is the runtime's ([`tokio::time`]), here and everywhere else: tests pause it, and nobody asks another.
+//! The steady clock is the runtime's ([`tokio::time`]), here and everywhere that there is a runtime: tests pause it, and nobody
+//! asks another. CEL is evaluated on threads without one, whose own clock says for how long: `runtime-cel` asks the system,
+//! and a simulator, where expressions end by steps alone, does not ask at all.
+//!
+//! The wall clock is [`wall`]'s. It is read here once more, by the same rule, since tests of this file set it back.
 
 use std::{
     cell::RefCell,

@@ -9,7 +9,7 @@ use runtime_fleet::{
     error::CallError,
     kind::KindInfo,
     object::{Object, ObjectKey},
-    queue::{Writing, Written},
+    queue::{BeingWritten, Writing},
     watch::WatchSpec,
     write::{Precondition, Writer},
 };
@@ -100,7 +100,7 @@ impl<M: Machine> Sending<'_, M> {
 
     /// Until this is answered, what the watch tells of the object is held for the answer.
     fn writing(&self) -> Option<Writing<M::Key>> {
-        let written = Written {
+        let written = BeingWritten {
             cluster: self.cluster.name().clone(),
             spec: self.spec()?,
             object: self.object.clone(),

@@ -23,6 +23,8 @@ pub(crate) static CONVENTIONS: Conventions = Conventions {
     prefix: "example.org/",
     role: "example.org/role",
     roles: &[Role::Provider],
+    apart: &[],
+    identified: &[],
     reads_core_schemas: false,
 };
 

@@ -142,6 +142,8 @@ static CONVENTIONS: Conventions = Conventions {
     prefix: "example.org/",
     role: "example.org/role",
     roles: &[],
+    apart: &[],
+    identified: &[],
     reads_core_schemas: false,
 };
 

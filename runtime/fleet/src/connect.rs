@@ -12,7 +12,7 @@ use crate::{
     cluster::state::{Cause, ClusterState},
     dial::{Dial, Dialed},
     error::CallError,
-    identity::{Identities, Likeness, Refused, needs_uid},
+    identity::{Identities, Likeness, Refused},
     kubeconfig::Kubeconfig,
     newcomers::Newcomers,
     server::{Connection, Server},
@@ -116,7 +116,7 @@ impl Connector {
             }
             match answer {
                 // Permission to read kube-system may come and go; only two different answers tell of two servers.
-                Ok(None) if needs_uid(self.server.name().role()) => {
+                Ok(None) if self.server.conventions().needs_uid(self.server.name().role()) => {
                     self.lost("it does not let the namespace kube-system be read any more".to_owned());
                 }
                 Ok(found) if found.is_none() || connection.identity.is_none() || found == connection.identity => {

@@ -18,6 +18,10 @@ pub struct Conventions {
     pub role: &'static str,
     /// The roles that such a label may give.
     pub roles: &'static [Role],
+    /// Roles that one API server may not be in both of, as it may not be in one role twice.
+    pub apart: &'static [[Role; 2]],
+    /// Roles in which nothing may be done with an API server as long as nobody can tell which one it is.
+    pub identified: &'static [Role],
     /// Whether schemas are read of kinds that every API server serves, too.
     pub reads_core_schemas: bool,
 }
@@ -26,6 +30,16 @@ impl Conventions {
     /// The label of what we have made, whose value is [`Conventions::manager`].
     pub fn managed_by(&self) -> String {
         format!("{}managed-by", self.prefix)
+    }
+
+    /// Whether one API server may not be in both of these roles.
+    pub(crate) fn excludes(&self, one: Role, two: Role) -> bool {
+        one == two || self.apart.contains(&[one, two]) || self.apart.contains(&[two, one])
+    }
+
+    /// Whether a cluster in this role has to let its uid be read.
+    pub(crate) fn needs_uid(&self, role: Role) -> bool {
+        self.identified.contains(&role)
     }
 
     /// Selects Secrets that hold kubeconfigs, for their watch.
@@ -52,5 +66,7 @@ pub(crate) static PLAIN: Conventions = Conventions {
     prefix: "example.org/",
     role: "example.org/role",
     roles: &[Role::Consumer, Role::Provider],
+    apart: &[[Role::Coordination, Role::Spoke]],
+    identified: &[Role::Spoke],
     reads_core_schemas: false,
 };

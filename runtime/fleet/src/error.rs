@@ -91,8 +91,9 @@ struct Causes {
     other_uid: bool,
 }
 
+/// One of them, as API servers name it.
 #[derive(Deserialize)]
-struct Cause {
+struct StatusCause {
     #[serde(default)]
     reason: Option<String>,
     #[serde(default)]
@@ -104,7 +105,7 @@ struct Cause {
 impl<'de> Deserialize<'de> for Causes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut causes = Self::default();
-        Each::new(|cause: Cause| {
+        Each::new(|cause: StatusCause| {
             causes.terminating |= cause.reason.as_deref() == Some("NamespaceTerminating");
             causes.other_uid |= cause.field.as_deref() == Some("metadata.uid");
         })

@@ -55,7 +55,7 @@ impl Fleet {
     pub fn new(options: FleetOptions) -> Arc<Self> {
         Arc::new(Self {
             clusters: RwLock::default(),
-            identities: Arc::default(),
+            identities: Arc::new(Identities::new(options.conventions)),
             traffics: Arc::new(Traffics::new(options.concurrent_writes)),
             newcomers: Arc::new(Newcomers::new()),
             options,

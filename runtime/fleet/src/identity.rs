@@ -9,10 +9,12 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use broker_api::{ClusterName, Role};
+use broker_api::ClusterName;
 use tokio::sync::watch;
 
-use crate::{cluster::state::Cause, kubeconfig::Endpoint, object::Object, source::Provenance};
+use crate::{
+    cluster::state::Cause, conventions::Conventions, kubeconfig::Endpoint, object::Object, source::Provenance,
+};
 
 /// Where a cluster stands in the configuration; lower is earlier.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,16 +95,6 @@ impl From<String> for Refused {
     }
 }
 
-/// Whether one API server may not be in both of these roles: what is a hub is no spoke of itself.
-fn excludes(one: Role, two: Role) -> bool {
-    one == two || matches!((one, two), (Role::Spoke, Role::Coordination) | (Role::Coordination, Role::Spoke))
-}
-
-/// Whether nothing may be done in a cluster of which nobody can tell which API server it is.
-pub(crate) fn needs_uid(role: Role) -> bool {
-    role == Role::Spoke
-}
-
 impl Configured {
     /// Whether it is engaged as whom it must be, if at all.
     fn fits(&self) -> bool {
@@ -123,17 +115,17 @@ struct Configured {
 /// All clusters that are configured, and as which API server each is engaged.
 #[derive(Debug)]
 pub(crate) struct Identities {
+    conventions: &'static Conventions,
     clusters: Mutex<BTreeMap<ClusterName, Configured>>,
     changes: watch::Sender<u64>,
 }
 
-impl Default for Identities {
-    fn default() -> Self {
-        Self { clusters: Mutex::default(), changes: watch::Sender::new(0) }
-    }
-}
-
 impl Identities {
+    /// None yet. `conventions` say what an API server may be at once.
+    pub(crate) fn new(conventions: &'static Conventions) -> Self {
+        Self { conventions, clusters: Mutex::default(), changes: watch::Sender::new(0) }
+    }
+
     fn lock(&self) -> MutexGuard<'_, BTreeMap<ClusterName, Configured>> {
         self.clusters.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -173,7 +165,7 @@ impl Identities {
             );
             return Err(Refused { cause: Cause::IdentityChanged, why });
         }
-        if likeness.uid.is_none() && needs_uid(name.role()) {
+        if likeness.uid.is_none() && self.conventions.needs_uid(name.role()) {
             own.held = None;
             // Also what an API server says that has just started: it does not know yet who may do what.
             let why = format!(
@@ -186,7 +178,7 @@ impl Identities {
         let anew = own.held.is_some();
         let same = |(other, configured): &(&ClusterName, &mut Configured)| {
             *other != name
-                && excludes(other.role(), name.role())
+                && self.conventions.excludes(other.role(), name.role())
                 && configured.held.as_ref().is_some_and(|held| held.is(likeness))
         };
         let mut later: Vec<&mut Configured> = Vec::new();
@@ -239,7 +231,10 @@ impl Identities {
 
 #[cfg(test)]
 mod tests {
+    use broker_api::Role;
+
     use super::*;
+    use crate::conventions::PLAIN;
 
     fn name(name: &str) -> ClusterName {
         ClusterName::consumer(name)
@@ -256,7 +251,7 @@ mod tests {
 
     /// `victim` is configured before `liar`.
     fn both() -> Identities {
-        let identities = Identities::default();
+        let identities = Identities::new(&PLAIN);
         identities.configure(&name("victim"), rank(0));
         identities.configure(&name("liar"), rank(1));
         identities
@@ -310,7 +305,7 @@ mod tests {
 
     #[test]
     fn a_spoke_that_cannot_be_told_from_others_is_not_engaged() {
-        let identities = Identities::default();
+        let identities = Identities::new(&PLAIN);
         let spoke = ClusterName::spoke("paris");
         let refused = identities.claim(&spoke, &like(None, "a:443", 1)).unwrap_err();
         assert!(refused.cause == Cause::Lost && refused.why.contains("kube-system"), "{}", refused.why);
@@ -321,7 +316,7 @@ mod tests {
 
     #[test]
     fn a_hub_is_no_spoke_of_itself() {
-        let identities = Identities::default();
+        let identities = Identities::new(&PLAIN);
         let (hub, spoke) = (ClusterName::new(Role::Coordination, "hub"), ClusterName::spoke("self"));
         let likeness = like(Some("u"), "a:443", 1);
         identities.configure(&spoke, rank(9));
@@ -359,7 +354,7 @@ mod tests {
 
     #[test]
     fn roles_do_not_disturb_each_other_and_a_newcomer_is_later() {
-        let identities = Identities::default();
+        let identities = Identities::new(&PLAIN);
         identities.claim(&name("a"), &like(Some("u"), "a:443", 1)).unwrap();
         identities.claim(&ClusterName::provider("a"), &like(Some("u"), "a:443", 1)).unwrap();
         identities.configure(&name("b"), rank(5));
@@ -380,7 +375,7 @@ mod tests {
             let metadata =
                 format!(r#""name":"{name}","uid":"u","resourceVersion":"1","creationTimestamp":"{created}""#);
             let secret = format!(r#"{{"metadata":{{{metadata}}}}}"#);
-            let secret = Object::parse(secret.as_bytes(), None, &crate::conventions::PLAIN).unwrap().1;
+            let secret = Object::parse(secret.as_bytes(), None, &PLAIN).unwrap().1;
             Rank::of_secret(0, &from(name), Some(&secret))
         };
         let (old, young) = (rank("b", "2025-01-01T00:00:00Z"), rank("a", "2026-01-01T00:00:00Z"));

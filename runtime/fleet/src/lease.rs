@@ -1,4 +1,4 @@
-//! Leader election on a `coordination.k8s.io/v1` Lease: at most one of several brokers writes.
+//! Leader election on a `coordination.k8s.io/v1` Lease: at most one of several processes writes.
 //!
 //! Every change of the Lease is conditional on its resourceVersion. Time is this process's monotonic clock alone: a Lease
 //! has expired when its content has not changed for its duration *since this process first saw it so*; the times

@@ -25,9 +25,10 @@ use tokio::{
 };
 
 use self::inner::{How, Inner, Taken};
-pub use self::{echo::Written, key::Key, outcome::Outcome};
+pub use self::{echo::BeingWritten, key::Key, outcome::Outcome};
 use crate::{
     index::{Change, Index},
+    random,
     slots::Slot,
 };
 
@@ -80,7 +81,7 @@ impl<K: Key> Drop for Start<K> {
 pub struct Writing<K: Key> {
     queue: Arc<Queue<K>>,
     key: K,
-    written: Written,
+    written: BeingWritten,
     version: Option<u64>,
 }
 
@@ -124,11 +125,16 @@ pub struct Queue<K> {
     idle: Notify,
 }
 
+/// How many keys of one lane may be ahead of the others': as many as there are threads to decide on, and as many to keep
+/// those busy. A seed tells one story on every machine.
+fn ahead() -> usize {
+    let threads = || std::thread::available_parallelism().map_or(2, usize::from);
+    2 * if random::is_seeded() { 2 } else { threads() }
+}
+
 impl<K: Key> Default for Queue<K> {
     fn default() -> Self {
-        // As many as there are threads to decide on, and as many to keep those busy.
-        let ahead = 2 * std::thread::available_parallelism().map_or(2, usize::from);
-        Self { inner: Mutex::new(Inner::new(ahead)), changed: Notify::new(), idle: Notify::new() }
+        Self { inner: Mutex::new(Inner::new(ahead())), changed: Notify::new(), idle: Notify::new() }
     }
 }
 
@@ -157,7 +163,7 @@ impl<K: Key> Queue<K> {
     }
 
     /// For a key that is being worked on something is about to be written.
-    pub fn writing(self: &Arc<Self>, key: &K, written: Written) -> Writing<K> {
+    pub fn writing(self: &Arc<Self>, key: &K, written: BeingWritten) -> Writing<K> {
         self.lock().expect(key, &written);
         Writing { queue: Arc::clone(self), key: key.clone(), written, version: None }
     }

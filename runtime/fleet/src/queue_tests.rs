@@ -271,6 +271,21 @@ async fn a_key_that_waits_for_others_edits_takes_its_turn_for_its_own_news() {
     assert!(tokio::time::timeout(Duration::from_millis(20), queue.next()).await.is_err());
 }
 
+/// The order in which keys are handed out is part of the story that a seed tells.
+#[tokio::test(start_paused = true)]
+async fn a_seed_has_as_many_ahead_on_every_machine() {
+    random::seed(1);
+    let queue = queue();
+    for number in 0..100 {
+        queue.add(job("flood", number));
+    }
+    let mut begun = Vec::new();
+    while let Ok(turn) = tokio::time::timeout(Duration::from_millis(20), queue.next()).await {
+        begun.push(turn.unwrap());
+    }
+    assert_eq!(begun.len(), 4);
+}
+
 #[tokio::test(start_paused = true)]
 async fn who_ends_a_key_takes_what_that_sets_free() {
     let queue = queue();

@@ -1,6 +1,9 @@
 //! The one wall clock: the system's, unless a simulator has set that of its thread, or of one of its programs.
 //!
 //! For stamps that people and other processes read. What is waited for, and how long, the runtime's steady clock says.
+//!
+//! Whatever a simulator runs asks here, or `clock.rs` of `runtime-engine`, which asks here first. The operator and commands, which
+//! none runs, ask the system.
 
 use std::{cell::Cell, time::Duration};
 

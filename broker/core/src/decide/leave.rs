@@ -50,14 +50,14 @@ impl<'a> Pass<'a> {
             return;
         }
         if let Some(why) = unknown.or_else(|| self.unknown_holder(&assigned))
-            && !self.released(origin, &why)
+            && !self.released(origin, &why, &assigned)
         {
             return;
         }
         if let Some(provider) = self.snapshot.hidden.first() {
             let why = format!("provider {} has not said whether a copy was made there", provider.name());
             // Mostly somebody knows in a moment, and says so.
-            if !self.outlasts() || !self.released(origin, &why) {
+            if !self.outlasts() || !self.released(origin, &why, &assigned) {
                 return;
             }
         }
@@ -91,13 +91,17 @@ impl<'a> Pass<'a> {
     }
 
     /// Whether a person has released the origin although a copy may be left. Says what deletion waits for, if not.
-    fn released(&mut self, origin: &'a View, why: &str) -> bool {
+    fn released(&mut self, origin: &'a View, why: &str, assigned: &[ClusterName]) -> bool {
         if origin.annotated_true(keys::FORCE_DELETE) {
             let message = format!("released by annotation although {why}");
             self.decision.notes.push(Note::warning("ForceDeleted", message));
             return true;
         }
-        let soon = |holder: &Holder| matches!(holder.reach, Reach::Lost(_) | Reach::Settling);
+        // Nobody waits for one that is known to hold nothing of it.
+        let soon = |holder: &Holder| {
+            let matters = holder.copy != Seen::Absent || assigned.contains(&holder.provider);
+            matters && matches!(holder.reach, Reach::Lost(_) | Reach::Settling)
+        };
         if self.snapshot.holders.iter().any(soon) {
             // It may be back in a moment: nothing to tell yet.
             self.decision.again_in(LOST_MILLIS);

@@ -1,5 +1,5 @@
 use broker_api::keys;
-use broker_core::memory::Subject;
+use broker_core::{memory::Subject, migration::known::Side};
 use runtime_effect::kind::Kind;
 use runtime_engine::view::view;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use super::*;
 use crate::broker::Broker;
 
 /// A person's Migration of `n/a8b70b353e97-cert` from `one` to `two`, with these fields put over it.
-pub(in crate::migrations) fn migration(patch: &Value) -> Known {
+pub(crate) fn migration(patch: &Value) -> Known {
     let side = |cluster: &str| {
         let gvk = json!({"group": "example.platform-mesh.io", "version": "v1alpha1", "kind": "Certificate"});
         json!({"gvk": gvk, "name": "a8b70b353e97-cert", "namespace": "n", "clusterName": cluster})
@@ -130,4 +130,40 @@ fn what_concerns_a_migration_puts_it_into_the_queue() {
     all.stage_moved("x1");
     all.origin_moved(&origin("x"));
     assert_eq!(adds(), 5);
+}
+
+/// Providers `one` and `two`, and the consumer `homer` once it is known whose object it is.
+#[test]
+fn a_cluster_has_looked_at_what_is_open_and_has_to_do_with_it() {
+    let all = Migrations::default();
+    all.set_hub(&ClusterName::new(broker_api::Role::Coordination, "hub"));
+    let known = migration(&json!({}));
+    let key = known.key.clone();
+    all.update(&key, Some((known.clone(), MovedOrigin::Unknown)));
+    let told = || {
+        let clusters = [ClusterName::provider("one"), ClusterName::provider("two"), ClusterName::consumer("homer")];
+        let adds = || all.queue.stats().adds;
+        clusters.map(|cluster| {
+            let before = adds();
+            all.cluster_moved(&cluster);
+            adds() - before
+        })
+    };
+    assert_eq!(told(), [1, 1, 0]);
+    let held = all.get(&key).unwrap().0;
+    all.set_about(&held, about("x"));
+    assert_eq!(told(), [1, 1, 1]);
+    let elsewhere = |provider: &str| Known {
+        to: Side { provider: ClusterName::provider(provider), ..known.to.clone() },
+        ..known.clone()
+    };
+    all.update(&key, Some((elsewhere("three"), about("x"))));
+    assert_eq!(told(), [1, 0, 1], "it was edited");
+    all.update(&key, Some((migration(&json!({"status": {"state": "Failed"}})), about("x"))));
+    assert_eq!(told(), [0, 0, 0], "it has ended");
+    all.enqueue_open();
+    all.update(&key, Some((known, about("x"))));
+    all.update(&key, None);
+    let inner = all.lock();
+    assert!(inner.open.is_empty() && inner.open_at.is_empty(), "nothing is kept of one that has gone");
 }

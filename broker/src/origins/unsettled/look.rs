@@ -41,9 +41,14 @@ impl Broker {
 }
 
 /// `complete`: all its objects of the kind have been seen; `known`: so have its AcceptAPIs. One that does not serve the kind
-/// has neither.
+/// has neither. That holds when it does not answer any more, too: whatever it was seen to hold, or to accept, is looked at
+/// for that. But whether it still does not serve the kind nobody knows then.
 fn is_settled(state: &ClusterState, serves: &KindState, complete: bool, known: bool) -> bool {
-    *state == ClusterState::Ready && (*serves == KindState::Missing || complete && known)
+    match state {
+        ClusterState::Ready => *serves == KindState::Missing || complete && known,
+        ClusterState::Unreachable { .. } => complete && known,
+        ClusterState::Connecting | ClusterState::Leaving => false,
+    }
 }
 
 #[cfg(test)]
@@ -51,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settled_is_who_answers_and_of_whom_all_is_known() {
+    fn settled_is_of_whom_all_is_known() {
         let (ready, connecting) = (&ClusterState::Ready, &ClusterState::Connecting);
         let since = tokio::time::Instant::now();
         let lost = &ClusterState::Unreachable { since, cause: runtime_fleet::cluster::Cause::Lost, why: String::new() };
@@ -59,7 +64,10 @@ mod tests {
         assert!(is_settled(ready, unknown, true, true) && is_settled(ready, missing, false, false));
         assert!(!is_settled(ready, unknown, false, true), "it may hold a copy that was not seen");
         assert!(!is_settled(ready, unknown, true, false), "it may accept the object");
-        for state in [connecting, lost] {
+        assert!(is_settled(lost, unknown, true, true), "what it was seen to hold and to accept is looked at for that");
+        assert!(!is_settled(lost, unknown, false, true) && !is_settled(lost, unknown, true, false));
+        assert!(!is_settled(lost, missing, false, false), "it may serve it by now");
+        for state in [connecting, &ClusterState::Leaving] {
             assert!(!is_settled(state, unknown, true, true) && !is_settled(state, missing, false, false));
         }
     }

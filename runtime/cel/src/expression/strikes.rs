@@ -1,5 +1,8 @@
 //! `Strikes`: for whose objects a program has run out of time again and again. For those it rests; one tenant's object
 //! must not keep it from speaking of another's.
+//!
+//! Evaluations run on threads of their own, and only one that took too long is noted here: the clock is the system's, which
+//! nobody else in this crate asks. A simulator's end by steps alone, so that nothing ever rests there.
 
 use std::{
     collections::HashMap,
@@ -38,8 +41,12 @@ impl Strikes {
 
     /// Whether it is not run for this party now.
     pub(crate) fn rests(&self, party: &str) -> bool {
+        self.rests_at(party, Instant::now())
+    }
+
+    fn rests_at(&self, party: &str, now: Instant) -> bool {
         let all = self.lock();
-        let rests = |struck: &Struck| struck.count >= STRIKES && struck.last.elapsed() < REST;
+        let rests = |struck: &Struck| struck.count >= STRIKES && now.saturating_duration_since(struck.last) < REST;
         all.get(party).is_some_and(rests) || all.values().filter(|struck| rests(struck)).count() >= PARTIES
     }
 
@@ -77,6 +84,10 @@ mod tests {
         }
         strikes.ended("bart", false);
         assert!(strikes.rests("homer") && !strikes.rests("bart"));
+        assert_eq!(strikes.parties(), 1);
+        let now = Instant::now();
+        assert!(strikes.rests_at("homer", now + REST / 2));
+        assert!(!strikes.rests_at("homer", now + REST), "it is tried once more");
         assert_eq!(strikes.parties(), 1);
         strikes.ended("homer", true);
         assert!(!strikes.rests("homer"), "it ended in time");

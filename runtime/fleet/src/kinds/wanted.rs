@@ -36,7 +36,7 @@ fn group_version(gvk: &GroupVersionKind) -> GroupVersion {
 
 /// Where a kind's schema was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Source {
+enum ReadFrom {
     /// Nowhere yet.
     #[default]
     Nowhere,
@@ -111,7 +111,7 @@ struct Held {
     state: KindState,
     /// Of the schema that was told of last.
     digest: Option<SchemaDigest>,
-    source: Source,
+    source: ReadFrom,
     /// What the CRD says now, and since when: another schema than the one that counts.
     coming: Option<(SchemaDigest, Instant)>,
     /// When the API server contradicted what was known.
@@ -127,7 +127,7 @@ impl Held {
 
     /// Whether all of it was read in its CRD as that is now: as long as that stays, there is nothing else to be found.
     fn is_known(&self, listed: impl Fn(&KindInfo) -> Listed, now: Instant) -> bool {
-        let Source::Definition(read) = self.source else { return false };
+        let ReadFrom::Definition(read) = self.source else { return false };
         let is_current = |info: &Arc<KindInfo>| listed(info) == Listed::Version(read);
         self.coming.is_none() && !self.is_doubted(now) && self.state.found().is_some_and(is_current)
     }
@@ -329,9 +329,9 @@ impl Wanted {
             return true;
         }
         match (held.source, listed) {
-            (Source::Nowhere, _) | (Source::Document, Listed::Version(_)) => true,
-            (Source::Definition(read), Listed::Version(now)) => read != now,
-            (Source::Document | Source::Definition(_), _) => false,
+            (ReadFrom::Nowhere, _) | (ReadFrom::Document, Listed::Version(_)) => true,
+            (ReadFrom::Definition(read), Listed::Version(now)) => read != now,
+            (ReadFrom::Document | ReadFrom::Definition(_), _) => false,
         }
     }
 
@@ -360,17 +360,17 @@ impl Wanted {
             Reading::Nothing | Reading::Document(_) | Reading::Definition(..) => true,
         };
         let unsought = !std::mem::replace(&mut held.sought, sought);
-        let first = first || held.sought && unsought && held.source == Source::Nowhere;
+        let first = first || held.sought && unsought && held.source == ReadFrom::Nowhere;
         let before = held.digest;
         match reading {
             Reading::Unasked | Reading::Nothing | Reading::Unread => {}
             Reading::Document(schema) => {
                 held.digest = schema.as_ref().map(|schema| *schema.digest());
-                (held.source, held.coming) = (Source::Document, None);
+                (held.source, held.coming) = (ReadFrom::Document, None);
             }
             Reading::Definition(version, schema) if held.counts(*schema.digest(), now) => {
                 held.digest = Some(*schema.digest());
-                (held.source, held.coming) = (Source::Definition(*version), None);
+                (held.source, held.coming) = (ReadFrom::Definition(*version), None);
             }
             Reading::Definition(..) => {
                 if !self.refresh.contains_key(&group_version(gvk)) {

@@ -15,7 +15,7 @@ use crate::{
 
 /// What is being written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
+pub struct BeingWritten {
     /// Where.
     pub cluster: ClusterName,
     /// The watch that sees the object.
@@ -26,7 +26,7 @@ pub struct Written {
     pub only_status: bool,
 }
 
-impl Written {
+impl BeingWritten {
     fn is_of(&self, index: &Index, change: &Change) -> bool {
         self.object == change.key && self.cluster == *index.cluster() && self.spec == *index.spec()
     }
@@ -40,10 +40,10 @@ impl Written {
 
 /// What is written for one key right now, and what watches have told of it meanwhile.
 #[derive(Debug, Default)]
-pub(super) struct Echoes(Vec<(Written, Vec<Change>)>);
+pub(super) struct Echoes(Vec<(BeingWritten, Vec<Change>)>);
 
 impl Echoes {
-    pub(super) fn expect(&mut self, written: Written) {
+    pub(super) fn expect(&mut self, written: BeingWritten) {
         self.0.push((written, Vec::new()));
     }
 
@@ -56,7 +56,7 @@ impl Echoes {
     }
 
     /// It is written no more. What was told meanwhile.
-    pub(super) fn end(&mut self, written: &Written) -> Vec<Change> {
+    pub(super) fn end(&mut self, written: &BeingWritten) -> Vec<Change> {
         let at = self.0.iter().position(|(other, _)| other == written);
         at.map(|at| self.0.swap_remove(at).1).unwrap_or_default()
     }

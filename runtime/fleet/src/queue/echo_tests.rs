@@ -38,9 +38,9 @@ async fn at_work() -> (Arc<Queue<ClusterName>>, Index) {
     (queue, index(&cluster(), "ConfigMap"))
 }
 
-fn written(index: &Index, name: &str) -> Written {
+fn written(index: &Index, name: &str) -> BeingWritten {
     let (cluster, spec) = (index.cluster().clone(), Arc::clone(index.spec()));
-    Written { cluster, spec, object: ObjectKey::new("n", name), only_status: false }
+    BeingWritten { cluster, spec, object: ObjectKey::new("n", name), only_status: false }
 }
 
 fn writing(queue: &Arc<Queue<ClusterName>>, index: &Index, name: &str) -> Writing<ClusterName> {
@@ -98,14 +98,14 @@ async fn what_is_asked_otherwise_than_before_its_status_was_written_is_news() {
     let of = [(same, true, false), (other, true, true), (other, false, false)];
     for (spec, only_status, is_news) in of {
         let (queue, index) = at_work().await;
-        let writing = queue.writing(&cluster(), Written { only_status, ..written(&index, "a") });
+        let writing = queue.writing(&cluster(), BeingWritten { only_status, ..written(&index, "a") });
         let (old, new) = (object(4, same, "old"), object(5, spec, "new"));
         queue.add_told(cluster(), &index, &Change { key: ObjectKey::new("n", "a"), old, new });
         writing.answered(5);
         assert_eq!(again(&queue), is_news, "{spec}, {only_status}");
     }
     let (queue, index) = at_work().await;
-    let writing = queue.writing(&cluster(), Written { only_status: true, ..written(&index, "a") });
+    let writing = queue.writing(&cluster(), BeingWritten { only_status: true, ..written(&index, "a") });
     queue.add_told(cluster(), &index, &change("a", Some(5)));
     writing.answered(5);
     assert!(!again(&queue), "it was not there before");

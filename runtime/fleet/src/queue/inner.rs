@@ -9,7 +9,7 @@ use broker_api::ClusterName;
 use tokio::time::Instant;
 
 use super::{
-    echo::{Echoes, Written},
+    echo::{BeingWritten, Echoes},
     key::Key,
     outcome::Outcome,
 };
@@ -169,14 +169,14 @@ impl<K: Key> Inner<K> {
     }
 
     /// Something is about to be written for a key that is being worked on.
-    pub(super) fn expect(&mut self, key: &K, written: &Written) {
+    pub(super) fn expect(&mut self, key: &K, written: &BeingWritten) {
         if let Some(Place::Running { echoes, .. }) = self.places.get_mut(key) {
             echoes.expect(written.clone());
         }
     }
 
     /// It is written no more. What watches have told of it meanwhile.
-    pub(super) fn written(&mut self, key: &K, written: &Written) -> Vec<Change> {
+    pub(super) fn written(&mut self, key: &K, written: &BeingWritten) -> Vec<Change> {
         match self.places.get_mut(key) {
             Some(Place::Running { echoes, .. }) => echoes.end(written),
             _ => Vec::new(),

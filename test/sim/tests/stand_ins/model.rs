@@ -21,6 +21,8 @@ static CONVENTIONS: Conventions = Conventions {
     prefix: "example.org/",
     role: "example.org/role",
     roles: &[Role::Consumer],
+    apart: &[],
+    identified: &[],
     reads_core_schemas: false,
 };
 

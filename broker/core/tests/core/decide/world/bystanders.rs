@@ -37,7 +37,7 @@ impl World {
         decision
     }
 
-    /// The same holders without those that may be left out, and with two others that might have been.
+    /// The same holders without those that may be left out, and with others that might have been.
     fn but_for_bystanders(
         &self,
         key: &OriginKey,
@@ -57,18 +57,22 @@ impl World {
             |holder: &&Holder| !is_bystander(holder) || is_named(&holder.provider) || speaks(&holder.provider);
         let mut others: Vec<Holder> = holders.iter().filter(matters).cloned().collect();
         others.insert(0, bystander("0-serves", true));
-        others.push(bystander("zz-does-not", false));
+        for (name, reach) in
+            [("zz-lost", Reach::Lost("why".into())), ("zz-unreachable", Reach::Unreachable("why".into()))]
+        {
+            others.push(Holder { reach, ..bystander(name, true) });
+        }
+        others.push(bystander("zzz-does-not", false));
         others
     }
 }
 
 fn is_bystander(holder: &Holder) -> bool {
-    let nothing = match (&holder.copy, &holder.serving) {
-        (Seen::Absent | Seen::Unknown, Serving::Missing) => true,
-        (Seen::Absent, _) => holder.acceptances_known,
+    match (&holder.copy, &holder.serving) {
+        (Seen::Absent | Seen::Unknown, Serving::Missing) if holder.reach == Reach::Ready => true,
+        (Seen::Absent, _) => holder.acceptances_known && holder.reach != Reach::Settling,
         _ => false,
-    };
-    nothing && holder.reach == Reach::Ready
+    }
 }
 
 fn bystander(name: &str, serves: bool) -> Holder {
