@@ -62,10 +62,17 @@ impl Broker {
     fn take_configuration(&self, change: ConfigurationChange) {
         match change {
             ConfigurationChange::Changed(key) => self.configuration_changed(&key),
-            ConfigurationChange::Complete(losses) => self.change_configurations(|all| {
-                all.mark_complete(losses);
-                (all.keys(), true)
-            }),
+            ConfigurationChange::Complete(losses) => {
+                // Of what a list has as it was nobody tells; but while their kind was gone they were not in.
+                let index = self.hub().and_then(|hub| hub.index(&self.watches.configurations));
+                for (key, _) in index.iter().flat_map(|index| index.snapshot()) {
+                    self.configuration_changed(&key);
+                }
+                self.change_configurations(|all| {
+                    all.mark_complete(losses);
+                    (all.keys(), true)
+                });
+            }
             ConfigurationChange::Missing => self.change_configurations(|all| {
                 let gone = all.keys();
                 all.clear();
@@ -75,7 +82,10 @@ impl Broker {
     }
 
     fn configuration_changed(&self, key: &ObjectKey) {
-        let Some(index) = self.hub().and_then(|hub| hub.index(&self.watches.configurations)) else { return };
+        let spec = &self.watches.configurations;
+        // Where their kind is gone there are none, although what was seen of them is kept.
+        let Some(hub) = self.hub().filter(|hub| hub.kind(&spec.gvk) != KindState::Missing) else { return };
+        let Some(index) = hub.index(spec) else { return };
         let object = index.get(key).found();
         let counts = self.configures(&key.namespace);
         // Compiled while others read: nobody else changes them meanwhile.
@@ -232,5 +242,9 @@ mod tests {
         index.replace([object("a", "L", 2), object("b", "K", 1), object("c", "L", 1)].into(), 2);
         assert_eq!(take("a"), 3, "b is in force from now on, and c is not");
         assert_eq!(broker.configurations.load().keys().len(), 3);
+        broker.take_configuration(ConfigurationChange::Missing);
+        assert!(broker.configurations.load().keys().is_empty() && !broker.configurations_known());
+        broker.take_configuration(ConfigurationChange::Complete(1));
+        assert_eq!(broker.configurations.load().keys().len(), 3, "they are as they were, and nobody tells of each");
     }
 }

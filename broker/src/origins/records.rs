@@ -176,7 +176,8 @@ impl Records {
         if forget {
             index.change(key, Some(&before), None);
             records.remove(key);
-            return Some(Absorbed { freed, taken: newly, relieved, listens: false, moved, turns });
+            // A Migration about it hears that it is gone, whatever it was before.
+            return Some(Absorbed { freed, taken: newly, relieved, listens: false, moved: true, turns });
         }
         record.memory.absorb(decision, record.moving.as_deref(), runtime_engine::clock::now().millis);
         record.restless = decision.restless;

@@ -97,10 +97,11 @@ impl<'a> Pass<'a> {
             self.decision.notes.push(Note::warning("ForceDeleted", message));
             return true;
         }
-        // Nobody waits for one that is known to hold nothing of it.
-        let soon = |holder: &Holder| {
-            let matters = holder.copy != Seen::Absent || assigned.contains(&holder.provider);
-            matters && matches!(holder.reach, Reach::Lost(_) | Reach::Settling)
+        let soon = |holder: &Holder| match holder.reach {
+            Reach::Settling => true,
+            // Nobody waits for one that is known to hold nothing of it.
+            Reach::Lost(_) => holder.copy != Seen::Absent || assigned.contains(&holder.provider),
+            _ => false,
         };
         if self.snapshot.holders.iter().any(soon) {
             // It may be back in a moment: nothing to tell yet.

@@ -53,6 +53,8 @@ fn a_turn_goes_to_who_waits_for_it() {
     assert!(records.absorb(&key("c"), &moving(), ONE).is_some());
     let gone = Decision::state(State::Gone);
     records.absorb(&key("c"), &gone, ONE).unwrap();
+    assert!(records.absorb(&key("d"), &served(), ONE).is_some());
+    assert!(records.absorb(&key("d"), &gone, ONE).unwrap().moved, "whoever waits for it hears that it has gone");
     assert!(records.may_move(&key("b"), &route(), 1));
 }
 

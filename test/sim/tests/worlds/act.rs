@@ -144,6 +144,9 @@ pub(crate) enum Act {
     /// Moves have stages from now on.
     Configure,
     Deconfigure,
+    /// The hub does not serve the kind that says so, or does again: what there is of it stays.
+    Hide,
+    Show,
 }
 
 impl Act {

@@ -77,6 +77,8 @@ impl<'a> Director<'a> {
                 }
             }
             Act::Configure => self.at_hub("POST", CONFIGURATIONS, &configuration()).await,
+            Act::Hide => self.serve_configurations(false).await,
+            Act::Show => self.serve_configurations(true).await,
             Act::Deconfigure => {
                 self.at_hub("DELETE", &format!("{CONFIGURATIONS}/certificates"), &Value::Null).await;
             }
@@ -86,6 +88,7 @@ impl<'a> Director<'a> {
     /// Nothing stands in anybody's way any more, and people wait until they have done what they wanted.
     pub(crate) async fn settle(self) -> Result<(), String> {
         self.stage.world.set_outage(HUB, None);
+        self.perform(Act::Show).await;
         for provider in self.stage.providers {
             self.perform(Act::Install(provider)).await;
         }
@@ -139,6 +142,15 @@ impl<'a> Director<'a> {
             }
             sleep(Duration::from_secs(1)).await;
         }
+    }
+
+    async fn serve_configurations(&self, served: bool) {
+        let name = "migrationconfigurations.broker.platform-mesh.io";
+        let held = self.stage.server(HUB).objects("customresourcedefinitions.apiextensions.k8s.io");
+        let Some(crd) = held.get(&(String::new(), name.to_owned())) else { return };
+        let mut versions = crd["spec"]["versions"].clone();
+        versions[0]["served"] = json!(served);
+        self.at_hub("PATCH", &format!("{CRDS}/{name}"), &json!({"spec": {"versions": versions}})).await;
     }
 
     async fn rotate(&self, name: &str, token: u8) {
@@ -269,7 +281,9 @@ fn definition() -> String {
 }
 
 fn is_going(server: &ApiServer) -> bool {
-    let crd = server.objects("customresourcedefinitions").remove(&(String::new(), CERTIFICATE.to_owned()));
+    let crd = server
+        .objects("customresourcedefinitions.apiextensions.k8s.io")
+        .remove(&(String::new(), CERTIFICATE.to_owned()));
     crd.is_some_and(|crd| crd["metadata"]["deletionTimestamp"].is_string())
 }
 

@@ -84,7 +84,10 @@ type Contents = BTreeMap<(String, String, String), Arc<Value>>;
 fn take_out_unmarked(contents: &mut Contents) -> u64 {
     let is_unmarked = |object: &Value| {
         let metadata = &object["metadata"];
-        metadata["annotations"][keys::CONSUMER_UID].is_null() && metadata["labels"][keys::MANAGED_BY].is_null()
+        let unlabelled = || metadata["labels"][keys::MANAGED_BY].is_null();
+        // Without a signature nobody believes the other marks.
+        metadata["annotations"][keys::ORIGIN].is_null()
+            || metadata["annotations"][keys::CONSUMER_UID].is_null() && unlabelled()
     };
     let unmarked: Vec<String> = contents
         .iter()

@@ -46,6 +46,7 @@ pub(crate) fn judge(entries: &[Entry], is_calm: bool) -> Result<(), String> {
                 copies.hear(entry, what);
                 loyalty.hear(entry, what);
                 releases.hear(what);
+                stages.hear(entry, what);
                 wishes.hear(entry, what);
                 held.hear(&entry.server, what);
                 continue;

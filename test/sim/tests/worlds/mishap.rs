@@ -14,7 +14,7 @@ use crate::{
 fn mishap(chance: &mut Chance) -> (Act, Act) {
     let provider = chance.one_of(&PROVIDERS[..2]);
     let anybody = chance.one_of(&[HUB, HUB, TENANTS[0], provider]);
-    match chance.below(8) {
+    match chance.below(9) {
         0 | 1 => (Act::Outage(HUB, chance.one_of(&[Outage::Refused, Outage::Silent])), Act::Heal(HUB)),
         2 => (Act::Outage(anybody, Outage::Unauthorized), Act::Heal(anybody)),
         3 => (Act::Compact(HUB), Act::Nothing),
@@ -24,6 +24,7 @@ fn mishap(chance: &mut Chance) -> (Act, Act) {
         }
         5 => (Act::Uninstall(provider), Act::Install(provider)),
         6 => (Act::Extend, Act::Nothing),
+        7 => (Act::Hide, Act::Show),
         _ => {
             let outage = chance.one_of(&[Outage::Refused, Outage::Silent, Outage::Unauthorized]);
             (Act::Outage(provider, outage), Act::Heal(provider))

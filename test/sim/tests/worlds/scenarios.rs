@@ -7,8 +7,9 @@ use sim::Outage as How;
 use crate::{
     act::{
         Act::{
-            self, Ask, Configure, Drop, Edit, Extend, Forge, GiveBack, Heal, Hold, Install, Keep, Leave, Mood, Nothing,
-            Outage, Pause, Policy, Raze, Release, Resume, Return, Rotate, Squat, Steal, Strip, Uninstall, Yield,
+            self, Ask, Configure, Drop, Edit, Extend, Forge, GiveBack, Heal, Hide, Hold, Install, Keep, Leave, Mood,
+            Nothing, Outage, Pause, Policy, Raze, Release, Resume, Return, Rotate, Show, Squat, Steal, Strip,
+            Uninstall, Yield,
         },
         Forgery, Mark, Policy as Says, Thing,
     },
@@ -120,6 +121,10 @@ fn scenarios() -> Vec<(&'static str, Vec<Act>)> {
         ("its provider names a token", vec![Mood(A, Works::Tokens), Mood(B, Works::Tokens), Ask(ONE)]),
         ("its provider names another object", vec![Mood(A, Works::Foreign), Mood(B, Works::Foreign), Ask(ONE)]),
         ("it moves in stages", staged(&[])),
+        (
+            "what says that it moves in stages is hidden for a moment",
+            [&[Configure, Hide, Show], &*from_a(&[Policy(A, Says::Drained)])].concat(),
+        ),
         ("it is edited while it moves in stages", staged(&[Edit(ONE, 1)])),
         ("it is given back while it moves in stages", staged(&[GiveBack(ONE)])),
         ("its provider leaves while it moves in stages", staged(&[Leave(A), Nothing, Nothing, Return(A)])),

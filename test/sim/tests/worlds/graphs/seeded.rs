@@ -37,13 +37,23 @@ struct Author {
     /// The hub may be lost.
     wider: bool,
     loses_hub: bool,
+    /// The RGD was edited since, which nobody can have seen.
+    unseen: bool,
 }
 
 impl Author {
     fn new(seed: u64) -> Self {
         let (instances, lost, wider) = (BTreeSet::new(), None, seed >= WIDER);
-        let mut author =
-            Self { random: seed, instances, lost, has_spokes: false, paused: false, wider, loses_hub: false };
+        let mut author = Self {
+            random: seed,
+            instances,
+            lost,
+            has_spokes: false,
+            paused: false,
+            wider,
+            loses_hub: false,
+            unseen: false,
+        };
         author.has_spokes = author.one_in(3);
         author
     }
@@ -129,6 +139,10 @@ impl Author {
     }
 
     fn define(&mut self) -> Vec<Act> {
+        // Of several edits that nobody has seen there are as many revisions as the watch tells of: each, or the last at once.
+        if self.lost == Some(HUB) && std::mem::replace(&mut self.unseen, true) {
+            return self.change();
+        }
         let wanted = if self.one_in(2) { site_rgd() } else { grown() };
         let mut broken = wanted.clone();
         broken["spec"]["resources"][0]["template"]["data"]["text"] = json!("${schema.spec.nothing}");
@@ -140,6 +154,7 @@ impl Author {
             return self.change();
         }
         if let Some(lost) = self.lost.take() {
+            self.unseen = false;
             return vec![Act::find(lost)];
         }
         if !self.has_spokes || self.wider && self.one_in(3) {

@@ -1,14 +1,19 @@
 //! A move waits for the stages of its Migration: those before the switch, and those before the old copy goes (I11).
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use broker_api::keys;
 use serde_json::Value;
+use sim::Entry;
 
 use super::{Seen, Step, annotation, held::Held, is_leaving};
 use crate::stage::{CERTIFICATE, HUB};
 
 const MIGRATIONS: &str = "migrations.broker.platform-mesh.io";
+const CONFIGURATIONS: &str = "migrationconfigurations.broker.platform-mesh.io";
+
+/// It takes no longer to hear of it.
+const HEARD: Duration = Duration::from_secs(5);
 
 /// A Migration.
 struct Move {
@@ -17,13 +22,29 @@ struct Move {
     from: String,
     to: String,
     state: String,
+    /// It was made when everybody had heard that moves have stages.
+    configured: bool,
 }
 
 /// All Migrations.
 #[derive(Default)]
-pub(super) struct Stages(BTreeMap<String, Move>);
+pub(super) struct Stages {
+    moves: BTreeMap<String, Move>,
+    /// Since when moves have stages, where somebody says so.
+    configured: Option<Duration>,
+    /// What says so is not served.
+    hidden: bool,
+}
 
 impl Stages {
+    /// What is told beside changes.
+    pub(super) fn hear(&mut self, entry: &Entry, what: &str) {
+        if what == "Hide" || what == "Show" {
+            self.hidden = what == "Hide";
+            self.configured = self.configured.map(|_| entry.at);
+        }
+    }
+
     /// What the broker does.
     pub(super) fn check(&self, step: &Step<'_>, seen: &Seen, held: &Held) -> Result<(), String> {
         if step.change.resource != CERTIFICATE {
@@ -36,7 +57,7 @@ impl Stages {
         let (Some(before), Some(after)) = (step.before(), step.after()) else { return Ok(()) };
         let Some(now) = shown(after).filter(|now| shown(before) != Some(now)) else { return Ok(()) };
         let uid = after["metadata"]["uid"].as_str().unwrap_or_default();
-        let early = self.0.values().any(|one| {
+        let early = self.moves.values().any(|one| {
             let is_before_switch = matches!(&*one.state, "" | "Pending" | "InitialInProgress");
             let is_held = held.has(&one.from, uid) && !held.was_away(&one.from);
             one.uid == uid && one.to == now && is_before_switch && is_held
@@ -49,7 +70,7 @@ impl Stages {
         let goes = step.after().is_none_or(is_leaving);
         let lives = seen.origin_of(before).is_some_and(|origin| !is_leaving(origin));
         let uid = annotation(before, keys::CONSUMER_UID);
-        let early = self.0.values().any(|one| {
+        let early = self.moves.values().any(|one| {
             let is_behind_switch = matches!(&*one.state, "InitialCompleted" | "CutoverInProgress");
             one.uid == uid && one.from == step.server() && is_behind_switch && !held.was_away(&one.from)
         });
@@ -59,12 +80,17 @@ impl Stages {
         Ok(())
     }
 
-    /// Stages behind the switch begin once the consumer is switched.
+    /// Stages behind the switch begin once the consumer is switched, and none is left out.
     pub(super) fn check_order(&self, step: &Step<'_>, seen: &Seen, held: &Held) -> Result<(), String> {
         let is_migration = step.server() == HUB && step.change.resource == MIGRATIONS;
         let Some(now) = step.after().filter(|_| is_migration).map(read) else { return Ok(()) };
-        let begins =
-            now.state == "CutoverInProgress" && self.0.get(&step.change.name).is_none_or(|was| was.state != now.state);
+        let was = self.moves.get(&step.change.name);
+        let is_past = ["InitialCompleted", "CutoverInProgress", "CutoverCompleted"].contains(&&*now.state);
+        let unstaged = was.is_some_and(|was| was.configured && matches!(&*was.state, "" | "Pending"));
+        if unstaged && is_past && !self.hidden && self.configured.is_some() && !held.was_away(HUB) {
+            return Err("it moves without its stages".to_owned());
+        }
+        let begins = now.state == "CutoverInProgress" && was.is_none_or(|was| was.state != now.state);
         let origin = seen.with_uid(&now.uid).filter(|origin| begins && !is_leaving(origin));
         let is_early = origin.is_some_and(|origin| shown(origin) != Some(&*now.to)) && !held.was_away(&now.from);
         if is_early { Err("stages behind the switch begin before it".to_owned()) } else { Ok(()) }
@@ -72,12 +98,23 @@ impl Stages {
 
     /// Takes a step in.
     pub(super) fn take(&mut self, step: &Step<'_>) {
-        if step.server() == HUB && step.change.resource == MIGRATIONS {
-            match step.after() {
-                Some(after) => _ = self.0.insert(step.change.name.clone(), read(after)),
-                None => _ = self.0.remove(&step.change.name),
-            }
+        if step.server() != HUB {
+            return;
         }
+        if step.change.resource == CONFIGURATIONS && step.before().is_some() != step.after().is_some() {
+            self.configured = step.after().map(|_| step.entry.at);
+        }
+        if step.change.resource != MIGRATIONS {
+            return;
+        }
+        let name = &step.change.name;
+        let Some(after) = step.after() else {
+            self.moves.remove(name);
+            return;
+        };
+        let known = self.configured.is_some_and(|since| step.entry.at > since + HEARD) && !self.hidden;
+        let configured = self.moves.get(name).map_or(known, |made| made.configured);
+        self.moves.insert(name.clone(), Move { configured, ..read(after) });
     }
 }
 
@@ -88,6 +125,7 @@ fn read(migration: &Value) -> Move {
         from: text(&migration["spec"]["from"]["clusterName"]),
         to: text(&migration["spec"]["to"]["clusterName"]),
         state: text(&migration["status"]["state"]),
+        configured: false,
     }
 }
 
