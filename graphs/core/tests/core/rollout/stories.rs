@@ -120,7 +120,12 @@ proptest! {
                             let tries = begun.is_some_and(|begun| begun.since.is_some() && begun.waited(fleet.now) < 100_000);
                             is_away(name) || tries || (runs && !fails)
                         };
-                        if of(ring).any(|(name, _)| is_new(name)) {
+                        // Whether it is heard of or not; who is tried again has begun before.
+                        let begins = |(name, toy): (&String, &Toy)| {
+                            let is_of_newest = |toy: &Toy| toy.begun.as_ref().is_some_and(|begun| begun.revision == newest);
+                            (is_new(name) || is_of_newest(toy)) && !is_of_newest(&before.clusters[name])
+                        };
+                        if of(ring).any(begins) {
                             let under_way = of(ring).filter(under_way).count();
                             prop_assert!(at == 2 || under_way <= most, "{under_way} of {ring} at once");
                         }

@@ -204,14 +204,20 @@ pub(crate) fn scenario(story: u64) -> Scenario {
             let more = author.scene().acts;
             let goes_together = |last: &Scene| {
                 let all: Vec<&Act> = last.acts.iter().chain(&more).collect();
-                // Of several edits of an RGD that follow each other at once only the last need be recorded.
-                all.iter().filter(|act| act.defines()).count() <= 1 && !Act::race(&all)
+                let finds_hub = all.iter().any(|act| act.finds() == Some(HUB));
+                // Of several edits of an RGD that follow each other at once only the last need be recorded. What was asked for
+                // while the hub was lost is made first: a write that arrives minutes after its instance has gone makes what
+                // nobody looks for.
+                all.iter().filter(|act| act.defines()).count() <= 1 && !Act::race(&all) && !finds_hub
             };
             match scenes.last_mut().filter(|last| goes_together(last)) {
                 Some(last) => last.acts.extend(more),
                 None => scenes.push(Scene::new(more)),
             }
         }
+    }
+    if author.lost == Some(HUB) {
+        scenes.push(Scene::new(author.lost.take().map(Act::find)));
     }
     let found = author.lost.map(Act::find);
     let gone = author.instances.iter().map(|(server, name)| Act::delete(SITES, name).at(server));
