@@ -34,26 +34,22 @@ struct Author {
     lost: Option<&'static str>,
     has_spokes: bool,
     paused: bool,
-    /// The hub may be lost.
-    wider: bool,
-    loses_hub: bool,
+    hub: Hub,
+}
+
+/// Whether its hub is lost in a story.
+#[derive(Default)]
+struct Hub {
+    may_be: bool,
+    was: bool,
     /// The RGD was edited since, which nobody can have seen.
-    unseen: bool,
+    edited: bool,
 }
 
 impl Author {
     fn new(seed: u64) -> Self {
-        let (instances, lost, wider) = (BTreeSet::new(), None, seed >= WIDER);
-        let mut author = Self {
-            random: seed,
-            instances,
-            lost,
-            has_spokes: false,
-            paused: false,
-            wider,
-            loses_hub: false,
-            unseen: false,
-        };
+        let (instances, lost, hub) = (BTreeSet::new(), None, Hub { may_be: seed >= WIDER, ..Hub::default() });
+        let mut author = Self { random: seed, instances, lost, has_spokes: false, paused: false, hub };
         author.has_spokes = author.one_in(3);
         author
     }
@@ -140,7 +136,7 @@ impl Author {
 
     fn define(&mut self) -> Vec<Act> {
         // Of several edits that nobody has seen there are as many revisions as the watch tells of: each, or the last at once.
-        if self.lost == Some(HUB) && std::mem::replace(&mut self.unseen, true) {
+        if self.lost == Some(HUB) && std::mem::replace(&mut self.hub.edited, true) {
             return self.change();
         }
         let wanted = if self.one_in(2) { site_rgd() } else { grown() };
@@ -150,15 +146,15 @@ impl Author {
     }
 
     fn place(&mut self) -> Vec<Act> {
-        if !self.has_spokes && !self.wider {
+        if !self.has_spokes && !self.hub.may_be {
             return self.change();
         }
         if let Some(lost) = self.lost.take() {
-            self.unseen = false;
+            self.hub.edited = false;
             return vec![Act::find(lost)];
         }
-        if !self.has_spokes || self.wider && self.one_in(3) {
-            (self.lost, self.loses_hub) = (Some(HUB), true);
+        if !self.has_spokes || self.hub.may_be && self.one_in(3) {
+            (self.lost, self.hub.was) = (Some(HUB), true);
             return vec![Act::lose(HUB)];
         }
         if self.one_in(2) {
@@ -226,5 +222,5 @@ pub(crate) fn scenario(story: u64) -> Scenario {
     let args: &[&str] = if author.has_spokes { &["--enable-multicluster"] } else { &[] };
     let scenario = Scenario::new(&format!("{NAME} {story}"), args, scenes);
     // Where nobody can be elected nothing is done, from the moment on when the lease ends, which is chance.
-    if author.one_in(6) && !author.loses_hub { scenario.by_two() } else { scenario }
+    if author.one_in(6) && !author.hub.was { scenario.by_two() } else { scenario }
 }
