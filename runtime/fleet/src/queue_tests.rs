@@ -271,31 +271,29 @@ async fn a_key_that_waits_for_others_edits_takes_its_turn_for_its_own_news() {
     assert!(tokio::time::timeout(Duration::from_millis(20), queue.next()).await.is_err());
 }
 
+/// A queue with a hundred keys of one lane, and the turns of those that it hands out before any of them ends.
+async fn flooded() -> (Arc<Queue<Job>>, Vec<Turn<Job>>) {
+    let queue = queue();
+    for number in 0..100 {
+        queue.add(job("flood", number));
+    }
+    let mut begun = Vec::new();
+    while let Ok(turn) = tokio::time::timeout(Duration::from_millis(20), queue.next()).await {
+        begun.push(turn.unwrap());
+    }
+    (queue, begun)
+}
+
 /// The order in which keys are handed out is part of the story that a seed tells.
 #[tokio::test(start_paused = true)]
 async fn a_seed_has_as_many_ahead_on_every_machine() {
     random::seed(1);
-    let queue = queue();
-    for number in 0..100 {
-        queue.add(job("flood", number));
-    }
-    let mut begun = Vec::new();
-    while let Ok(turn) = tokio::time::timeout(Duration::from_millis(20), queue.next()).await {
-        begun.push(turn.unwrap());
-    }
-    assert_eq!(begun.len(), 4);
+    assert_eq!(flooded().await.1.len(), 4);
 }
 
 #[tokio::test(start_paused = true)]
 async fn who_ends_a_key_takes_what_that_sets_free() {
-    let queue = queue();
-    for number in 0..100 {
-        queue.add(job("flood", number));
-    }
-    let mut begun = Vec::new();
-    while let Ok(turn) = tokio::time::timeout(Duration::from_millis(20), queue.next()).await {
-        begun.push(turn.unwrap());
-    }
+    let (queue, mut begun) = flooded().await;
     let ahead = begun.len();
     // Nobody waits in `next` here: what is taken is what ending a key sets free.
     let mut worked = 0;

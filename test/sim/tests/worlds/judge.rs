@@ -10,7 +10,7 @@ mod statuses;
 mod strangers;
 mod wishes;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use broker_api::keys;
 use serde_json::Value;
@@ -28,6 +28,9 @@ use self::{
     wishes::Wishes,
 };
 use crate::stage::{CERTIFICATE, FOREIGN, PRIVATE, PROVIDERS, SHOP};
+
+/// It takes no longer to hear of something.
+const HEARD: Duration = Duration::from_secs(5);
 
 /// The first step that must not have happened; `is_calm`: nothing goes wrong but what people and clusters do.
 pub(crate) fn judge(entries: &[Entry], is_calm: bool) -> Result<(), String> {
@@ -139,6 +142,16 @@ fn annotation<'a>(object: &'a Value, key: &str) -> &'a str {
 /// Whom somebody has done this to, where that is what is told.
 fn done_to<'a>(act: &str, what: &'a str) -> Option<&'a str> {
     what.strip_prefix(act)?.strip_prefix("(\"")?.strip_suffix("\")")
+}
+
+/// The provider whose AcceptAPI says something else from now on, and what, where that is what is told.
+fn policy(what: &str) -> Option<(&str, &str)> {
+    what.strip_prefix("Policy(\"")?.strip_suffix(')')?.split_once("\", ")
+}
+
+/// Who serves an object, and who is to, by its annotations.
+fn assigned(object: &Value) -> [String; 2] {
+    [keys::PROVIDER_CLUSTER, keys::NEW_PROVIDER_CLUSTER].map(|key| annotation(object, key).to_owned())
 }
 
 /// The server that from now on is not heard of: it is taken out, or cannot be reached.

@@ -6,7 +6,8 @@ use broker_api::keys;
 use serde_json::Value;
 use sim::{AFTER_ALL, Entry};
 
-use super::{Seen, Step, annotation, goes_away, is_leaving};
+use super::{Seen, Step, annotation, goes_away, is_leaving, policy};
+
 /// One copy.
 struct Copy {
     /// Of its origin.
@@ -36,21 +37,22 @@ impl Copies {
     /// A provider goes, or cannot be reached.
     pub(super) fn hear(&mut self, entry: &Entry, what: &str) {
         self.strays |= what.starts_with(AFTER_ALL);
-        if let Some(provider) = what.strip_suffix(", Impatient)").and_then(|told| told.strip_prefix("Policy(")) {
-            let provider = provider.trim_matches('"');
+        if let Some((provider, "Impatient")) = policy(what) {
             self.impatient.insert(provider.to_owned());
-            for (_, copy) in self.all.iter_mut().filter(|((at, _), _)| at == provider) {
-                copy.left_behind = true;
-            }
+            self.leave_behind(provider);
         }
         if what == "can be reached" {
             self.away.remove(&*entry.server);
         }
         if let Some(away) = goes_away(&entry.server, what) {
             self.away.insert(away.to_owned());
-            for (_, copy) in self.all.iter_mut().filter(|((provider, _), _)| provider == away) {
-                copy.left_behind = true;
-            }
+            self.leave_behind(away);
+        }
+    }
+
+    fn leave_behind(&mut self, at: &str) {
+        for (_, copy) in self.all.iter_mut().filter(|((provider, _), _)| provider == at) {
+            copy.left_behind = true;
         }
     }
 

@@ -1,21 +1,16 @@
 //! Who cannot be reached keeps what he has (I5): not to know is no reason to go elsewhere.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::collections::BTreeSet;
 
-use broker_api::keys;
-use serde_json::Value;
 use sim::{AFTER_ALL, Entry};
 
-use super::{Step, annotation, done_to, goes_away};
+use super::{Step, assigned, done_to, policy};
 
 /// See the module.
 #[derive(Default)]
 pub(super) struct Loyalty {
-    /// Servers that cannot be reached, and since when.
-    away: BTreeMap<String, Duration>,
+    /// Servers that cannot be reached.
+    away: BTreeSet<String>,
     /// Providers of which something was said that may make objects go: in their AcceptAPI, by the platform, or with their kind.
     parted: BTreeSet<String>,
     /// Somebody wants his share of what others have.
@@ -32,12 +27,15 @@ impl Loyalty {
         self.strays |= what.starts_with(AFTER_ALL);
         if what == "can be reached" {
             self.away.remove(&*entry.server);
-        } else if goes_away(&entry.server, what).is_some() && done_to("Leave", what).is_none() {
-            self.away.entry(entry.server.clone()).or_insert(entry.at);
+        } else if what.starts_with("cannot be reached") {
+            self.away.insert(entry.server.clone());
         }
-        self.shares |= what.ends_with(", Rebalancing)");
-        let says = what.strip_prefix("Policy(\"").and_then(|rest| rest.split('"').next());
-        let parts = says.or_else(|| done_to("Leave", what)).or_else(|| done_to("Uninstall", what));
+        let says = policy(what);
+        self.shares |= says.is_some_and(|(_, says)| says == "Rebalancing");
+        let parts = says
+            .map(|(provider, _)| provider)
+            .or_else(|| done_to("Leave", what))
+            .or_else(|| done_to("Uninstall", what));
         self.parted.extend(parts.map(str::to_owned));
     }
 
@@ -46,14 +44,11 @@ impl Loyalty {
         let (Some(before), Some(after)) = (step.before(), step.after().filter(|_| step.is_about_origin())) else {
             return Ok(());
         };
-        let marks = |object: &Value| {
-            [keys::PROVIDER_CLUSTER, keys::NEW_PROVIDER_CLUSTER].map(|key| annotation(object, key).to_owned())
-        };
-        let ([was, went], [is, goes]) = (marks(before), marks(after));
+        let ([was, went], [is, goes]) = (assigned(before), assigned(after));
         let leaves = is != was && is != went || goes != went && !goes.is_empty() && goes != was;
         let uid = after["metadata"]["uid"].as_str().unwrap_or_default();
         let excused = self.strays || self.shares || self.parted.contains(&was) || self.forged.contains(uid);
-        if leaves && !is.is_empty() && self.away.contains_key(&was) && !excused {
+        if leaves && !is.is_empty() && self.away.contains(&was) && !excused {
             return Err(format!("nobody can see what {was} has, and nobody has said that it is to go"));
         }
         Ok(())

@@ -6,14 +6,11 @@ use broker_api::keys;
 use serde_json::Value;
 use sim::Entry;
 
-use super::{Seen, Step, annotation, held::Held, is_leaving};
+use super::{HEARD, Seen, Step, annotation, held::Held, is_leaving};
 use crate::stage::{CERTIFICATE, HUB};
 
 const MIGRATIONS: &str = "migrations.broker.platform-mesh.io";
 const CONFIGURATIONS: &str = "migrationconfigurations.broker.platform-mesh.io";
-
-/// It takes no longer to hear of it.
-const HEARD: Duration = Duration::from_secs(5);
 
 /// A Migration.
 struct Move {

@@ -9,11 +9,8 @@ use broker_api::keys;
 use serde_json::Value;
 use sim::Entry;
 
-use super::{Step, annotation, done_to, held::Held};
+use super::{HEARD, Step, annotation, assigned, done_to, held::Held};
 use crate::stage::{CERTIFICATE, PROVIDERS};
-
-/// It takes no longer to hear of it.
-const HEARD: Duration = Duration::from_secs(5);
 
 /// So long a provider may be out of the configuration before its objects go elsewhere (`--orphan-grace`).
 const GRACE: Duration = Duration::from_mins(1);
@@ -71,10 +68,7 @@ impl Wishes {
     /// Whom it assigns an object to.
     fn check_choice(&self, step: &Step<'_>, held: &Held) -> Result<(), String> {
         let Some(after) = step.after() else { return Ok(()) };
-        let marks = |object: &Value| {
-            [keys::PROVIDER_CLUSTER, keys::NEW_PROVIDER_CLUSTER].map(|key| annotation(object, key).to_owned())
-        };
-        let ([was, went], [is, goes]) = (step.before().map(marks).unwrap_or_default(), marks(after));
+        let ([was, went], [is, goes]) = (step.before().map(assigned).unwrap_or_default(), assigned(after));
         let chosen = if goes != went && !goes.is_empty() { goes } else { is };
         let uid = after["metadata"]["uid"].as_str().unwrap_or_default();
         let left = self.out.get(&was).filter(|left| step.entry.at < **left + GRACE && chosen != was && chosen != went);
