@@ -32,7 +32,7 @@ use crate::{
     listen::listen,
     migrations::{self, ConfigurationMachine, MigrationMachine},
     options::Options,
-    origins::Origins,
+    origins::machine::OriginMachine,
     signing, sources, sync,
 };
 
@@ -103,7 +103,7 @@ pub async fn start(
     });
     let led = Arc::clone(&broker);
     let election =
-        election::elect(Arc::clone(&broker.engine), place, async move || led.look_at_all().await, release.clone());
+        election::elect(Arc::clone(&broker.engine), place, async move || look_at_all(&led).await, release.clone());
     let election = spawn(election);
     let ending = Ending { stop, work, patience: DRAIN, release, election };
     Ok(Running { broker, ending, subscriptions })
@@ -128,7 +128,7 @@ pub fn look_on(
     let Channels { accept_changes, secret_changes, configuration_changes } = channels;
     let stop = engine.stop.clone();
     let subscriptions = listen(&broker, engine.fleet());
-    let work = spawn(Origins::run(Arc::clone(&broker), stop.clone()));
+    let work = spawn(OriginMachine::run(Arc::clone(&broker), stop.clone()));
     let telling = spawn(worker::run(AcceptMachine::new(Arc::clone(&broker)), stop.clone()));
     let configuring = spawn(worker::run(ConfigurationMachine::new(Arc::clone(&broker)), stop.clone()));
     let migrating = spawn(worker::run(MigrationMachine::new(Arc::clone(&broker)), stop.clone()));
@@ -154,24 +154,20 @@ const BATCH: usize = 32;
 /// How long a batch waits at the most for the one before it.
 const BATCH_WAIT: Duration = Duration::from_millis(50);
 
-impl Broker {
-    /// Every origin and every Migration that is known is looked at again: those for which a follower had wanted to do
-    /// something at once, the others little by little, so that what happens now need not wait for all of them.
-    async fn look_at_all(&self) {
-        for key in self.records.owed() {
-            self.enqueue(key);
-        }
-        self.migrations.enqueue_all();
-        self.enqueue_configurations(self.configurations.load().keys());
-        self.namespaces.sweep_anew();
-        self.look_after_providers();
-        let others = self.records.not_owed();
-        for batch in others.chunks(BATCH) {
-            batch.iter().cloned().for_each(|key| self.enqueue(key));
-            let until = Instant::now() + BATCH_WAIT;
-            while self.queue.stats().depth >= BATCH && Instant::now() < until {
-                sleep(Duration::from_millis(2)).await;
-            }
+/// Every origin and every Migration that is known is looked at again: those for which a follower had wanted to do
+/// something at once, the others little by little, so that what happens now need not wait for all of them.
+async fn look_at_all(broker: &Broker) {
+    broker.origins.enqueue_each(broker.origins.records.owed());
+    broker.migrations.enqueue_all();
+    broker.enqueue_configurations(broker.configuring.current.load().keys());
+    broker.namespaces.sweep_anew();
+    broker.look_after_providers();
+    let others = broker.origins.records.not_owed();
+    for batch in others.chunks(BATCH) {
+        broker.origins.enqueue_each(batch.iter().cloned());
+        let until = Instant::now() + BATCH_WAIT;
+        while broker.origins.queue.stats().depth >= BATCH && Instant::now() < until {
+            sleep(Duration::from_millis(2)).await;
         }
     }
 }

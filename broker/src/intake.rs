@@ -1,6 +1,6 @@
 //! `Intake`: whether something that others see already is being taken in still: what it concerns is not all in the queue.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tokio::sync::{Notify, futures::Notified};
 
@@ -9,6 +9,7 @@ use tokio::sync::{Notify, futures::Notified};
 pub(crate) struct Intake {
     count: AtomicUsize,
     news: Notify,
+    synced: AtomicBool,
 }
 
 /// Something is being taken in, until this is dropped, which is news.
@@ -31,6 +32,16 @@ impl Intake {
     /// Comes to its end when something becomes known. Whoever does not want to miss it asks for this before looking.
     pub(crate) fn news(&self) -> Notified<'_> {
         self.news.notified()
+    }
+
+    /// Whether everything that was there at the start has been looked at once.
+    pub(crate) fn is_synced(&self) -> bool {
+        self.synced.load(Ordering::Relaxed)
+    }
+
+    /// Notes that it has.
+    pub(crate) fn set_synced(&self) {
+        self.synced.store(true, Ordering::Relaxed);
     }
 
     /// Whether nothing is. Whoever has seen something asks after that, and looks at the queue after this.

@@ -12,7 +12,7 @@ use runtime_fleet::{
     subscription::Subscription,
 };
 
-use crate::{acceptance::change::AcceptChange, broker::Broker, migrations, origins};
+use crate::{acceptance::change::AcceptChange, broker::Broker, migrations, origins, signing};
 
 /// Asks for all watches that run from the start to the end.
 pub fn listen(broker: &Arc<Broker>, fleet: &Arc<Fleet>) -> Vec<Subscription> {
@@ -20,31 +20,31 @@ pub fn listen(broker: &Arc<Broker>, fleet: &Arc<Fleet>) -> Vec<Subscription> {
     let watches = &broker.watches;
     let own = || Arc::clone(broker);
     let mut subscriptions = vec![
-        fleet.listen(&providers, &watches.accept_apis, &Arc::new(AcceptApis(own()))),
+        fleet.listen(&providers, &watches.accept_apis, &Arc::new(AcceptApiChanges(own()))),
         fleet.listen(&hub, &watches.signing_key, &Arc::new(SigningKey(own()))),
         fleet.listen(&hub, &watches.signing_backup, &Arc::new(SigningBackup(own()))),
     ];
     let secrets: Vec<_> = watches.cluster_secrets.iter().map(|secrets| Arc::clone(&secrets.spec)).collect();
     subscriptions.extend(sources::listen(fleet, &hub, &secrets, &broker.secret_changes));
-    subscriptions.extend(origins::listen(broker, fleet));
+    subscriptions.extend(origins::listen::listen(broker, fleet));
     subscriptions.extend(migrations::listen(broker, fleet));
     subscriptions
 }
 
 /// AcceptAPIs, in providers.
-struct AcceptApis(Arc<Broker>);
+struct AcceptApiChanges(Arc<Broker>);
 
-impl Listener for AcceptApis {
+impl Listener for AcceptApiChanges {
     fn changed(&self, index: &Index, change: &Change) {
         let (provider, key) = (index.cluster().clone(), change.key.clone());
         // Somebody may have edited its status.
         let (namespace, name) = (Arc::clone(&key.namespace), Arc::clone(&key.name));
         self.0.enqueue_status(&AcceptId { provider: provider.clone(), namespace, name });
-        let _ = self.0.accept_changes.send(AcceptChange::Changed(provider, key));
+        self.0.accept_apis.tell(AcceptChange::Changed(provider, key));
     }
 
     fn completed(&self, index: &Index) {
-        let _ = self.0.accept_changes.send(AcceptChange::Complete(index.cluster().clone()));
+        self.0.accept_apis.tell(AcceptChange::Complete(index.cluster().clone()));
     }
 }
 
@@ -53,7 +53,7 @@ struct SigningKey(Arc<Broker>);
 
 impl Listener for SigningKey {
     fn changed(&self, _index: &Index, change: &Change) {
-        self.0.read_signing_key(change.new.as_deref());
+        signing::secrets::read(&self.0, change.new.as_deref());
     }
 
     fn completed(&self, _index: &Index) {

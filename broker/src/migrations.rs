@@ -7,6 +7,7 @@
 pub mod change;
 pub mod configurations;
 pub mod configured;
+pub mod configuring;
 mod listen;
 pub mod look;
 pub mod machine;
@@ -16,7 +17,6 @@ pub mod registry;
 pub mod stages;
 mod status_machine;
 pub mod statuses;
-pub mod tell;
 
 pub use listen::listen;
 pub use machine::MigrationMachine;

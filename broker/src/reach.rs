@@ -12,7 +12,7 @@ use runtime_fleet::{
     kind::KindState,
 };
 
-use crate::broker::Broker;
+use crate::clusters::Clusters;
 
 /// How long a cluster may be unreachable before anybody is told: a blip is not worth a write per object.
 pub const BLIP: Duration = Duration::from_secs(5);
@@ -49,18 +49,16 @@ pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-impl Broker {
-    /// Whether and how a cluster serves a kind.
-    pub(crate) fn serving(&self, cluster: &Cluster, kind: &Kind) -> Serving {
-        match cluster.kind(&kind.to_gvk()) {
-            KindState::Unknown => Serving::Unknown,
-            KindState::Missing => Serving::Missing,
-            KindState::Found(info) => Serving::Served(KindView {
-                plural: info.plural.clone(),
-                namespaced: info.namespaced,
-                has_status: info.has_status,
-                schema: self.schema(cluster.name(), kind),
-            }),
-        }
+/// Whether and how a cluster serves a kind.
+pub(crate) fn serving(clusters: &Clusters, cluster: &Cluster, kind: &Kind) -> Serving {
+    match cluster.kind(&kind.to_gvk()) {
+        KindState::Unknown => Serving::Unknown,
+        KindState::Missing => Serving::Missing,
+        KindState::Found(info) => Serving::Served(KindView {
+            plural: info.plural.clone(),
+            namespaced: info.namespaced,
+            has_status: info.has_status,
+            schema: clusters.schema(cluster.name(), kind),
+        }),
     }
 }

@@ -22,7 +22,7 @@ use crate::{
 
 impl Probed for Broker {
     fn health(&self) -> Result<(), String> {
-        hung([self.queue.stats(), self.migrations.queue.stats()])
+        hung([self.origins.queue.stats(), self.migrations.queue.stats()])
     }
 
     fn ready(&self) -> Result<String, String> {
@@ -40,7 +40,7 @@ impl Probed for Broker {
 fn readiness(broker: &Broker) -> Result<String, String> {
     let mut waiting = Vec::new();
     let mut notes = Vec::new();
-    if broker.ring.load().is_none() {
+    if broker.signing.ring.load().is_none() {
         waiting.push(broker.signing.trouble());
     }
     for cluster in broker.fleet().clusters() {
@@ -82,10 +82,14 @@ fn silence(cluster: &Cluster, index: &Index) -> Option<Duration> {
 
 /// What is counted when it is asked for.
 fn collect(broker: &Broker) {
-    metrics::METRICS.queues([("origins", broker.queue.stats()), ("migrations", broker.migrations.queue.stats())]);
+    metrics::METRICS
+        .queues([("origins", broker.origins.queue.stats()), ("migrations", broker.migrations.queue.stats())]);
     metrics::METRICS.leads(&broker.options.lease_name, broker.leads());
     for state in decision::State::ALL {
-        METRICS.objects.get_or_create(&StateLabels { state: state.as_str() }).set(broker.records.in_state(state));
+        METRICS
+            .objects
+            .get_or_create(&StateLabels { state: state.as_str() })
+            .set(broker.origins.records.in_state(state));
     }
     METRICS.deletions_held.clear();
     for (consumer, count) in broker.brake.held() {

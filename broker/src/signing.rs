@@ -6,13 +6,17 @@ pub mod secrets;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use arc_swap::ArcSwapOption;
+use broker_core::assignment::KeyRing;
 use tokio::sync::{Notify, watch};
 
 use self::plan::Keys;
 
-/// What is known of the signing keys beside the ring.
+/// What is known of the signing keys.
 #[derive(Debug, Default)]
 pub struct Signing {
+    /// The keys; `None` until they are read.
+    pub ring: ArcSwapOption<KeyRing>,
     inner: Mutex<Inner>,
     changed: Notify,
     known: watch::Sender<bool>,

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, PoisonError},
+    sync::Arc,
 };
 
 use broker_api::{ClusterName, Role, condition, keys};
@@ -30,10 +30,10 @@ use crate::{
     acceptance::change::AcceptChange,
     broker::Broker,
     cluster_secrets::ClusterSecrets,
+    clusters::policies::{self, Said},
     conventions::CONVENTIONS,
     metrics::METRICS,
     options::Options,
-    policies::{self, Said},
 };
 
 /// The coordination cluster, from the flags or from the Pod's own service account.
@@ -75,10 +75,10 @@ pub async fn run(broker: Arc<Broker>, secrets: mpsc::UnboundedReceiver<News>, st
     // Their credentials rotate, too.
     given.extend(broker.options.own_clusters());
     if broker.watches.cluster_secrets.is_empty() {
-        broker.departures.secrets_read();
+        broker.clusters.departures.secrets_read();
     }
     if given.is_empty() {
-        broker.departures.files_read();
+        broker.clusters.departures.files_read();
     }
     let files = Files { given, allow_local_credentials: broker.options.allow_local_credentials };
     sources::run(Engaged::by(broker), files, SecretSource::new(&CONVENTIONS), secrets, stop).await;
@@ -101,7 +101,7 @@ impl Engaged {
     /// Where a cluster stands in the configuration, the same after each restart: files in the order of their flags, then
     /// Secrets in the order of their age. Whoever comes later is behind all that are there.
     fn rank(&mut self, from: &Provenance) -> Rank {
-        if self.broker.departures.are_known() {
+        if self.broker.clusters.departures.are_known() {
             self.newcomers += 1;
         }
         let round = self.newcomers;
@@ -132,7 +132,7 @@ impl Engages for Engaged {
         self.listed.insert(watch);
         if self.listed.len() == self.broker.watches.cluster_secrets.len() {
             let taking = self.broker.intake.begin();
-            self.broker.departures.secrets_read();
+            self.broker.clusters.departures.secrets_read();
             self.broker.look_for_departed();
             drop(taking);
         }
@@ -145,11 +145,9 @@ impl Engages for Engaged {
                 // Before anything of the cluster is known.
                 let labels = self.broker.bound(&name, &from, &beside);
                 self.rejected.remove(&from.to_string());
-                self.broker.departures.configured(&name);
+                self.broker.clusters.departures.configured(&name);
                 interleave().await;
-                let mut provenance = self.broker.provenance.lock().unwrap_or_else(PoisonError::into_inner);
-                provenance.insert(name.clone(), from.clone());
-                drop(provenance);
+                self.broker.clusters.read_from(&name, &from);
                 let rank = self.rank(&from);
                 self.broker.fleet().configure(&name, rank);
                 self.broker.expect(&name);
@@ -165,18 +163,18 @@ impl Engages for Engaged {
                 if name.role() == Role::Consumer {
                     self.broker.tell_of_left_behind(&name);
                 }
-                self.broker.departures.left(&name);
+                self.broker.clusters.departures.left(&name);
                 interleave().await;
                 self.broker.fleet().disengage(&name).await;
                 self.broker.forget(&name);
                 if name.role() == Role::Provider {
-                    let _ = self.broker.accept_changes.send(AcceptChange::Left(name));
+                    self.broker.accept_apis.tell(AcceptChange::Left(name));
                 }
             }
             SourceEvent::Rejected { name, from, reason } => {
                 error!(cluster = %name, %from, %reason, "this kubeconfig cannot be used");
                 if self.broker.fleet().cluster(&name).is_none() {
-                    self.broker.departures.configured(&name);
+                    self.broker.clusters.departures.configured(&name);
                 }
                 self.rejected.insert(from.to_string());
                 self.broker.tell_of_secret(&from, "KubeconfigRejected", &format!("{name} is not engaged: {reason}"));
@@ -193,7 +191,7 @@ impl Engages for Engaged {
             SourceEvent::Synced => {
                 info!("all configured clusters are known");
                 let taking = self.broker.intake.begin();
-                self.broker.departures.files_read();
+                self.broker.clusters.departures.files_read();
                 self.broker.look_for_departed();
                 drop(taking);
             }
@@ -208,9 +206,9 @@ impl Broker {
     fn look_for_departed(&self) {
         self.migrations.enqueue_open();
         let engaged = |provider: &ClusterName| self.fleet().cluster(provider).is_some();
-        for provider in self.records.providers().iter().filter(|provider| !engaged(provider)) {
-            for key in self.records.at(provider) {
-                self.enqueue(key);
+        for provider in self.origins.records.providers().iter().filter(|provider| !engaged(provider)) {
+            for key in self.origins.records.at(provider) {
+                self.origins.enqueue(key);
             }
         }
     }
@@ -247,7 +245,7 @@ impl Broker {
     /// Takes in what the platform says of a cluster. Returns its labels; `None`: they cannot be read.
     fn bound(&self, name: &ClusterName, from: &Provenance, beside: &Beside) -> Option<Labels> {
         let Said { policy, labels } = policies::read(beside);
-        let news = self.policies.set(name, &policy);
+        let news = self.clusters.policies.set(name, &policy);
         let errors = policy.errors().join("; ");
         if news && name.role() == Role::Provider {
             if !errors.is_empty() {
@@ -255,7 +253,7 @@ impl Broker {
                 let message = format!("{name} gets nothing new until its policy can be read: {errors}");
                 self.tell_of_secret(from, condition::POLICY_INVALID, &message);
             }
-            let _ = self.accept_changes.send(AcceptChange::Bounded(name.clone()));
+            self.accept_apis.tell(AcceptChange::Bounded(name.clone()));
         }
         if news && name.role() == Role::Consumer && labels.is_none() {
             error!(cluster = %name, %from, %errors, "its labels cannot be read; providers that select consumers get nothing new of it");
@@ -265,8 +263,7 @@ impl Broker {
 
     /// A cluster cannot be reached with what its Secret says: the Secret's owner is told.
     pub(crate) fn tell_of_unreachable(&self, cluster: &ClusterName, why: &str) {
-        let held = self.provenance.lock().unwrap_or_else(PoisonError::into_inner).get(cluster).cloned();
-        if let Some(from) = held {
+        if let Some(from) = self.clusters.provenance(cluster) {
             self.tell_of_secret(&from, "ClusterUnreachable", &format!("{cluster} is unreachable: {why}"));
         }
     }
@@ -293,17 +290,17 @@ mod tests {
     async fn who_has_left_is_known_when_the_secrets_of_all_namespaces_are_taken_in() {
         let flags = ["--cluster-secrets-namespace", "consumer=a", "--cluster-secrets-namespace", "provider=b"];
         let (broker, _channels) = Broker::with_flags(&flags);
-        broker.departures.files_read();
+        broker.clusters.departures.files_read();
         let mut engaged = Engaged::by(Arc::clone(&broker));
         for _ in 0..2 {
             engaged.listed(1);
-            assert!(!broker.departures.are_known(), "those of the other namespace are on their way");
+            assert!(!broker.clusters.departures.are_known(), "those of the other namespace are on their way");
         }
         let known = migration(&json!({}));
         broker.migrations.set_hub(&ClusterName::new(Role::Coordination, "hub"));
         broker.migrations.update(&known.key.clone(), Some((known, MovedOrigin::Unknown)));
         engaged.listed(0);
-        assert!(broker.departures.are_known());
+        assert!(broker.clusters.departures.are_known());
         assert_eq!(broker.migrations.queue.stats().adds, 1, "no provider would tell it that there is none of its name");
     }
 }

@@ -26,7 +26,7 @@ pub(crate) async fn run(broker: Arc<Broker>, stop: CancellationToken) {
         }
     }
     info!(after = ?broker.started.elapsed(), "in step with all clusters");
-    broker.set_synced();
+    broker.intake.set_synced();
     broker.look_after_providers();
 }
 
@@ -37,9 +37,9 @@ impl Broker {
         loop {
             // Before it is looked: what comes meanwhile is not missed. That somebody is not worth waiting for any longer only
             // the time tells.
-            let (news, idle) = (self.intake.news(), self.queue.idled());
+            let (news, idle) = (self.intake.news(), self.origins.queue.idled());
             if self.is_in_step() {
-                return self.set_synced();
+                return self.intake.set_synced();
             }
             tokio::select! {
                 () = news => {}
@@ -51,7 +51,7 @@ impl Broker {
 
     /// Whether nobody is worth waiting for any longer.
     fn waits_for_nobody(&self, clusters: &[Arc<Cluster>]) -> bool {
-        self.ring.load().is_some() && !clusters.iter().any(|cluster| cluster.is_coming())
+        self.signing.ring.load().is_some() && !clusters.iter().any(|cluster| cluster.is_coming())
     }
 
     /// In this order: what is known is in the queue by then.
@@ -63,13 +63,13 @@ impl Broker {
         let clusters = self.fleet().clusters();
         // In this order: whoever has heard that all is there has put into the queue what is to be looked at.
         let told = || clusters.iter().all(|cluster| cluster.has_told());
-        self.waits_for_nobody(&clusters) && told() && self.queue.is_idle()
+        self.waits_for_nobody(&clusters) && told() && self.origins.queue.is_idle()
     }
 
     /// Whether what clusters have told is taken in, too: tasks of their own do that, in a moment.
     fn took_all_in(&self) -> bool {
-        let clusters = self.departures.are_known() || !self.are_secrets_read();
-        let registry = self.registry.load();
+        let clusters = self.clusters.departures.are_known() || !self.are_secrets_read();
+        let registry = self.accept_apis.load();
         let accept_apis = |provider: &Arc<Cluster>| {
             let told = provider.index(&self.watches.accept_apis).is_some_and(|index| index.is_complete());
             registry.knows(provider.name()) || !told
@@ -90,7 +90,7 @@ impl Broker {
     /// What a leader does for a provider once it is in step with all clusters: namespaces that an earlier process made go
     /// where they are empty, and AcceptAPIs are told how they stand.
     pub(crate) fn look_after_provider(&self, provider: &ClusterName) {
-        if self.is_synced() && self.leads() {
+        if self.intake.is_synced() && self.leads() {
             self.sweep_namespaces(provider);
             self.enqueue_statuses(provider);
         }
@@ -105,6 +105,7 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
+    use crate::origins::key::origin_key;
 
     fn ring() -> Arc<KeyRing> {
         Arc::new(KeyRing::new(vec![Key { id: "k".into(), secret: vec![7; 32] }]).unwrap())
@@ -114,15 +115,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn nothing_is_in_step_while_keys_are_still_on_their_way_into_the_queue() {
         let broker = Broker::of_one_kind().0;
-        broker.ring.store(Some(ring()));
-        broker.departures.files_read();
-        broker.departures.secrets_read();
+        broker.signing.ring.store(Some(ring()));
+        broker.clusters.departures.files_read();
+        broker.clusters.departures.secrets_read();
         let mut in_step = std::pin::pin!(broker.in_step());
         let mut at_work = std::pin::pin!(run(Arc::clone(&broker), CancellationToken::new()));
         let taking = broker.intake.begin();
-        let mut registry = (**broker.registry.load()).clone();
-        registry.mark_known(&ClusterName::provider("theseus"));
-        broker.registry.store(Arc::new(registry));
+        broker.accept_apis.change(|registry| registry.mark_known(&ClusterName::provider("theseus")));
         broker.intake.tell();
         assert!(futures::poll!(in_step.as_mut()).is_pending(), "the queue is idle, and will not be in a moment");
         for _ in 0..3 {
@@ -130,14 +129,14 @@ mod tests {
             tokio::time::advance(TICK).await;
         }
         let (homer, kind) = (ClusterName::consumer("homer"), Arc::clone(&broker.watches.brokered[0].kind));
-        broker.enqueue(Broker::origin_key(&homer, &kind, &ObjectKey::new("n", "a")));
+        broker.origins.enqueue(origin_key(&homer, &kind, &ObjectKey::new("n", "a")));
         drop(taking);
         assert!(futures::poll!(in_step.as_mut()).is_pending(), "it is in the queue");
-        assert!(!broker.is_synced());
-        let turn = broker.queue.next().await.unwrap();
-        broker.queue.finish(&turn.key, Outcome::Done);
+        assert!(!broker.intake.is_synced());
+        let turn = broker.origins.queue.next().await.unwrap();
+        broker.origins.queue.finish(&turn.key, Outcome::Done);
         in_step.await;
-        assert!(broker.is_synced());
+        assert!(broker.intake.is_synced());
         tokio::time::advance(TICK).await;
         at_work.await;
     }
@@ -148,15 +147,15 @@ mod tests {
         let began = Instant::now();
         let learn = async {
             tokio::time::sleep(TICK / 5).await;
-            broker.ring.store(Some(ring()));
+            broker.signing.ring.store(Some(ring()));
             broker.intake.tell();
             tokio::time::sleep(TICK / 5).await;
-            assert!(!broker.is_synced(), "nobody knows yet which clusters there are");
-            broker.departures.files_read();
-            broker.departures.secrets_read();
+            assert!(!broker.intake.is_synced(), "nobody knows yet which clusters there are");
+            broker.clusters.departures.files_read();
+            broker.clusters.departures.secrets_read();
             broker.intake.tell();
         };
         tokio::join!(broker.in_step(), learn);
-        assert!(broker.is_synced() && began.elapsed() < TICK, "after {:?}", began.elapsed());
+        assert!(broker.intake.is_synced() && began.elapsed() < TICK, "after {:?}", began.elapsed());
     }
 }

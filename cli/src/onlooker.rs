@@ -148,7 +148,7 @@ impl Looking {
     /// Why it can decide nothing, if that is so.
     pub(crate) fn blind(&self) -> Option<String> {
         let broker = self.broker();
-        broker.ring.load().is_none().then(|| {
+        broker.signing.ring.load().is_none().then(|| {
             format!(
                 "the signing key is not known, without which no assignment can be believed: this takes get, list and watch of Secret {} in namespace {}",
                 keys::SIGNING_KEY_SECRET, broker.namespace

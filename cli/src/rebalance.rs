@@ -170,7 +170,7 @@ impl<'a> Share<'a> {
         };
         note(broker.migrations_known(), "Migrations in the coordination cluster");
         note(broker.configurations_known(), "MigrationConfigurations in the coordination cluster");
-        note(broker.registry.load().knows(&self.provider.name), "AcceptAPIs of the provider");
+        note(broker.accept_apis.load().knows(&self.provider.name), "AcceptAPIs of the provider");
         unknown
     }
 
@@ -179,7 +179,7 @@ impl<'a> Share<'a> {
         let broker = self.looking.broker();
         let route = Route::Rebalance { to: self.provider.name.clone() };
         let mut left = 0;
-        for keys in broker.records.all().chunks(BATCH) {
+        for keys in broker.origins.records.all().chunks(BATCH) {
             let moves =
                 |key: &&OriginKey| broker.explain(key).is_some_and(|told| told.decision.route.as_ref() == Some(&route));
             left += keys.iter().filter(moves).count();
@@ -191,7 +191,7 @@ impl<'a> Share<'a> {
 
     /// The AcceptAPIs that get no share, whatever they ask for.
     fn without(&self) -> impl Iterator<Item = &AcceptId> {
-        let registry = self.looking.broker().registry.load_full();
+        let registry = self.looking.broker().accept_apis.load();
         self.asked.iter().filter(move |id| !registry.rebalances(id))
     }
 }

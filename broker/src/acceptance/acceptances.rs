@@ -3,11 +3,7 @@
 //! An AcceptAPI names a resource by its plural, and each API server gives plurals as it likes. What counts is the word of
 //! the provider that the AcceptAPI is in; what a consumer calls its kind decides nothing.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use broker_api::{ClusterName, Gvr, condition};
 use broker_core::{
@@ -37,7 +33,7 @@ impl Broker {
         kind: &Kind,
         consumers_plural: &str,
     ) -> BTreeMap<&'r ClusterName, &'r [Arc<Acceptance>]> {
-        let mut plurals = self.plurals.of(kind);
+        let mut plurals = self.clusters.plurals.of(kind);
         if !plurals.iter().any(|plural| **plural == *consumers_plural) {
             plurals.push(consumers_plural.into());
         }
@@ -45,7 +41,7 @@ impl Broker {
         for plural in plurals {
             let gvr = gvr(kind, &plural);
             for provider in registry.speaking(&gvr) {
-                let said = self.plurals.said(provider, kind);
+                let said = self.clusters.plurals.said(provider, kind);
                 if said.as_deref().unwrap_or(consumers_plural) == &*plural {
                     spoken.insert(provider, registry.accepting(provider, &gvr));
                 }
@@ -56,7 +52,7 @@ impl Broker {
 
     /// Whether all AcceptAPIs of a provider are known, and which of them speak of a kind.
     pub(crate) fn knows_acceptances(&self, registry: &Registry, provider: &ClusterName, kind: &Kind) -> bool {
-        registry.knows(provider) && self.plurals.said(provider, kind).is_some()
+        registry.knows(provider) && self.clusters.plurals.said(provider, kind).is_some()
     }
 
     /// The brokered kinds of a resource's group and version: which of them it is, its plural says.
@@ -68,21 +64,21 @@ impl Broker {
     /// The brokered kind that a resource is at a provider, as that says or has last said.
     pub(crate) fn brokered_at(&self, provider: &ClusterName, gvr: &Gvr) -> Option<&Brokered> {
         let says = |plural: Arc<str>| *plural == *gvr.resource;
-        self.alike(gvr).find(|brokered| self.plurals.said(provider, &brokered.kind).is_some_and(says))
+        self.alike(gvr).find(|brokered| self.clusters.plurals.said(provider, &brokered.kind).is_some_and(says))
     }
 
     /// The brokered kinds that an AcceptAPI for this resource at a provider may speak of: by the provider's own word for a
     /// kind, and where it has none (it does not serve the kind yet), by anybody's.
     pub(super) fn spoken_of<'b>(&'b self, provider: &ClusterName, gvr: &Gvr) -> impl Iterator<Item = &'b Brokered> {
-        self.alike(gvr).filter(move |brokered| match self.plurals.said(provider, &brokered.kind) {
+        self.alike(gvr).filter(move |brokered| match self.clusters.plurals.said(provider, &brokered.kind) {
             Some(plural) => *plural == *gvr.resource,
-            None => self.plurals.is_said(&brokered.kind, &gvr.resource),
+            None => self.clusters.plurals.is_said(&brokered.kind, &gvr.resource),
         })
     }
 
     /// Whether a resource is of a kind that is watched, as far as any cluster has said.
     pub(super) fn watches_resource(&self, gvr: &Gvr) -> bool {
-        self.alike(gvr).any(|brokered| self.plurals.is_said(&brokered.kind, &gvr.resource))
+        self.alike(gvr).any(|brokered| self.clusters.plurals.is_said(&brokered.kind, &gvr.resource))
     }
 
     /// What is to be told of an AcceptAPI: whether it is used, a word, and words.
@@ -148,12 +144,12 @@ impl Broker {
     /// Objects that an AcceptAPI holds: those that are counted for it, and, where it is the only one for its resource at
     /// its provider, the copies that no known origin accounts for.
     pub(crate) fn placed(&self, id: &AcceptId, gvr: Option<&Gvr>) -> u64 {
-        let counted = self.records.count(id);
-        let Some(gvr) = gvr.filter(|gvr| self.registry.load().accepting(&id.provider, gvr).len() == 1) else {
+        let counted = self.origins.records.count(id);
+        let Some(gvr) = gvr.filter(|gvr| self.accept_apis.load().accepting(&id.provider, gvr).len() == 1) else {
             return counted;
         };
         let brokered = self.brokered_at(&id.provider, gvr);
-        counted + brokered.map_or(0, |brokered| self.records.strays(&id.provider, &brokered.kind))
+        counted + brokered.map_or(0, |brokered| self.origins.records.strays(&id.provider, &brokered.kind))
     }
 
     /// Whether a provider holds a copy of ours under this key.
@@ -171,7 +167,8 @@ impl Broker {
         }
         let (provider, kind) = (index.cluster(), &brokered.kind);
         let origins = self.origins_of(brokered, &change.key, &[change.old.as_ref(), change.new.as_ref()]);
-        let went = self.records.copy_moved(provider, kind, &change.key, &origins, || is_held(index, &change.key));
+        let went =
+            self.origins.records.copy_moved(provider, kind, &change.key, &origins, || is_held(index, &change.key));
         // It may count for an AcceptAPI by itself, or no longer.
         self.enqueue_statuses(provider);
         if went && self.limits(provider, brokered) {
@@ -181,22 +178,21 @@ impl Broker {
 
     /// Whether a provider limits how many objects of a kind it takes.
     fn limits(&self, provider: &ClusterName, brokered: &Brokered) -> bool {
-        let Some(plural) = self.plurals.said(provider, &brokered.kind) else { return false };
+        let Some(plural) = self.clusters.plurals.said(provider, &brokered.kind) else { return false };
         let gvr = gvr(&brokered.kind, &plural);
-        self.registry.load().accepting(provider, &gvr).iter().any(|acceptance| acceptance.capacity.is_some())
+        self.accept_apis.load().accepting(provider, &gvr).iter().any(|acceptance| acceptance.capacity.is_some())
     }
 
     /// Looks at those who wait for room, once for all that comes at about the same time.
     pub(crate) fn room_came(&self, kind: &Arc<Kind>) {
-        let roomy = || self.roomy.lock().unwrap_or_else(PoisonError::into_inner);
-        if !roomy().insert(Arc::clone(kind)) {
+        if !self.accept_apis.room_came(kind) {
             return;
         }
         let (broker, kind) = (self.itself(), Arc::clone(kind));
         spawn(async move {
             tokio::time::sleep(GATHER).await;
-            broker.roomy.lock().unwrap_or_else(PoisonError::into_inner).remove(&kind);
-            broker.enqueue_waiting(&kind);
+            broker.accept_apis.room_taken(&kind);
+            broker.origins.enqueue_waiting(&kind);
         });
     }
 }
@@ -232,7 +228,7 @@ mod tests {
         ] {
             let provider = ClusterName::provider(provider);
             if let Some(plural) = says {
-                broker.plurals.set(&provider, &kind, plural);
+                broker.clusters.plurals.set(&provider, &kind, plural);
             }
             let (key, object) = conventions::object(&json!({
                 "apiVersion": "broker.platform-mesh.io/v1alpha1", "kind": "AcceptAPI",

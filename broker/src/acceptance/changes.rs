@@ -4,19 +4,14 @@
 //! meanwhile is taken in together, ever more slowly, with one change of the registry; and what is looked at again because of
 //! it waits behind everybody's own work. What is compiled is done in the provider's own share of the time.
 
-use std::{
-    collections::BTreeSet,
-    panic::AssertUnwindSafe,
-    sync::{Arc, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeSet, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use broker_api::{ClusterName, Gvr};
 use broker_core::acceptance::AcceptId;
 use futures::FutureExt as _;
 use runtime_engine::decisions::Urgency;
 use runtime_fleet::{
-    crash::{spawn, within},
+    crash::within,
     hashed::{HashMap, HashSet},
     index::Lookup,
     object::ObjectKey,
@@ -29,7 +24,7 @@ use super::{
     change::AcceptChange,
     registry::{self, Entry, Found, Registry, object_key},
 };
-use crate::broker::{Broker, RECOMPILE};
+use crate::broker::Broker;
 
 /// Between two batches of a provider.
 const REST: Duration = Duration::from_millis(100);
@@ -179,7 +174,7 @@ impl Broker {
         if !complete && !bounded && found.is_empty() {
             return;
         }
-        let policy = self.policies.of(provider);
+        let policy = self.clusters.policies.of(provider);
         let take = move |registry: &mut Registry, name: &ClusterName| {
             let mut concerned = registry.take(name, found);
             if bounded {
@@ -214,7 +209,7 @@ impl Broker {
     /// Looks at what has changed, one AcceptAPI after the other; then at those that count because others do no longer, and
     /// the other way round. Returns what is new.
     async fn compile(self: &Arc<Self>, provider: &ClusterName, changed: &BTreeSet<ObjectKey>) -> Found {
-        let registry = self.registry.load_full();
+        let registry = self.accept_apis.load();
         let mut found = Found::new();
         for key in changed {
             let id = AcceptId {
@@ -250,7 +245,7 @@ impl Broker {
             let next = if counts && entry.is_open() {
                 let compile = move |broker: &Self| {
                     let object = broker.accept_api(&own).found()?;
-                    Some(entry.compiled(&own, &object, &broker.evaluator, &broker.policies.of(&own.provider)))
+                    Some(entry.compiled(&own, &object, &broker.evaluator, &broker.clusters.policies.of(&own.provider)))
                 };
                 let compiled = self.in_share_of(&id, compile).await.flatten();
                 if compiled.as_ref().is_some_and(Entry::is_pending) {
@@ -270,11 +265,7 @@ impl Broker {
     /// The machine was too busy for an AcceptAPI's expression: it is compiled again in a moment.
     fn take_in_again(&self, id: &AcceptId) {
         let key = object_key(id);
-        let (changes, again) = (self.accept_changes.clone(), AcceptChange::Changed(id.provider.clone(), key));
-        spawn(async move {
-            tokio::time::sleep(RECOMPILE).await;
-            let _ = changes.send(again);
-        });
+        self.accept_apis.tell_later(AcceptChange::Changed(id.provider.clone(), key));
     }
 
     /// Changes the registry, once, and has looked at again what that concerns; `all`: whatever the provider holds, too.
@@ -286,17 +277,12 @@ impl Broker {
     ) {
         let (broker, name) = (Arc::clone(self), provider.clone());
         let change = move || {
-            let held = broker.registry_changes.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut registry: Registry = (**broker.registry.load()).clone();
-            let concerned = change(&mut registry, &name);
-            let registry = Arc::new(registry);
             let taking = broker.intake.begin();
-            broker.registry.store(Arc::clone(&registry));
-            drop(held);
+            let (registry, concerned) = broker.accept_apis.change(|registry| change(registry, &name));
             broker.resettle(&name, None);
             broker.enqueue_statuses(&name);
             if all {
-                broker.enqueue_concerned(&name, None);
+                broker.origins.enqueue_concerned(&name, None);
                 // Until now it counted as settling, and what it holds of others' objects was left alone.
                 broker.enqueue_stranded(&name, None);
             }
@@ -315,10 +301,13 @@ impl Broker {
         // Where the provider does not serve the kind, people are told so instead of that there is no AcceptAPI.
         for brokered in self.spoken_of(provider, gvr) {
             let kind = &brokered.kind;
-            let concerned =
-                if attracts { self.records.of_kind(kind) } else { self.records.concerned(provider, Some(kind)) };
+            let concerned = if attracts {
+                self.origins.records.of_kind(kind)
+            } else {
+                self.origins.records.concerned(provider, Some(kind))
+            };
             for key in concerned {
-                self.enqueue_later(key, provider);
+                self.origins.enqueue_later(key, provider);
             }
         }
     }
@@ -329,7 +318,7 @@ mod tests {
     use broker_core::decision::{Decision, State};
 
     use super::*;
-    use crate::origins::records::bounds::Bounds;
+    use crate::origins::{key::origin_key, records::bounds::Bounds};
 
     fn provider() -> ClusterName {
         ClusterName::provider("p")
@@ -388,19 +377,21 @@ mod tests {
     async fn who_waits_hears_of_an_accept_api_by_the_providers_word_or_else_by_anybodys() {
         let broker = Broker::of_one_kind().0;
         let (homer, kind) = (ClusterName::consumer("homer"), Arc::clone(&broker.watches.brokered[0].kind));
-        let origin = Broker::origin_key(&homer, &kind, &ObjectKey::new("n", "waits"));
-        assert!(broker.records.absorb(&origin, &Decision::state(State::NotAccepted), Bounds::ONE_MOVE).is_some());
+        let origin = origin_key(&homer, &kind, &ObjectKey::new("n", "waits"));
+        assert!(
+            broker.origins.records.absorb(&origin, &Decision::state(State::NotAccepted), Bounds::ONE_MOVE).is_some()
+        );
         let hear = |version: &str, resource: &str| {
             let gvr = Gvr { group: "g".into(), version: version.into(), resource: resource.into() };
-            let before = broker.queue.stats().depth;
+            let before = broker.origins.queue.stats().depth;
             broker.enqueue_judged(&provider(), &gvr, &Registry::default());
-            broker.queue.stats().depth - before
+            broker.origins.queue.stats().depth - before
         };
         assert_eq!(hear("v1", "ks"), 0, "nobody calls it so");
-        broker.plurals.set(&homer, &kind, "ks");
-        broker.plurals.set(&provider(), &kind, "kays");
+        broker.clusters.plurals.set(&homer, &kind, "ks");
+        broker.clusters.plurals.set(&provider(), &kind, "kays");
         assert_eq!((hear("v1", "ks"), hear("v2", "kays")), (0, 0), "to this provider it is something else");
-        broker.plurals.forget(&provider());
+        broker.clusters.plurals.forget(&provider());
         assert_eq!(hear("v1", "ks"), 1);
     }
 }

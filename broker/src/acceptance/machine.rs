@@ -24,7 +24,7 @@ use tokio::time::Instant;
 
 use super::{
     registry::object_key,
-    status::{StatusPatch, finalizer_patch},
+    status::{StatusPatch, finalizer_patch, status_patch},
     statuses::{AcceptWork, Field},
 };
 use crate::broker::Broker;
@@ -43,20 +43,21 @@ impl Broker {
     /// The status of an AcceptAPI is looked at. Only when all that was there at the start has been looked at do counts say
     /// anything; all are looked at then.
     pub(crate) fn enqueue_status(&self, id: &AcceptId) {
-        if !self.is_synced() {
+        if !self.intake.is_synced() {
             return;
         }
         let (now, work) = (Instant::now(), AcceptWork(id.clone()));
         // One that rests is looked at afterwards, whatever happens until then.
-        let rests = self.statuses.with(&work, |remembered| remembered.rests.is_some_and(|until| now < until));
+        let rests =
+            self.accept_apis.statuses.with(&work, |remembered| remembered.rests.is_some_and(|until| now < until));
         if rests != Some(true) {
-            self.statuses.enqueue(work);
+            self.accept_apis.statuses.enqueue(work);
         }
     }
 
     /// The statuses of a provider's AcceptAPIs are looked at.
     pub(crate) fn enqueue_statuses(&self, provider: &ClusterName) {
-        for (id, _) in self.registry.load().entries_of(provider) {
+        for (id, _) in self.accept_apis.load().entries_of(provider) {
             self.enqueue_status(id);
         }
     }
@@ -76,7 +77,7 @@ impl AcceptMachine {
     /// The write that is wanted now, if any is.
     fn wanted(&self, id: &AcceptId, memory: &Memory<Field>) -> Option<Write<Field>> {
         let broker = &self.broker;
-        let registry = broker.registry.load();
+        let registry = broker.accept_apis.load();
         let entry = registry.entry(id)?;
         // One that does not answer is looked at when it does.
         let cluster = broker.fleet().cluster(&id.provider).filter(|cluster| cluster.is_ready())?;
@@ -88,7 +89,7 @@ impl AcceptMachine {
         } else if held.deleting {
             return None;
         } else {
-            let StatusPatch { patch, intent, yields } = broker.status_patch(id, entry, &held)?;
+            let StatusPatch { patch, intent, yields } = status_patch(broker, id, entry, &held)?;
             if yields && memory.wants_again(Field::Status, intent) {
                 return None;
             }
@@ -116,19 +117,19 @@ impl Machine for AcceptMachine {
     }
 
     fn queue(&self) -> &Arc<Queue<AcceptWork>> {
-        self.broker.statuses.queue()
+        self.broker.accept_apis.statuses.queue()
     }
 
     fn decide(&self, work: &AcceptWork, _occasion: &Occasion) -> Result<Plan<Field>, Outcome> {
         let AcceptWork(id) = work;
-        let registry = self.broker.registry.load();
+        let registry = self.broker.accept_apis.load();
         let Some(entry) = registry.entry(id) else {
-            self.broker.statuses.forget(work);
+            self.broker.accept_apis.statuses.forget(work);
             return Err(Outcome::Done);
         };
         let has_expression = entry.compiled.as_ref().is_ok_and(|acceptance| acceptance.has_expression());
         let again = if has_expression { WITH_EXPRESSION } else { WITHOUT };
-        let remembered = self.broker.statuses.of(work);
+        let remembered = self.broker.accept_apis.statuses.of(work);
         let remembered = lock(&remembered);
         let rests = remembered.rests.and_then(|until| until.checked_duration_since(Instant::now()));
         if let Some(rest) = rests.filter(|rest| !rest.is_zero()) {
@@ -143,7 +144,7 @@ impl Machine for AcceptMachine {
     }
 
     fn remember<T>(&self, work: &AcceptWork, change: impl FnOnce(&mut Memory<Field>) -> T) -> Option<T> {
-        self.broker.statuses.with(work, |remembered| change(&mut remembered.memory))
+        self.broker.accept_apis.statuses.with(work, |remembered| change(&mut remembered.memory))
     }
 
     fn sees(&self, _key: &AcceptWork, _write: &Write<Field>) -> Option<Arc<WatchSpec>> {
@@ -152,7 +153,7 @@ impl Machine for AcceptMachine {
 
     fn wrote(&self, work: &AcceptWork, write: &Write<Field>, _object: Option<&Object>) {
         if write.subject == Field::Status {
-            self.broker.statuses.with(work, |remembered| remembered.rests = Some(Instant::now() + REST));
+            self.broker.accept_apis.statuses.with(work, |remembered| remembered.rests = Some(Instant::now() + REST));
         }
     }
 }
@@ -166,9 +167,9 @@ mod tests {
         let broker = Broker::of_one_kind().0;
         let id = AcceptId { provider: ClusterName::provider("p"), namespace: "n".into(), name: "a".into() };
         broker.enqueue_status(&id);
-        assert_eq!(broker.statuses.queue().stats().depth, 0);
-        broker.set_synced();
+        assert_eq!(broker.accept_apis.statuses.queue().stats().depth, 0);
+        broker.intake.set_synced();
         broker.enqueue_status(&id);
-        assert_eq!(broker.statuses.queue().stats().depth, 1);
+        assert_eq!(broker.accept_apis.statuses.queue().stats().depth, 1);
     }
 }

@@ -58,29 +58,27 @@ struct Metadata {
     generation: i64,
 }
 
-impl Broker {
-    /// What brings an AcceptAPI's status up to date, if it is not.
-    pub(super) fn status_patch(&self, id: &AcceptId, entry: &Entry, held: &Object) -> Option<StatusPatch> {
-        let Told { metadata: Metadata { generation }, status } = held.read().ok()?;
-        let (ready, reason, message) = self.verdict(id, entry);
-        let (status, now) = (status.unwrap_or_else(|| json!({})), clock::now().text);
-        let said = Condition { kind: condition::READY, status: ready, reason, message: &message };
-        let mut conditions = vec![said.entry(&status, generation, &now)];
-        let brokered = entry.gvr.as_ref().and_then(|gvr| self.brokered_at(&id.provider, gvr));
-        if let Some(held) = brokered.and_then(|brokered| self.brake.told(&id.provider, &brokered.kind)) {
-            let kind = condition::DELETIONS_HELD;
-            let said = Condition { kind, status: true, reason: condition::ORIGINS_VANISHED, message: &held };
-            conditions.push(said.entry(&status, generation, &now));
-        }
-        let placed = self.placed(id, entry.gvr.as_ref());
-        let said = conditions.iter().map(|said| json!([said["type"], said["status"], said["reason"], said["message"]]));
-        let intent = merge::digest(&json!([&*held.uid, generation, placed, said.collect::<Vec<_>>()]));
-        let desired = json!({"conditions": conditions, "placed": placed, "observedGeneration": generation});
-        let diff = merge::diff(&status, &desired)?;
-        let patch = json!({"metadata": precondition(held), "status": diff});
-        let yields = entry.gvr.as_ref().is_some_and(|gvr| !self.watches_resource(gvr));
-        Some(StatusPatch { patch, intent, yields })
+/// What brings an AcceptAPI's status up to date, if it is not.
+pub(super) fn status_patch(broker: &Broker, id: &AcceptId, entry: &Entry, held: &Object) -> Option<StatusPatch> {
+    let Told { metadata: Metadata { generation }, status } = held.read().ok()?;
+    let (ready, reason, message) = broker.verdict(id, entry);
+    let (status, now) = (status.unwrap_or_else(|| json!({})), clock::now().text);
+    let said = Condition { kind: condition::READY, status: ready, reason, message: &message };
+    let mut conditions = vec![said.entry(&status, generation, &now)];
+    let brokered = entry.gvr.as_ref().and_then(|gvr| broker.brokered_at(&id.provider, gvr));
+    if let Some(held) = brokered.and_then(|brokered| broker.brake.told(&id.provider, &brokered.kind)) {
+        let kind = condition::DELETIONS_HELD;
+        let said = Condition { kind, status: true, reason: condition::ORIGINS_VANISHED, message: &held };
+        conditions.push(said.entry(&status, generation, &now));
     }
+    let placed = broker.placed(id, entry.gvr.as_ref());
+    let said = conditions.iter().map(|said| json!([said["type"], said["status"], said["reason"], said["message"]]));
+    let intent = merge::digest(&json!([&*held.uid, generation, placed, said.collect::<Vec<_>>()]));
+    let desired = json!({"conditions": conditions, "placed": placed, "observedGeneration": generation});
+    let diff = merge::diff(&status, &desired)?;
+    let patch = json!({"metadata": precondition(held), "status": diff});
+    let yields = entry.gvr.as_ref().is_some_and(|gvr| !broker.watches_resource(gvr));
+    Some(StatusPatch { patch, intent, yields })
 }
 
 #[cfg(test)]
@@ -95,7 +93,7 @@ mod tests {
     /// An AcceptAPI of this resource, with this status; and what is to be written there.
     fn patch_of(uid: &str, resource: &str, status: &Value) -> Option<StatusPatch> {
         let (broker, _channels) = Broker::of_one_kind();
-        broker.plurals.set(&ClusterName::provider("other"), &broker.watches.brokered[0].kind, "ks");
+        broker.clusters.plurals.set(&ClusterName::provider("other"), &broker.watches.brokered[0].kind, "ks");
         let (key, held) = conventions::object(&json!({
             "apiVersion": "broker.platform-mesh.io/v1alpha1", "kind": "AcceptAPI", "status": status,
             "metadata": {"name": "a", "namespace": "n", "uid": uid, "resourceVersion": "1", "generation": 1},
@@ -103,7 +101,7 @@ mod tests {
         }));
         let id = AcceptId { provider: ClusterName::provider("p"), namespace: key.namespace, name: key.name };
         let entry = Entry::read(&held, None).compiled(&id, &held, &broker.evaluator, &Arc::default());
-        broker.status_patch(&id, &entry, &held)
+        status_patch(&broker, &id, &entry, &held)
     }
 
     #[tokio::test]

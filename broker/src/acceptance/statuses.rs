@@ -13,6 +13,13 @@ use tokio::time::Instant;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AcceptWork(pub AcceptId);
 
+impl AcceptWork {
+    /// What stands before all of a provider.
+    pub(super) fn first_of(provider: &ClusterName) -> Self {
+        Self(AcceptId { provider: provider.clone(), namespace: "".into(), name: "".into() })
+    }
+}
+
 impl fmt::Display for AcceptWork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

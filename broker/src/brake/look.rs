@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::{Sight, TICK, TOLD, digest, message};
-use crate::{acceptance::registry::object_key, broker::Broker, watches::Brokered};
+use crate::{acceptance::registry::object_key, broker::Broker, origins::key::origin_key, watches::Brokered};
 
 /// Looks how many copies have lost their origins, when somebody asks, until `stop`.
 pub async fn run(broker: Arc<Broker>, stop: CancellationToken) {
@@ -48,7 +48,7 @@ impl Broker {
     /// How many copies of a consumer there are, and how many have lost their origins. `None`: it is not engaged.
     fn sight(&self, consumer: &ClusterName, deleted: &HashSet<u64>) -> Option<Sight> {
         let cluster = self.fleet().cluster(consumer)?;
-        let ring = self.ring.load_full()?;
+        let ring = self.signing.ring.load_full()?;
         let prefix = format!("{}-", consumer_hash(consumer));
         let mut sight = Sight::default();
         for brokered in &self.watches.brokered {
@@ -87,7 +87,7 @@ impl Broker {
         let speaks = |gvr: &Gvr| {
             gvr.group == brokered.kind.group && gvr.version == brokered.kind.version && gvr.resource == info.plural
         };
-        let registry = self.registry.load();
+        let registry = self.accept_apis.load();
         let entries = registry.entries_of(provider.name()).filter(|(_, entry)| entry.gvr.as_ref().is_some_and(speaks));
         let keys = entries.map(|(id, _)| object_key(id));
         keys.filter_map(|key| index.get(&key).found().map(|object| (key, object))).collect()
@@ -157,7 +157,7 @@ impl Copied<'_> {
             Lookup::Unknown => return None,
         }
         // Only a signed one is deleted, and only a signed one counts: others may make as many objects as they like.
-        let origin = Broker::origin_key(self.consumer, &self.brokered.kind, &ObjectKey::new(namespace, name));
+        let origin = origin_key(self.consumer, &self.brokered.kind, &ObjectKey::new(namespace, name));
         self.ring.verify_origin(&origin.subject(uid), self.provider.name().name(), mark(keys::ORIGIN)?)?;
         (!self.deleted.contains(&digest(uid))).then_some(false)
     }

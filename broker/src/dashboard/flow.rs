@@ -69,7 +69,7 @@ impl Flow {
 }
 
 fn totals(broker: &Broker) -> Totals {
-    let changes = broker.queue.stats().adds + broker.migrations.queue.stats().adds;
+    let changes = broker.origins.queue.stats().adds + broker.migrations.queue.stats().adds;
     let done = TOTALS.done();
     [changes, done.decisions, done.reads, done.writes, done.failures]
 }

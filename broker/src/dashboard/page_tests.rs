@@ -8,9 +8,8 @@ use runtime_fleet::object::ObjectKey;
 
 use super::*;
 use crate::{
-    broker::Broker,
     dashboard::{ICON, SCRIPT, STYLE, age::Age, flow::Measure, graph_section::tests::list, summary::ClusterRow},
-    origins::records::spread::Spread,
+    origins::{key::origin_key, records::spread::Spread},
 };
 
 /// What nobody should be able to bring into a page.
@@ -29,7 +28,7 @@ fn migration_of(name: &str, note: &str) -> MigrationRow {
     MigrationRow {
         key: place.clone(),
         kind: "K".into(),
-        origin: Some(Broker::origin_key(&ClusterName::consumer(name), &kind("K"), &place)),
+        origin: Some(origin_key(&ClusterName::consumer(name), &kind("K"), &place)),
         from: ClusterName::provider(name),
         to: ClusterName::provider("two"),
         state: MigrationState::InitialInProgress,

@@ -12,12 +12,12 @@ use runtime_fleet::object::ObjectKey;
 
 use super::*;
 use crate::{
-    broker::Broker,
     dashboard::{
         age::Age,
         object,
         trace::{CopyRow, Said},
     },
+    origins::key::origin_key,
 };
 
 const HOSTILE: &str = "\"'><script>alert(1)</script><b>\u{202e}\n\n";
@@ -36,7 +36,7 @@ fn moving(name: &str) -> Trace {
     };
     let text = |words: &str| format!("{words} {name}");
     Trace {
-        key: Broker::origin_key(&ClusterName::consumer(name), &Arc::new(kind), &place),
+        key: origin_key(&ClusterName::consumer(name), &Arc::new(kind), &place),
         origin: Presence::There,
         state: Some(State::Moving),
         conditions: vec![Said {

@@ -92,10 +92,11 @@ impl Search {
         if self.0.is_empty() {
             return Hits::default();
         }
-        let (keys, more) = broker.records.some(MOST, |key| self.matches(key));
+        let (keys, more) = broker.origins.records.some(MOST, |key| self.matches(key));
         let found = keys.into_iter().filter_map(|key| {
             // It may have gone meanwhile.
-            let (state, provider) = broker.records.with(&key, |record| (record.state(), record.provider().cloned()))?;
+            let (state, provider) =
+                broker.origins.records.with(&key, |record| (record.state(), record.provider().cloned()))?;
             Some(Hit { key, state, provider })
         });
         let graphs = graphs.some(broker, MOST, |graph| self.is_about(graph));
@@ -181,10 +182,11 @@ mod tests {
     use runtime_fleet::object::ObjectKey;
 
     use super::*;
+    use crate::origins::key::origin_key;
 
     fn key(cluster: &str, namespace: &str, name: &str) -> OriginKey {
         let kind = Kind { group: "g".into(), version: "v1".into(), kind: "K".into() };
-        Broker::origin_key(&ClusterName::consumer(cluster), &Arc::new(kind), &ObjectKey::new(namespace, name))
+        origin_key(&ClusterName::consumer(cluster), &Arc::new(kind), &ObjectKey::new(namespace, name))
     }
 
     #[test]

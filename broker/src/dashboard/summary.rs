@@ -99,9 +99,9 @@ pub(super) struct Migrations {
 impl Summary {
     /// As of now, with what was counted and listed elsewhere.
     pub(super) fn gather(broker: &Broker, flow: [Measure; MEASURES.len()], graphs: GraphList) -> Self {
-        let spread = broker.records.spread();
+        let spread = broker.origins.records.spread();
         let budget = broker.fleet().budget();
-        let queues = [broker.queue.stats(), broker.migrations.queue.stats()];
+        let queues = [broker.origins.queue.stats(), broker.migrations.queue.stats()];
         Self {
             leads: broker.leads(),
             notes: notes(broker),
@@ -119,10 +119,10 @@ impl Summary {
 /// What waits for a person, or for the process to know all that it should.
 fn notes(broker: &Broker) -> Vec<String> {
     let mut notes = Vec::new();
-    if broker.ring.load().is_none() {
+    if broker.signing.ring.load().is_none() {
         notes.push(broker.signing.trouble());
     }
-    if !broker.is_synced() {
+    if !broker.intake.is_synced() {
         notes.push("Not all that there is has been looked at yet: the numbers are still growing.".to_owned());
     }
     for (consumer, count) in broker.brake.held() {

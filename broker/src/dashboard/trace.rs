@@ -9,7 +9,11 @@ use runtime_fleet::{cluster::Cluster, index::Lookup, object::ObjectKey, watch::W
 use serde_json::Value;
 
 use super::{health::Health, kind::kind_text, migration::MigrationRow, query::Query};
-use crate::{broker::Broker, origins::observe::BY_OWNER};
+use crate::{
+    broker::Broker,
+    origins::{key::origin_key, observe::BY_OWNER},
+    reach::serving,
+};
 
 /// Related objects that are named.
 const RELATED: usize = 20;
@@ -122,7 +126,7 @@ pub(super) fn key_of(broker: &Broker, query: Query<'_>) -> Option<OriginKey> {
     let brokered = broker.watches.brokered.iter().find(|brokered| fits(&kind_text(&brokered.kind)))?;
     let place = ObjectKey::new(query.value("namespace"), name);
     let is_named = !cluster.name().is_empty() && !place.name.is_empty();
-    is_named.then(|| Broker::origin_key(&cluster, &brokered.kind, &place))
+    is_named.then(|| origin_key(&cluster, &brokered.kind, &place))
 }
 
 /// What is held of one object. Where memory is tight that is no more than which it is, and that it is there.
@@ -171,7 +175,7 @@ struct Decided {
 
 impl Decided {
     fn of(broker: &Broker, key: &OriginKey) -> Self {
-        let read = broker.records.with(key, |record| Self {
+        let read = broker.origins.records.with(key, |record| Self {
             state: Some(record.state()),
             provider: record.provider().cloned(),
             counts_at: record.counts_at().map(ToString::to_string),
@@ -252,7 +256,7 @@ impl CopyRow {
     ) -> Self {
         let cluster = broker.fleet().cluster(&provider);
         let held = Held::of(broker, cluster.as_deref(), spec, copy);
-        let ring = broker.ring.load_full();
+        let ring = broker.signing.ring.load_full();
         // Without the object, or without keys, nobody can tell whose copy it is.
         let is_foreign = held
             .view
@@ -261,7 +265,7 @@ impl CopyRow {
             .zip(ring)
             .is_some_and(|((view, uid), ring)| copy::signed_origin(key, uid, &provider, view, &ring).is_none());
         let unready = match (&held.view, cluster.as_ref()) {
-            (Some(view), Some(cluster)) => match broker.serving(cluster, &key.gvk) {
+            (Some(view), Some(cluster)) => match serving(&broker.clusters, cluster, &key.gvk) {
                 Serving::Served(kind) => unready(view, &kind.schema, kind.has_status),
                 Serving::Unknown | Serving::Missing => Some(NOT_SERVED.to_owned()),
             },

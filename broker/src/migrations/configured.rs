@@ -1,9 +1,6 @@
 //! The task that compiles MigrationConfigurations as they change, and what their statuses should be.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, atomic::Ordering},
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use broker_api::condition;
 use broker_core::movement::Configured;
@@ -11,7 +8,6 @@ use runtime_effect::{condition::Condition, kind::Kind, merge};
 use runtime_engine::clock;
 use runtime_fleet::{
     blocking::blocking,
-    crash::spawn,
     kind::KindState,
     object::{Object, ObjectKey},
 };
@@ -23,8 +19,9 @@ use tracing::warn;
 use super::{
     change::ConfigurationChange,
     configurations::{Configurations, Entry},
+    statuses::ConfigurationWork,
 };
-use crate::broker::{Broker, RECOMPILE};
+use crate::broker::Broker;
 
 /// Longest message of a condition.
 const LONGEST: usize = 32_000;
@@ -89,7 +86,7 @@ impl Broker {
         let object = index.get(key).found();
         let counts = self.configures(&key.namespace);
         // Compiled while others read: nobody else changes them meanwhile.
-        let entry = self.configurations.load().read(key, object.as_deref(), counts, &self.evaluator);
+        let entry = self.configuring.current.load().read(key, object.as_deref(), counts, &self.evaluator);
         self.change_configurations(|all| {
             let news = entry.is_some();
             let mut statuses = entry.map(|entry| all.put(key, entry)).unwrap_or_default();
@@ -98,31 +95,28 @@ impl Broker {
             // Before all are in nothing is decided by any of them; whoever waits for that hears of it.
             (statuses, news && all.is_complete())
         });
-        if self.configurations.load().is_pending(key) {
-            let (changes, key) = (self.configuration_changes.clone(), key.clone());
-            spawn(async move {
-                tokio::time::sleep(RECOMPILE).await;
-                let _ = changes.send(ConfigurationChange::Changed(key));
-            });
+        if self.configuring.current.load().is_pending(key) {
+            self.configuring.tell_later(key);
         }
     }
 
     /// Has looked at what a change concerns: so many statuses, and, where it says so, whatever moves.
     fn change_configurations(&self, change: impl FnOnce(&mut Configurations) -> (BTreeSet<ObjectKey>, bool)) {
         let taking = self.intake.begin();
-        let (statuses, news) = self.configurations.change(change);
+        let (statuses, news) = self.configuring.current.change(change);
         self.enqueue_configurations(statuses);
         if news {
             self.migrations.enqueue_open();
-            self.enqueue_moving();
+            self.origins.enqueue_moving();
         }
         drop(taking);
     }
 
-    /// Origins that are on their way.
-    pub(crate) fn enqueue_moving(&self) {
-        for key in self.records.moving() {
-            self.enqueue(key);
+    /// The statuses of these are looked at.
+    pub(crate) fn enqueue_configurations(&self, keys: impl IntoIterator<Item = ObjectKey>) {
+        let Some(hub) = self.hub() else { return };
+        for key in keys {
+            self.configuring.statuses.enqueue(ConfigurationWork { hub: hub.name().clone(), key });
         }
     }
 
@@ -130,13 +124,13 @@ impl Broker {
     pub fn configurations_known(&self) -> bool {
         let spec = &self.watches.configurations;
         let missing = self.hub().is_some_and(|hub| hub.kind(&spec.gvk) == KindState::Missing);
-        let losses = self.configuration_losses.load(Ordering::Acquire);
-        missing || self.configurations.load().is_complete_after(losses) && self.hub_knows(spec)
+        let losses = self.configuring.losses();
+        missing || self.configuring.current.load().is_complete_after(losses) && self.hub_knows(spec)
     }
 
     /// Whether a MigrationConfiguration says what is to be done when objects of a kind move.
     pub fn configured(&self, kind: &Kind) -> Configured {
-        if self.configurations_known() { self.configurations.load().configured(kind) } else { Configured::Unknown }
+        if self.configurations_known() { self.configuring.current.load().configured(kind) } else { Configured::Unknown }
     }
 
     /// Whether MigrationConfigurations of a namespace count.
@@ -229,7 +223,7 @@ mod tests {
         };
         let index = broker.hub().unwrap().index(&broker.watches.configurations).unwrap();
         let take = |name: &str| {
-            let adds = || broker.configuration_statuses.queue().stats().adds;
+            let adds = || broker.configuring.statuses.queue().stats().adds;
             let before = adds();
             broker.take_configuration(ConfigurationChange::Changed(ObjectKey::new("ours", name)));
             adds() - before
@@ -241,10 +235,14 @@ mod tests {
         assert_eq!(take("a"), 1, "whoever edits a status has that one looked at");
         index.replace([object("a", "L", 2), object("b", "K", 1), object("c", "L", 1)].into(), 2);
         assert_eq!(take("a"), 3, "b is in force from now on, and c is not");
-        assert_eq!(broker.configurations.load().keys().len(), 3);
+        assert_eq!(broker.configuring.current.load().keys().len(), 3);
         broker.take_configuration(ConfigurationChange::Missing);
-        assert!(broker.configurations.load().keys().is_empty() && !broker.configurations_known());
+        assert!(broker.configuring.current.load().keys().is_empty() && !broker.configurations_known());
         broker.take_configuration(ConfigurationChange::Complete(1));
-        assert_eq!(broker.configurations.load().keys().len(), 3, "they are as they were, and nobody tells of each");
+        assert_eq!(
+            broker.configuring.current.load().keys().len(),
+            3,
+            "they are as they were, and nobody tells of each"
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! From what happens in clusters to the Migrations that it concerns. Only looks up and enqueues: decisions come later.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::Arc;
 
 use broker_api::{ClusterName, Role};
 use runtime_effect::kind::Kind;
@@ -51,7 +51,7 @@ impl Listener for Objects {
 
     fn kind(&self, _cluster: &ClusterName, _gvk: &GroupVersionKind, state: &KindState) {
         if *state == KindState::Missing {
-            self.0.enqueue_moving();
+            self.0.origins.enqueue_moving();
         }
     }
 }
@@ -61,7 +61,7 @@ struct Configurations(Arc<Broker>);
 
 impl Configurations {
     fn send(&self, change: ConfigurationChange) {
-        let _ = self.0.configuration_changes.send(change);
+        self.0.configuring.tell(change);
     }
 }
 
@@ -71,16 +71,16 @@ impl Listener for Configurations {
     }
 
     fn completed(&self, _index: &Index) {
-        self.send(ConfigurationChange::Complete(self.0.configuration_losses.load(Ordering::Acquire)));
+        self.send(ConfigurationChange::Complete(self.0.configuring.losses()));
     }
 
     fn incomplete(&self, _index: &Index) {
-        self.0.configuration_losses.fetch_add(1, Ordering::Release);
+        self.0.configuring.lose();
     }
 
     fn kind(&self, _cluster: &ClusterName, _gvk: &GroupVersionKind, state: &KindState) {
         if *state == KindState::Missing {
-            self.0.configuration_losses.fetch_add(1, Ordering::Release);
+            self.0.configuring.lose();
             self.send(ConfigurationChange::Missing);
         }
     }

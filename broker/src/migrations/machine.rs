@@ -9,11 +9,12 @@ use broker_core::{
     migration::{moved_origin::MovedOrigin, observed::Decided},
     related,
 };
-use runtime_effect::{interest::Interest, note::Note, step::Step, write::Op};
+use runtime_effect::{interest::Interest, kind::Kind, note::Note, step::Step, write::Op};
 use runtime_engine::{
     bodies::Needs,
     engine::Engine,
     machine::{InTheWay, Machine, Missing, Occasion, Plan, Refusal},
+    recorder::Regarding,
 };
 use runtime_fleet::{
     cluster::Cluster,
@@ -39,6 +40,14 @@ impl MigrationMachine {
     /// The broker's.
     pub fn new(broker: Arc<Broker>) -> Arc<Self> {
         Arc::new(Self { broker })
+    }
+
+    /// Tells something on the Migration unless it was told a short time ago.
+    fn tell_once(&self, key: &ObjectKey, note: &Note) {
+        let broker = &self.broker;
+        let (Some(uid), Some(hub)) = (broker.migrations.news(key, note), broker.hub()) else { return };
+        let kind = Kind::from(&broker.watches.migrations.gvk);
+        broker.engine.tell(Regarding::new(hub.name(), kind, key, &uid), note.clone());
     }
 }
 
@@ -92,12 +101,10 @@ impl Machine for MigrationMachine {
         let key = &work.key;
         let (known, mut about, memory) = broker.migrations.get(key).ok_or(Outcome::Done)?;
         if !matches!(about, MovedOrigin::Known(..)) {
-            let again = broker.about(&known, broker.ring.load().as_deref());
+            let again = broker.about(&known, broker.signing.ring.load().as_deref());
             if again != about {
                 about = again.clone();
-                for origin in broker.migrations.set_about(&known, again) {
-                    broker.enqueue(origin);
-                }
+                broker.origins.enqueue_each(broker.migrations.set_about(&known, again));
             }
         }
         let decided = broker.migrate(&known, &about, &memory).ok_or(Outcome::After(IDLE))?;
@@ -107,7 +114,7 @@ impl Machine for MigrationMachine {
         broker.migrations.set_ends(key, Ends { stages: ended_stages, failed });
         if self.owns(work) {
             for note in &notes {
-                broker.tell_migration(key, note);
+                self.tell_once(key, note);
             }
         }
         let steps = writes.into_iter().map(Step::from).collect();
@@ -123,7 +130,7 @@ impl Machine for MigrationMachine {
     }
 
     fn tell(&self, work: &MigrationWork, note: &Note) {
-        self.broker.tell_migration(&work.key, note);
+        self.tell_once(&work.key, note);
     }
 
     fn sees(&self, work: &MigrationWork, write: &Write) -> Option<Arc<WatchSpec>> {
@@ -176,7 +183,7 @@ impl Machine for MigrationMachine {
     }
 
     fn refused(&self, work: &MigrationWork, _write: &Write, refusal: &Refusal) {
-        self.broker.tell_migration(&work.key, &Note::warning(refusal.reason, refusal.message.clone()));
+        self.tell_once(&work.key, &Note::warning(refusal.reason, refusal.message.clone()));
     }
 
     fn learned(&self, _key: &MigrationWork, cluster: &Cluster, spec: &Arc<WatchSpec>, change: &Change) {

@@ -22,7 +22,11 @@ use runtime_engine::{bodies::Needs, clock::now, view::view};
 use runtime_fleet::{cluster::Cluster, index::Lookup, kind::KindState, object::ObjectKey};
 
 use super::{look::reach, stages::BY_ID};
-use crate::{broker::Broker, origins::records::Record, reach::BLIP};
+use crate::{
+    broker::Broker,
+    origins::records::Record,
+    reach::{BLIP, serving},
+};
 
 /// The objects of stages, in the compute cluster's indexes.
 struct Stage<'a> {
@@ -37,7 +41,7 @@ impl StageView for Stage<'_> {
     }
 
     fn serving(&self, kind: &Kind) -> Serving {
-        self.broker.serving(self.compute, kind)
+        serving(&self.broker.clusters, self.compute, kind)
     }
 
     fn object(&self, kind: &Kind, namespace: &str, name: &str) -> Seen {
@@ -94,7 +98,8 @@ impl Broker {
     fn provided(&self, provider: &ClusterName, kind: &Kind, key: &ObjectKey) -> Seen {
         let Some(provider) = self.fleet().cluster(provider) else {
             // What a provider that was taken out for good held is not to be had any more.
-            let absent = self.departures.absent(provider).is_some_and(|absent| absent >= self.options.orphan_grace);
+            let absent =
+                self.clusters.departures.absent(provider).is_some_and(|absent| absent >= self.options.orphan_grace);
             return if absent { Seen::Absent } else { Seen::Unknown };
         };
         let spec = self.watches.spec_of(Role::Provider, kind);
@@ -125,7 +130,7 @@ impl Broker {
         let brokered = self.watches.brokered.iter().find(|brokered| *brokered.kind == from.kind);
         let engaged = |provider: &ClusterName| match self.fleet().cluster(provider) {
             Some(_) => Engaged::Yes,
-            None if self.departures.absent(provider).is_some() => Engaged::No,
+            None if self.clusters.departures.absent(provider).is_some() => Engaged::No,
             None => Engaged::Unknown,
         };
         let around = Surroundings {
@@ -159,24 +164,24 @@ impl Broker {
             let standing = Standing { state: record.state(), moving: record.moving(), requests: &record.requests };
             standing.movement(known)
         };
-        movement(known, about, |origin| self.bearer(origin), |origin| self.records.with(origin, said))
+        movement(known, about, |origin| self.bearer(origin), |origin| self.origins.records.with(origin, said))
     }
 
     /// Who made a Migration.
     fn maker(&self, known: &Known, about: &MovedOrigin) -> Maker {
         let moving = |record: &mut Record| record.moving().cloned();
-        maker(known, about, |origin| self.records.with(origin, moving).flatten())
+        maker(known, about, |origin| self.origins.records.with(origin, moving).flatten())
     }
 
     /// Observes a Migration and decides. `None`: it, the compute cluster or the keys are not known.
     pub(super) fn migrate(&self, known: &Known, about: &MovedOrigin, memory: &Memory) -> Option<Decided> {
-        let ring = self.ring.load_full().filter(|_| known.judged)?;
+        let ring = self.signing.ring.load_full().filter(|_| known.judged)?;
         let (hub, compute) = (self.hub()?, self.compute()?);
         let object = self.engine.look(&hub, &self.watches.migrations, &known.key);
         let object = object.present()?;
         // In this order: of what is known now none is missing.
         let known_all = self.configurations_known();
-        let configurations = self.configurations.load();
+        let configurations = self.configuring.current.load();
         let applicable = if known_all {
             configurations.applicable(&(known.from.kind.clone(), known.to.kind.clone()))
         } else {
@@ -221,7 +226,8 @@ impl Broker {
     /// When a side's provider that is not engaged will count as gone.
     fn departing(&self, known: &Known) -> Option<Duration> {
         let missing = |side: &&Side| self.fleet().cluster(&side.provider).is_none();
-        let left = |side: &Side| self.options.orphan_grace.checked_sub(self.departures.absent(&side.provider)?);
+        let left =
+            |side: &Side| self.options.orphan_grace.checked_sub(self.clusters.departures.absent(&side.provider)?);
         [&known.from, &known.to].into_iter().filter(missing).filter_map(left).filter(|left| !left.is_zero()).min()
     }
 
@@ -255,7 +261,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{broker::Channels, conventions, migrations::listen::listen, origins::records::bounds::Bounds};
+    use crate::{
+        broker::Channels,
+        conventions,
+        migrations::listen::listen,
+        origins::{key::origin_key, records::bounds::Bounds},
+    };
 
     fn ring() -> KeyRing {
         KeyRing::new(vec![Key { id: "k".into(), secret: vec![1; 32] }]).unwrap()
@@ -265,7 +276,7 @@ mod tests {
     fn origin(broker: &Broker, number: usize) -> OriginKey {
         let kind = Arc::clone(&broker.watches.brokered[0].kind);
         let key = ObjectKey::new("n", format!("cert-{number}").as_str());
-        Broker::origin_key(&ClusterName::consumer("homer"), &kind, &key)
+        origin_key(&ClusterName::consumer("homer"), &kind, &key)
     }
 
     /// A broker in whose hub the first list of Migrations has just come: one for each of so many origins that move. Nobody
@@ -300,16 +311,16 @@ mod tests {
     async fn who_moves_or_might_is_looked_at_again_once_all_is_told() {
         let (broker, _rest) = with_list(0);
         let decided = |number: usize, decision: &Decision| {
-            broker.records.absorb(&origin(&broker, number), decision, Bounds::ONE_MOVE).unwrap();
+            broker.origins.records.absorb(&origin(&broker, number), decision, Bounds::ONE_MOVE).unwrap();
         };
         decided(0, &Decision { restless: true, ..Decision::state(State::Served) });
         decided(1, &Decision::state(State::Moving));
         decided(2, &Decision::state(State::Served));
         let hub = broker.hub().unwrap().name().clone();
         Observer::completed(&*broker, &hub, &broker.watches.configurations);
-        assert_eq!(broker.queue.stats().depth, 0);
+        assert_eq!(broker.origins.queue.stats().depth, 0);
         Observer::completed(&*broker, &hub, &broker.watches.migrations);
-        assert_eq!(broker.queue.stats().depth, 2, "neither has been told whether it has a Migration");
+        assert_eq!(broker.origins.queue.stats().depth, 2, "neither has been told whether it has a Migration");
     }
 
     #[tokio::test]
@@ -319,7 +330,7 @@ mod tests {
         thread::scope(|threads| {
             let worker = threads.spawn(|| {
                 let deadline = Instant::now() + Duration::from_secs(10);
-                while broker.ring.load().is_none() {
+                while broker.signing.ring.load().is_none() {
                     assert!(Instant::now() < deadline, "no keys");
                 }
                 (0..MOVES).filter(|number| broker.migrations_of(&origin(&broker, *number), "1").is_empty()).count()

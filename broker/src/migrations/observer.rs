@@ -22,7 +22,7 @@ impl Broker {
     /// A Migration came, changed or went: by its watch, or by the answer to a write.
     pub(crate) fn migration_changed(&self, hub: &ClusterName, change: &Change) {
         let keys = self.migrations.keys();
-        let ring = self.ring.load_full();
+        let ring = self.signing.ring.load_full();
         let change = &Change { key: change.key.clone(), old: change.old.clone(), new: self.latest(change) };
         let read = self.read_migration(hub, change, ring.as_deref());
         drop(keys);
@@ -71,7 +71,7 @@ impl Broker {
             (known, about)
         });
         for origin in self.migrations.update(&change.key, after) {
-            self.enqueue(origin);
+            self.origins.enqueue(origin);
         }
         self.migrations.enqueue(change.key.clone());
         Ok(last)
@@ -89,7 +89,7 @@ impl Broker {
                 }
             }
         }
-        self.ring.store(Some(Arc::new(ring)));
+        self.signing.ring.store(Some(Arc::new(ring)));
         drop(keys);
         self.migrations.enqueue_all();
     }

@@ -14,23 +14,12 @@ use runtime_engine::{
 };
 use runtime_fleet::{
     lock::lock,
-    object::ObjectKey,
     queue::{Outcome, Queue},
     watch::WatchSpec,
 };
 
 use super::statuses::ConfigurationWork;
 use crate::broker::Broker;
-
-impl Broker {
-    /// The statuses of these are looked at.
-    pub(crate) fn enqueue_configurations(&self, keys: impl IntoIterator<Item = ObjectKey>) {
-        let Some(hub) = self.hub() else { return };
-        for key in keys {
-            self.configuration_statuses.enqueue(ConfigurationWork { hub: hub.name().clone(), key });
-        }
-    }
-}
 
 /// See [`Machine`].
 pub struct ConfigurationMachine {
@@ -46,7 +35,7 @@ impl ConfigurationMachine {
     /// The write that is wanted now, if any is.
     fn wanted(&self, work: &ConfigurationWork) -> Option<Write<Sole>> {
         let (broker, key) = (&self.broker, &work.key);
-        let all = broker.configurations.load();
+        let all = broker.configuring.current.load();
         // Before all are in, nobody knows which is the oldest.
         let entry = all.get(key).filter(|_| all.is_complete())?;
         let spec = &broker.watches.configurations;
@@ -74,13 +63,13 @@ impl Machine for ConfigurationMachine {
     }
 
     fn queue(&self) -> &Arc<Queue<ConfigurationWork>> {
-        self.broker.configuration_statuses.queue()
+        self.broker.configuring.statuses.queue()
     }
 
     fn decide(&self, work: &ConfigurationWork, _occasion: &Occasion) -> Result<Plan<Sole>, Outcome> {
         let wanted = self.wanted(work);
-        let all = &self.broker.configuration_statuses;
-        if self.broker.configurations.load().get(&work.key).is_none() {
+        let all = &self.broker.configuring.statuses;
+        if self.broker.configuring.current.load().get(&work.key).is_none() {
             all.forget(work);
             return Err(Outcome::Done);
         }
@@ -88,7 +77,7 @@ impl Machine for ConfigurationMachine {
     }
 
     fn remember<T>(&self, work: &ConfigurationWork, change: impl FnOnce(&mut Memory<Sole>) -> T) -> Option<T> {
-        self.broker.configuration_statuses.with(work, change)
+        self.broker.configuring.statuses.with(work, change)
     }
 
     fn sees(&self, _work: &ConfigurationWork, _write: &Write<Sole>) -> Option<Arc<WatchSpec>> {

@@ -73,7 +73,7 @@ impl Broker {
 
     /// Those of these namespaces for which an origin is assigned to the provider, or on its way there.
     fn expected(&self, provider: &ClusterName, namespaces: &[Arc<str>]) -> HashSet<Arc<str>> {
-        let expected = |namespace: &&Arc<str>| self.records.is_expected(provider, namespace);
+        let expected = |namespace: &&Arc<str>| self.origins.records.is_expected(provider, namespace);
         namespaces.iter().filter(expected).cloned().collect()
     }
 

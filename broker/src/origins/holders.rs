@@ -13,7 +13,7 @@ use runtime_fleet::{cluster::Cluster, object::ObjectKey, watch::WatchSpec};
 
 use crate::{
     broker::Broker,
-    reach::{SETTLING, reach, silence},
+    reach::{SETTLING, reach, serving, silence},
 };
 
 /// Providers that an origin's own annotations name, true or not, and those that Migrations about it do.
@@ -39,7 +39,7 @@ impl Broker {
         migrations: &[MigrationView],
     ) -> BTreeSet<ClusterName> {
         // First who is not settled: whoever settles meanwhile has counted its copies by then.
-        let mut concerned = self.unsettled.of(kind);
+        let mut concerned = self.origins.unsettled.of(kind);
         concerned.extend(self.copy_holders(kind, copy));
         concerned.extend(named(origin, migrations));
         concerned
@@ -71,7 +71,7 @@ impl Broker {
             provider: cluster.name().clone(),
             silent_millis: silence(cluster),
             reach,
-            serving: self.serving(cluster, &key.gvk),
+            serving: serving(&self.clusters, cluster, &key.gvk),
             copy,
             acceptances_known: known,
             trouble: [spec, &self.watches.accept_apis].iter().find_map(|spec| cluster.index(spec)?.trouble()),
@@ -116,8 +116,8 @@ mod tests {
         broker.engage_unreachable(&holds);
         let cluster = broker.fleet().cluster(&holds).unwrap();
         assert!(cluster.learn(&brokered.spec, copy.clone(), object(json!({}))).is_some());
-        broker.unsettled.look_at(&holds, &brokered.kind, || true);
-        broker.unsettled.look_at(&ClusterName::provider("lost"), &brokered.kind, || false);
+        broker.origins.unsettled.look_at(&holds, &brokered.kind, || true);
+        broker.origins.unsettled.look_at(&ClusterName::provider("lost"), &brokered.kind, || false);
         let origin = object(json!({keys::PROVIDER_CLUSTER: "assigned", keys::NEW_PROVIDER_CLUSTER: "next"}));
         let origin = view(&origin).unwrap();
         let migration = MigrationView {
@@ -152,9 +152,9 @@ mod tests {
         broker.engage_unreachable(&new);
         broker.resettle(&new, None);
         assert_eq!(names(&broker.concerned(&brokered.kind, &copy, None, &[])), ["new"], "it is not connected yet");
-        assert_eq!(broker.identities.may_be(None), [new.clone()].into());
+        assert_eq!(broker.origins.identities.may_be(None), [new.clone()].into());
         broker.fleet().disengage(&new).await;
         assert!(broker.concerned(&brokered.kind, &copy, None, &[]).is_empty());
-        assert!(broker.identities.may_be(None).is_empty());
+        assert!(broker.origins.identities.may_be(None).is_empty());
     }
 }

@@ -17,7 +17,7 @@ use runtime_fleet::{
     subscription::Subscription,
 };
 
-use super::observe::BY_OWNER;
+use super::{key::origin_key, observe::BY_OWNER};
 use crate::{broker::Broker, observer::interest, watches::Brokered};
 
 /// Listens to all that concerns origins.
@@ -52,8 +52,8 @@ impl Listener for Objects {
 
     fn changed(&self, index: &Index, change: &Change) {
         self.broker.brake.note(index.cluster(), change);
-        let origin = Broker::origin_key(index.cluster(), &self.brokered.kind, &change.key);
-        self.broker.enqueue_told(origin, index, change);
+        let origin = origin_key(index.cluster(), &self.brokered.kind, &change.key);
+        self.broker.origins.enqueue_told(origin, index, change);
     }
 
     /// What is there has just been told of. Nobody is told of an origin that is not there, but the Migrations about it.
@@ -64,9 +64,9 @@ impl Listener for Objects {
 
     fn kind(&self, cluster: &ClusterName, _gvk: &GroupVersionKind, state: &KindState) {
         if let KindState::Found(info) = state {
-            self.broker.plurals.set(cluster, &self.brokered.kind, &info.plural);
+            self.broker.clusters.plurals.set(cluster, &self.brokered.kind, &info.plural);
         }
-        self.broker.enqueue_consumer(cluster, Some(&self.brokered.kind));
+        self.broker.origins.enqueue_consumer(cluster, Some(&self.brokered.kind));
     }
 }
 
@@ -90,11 +90,11 @@ impl Listener for RelatedCopies {
 
     /// They are known now: those that nobody lists any more can go.
     fn completed(&self, index: &Index) {
-        self.broker.enqueue_consumer(index.cluster(), None);
+        self.broker.origins.enqueue_consumer(index.cluster(), None);
     }
 
     fn kind(&self, cluster: &ClusterName, gvk: &GroupVersionKind, _state: &KindState) {
-        self.broker.enqueue_consumer(cluster, Some(&Kind::from(gvk)));
+        self.broker.origins.enqueue_consumer(cluster, Some(&Kind::from(gvk)));
     }
 }
 
@@ -108,7 +108,7 @@ impl Listener for Copies {
     /// Those that are named like copies of an engaged consumer's objects. Copies of one that is engaged later are read when
     /// they are needed.
     fn keep(&self, _index: &Index, key: &ObjectKey) -> bool {
-        leading_hash(&key.name).is_some_and(|(hash, _)| self.broker.consumer_by_hash(hash).is_some())
+        leading_hash(&key.name).is_some_and(|(hash, _)| self.broker.clusters.consumer_by_hash(hash).is_some())
     }
 
     fn reads_again(&self) -> bool {
@@ -127,7 +127,7 @@ impl Listener for Copies {
         let (broker, brokered) = (&self.broker, &self.brokered);
         broker.recount(index, brokered, change);
         for origin in broker.origins_of(brokered, &change.key, &[change.old.as_ref(), change.new.as_ref()]) {
-            broker.enqueue_told(origin, index, change);
+            broker.origins.enqueue_told(origin, index, change);
         }
         if change.new.is_none() {
             broker.copy_gone(index.cluster(), &change.key.namespace);
@@ -145,24 +145,24 @@ impl Listener for Copies {
 
     fn completed(&self, index: &Index) {
         let (broker, kind) = (&self.broker, &self.brokered.kind);
-        broker.records.copies_known(index.cluster(), kind);
+        broker.origins.records.copies_known(index.cluster(), kind);
         broker.resettle(index.cluster(), Some(kind));
         // In this order: a decision that has just begun may not have known the copies. Whoever is not remembered to be here
         // is looked at again, and whoever comes to be so meanwhile is then among those who are.
         broker.enqueue_stranded(index.cluster(), Some(kind));
-        broker.enqueue_concerned(index.cluster(), Some(kind));
+        broker.origins.enqueue_concerned(index.cluster(), Some(kind));
     }
 
     fn kind(&self, cluster: &ClusterName, _gvk: &GroupVersionKind, state: &KindState) {
         let (broker, kind) = (&self.broker, &self.brokered.kind);
         if let KindState::Found(info) = state {
-            broker.plurals.set(cluster, kind, &info.plural);
+            broker.clusters.plurals.set(cluster, kind, &info.plural);
         }
         broker.resettle(cluster, Some(kind));
         broker.enqueue_statuses(cluster);
         // Its CRDs are its own to edit, as often as it likes.
-        for key in broker.records.concerned(cluster, Some(kind)) {
-            broker.enqueue_later(key, cluster);
+        for key in broker.origins.records.concerned(cluster, Some(kind)) {
+            broker.origins.enqueue_later(key, cluster);
         }
     }
 }
@@ -183,13 +183,13 @@ impl Listener for RelatedSources {
     }
 
     fn changed(&self, index: &Index, change: &Change) {
-        for origin in self.broker.records.interested(&interest(index, &change.key)) {
-            self.broker.enqueue(origin);
+        for origin in self.broker.origins.records.interested(&interest(index, &change.key)) {
+            self.broker.origins.enqueue(origin);
         }
     }
 
     fn completed(&self, index: &Index) {
-        self.broker.enqueue_concerned(index.cluster(), None);
+        self.broker.origins.enqueue_concerned(index.cluster(), None);
     }
 }
 
@@ -236,16 +236,16 @@ mod tests {
         }
 
         fn origin(&self, name: &str) -> OriginKey {
-            Broker::origin_key(&Self::homer(), &self.brokered().kind, &ObjectKey::new("n", name))
+            origin_key(&Self::homer(), &self.brokered().kind, &ObjectKey::new("n", name))
         }
 
         fn remember(&self, name: &str, decision: &Decision) {
-            assert!(self.broker.records.absorb(&self.origin(name), decision, Bounds::ONE_MOVE).is_some());
+            assert!(self.broker.origins.records.absorb(&self.origin(name), decision, Bounds::ONE_MOVE).is_some());
         }
 
         /// Who was to be looked at, which is done.
         async fn looked_at(&self) -> Vec<String> {
-            let (queue, mut names) = (&self.broker.queue, Vec::new());
+            let (queue, mut names) = (&self.broker.origins.queue, Vec::new());
             while queue.stats().depth > 0 {
                 let turn = queue.next().await.unwrap();
                 names.push(turn.key.0.name.to_string());
@@ -298,8 +298,8 @@ mod tests {
     async fn of_all_copies_those_of_one_consumer_are_looked_at() {
         let scene = Scene::new();
         let marge = ClusterName::consumer("marge");
-        scene.broker.note_consumer(&marge, true);
-        let key = |name: &str| Broker::origin_key(&marge, &scene.brokered().kind, &ObjectKey::new("n", name));
+        scene.broker.clusters.note_consumer(&marge, true);
+        let key = |name: &str| origin_key(&marge, &scene.brokered().kind, &ObjectKey::new("n", name));
         let others = ["a", "x"].map(|name| copy::name(&key(name)));
         let own = ["a", "orphan"].map(|name| copy::name(&scene.origin(name)));
         let names: Vec<String> = own.into_iter().chain(others).chain(["foreign".to_owned()]).collect();

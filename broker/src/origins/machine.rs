@@ -1,4 +1,4 @@
-//! `Origins`: consumer objects, kept at providers.
+//! `OriginMachine`: consumer objects, kept at providers.
 
 use std::{sync::Arc, time::Duration};
 
@@ -30,6 +30,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    key::{copy_key, object_key},
     records::{Absorbed, bounds::Bounds},
     work::Work,
 };
@@ -45,11 +46,11 @@ const IDLE: Duration = Duration::from_secs(1);
 const REMOVAL: Duration = Duration::from_millis(200);
 
 /// See [`Machine`].
-pub struct Origins {
+pub struct OriginMachine {
     broker: Arc<Broker>,
 }
 
-impl Origins {
+impl OriginMachine {
     /// The broker's.
     pub fn new(broker: Arc<Broker>) -> Arc<Self> {
         Arc::new(Self { broker })
@@ -63,9 +64,71 @@ impl Origins {
             () = stop.cancelled() => {}
         }
     }
+
+    /// What the next decision on an origin needs: room, where the origin or its copies are large, and bodies of those.
+    fn needed(&self, origin: &OriginKey) -> Needs {
+        let broker = &self.broker;
+        let mut needs = Needs::default();
+        let Some(spec) = broker.watches.spec_of(Role::Consumer, &origin.gvk) else { return needs };
+        if let Some(consumer) = broker.fleet().cluster(&origin.cluster) {
+            let own = object_key(origin);
+            needs.look(&broker.engine.bodies, consumer, spec, &own);
+        }
+        let copy = copy_key(origin);
+        for provider in broker.fleet().engaged(&broker.copy_holders(&origin.gvk, &copy)) {
+            needs.look(&broker.engine.bodies, provider, spec, &copy);
+        }
+        needs
+    }
+
+    /// Decides, and takes the decision in. Where others have taken the last room meanwhile, decides again.
+    fn decide_and_remember(&self, key: &OriginKey, occasion: &Occasion) -> Option<Taken> {
+        let broker = &self.broker;
+        let registry = broker.accept_apis.load();
+        let decide = || {
+            for _ in 0..TRIES {
+                let (memory, known) = broker.origins.records.memory(key);
+                let decision = broker.decide(key, &memory, occasion.confirmed.clone(), occasion.busy)?;
+                let placing = decision.counted.as_ref().filter(|_| decision.begins);
+                let holds = |provider: &ClusterName, copy: &ObjectKey| broker.holds_copy(provider, &key.gvk, copy);
+                let bounds = Bounds {
+                    capacity: placing.and_then(|id| registry.capacity(id)),
+                    share: placing.and_then(|id| registry.share(id)),
+                    objects: broker.options.max_objects_per_consumer,
+                    moves: broker.options.max_moves,
+                    holds: &holds,
+                };
+                if let Some(absorbed) = broker.origins.records.absorb(key, &decision, bounds) {
+                    return Some((decision, known, absorbed));
+                }
+            }
+            None
+        };
+        let (decision, known, Absorbed { freed, taken, relieved, listens, moved, turns }) = decide()?;
+        for id in freed.iter().chain(&taken) {
+            broker.enqueue_status(id);
+        }
+        let limits = |id: &AcceptId| registry.capacity(id).or(registry.share(id)).is_some();
+        if freed.as_ref().is_some_and(limits) {
+            broker.room_came(&key.gvk);
+        }
+        if relieved {
+            broker.origins.enqueue_unplaced(&key.cluster);
+        }
+        if moved {
+            broker.migrations.origin_moved(key);
+        }
+        broker.origins.enqueue_each(turns);
+        // Whoever told of AcceptAPIs, or of room, since it was decided told only those of whom it was known that they wait.
+        let waits = !known && decision.state == State::Waiting;
+        if waits || !Arc::ptr_eq(&registry, &broker.accept_apis.load()) {
+            broker.origins.enqueue(key.clone());
+        }
+        Some(Taken { decision, known, listens })
+    }
 }
 
-impl Machine for Origins {
+impl Machine for OriginMachine {
     type Key = Work;
     type Subject = Subject;
 
@@ -74,17 +137,16 @@ impl Machine for Origins {
     }
 
     fn queue(&self) -> &Arc<Queue<Work>> {
-        &self.broker.queue
+        &self.broker.origins.queue
     }
 
     fn needs(&self, Work(key): &Work) -> Needs {
-        self.broker.needs(key)
+        self.needed(key)
     }
 
     fn decide(&self, work: &Work, occasion: &Occasion) -> Result<Plan<Subject>, Outcome> {
         let Work(key) = work;
-        let Taken { decision, known, listens } =
-            self.broker.decide_and_remember(key, occasion).ok_or(Outcome::After(IDLE))?;
+        let Taken { decision, known, listens } = self.decide_and_remember(key, occasion).ok_or(Outcome::After(IDLE))?;
         if self.owns(work) {
             self.broker.tell(key, &decision, known);
         }
@@ -93,7 +155,7 @@ impl Machine for Origins {
     }
 
     fn remember<T>(&self, Work(key): &Work, change: impl FnOnce(&mut Memory) -> T) -> Option<T> {
-        self.broker.records.with(key, |record| change(&mut record.memory.writes))
+        self.broker.origins.records.with(key, |record| change(&mut record.memory.writes))
     }
 
     fn tell(&self, Work(key): &Work, note: &Note) {
@@ -164,7 +226,7 @@ impl Machine for Origins {
         if matches!(write.op, Op::Delete { .. }) {
             return;
         }
-        let latency = self.broker.records.with(key, |record| {
+        let latency = self.broker.origins.records.with(key, |record| {
             record.memory.copy_uid = Some(object.uid.clone());
             if !matches!(write.op, Op::Create(_)) {
                 return None;
@@ -212,95 +274,32 @@ struct Taken {
     listens: bool,
 }
 
-impl Broker {
-    /// What the next decision on an origin needs: room, where the origin or its copies are large, and bodies of those.
-    fn needs(&self, origin: &OriginKey) -> Needs {
-        let mut needs = Needs::default();
-        let Some(spec) = self.watches.spec_of(Role::Consumer, &origin.gvk) else { return needs };
-        if let Some(consumer) = self.fleet().cluster(&origin.cluster) {
-            let own = ObjectKey { namespace: Arc::clone(&origin.namespace), name: Arc::clone(&origin.name) };
-            needs.look(&self.engine.bodies, consumer, spec, &own);
-        }
-        let copy = ObjectKey { namespace: Arc::clone(&origin.namespace), name: copy::name(origin).into() };
-        for provider in self.fleet().engaged(&self.copy_holders(&origin.gvk, &copy)) {
-            needs.look(&self.engine.bodies, provider, spec, &copy);
-        }
-        needs
-    }
-
-    /// Decides, and takes the decision in. Where others have taken the last room meanwhile, decides again.
-    fn decide_and_remember(&self, key: &OriginKey, occasion: &Occasion) -> Option<Taken> {
-        let registry = self.registry.load();
-        let decide = || {
-            for _ in 0..TRIES {
-                let (memory, known) = self.records.memory(key);
-                let decision = self.decide(key, &memory, occasion.confirmed.clone(), occasion.busy)?;
-                let placing = decision.counted.as_ref().filter(|_| decision.begins);
-                let holds = |provider: &ClusterName, copy: &ObjectKey| self.holds_copy(provider, &key.gvk, copy);
-                let bounds = Bounds {
-                    capacity: placing.and_then(|id| registry.capacity(id)),
-                    share: placing.and_then(|id| registry.share(id)),
-                    objects: self.options.max_objects_per_consumer,
-                    moves: self.options.max_moves,
-                    holds: &holds,
-                };
-                if let Some(absorbed) = self.records.absorb(key, &decision, bounds) {
-                    return Some((decision, known, absorbed));
-                }
-            }
-            None
-        };
-        let (decision, known, Absorbed { freed, taken, relieved, listens, moved, turns }) = decide()?;
-        for id in freed.iter().chain(&taken) {
-            self.enqueue_status(id);
-        }
-        let limits = |id: &AcceptId| registry.capacity(id).or(registry.share(id)).is_some();
-        if freed.as_ref().is_some_and(limits) {
-            self.room_came(&key.gvk);
-        }
-        if relieved {
-            self.enqueue_unplaced(&key.cluster);
-        }
-        if moved {
-            self.migrations.origin_moved(key);
-        }
-        for turn in turns {
-            self.enqueue(turn);
-        }
-        // Whoever told of AcceptAPIs, or of room, since it was decided told only those of whom it was known that they wait.
-        let waits = !known && decision.state == State::Waiting;
-        if waits || !Arc::ptr_eq(&registry, &self.registry.load()) {
-            self.enqueue(key.clone());
-        }
-        Some(Taken { decision, known, listens })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use broker_core::assignment::{Key, KeyRing};
 
     use super::*;
+    use crate::origins::key::origin_key;
 
     #[tokio::test(start_paused = true)]
     async fn nobody_is_looked_at_before_there_are_keys() {
         let broker = Broker::of_one_kind().0;
         let stop = CancellationToken::new();
-        let work = tokio::spawn(Origins::run(Arc::clone(&broker), stop.clone()));
+        let work = tokio::spawn(OriginMachine::run(Arc::clone(&broker), stop.clone()));
         let kind = Arc::clone(&broker.watches.brokered[0].kind);
-        let origin = Broker::origin_key(&ClusterName::consumer("homer"), &kind, &ObjectKey::new("n", "a"));
-        broker.enqueue(origin.clone());
+        let origin = origin_key(&ClusterName::consumer("homer"), &kind, &ObjectKey::new("n", "a"));
+        broker.origins.enqueue(origin.clone());
         tokio::time::sleep(Duration::from_mins(1)).await;
-        broker.enqueue(origin);
-        let stats = broker.queue.stats();
+        broker.origins.enqueue(origin);
+        let stats = broker.origins.queue.stats();
         assert_eq!((stats.adds, stats.depth, stats.running), (2, 1, 0), "it waits, and is asked for once");
 
         let keys = vec![Key { id: "k1".into(), secret: vec![1; 32] }];
-        broker.ring.store(Some(Arc::new(KeyRing::new(keys).unwrap())));
+        broker.signing.ring.store(Some(Arc::new(KeyRing::new(keys).unwrap())));
         broker.signing.set_known();
         let deadline = std::time::Instant::now() + Duration::from_secs(10);
-        while !broker.queue.is_idle() {
-            assert!(std::time::Instant::now() < deadline, "{:?}", broker.queue.stats());
+        while !broker.origins.queue.is_idle() {
+            assert!(std::time::Instant::now() < deadline, "{:?}", broker.origins.queue.stats());
             tokio::task::yield_now().await;
         }
         stop.cancel();

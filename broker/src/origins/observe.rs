@@ -6,7 +6,6 @@ use broker_api::{ClusterName, Role};
 use broker_core::{
     acceptance::Acceptance,
     assignment::KeyRing,
-    copy,
     decide::{Explanation, decide, explain, proposed},
     decision::{Decision, State},
     memory::OriginMemory,
@@ -23,10 +22,11 @@ use runtime_fleet::{
 };
 use serde_json::Value;
 
+use super::key::{copy_key, origin_key};
 use crate::{
     broker::Broker,
     options::Refusals,
-    reach::{SETTLING, millis, reach},
+    reach::{SETTLING, millis, reach, serving},
     watches::RelatedKind,
 };
 
@@ -53,11 +53,11 @@ impl Broker {
     fn is_copy(&self, consumer: &Cluster, key: &OriginKey, origin: &Seen, ring: &KeyRing) -> bool {
         let Some(object) = origin.present() else { return false };
         let signature = object.annotation(broker_api::keys::ORIGIN);
-        let lead = leading_hash(&key.name).and_then(|(hash, name)| Some((self.consumer_by_hash(hash)?, name)));
+        let lead = leading_hash(&key.name).and_then(|(hash, name)| Some((self.clusters.consumer_by_hash(hash)?, name)));
         if signature.is_none() && lead.is_none() {
             return false;
         }
-        let same = self.identities.may_be(consumer.server().identity());
+        let same = self.origins.identities.may_be(consumer.server().identity());
         if same.is_empty() {
             return false;
         }
@@ -81,7 +81,7 @@ impl Broker {
             return true;
         }
         let origin = ObjectKey { namespace: Arc::clone(&key.namespace), name: name.into() };
-        let served_by = self.records.provider(&Self::origin_key(&cluster, &key.gvk, &origin));
+        let served_by = self.origins.records.provider(&origin_key(&cluster, &key.gvk, &origin));
         served_by.is_some_and(|provider| same.contains(&provider))
     }
 
@@ -103,7 +103,7 @@ impl Broker {
 
     /// Why an origin is where it is. `None`: keys are not read yet, or its consumer is not engaged.
     pub fn explain(&self, key: &OriginKey) -> Option<Explanation> {
-        let (memory, _) = self.records.memory(key);
+        let (memory, _) = self.origins.records.memory(key);
         self.observe(key, None, &memory, None, false, explain).ok()
     }
 
@@ -124,26 +124,26 @@ impl Broker {
         busy: bool,
         then: impl FnOnce(&Snapshot<'_>) -> T,
     ) -> Result<T, Unseen> {
-        let ring = self.ring.load_full().ok_or(Unseen::NotYet)?;
+        let ring = self.signing.ring.load_full().ok_or(Unseen::NotYet)?;
         let spec = self.watches.spec_of(Role::Consumer, &key.gvk).ok_or(Unseen::NotYet)?;
         let consumer = self.fleet().cluster(&key.cluster).ok_or(Unseen::Gone)?;
         let origin_key = ObjectKey { namespace: Arc::clone(&key.namespace), name: Arc::clone(&key.name) };
         let is_new = new.is_some();
         let origin = new.map_or_else(|| self.engine.look(&consumer, spec, &origin_key), Seen::Present);
-        let consumer_kind = self.serving(&consumer, &key.gvk);
-        let copy_key = ObjectKey { namespace: Arc::clone(&key.namespace), name: copy::name(key).into() };
+        let consumer_kind = serving(&self.clusters, &consumer, &key.gvk);
+        let copy = copy_key(key);
         // In this order, as with all that says how far something is known: of what is known now nothing is missed below.
         let migrations_known = self.migrations_known();
         let migrations = origin.present().map(|view| self.migrations_of(key, &view.uid)).unwrap_or_default();
-        let mut concerned = self.concerned(&key.gvk, &copy_key, origin.present(), &migrations);
+        let mut concerned = self.concerned(&key.gvk, &copy, origin.present(), &migrations);
         // Behind it: the AcceptAPIs of whoever is settled are in.
-        let registry = self.registry.load_full();
+        let registry = self.accept_apis.load();
         let consumers_plural = if let Serving::Served(kind) = &consumer_kind { &*kind.plural } else { "" };
         let spoken = self.acceptances_of(&registry, &key.gvk, consumers_plural);
         concerned.extend(spoken.keys().map(|provider| (*provider).clone()));
         let providers = self.fleet().engaged(&concerned);
         let knows = |provider: &Cluster| self.knows_acceptances(&registry, provider.name(), &key.gvk);
-        let holder = |provider: &Arc<Cluster>| self.holder(provider, key, &copy_key, spec, knows(provider));
+        let holder = |provider: &Arc<Cluster>| self.holder(provider, key, &copy, spec, knows(provider));
         let mut holders: Vec<Holder> = providers.iter().map(holder).collect();
         if is_new {
             // What was made for the one that is there goes with it; somebody else's object stays.
@@ -158,15 +158,18 @@ impl Broker {
         let related = Related { broker: self, consumer: &consumer, namespace: &key.namespace };
         let kinds: Vec<Kind> = self.watches.related.iter().map(|related| related.kind.clone()).collect();
         let has_room = |acceptance: &Acceptance| {
-            acceptance.capacity.map_or(Some(true), |capacity| self.records.has_room(&acceptance.id, capacity, key))
+            acceptance
+                .capacity
+                .map_or(Some(true), |capacity| self.origins.records.has_room(&acceptance.id, capacity, key))
         };
-        let has_quota = || self.options.max_objects_per_consumer.is_none_or(|most| self.records.has_quota(most, key));
+        let has_quota =
+            || self.options.max_objects_per_consumer.is_none_or(|most| self.origins.records.has_quota(most, key));
         let has_share = |acceptance: &Acceptance| {
             let most = acceptance.capacity_per_consumer;
-            most.is_none_or(|most| self.records.has_share(&acceptance.id, most, key))
+            most.is_none_or(|most| self.origins.records.has_share(&acceptance.id, most, key))
         };
-        let absent = |provider: &ClusterName| self.departures.absent(provider).map(millis);
-        let may_move = |route: &Route| self.records.may_move(key, route, self.options.max_moves);
+        let absent = |provider: &ClusterName| self.clusters.departures.absent(provider).map(millis);
+        let may_move = |route: &Route| self.origins.records.may_move(key, route, self.options.max_moves);
         // Whoever vanishes with a list is counted when that is told.
         let counted = consumer.has_told_of(spec);
         let brake = |provider: &ClusterName| {
@@ -204,7 +207,7 @@ impl Broker {
             moves,
             brief: self.options.refusals == Refusals::Brief,
             busy,
-            synced: self.is_synced() || self.started.elapsed() > 6 * SETTLING,
+            synced: self.intake.is_synced() || self.started.elapsed() > 6 * SETTLING,
             ring: &ring,
             evaluator: &self.evaluator,
             related_kinds: &kinds,
@@ -276,7 +279,7 @@ mod tests {
         let mut registry = Registry::default();
         for (provider, size) in [("large", "large"), ("small", "small")] {
             let provider = ClusterName::provider(provider);
-            broker.plurals.set(&provider, &kind, "ks");
+            broker.clusters.plurals.set(&provider, &kind, "ks");
             broker.engage_unreachable(&provider);
             let (at, api) = conventions::object(&json!({
                 "apiVersion": "broker.platform-mesh.io/v1alpha1", "kind": "AcceptAPI",
@@ -288,10 +291,10 @@ mod tests {
             let entry = Entry::read(&api, None).compiled(&id, &api, &broker.evaluator, &Arc::default());
             registry.take(&provider, [(id, Some(Arc::new(entry)))].into());
         }
-        broker.registry.store(Arc::new(registry));
+        broker.accept_apis.change(|all| *all = registry);
         assert!(broker.explain_new(&key, object.clone()).is_none(), "no signing key");
         let ring = KeyRing::new(vec![Key { id: "k".into(), secret: vec![1; 32] }]).unwrap();
-        broker.ring.store(Some(Arc::new(ring)));
+        broker.signing.ring.store(Some(Arc::new(ring)));
         assert!(broker.explain_new(&key, object.clone()).is_none(), "no such consumer");
         broker.engage_unreachable(&consumer);
         let explained = broker.explain_new(&key, object).unwrap();

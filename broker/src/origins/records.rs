@@ -14,7 +14,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use broker_api::ClusterName;
 use broker_core::{
     acceptance::AcceptId,
-    copy,
     decision::{Decision, State},
     memory::OriginMemory,
     migration::standing,
@@ -32,7 +31,7 @@ use self::{
     record::accounts_at,
     spread::Spread,
 };
-use super::{quotas::Quotas, strays::Strays, turns::Turns};
+use super::{key::copy_key, quotas::Quotas, strays::Strays, turns::Turns};
 
 /// How many are listed at once where all are looked at.
 const AT_ONCE: usize = 1000;
@@ -52,11 +51,6 @@ pub struct Absorbed {
     pub moved: bool,
     /// Origins whose turn to move has come.
     pub turns: Vec<OriginKey>,
-}
-
-/// Where the copy of an origin is at its provider.
-pub(crate) fn copy_key(key: &OriginKey) -> ObjectKey {
-    ObjectKey { namespace: Arc::clone(&key.namespace), name: copy::name(key).into() }
 }
 
 #[derive(Default)]

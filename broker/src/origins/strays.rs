@@ -72,7 +72,10 @@ mod tests {
     };
 
     use super::*;
-    use crate::origins::records::{Records, bounds::Bounds, copy_key};
+    use crate::origins::{
+        key::copy_key,
+        records::{Records, bounds::Bounds},
+    };
 
     const ONE: Bounds<'static> = Bounds::ONE_MOVE;
 

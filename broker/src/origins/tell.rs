@@ -35,7 +35,7 @@ impl Broker {
     }
 
     fn is_news(&self, key: &OriginKey, note: &Note) -> bool {
-        self.records.with(key, |record| record.told.is_news(note)) == Some(true)
+        self.origins.records.with(key, |record| record.told.is_news(note)) == Some(true)
     }
 
     pub(crate) fn tell_note(&self, key: &OriginKey, note: &Note) {

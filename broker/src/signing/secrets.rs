@@ -81,6 +81,7 @@ fn is_signed(object: &Object, annotation: &str) -> bool {
 
 /// Looks after the two Secrets until `stop`.
 pub async fn run(broker: Arc<Broker>, stop: CancellationToken) {
+    let keeper = Arc::new(Keeper { broker: Arc::clone(&broker) });
     let mut missing: Option<Instant> = None;
     let mut wait = SOON;
     let started = Instant::now();
@@ -92,7 +93,7 @@ pub async fn run(broker: Arc<Broker>, stop: CancellationToken) {
         }
         let Some(hub) = broker.fleet().the(Role::Coordination) else { continue };
         let (first, backup) =
-            (broker.key_secret(keys::SIGNING_KEY_SECRET), broker.key_secret(keys::SIGNING_KEY_BACKUP));
+            (keeper.key_secret(keys::SIGNING_KEY_SECRET), keeper.key_secret(keys::SIGNING_KEY_BACKUP));
         let first_found = found(&hub, &broker.watches.signing_key, &first);
         let backup_found = found(&hub, &broker.watches.signing_backup, &backup);
         if first_found == Found::Absent {
@@ -101,7 +102,7 @@ pub async fn run(broker: Arc<Broker>, stop: CancellationToken) {
             missing = None;
         }
         let held = broker.signing.lock().held.clone();
-        let looking = Arc::clone(&broker);
+        let looking = Arc::clone(&keeper);
         let planning = {
             let (first, backup, held) = (first_found.clone(), backup_found, held.clone());
             let new = broker.options.new_signing_key;
@@ -109,7 +110,7 @@ pub async fn run(broker: Arc<Broker>, stop: CancellationToken) {
         };
         // Marks may be looked for in every object that there is.
         let Ok(plan) = blocking(planning).await else { continue };
-        broker.note_trouble(&plan, held.is_some());
+        keeper.note_trouble(&plan, held.is_some());
         wait = match &plan {
             Plan::Rest => RARELY,
             Plan::Refuse(_) => REFUSED,
@@ -118,9 +119,9 @@ pub async fn run(broker: Arc<Broker>, stop: CancellationToken) {
             Plan::Wait(_) if started.elapsed() > LONG => REFUSED,
             Plan::Wait(_) => SOON,
             Plan::Make | Plan::Restore(_) | Plan::Keep(_) if !broker.leads() => SOON,
-            Plan::Make => after(broker.make_keys(&hub, &first).await),
-            Plan::Restore(keys) => after(broker.restore_keys(&hub, &first, keys, held.is_some()).await),
-            Plan::Keep(keys) => after(broker.keep_keys(&hub, &backup, keys).await),
+            Plan::Make => after(keeper.make_keys(&hub, &first).await),
+            Plan::Restore(keys) => after(keeper.restore_keys(&hub, &first, keys, held.is_some()).await),
+            Plan::Keep(keys) => after(keeper.keep_keys(&hub, &backup, keys).await),
         };
     }
 }
@@ -137,36 +138,39 @@ fn after(written: Result<(), CallError>) -> Duration {
     }
 }
 
-impl Broker {
-    fn key_secret(&self, name: &str) -> ObjectKey {
-        ObjectKey::new(self.namespace.as_str(), name)
-    }
-
-    /// The Secret has changed. Without it, or with a broken one, the keys at hand stay in use.
-    pub(crate) fn read_signing_key(&self, secret: Option<&Object>) {
-        self.signing.wake();
-        let Some(secret) = secret else {
-            warn!(
-                secret = keys::SIGNING_KEY_SECRET,
-                "the signing keys' Secret is gone; the keys at hand stay in use, and the leader puts the Secret back"
-            );
-            return;
-        };
-        let keys = data(secret).unwrap_or_default();
-        match KeyRing::from_secret_data(&keys) {
-            Ok(ring) => {
-                info!(secret = keys::SIGNING_KEY_SECRET, signs_with = ring.signs_with(), "signing keys read");
-                self.signing.lock().held = Some(keys);
-                self.set_ring(ring);
-                self.signing.set_known();
-                // Everything that was decided with others is decided again.
-                for key in self.records.all() {
-                    self.enqueue(key);
-                }
-                self.intake.tell();
-            }
-            Err(error) => error!(secret = keys::SIGNING_KEY_SECRET, %error, "the signing keys cannot be used"),
+/// The Secret has changed. Without it, or with a broken one, the keys at hand stay in use.
+pub(crate) fn read(broker: &Broker, secret: Option<&Object>) {
+    broker.signing.wake();
+    let Some(secret) = secret else {
+        warn!(
+            secret = keys::SIGNING_KEY_SECRET,
+            "the signing keys' Secret is gone; the keys at hand stay in use, and the leader puts the Secret back"
+        );
+        return;
+    };
+    let keys = data(secret).unwrap_or_default();
+    match KeyRing::from_secret_data(&keys) {
+        Ok(ring) => {
+            info!(secret = keys::SIGNING_KEY_SECRET, signs_with = ring.signs_with(), "signing keys read");
+            broker.signing.lock().held = Some(keys);
+            broker.set_ring(ring);
+            broker.signing.set_known();
+            // Everything that was decided with others is decided again.
+            broker.origins.enqueue_each(broker.origins.records.all());
+            broker.intake.tell();
         }
+        Err(error) => error!(secret = keys::SIGNING_KEY_SECRET, %error, "the signing keys cannot be used"),
+    }
+}
+
+/// Whoever looks after the two Secrets.
+struct Keeper {
+    broker: Arc<Broker>,
+}
+
+impl Keeper {
+    fn key_secret(&self, name: &str) -> ObjectKey {
+        ObjectKey::new(self.broker.namespace.as_str(), name)
     }
 
     fn note_trouble(&self, plan: &Plan, held: bool) {
@@ -177,7 +181,7 @@ impl Broker {
             Plan::Rest | Plan::Keep(_) => None,
         };
         METRICS.signing_keys_lost.set(i64::from(!held && matches!(plan, Plan::Refuse(_))));
-        let mut inner = self.signing.lock();
+        let mut inner = self.broker.signing.lock();
         if let (Plan::Refuse(why), true) = (plan, inner.trouble != trouble) {
             error!("{why}");
         }
@@ -186,10 +190,10 @@ impl Broker {
 
     /// Whether anything is lost with the keys. Looks at every object: only asked for where all keys are lost.
     fn marks(&self) -> Marks {
-        if !self.departures.are_known() {
+        if !self.broker.clusters.departures.are_known() {
             return Marks::Unknown("all that is configured to be read".to_owned());
         }
-        let clusters = self.fleet().clusters();
+        let clusters = self.broker.fleet().clusters();
         let of = |role: Role| clusters.iter().filter(move |cluster| cluster.name().role() == role);
         let consumers: Vec<Consumer> = of(Role::Consumer).map(|cluster| self.assigned_in(cluster)).collect();
         let providers: Vec<Provider> = of(Role::Provider).map(|cluster| self.copies_at(cluster)).collect();
@@ -212,7 +216,7 @@ impl Broker {
         let mut copies_of = BTreeSet::new();
         let known = self.known(cluster, |_, key, object| {
             // What another broker has placed here is not ours.
-            let consumer = leading_hash(&key.name).and_then(|(hash, _)| self.consumer_by_hash(hash));
+            let consumer = leading_hash(&key.name).and_then(|(hash, _)| self.broker.clusters.consumer_by_hash(hash));
             // Of one that came before its consumer was known only the name is held. It says enough: whether anything is
             // signed with a lost key, the consumer's object has to say, too.
             copies_of.extend(consumer.filter(|_| !object.has_body() || is_signed(object, keys::ORIGIN)));
@@ -224,7 +228,7 @@ impl Broker {
     /// Looks at every brokered object of a cluster. `look`: whether it could be told what the object says.
     fn known(&self, cluster: &Cluster, mut look: impl FnMut(&Brokered, &ObjectKey, &Object) -> bool) -> Known {
         let mut all = true;
-        for brokered in &self.watches.brokered {
+        for brokered in &self.broker.watches.brokered {
             let missing = cluster.is_ready() && cluster.kind(&brokered.gvk) == KindState::Missing;
             let Some(index) = cluster.index(&brokered.spec) else {
                 all = false;
@@ -248,7 +252,7 @@ impl Broker {
     async fn make_keys(&self, hub: &Cluster, key: &ObjectKey) -> Result<(), CallError> {
         let bytes: [u8; KEY_BYTES] = runtime_fleet::random::bytes();
         let id = format!("k{}", runtime_fleet::wall::now().as_second());
-        if self.options.new_signing_key {
+        if self.broker.options.new_signing_key {
             warn!(secret = %key, "a new signing key is made, as --new-signing-key says; take the flag away again");
         }
         self.create_keys(hub, key, &BTreeMap::from([(id, bytes.to_vec())])).await.map(drop)
@@ -259,7 +263,9 @@ impl Broker {
         let from = if held { "the broker's memory".to_owned() } else { format!("Secret {}", keys::SIGNING_KEY_BACKUP) };
         let message = format!("the signing keys' Secret was gone and has been made again from {from}");
         warn!(secret = %key, "{message}");
-        self.engine.tell(Regarding::secret(hub.name(), key, &secret.uid), Note::warning("SigningKeyRestored", message));
+        self.broker
+            .engine
+            .tell(Regarding::secret(hub.name(), key, &secret.uid), Note::warning("SigningKeyRestored", message));
         Ok(())
     }
 
@@ -274,7 +280,7 @@ impl Broker {
             "data": encoded(keys),
         });
         let writer = Writer::new(&caller);
-        match self.engine.write_alone(hub, writer.create(&kind, key, &body)).await {
+        match self.broker.engine.write_alone(hub, writer.create(&kind, key, &body)).await {
             Some(Ok(written)) => Ok(Some(written.object)),
             Some(Err(CallError::AlreadyExists(_))) | None => Ok(None),
             Some(Err(error)) => Err(error),
@@ -283,7 +289,7 @@ impl Broker {
 
     /// Brings the second Secret up to date.
     async fn keep_keys(&self, hub: &Cluster, key: &ObjectKey, keys: &Keys) -> Result<(), CallError> {
-        let held = hub.index(&self.watches.signing_backup).and_then(|index| index.get(key).found());
+        let held = hub.index(&self.broker.watches.signing_backup).and_then(|index| index.get(key).found());
         let Some(held) = held else { return self.create_keys(hub, key, keys).await.map(drop) };
         let before = held.value().ok().and_then(|value| value.get("data").cloned()).unwrap_or_else(|| json!({}));
         let Some(diff) = merge::diff(&before, &encoded(keys)) else { return Ok(()) };
@@ -293,8 +299,8 @@ impl Broker {
             "data": diff,
         });
         let writer = Writer::new(&caller);
-        if let Some(written) = self.engine.write_alone(hub, writer.merge(&kind, key, &patch, false)).await {
-            hub.learn(&self.watches.signing_backup, key.clone(), written?.object);
+        if let Some(written) = self.broker.engine.write_alone(hub, writer.merge(&kind, key, &patch, false)).await {
+            hub.learn(&self.broker.watches.signing_backup, key.clone(), written?.object);
         }
         Ok(())
     }
@@ -314,7 +320,7 @@ mod tests {
     use broker_core::copy;
 
     use super::*;
-    use crate::{conventions, listen};
+    use crate::{conventions, listen, origins::key::origin_key};
 
     /// All that a cluster holds of the kind.
     fn list(broker: &Broker, cluster: &ClusterName, objects: Vec<(ObjectKey, Object)>) {
@@ -337,23 +343,24 @@ mod tests {
     #[tokio::test]
     async fn copies_that_came_before_their_consumer_was_known_are_found_by_their_names() {
         let broker = Broker::of_one_kind().0;
+        let keeper = Keeper { broker: Arc::clone(&broker) };
         let _listens = listen::listen(&broker, broker.fleet());
-        broker.departures.files_read();
-        broker.departures.secrets_read();
+        broker.clusters.departures.files_read();
+        broker.clusters.departures.secrets_read();
         let (homer, east) = (ClusterName::consumer("homer"), ClusterName::provider("east"));
-        let key = Broker::origin_key(&homer, &broker.watches.brokered[0].kind, &ObjectKey::new("n", "a"));
+        let key = origin_key(&homer, &broker.watches.brokered[0].kind, &ObjectKey::new("n", "a"));
         let copy = copy::name(&key);
         broker.engage_unreachable(&east);
         list(&broker, &east, vec![unread(&copy), unread("foreign")]);
         broker.engage_unreachable(&homer);
-        assert_eq!(broker.marks(), Marks::Unknown(homer.to_string()));
+        assert_eq!(keeper.marks(), Marks::Unknown(homer.to_string()));
         list(&broker, &homer, vec![marked("a", keys::ASSIGNMENT)]);
-        assert!(matches!(broker.marks(), Marks::Found(told) if told.contains("n/a in consumer#homer")));
+        assert!(matches!(keeper.marks(), Marks::Found(told) if told.contains("n/a in consumer#homer")));
         // What nobody keeps of others' objects keeps nobody waiting.
         list(&broker, &east, vec![unread("foreign")]);
-        assert_eq!(broker.marks(), Marks::None);
+        assert_eq!(keeper.marks(), Marks::None);
         list(&broker, &homer, vec![unread("b")]);
         list(&broker, &east, vec![marked(&copy, keys::ORIGIN)]);
-        assert_eq!(broker.marks(), Marks::Unknown(homer.to_string()), "the consumer's is too large to be held");
+        assert_eq!(keeper.marks(), Marks::Unknown(homer.to_string()), "the consumer's is too large to be held");
     }
 }

@@ -5,7 +5,7 @@ use runtime_engine::view::view;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::broker::Broker;
+use crate::origins::key::origin_key;
 
 /// A person's Migration of `n/a8b70b353e97-cert` from `one` to `two`, with these fields put over it.
 pub(crate) fn migration(patch: &Value) -> Known {
@@ -28,7 +28,7 @@ pub(crate) fn migration(patch: &Value) -> Known {
 
 fn origin(name: &str) -> OriginKey {
     let kind = Kind { group: "g".into(), version: "v1".into(), kind: "K".into() };
-    Broker::origin_key(&ClusterName::consumer("homer"), &Arc::new(kind), &ObjectKey::new("n", name))
+    origin_key(&ClusterName::consumer("homer"), &Arc::new(kind), &ObjectKey::new("n", name))
 }
 
 fn about(name: &str) -> MovedOrigin {

@@ -12,7 +12,7 @@ impl Broker {
     pub(crate) fn expect(&self, cluster: &ClusterName) {
         if cluster.role() == Role::Provider {
             for brokered in &self.watches.brokered {
-                self.unsettled.expect(cluster, &brokered.kind);
+                self.origins.unsettled.expect(cluster, &brokered.kind);
             }
         }
     }
@@ -25,7 +25,7 @@ impl Broker {
         }
         let wanted = |brokered: &&Brokered| kind.is_none_or(|kind| *brokered.kind == *kind);
         for brokered in self.watches.brokered.iter().filter(wanted) {
-            self.unsettled.look_at(provider, &brokered.kind, || self.is_settled(provider, brokered));
+            self.origins.unsettled.look_at(provider, &brokered.kind, || self.is_settled(provider, brokered));
         }
     }
 
@@ -35,7 +35,7 @@ impl Broker {
         // One that is not engaged is nobody's business.
         let Some(cluster) = self.fleet().cluster(provider) else { return true };
         let complete = cluster.index(&brokered.spec).is_some_and(|index| index.is_complete());
-        let known = self.knows_acceptances(&self.registry.load(), provider, &brokered.kind);
+        let known = self.knows_acceptances(&self.accept_apis.load(), provider, &brokered.kind);
         is_settled(&cluster.state(), &cluster.kind(&brokered.gvk), complete, known)
     }
 }
