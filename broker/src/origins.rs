@@ -12,7 +12,6 @@ pub mod quotas;
 pub mod records;
 pub mod strays;
 pub mod tell;
-pub mod turns;
 pub mod unsettled;
 pub mod work;
 

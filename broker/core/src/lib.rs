@@ -22,3 +22,4 @@ pub mod related;
 pub mod selector;
 pub mod snapshot;
 pub mod status;
+pub mod turns;

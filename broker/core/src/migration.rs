@@ -3,6 +3,7 @@
 //! Owns the Migration's status, finalizer and end, and the objects of its stages in the compute cluster. Copies, the
 //! consumer's object and all that belongs to it are the business of [`crate::decide`].
 
+pub mod book;
 pub mod configuration;
 pub mod known;
 pub mod machine;

@@ -1,24 +1,23 @@
-//! `Migrations`: what is remembered of each Migration, and who it concerns.
+//! `Migrations`: what is remembered of each Migration, and those to look at.
 
 pub mod overview;
 
-use std::{
-    collections::BTreeSet,
-    hash::Hash,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use broker_api::{ClusterName, MigrationState};
 use broker_core::{
     memory::Memory,
-    migration::{known::Known, moved_origin::MovedOrigin},
+    migration::{
+        book::{Book, Taken},
+        known::Known,
+        moved_origin::MovedOrigin,
+    },
     movement::MigrationView,
     snapshot::OriginKey,
 };
 use runtime_effect::{interest::Interest, note::Note};
-use runtime_engine::recorder::Told;
+use runtime_engine::{interests::Interests, recorder::Told};
 use runtime_fleet::{
-    hashed::HashMap,
     object::ObjectKey,
     queue::{Key, Queue},
 };
@@ -70,11 +69,9 @@ impl Ends {
     }
 }
 
-/// What is remembered of one Migration.
-struct Entry {
-    known: Arc<Known>,
-    about: MovedOrigin,
-    memory: Memory,
+/// What is remembered of one Migration beside what decisions need.
+#[derive(Debug, Default)]
+struct Rest {
     interests: Vec<Interest>,
     told: Told,
     ends: Ends,
@@ -82,15 +79,8 @@ struct Entry {
 
 #[derive(Default)]
 struct Inner {
-    entries: HashMap<ObjectKey, Entry>,
-    by_origin: HashMap<OriginKey, BTreeSet<ObjectKey>>,
-    by_id: HashMap<String, BTreeSet<ObjectKey>>,
-    by_copy: HashMap<ObjectKey, BTreeSet<ObjectKey>>,
-    interests: HashMap<Interest, BTreeSet<ObjectKey>>,
-    /// Those that are open. Ended ones are kept for a day.
-    open: BTreeSet<ObjectKey>,
-    /// The same by cluster: the two providers, and the origin's consumer. Decisions look at no other of those.
-    open_at: HashMap<ClusterName, BTreeSet<ObjectKey>>,
+    book: Book<Rest>,
+    interests: Interests<ObjectKey>,
 }
 
 /// All Migrations, and those of them to look at.
@@ -102,55 +92,6 @@ pub struct Migrations {
     hub: Mutex<Option<ClusterName>>,
     /// Held while what a Migration says is read with the keys that count, so that none is taken in by older ones.
     keys: Mutex<()>,
-}
-
-fn remove<K: Hash + Eq>(map: &mut HashMap<K, BTreeSet<ObjectKey>>, key: &K, migration: &ObjectKey) {
-    if let Some(held) = map.get_mut(key) {
-        held.remove(migration);
-        if held.is_empty() {
-            map.remove(key);
-        }
-    }
-}
-
-/// Clusters other than the hub whose doings concern a Migration.
-fn places<'m>(known: &'m Known, about: &'m MovedOrigin) -> impl Iterator<Item = &'m ClusterName> {
-    let consumer = about.origin().map(|origin| &origin.cluster);
-    [&known.from.provider, &known.to.provider].into_iter().chain(consumer)
-}
-
-impl Inner {
-    fn link(&mut self, key: &ObjectKey, known: &Known, about: &MovedOrigin) {
-        if let Some(origin) = about.origin() {
-            self.by_origin.entry(origin.clone()).or_default().insert(key.clone());
-        }
-        if let Some(id) = &known.id {
-            self.by_id.entry(id.clone()).or_default().insert(key.clone());
-        }
-        self.by_copy.entry(known.from.key.clone()).or_default().insert(key.clone());
-        self.by_copy.entry(known.to.key.clone()).or_default().insert(key.clone());
-        if known.is_open() {
-            self.open.insert(key.clone());
-            for cluster in places(known, about) {
-                self.open_at.entry(cluster.clone()).or_default().insert(key.clone());
-            }
-        }
-    }
-
-    fn unlink(&mut self, key: &ObjectKey, known: &Known, about: &MovedOrigin) {
-        if let Some(origin) = about.origin() {
-            remove(&mut self.by_origin, origin, key);
-        }
-        if let Some(id) = &known.id {
-            remove(&mut self.by_id, id, key);
-        }
-        remove(&mut self.by_copy, &known.from.key, key);
-        remove(&mut self.by_copy, &known.to.key, key);
-        self.open.remove(key);
-        for cluster in places(known, about) {
-            remove(&mut self.open_at, cluster, key);
-        }
-    }
 }
 
 impl Migrations {
@@ -189,178 +130,114 @@ impl Migrations {
     /// Takes in what a Migration is now, or that it is gone. Returns the origins that are to be looked at because of it.
     pub fn update(&self, key: &ObjectKey, after: Option<(Known, MovedOrigin)>) -> Vec<OriginKey> {
         let mut inner = self.lock();
-        let before = inner.entries.remove(key);
-        if let Some(before) = &before {
-            inner.unlink(key, &before.known, &before.about);
-            count(before.known.view.state, -1);
+        let Inner { book, interests } = &mut *inner;
+        let state = |book: &Book<Rest>| book.get(key).map(|entry| entry.known().view.state);
+        let before = state(book);
+        let Taken { concerned, gone } = book.update(key, after);
+        if let Some(gone) = gone {
+            interests.leave(key, &gone.rest.interests);
         }
-        let mut concerned: Vec<OriginKey> = Vec::new();
-        let Some((known, about)) = after else {
-            if let Some(before) = before {
-                for interest in &before.interests {
-                    remove(&mut inner.interests, interest, key);
-                }
-                concerned.extend(before.about.origin().cloned());
+        for (state, by) in [(before, -1), (state(book), 1)] {
+            if let Some(state) = state {
+                METRICS.migrations.get_or_create(&StateLabels { state: word(state) }).inc_by(by);
             }
-            return concerned;
-        };
-        inner.link(key, &known, &about);
-        count(known.view.state, 1);
-        let news = before.as_ref().is_none_or(|before| before.known.view != known.view || before.about != about);
-        if news {
-            concerned.extend(about.origin().cloned());
-            let left = before.as_ref().and_then(|before| before.about.origin());
-            concerned.extend(left.filter(|left| Some(*left) != about.origin()).cloned());
         }
-        // Another object under the name has no past. The answer to a write comes by here before it is heard that it went through.
-        let (memory, interests, told, ends) = match before {
-            Some(of) if of.known.uid == known.uid => (of.memory, of.interests, of.told, of.ends),
-            Some(other) => (Memory::default(), other.interests, Told::default(), Ends::default()),
-            None => Default::default(),
-        };
-        let known = Arc::new(known);
-        inner.entries.insert(key.clone(), Entry { known, about, memory, interests, told, ends });
         concerned
     }
 
-    /// It has turned out which origin a Migration is about, by what was known of it; what has become known since says more.
-    /// Returns the origins that are to be looked at because of it.
+    /// See [`Book::set_about`].
     pub fn set_about(&self, known: &Arc<Known>, about: MovedOrigin) -> Vec<OriginKey> {
-        let mut inner = self.lock();
-        let entry = inner.entries.get_mut(&known.key);
-        let Some(entry) = entry.filter(|entry| Arc::ptr_eq(&entry.known, known) && entry.about != about) else {
-            return Vec::new();
-        };
-        let (after, before) = (about.clone(), std::mem::replace(&mut entry.about, about));
-        inner.unlink(&known.key, known, &before);
-        inner.link(&known.key, known, &after);
-        [&before, &after].into_iter().filter_map(MovedOrigin::origin).cloned().collect()
+        self.lock().book.set_about(known, about)
     }
 
     /// What is known of a Migration, which origin it is about, and what earlier decisions left.
     pub fn get(&self, key: &ObjectKey) -> Option<(Arc<Known>, MovedOrigin, Memory)> {
         let inner = self.lock();
-        let entry = inner.entries.get(key)?;
-        Some((Arc::clone(&entry.known), entry.about.clone(), entry.memory.clone()))
+        let entry = inner.book.get(key)?;
+        Some((Arc::clone(entry.known()), entry.about().clone(), entry.memory.clone()))
     }
 
     /// Changes what is remembered of the writes of a Migration.
     pub fn remember<T>(&self, key: &ObjectKey, change: impl FnOnce(&mut Memory) -> T) -> Option<T> {
-        self.lock().entries.get_mut(key).map(|entry| change(&mut entry.memory))
+        self.lock().book.get_mut(key).map(|entry| change(&mut entry.memory))
     }
 
     /// Notes that this is told of a Migration now. Its uid, if that is news.
     pub(super) fn news(&self, key: &ObjectKey, note: &Note) -> Option<Box<str>> {
         let mut inner = self.lock();
-        let entry = inner.entries.get_mut(key)?;
-        entry.told.is_news(note).then(|| entry.known.uid.clone())
+        let entry = inner.book.get_mut(key)?;
+        entry.rest.told.is_news(note).then(|| entry.known().uid.clone())
     }
 
     /// What ends once the writes that were just decided on go through.
     pub(super) fn set_ends(&self, key: &ObjectKey, ends: Ends) {
-        if let Some(entry) = self.lock().entries.get_mut(key) {
-            entry.ends = ends;
+        if let Some(entry) = self.lock().book.get_mut(key) {
+            entry.rest.ends = ends;
         }
     }
 
     /// They went through.
     pub(super) fn take_ends(&self, key: &ObjectKey) -> Ends {
-        self.lock().entries.get_mut(key).map(|entry| std::mem::take(&mut entry.ends)).unwrap_or_default()
+        self.lock().book.get_mut(key).map(|entry| std::mem::take(&mut entry.rest.ends)).unwrap_or_default()
     }
 
     /// Takes in which related objects a Migration listens to. Returns whether any is new: it may have changed meanwhile.
     pub fn listen(&self, key: &ObjectKey, now: &[Interest]) -> bool {
         let mut inner = self.lock();
-        let Inner { entries, interests, .. } = &mut *inner;
-        let Some(entry) = entries.get_mut(key) else { return false };
-        for gone in entry.interests.iter().filter(|interest| !now.contains(interest)) {
-            remove(interests, gone, key);
-        }
-        let mut new = false;
-        for interest in now.iter().filter(|interest| !entry.interests.contains(interest)) {
-            interests.entry(interest.clone()).or_default().insert(key.clone());
-            new = true;
-        }
-        if entry.interests != now {
-            entry.interests = now.to_vec();
-        }
-        new
+        let Inner { book, interests } = &mut *inner;
+        book.get_mut(key).is_some_and(|entry| interests.listen(key, &mut entry.rest.interests, now))
     }
 
-    /// The Migrations of the origin with this uid, the oldest first. Those of an earlier object of its name are not its own.
+    /// See [`Book::of`].
     pub fn of(&self, origin: &OriginKey, uid: &str) -> Vec<MigrationView> {
-        let inner = self.lock();
-        let keys = inner.by_origin.get(origin).into_iter().flatten();
-        let mut views: Vec<MigrationView> = keys
-            .filter_map(|key| inner.entries.get(key).filter(|entry| entry.about.is_of(uid)))
-            .map(|entry| entry.known.view.clone())
-            .collect();
-        views.sort_by(|a, b| (a.created, &a.namespace, &a.name).cmp(&(b.created, &b.namespace, &b.name)));
-        views
+        self.lock().book.of(origin, uid)
+    }
+
+    /// See [`Book::makes_for`].
+    pub fn makes_for(&self, known: &Known) -> bool {
+        self.lock().book.makes_for(known)
     }
 
     /// An origin's move went on, or what it says of its Migrations changed: those that are open look at it.
     pub fn origin_moved(&self, origin: &OriginKey) {
-        let inner = self.lock();
-        let keys = inner.by_origin.get(origin).into_iter().flatten();
-        let concerned: Vec<ObjectKey> =
-            keys.filter(|key| inner.entries.get(key).is_some_and(Entry::is_open)).cloned().collect();
-        drop(inner);
+        let concerned = self.lock().book.open_about(origin);
         self.enqueue_each(concerned);
-    }
-
-    /// Whether another Migration makes the copy that this one is to leave, and goes first.
-    pub fn makes_for(&self, known: &Known) -> bool {
-        let inner = self.lock();
-        let of_its_name = inner.by_copy.get(&known.from.key).into_iter().flatten();
-        let mut entries = of_its_name.filter_map(|key| inner.entries.get(key));
-        entries.any(|entry| entry.known.makes_for(entry.about.origin().is_some(), known))
     }
 
     /// A related object in a provider changed.
     pub fn related_moved(&self, interest: &Interest) {
-        let concerned = self.lock().interests.get(interest).cloned().unwrap_or_default();
+        let concerned = self.lock().interests.of(interest);
         self.enqueue_each(concerned);
     }
 
     /// A copy of this name changed in some provider.
     pub fn copy_moved(&self, copy: &ObjectKey) {
-        let inner = self.lock();
-        let keys = inner.by_copy.get(copy).into_iter().flatten();
-        let concerned: Vec<ObjectKey> =
-            keys.filter(|key| inner.entries.get(key).is_some_and(Entry::is_open)).cloned().collect();
-        drop(inner);
+        let concerned = self.lock().book.open_of_copy(copy);
         self.enqueue_each(concerned);
     }
 
     /// A stage object with this id changed.
     pub fn stage_moved(&self, id: &str) {
-        let concerned = self.lock().by_id.get(id).cloned().unwrap_or_default();
+        let concerned = self.lock().book.with_id(id);
         self.enqueue_each(concerned);
     }
 
     /// All that are open are looked at.
     pub fn enqueue_open(&self) {
-        let open = self.lock().open.clone();
+        let open = self.lock().book.open().clone();
         self.enqueue_each(open);
     }
 
     /// Something has changed at a provider, or at a consumer: those that are open and have to do with it are looked at.
     pub fn cluster_moved(&self, cluster: &ClusterName) {
-        let concerned = self.lock().open_at.get(cluster).cloned().unwrap_or_default();
+        let concerned = self.lock().book.open_at(cluster);
         self.enqueue_each(concerned);
     }
 
     /// All are looked at.
     pub fn enqueue_all(&self) {
-        let all: Vec<ObjectKey> = self.lock().entries.keys().cloned().collect();
+        let all: Vec<ObjectKey> = self.lock().book.iter().map(|(key, _)| key.clone()).collect();
         self.enqueue_each(all);
-    }
-}
-
-impl Entry {
-    fn is_open(&self) -> bool {
-        self.known.is_open()
     }
 }
 
@@ -375,10 +252,6 @@ pub fn word(state: MigrationState) -> &'static str {
         MigrationState::CutoverCompleted => "CutoverCompleted",
         MigrationState::Failed => "Failed",
     }
-}
-
-fn count(state: MigrationState, by: i64) {
-    METRICS.migrations.get_or_create(&StateLabels { state: word(state) }).inc_by(by);
 }
 
 #[cfg(test)]

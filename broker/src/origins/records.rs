@@ -19,19 +19,21 @@ use broker_core::{
     migration::standing,
     movement::Route,
     snapshot::OriginKey,
+    turns::Turns,
 };
 use runtime_effect::{interest::Interest, kind::Kind};
+use runtime_engine::interests::Interests;
 use runtime_fleet::{hashed::HashMap, object::ObjectKey};
 use tokio::time::Instant;
 
 pub use self::record::Record;
 use self::{
     bounds::Bounds,
-    index::{Facts, Index, Keys},
+    index::{Facts, Index},
     record::accounts_at,
     spread::Spread,
 };
-use super::{key::copy_key, quotas::Quotas, strays::Strays, turns::Turns};
+use super::{key::copy_key, quotas::Quotas, strays::Strays};
 
 /// How many are listed at once where all are looked at.
 const AT_ONCE: usize = 1000;
@@ -61,7 +63,7 @@ struct Inner {
     counts: HashMap<AcceptId, u64>,
     quotas: Quotas,
     states: HashMap<State, i64>,
-    interests: HashMap<Interest, Keys>,
+    interests: Interests<Arc<OriginKey>>,
     turns: Turns,
     strays: Strays,
 }
@@ -131,10 +133,10 @@ impl Records {
         if decision.begins && !quotas.admits(&key.cluster, newly.as_ref(), !record.occupies, bounds) {
             return None;
         }
-        if !record.may_take(key, decision, turns, bounds) {
+        if !turns.admits(key, &record.place, record.moving.is_some(), decision, bounds.moves) {
             return None;
         }
-        let place = record.placed_in(decision);
+        let place = record.place.after(decision);
         let turns = turns.take(key, &mut record.place, place, bounds.moves);
         let occupies = record.occupies(decision);
         let relieved = quotas.moved(
@@ -162,7 +164,7 @@ impl Records {
         if let Some(after) = &newly {
             *counts.entry(after.clone()).or_default() += 1;
         }
-        let listens = record.listen(key, &decision.interests, interests);
+        let listens = interests.listen(key, &mut record.interests, &decision.interests);
         if record.listed {
             *states.entry(record.state).or_default() -= 1;
         }
@@ -273,8 +275,7 @@ impl Records {
 
     /// Whom a related object in a provider concerns.
     pub fn interested(&self, interest: &Interest) -> Vec<OriginKey> {
-        let interested = self.lock().interests.get(interest).into_iter().flatten().cloned().collect();
-        in_order(interested)
+        self.lock().interests.of(interest).iter().map(|key| OriginKey::clone(key)).collect()
     }
 
     /// Origins by what they are found by, in order.

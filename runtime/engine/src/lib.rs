@@ -11,6 +11,7 @@ pub mod decisions;
 pub mod demand;
 mod doubts;
 pub mod engine;
+pub mod interests;
 mod kept;
 pub mod machine;
 pub mod meters;

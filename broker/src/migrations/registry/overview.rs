@@ -5,7 +5,7 @@ use std::{cmp::Reverse, collections::BTreeMap};
 use broker_api::MigrationState;
 use runtime_fleet::object::ObjectKey;
 
-use super::{Entry, Migrations};
+use super::Migrations;
 
 /// See the module.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,13 +26,11 @@ enum Rank {
     Done,
 }
 
-impl Entry {
-    fn rank(&self) -> Rank {
-        match self.known.view.state {
-            MigrationState::Failed => Rank::Failed,
-            MigrationState::CutoverCompleted => Rank::Done,
-            _ => Rank::UnderWay,
-        }
+fn rank(state: MigrationState) -> Rank {
+    match state {
+        MigrationState::Failed => Rank::Failed,
+        MigrationState::CutoverCompleted => Rank::Done,
+        _ => Rank::UnderWay,
     }
 }
 
@@ -41,10 +39,12 @@ impl Migrations {
     pub fn overview(&self, most: usize) -> Overview {
         let inner = self.lock();
         let mut states: BTreeMap<MigrationState, usize> = BTreeMap::new();
-        let mut all: Vec<(Rank, Reverse<u64>, &ObjectKey)> = Vec::with_capacity(inner.entries.len());
-        for (key, entry) in &inner.entries {
-            *states.entry(entry.known.view.state).or_default() += 1;
-            all.push((entry.rank(), Reverse(entry.known.view.created), key));
+        let entries = inner.book.iter();
+        let mut all: Vec<(Rank, Reverse<u64>, &ObjectKey)> = Vec::with_capacity(entries.len());
+        for (key, entry) in entries {
+            let view = &entry.known().view;
+            *states.entry(view.state).or_default() += 1;
+            all.push((rank(view.state), Reverse(view.created), key));
         }
         let more = all.len().saturating_sub(most);
         if more > 0 {

@@ -1,25 +1,18 @@
 //! What the broker remembers of one origin.
 
-use std::sync::Arc;
-
 use broker_api::ClusterName;
 use broker_core::{
     acceptance::AcceptId,
     decision::{Decision, State},
     memory::OriginMemory,
     movement::{Moving, Request},
-    snapshot::OriginKey,
+    turns::Place,
 };
 use runtime_effect::interest::Interest;
 use runtime_engine::recorder::Told;
-use runtime_fleet::hashed::HashMap;
 use tokio::time::Instant;
 
-use super::{
-    bounds::Bounds,
-    index::{Facts, Keys},
-};
-use crate::origins::turns::{Place, Turns};
+use super::index::Facts;
 
 /// One origin.
 #[expect(clippy::struct_excessive_bools, reason = "each says one thing of an origin, and any may be so with any")]
@@ -106,52 +99,8 @@ impl Record {
         decision.counted.as_ref().or(self.counted.as_ref().filter(|_| held_up))
     }
 
-    /// Whether the decision's move has a turn: it is under way, or there is one left.
-    pub(super) fn may_take(&self, key: &OriginKey, decision: &Decision, turns: &Turns, bounds: Bounds<'_>) -> bool {
-        let Some(route) = decision.route.as_ref().filter(|_| decision.moving.is_some()) else { return true };
-        !decision.begins || self.moving.is_some() || turns.may_move(key, &self.place, route, bounds.moves)
-    }
-
-    /// What the origin moves or waits in after this decision.
-    pub(super) fn placed_in(&self, decision: &Decision) -> Place {
-        let route = || decision.route.clone().map(Box::new);
-        let (moves, waits) = match &decision.moving {
-            // Others go on meanwhile; when it does so itself, it counts again.
-            _ if decision.rests => (None, None),
-            Some(_) if decision.route.is_some() => (route(), None),
-            // Its end is being written: until that is done it moves.
-            None if decision.state == State::Moving => (self.place.moves.clone(), None),
-            // What keeps it from being looked at takes no turn from it.
-            _ if decision.route.is_none() && decision.is_held_up() => (self.place.moves.clone(), None),
-            // Who waits for its turn is in line, whatever else is wrong with it: nobody else would tell it that one has come.
-            _ => (None, route()),
-        };
-        Place { moves, waits }
-    }
-
     /// Whether a provider serves the origin, or is to, after this decision.
     pub(super) fn occupies(&self, decision: &Decision) -> bool {
         decision.provider.is_some() || self.occupies && decision.is_held_up()
-    }
-
-    /// Takes in whom the origin listens to. Says whether that is somebody new.
-    pub(super) fn listen(&mut self, key: &Arc<OriginKey>, now: &[Interest], all: &mut HashMap<Interest, Keys>) -> bool {
-        for gone in self.interests.iter().filter(|interest| !now.contains(interest)) {
-            if let Some(origins) = all.get_mut(gone) {
-                origins.remove(key);
-                if origins.is_empty() {
-                    all.remove(gone);
-                }
-            }
-        }
-        let mut new = false;
-        for interest in now.iter().filter(|interest| !self.interests.contains(interest)) {
-            all.entry(interest.clone()).or_default().insert(Arc::clone(key));
-            new = true;
-        }
-        if self.interests != now {
-            self.interests = now.to_vec();
-        }
-        new
     }
 }

@@ -107,7 +107,7 @@ fn an_invalid_configuration_holds_the_move_and_says_so() {
 }
 
 fn request(world: &World) -> Option<Request> {
-    world.moves.requests.get(&web())?.first().map(|(_, request)| request.clone())
+    world.moves.requests(&web()).first().map(|(_, request)| request.clone())
 }
 
 /// `web` at p1, which a person brings to p2, who is ready.

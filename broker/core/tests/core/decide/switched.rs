@@ -355,7 +355,7 @@ fn a_persons_migration_to_where_the_name_is_taken_is_refused() {
     world.moves.ask(&web(), "mine", "p1", "p2", world.millis);
     world.moves.migrations[0].1.force = true;
     assert_eq!(world.settle(&web()).state, State::Served);
-    let refused = &world.moves.requests[&web()][0].1;
+    let refused = &world.moves.requests(&web())[0].1;
     assert!(matches!(refused, Request::Refused("NameConflict", _)), "{refused:?}");
 }
 

@@ -364,7 +364,7 @@ impl World {
         if let (Some(route), None) = (&decision.route, &decision.moving) {
             assert!(!self.moves.may_move(key, route), "it waits for a turn that it could have: {decision:#?}");
         }
-        let before = self.moves.moving.get(key);
+        let before = self.moves.moving(key);
         self.memories.entry(key.clone()).or_default().absorb(&decision, before, self.millis);
         self.moves.absorb(key, &decision);
         match &decision.counted {
@@ -463,7 +463,7 @@ impl World {
         self.started = self.millis;
         self.memories.clear();
         self.counted.clear();
-        self.moves.under_way.clear();
+        self.moves.forget_turns();
     }
 
     /// Asserts that nothing is written, now and after a restart.

@@ -1,15 +1,15 @@
 //! Both machines and what is between them: the coordination cluster, which is the compute cluster as well.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     sync::{Arc, LazyLock},
 };
 
 use broker_api::{ClusterName, MigrationStage, Role, keys, migration::time_of};
 use broker_core::{
     decision::Decision,
-    memory::Memory,
     migration::{
+        book::Book,
         configuration::Configuration,
         known::Known,
         machine::migrate,
@@ -18,10 +18,11 @@ use broker_core::{
     },
     migration_object,
     movement::Configured,
-    snapshot::OriginKey,
 };
 use runtime_cel::expression::Evaluator;
-use runtime_effect::{kind::Kind, reach::Reach, seen::Seen, serving::Serving, view::View, write::Op};
+use runtime_effect::{
+    kind::Kind, object_key::ObjectKey, reach::Reach, seen::Seen, serving::Serving, view::View, write::Op,
+};
 use serde_json::{Value, json};
 
 use crate::decide::world::{At, NAMESPACE, Server, World, config_map, consumer_rule, web};
@@ -39,6 +40,10 @@ pub(crate) fn hub() -> ClusterName {
     ClusterName::new(Role::Coordination, "hub")
 }
 
+fn key_of(name: &str) -> ObjectKey {
+    ObjectKey::new(NAMESPACE, name)
+}
+
 pub(crate) fn migration_at(name: &str) -> At {
     (migration_object::kind(), NAMESPACE.to_owned(), name.to_owned())
 }
@@ -51,12 +56,10 @@ pub(crate) enum Setting {
     Stages(Arc<Configuration>),
 }
 
-/// What the shell remembers of one Migration.
-struct Entry {
-    known: Known,
-    memory: Memory,
-    about: MovedOrigin,
-    /// Version of the Migration that `about` was told of.
+/// What is remembered of a Migration beside what decisions need.
+#[derive(Debug, Default)]
+struct Rest {
+    /// Version that was taken in.
     version: Value,
     watches: BTreeSet<Kind>,
 }
@@ -66,7 +69,7 @@ pub(crate) struct Joint {
     pub(crate) setting: Setting,
     pub(crate) ledger: Ledger,
     record: Option<Record>,
-    entries: BTreeMap<String, Entry>,
+    book: Book<Rest>,
     /// Decided, and not carried out yet.
     slow_decision: Option<Decision>,
     slow_decided: Option<(String, Decided)>,
@@ -84,7 +87,7 @@ impl Joint {
             setting: Setting::None,
             ledger: Ledger::default(),
             record: None,
-            entries: BTreeMap::new(),
+            book: Book::default(),
             slow_decision: None,
             slow_decided: None,
         }
@@ -135,35 +138,35 @@ impl Joint {
             return;
         }
         let names = self.migrations();
-        self.entries.retain(|name, _| names.contains(name));
-        let mut changed = BTreeSet::new();
-        for name in &names {
-            let before = self.entries.remove(name);
-            let known = known(&self.world, name, before.as_ref().map(|before| &before.known)).unwrap();
-            let version = self.migration(name).unwrap()["metadata"]["resourceVersion"].clone();
-            // Another one of its name has no past.
-            let before = before.filter(|before| before.known.uid == known.uid);
-            if before.as_ref().is_none_or(|before| before.version != version) {
-                changed.insert(name);
-            }
-            let (memory, about, watches) =
-                before.map_or_else(Default::default, |before| (before.memory, before.about, before.watches));
-            self.entries.insert(name.clone(), Entry { known, memory, about, version, watches });
+        let gone: Vec<ObjectKey> = self.book.iter().map(|(key, _)| key.clone()).collect();
+        for key in gone.iter().filter(|key| !names.iter().any(|name| **name == *key.name)) {
+            self.book.update(key, None);
         }
         for name in &names {
-            let Entry { known, about: before, .. } = &self.entries[name];
-            if changed.contains(name) || before.origin().is_none() {
-                let makes = |other: &Entry| other.known.makes_for(other.about.origin().is_some(), known);
-                let about = about(&self.world, known, &|| self.entries.values().any(makes));
-                self.entries.get_mut(name).unwrap().about = about;
+            let key = key_of(name);
+            let version = self.migration(name).unwrap()["metadata"]["resourceVersion"].clone();
+            let before = self.book.get(&key);
+            if before.is_some_and(|before| before.rest.version == version) {
+                continue;
             }
+            let known = known(&self.world, name, before.map(|before| &**before.known())).unwrap();
+            let about = self.about(&known);
+            self.book.update(&key, Some((known, about)));
+            self.book.get_mut(&key).unwrap().rest.version = version;
         }
         let origin = self.world.servers[&web().cluster].seen(&World::origin_at(&web()));
-        let own = |entry: &&Entry| origin.present().is_some_and(|origin| entry.about.is_of(&origin.uid));
-        let own = self.entries.values().filter(own);
-        let mut views: Vec<(OriginKey, _)> = own.map(|entry| (web(), entry.known.view.clone())).collect();
-        views.sort_by(|(_, a), (_, b)| (a.created, &a.name).cmp(&(b.created, &b.name)));
-        self.world.moves.migrations = views;
+        let own = origin.present().map(|origin| self.book.of(&web(), &origin.uid)).unwrap_or_default();
+        self.world.moves.migrations = own.into_iter().map(|view| (web(), view)).collect();
+    }
+
+    /// Which origin a Migration is about, as far as can be told now.
+    fn about(&self, known: &Known) -> MovedOrigin {
+        about(&self.world, known, &|| self.book.makes_for(known))
+    }
+
+    /// Whether anybody watches stage objects of a kind.
+    fn watches(&self, kind: &Kind) -> bool {
+        self.book.iter().any(|(_, entry)| entry.rest.watches.contains(kind))
     }
 
     /// Decides on the origin; what it says of its move is known at once.
@@ -230,9 +233,15 @@ impl Joint {
     fn observe(&mut self, name: &str) -> Option<Decided> {
         self.link();
         let Seen::Present(object) = self.world.servers[&hub()].seen(&migration_at(name)) else { return None };
-        let entry = &self.entries[name];
-        let known = &entry.known;
-        let (movement, maker) = linked(&self.world, known, &entry.about, self.record.as_ref());
+        let key = key_of(name);
+        let known = Arc::clone(self.book.get(&key).unwrap().known());
+        if self.book.get(&key).unwrap().about().origin().is_none() {
+            let about = self.about(&known);
+            self.book.set_about(&known, about);
+            self.link();
+        }
+        let entry = self.book.get(&key).unwrap();
+        let (movement, maker) = linked(&self.world, &known, entry.about(), self.record.as_ref());
         let applicable = match &self.setting {
             Setting::None => Applicable::None,
             Setting::Invalid => Applicable::Invalid("spec.stages[0]: no"),
@@ -242,7 +251,7 @@ impl Joint {
             now: self.world.now(),
             object: &object,
             movement,
-            origin: match &entry.about {
+            origin: match entry.about() {
                 MovedOrigin::Known(key, uid) => Some((key, &**uid)),
                 MovedOrigin::Unknown | MovedOrigin::Refused(..) => None,
             },
@@ -261,7 +270,7 @@ impl Joint {
             memory: &entry.memory,
             ttl_millis: TTL,
         });
-        self.entries.get_mut(name).unwrap().watches.clone_from(&decided.watches);
+        self.book.get_mut(&key).unwrap().rest.watches.clone_from(&decided.watches);
         Some(decided)
     }
 
@@ -276,7 +285,7 @@ impl Joint {
                 break;
             }
             wrote = true;
-            if let (false, Some(entry)) = (matches!(write.op, Op::Delete { .. }), self.entries.get_mut(name)) {
+            if let (false, Some(entry)) = (matches!(write.op, Op::Delete { .. }), self.book.get_mut(&key_of(name))) {
                 entry.memory.wrote(write.subject, write.intent, None, now);
             }
             self.link();
@@ -290,7 +299,7 @@ impl Joint {
     pub(crate) fn migrate(&mut self, name: &str, budget: usize) -> (bool, Option<u64>) {
         self.slow_decided = None;
         // A watch that is new brings what there is, and it is decided again.
-        let known = self.entries.get(name).map(|entry| entry.watches.clone());
+        let known = self.book.get(&key_of(name)).map(|entry| entry.rest.watches.clone());
         let Some(mut decided) = self.observe(name) else { return (false, None) };
         if known.as_ref() != Some(&decided.watches) {
             decided = self.observe(name).unwrap();
@@ -304,7 +313,7 @@ impl Joint {
     pub(crate) fn restart(&mut self) {
         self.world.restart();
         self.record = None;
-        self.entries.clear();
+        self.book = Book::default();
         self.world.moves.migrations.clear();
         (self.slow_decision, self.slow_decided) = (None, None);
         self.link();
@@ -333,7 +342,7 @@ impl StageView for Joint {
     }
 
     fn object(&self, kind: &Kind, namespace: &str, name: &str) -> Seen {
-        if !self.entries.values().any(|entry| entry.watches.contains(kind)) {
+        if !self.watches(kind) {
             return Seen::Unknown;
         }
         let seen = self.world.servers[&hub()].seen(&(kind.clone(), namespace.to_owned(), name.to_owned()));
@@ -348,14 +357,13 @@ impl StageView for Joint {
         if !hub.listed {
             return Vec::new();
         }
-        let watched = |kind: &Kind| self.entries.values().any(|entry| entry.watches.contains(kind));
-        let ours = hub.cached_views().filter(|(at, view)| watched(&at.0) && view.label(keys::MIGRATION_ID) == Some(id));
+        let ours =
+            hub.cached_views().filter(|(at, view)| self.watches(&at.0) && view.label(keys::MIGRATION_ID) == Some(id));
         ours.map(|(at, view)| (at.0.clone(), view)).collect()
     }
 
     fn all_known(&self, kinds: &BTreeSet<Kind>) -> bool {
-        let watched = |kind: &Kind| self.entries.values().any(|entry| entry.watches.contains(kind));
-        self.world.servers[&hub()].listed && kinds.iter().all(watched)
+        self.world.servers[&hub()].listed && kinds.iter().all(|kind| self.watches(kind))
     }
 
     fn source(&self, provider: &ClusterName, kind: &Kind, namespace: &str, name: &str) -> Seen {

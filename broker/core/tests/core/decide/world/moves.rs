@@ -5,13 +5,22 @@ use std::collections::BTreeMap;
 use broker_api::{ClusterName, MigrationState, Role};
 use broker_core::{
     decision::{Decision, Write},
+    migration::standing,
     movement::{Configured, MigrationView, Moving, Phase, Request, Route},
     snapshot::{Moves, OriginKey, Patience},
+    turns::{Place, Turns},
 };
 use runtime_effect::write::Op;
 use serde_json::Value;
 
 use super::Refused;
+
+/// What an origin's last decision said of its move.
+#[derive(Default)]
+struct Said {
+    moving: Option<Box<Moving>>,
+    requests: Vec<(String, Request)>,
+}
 
 pub(crate) struct MovesWorld {
     pub(crate) configured: Configured,
@@ -22,10 +31,10 @@ pub(crate) struct MovesWorld {
     pub(crate) left: BTreeMap<ClusterName, u64>,
     pub(crate) most: usize,
     pub(crate) patience: Patience,
-    /// What each origin counts for while it moves.
-    pub(crate) under_way: BTreeMap<OriginKey, Route>,
-    pub(crate) requests: BTreeMap<OriginKey, Vec<(String, Request)>>,
-    pub(crate) moving: BTreeMap<OriginKey, Moving>,
+    turns: Turns,
+    /// What each origin has of them.
+    places: BTreeMap<OriginKey, Place>,
+    said: BTreeMap<OriginKey, Said>,
 }
 
 impl Default for MovesWorld {
@@ -38,9 +47,9 @@ impl Default for MovesWorld {
             left: BTreeMap::new(),
             most: 50,
             patience: Patience { orphan_grace: 60_000, ready_timeout: 600_000 },
-            under_way: BTreeMap::new(),
-            requests: BTreeMap::new(),
-            moving: BTreeMap::new(),
+            turns: Turns::default(),
+            places: BTreeMap::new(),
+            said: BTreeMap::new(),
         }
     }
 }
@@ -70,22 +79,32 @@ impl MovesWorld {
     }
 
     pub(crate) fn may_move(&self, key: &OriginKey, route: &Route) -> bool {
-        let others = self.under_way.iter().filter(|(other, held)| *other != key && *held == route).count();
-        others < if matches!(route, Route::Rebalance { .. }) { 5 } else { self.most }
+        let place = self.places.get(key).cloned().unwrap_or_default();
+        self.turns.may_move(key, &place, route, self.most)
     }
 
     pub(crate) fn absorb(&mut self, key: &OriginKey, decision: &Decision) {
-        match (&decision.route, &decision.moving) {
-            (Some(route), Some(_)) => self.under_way.insert(key.clone(), route.clone()),
-            _ => self.under_way.remove(key),
-        };
-        if !decision.is_held_up() {
-            self.requests.insert(key.clone(), decision.requests.clone());
-            match &decision.moving {
-                Some(moving) => self.moving.insert(key.clone(), moving.clone()),
-                None => self.moving.remove(key),
-            };
-        }
+        let place = self.places.entry(key.clone()).or_default();
+        let after = place.after(decision);
+        // Whose turn has come is not told: tests look at each whenever they like.
+        self.turns.take(key, place, after, self.most);
+        let Said { moving, requests } = self.said.entry(key.clone()).or_default();
+        standing::take_in(decision, moving, requests);
+    }
+
+    /// The move that an origin's last decision says is under way.
+    pub(crate) fn moving(&self, key: &OriginKey) -> Option<&Moving> {
+        self.said.get(key)?.moving.as_deref()
+    }
+
+    /// What it said of Migrations that are not.
+    pub(crate) fn requests(&self, key: &OriginKey) -> &[(String, Request)] {
+        self.said.get(key).map(|said| &*said.requests).unwrap_or_default()
+    }
+
+    /// Nothing is remembered of who moves.
+    pub(crate) fn forget_turns(&mut self) {
+        (self.turns, self.places) = Default::default();
     }
 
     /// The broker makes a Migration.
@@ -136,12 +155,13 @@ impl MovesWorld {
             CutoverCompleted, CutoverInProgress, Failed, InitialCompleted, InitialInProgress, Pending, Unknown,
         };
         let Some((key, view)) = self.migrations.get_mut(which) else { return };
-        let moving = self.moving.get(key).filter(|moving| moving.from == view.from && moving.to == view.to);
+        let Said { moving, requests } = self.said.entry(key.clone()).or_default();
+        let moving = moving.as_deref().filter(|moving| moving.from == view.from && moving.to == view.to);
         let own = |moving: &&Moving| view.by_person || view.name.ends_with(&format!("-{}", moving.epoch));
         let phase = moving.filter(own).map(|moving| moving.phase);
-        let refused = self.requests.get(key).is_some_and(|all| {
-            all.iter().any(|(name, request)| name.ends_with(&view.name) && matches!(request, Request::Refused(..)))
-        });
+        let refused =
+            |(name, request): &(String, Request)| name.ends_with(&view.name) && matches!(request, Request::Refused(..));
+        let refused = requests.iter().any(refused);
         view.state = match (view.state, phase) {
             (ended @ (CutoverCompleted | Failed), _) => ended,
             _ if refused => Failed,

@@ -9,8 +9,12 @@ use std::{
 };
 
 use broker_api::ClusterName;
-use broker_core::{movement::Route, snapshot::OriginKey};
-use runtime_fleet::hashed::{HashMap, HashSet};
+
+use crate::{
+    decision::{Decision, State},
+    movement::Route,
+    snapshot::OriginKey,
+};
 
 /// Objects that move at once to a provider that asks for its share.
 const REBALANCED: usize = 5;
@@ -28,7 +32,7 @@ struct Queue {
     /// How many move.
     taken: usize,
     /// Whose turn has come, and who have not begun yet.
-    called: HashSet<OriginKey>,
+    called: BTreeSet<OriginKey>,
     waiting: BTreeMap<ClusterName, BTreeSet<OriginKey>>,
     /// The consumer that was called last.
     last: Option<ClusterName>,
@@ -71,7 +75,7 @@ impl Queue {
 
 /// The turns of all lanes.
 #[derive(Default)]
-pub struct Turns(HashMap<Route, Queue>);
+pub struct Turns(BTreeMap<Route, Queue>);
 
 /// What one origin has of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -82,7 +86,34 @@ pub struct Place {
     pub waits: Option<Box<Route>>,
 }
 
+impl Place {
+    /// What the origin moves or waits in after this decision.
+    #[must_use]
+    pub fn after(&self, decision: &Decision) -> Self {
+        let route = || decision.route.clone().map(Box::new);
+        let (moves, waits) = match &decision.moving {
+            // Others go on meanwhile; when it does so itself, it counts again.
+            _ if decision.rests => (None, None),
+            Some(_) if decision.route.is_some() => (route(), None),
+            // Its end is being written: until that is done it moves.
+            None if decision.state == State::Moving => (self.moves.clone(), None),
+            // What keeps it from being looked at takes no turn from it.
+            _ if decision.route.is_none() && decision.is_held_up() => (self.moves.clone(), None),
+            // Who waits for its turn is in line, whatever else is wrong with it: nobody else would tell it that one has come.
+            _ => (None, route()),
+        };
+        Self { moves, waits }
+    }
+}
+
 impl Turns {
+    /// Whether a decision's move has a turn: it is under way, or there is one left. `moves`: see [`Self::may_move`];
+    /// `is_moving`: it was under way before.
+    pub fn admits(&self, key: &OriginKey, place: &Place, is_moving: bool, decision: &Decision, moves: usize) -> bool {
+        let Some(route) = decision.route.as_ref().filter(|_| decision.moving.is_some()) else { return true };
+        !decision.begins || is_moving || self.may_move(key, place, route, moves)
+    }
+
     /// Whether an origin may begin to move, or go on. `moves`: how many may between two providers.
     pub fn may_move(&self, key: &OriginKey, place: &Place, route: &Route, moves: usize) -> bool {
         let Some(queue) = self.0.get(route) else { return most(route, moves) > 0 };
@@ -158,7 +189,7 @@ mod tests {
 
     /// Origins and what they have.
     #[derive(Default)]
-    struct All(Turns, HashMap<OriginKey, Place>);
+    struct All(Turns, BTreeMap<OriginKey, Place>);
 
     impl All {
         fn set(&mut self, key: &OriginKey, now: Place) -> Vec<OriginKey> {
