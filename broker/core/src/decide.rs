@@ -304,7 +304,7 @@ impl<'a> Pass<'a> {
     }
 
     /// A write to the origin's metadata.
-    fn patch_origin(&mut self, origin: &View, mut patch: serde_json::Value, note: Option<Note>) {
+    fn patch_origin(&mut self, origin: &View, patch: serde_json::Value, note: Option<Note>) {
         let key = self.snapshot.key;
         // A new signature of the same assignment is a repeat too.
         let mut unsigned = patch.clone();
@@ -312,15 +312,13 @@ impl<'a> Pass<'a> {
             annotations.remove(keys::ASSIGNMENT);
         }
         let intent = merge::digest(&unsigned);
-        patch["metadata"]["resourceVersion"] = json!(origin.resource_version.to_string());
-        patch["metadata"]["uid"] = json!(&*origin.uid);
         let nothing = json!(null);
         self.write(Subject::Marks, intent, &nothing, |_| Write {
             cluster: key.cluster.clone(),
             kind: (*key.gvk).clone(),
             namespace: key.namespace.to_string(),
             name: key.name.to_string(),
-            op: Op::Merge(patch),
+            op: Op::Merge(origin.version().guard(patch)),
             intent,
             subject: Subject::Marks,
             notes: note.into_iter().collect(),

@@ -239,10 +239,7 @@ pub fn patch(desired: &Value, held: &View) -> Option<Value> {
         None => owners.push(ours),
     }
     desired["metadata"]["ownerReferences"] = Value::Array(owners);
-    let mut patch = runtime_effect::merge::diff(&observed, &desired)?;
-    patch["metadata"]["resourceVersion"] = json!(held.resource_version.to_string());
-    patch["metadata"]["uid"] = json!(&*held.uid);
-    Some(patch)
+    runtime_effect::merge::diff(&observed, &desired).map(|patch| held.version().guard(patch))
 }
 
 /// Whether an object in the consumer is a related copy that the broker made for this origin. An owner alone does not

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use broker_api::condition;
 use runtime_cel::schema::Schema;
-use runtime_effect::{merge, now::Now, view::View};
+use runtime_effect::{merge, now::Now, report, view::View};
 use serde_json::{Value, json};
 
 use crate::{related, snapshot::OriginKey};
@@ -133,17 +133,13 @@ pub fn patch(inputs: &Inputs<'_>) -> Option<Patch> {
     let desired = desired(inputs);
     let nothing = json!({});
     let held = inputs.origin.value.get("status").unwrap_or(&nothing);
-    let diff = merge::diff(held, &desired)?;
+    let patch = report::patch(inputs.origin.version(), Some(held), &desired)?;
     let good_news = inputs.copy.and_then(View::status).is_none() && inputs.own.iter().all(|own| own.status);
     // What the consumer's API server fills in by itself comes along with any write.
     let news = || merge::diff(&inputs.schema.stored_status(held.clone()), &desired);
     let only_conditions =
         |news: Value| news.as_object().is_some_and(|fields| fields.keys().all(|name| name == "conditions"));
     let only_good_news = good_news && news().is_none_or(only_conditions);
-    let patch = json!({
-        "metadata": {"resourceVersion": inputs.origin.resource_version.to_string(), "uid": &*inputs.origin.uid},
-        "status": diff,
-    });
     let intent = intent(&desired);
     Some(Patch { patch, desired, intent, only_good_news })
 }

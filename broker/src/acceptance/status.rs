@@ -2,7 +2,7 @@
 
 use broker_api::{condition, keys};
 use broker_core::acceptance::AcceptId;
-use runtime_effect::{condition::Condition, merge};
+use runtime_effect::{condition::Condition, report};
 use runtime_engine::clock;
 use runtime_fleet::object::Object;
 use serde::Deserialize;
@@ -10,11 +10,6 @@ use serde_json::{Value, json};
 
 use super::registry::Entry;
 use crate::broker::Broker;
-
-/// What a patch is computed from.
-fn precondition(held: &Object) -> Value {
-    json!({"resourceVersion": held.resource_version.to_string(), "uid": &*held.uid})
-}
 
 /// The Go broker's finalizer is not needed and would keep the AcceptAPI from going: the patch that takes it away, if it is
 /// there.
@@ -29,9 +24,7 @@ pub(super) fn finalizer_patch(held: &Object) -> Option<Value> {
         return None;
     }
     let kept: Vec<&str> = all.into_iter().filter(|finalizer| *finalizer != keys::ACCEPTAPI_FINALIZER).collect();
-    let mut metadata = precondition(held);
-    metadata["finalizers"] = json!(kept);
-    Some(json!({"metadata": metadata}))
+    Some(held.version().guard(json!({"metadata": {"finalizers": kept}})))
 }
 
 /// What is to be written of a status.
@@ -72,11 +65,11 @@ pub(super) fn status_patch(broker: &Broker, id: &AcceptId, entry: &Entry, held: 
         conditions.push(said.entry(&status, generation, &now));
     }
     let placed = broker.placed(id, entry.gvr.as_ref());
-    let said = conditions.iter().map(|said| json!([said["type"], said["status"], said["reason"], said["message"]]));
-    let intent = merge::digest(&json!([&*held.uid, generation, placed, said.collect::<Vec<_>>()]));
-    let desired = json!({"conditions": conditions, "placed": placed, "observedGeneration": generation});
-    let diff = merge::diff(&status, &desired)?;
-    let patch = json!({"metadata": precondition(held), "status": diff});
+    let mut desired = json!({"conditions": conditions, "placed": placed, "observedGeneration": generation});
+    let patch = report::patch(held.version(), Some(&status), &desired)?;
+    // Of another object of its name nothing has been said.
+    desired["uid"] = json!(&*held.uid);
+    let intent = report::intent(desired, &[report::CONDITIONS]);
     let yields = entry.gvr.as_ref().is_some_and(|gvr| !broker.watches_resource(gvr));
     Some(StatusPatch { patch, intent, yields })
 }

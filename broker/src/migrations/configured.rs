@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use broker_api::condition;
 use broker_core::movement::Configured;
-use runtime_effect::{condition::Condition, kind::Kind, merge};
+use runtime_effect::{condition::Condition, kind::Kind, report};
 use runtime_engine::clock;
 use runtime_fleet::{
     blocking::blocking,
@@ -194,11 +194,7 @@ impl Broker {
             "conditions": [said.entry(&status, generation, &clock::now().text)],
             "observedGeneration": generation,
         });
-        let diff = merge::diff(&status, &desired)?;
-        Some(json!({
-            "metadata": {"resourceVersion": held.resource_version.to_string(), "uid": &*held.uid},
-            "status": diff,
-        }))
+        report::patch(held.version(), Some(&status), &desired)
     }
 }
 

@@ -294,10 +294,7 @@ impl Keeper {
         let before = held.value().ok().and_then(|value| value.get("data").cloned()).unwrap_or_else(|| json!({}));
         let Some(diff) = merge::diff(&before, &encoded(keys)) else { return Ok(()) };
         let (caller, kind) = secrets(hub)?;
-        let patch = json!({
-            "metadata": {"resourceVersion": held.resource_version.to_string(), "uid": &*held.uid},
-            "data": diff,
-        });
+        let patch = held.version().guard(json!({"data": diff}));
         let writer = Writer::new(&caller);
         if let Some(written) = self.broker.engine.write_alone(hub, writer.merge(&kind, key, &patch, false)).await {
             hub.learn(&self.broker.watches.signing_backup, key.clone(), written?.object);

@@ -20,8 +20,8 @@ mod walk;
 use broker_api::graphs::{condition as words, keys};
 use runtime_effect::{
     memory::{Pace, Subject as _},
-    merge,
     note::Note,
+    report,
     seen::Seen,
     view::View,
     write::Op,
@@ -259,10 +259,9 @@ impl<'a> Pass<'a> {
         fields.insert("conditions".into(), Value::Array(conditions));
         let fields = Value::Object(fields);
         let wanted = self.snapshot.schema.map_or_else(|| fields.clone(), |schema| schema.stored_status(fields.clone()));
-        let Some(patch) = merge::diff(held, &wanted) else { return };
-        let metadata = manage::preconditions(Map::new(), instance);
-        let op = Op::MergeStatus(json!({"metadata": metadata, "status": patch}));
-        let mut write = self.of_instance(op, Subject::Status, intent(&wanted));
+        let Some(patch) = report::patch(instance.version(), Some(held), &wanted) else { return };
+        let intent = report::intent(wanted.clone(), &[report::CONDITIONS]);
+        let mut write = self.of_instance(Op::MergeStatus(patch), Subject::Status, intent);
         if self.snapshot.tells_conditions {
             write.notes = condition::changes(held, &wanted);
         }
@@ -335,15 +334,4 @@ fn held_fields(instance: &View) -> Map<String, Value> {
     let mut fields = fields.unwrap_or_default();
     fields.remove("conditions");
     fields
-}
-
-/// Digest of a status whatever the moment.
-fn intent(status: &Value) -> [u8; 8] {
-    let mut timeless = status.clone();
-    for entry in timeless.get_mut("conditions").and_then(Value::as_array_mut).into_iter().flatten() {
-        if let Some(fields) = entry.as_object_mut() {
-            fields.remove("lastTransitionTime");
-        }
-    }
-    merge::digest(&timeless)
 }

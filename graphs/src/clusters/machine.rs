@@ -65,11 +65,7 @@ impl ClusterMachine {
             namespace: key.namespace.to_string(),
             name: key.name.to_string(),
             intent: digest(&json!([&*secret.uid, uid])),
-            op: Op::Merge(json!({"metadata": {
-                "uid": &*secret.uid,
-                "resourceVersion": secret.resource_version.to_string(),
-                "annotations": {keys::CLUSTER_UID: uid},
-            }})),
+            op: Op::Merge(secret.version().guard(json!({"metadata": {"annotations": {keys::CLUSTER_UID: uid}}}))),
             subject: Sole,
             notes: Vec::new(),
         })

@@ -10,8 +10,8 @@ use graphs_core::{
 use runtime_effect::{
     kind::Kind,
     memory::{Memory, Sole},
-    merge::{diff, digest},
     note::Note,
+    report,
     seen::Seen,
     view::View,
     write::{Op, Write},
@@ -186,29 +186,21 @@ impl RolloutMachine {
 
     /// The write that says on the rollout how it stands, if that says anything new.
     fn status(&self, rollout: &View, wanted: &Value) -> Option<Write<Sole>> {
-        let nothing = json!({});
-        let status = diff(rollout.value.get("status").unwrap_or(&nothing), wanted)?;
-        let mut intent = wanted.clone();
-        // The same said at another moment is a repeat.
-        for list in ["conditions", "failing"] {
-            for entry in intent[list].as_array_mut().into_iter().flatten() {
-                entry["lastTransitionTime"] = Value::Null;
-                entry["since"] = Value::Null;
-            }
-        }
+        let held = rollout.value.get("status");
+        let patch = report::patch(rollout.version(), held, wanted)?;
+        let mut said = wanted.clone();
+        // Of another object of its name nothing has been said.
+        said["uid"] = json!(&*rollout.uid);
         let name = rollout.value["metadata"]["name"].as_str()?.to_owned();
         Some(Write {
             cluster: self.graphs.hub.clone(),
             kind: Kind::from(&self.graphs.fixed.rollouts.gvk),
             namespace: String::new(),
             name,
-            intent: digest(&json!([&*rollout.uid, intent])),
-            op: Op::MergeStatus(json!({
-                "metadata": {"resourceVersion": rollout.resource_version.to_string(), "uid": &*rollout.uid},
-                "status": status,
-            })),
+            intent: report::intent(said, &[report::CONDITIONS, ("failing", &["since"])]),
+            op: Op::MergeStatus(patch),
             subject: Sole,
-            notes: rollout::news(rollout.value.get("status").unwrap_or(&nothing), wanted),
+            notes: rollout::news(held.unwrap_or(&Value::Null), wanted),
         })
     }
 }

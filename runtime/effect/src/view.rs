@@ -5,6 +5,8 @@ use std::sync::Arc;
 use broker_api::condition;
 use serde_json::Value;
 
+use crate::version::Version;
+
 /// Why an object's content could not be taken in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unread {
@@ -54,6 +56,11 @@ pub struct View {
 impl View {
     fn mark<'a>(&'a self, map: &str, key: &str) -> Option<&'a str> {
         self.value.get("metadata")?.get(map)?.get(key)?.as_str()
+    }
+
+    /// Which version of which object it is.
+    pub fn version(&self) -> Version<'_> {
+        Version { uid: &self.uid, resource_version: self.resource_version }
     }
 
     /// An annotation.

@@ -8,6 +8,7 @@ pub(crate) mod error;
 use std::{borrow::Cow, collections::BTreeMap};
 
 pub use runtime_effect::object_key::ObjectKey;
+use runtime_effect::version::Version;
 use serde::{
     Deserialize, Serialize,
     de::{DeserializeOwned, DeserializeSeed as _},
@@ -112,6 +113,11 @@ enum Part<'a> {
 }
 
 impl Object {
+    /// Which version of which object it is.
+    pub fn version(&self) -> Version<'_> {
+        Version { uid: &self.uid, resource_version: self.resource_version }
+    }
+
     /// Reads an object as the API server sent it. `type_meta` is put in where the server left it out, as it does in lists.
     pub fn parse(
         raw: &[u8],

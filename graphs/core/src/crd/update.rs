@@ -33,13 +33,8 @@ fn patch(held: &View, wanted: &Value) -> Value {
         // API servers write it on some, and its only allowed value is false.
         fields.remove("preserveUnknownFields");
     }
-    json!({
-        "metadata": {
-            "resourceVersion": held.resource_version.to_string(),
-            "uid": &*held.uid,
-            "labels": marks("labels"),
-            "annotations": marks("annotations"),
-        },
+    held.version().guard(json!({
+        "metadata": {"labels": marks("labels"), "annotations": marks("annotations")},
         "spec": diff(&spec, &wanted["spec"]).unwrap_or_else(|| json!({})),
-    })
+    }))
 }

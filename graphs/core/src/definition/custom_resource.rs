@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use broker_api::graphs::{condition as words, keys};
-use runtime_effect::{kind::Kind, note::Note, seen::Seen, view::View, write::Op};
+use runtime_effect::{kind::Kind, merge::digest, note::Note, seen::Seen, view::View, write::Op};
 use serde_json::{Value, json};
 
 use super::{
@@ -79,7 +79,14 @@ impl Pass<'_> {
         let name = crd::text_at(wanted, "/metadata/name");
         let note = Note::normal("KindCreated", format!("CRD {name} was created"));
         let intent = json!(["create", wanted]);
-        if self.push(Subject::CustomResource, crd_kind(), ("", name), &intent, Op::Create(wanted.clone()), Some(note)) {
+        if self.push(
+            Subject::CustomResource,
+            crd_kind(),
+            ("", name),
+            digest(&intent),
+            Op::Create(wanted.clone()),
+            Some(note),
+        ) {
             return Said::awaiting();
         }
         Said::no(words::FAILED, format!("failed to create CRD {name}: {}", self.trouble(Subject::CustomResource)))
@@ -128,6 +135,6 @@ impl Pass<'_> {
         let how = if matches!(op, Op::Merge(_)) { "restored" } else { "updated" };
         let note = Note::normal("KindUpdated", format!("CRD {name} was {how}"));
         let intent = json!([how, &*held.uid, wanted]);
-        self.push(Subject::CustomResource, crd_kind(), ("", name), &intent, op, Some(note))
+        self.push(Subject::CustomResource, crd_kind(), ("", name), digest(&intent), op, Some(note))
     }
 }

@@ -1,7 +1,7 @@
 //! `decide`: from what was seen of one RGD to what to do about it. Pure.
 
 use broker_api::graphs::{condition as words, keys};
-use runtime_effect::{kind::Kind, memory::Pace, merge::digest, note::Note, seen::Seen, view::View, write::Op};
+use runtime_effect::{kind::Kind, memory::Pace, merge::digest, note::Note, report, seen::Seen, view::View, write::Op};
 use serde_json::{Value, json};
 
 use super::{
@@ -145,30 +145,18 @@ impl Pass<'_> {
 
     fn set_finalizers(&mut self, subject: Subject, kind: Kind, view: &View, finalizers: &[&str], note: Option<Note>) {
         let wanted = json!({"uid": &*view.uid, "finalizers": finalizers});
-        let patch = json!({"metadata": {
-            "finalizers": finalizers,
-            "resourceVersion": view.resource_version.to_string(),
-            "uid": &*view.uid,
-        }});
-        self.push(subject, kind, ("", name_of(view)), &wanted, Op::Merge(patch), note);
+        let patch = view.version().guard(json!({"metadata": {"finalizers": finalizers}}));
+        self.push(subject, kind, ("", name_of(view)), digest(&wanted), Op::Merge(patch), note);
     }
 
     /// A merge patch of the status of an object, if it differs.
     pub(super) fn merge_status(&mut self, subject: Subject, kind: Kind, view: &View, wanted: &Value) {
-        let nothing = json!({});
-        let held = view.value.get("status").unwrap_or(&nothing);
-        let Some(status) = runtime_effect::merge::diff(held, wanted) else { return };
-        let patch = json!({
-            "metadata": {"resourceVersion": view.resource_version.to_string(), "uid": &*view.uid},
-            "status": status,
-        });
-        let mut intent = wanted.clone();
-        // The same said at another moment is a repeat.
-        for entry in intent["conditions"].as_array_mut().into_iter().flatten() {
-            entry["lastTransitionTime"] = Value::Null;
-        }
-        let intent = json!([&*view.uid, intent]);
-        self.push(subject, kind, ("", name_of(view)), &intent, Op::MergeStatus(patch), None);
+        let Some(patch) = report::patch(view.version(), view.value.get("status"), wanted) else { return };
+        let mut said = wanted.clone();
+        // Of another object of its name nothing has been said.
+        said["uid"] = json!(&*view.uid);
+        let intent = report::intent(said, &[report::CONDITIONS]);
+        self.push(subject, kind, ("", name_of(view)), intent, Op::MergeStatus(patch), None);
     }
 
     /// Adds a write, unless the same was refused or undone too often to be tried again now. `intent` is what is wanted by it,
@@ -178,11 +166,10 @@ impl Pass<'_> {
         subject: Subject,
         kind: Kind,
         at: (&str, &str),
-        intent: &Value,
+        intent: [u8; 8],
         op: Op,
         note: Option<Note>,
     ) -> bool {
-        let intent = digest(intent);
         let (memory, now) = (self.snapshot.memory, self.snapshot.now.millis);
         if let Pace::Wait(millis) = memory.pace(subject, intent, now) {
             self.decision.again_in(millis);

@@ -1,6 +1,6 @@
 //! The end of an RGD.
 
-use runtime_effect::{kind::Kind, note::Note, seen::Seen, view::View};
+use runtime_effect::{kind::Kind, merge::digest, note::Note, seen::Seen, view::View};
 use serde_json::Value;
 
 use super::{
@@ -56,7 +56,7 @@ impl Pass<'_> {
         if instances.is_empty() {
             let note = Note::normal("KindDeleted", format!("CRD {} was deleted", name_of(crd)));
             let (op, intent) = crd_deletion(crd);
-            self.push(Subject::CustomResource, crd_kind(), ("", name_of(crd)), &intent, op, Some(note));
+            self.push(Subject::CustomResource, crd_kind(), ("", name_of(crd)), digest(&intent), op, Some(note));
         } else {
             self.clear(&instance_kind(crd), instances);
         }
@@ -73,7 +73,7 @@ impl Pass<'_> {
         for instance in instances.iter().filter(|instance| !instance.deleting).take(AT_ONCE) {
             let (op, intent) = deletion(&instance.uid);
             let at = (&*instance.key.namespace, &*instance.key.name);
-            self.push(Subject::Instance, kind.clone(), at, &intent, op, None);
+            self.push(Subject::Instance, kind.clone(), at, digest(&intent), op, None);
         }
     }
 }

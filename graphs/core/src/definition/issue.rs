@@ -1,7 +1,7 @@
 //! New revisions, and the end of old ones.
 
 use broker_api::graphs::keys;
-use runtime_effect::{note::Note, seen::Seen, view::View, write::Op};
+use runtime_effect::{merge::digest, note::Note, seen::Seen, view::View, write::Op};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -35,7 +35,7 @@ impl Pass<'_> {
         let body = self.revision(known.rgd, number, &name, content);
         let intent = json!([number, content.label(), &*known.rgd.uid]);
         let note = Note::normal("RevisionIssued", format!("revision {number} was issued as {name}"));
-        if self.push(Subject::Revision, revision_kind(), ("", &name), &intent, Op::Create(body), Some(note)) {
+        if self.push(Subject::Revision, revision_kind(), ("", &name), digest(&intent), Op::Create(body), Some(note)) {
             return Issue::Written;
         }
         Issue::Held(format!("revision {number} cannot be written: {}", self.trouble(Subject::Revision)))
@@ -103,7 +103,7 @@ impl Pass<'_> {
             if !needed.contains(&Some(old.number)) && !self.is_kept(old.number) {
                 let op = Op::delete(old.view.uid.clone());
                 let intent = json!(["delete", &*old.view.uid]);
-                self.push(Subject::RevisionEnd, revision_kind(), ("", old.name()), &intent, op, None);
+                self.push(Subject::RevisionEnd, revision_kind(), ("", old.name()), digest(&intent), op, None);
             }
         }
     }

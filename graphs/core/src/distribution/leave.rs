@@ -148,12 +148,7 @@ fn release(instance: &View) -> Option<write::Op> {
     }
     let finalizers: Vec<&str> = instance.finalizers().filter(|held| *held != keys::FINALIZER).collect();
     let labels: Value = labels.into_iter().map(|label| (label.to_owned(), Value::Null)).collect();
-    Some(write::Op::Merge(json!({"metadata": {
-        "finalizers": finalizers,
-        "labels": labels,
-        "resourceVersion": instance.resource_version.to_string(),
-        "uid": &*instance.uid,
-    }})))
+    Some(write::Op::Merge(instance.version().guard(json!({"metadata": {"finalizers": finalizers, "labels": labels}}))))
 }
 
 impl Leaving<'_> {

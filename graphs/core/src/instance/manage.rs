@@ -116,16 +116,9 @@ impl Pass<'_> {
     /// A merge patch of the instance's metadata.
     pub(super) fn patch(&mut self, instance: &View, metadata: Map<String, Value>, subject: Subject) -> Written {
         let intent = merge::digest(&Value::Object(metadata.clone()));
-        let patch = json!({"metadata": preconditions(metadata, instance)});
+        let patch = instance.version().guard(json!({"metadata": metadata}));
         self.write_instance(Op::Merge(patch), subject, intent)
     }
-}
-
-/// With what a merge patch names of the object that it was computed from.
-pub(super) fn preconditions(mut metadata: Map<String, Value>, object: &View) -> Map<String, Value> {
-    metadata.insert("resourceVersion".into(), json!(object.resource_version.to_string()));
-    metadata.insert("uid".into(), json!(&*object.uid));
-    metadata
 }
 
 /// All entries that can be ones.

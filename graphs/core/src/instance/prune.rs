@@ -6,14 +6,7 @@ use broker_api::graphs::keys;
 use runtime_effect::{kind::Kind, merge, note::Note, object_key::ObjectKey, view::View, write::Op};
 use serde_json::{Map, Value, json};
 
-use super::{
-    Pass, Written,
-    decision::Write,
-    manage::{marks, preconditions},
-    snapshot::Found,
-    subject::Subject,
-    walk::listed,
-};
+use super::{Pass, Written, decision::Write, manage::marks, snapshot::Found, subject::Subject, walk::listed};
 use crate::applyset::{GroupKind, Inventory};
 
 /// A child that is to go.
@@ -134,7 +127,7 @@ impl<'a> Pass<'a> {
             let nulls = marks(leaving.object, map).into_keys().filter(|name| ours(name));
             metadata.insert(map.into(), Value::Object(nulls.map(|name| (name, Value::Null)).collect()));
         }
-        let patch = json!({"metadata": preconditions(metadata, leaving.object)});
+        let patch = leaving.object.version().guard(json!({"metadata": metadata}));
         let note = Note::normal(
             "Released",
             format!("{} {} was there before the instance and stays", leaving.kind.kind, leaving.key),

@@ -38,7 +38,7 @@ impl Pass<'_> {
             if self.is_released(left, known) {
                 let finalizers: Vec<&str> =
                     object.finalizers().filter(|finalizer| *finalizer != keys::FINALIZER).collect();
-                self.patch_metadata(json!({"finalizers": finalizers}));
+                self.patch_metadata(&json!({"finalizers": finalizers}));
             }
         } else if !object.deleting && !left && !self.is_needed() {
             self.expire();

@@ -9,7 +9,7 @@ use broker_api::{
     migration::{self, PROGRESSING, STALLED, SUCCEEDED, StageState, StageStatus, time_of},
     set_condition,
 };
-use runtime_effect::{memory::Pace, merge, note::Note, write::Op};
+use runtime_effect::{memory::Pace, merge, note::Note, report, write::Op};
 use serde_json::{Value, json};
 
 use super::Pass;
@@ -167,14 +167,10 @@ impl Pass<'_> {
         // What this release does not know of the status stays: only what changed in its own terms is written.
         let value = |status| serde_json::to_value(status).unwrap_or_default();
         let (held, next) = (value(&self.held), value(&self.next));
-        let Some(patch) = merge::diff(&held, &next) else { return };
-        let intent = intent(next);
-        let body = json!({
-            "metadata": {"resourceVersion": object.resource_version.to_string(), "uid": &*object.uid},
-            "status": patch,
-        });
+        let Some(patch) = report::patch(object.version(), Some(&held), &next) else { return };
+        let intent = report::intent(next, &TIMES);
         let note = self.note.take();
-        if !self.write_own(Subject::Status, intent, Op::MergeStatus(body), note) {
+        if !self.write_own(Subject::Status, intent, Op::MergeStatus(patch), note) {
             // Nothing has happened yet.
             self.decided.notes.clear();
             self.decided.ended_stages.clear();
@@ -210,7 +206,7 @@ impl Pass<'_> {
             }
         }
         metadata.as_object().is_some_and(|fields| !fields.is_empty()) && {
-            self.patch_metadata(metadata);
+            self.patch_metadata(&metadata);
             true
         }
     }
@@ -231,12 +227,11 @@ impl Pass<'_> {
     }
 
     /// Patches the Migration's metadata.
-    pub(super) fn patch_metadata(&mut self, mut metadata: Value) {
+    pub(super) fn patch_metadata(&mut self, metadata: &Value) {
         let object = self.observed.object;
-        let intent = merge::digest(&metadata);
-        metadata["resourceVersion"] = json!(object.resource_version.to_string());
-        metadata["uid"] = json!(&*object.uid);
-        self.write_own(Subject::Marks, intent, Op::Merge(json!({"metadata": metadata})), None);
+        let intent = merge::digest(metadata);
+        let patch = object.version().guard(json!({"metadata": metadata}));
+        self.write_own(Subject::Marks, intent, Op::Merge(patch), None);
     }
 
     /// A write to the Migration itself. Returns whether it goes out now.
@@ -260,15 +255,8 @@ impl Pass<'_> {
     }
 }
 
-/// Digest of a status without its times: writing it again is a repeat.
-fn intent(mut status: Value) -> [u8; 8] {
-    for list in ["conditions", "stages"] {
-        for entry in status[list].as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
-            entry.retain(|field, _| !matches!(field.as_str(), "lastTransitionTime" | "started" | "finished"));
-        }
-    }
-    merge::digest(&status)
-}
+/// Where the status of a Migration holds times.
+const TIMES: [(&str, &[&str]); 2] = [report::CONDITIONS, ("stages", &["started", "finished"])];
 
 /// Conditions and stages hold no more than 32 KiB of text; people read less.
 fn shortened(mut message: String) -> String {

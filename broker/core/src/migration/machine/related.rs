@@ -81,12 +81,11 @@ impl Pass<'_> {
             Seen::Present(held) if held.deleting => obstacles.waiting = true,
             Seen::Present(held) => {
                 let observed = self.observed_related(&held);
-                let Some(mut patch) = merge::diff(&observed, &desired) else { return };
+                let Some(patch) = merge::diff(&observed, &desired) else { return };
                 if self.observed.memory.is_settled(crate::memory::Subject::Related, intent, &observed) {
                     return;
                 }
-                patch["metadata"]["resourceVersion"] = json!(held.resource_version.to_string());
-                patch["metadata"]["uid"] = json!(&*held.uid);
+                let patch = held.version().guard(patch);
                 self.write_object(wanted, intent, Op::Merge(patch), Some(obstacles));
             }
         }
