@@ -68,7 +68,7 @@ impl<'a> Pass<'a> {
     fn let_go(&mut self, instance: &'a View) {
         let others = instance.finalizers().filter(|held| *held != keys::FINALIZER);
         let metadata = Map::from_iter([("finalizers".to_owned(), others.collect::<Value>())]);
-        let written = self.patch(instance, metadata, Subject::Leave);
+        let written = self.patch(instance, &metadata, Subject::Leave);
         if let Written::Refused(why) = written {
             let why = listed(slice::from_ref(&why).iter().map(String::as_str)).unwrap_or_default();
             self.blocked(instance, &format!("finalizer {} cannot be removed: {why}", keys::FINALIZER));

@@ -84,7 +84,7 @@ impl Pass<'_> {
         metadata.insert("annotations".into(), json!(annotations));
         metadata.retain(|_, value| value.as_object().is_none_or(|fields| !fields.is_empty()));
         let subject = if finalizer || labels_count { Subject::Managed } else { Subject::Inventory };
-        match self.patch(instance, metadata, subject) {
+        match self.patch(instance, &metadata, subject) {
             Written::Now => Ok(true),
             Written::Refused(why) => Err(why),
             // With the finalizer on it, and all kinds in the inventory, nothing is lost by going on without a label.
@@ -114,8 +114,8 @@ impl Pass<'_> {
     }
 
     /// A merge patch of the instance's metadata.
-    pub(super) fn patch(&mut self, instance: &View, metadata: Map<String, Value>, subject: Subject) -> Written {
-        let intent = merge::digest(&Value::Object(metadata.clone()));
+    pub(super) fn patch(&mut self, instance: &View, metadata: &Map<String, Value>, subject: Subject) -> Written {
+        let intent = merge::digest(&json!(metadata));
         let patch = instance.version().guard(json!({"metadata": metadata}));
         self.write_instance(Op::Merge(patch), subject, intent)
     }
