@@ -118,7 +118,9 @@ impl Watches {
         match role {
             Role::Consumer => brokered.or(related.map(|related| &related.target)),
             Role::Coordination => Some(&self.migrations).filter(|spec| spec.gvk == kind.to_gvk()),
-            _ => brokered.or(related.map(|related| &related.source)),
+            Role::Provider => brokered.or(related.map(|related| &related.source)),
+            // What stages make is watched as long as one needs it; a spoke is not the broker's.
+            Role::Compute | Role::Spoke => None,
         }
     }
 }

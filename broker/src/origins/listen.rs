@@ -125,12 +125,9 @@ impl Listener for Copies {
 
     fn changed(&self, index: &Index, change: &Change) {
         let (broker, brokered) = (&self.broker, &self.brokered);
-        broker.recount(index, brokered, change);
+        broker.copy_moved(index, brokered, change);
         for origin in broker.origins_of(brokered, &change.key, &[change.old.as_ref(), change.new.as_ref()]) {
             broker.origins.enqueue_told(origin, index, change);
-        }
-        if change.new.is_none() {
-            broker.copy_gone(index.cluster(), &change.key.namespace);
         }
     }
 

@@ -254,10 +254,7 @@ impl Machine for OriginMachine {
             Role::Coordination => broker.migration_changed(cluster.name(), change),
             Role::Provider => {
                 if let (Some(brokered), Some(index)) = (broker.watches.brokered_by(spec), cluster.index(spec)) {
-                    broker.recount(&index, brokered, change);
-                    if change.new.is_none() {
-                        broker.copy_gone(cluster.name(), &change.key.namespace);
-                    }
+                    broker.copy_moved(&index, brokered, change);
                 }
             }
             Role::Consumer | Role::Compute | Role::Spoke => {}
