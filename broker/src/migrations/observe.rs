@@ -1,6 +1,6 @@
 //! From indexes to what one decision about a Migration looks at. Reads caches only.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, time::Duration};
 
 use broker_api::{ClusterName, Role};
 use broker_core::{
@@ -24,7 +24,7 @@ use runtime_fleet::{cluster::Cluster, index::Lookup, kind::KindState, object::Ob
 use super::{look::reach, stages::BY_ID};
 use crate::{
     broker::Broker,
-    origins::records::Record,
+    origins::{key::object_key, records::Record},
     reach::{BLIP, serving},
 };
 
@@ -150,7 +150,7 @@ impl Broker {
         let consumer = self.fleet().cluster(&origin.cluster);
         let index = consumer.zip(self.watches.spec_of(Role::Consumer, &origin.gvk));
         let index = index.and_then(|(consumer, spec)| consumer.index(spec));
-        let key = ObjectKey { namespace: Arc::clone(&origin.namespace), name: Arc::clone(&origin.name) };
+        let key = object_key(origin);
         match index.map_or(Lookup::Unknown, |index| index.get(&key)) {
             Lookup::Unknown => Bearer::Unknown,
             Lookup::Absent => Bearer::Nobody,
@@ -250,7 +250,7 @@ impl Broker {
 
 #[cfg(test)]
 mod tests {
-    use std::{thread, time::Instant};
+    use std::{sync::Arc, thread, time::Instant};
 
     use broker_core::{
         assignment::Key,

@@ -22,7 +22,7 @@ use runtime_fleet::{
 };
 use serde_json::Value;
 
-use super::key::{copy_key, origin_key};
+use super::key::{copy_key, object_key, origin_key};
 use crate::{
     broker::Broker,
     options::Refusals,
@@ -127,9 +127,8 @@ impl Broker {
         let ring = self.signing.ring.load_full().ok_or(Unseen::NotYet)?;
         let spec = self.watches.spec_of(Role::Consumer, &key.gvk).ok_or(Unseen::NotYet)?;
         let consumer = self.fleet().cluster(&key.cluster).ok_or(Unseen::Gone)?;
-        let origin_key = ObjectKey { namespace: Arc::clone(&key.namespace), name: Arc::clone(&key.name) };
         let is_new = new.is_some();
-        let origin = new.map_or_else(|| self.engine.look(&consumer, spec, &origin_key), Seen::Present);
+        let origin = new.map_or_else(|| self.engine.look(&consumer, spec, &object_key(key)), Seen::Present);
         let consumer_kind = serving(&self.clusters, &consumer, &key.gvk);
         let copy = copy_key(key);
         // In this order, as with all that says how far something is known: of what is known now nothing is missed below.

@@ -7,6 +7,7 @@
 pub mod bounds;
 mod index;
 mod record;
+mod room;
 pub mod spread;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,24 +17,21 @@ use broker_core::{
     acceptance::AcceptId,
     decision::{Decision, State},
     memory::OriginMemory,
-    migration::standing,
     movement::Route,
     snapshot::OriginKey,
-    turns::Turns,
 };
 use runtime_effect::{interest::Interest, kind::Kind};
 use runtime_engine::interests::Interests;
 use runtime_fleet::{hashed::HashMap, object::ObjectKey};
-use tokio::time::Instant;
 
 pub use self::record::Record;
 use self::{
     bounds::Bounds,
     index::{Facts, Index},
-    record::accounts_at,
+    room::{Given, Room},
     spread::Spread,
 };
-use super::{key::copy_key, quotas::Quotas, strays::Strays};
+use super::key::copy_key;
 
 /// How many are listed at once where all are looked at.
 const AT_ONCE: usize = 1000;
@@ -60,19 +58,9 @@ struct Inner {
     records: HashMap<Arc<OriginKey>, Record>,
     /// The same, by what is asked for.
     index: Index,
-    counts: HashMap<AcceptId, u64>,
-    quotas: Quotas,
+    room: Room,
     states: HashMap<State, i64>,
     interests: Interests<Arc<OriginKey>>,
-    turns: Turns,
-    strays: Strays,
-}
-
-impl Inner {
-    /// What is held for an AcceptAPI beside its own origins and this one.
-    fn strays(&self, id: &AcceptId, key: &OriginKey) -> u64 {
-        self.strays.count(&id.provider, &key.gvk, || copy_key(key))
-    }
 }
 
 /// All origins.
@@ -110,101 +98,44 @@ impl Records {
     /// turn to move, and nothing was taken in.
     pub fn absorb(&self, key: &OriginKey, decision: &Decision, bounds: Bounds<'_>) -> Option<Absorbed> {
         let mut inner = self.lock();
-        let Inner { records, index, counts, quotas, states, interests, turns, strays } = &mut *inner;
-        let forget = decision.forgets();
+        let Inner { records, index, room, states, interests } = &mut *inner;
         let entry = records.entry(Arc::new(key.clone()));
         let key = &Arc::clone(entry.key());
         let record = entry.or_insert_with(|| {
             index.change(key, None, Some(&Facts::default()));
             Record::default()
         });
+        if !room.admits(key, record, decision, bounds) {
+            return None;
+        }
         let before = record.facts();
-        let left = record.accounts_at().cloned();
-        let counted = record.counts_for(decision).cloned();
-        let newly = counted.as_ref().filter(|after| record.counted.as_ref() != Some(*after)).cloned();
-        if let (Some(after), Some(capacity)) = (&newly, bounds.capacity)
-            && decision.begins
-            && counts.get(after).copied().unwrap_or_default()
-                + strays.count(&after.provider, &key.gvk, || copy_key(key))
-                >= capacity
-        {
-            return None;
-        }
-        if decision.begins && !quotas.admits(&key.cluster, newly.as_ref(), !record.occupies, bounds) {
-            return None;
-        }
-        if !turns.admits(key, &record.place, record.moving.is_some(), decision, bounds.moves) {
-            return None;
-        }
-        let place = record.place.after(decision);
-        let turns = turns.take(key, &mut record.place, place, bounds.moves);
-        let occupies = record.occupies(decision);
-        let relieved = quotas.moved(
-            &key.cluster,
-            (record.occupies, record.counted.as_ref()),
-            (occupies, counted.as_ref()),
-            bounds.objects,
-        );
-        record.occupies = occupies;
-        let freed = record.counted.as_ref().filter(|before| Some(*before) != counted.as_ref()).cloned();
-        if let Some(count) = freed.as_ref().and_then(|before| counts.get_mut(before)) {
-            *count = count.saturating_sub(1);
-        }
-        // A copy counts for its origin, or else by itself.
-        let came = accounts_at(counted.as_ref(), decision.state, decision.provider.as_ref());
-        if left.as_ref() != came {
-            let copy = copy_key(key);
-            if let Some(left) = left.filter(|left| (bounds.holds)(left, &copy)) {
-                strays.set(&left, &key.gvk, &copy, true);
-            }
-            if let Some(came) = came {
-                strays.set(came, &key.gvk, &copy, false);
-            }
-        }
-        if let Some(after) = &newly {
-            *counts.entry(after.clone()).or_default() += 1;
-        }
+        let Given { freed, taken, relieved, turns } = room.give(key, record, decision, bounds);
         let listens = interests.listen(key, &mut record.interests, &decision.interests);
         if record.listed {
             *states.entry(record.state).or_default() -= 1;
         }
-        let moved = record.moving.as_deref() != decision.moving.as_ref() || record.requests != decision.requests;
-        if forget {
+        if decision.forgets() {
             index.change(key, Some(&before), None);
             records.remove(key);
             // A Migration about it hears that it is gone, whatever it was before.
-            return Some(Absorbed { freed, taken: newly, relieved, listens: false, moved: true, turns });
+            return Some(Absorbed { freed, taken, relieved, listens: false, moved: true, turns });
         }
-        record.memory.absorb(decision, record.moving.as_deref(), runtime_engine::clock::now().millis);
-        record.restless = decision.restless;
-        record.owed = !decision.steps.is_empty();
-        if moved {
-            standing::take_in(decision, &mut record.moving, &mut record.requests);
-        }
-        if !record.listed {
-            record.seen_at = Some(Instant::now());
-        }
-        record.listed = true;
-        let restated = record.state != decision.state;
+        let moved = record.absorb(decision);
         *states.entry(decision.state).or_default() += 1;
-        record.state = decision.state;
-        record.provider.clone_from(&decision.provider);
-        record.counted = counted;
         index.change(key, Some(&before), Some(&record.facts()));
-        // What a Migration is told depends on the state as well.
-        Some(Absorbed { freed, taken: newly, relieved, listens, moved: moved || restated, turns })
+        Some(Absorbed { freed, taken, relieved, listens, moved, turns })
     }
 
     /// Whether an AcceptAPI has room for an origin, which may be counted there already. `None`: not all that its provider
     /// holds has been seen.
     pub fn has_room(&self, id: &AcceptId, capacity: u64, key: &OriginKey) -> Option<bool> {
         let inner = self.lock();
-        if !inner.strays.is_known(&id.provider, &key.gvk) {
+        if !inner.room.strays.is_known(&id.provider, &key.gvk) {
             return None;
         }
         let own = inner.records.get(key).is_some_and(|record| record.counted.as_ref() == Some(id));
-        let placed = inner.counts.get(id).copied().unwrap_or_default() - u64::from(own);
-        Some(placed + inner.strays(id, key) < capacity)
+        let placed = inner.room.count(id) - u64::from(own);
+        Some(placed + inner.room.strays(id, key) < capacity)
     }
 
     /// A copy at a provider came, changed or went: whether it is there now is asked while nothing else changes. Returns
@@ -224,48 +155,48 @@ impl Records {
         };
         let there = is_there();
         let stray = there && !origins.iter().any(accounted);
-        inner.strays.set(provider, kind, copy, stray) && !there
+        inner.room.strays.set(provider, kind, copy, stray) && !there
     }
 
     /// All copies of a kind at a provider have been seen.
     pub fn copies_known(&self, provider: &ClusterName, kind: &Arc<Kind>) {
-        self.lock().strays.set_known(provider, kind);
+        self.lock().room.strays.set_known(provider, kind);
     }
 
     /// A provider has left.
     pub fn forget_copies(&self, provider: &ClusterName) {
-        self.lock().strays.forget(provider);
+        self.lock().room.strays.forget(provider);
     }
 
     /// Copies of a kind at a provider that no known origin accounts for.
     pub fn strays(&self, provider: &ClusterName, kind: &Kind) -> u64 {
-        self.lock().strays.all(provider, kind)
+        self.lock().room.strays.all(provider, kind)
     }
 
     /// Whether one more object of the origin's consumer may be placed.
     pub fn has_quota(&self, most: u64, key: &OriginKey) -> bool {
         let inner = self.lock();
         let own = inner.records.get(key).is_some_and(|record| record.occupies);
-        inner.quotas.objects(&key.cluster) - u64::from(own) < most
+        inner.room.quotas.objects(&key.cluster) - u64::from(own) < most
     }
 
     /// Whether an AcceptAPI takes one more object of the origin's consumer.
     pub fn has_share(&self, id: &AcceptId, most: u64, key: &OriginKey) -> bool {
         let inner = self.lock();
         let own = inner.records.get(key).is_some_and(|record| record.counted.as_ref() == Some(id));
-        inner.quotas.share(id, &key.cluster) - u64::from(own) < most
+        inner.room.quotas.share(id, &key.cluster) - u64::from(own) < most
     }
 
     /// Whether one more may move.
     pub fn may_move(&self, key: &OriginKey, route: &Route, moves: usize) -> bool {
         let inner = self.lock();
         let place = inner.records.get(key).map(|record| record.place.clone()).unwrap_or_default();
-        inner.turns.may_move(key, &place, route, moves)
+        inner.room.turns.may_move(key, &place, route, moves)
     }
 
     /// How many origins an AcceptAPI holds.
     pub fn count(&self, id: &AcceptId) -> u64 {
-        self.lock().counts.get(id).copied().unwrap_or_default()
+        self.lock().room.count(id)
     }
 
     /// How many origins are in a state.

@@ -5,11 +5,12 @@ use broker_core::{
     acceptance::AcceptId,
     decision::{Decision, State},
     memory::OriginMemory,
+    migration::standing,
     movement::{Moving, Request},
     turns::Place,
 };
 use runtime_effect::interest::Interest;
-use runtime_engine::recorder::Told;
+use runtime_engine::{clock, recorder::Told};
 use tokio::time::Instant;
 
 use super::index::Facts;
@@ -102,5 +103,25 @@ impl Record {
     /// Whether a provider serves the origin, or is to, after this decision.
     pub(super) fn occupies(&self, decision: &Decision) -> bool {
         decision.provider.is_some() || self.occupies && decision.is_held_up()
+    }
+
+    /// Takes in a decision. Whether what its Migrations are told has changed.
+    pub(super) fn absorb(&mut self, decision: &Decision) -> bool {
+        let moved = self.moving.as_deref() != decision.moving.as_ref() || self.requests != decision.requests;
+        self.memory.absorb(decision, self.moving.as_deref(), clock::now().millis);
+        self.restless = decision.restless;
+        self.owed = !decision.steps.is_empty();
+        if moved {
+            standing::take_in(decision, &mut self.moving, &mut self.requests);
+        }
+        if !self.listed {
+            self.seen_at = Some(Instant::now());
+        }
+        self.listed = true;
+        // What a Migration is told depends on the state as well.
+        let restated = self.state != decision.state;
+        self.state = decision.state;
+        self.provider.clone_from(&decision.provider);
+        moved || restated
     }
 }
