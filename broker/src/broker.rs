@@ -42,7 +42,7 @@ pub struct Broker {
     pub evaluator: Evaluator,
     /// What is watched.
     pub watches: Watches,
-    /// Clusters that are configured.
+    /// What is known of clusters beside their connections.
     pub clusters: Clusters,
     /// Changes of cluster Secrets.
     pub secret_changes: mpsc::UnboundedSender<News>,
@@ -69,11 +69,11 @@ pub struct Broker {
 
 /// Receivers of the broker's own channels.
 pub struct Channels {
-    /// See [`AcceptApis`].
+    /// What has happened to AcceptAPIs, for the task that takes it in: see [`AcceptApis::tell`].
     pub accept_changes: mpsc::UnboundedReceiver<AcceptChange>,
     /// See [`Broker::secret_changes`].
     pub secret_changes: mpsc::UnboundedReceiver<News>,
-    /// See [`Configuring`].
+    /// What has happened to MigrationConfigurations, for the one task that compiles them.
     pub configuration_changes: mpsc::UnboundedReceiver<ConfigurationChange>,
 }
 
@@ -144,7 +144,7 @@ impl Broker {
     }
 
     /// A cluster has left: nothing is remembered of what was seen there.
-    pub fn forget(&self, cluster: &ClusterName) {
+    pub(crate) fn forget(&self, cluster: &ClusterName) {
         self.clusters.forget(cluster);
         self.resettle(cluster, None);
         self.origins.records.forget_copies(cluster);

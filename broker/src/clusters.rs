@@ -1,9 +1,9 @@
 //! `Clusters`: what is known of clusters beside their connections, which are the fleet's: whether they are configured, what
 //! the platform says of them, and how they serve kinds.
 
-pub mod departures;
-pub mod plurals;
-pub mod policies;
+pub(crate) mod departures;
+pub(crate) mod plurals;
+pub(crate) mod policies;
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -24,11 +24,11 @@ use self::{departures::Departures, plurals::Plurals, policies::Policies};
 #[derive(Default)]
 pub struct Clusters {
     /// Which have left the configuration.
-    pub departures: Departures,
+    pub(crate) departures: Departures,
     /// Under which plurals consumers and providers serve kinds.
     pub(crate) plurals: Plurals,
     /// What the platform says of them.
-    pub policies: Policies,
+    pub(crate) policies: Policies,
     /// What the engaged ones' kubeconfigs were read from.
     provenance: Mutex<HashMap<ClusterName, Provenance>>,
     /// Engaged consumers by the hash that leads their copies' names.
@@ -51,7 +51,7 @@ impl Clusters {
     }
 
     /// The engaged consumer whose copies carry this prefix.
-    pub fn consumer_by_hash(&self, hash: &str) -> Option<ClusterName> {
+    pub(crate) fn consumer_by_hash(&self, hash: &str) -> Option<ClusterName> {
         self.consumers.read().unwrap_or_else(PoisonError::into_inner).get(hash).cloned()
     }
 
@@ -71,7 +71,7 @@ impl Clusters {
     }
 
     /// What a cluster can hold of a kind.
-    pub fn schema(&self, cluster: &ClusterName, kind: &Kind) -> Arc<Schema> {
+    pub(crate) fn schema(&self, cluster: &ClusterName, kind: &Kind) -> Arc<Schema> {
         let schemas = self.schemas.read().unwrap_or_else(PoisonError::into_inner);
         let held = schemas.get(cluster).and_then(|kinds| kinds.get(kind));
         held.cloned().unwrap_or_else(|| Arc::new(Schema::any()))
@@ -92,7 +92,8 @@ impl Clusters {
         }
     }
 
-    /// A cluster has left: nothing is remembered of it, but that.
+    /// A cluster has left: nothing is remembered of what was seen of it. That a consumer has, is noted as it leaves:
+    /// [`Self::note_consumer`].
     pub(crate) fn forget(&self, cluster: &ClusterName) {
         self.schemas.write().unwrap_or_else(PoisonError::into_inner).remove(cluster);
         self.provenance.lock().unwrap_or_else(PoisonError::into_inner).remove(cluster);

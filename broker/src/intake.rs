@@ -1,4 +1,5 @@
-//! `Intake`: whether something that others see already is being taken in still: what it concerns is not all in the queue.
+//! `Intake`: whether something that others see already is being taken in still (what it concerns is not all in the queue), and
+//! whether all that was there at the start has been looked at.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 

@@ -1,5 +1,5 @@
-//! The machine of origins: from the watches to one observed origin, from its decision to writes. What is to be done is decided
-//! in [`broker_core::decide`].
+//! `Origins`: what is known of origins, and those to look at. Their machine goes from the watches to one observed origin, and
+//! from its decision to writes; what is to be done is decided in [`broker_core::decide`].
 
 mod copies;
 mod holders;
@@ -31,7 +31,7 @@ use self::{identities::Identities, records::Records, unsettled::Unsettled, work:
 #[derive(Default)]
 pub struct Origins {
     /// Those to look at.
-    pub queue: Arc<Queue<Work>>,
+    pub(crate) queue: Arc<Queue<Work>>,
     /// What is remembered of them.
     pub records: Records,
     /// Which API servers providers are.
@@ -42,18 +42,18 @@ pub struct Origins {
 
 impl Origins {
     /// Look at an origin.
-    pub fn enqueue(&self, key: OriginKey) {
+    pub(crate) fn enqueue(&self, key: OriginKey) {
         self.queue.add(Work(key));
     }
 
     /// Look at an origin: its watch tells that this object of its own has changed.
-    pub fn enqueue_told(&self, key: OriginKey, index: &Index, change: &Change) {
+    pub(crate) fn enqueue_told(&self, key: OriginKey, index: &Index, change: &Change) {
         self.queue.add_told(Work(key), index, change);
     }
 
     /// Look at an origin again because of a provider's doing: after everybody's own work, and in that provider's share of
     /// the time.
-    pub fn enqueue_later(&self, key: OriginKey, cause: &ClusterName) {
+    pub(crate) fn enqueue_later(&self, key: OriginKey, cause: &ClusterName) {
         self.queue.add_later(Work(key), cause);
     }
 

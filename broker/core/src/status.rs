@@ -144,6 +144,7 @@ pub fn patch(inputs: &Inputs<'_>) -> Option<Patch> {
     Some(Patch { patch, desired, intent, only_good_news })
 }
 
+/// Not [`report`]'s: when conditions of others turned is part of what they say.
 fn intent(desired: &Value) -> [u8; 8] {
     let mut timeless = desired.clone();
     for entry in timeless.get_mut("conditions").and_then(Value::as_array_mut).into_iter().flatten() {

@@ -22,7 +22,7 @@ pub struct AcceptApis {
     changing: Mutex<()>,
     changes: mpsc::UnboundedSender<AcceptChange>,
     /// Their statuses, and those to look at.
-    pub statuses: Statuses,
+    pub(crate) statuses: Statuses,
     /// Kinds for which room has just come.
     roomy: Mutex<HashSet<Arc<Kind>>>,
 }
@@ -66,7 +66,7 @@ impl AcceptApis {
     }
 
     /// Room has come for a kind. Whether that is the first since it was last [looked at](Self::room_taken).
-    pub(super) fn room_came(&self, kind: &Arc<Kind>) -> bool {
+    pub(super) fn is_first_room(&self, kind: &Arc<Kind>) -> bool {
         self.roomy.lock().unwrap_or_else(PoisonError::into_inner).insert(Arc::clone(kind))
     }
 

@@ -185,7 +185,7 @@ impl Broker {
 
     /// Looks at those who wait for room, once for all that comes at about the same time.
     pub(crate) fn room_came(&self, kind: &Arc<Kind>) {
-        if !self.accept_apis.room_came(kind) {
+        if !self.accept_apis.is_first_room(kind) {
             return;
         }
         let (broker, kind) = (self.itself(), Arc::clone(kind));

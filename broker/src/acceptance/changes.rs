@@ -22,7 +22,7 @@ use tracing::warn;
 
 use super::{
     change::AcceptChange,
-    registry::{self, Entry, Found, Registry, object_key},
+    registry::{self, Entry, Found, Registry, accept_api_key},
 };
 use crate::broker::Broker;
 
@@ -202,7 +202,7 @@ impl Broker {
     /// An AcceptAPI as its provider has it.
     fn accept_api(&self, id: &AcceptId) -> Lookup {
         let index = self.fleet().cluster(&id.provider).and_then(|cluster| cluster.index(&self.watches.accept_apis));
-        let key = object_key(id);
+        let key = accept_api_key(id);
         index.map_or(Lookup::Unknown, |index| index.get(&key))
     }
 
@@ -264,7 +264,7 @@ impl Broker {
 
     /// The machine was too busy for an AcceptAPI's expression: it is compiled again in a moment.
     fn take_in_again(&self, id: &AcceptId) {
-        let key = object_key(id);
+        let key = accept_api_key(id);
         self.accept_apis.tell_later(AcceptChange::Changed(id.provider.clone(), key));
     }
 

@@ -8,6 +8,7 @@ use runtime_effect::{
     kind::Kind,
     memory::Memory,
     merge::digest,
+    report::Report,
     write::{Op, Write},
 };
 use runtime_engine::{
@@ -23,8 +24,8 @@ use runtime_fleet::{
 use tokio::time::Instant;
 
 use super::{
-    registry::object_key,
-    status::{StatusPatch, finalizer_patch, status_patch},
+    registry::accept_api_key,
+    status::{Said, finalizer_patch, said},
     statuses::{AcceptWork, Field},
 };
 use crate::broker::Broker;
@@ -82,14 +83,14 @@ impl AcceptMachine {
         // One that does not answer is looked at when it does.
         let cluster = broker.fleet().cluster(&id.provider).filter(|cluster| cluster.is_ready())?;
         let index = cluster.index(&broker.watches.accept_apis)?;
-        let held = index.get(&object_key(id)).found()?;
+        let held = index.get(&accept_api_key(id)).found()?;
         let (subject, patch, intent) = if let Some(patch) = finalizer_patch(&held) {
             let intent = digest(&patch["metadata"]["finalizers"]);
             (Field::Finalizers, patch, intent)
         } else if held.deleting {
             return None;
         } else {
-            let StatusPatch { patch, intent, yields } = status_patch(broker, id, entry, &held)?;
+            let Said { report: Report { patch, intent }, yields } = said(broker, id, entry, &held)?;
             if yields && memory.wants_again(Field::Status, intent) {
                 return None;
             }

@@ -230,7 +230,7 @@ impl Registry {
 }
 
 /// Where an AcceptAPI is in its provider.
-pub fn object_key(id: &AcceptId) -> ObjectKey {
+pub fn accept_api_key(id: &AcceptId) -> ObjectKey {
     ObjectKey { namespace: Arc::clone(&id.namespace), name: Arc::clone(&id.name) }
 }
 

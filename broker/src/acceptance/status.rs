@@ -2,7 +2,10 @@
 
 use broker_api::{condition, keys};
 use broker_core::acceptance::AcceptId;
-use runtime_effect::{condition::Condition, report};
+use runtime_effect::{
+    condition::Condition,
+    report::{self, Report},
+};
 use runtime_engine::clock;
 use runtime_fleet::object::Object;
 use serde::Deserialize;
@@ -28,11 +31,8 @@ pub(super) fn finalizer_patch(held: &Object) -> Option<Value> {
 }
 
 /// What is to be written of a status.
-pub(super) struct StatusPatch {
-    /// A merge patch.
-    pub(super) patch: Value,
-    /// Digest of what it says of which object, whenever it says so.
-    pub(super) intent: [u8; 8],
+pub(super) struct Said {
+    pub(super) report: Report,
     /// Whether it is said only once: a broker that does not watch the kind knows less than one that does, and what that one
     /// says stands.
     pub(super) yields: bool,
@@ -52,7 +52,7 @@ struct Metadata {
 }
 
 /// What brings an AcceptAPI's status up to date, if it is not.
-pub(super) fn status_patch(broker: &Broker, id: &AcceptId, entry: &Entry, held: &Object) -> Option<StatusPatch> {
+pub(super) fn said(broker: &Broker, id: &AcceptId, entry: &Entry, held: &Object) -> Option<Said> {
     let Told { metadata: Metadata { generation }, status } = held.read().ok()?;
     let (ready, reason, message) = broker.verdict(id, entry);
     let (status, now) = (status.unwrap_or_else(|| json!({})), clock::now().text);
@@ -65,13 +65,10 @@ pub(super) fn status_patch(broker: &Broker, id: &AcceptId, entry: &Entry, held: 
         conditions.push(said.entry(&status, generation, &now));
     }
     let placed = broker.placed(id, entry.gvr.as_ref());
-    let mut desired = json!({"conditions": conditions, "placed": placed, "observedGeneration": generation});
-    let patch = report::patch(held.version(), Some(&status), &desired)?;
-    // Of another object of its name nothing has been said.
-    desired["uid"] = json!(&*held.uid);
-    let intent = report::intent(desired, &[report::CONDITIONS]);
+    let desired = json!({"conditions": conditions, "placed": placed, "observedGeneration": generation});
+    let report = report::report(held.version(), Some(&status), &desired, &[report::CONDITIONS])?;
     let yields = entry.gvr.as_ref().is_some_and(|gvr| !broker.watches_resource(gvr));
-    Some(StatusPatch { patch, intent, yields })
+    Some(Said { report, yields })
 }
 
 #[cfg(test)]
@@ -84,7 +81,7 @@ mod tests {
     use crate::conventions;
 
     /// An AcceptAPI of this resource, with this status; and what is to be written there.
-    fn patch_of(uid: &str, resource: &str, status: &Value) -> Option<StatusPatch> {
+    fn patch_of(uid: &str, resource: &str, status: &Value) -> Option<Said> {
         let (broker, _channels) = Broker::of_one_kind();
         broker.clusters.plurals.set(&ClusterName::provider("other"), &broker.watches.brokered[0].kind, "ks");
         let (key, held) = conventions::object(&json!({
@@ -94,7 +91,7 @@ mod tests {
         }));
         let id = AcceptId { provider: ClusterName::provider("p"), namespace: key.namespace, name: key.name };
         let entry = Entry::read(&held, None).compiled(&id, &held, &broker.evaluator, &Arc::default());
-        status_patch(&broker, &id, &entry, &held)
+        said(&broker, &id, &entry, &held)
     }
 
     #[tokio::test]
@@ -103,15 +100,21 @@ mod tests {
         let theirs = json!({"conditions": [{"type": "Ready", "status": "True", "reason": "Ready", "message": "in use",
             "lastTransitionTime": "2020-01-01T00:00:00Z", "observedGeneration": 1}], "placed": 7});
         let (first, again) = (patch("others", &json!({})).unwrap(), patch("others", &theirs).unwrap());
-        assert_eq!((first.yields, again.yields, first.intent), (true, true, again.intent));
+        assert_eq!((first.yields, again.yields, first.report.intent), (true, true, again.report.intent));
         let missing = patch("ks", &json!({})).unwrap();
-        assert!(!missing.yields && missing.intent != first.intent, "of what it watches it knows as much as anybody");
+        assert!(
+            !missing.yields && missing.report.intent != first.report.intent,
+            "of what it watches it knows as much as anybody"
+        );
         let anew = patch_of("made anew", "others", &json!({})).unwrap();
-        assert!(anew.yields && anew.intent != first.intent, "another object, of which nothing has been said");
-        let mut said = first.patch["status"].clone();
+        assert!(
+            anew.yields && anew.report.intent != first.report.intent,
+            "another object, of which nothing has been said"
+        );
+        let mut said = first.report.patch["status"].clone();
         assert!(patch("others", &said).is_none());
         said["placed"] = json!(7);
-        assert_eq!(patch("others", &said).unwrap().intent, first.intent);
+        assert_eq!(patch("others", &said).unwrap().report.intent, first.report.intent);
     }
 
     fn finalized(finalizers: &Value) -> Option<Value> {

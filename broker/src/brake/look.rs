@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::{Sight, TICK, TOLD, digest, message};
-use crate::{acceptance::registry::object_key, broker::Broker, origins::key::origin_key, watches::Brokered};
+use crate::{acceptance::registry::accept_api_key, broker::Broker, origins::key::origin_key, watches::Brokered};
 
 /// Looks how many copies have lost their origins, when somebody asks, until `stop`.
 pub async fn run(broker: Arc<Broker>, stop: CancellationToken) {
@@ -89,7 +89,7 @@ impl Broker {
         };
         let registry = self.accept_apis.load();
         let entries = registry.entries_of(provider.name()).filter(|(_, entry)| entry.gvr.as_ref().is_some_and(speaks));
-        let keys = entries.map(|(id, _)| object_key(id));
+        let keys = entries.map(|(id, _)| accept_api_key(id));
         keys.filter_map(|key| index.get(&key).found().map(|object| (key, object))).collect()
     }
 

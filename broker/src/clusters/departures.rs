@@ -23,7 +23,7 @@ struct Inner {
 
 /// The clusters that have left.
 #[derive(Debug, Default)]
-pub struct Departures(Mutex<Inner>);
+pub(crate) struct Departures(Mutex<Inner>);
 
 impl Departures {
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -32,37 +32,37 @@ impl Departures {
 
     /// A cluster is in the configuration, though it may be that what is said of it cannot be used. Said before it is engaged:
     /// in between it has not left.
-    pub fn configured(&self, cluster: &ClusterName) {
+    pub(crate) fn configured(&self, cluster: &ClusterName) {
         let mut inner = self.lock();
         inner.left.remove(cluster);
         inner.configured.insert(cluster.clone());
     }
 
     /// A cluster was taken out of the configuration.
-    pub fn left(&self, cluster: &ClusterName) {
+    pub(crate) fn left(&self, cluster: &ClusterName) {
         let mut inner = self.lock();
         inner.configured.remove(cluster);
         inner.left.insert(cluster.clone(), Instant::now());
     }
 
     /// All files and directories have been read.
-    pub fn files_read(&self) {
+    pub(crate) fn files_read(&self) {
         self.lock().files_read.get_or_insert_with(Instant::now);
     }
 
     /// All cluster Secrets have been read.
-    pub fn secrets_read(&self) {
+    pub(crate) fn secrets_read(&self) {
         self.lock().secrets_read.get_or_insert_with(Instant::now);
     }
 
     /// Whether all that was configured at the start has been read.
-    pub fn are_known(&self) -> bool {
+    pub(crate) fn are_known(&self) -> bool {
         let inner = self.lock();
         inner.files_read.is_some() && inner.secrets_read.is_some()
     }
 
     /// For how long a cluster that is not engaged has been out of the configuration; `None`: it may be in it.
-    pub fn absent(&self, cluster: &ClusterName) -> Option<Duration> {
+    pub(crate) fn absent(&self, cluster: &ClusterName) -> Option<Duration> {
         let inner = self.lock();
         if inner.configured.contains(cluster) {
             return None;

@@ -18,7 +18,7 @@ struct Inner {
 
 /// The plurals that clusters have said.
 #[derive(Debug, Default)]
-pub struct Plurals(RwLock<Inner>);
+pub(crate) struct Plurals(RwLock<Inner>);
 
 impl Plurals {
     fn read(&self) -> RwLockReadGuard<'_, Inner> {
@@ -30,7 +30,7 @@ impl Plurals {
     }
 
     /// A cluster has said under which plural it serves a kind.
-    pub fn set(&self, cluster: &ClusterName, kind: &Kind, plural: &str) {
+    pub(crate) fn set(&self, cluster: &ClusterName, kind: &Kind, plural: &str) {
         let mut inner = self.write();
         let plural: Arc<str> = plural.into();
         let said = inner.said.entry(cluster.clone()).or_default();
@@ -49,7 +49,7 @@ impl Plurals {
     }
 
     /// A cluster has left.
-    pub fn forget(&self, cluster: &ClusterName) {
+    pub(crate) fn forget(&self, cluster: &ClusterName) {
         let mut inner = self.write();
         for (kind, plural) in inner.said.remove(cluster).unwrap_or_default() {
             inner.unsay(cluster.role(), &kind, &plural);
@@ -57,19 +57,19 @@ impl Plurals {
     }
 
     /// What a cluster calls a kind.
-    pub fn said(&self, cluster: &ClusterName, kind: &Kind) -> Option<Arc<str>> {
+    pub(crate) fn said(&self, cluster: &ClusterName, kind: &Kind) -> Option<Arc<str>> {
         self.read().said.get(cluster)?.get(kind).cloned()
     }
 
     /// What providers call a kind, each plural once.
-    pub fn of(&self, kind: &Kind) -> Vec<Arc<str>> {
+    pub(crate) fn of(&self, kind: &Kind) -> Vec<Arc<str>> {
         let inner = self.read();
         let of_kind = inner.of_kind.get(&Role::Provider).and_then(|kinds| kinds.get(kind));
         of_kind.into_iter().flat_map(BTreeMap::keys).cloned().collect()
     }
 
     /// Whether any cluster calls a kind so.
-    pub fn is_said(&self, kind: &Kind, plural: &str) -> bool {
+    pub(crate) fn is_said(&self, kind: &Kind, plural: &str) -> bool {
         self.read().of_kind.values().any(|kinds| kinds.get(kind).is_some_and(|plurals| plurals.contains_key(plural)))
     }
 }

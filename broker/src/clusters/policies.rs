@@ -8,37 +8,37 @@ use runtime_fleet::{cluster::Labels, hashed::HashMap, source::Beside};
 
 /// What stands beside a kubeconfig.
 #[derive(Debug)]
-pub struct Said {
+pub(crate) struct Said {
     /// The bounds.
-    pub policy: Arc<Policy>,
+    pub(crate) policy: Arc<Policy>,
     /// `None`: they cannot be read.
-    pub labels: Option<Labels>,
+    pub(crate) labels: Option<Labels>,
 }
 
 /// The bounds, by cluster. Labels are the fleet's.
 #[derive(Debug, Default)]
-pub struct Policies(RwLock<HashMap<ClusterName, Arc<Policy>>>);
+pub(crate) struct Policies(RwLock<HashMap<ClusterName, Arc<Policy>>>);
 
 impl Policies {
     /// Takes in the bounds of a cluster. Whether they are others than before.
-    pub fn set(&self, cluster: &ClusterName, policy: &Arc<Policy>) -> bool {
+    pub(crate) fn set(&self, cluster: &ClusterName, policy: &Arc<Policy>) -> bool {
         let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
         all.insert(cluster.clone(), Arc::clone(policy)).unwrap_or_default() != *policy
     }
 
     /// A cluster has left.
-    pub fn forget(&self, cluster: &ClusterName) {
+    pub(crate) fn forget(&self, cluster: &ClusterName) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).remove(cluster);
     }
 
     /// The bounds of a provider.
-    pub fn of(&self, provider: &ClusterName) -> Arc<Policy> {
+    pub(crate) fn of(&self, provider: &ClusterName) -> Arc<Policy> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(provider).cloned().unwrap_or_default()
     }
 }
 
 /// What the platform says beside a kubeconfig.
-pub fn read(beside: &Beside) -> Said {
+pub(crate) fn read(beside: &Beside) -> Said {
     match beside {
         Beside::Nothing => Said { policy: Arc::default(), labels: Some(Arc::default()) },
         Beside::Secret { labels, annotations } => {

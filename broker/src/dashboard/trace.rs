@@ -11,7 +11,10 @@ use serde_json::Value;
 use super::{health::Health, kind::kind_text, migration::MigrationRow, query::Query};
 use crate::{
     broker::Broker,
-    origins::{key::origin_key, observe::BY_OWNER},
+    origins::{
+        key::{copy_key, object_key, origin_key},
+        observe::BY_OWNER,
+    },
     reach::serving,
 };
 
@@ -200,13 +203,13 @@ impl Trace {
     /// Of an object, as of now.
     pub(super) fn of(broker: &Broker, key: &OriginKey) -> Option<Self> {
         let spec = broker.watches.spec_of(Role::Consumer, &key.gvk)?;
-        let place = ObjectKey { namespace: key.namespace.clone(), name: key.name.clone() };
+        let place = object_key(key);
         let consumer = broker.fleet().cluster(&key.cluster);
         let origin = Held::of(broker, consumer.as_deref(), spec, &place);
         let uid = origin.uid.as_deref();
         let decided = Decided::of(broker, key);
         let migrations = uid.map(|uid| broker.migrations_of(key, uid)).unwrap_or_default();
-        let copy = ObjectKey { namespace: key.namespace.clone(), name: copy::name(key).into() };
+        let copy = copy_key(key);
         let mut providers: BTreeSet<ClusterName> = broker.copy_holders(&key.gvk, &copy).into_iter().collect();
         providers.extend(decided.provider.clone());
         providers.extend(decided.moving.iter().flat_map(|moving| [moving.from.clone(), moving.to.clone()]));

@@ -4,14 +4,18 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use broker_api::condition;
 use broker_core::movement::Configured;
-use runtime_effect::{condition::Condition, kind::Kind, report};
+use runtime_effect::{
+    condition::Condition,
+    kind::Kind,
+    report::{self, Report},
+};
 use runtime_engine::clock;
 use runtime_fleet::{
     blocking::blocking,
     kind::KindState,
     object::{Object, ObjectKey},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
@@ -177,14 +181,14 @@ impl Broker {
         (true, "InUse", "moves of this kind that begin from now on run by it".into())
     }
 
-    /// The merge patch that brings a status up to date, if it is not.
-    pub(super) fn configuration_patch(
+    /// What brings a status up to date, if it is not.
+    pub(super) fn configuration_report(
         &self,
         all: &Configurations,
         key: &ObjectKey,
         entry: &Entry,
         held: &Object,
-    ) -> Option<Value> {
+    ) -> Option<Report> {
         let value = held.value().ok().filter(|_| !held.deleting)?;
         let generation = value["metadata"]["generation"].as_i64().unwrap_or_default();
         let (ready, reason, message) = self.judge(all, key, entry);
@@ -194,7 +198,7 @@ impl Broker {
             "conditions": [said.entry(&status, generation, &clock::now().text)],
             "observedGeneration": generation,
         });
-        report::patch(held.version(), Some(&status), &desired)
+        report::report(held.version(), Some(&status), &desired, &[report::CONDITIONS])
     }
 }
 
@@ -204,6 +208,32 @@ mod tests {
 
     use super::*;
     use crate::migrations::listen::listen;
+
+    #[tokio::test]
+    async fn what_is_said_is_the_same_whenever_it_is_said() {
+        let (broker, _channels) = Broker::of_one_kind();
+        let report = |uid: &str, status: &serde_json::Value| {
+            let metadata =
+                json!({"name": "a", "namespace": "theirs", "uid": uid, "generation": 1, "resourceVersion": "1"});
+            let gvk = json!({"group": "g", "version": "v1", "kind": "K"});
+            let object =
+                json!({"metadata": metadata, "spec": {"from": gvk, "to": gvk, "stages": []}, "status": status});
+            let (key, held) = crate::conventions::object(&object);
+            let mut all = Configurations::default();
+            let entry = all.read(&key, Some(&held), false, &broker.evaluator).unwrap();
+            all.put(&key, entry);
+            broker.configuration_report(&all, &key, all.get(&key).unwrap(), &held)
+        };
+        let first = report("u", &json!({})).unwrap();
+        let mut said = first.patch["status"].clone();
+        assert!(report("u", &said).is_none());
+        said["conditions"][0]["lastTransitionTime"] = json!("2020-01-01T00:00:00Z");
+        said["conditions"][0]["message"] = json!("what somebody has put there");
+        let again = report("u", &said).unwrap();
+        assert_ne!(again.patch, first.patch);
+        assert_eq!(again.intent, first.intent, "a repeat, however often somebody changes it back");
+        assert_ne!(report("made anew", &json!({})).unwrap().intent, first.intent);
+    }
 
     #[tokio::test]
     async fn a_change_has_looked_at_what_it_concerns_and_no_other() {

@@ -11,11 +11,11 @@ use crate::recompile;
 /// All MigrationConfigurations.
 pub struct Configuring {
     /// What they say.
-    pub current: Current,
+    pub(crate) current: Current,
     changes: mpsc::UnboundedSender<ConfigurationChange>,
     losses: AtomicU64,
     /// Their statuses, and those to look at.
-    pub statuses: ConfigurationStatuses,
+    pub(crate) statuses: ConfigurationStatuses,
 }
 
 impl Configuring {

@@ -59,19 +59,13 @@ impl Listener for Objects {
 /// MigrationConfigurations, in the coordination cluster.
 struct Configurations(Arc<Broker>);
 
-impl Configurations {
-    fn send(&self, change: ConfigurationChange) {
-        self.0.configuring.tell(change);
-    }
-}
-
 impl Listener for Configurations {
     fn changed(&self, _index: &Index, change: &Change) {
-        self.send(ConfigurationChange::Changed(change.key.clone()));
+        self.0.configuring.tell(ConfigurationChange::Changed(change.key.clone()));
     }
 
     fn completed(&self, _index: &Index) {
-        self.send(ConfigurationChange::Complete(self.0.configuring.losses()));
+        self.0.configuring.tell(ConfigurationChange::Complete(self.0.configuring.losses()));
     }
 
     fn incomplete(&self, _index: &Index) {
@@ -81,7 +75,7 @@ impl Listener for Configurations {
     fn kind(&self, _cluster: &ClusterName, _gvk: &GroupVersionKind, state: &KindState) {
         if *state == KindState::Missing {
             self.0.configuring.lose();
-            self.send(ConfigurationChange::Missing);
+            self.0.configuring.tell(ConfigurationChange::Missing);
         }
     }
 }

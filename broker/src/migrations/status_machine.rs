@@ -5,7 +5,7 @@ use std::sync::Arc;
 use runtime_effect::{
     kind::Kind,
     memory::{Memory, Sole},
-    merge::digest,
+    report::Report,
     write::{Op, Write},
 };
 use runtime_engine::{
@@ -40,14 +40,14 @@ impl ConfigurationMachine {
         let entry = all.get(key).filter(|_| all.is_complete())?;
         let spec = &broker.watches.configurations;
         let held = broker.fleet().cluster(&work.hub)?.index(spec)?.get(key).found()?;
-        let patch = broker.configuration_patch(&all, key, entry, &held)?;
+        let Report { patch, intent } = broker.configuration_report(&all, key, entry, &held)?;
         Some(Write {
             cluster: work.hub.clone(),
             kind: Kind::from(&spec.gvk),
             namespace: key.namespace.to_string(),
             name: key.name.to_string(),
-            intent: digest(&patch["status"]),
             op: Op::MergeStatus(patch),
+            intent,
             subject: Sole,
             notes: Vec::new(),
         })

@@ -49,7 +49,7 @@ impl Broker {
 
     /// A copy came, changed or went, as a watch or the answer to a write tells: it may take up room, and its namespace may be
     /// empty now.
-    pub(crate) fn copy_moved(&self, index: &Index, brokered: &Brokered, change: &Change) {
+    pub(crate) fn take_in_copy(&self, index: &Index, brokered: &Brokered, change: &Change) {
         self.recount(index, brokered, change);
         if change.new.is_none() {
             self.copy_gone(index.cluster(), &change.key.namespace);
@@ -57,7 +57,7 @@ impl Broker {
     }
 
     /// A related copy in a consumer came, changed or went: whoever owns it is looked at.
-    pub(crate) fn related_moved(&self, index: &Index, change: &Change) {
+    pub(crate) fn related_copy_moved(&self, index: &Index, change: &Change) {
         let before = change.old.as_deref().map(Object::owners).unwrap_or_default();
         let after = change.new.as_deref().map(Object::owners).unwrap_or_default();
         for owner in before.iter().chain(&after) {

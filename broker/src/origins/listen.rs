@@ -85,7 +85,7 @@ impl Listener for RelatedCopies {
     }
 
     fn changed(&self, index: &Index, change: &Change) {
-        self.broker.related_moved(index, change);
+        self.broker.related_copy_moved(index, change);
     }
 
     /// They are known now: those that nobody lists any more can go.
@@ -125,7 +125,7 @@ impl Listener for Copies {
 
     fn changed(&self, index: &Index, change: &Change) {
         let (broker, brokered) = (&self.broker, &self.brokered);
-        broker.copy_moved(index, brokered, change);
+        broker.take_in_copy(index, brokered, change);
         for origin in broker.origins_of(brokered, &change.key, &[change.old.as_ref(), change.new.as_ref()]) {
             broker.origins.enqueue_told(origin, index, change);
         }

@@ -66,7 +66,7 @@ impl OriginMachine {
     }
 
     /// What the next decision on an origin needs: room, where the origin or its copies are large, and bodies of those.
-    fn needed(&self, origin: &OriginKey) -> Needs {
+    fn looks_at(&self, origin: &OriginKey) -> Needs {
         let broker = &self.broker;
         let mut needs = Needs::default();
         let Some(spec) = broker.watches.spec_of(Role::Consumer, &origin.gvk) else { return needs };
@@ -141,7 +141,7 @@ impl Machine for OriginMachine {
     }
 
     fn needs(&self, Work(key): &Work) -> Needs {
-        self.needed(key)
+        self.looks_at(key)
     }
 
     fn decide(&self, work: &Work, occasion: &Occasion) -> Result<Plan<Subject>, Outcome> {
@@ -254,7 +254,7 @@ impl Machine for OriginMachine {
             Role::Coordination => broker.migration_changed(cluster.name(), change),
             Role::Provider => {
                 if let (Some(brokered), Some(index)) = (broker.watches.brokered_by(spec), cluster.index(spec)) {
-                    broker.copy_moved(&index, brokered, change);
+                    broker.take_in_copy(&index, brokered, change);
                 }
             }
             Role::Consumer | Role::Compute | Role::Spoke => {}

@@ -206,7 +206,8 @@ impl Records {
 
     /// Whom a related object in a provider concerns.
     pub fn interested(&self, interest: &Interest) -> Vec<OriginKey> {
-        self.lock().interests.of(interest).iter().map(|key| OriginKey::clone(key)).collect()
+        let interested = self.lock().interests.of(interest);
+        interested.iter().map(|key| OriginKey::clone(key)).collect()
     }
 
     /// Origins by what they are found by, in order.

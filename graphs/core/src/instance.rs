@@ -21,7 +21,7 @@ use broker_api::graphs::{condition as words, keys};
 use runtime_effect::{
     memory::{Pace, Subject as _},
     note::Note,
-    report,
+    report::{self, Report},
     seen::Seen,
     view::View,
     write::Op,
@@ -259,8 +259,8 @@ impl<'a> Pass<'a> {
         fields.insert("conditions".into(), Value::Array(conditions));
         let fields = Value::Object(fields);
         let wanted = self.snapshot.schema.map_or_else(|| fields.clone(), |schema| schema.stored_status(fields.clone()));
-        let Some(patch) = report::patch(instance.version(), Some(held), &wanted) else { return };
-        let intent = report::intent(wanted.clone(), &[report::CONDITIONS]);
+        let report = report::report(instance.version(), Some(held), &wanted, &[report::CONDITIONS]);
+        let Some(Report { patch, intent }) = report else { return };
         let mut write = self.of_instance(Op::MergeStatus(patch), Subject::Status, intent);
         if self.snapshot.tells_conditions {
             write.notes = condition::changes(held, &wanted);

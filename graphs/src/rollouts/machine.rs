@@ -28,7 +28,7 @@ use runtime_fleet::{
     watch::WatchSpec,
 };
 use serde::Deserialize as _;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Kept, Record};
 use crate::{
@@ -187,18 +187,16 @@ impl RolloutMachine {
     /// The write that says on the rollout how it stands, if that says anything new.
     fn status(&self, rollout: &View, wanted: &Value) -> Option<Write<Sole>> {
         let held = rollout.value.get("status");
-        let patch = report::patch(rollout.version(), held, wanted)?;
-        let mut said = wanted.clone();
-        // Of another object of its name nothing has been said.
-        said["uid"] = json!(&*rollout.uid);
+        let times = [report::CONDITIONS, ("failing", &["since"][..])];
+        let report = report::report(rollout.version(), held, wanted, &times)?;
         let name = rollout.value["metadata"]["name"].as_str()?.to_owned();
         Some(Write {
             cluster: self.graphs.hub.clone(),
             kind: Kind::from(&self.graphs.fixed.rollouts.gvk),
             namespace: String::new(),
             name,
-            intent: report::intent(said, &[report::CONDITIONS, ("failing", &["since"])]),
-            op: Op::MergeStatus(patch),
+            intent: report.intent,
+            op: Op::MergeStatus(report.patch),
             subject: Sole,
             notes: rollout::news(held.unwrap_or(&Value::Null), wanted),
         })

@@ -35,47 +35,14 @@ fn about(name: &str) -> MovedOrigin {
     MovedOrigin::Known(origin(name), "1".into())
 }
 
-fn named(name: &str, created: &str) -> Known {
-    migration(&json!({"metadata": {"name": name, "creationTimestamp": created}}))
-}
-
-#[test]
-fn an_origin_finds_its_migrations_the_oldest_first() {
-    let all = Migrations::default();
-    for (name, created) in [("b", "2026-01-01T00:00:00Z"), ("c", "2025-01-01T00:00:00Z"), ("a", "2026-01-01T00:00:00Z")]
-    {
-        let known = named(name, created);
-        assert_eq!(all.update(&known.key.clone(), Some((known, about("x")))), [origin("x")]);
+/// What a Migration may listen to.
+fn secret() -> Interest {
+    Interest {
+        cluster: ClusterName::provider("one"),
+        kind: Kind { group: String::new(), version: "v1".into(), kind: "Secret".into() },
+        namespace: "n".into(),
+        name: "s".into(),
     }
-    let names = |origin: &OriginKey| all.of(origin, "1").into_iter().map(|view| view.name).collect::<Vec<_>>();
-    assert_eq!(names(&origin("x")), ["c", "a", "b"]);
-
-    // It turns out to be about another: both hear of it.
-    let known = named("c", "2025-01-01T00:00:00Z");
-    assert_eq!(all.update(&known.key.clone(), Some((known.clone(), about("y")))), [origin("y"), origin("x")]);
-    assert_eq!((names(&origin("x")), names(&origin("y"))), (vec!["a".into(), "b".into()], vec!["c".to_owned()]));
-    assert!(all.update(&known.key.clone(), Some((known.clone(), about("y")))).is_empty(), "nothing new");
-    assert_eq!(all.update(&known.key, None), [origin("y")]);
-    assert!(names(&origin("y")).is_empty());
-}
-
-#[test]
-fn the_origin_may_be_found_later() {
-    let all = Migrations::default();
-    let known = migration(&json!({}));
-    let key = known.key.clone();
-    all.update(&key, Some((known.clone(), MovedOrigin::Unknown)));
-    let held = || all.get(&key).unwrap().0;
-    let before = held();
-    all.update(&key, Some((known, MovedOrigin::Unknown)));
-    assert!(all.of(&origin("x"), "1").is_empty());
-    assert!(all.set_about(&before, about("x")).is_empty(), "it was read again since");
-    assert_eq!(all.set_about(&held(), about("x")), [origin("x")]);
-    assert!(all.set_about(&held(), about("x")).is_empty(), "nothing new");
-    assert_eq!(all.of(&origin("x"), "1").len(), 1);
-    assert!(all.of(&origin("x"), "of another object").is_empty());
-    all.update(&key, None);
-    assert!(all.of(&origin("x"), "1").is_empty());
 }
 
 #[test]
@@ -84,6 +51,7 @@ fn another_migration_of_the_same_name_has_no_past() {
     let known = migration(&json!({}));
     let key = known.key.clone();
     all.update(&key, Some((known, about("x"))));
+    all.listen(&key, &[secret()]);
     all.remember(&key, |memory| memory.wrote(Subject::Migration, [1; 8], None, 5));
     let ends = || all.set_ends(&key, Ends { stages: Vec::new(), failed: Some("Why") });
     ends();
@@ -94,6 +62,7 @@ fn another_migration_of_the_same_name_has_no_past() {
     all.update(&key, Some((migration(&json!({"metadata": {"uid": "other"}})), about("x"))));
     assert!(!all.get(&key).unwrap().2.wants_again(Subject::Migration, [1; 8]));
     assert_eq!(all.take_ends(&key).failed, None);
+    assert!(all.lock().interests.of(&secret()).is_empty(), "the other one has not listened to anything yet");
 }
 
 #[test]
@@ -102,12 +71,7 @@ fn what_concerns_a_migration_puts_it_into_the_queue() {
     all.set_hub(&ClusterName::new(broker_api::Role::Coordination, "hub"));
     let known = migration(&json!({"status": {"id": "x1"}}));
     let key = known.key.clone();
-    let interest = Interest {
-        cluster: ClusterName::provider("one"),
-        kind: Kind { group: String::new(), version: "v1".into(), kind: "Secret".into() },
-        namespace: "n".into(),
-        name: "s".into(),
-    };
+    let interest = secret();
     let adds = || all.queue.stats().adds;
     all.stage_moved("x1");
     assert_eq!(adds(), 0);
@@ -163,6 +127,8 @@ fn a_cluster_has_looked_at_what_is_open_and_has_to_do_with_it() {
     assert_eq!(told(), [0, 0, 0], "it has ended");
     all.enqueue_open();
     all.update(&key, Some((known, about("x"))));
+    all.listen(&key, &[secret()]);
     all.update(&key, None);
+    assert!(all.lock().interests.of(&secret()).is_empty());
     assert_eq!(format!("{:?}", all.lock().book), format!("{:?}", Book::<Rest>::default()), "nothing is kept of it");
 }

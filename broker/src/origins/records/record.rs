@@ -105,7 +105,8 @@ impl Record {
         decision.provider.is_some() || self.occupies && decision.is_held_up()
     }
 
-    /// Takes in a decision. Whether what its Migrations are told has changed.
+    /// Takes in a decision, but for what `Room` gives and whom the origin listens to. Whether what its Migrations are
+    /// told has changed.
     pub(super) fn absorb(&mut self, decision: &Decision) -> bool {
         let moved = self.moving.as_deref() != decision.moving.as_ref() || self.requests != decision.requests;
         self.memory.absorb(decision, self.moving.as_deref(), clock::now().millis);

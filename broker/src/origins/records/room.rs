@@ -13,7 +13,7 @@ use crate::origins::{key::copy_key, quotas::Quotas, strays::Strays};
 #[derive(Default)]
 pub(super) struct Room {
     /// Origins that count for each AcceptAPI.
-    pub(super) counts: HashMap<AcceptId, u64>,
+    counts: HashMap<AcceptId, u64>,
     pub(super) quotas: Quotas,
     pub(super) turns: Turns,
     pub(super) strays: Strays,
@@ -81,8 +81,13 @@ impl Room {
         );
         record.occupies = occupies;
         let freed = record.counted.take().filter(|before| Some(before) != counted.as_ref());
-        if let Some(count) = freed.as_ref().and_then(|before| self.counts.get_mut(before)) {
+        if let Some(before) = &freed
+            && let Some(count) = self.counts.get_mut(before)
+        {
             *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.counts.remove(before);
+            }
         }
         if let Some(after) = &taken {
             *self.counts.entry(after.clone()).or_default() += 1;

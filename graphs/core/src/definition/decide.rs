@@ -151,12 +151,9 @@ impl Pass<'_> {
 
     /// A merge patch of the status of an object, if it differs.
     pub(super) fn merge_status(&mut self, subject: Subject, kind: Kind, view: &View, wanted: &Value) {
-        let Some(patch) = report::patch(view.version(), view.value.get("status"), wanted) else { return };
-        let mut said = wanted.clone();
-        // Of another object of its name nothing has been said.
-        said["uid"] = json!(&*view.uid);
-        let intent = report::intent(said, &[report::CONDITIONS]);
-        self.push(subject, kind, ("", name_of(view)), intent, Op::MergeStatus(patch), None);
+        let held = view.value.get("status");
+        let Some(report) = report::report(view.version(), held, wanted, &[report::CONDITIONS]) else { return };
+        self.push(subject, kind, ("", name_of(view)), report.intent, Op::MergeStatus(report.patch), None);
     }
 
     /// Adds a write, unless the same was refused or undone too often to be tried again now. `intent` is what is wanted by it,

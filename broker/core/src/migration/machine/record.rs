@@ -167,10 +167,9 @@ impl Pass<'_> {
         // What this release does not know of the status stays: only what changed in its own terms is written.
         let value = |status| serde_json::to_value(status).unwrap_or_default();
         let (held, next) = (value(&self.held), value(&self.next));
-        let Some(patch) = report::patch(object.version(), Some(&held), &next) else { return };
-        let intent = report::intent(next, &TIMES);
+        let Some(report) = report::report(object.version(), Some(&held), &next, &TIMES) else { return };
         let note = self.note.take();
-        if !self.write_own(Subject::Status, intent, Op::MergeStatus(patch), note) {
+        if !self.write_own(Subject::Status, report.intent, Op::MergeStatus(report.patch), note) {
             // Nothing has happened yet.
             self.decided.notes.clear();
             self.decided.ended_stages.clear();

@@ -138,9 +138,10 @@ impl Joint {
             return;
         }
         let names = self.migrations();
-        let gone: Vec<ObjectKey> = self.book.iter().map(|(key, _)| key.clone()).collect();
-        for key in gone.iter().filter(|key| !names.iter().any(|name| **name == *key.name)) {
-            self.book.update(key, None);
+        let is_gone = |key: &&ObjectKey| !names.iter().any(|name| **name == *key.name);
+        let gone: Vec<ObjectKey> = self.book.iter().map(|(key, _)| key).filter(is_gone).cloned().collect();
+        for key in gone {
+            self.book.update(&key, None);
         }
         for name in &names {
             let key = key_of(name);

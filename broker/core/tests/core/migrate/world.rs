@@ -405,7 +405,7 @@ pub(crate) fn underway(phase: Phase) -> Movement {
     })
 }
 
-fn view(value: &Value) -> View {
+pub(crate) fn view(value: &Value) -> View {
     let metadata = &value["metadata"];
     View {
         uid: metadata["uid"].as_str().unwrap().into(),

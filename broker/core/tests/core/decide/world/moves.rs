@@ -84,7 +84,13 @@ impl MovesWorld {
     }
 
     pub(crate) fn absorb(&mut self, key: &OriginKey, decision: &Decision) {
+        let is_moving = self.moving(key).is_some();
         let place = self.places.entry(key.clone()).or_default();
+        // Nobody else has decided meanwhile.
+        assert!(
+            self.turns.admits(key, place, is_moving, decision, self.most),
+            "it takes no turn of others: {decision:#?}"
+        );
         let after = place.after(decision);
         // Whose turn has come is not told: tests look at each whenever they like.
         self.turns.take(key, place, after, self.most);
