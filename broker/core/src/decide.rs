@@ -14,6 +14,7 @@ mod held;
 mod leave;
 mod place;
 mod progress;
+mod relocate;
 mod reroute;
 mod serve;
 mod target;

@@ -110,27 +110,6 @@ impl<'a> Pass<'a> {
         self.relocate(origin, assigned, &lead).is_ok()
     }
 
-    /// Assigns the origin to another provider without a move: there is nothing to move from. Else says why not.
-    pub(super) fn relocate(&mut self, origin: &'a View, assigned: &Assigned, why: &str) -> Result<(), Vec<String>> {
-        match self.choose(origin, &[&assigned.provider]) {
-            Choice::Best(best) => {
-                self.relocate_to(origin, assigned, best, why);
-                Ok(())
-            }
-            Choice::None { refusals, .. } => Err(refusals),
-            Choice::Later(wait) => {
-                self.decision.again_in(wait);
-                Err(Vec::new())
-            }
-        }
-    }
-
-    fn relocate_to(&mut self, origin: &'a View, assigned: &Assigned, best: &Acceptance, why: &str) {
-        let next = Assigned::to(best.id.provider.clone(), self.next_epoch(assigned));
-        let note = format!("{why}; assigned to provider {} by AcceptAPI {}", next.provider.name(), best.id);
-        self.assign(origin, best, &next, Note::normal("Placed", note));
-    }
-
     /// Larger than that of the assignment at hand, whatever the clock says.
     pub(super) fn next_epoch(&self, assigned: &Assigned) -> u64 {
         self.snapshot.now.millis.max(assigned.epoch.saturating_add(1))
@@ -380,8 +359,7 @@ impl<'a> Pass<'a> {
             Seen::Present(copy) => self.is_ours(origin, holder, copy),
         };
         if let (false, Some(best)) = (ours, best) {
-            let why = format!("provider {} holds no copy any more", assigned.provider.name());
-            self.relocate_to(origin, assigned, best, &why);
+            self.has_left(origin, assigned, holder, best);
             return true;
         }
         if moves.configured == Configured::Unknown || !self.snapshot.synced {

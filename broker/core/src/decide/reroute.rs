@@ -103,7 +103,7 @@ impl<'a> Pass<'a> {
     }
 
     /// What was so before is so until it is known what is there: nobody gets its room, or its turn.
-    fn stand_still(&mut self) {
+    pub(super) fn stand_still(&mut self) {
         self.state(State::Unknown);
         self.decision.moving = None;
         self.decision.route = None;

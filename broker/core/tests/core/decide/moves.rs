@@ -1,7 +1,10 @@
 //! Leaving a provider: what makes an object move, in which order, what stops it, and what is left.
 
 use broker_api::{ClusterName, keys};
-use broker_core::{decision::State, movement::Configured};
+use broker_core::{
+    decision::{State, Step},
+    movement::Configured,
+};
 use runtime_effect::{reach::Reach, write::Op};
 use serde_json::{Value, json};
 
@@ -296,6 +299,24 @@ fn a_provider_that_is_only_unreachable_moves_nothing_unless_it_says_after_how_lo
     world.provider("p1").silent_since = Some(0);
     world.settle(&web());
     assert_eq!(assigned(&world), "p1");
+}
+
+#[test]
+fn a_copy_that_a_cache_has_lost_is_asked_for_before_its_object_is_placed_elsewhere() {
+    let mut world = corp();
+    rename(&mut world, "a.com");
+    // What was listed was old.
+    let mut stale = world.provider("p1").objects.clone();
+    stale.remove(&World::copy_at(&web()));
+    world.provider("p1").stale = Some(stale);
+    let asked = world.decide(&web(), None);
+    assert!(matches!(&asked.steps[..], [Step::Confirm(object)] if object.cluster.name() == "p1"), "{asked:#?}");
+    assert_eq!((asked.state, world.assert_holds_still(&web())), (State::Unknown, State::Unknown));
+    assert_eq!((assigned(&world), next(&world)), (json!("p1"), Value::Null));
+    world.provider("p1").stale = None;
+    world.provider("p1").delete(&World::copy_at(&web()));
+    world.settle(&web());
+    assert_eq!((assigned(&world), next(&world)), (json!("p2"), Value::Null), "it has gone indeed");
 }
 
 #[test]
