@@ -148,6 +148,14 @@ fn nobody_goes_back_to_what_is_away() {
     }
 }
 
+/// An object whose provider accepted it no longer was once placed elsewhere beside a copy that served: a list of the copies there
+/// was older than that.
+#[test]
+fn nobody_is_placed_elsewhere_because_a_list_is_old() {
+    let plan = Plan::drawn(10_400_175);
+    tell(&plan).hold(&calm(&plan));
+}
+
 /// What is waited for too short a time is asked for in vain for ever.
 #[test]
 fn what_takes_long_is_done_even_so() {
